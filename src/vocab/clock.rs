@@ -1,0 +1,39 @@
+//! The one clock of the process.
+
+use chrono::{DateTime, Utc};
+
+use crate::vocab::day::Day;
+
+/// Where every part of dropdex takes the time from, so that `--today` and tests can set it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock {
+    pinned: Option<Day>,
+}
+
+impl Clock {
+    /// The system's clock, in UTC.
+    pub fn system() -> Clock {
+        Clock { pinned: None }
+    }
+
+    /// A clock whose day is always `today`; the time of day goes on as the system's.
+    pub fn pinned_to(today: Day) -> Clock {
+        Clock { pinned: Some(today) }
+    }
+
+    /// The instant, UTC. A request reads it once and passes it on.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+    pub fn now(&self) -> DateTime<Utc> {
+        let now = Utc::now();
+        match self.pinned {
+            Some(day) => day.date().and_time(now.time()).and_utc(),
+            None => now,
+        }
+    }
+
+    /// The UTC day. A system clock before 1985 or after 2164 reads as the nearest [`Day`].
+    pub fn today(&self) -> Day {
+        let now = self.now();
+        Day::of(now).unwrap_or(if now.timestamp() < 0 { Day::MIN } else { Day::MAX })
+    }
+}

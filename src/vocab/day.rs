@@ -1,0 +1,158 @@
+//! A UTC calendar day, as small as the index wants it.
+
+use std::fmt;
+use std::num::NonZeroU16;
+use std::str::FromStr;
+
+use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Utc};
+use serde::{Deserialize, Serialize};
+
+/// A UTC day from 1985-01-01 (the year of the first .com) to 2164-06-05.
+///
+/// Invariant: stored as days since 1984-12-31, never 0, so that `Option<Day>` takes two bytes and
+/// 0 can stand for "no day" in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(NonZeroU16);
+
+/// Days from 0001-01-01 (chrono's day 1) to 1984-12-31.
+const EPOCH_FROM_CE: i32 = 724_641;
+
+/// Why a text is not a [`Day`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a date from 1985-01-01 to 2164-06-05 written as YYYY-MM-DD")]
+pub struct DayError(String);
+
+impl Day {
+    /// The first day that can be held: 1985-01-01.
+    pub const MIN: Day = Day(NonZeroU16::MIN);
+    /// The last day that can be held: 2164-06-05.
+    pub const MAX: Day = Day(NonZeroU16::MAX);
+
+    /// The day of `date`, or `None` outside [`Day::MIN`]..=[`Day::MAX`].
+    pub fn from_date(date: NaiveDate) -> Option<Day> {
+        let days = date.num_days_from_ce() - EPOCH_FROM_CE;
+        u16::try_from(days).ok().and_then(Day::from_raw)
+    }
+
+    /// The UTC day of an instant, or `None` where [`Day::from_date`] gives none.
+    pub fn of(instant: DateTime<Utc>) -> Option<Day> {
+        Day::from_date(instant.date_naive())
+    }
+
+    /// The day whose [`Day::raw`] this is; `None` for 0.
+    pub fn from_raw(raw: u16) -> Option<Day> {
+        NonZeroU16::new(raw).map(Day)
+    }
+
+    /// Days since 1984-12-31, 1 or more: how columns and batches store it.
+    pub fn raw(self) -> u16 {
+        self.0.get()
+    }
+
+    /// What a column holds for a day that may be absent: [`Day::raw`], or 0.
+    pub fn raw_or_zero(day: Option<Day>) -> u16 {
+        day.map_or(0, Day::raw)
+    }
+
+    /// As a chrono date.
+    pub fn date(self) -> NaiveDate {
+        NaiveDate::from_num_days_from_ce_opt(EPOCH_FROM_CE + i32::from(self.raw()))
+            .expect("65,535 days after 1984 is a date")
+    }
+
+    /// Midnight UTC at the start of the day.
+    pub fn start(self) -> DateTime<Utc> {
+        self.date().and_time(NaiveTime::MIN).and_utc()
+    }
+
+    /// `days` later (earlier when negative), held within [`Day::MIN`]..=[`Day::MAX`].
+    pub fn plus(self, days: i32) -> Day {
+        let raw = (i32::from(self.raw()) + days).clamp(1, i32::from(u16::MAX));
+        Day::from_raw(raw as u16).expect("clamped to 1 or more")
+    }
+
+    /// Whole days from `earlier` to `self`; negative when `self` is the earlier one.
+    pub fn days_since(self, earlier: Day) -> i32 {
+        i32::from(self.raw()) - i32::from(earlier.raw())
+    }
+}
+
+impl FromStr for Day {
+    type Err = DayError;
+
+    /// `YYYY-MM-DD` and nothing else: ten characters, zero-padded.
+    fn from_str(text: &str) -> Result<Day, DayError> {
+        let shaped = text.len() == 10
+            && text.bytes().enumerate().all(|(at, byte)| match at {
+                4 | 7 => byte == b'-',
+                _ => byte.is_ascii_digit(),
+            });
+        shaped
+            .then(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok())
+            .flatten()
+            .and_then(Day::from_date)
+            .ok_or_else(|| DayError(text.chars().take(40).collect()))
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let date = self.date();
+        write!(f, "{:04}-{:02}-{:02}", date.year(), date.month(), date.day())
+    }
+}
+
+impl Serialize for Day {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Day {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Day, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_its_whole_range_and_nothing_else() {
+        assert_eq!(Day::MIN.to_string(), "1985-01-01");
+        assert_eq!(Day::MAX.to_string(), "2164-06-05");
+        for bad in [
+            "1984-12-31",
+            "2164-06-06",
+            "2026-02-30",
+            "2026-1-01",
+            "20260101",
+            "",
+            "+026-01-01",
+            "2026-01-01 ",
+            "2026/01/01",
+            "２026-01-0",
+        ] {
+            assert!(bad.parse::<Day>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn text_and_number_are_the_same_day() {
+        for raw in 1..=u16::MAX {
+            let day = Day::from_raw(raw).expect("not 0");
+            assert_eq!(day.to_string().parse::<Day>(), Ok(day));
+        }
+    }
+
+    #[test]
+    fn arithmetic_stays_in_range() {
+        let day: Day = "2026-10-03".parse().expect("a date");
+        assert_eq!(day.plus(35).to_string(), "2026-11-07");
+        assert_eq!(day.plus(35).days_since(day), 35);
+        assert_eq!(Day::MAX.plus(1), Day::MAX);
+        assert_eq!(Day::MIN.plus(-1), Day::MIN);
+    }
+}

@@ -1,0 +1,37 @@
+//! The Domain Quality Score.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Domain Quality Score, in whole points. Invariant: `0 <= points <= 100`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Dqs(u8);
+
+impl Dqs {
+    /// The best score there is.
+    pub const MAX: Dqs = Dqs(100);
+    /// The lowest score there is.
+    pub const MIN: Dqs = Dqs(0);
+
+    /// `points` as a score, or `None` above 100.
+    pub fn new(points: u8) -> Option<Dqs> {
+        (points <= Dqs::MAX.0).then_some(Dqs(points))
+    }
+
+    /// A sum of points, held within 0..=100.
+    pub fn clamped(points: i32) -> Dqs {
+        Dqs(points.clamp(0, 100) as u8)
+    }
+
+    /// In whole points, 0 to 100.
+    pub fn points(self) -> u8 {
+        self.0
+    }
+}
+
+impl fmt::Display for Dqs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

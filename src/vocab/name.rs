@@ -1,0 +1,367 @@
+//! Registrable domain names in one canonical spelling (decisions.md §1).
+//!
+//! In: any spelling a person or a feed uses. Out: [`DomainName`], or the one reason why not.
+//! The public suffixes are the ICANN section of the Public Suffix List, compiled in by `psl`;
+//! Unicode goes through UTS 46 (non-transitional, STD3) by `idna`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use compact_str::CompactString;
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+use psl::{Psl, Type};
+use serde::Serialize;
+
+use crate::vocab::limits::LABEL_CHARS_MAX;
+
+/// Octets of a name at most, without the trailing dot (RFC 1035 §2.3.4).
+pub const NAME_OCTETS_MAX: usize = 253;
+
+/// A registrable domain name: one label plus an ICANN public suffix, in lower-case A-label form.
+///
+/// Ordered by its bytes, which is the order of every file and answer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DomainName {
+    text: CompactString,
+    /// Octets of the registrable label. Invariant: `text[label_len]` is the dot before the suffix.
+    label_len: u8,
+}
+
+/// Why a text is not a [`DomainName`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum NameError {
+    #[error("the name is empty")]
+    Empty,
+    #[error("the name holds a NUL, control or white-space character")]
+    ControlOrSpace,
+    #[error("the name holds `{0}`; letters, digits, hyphens and dots are allowed")]
+    BadCharacter(char),
+    #[error("the name has an empty label (two dots in a row, or a leading dot)")]
+    EmptyLabel,
+    #[error("a label is longer than 63 octets")]
+    LabelTooLong,
+    #[error("the name is longer than 253 octets")]
+    NameTooLong,
+    #[error("a label starts or ends with a hyphen, or has hyphens in third and fourth place")]
+    BadHyphens,
+    #[error("the name is not a valid internationalised name (UTS 46)")]
+    BadIdna,
+    #[error("the name has a single label; a public suffix such as .com is missing")]
+    SingleLabel,
+    #[error("its last label is no suffix of the Public Suffix List")]
+    UnknownSuffix,
+    #[error("the name is a public suffix itself")]
+    IsPublicSuffix,
+    #[error(
+        "the name is or lies under a private suffix (PRIVATE section of the Public Suffix List)"
+    )]
+    PrivateSuffix,
+    #[error("the name is a host below a registrable name")]
+    BelowRegistrable,
+}
+
+impl NameError {
+    /// A short stable word for counts and reject files.
+    pub fn code(&self) -> &'static str {
+        match self {
+            NameError::Empty => "empty-name",
+            NameError::ControlOrSpace => "control-or-space",
+            NameError::BadCharacter(_) => "bad-character",
+            NameError::EmptyLabel => "empty-label",
+            NameError::LabelTooLong => "label-too-long",
+            NameError::NameTooLong => "name-too-long",
+            NameError::BadHyphens => "bad-hyphens",
+            NameError::BadIdna => "bad-idna",
+            NameError::SingleLabel => "single-label",
+            NameError::UnknownSuffix => "unknown-suffix",
+            NameError::IsPublicSuffix => "is-public-suffix",
+            NameError::PrivateSuffix => "private-suffix",
+            NameError::BelowRegistrable => "below-registrable",
+        }
+    }
+}
+
+impl DomainName {
+    /// The canonical form of any spelling: case, surrounding white space, one trailing dot and
+    /// U-label or A-label do not matter.
+    ///
+    /// # Errors
+    /// The first rule the text breaks; each has its own [`NameError`].
+    pub fn parse(text: &str) -> Result<DomainName, NameError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(NameError::Empty);
+        }
+        check_characters(text)?;
+        let ascii = to_ascii(text)?;
+        let name = ascii.strip_suffix('.').unwrap_or(&ascii);
+        check_labels(name)?;
+        let label_len = registrable_label_len(name)?;
+        Ok(DomainName { text: CompactString::new(name), label_len })
+    }
+
+    /// A name whose text has been through [`DomainName::parse`] before, as our own checksummed
+    /// files hold it. Only the split is checked: a public suffix may have left the list since.
+    ///
+    /// Returns `None` when `label_len` does not point at a dot, or the text is not ASCII.
+    pub fn from_stored(text: &[u8], label_len: u8) -> Option<DomainName> {
+        let text = std::str::from_utf8(text).ok().filter(|text| text.is_ascii())?;
+        let dot = text.as_bytes().get(usize::from(label_len));
+        (dot == Some(&b'.') && label_len > 0)
+            .then(|| DomainName { text: CompactString::new(text), label_len })
+    }
+
+    /// The whole name, `example.co.uk`, `xn--mnchen-3ya.de`.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The registrable label in A-label form: `example`.
+    pub fn label(&self) -> &str {
+        &self.text[..usize::from(self.label_len)]
+    }
+
+    /// The public suffix without a leading dot: `co.uk`.
+    pub fn tld(&self) -> &str {
+        &self.text[usize::from(self.label_len) + 1..]
+    }
+
+    /// Octets of [`DomainName::label`]: where the dot before the suffix stands.
+    pub fn label_len(&self) -> u8 {
+        self.label_len
+    }
+
+    /// Characters of the registrable label, of its Unicode form for an IDN: 1 to 63.
+    pub fn length(&self) -> u8 {
+        if !is_a_label(self.label()) {
+            return self.label_len;
+        }
+        let chars = to_unicode(self.label()).chars().count();
+        u8::try_from(chars).unwrap_or(LABEL_CHARS_MAX).min(LABEL_CHARS_MAX)
+    }
+
+    /// True when any label is an A-label, so that [`DomainName::unicode`] differs.
+    pub fn is_idn(&self) -> bool {
+        self.text.split('.').any(is_a_label)
+    }
+
+    /// The name as people read it, every label in Unicode.
+    pub fn unicode(&self) -> Cow<'_, str> {
+        if self.is_idn() { to_unicode(&self.text) } else { Cow::Borrowed(&self.text) }
+    }
+}
+
+impl fmt::Display for DomainName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Serialize for DomainName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+/// True for a label in the `xn--` form.
+pub fn is_a_label(label: &str) -> bool {
+    label.starts_with("xn--")
+}
+
+/// A domain or label with its A-labels decoded; what does not decode stays as it is.
+pub fn to_unicode(name: &str) -> Cow<'_, str> {
+    let (text, outcome) =
+        Uts46::new().to_unicode(name.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow);
+    match outcome {
+        Ok(()) => text,
+        Err(_) => Cow::Borrowed(name),
+    }
+}
+
+fn check_characters(text: &str) -> Result<(), NameError> {
+    for char in text.chars() {
+        if char.is_control() || char.is_whitespace() {
+            return Err(NameError::ControlOrSpace);
+        }
+        if char.is_ascii() && !char.is_ascii_alphanumeric() && char != '-' && char != '.' {
+            return Err(NameError::BadCharacter(char));
+        }
+    }
+    Ok(())
+}
+
+/// Lower-case A-label form, possibly still with one trailing dot.
+fn to_ascii(text: &str) -> Result<Cow<'_, str>, NameError> {
+    let plain = text.is_ascii()
+        && !text
+            .split('.')
+            .any(|label| label.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("xn--")));
+    if plain {
+        let lower = text.bytes().all(|byte| !byte.is_ascii_uppercase());
+        return Ok(if lower { text.into() } else { text.to_ascii_lowercase().into() });
+    }
+    let convert = |hyphens| {
+        Uts46::new().to_ascii(text.as_bytes(), AsciiDenyList::STD3, hyphens, DnsLength::Ignore)
+    };
+    convert(Hyphens::Check).map_err(|_| match convert(Hyphens::Allow) {
+        Ok(_) => NameError::BadHyphens,
+        Err(_) => NameError::BadIdna,
+    })
+}
+
+fn check_labels(name: &str) -> Result<(), NameError> {
+    if name.len() > NAME_OCTETS_MAX {
+        return Err(NameError::NameTooLong);
+    }
+    for label in name.split('.') {
+        let bytes = label.as_bytes();
+        if bytes.is_empty() {
+            return Err(NameError::EmptyLabel);
+        }
+        if bytes.len() > usize::from(LABEL_CHARS_MAX) {
+            return Err(NameError::LabelTooLong);
+        }
+        let inner = bytes.get(2..4) == Some(b"--") && !is_a_label(label);
+        if bytes[0] == b'-' || bytes[bytes.len() - 1] == b'-' || inner {
+            return Err(NameError::BadHyphens);
+        }
+    }
+    Ok(())
+}
+
+/// Octets of the label before the public suffix.
+fn registrable_label_len(name: &str) -> Result<u8, NameError> {
+    if !name.contains('.') {
+        let known = psl::List.find(name.as_bytes().rsplit(|&byte| byte == b'.')).typ.is_some();
+        return Err(if known { NameError::IsPublicSuffix } else { NameError::SingleLabel });
+    }
+    let suffix = psl::List.find(name.as_bytes().rsplit(|&byte| byte == b'.'));
+    match suffix.typ {
+        Some(Type::Icann) => {}
+        Some(Type::Private) => return Err(NameError::PrivateSuffix),
+        None => return Err(NameError::UnknownSuffix),
+    }
+    if suffix.len >= name.len() {
+        return Err(NameError::IsPublicSuffix);
+    }
+    let label = &name[..name.len() - suffix.len - 1];
+    if label.contains('.') {
+        return Err(NameError::BelowRegistrable);
+    }
+    Ok(u8::try_from(label.len()).expect("labels are at most 63 octets"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<String, NameError> {
+        DomainName::parse(text).map(|name| name.to_string())
+    }
+
+    #[test]
+    fn one_name_whatever_its_spelling() {
+        for text in [
+            "münchen.de",
+            "MÜNCHEN.DE",
+            " xn--mnchen-3ya.de. ",
+            "XN--MNCHEN-3YA.de",
+            "mu\u{308}nchen.de",
+            "münchen。de",
+            "ｍünchen.de",
+        ] {
+            assert_eq!(parse(text), Ok("xn--mnchen-3ya.de".into()), "{text}");
+        }
+        assert_eq!(parse("straße.de"), Ok("xn--strae-oqa.de".into()), "non-transitional");
+        assert_eq!(parse("Example.CO.uk"), Ok("example.co.uk".into()));
+        assert_eq!(parse("0--0.ml"), Ok("0--0.ml".into()));
+        assert_eq!(parse("пример.рф"), Ok("xn--e1afmkfd.xn--p1ai".into()));
+    }
+
+    #[test]
+    fn parts_of_a_name() {
+        let name = DomainName::parse("münchen.co.uk").expect("valid");
+        assert_eq!((name.label(), name.tld()), ("xn--mnchen-3ya", "co.uk"));
+        assert_eq!((name.length(), name.is_idn()), (7, true));
+        assert_eq!(name.unicode(), "münchen.co.uk");
+        let name = DomainName::parse("example.рф").expect("valid");
+        assert_eq!((name.length(), name.is_idn(), name.tld()), (7, true, "xn--p1ai"));
+        let stored = DomainName::from_stored(name.as_str().as_bytes(), name.label_len());
+        assert_eq!(stored, Some(name));
+        assert_eq!(DomainName::from_stored(b"example.com", 6), None);
+    }
+
+    #[test]
+    fn every_refusal_has_its_own_reason() {
+        let long = "a".repeat(64) + ".com";
+        let longer = format!("{0}.{0}.{0}.{0}.com", "a".repeat(63));
+        for (text, reason) in [
+            ("", NameError::Empty),
+            (" \t", NameError::Empty),
+            ("exa mple.com", NameError::ControlOrSpace),
+            ("exam\0ple.com", NameError::ControlOrSpace),
+            ("exam\u{2003}ple.com", NameError::ControlOrSpace),
+            ("exam_ple.com", NameError::BadCharacter('_')),
+            ("http://example.com", NameError::BadCharacter(':')),
+            ("example..com", NameError::EmptyLabel),
+            (".example.com", NameError::EmptyLabel),
+            ("example.com..", NameError::EmptyLabel),
+            (&long, NameError::LabelTooLong),
+            (&longer, NameError::NameTooLong),
+            ("-example.com", NameError::BadHyphens),
+            ("example-.com", NameError::BadHyphens),
+            ("ex--ample.com", NameError::BadHyphens),
+            ("-münchen.de", NameError::BadHyphens),
+            ("xn--a.com", NameError::BadIdna),
+            ("xn--example-.com", NameError::BadIdna),
+            ("a\u{200d}b.com", NameError::BadIdna),
+            ("com", NameError::IsPublicSuffix),
+            ("co.uk", NameError::IsPublicSuffix),
+            ("foo.ck", NameError::IsPublicSuffix),
+            ("localhost", NameError::SingleLabel),
+            ("example.invalidtld", NameError::UnknownSuffix),
+            ("192.0.2.1", NameError::UnknownSuffix),
+            ("github.io", NameError::PrivateSuffix),
+            ("someone.github.io", NameError::PrivateSuffix),
+            ("www.example.com", NameError::BelowRegistrable),
+        ] {
+            assert_eq!(parse(text), Err(reason), "{text}");
+        }
+    }
+
+    #[test]
+    fn suffixes_follow_the_list() {
+        for (text, tld) in [
+            ("example.xn--55qx5d.cn", "xn--55qx5d.cn"),
+            ("www.ck", "ck"),
+            ("foo.bar.ck", "bar.ck"),
+            ("city.kawasaki.jp", "kawasaki.jp"),
+        ] {
+            let name = DomainName::parse(text).expect(text);
+            assert_eq!(name.tld(), tld, "{text}");
+        }
+    }
+
+    proptest! {
+        /// The short way for plain ASCII gives what the UTS 46 library gives.
+        #[test]
+        fn the_fast_path_agrees_with_uts46(label in "[a-zA-Z0-9-]{1,20}", tld in "(com|CO\\.uk|de)") {
+            let text = format!("{label}.{tld}");
+            let by_library = Uts46::new()
+                .to_ascii(text.as_bytes(), AsciiDenyList::STD3, Hyphens::Check, DnsLength::Verify)
+                .map(|name| name.into_owned())
+                .ok();
+            prop_assert_eq!(parse(&text).ok(), by_library);
+        }
+
+        #[test]
+        fn parsing_is_idempotent_and_never_panics(text in "\\PC{0,40}|[a-zé.-]{1,30}\\.(com|de)") {
+            if let Ok(name) = DomainName::parse(&text) {
+                prop_assert_eq!(DomainName::parse(name.as_str()), Ok(name.clone()));
+                prop_assert_eq!(DomainName::parse(&name.unicode()), Ok(name));
+            }
+        }
+    }
+}

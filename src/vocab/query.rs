@@ -1,0 +1,123 @@
+//! What clients search for, normalised once: a name prefix, a substring, a set of TLDs
+//! (decisions.md §1, §3).
+
+use compact_str::CompactString;
+use icu_normalizer::uts46::Uts46MapperBorrowed;
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+
+use crate::vocab::limits::{SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX};
+
+/// Why a text cannot be searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    #[error("must have 1 to {0} characters")]
+    Length(usize),
+    #[error("must not hold NUL or control characters")]
+    Control,
+}
+
+/// The start of a name, as the names are spelled: lower case, NFC, UTS 46-mapped.
+///
+/// ASCII text is searched for in the A-label and in the Unicode form of names, other text in the
+/// Unicode form alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamePrefix(String);
+
+/// A part of a name, normalised as [`NamePrefix`] is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Substring(String);
+
+impl NamePrefix {
+    /// # Errors
+    /// Empty after trimming, over 253 characters, or a control character inside.
+    pub fn parse(text: &str) -> Result<NamePrefix, QueryError> {
+        normalise(text, SEARCH_QUERY_CHARS_MAX).map(NamePrefix)
+    }
+
+    /// The normalised text, 1 character or more.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Substring {
+    /// # Errors
+    /// Empty after trimming, over 63 characters, or a control character inside.
+    pub fn parse(text: &str) -> Result<Substring, QueryError> {
+        normalise(text, SUBSTRING_CHARS_MAX).map(Substring)
+    }
+
+    /// The normalised text, 1 character or more.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn normalise(text: &str, chars_max: usize) -> Result<String, QueryError> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().count() > chars_max {
+        return Err(QueryError::Length(chars_max));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(QueryError::Control);
+    }
+    if text.is_ascii() {
+        return Ok(text.to_ascii_lowercase());
+    }
+    let mapped: String = Uts46MapperBorrowed::new().map_normalize(text.chars()).collect();
+    // Characters that UTS 46 ignores (soft hyphen and the like) may leave nothing to search for.
+    if mapped.is_empty() { Err(QueryError::Length(chars_max)) } else { Ok(mapped) }
+}
+
+/// A TLD as a filter means it: trimmed, case-folded, A-label form, without a leading dot.
+/// It need not exist: an unknown one matches nothing.
+pub fn fold_tld(text: &str) -> Option<CompactString> {
+    let text = text.trim();
+    let text = text.strip_prefix('.').unwrap_or(text);
+    if text.is_empty() {
+        return None;
+    }
+    let ascii = Uts46::new()
+        .to_ascii(text.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
+        .map(CompactString::from)
+        .unwrap_or_else(|_| text.to_lowercase().into());
+    Some(ascii)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_are_spelled_as_names_are() {
+        for (text, prefix) in [
+            (" Exam.CO ", "exam.co"),
+            ("MÜN", "mün"),
+            ("mu\u{308}n", "mün"),
+            ("XN--mn", "xn--mn"),
+            ("ＡＢ", "ab"),
+            ("straße", "straße"),
+        ] {
+            assert_eq!(NamePrefix::parse(text).map(|prefix| prefix.0), Ok(prefix.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_queries_are_refused() {
+        for text in ["", "  ", "\u{ad}", &"a".repeat(254)] {
+            assert_eq!(NamePrefix::parse(text), Err(QueryError::Length(253)), "{text:?}");
+        }
+        assert_eq!(Substring::parse(&"ü".repeat(64)), Err(QueryError::Length(63)));
+        assert!(Substring::parse(&"ü".repeat(63)).is_ok());
+        assert_eq!(NamePrefix::parse("a\0b"), Err(QueryError::Control));
+    }
+
+    #[test]
+    fn tld_filters_are_folded() {
+        assert_eq!(fold_tld(" .COM ").as_deref(), Some("com"));
+        assert_eq!(fold_tld("рф").as_deref(), Some("xn--p1ai"));
+        assert_eq!(fold_tld("co.uk").as_deref(), Some("co.uk"));
+        assert_eq!(fold_tld(" "), None);
+        assert_eq!(fold_tld("."), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! Where a dropped name stands on its way back to the market (decisions.md §2).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use serde::Serialize;
+
+use crate::vocab::day::Day;
+
+/// Lifecycle stage of a drop on some day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// The holder can still restore it.
+    Redemption,
+    /// Nobody can restore it; the registry will free it.
+    PendingDelete,
+    /// Free since fewer than `catch_days` days.
+    Catchable,
+    /// Free for longer: no longer in the active pipeline.
+    Released,
+}
+
+impl Stage {
+    /// All stages, in the order a name goes through them.
+    pub const ALL: [Stage; 4] =
+        [Stage::Redemption, Stage::PendingDelete, Stage::Catchable, Stage::Released];
+
+    /// The word of the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Stage::Redemption => "redemption",
+            Stage::PendingDelete => "pending-delete",
+            Stage::Catchable => "catchable",
+            Stage::Released => "released",
+        }
+    }
+
+    /// The stage on `today` of a name whose effective release is `release`.
+    pub fn on(today: Day, release: Day, pending_delete_days: u16, catch_days: u16) -> Stage {
+        let days_left = release.days_since(today);
+        if days_left > i32::from(pending_delete_days) {
+            Stage::Redemption
+        } else if days_left > 0 {
+            Stage::PendingDelete
+        } else if days_left > -i32::from(catch_days) {
+            Stage::Catchable
+        } else {
+            Stage::Released
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word that names no stage.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of redemption, pending-delete, catchable, released")]
+pub struct StageError;
+
+impl FromStr for Stage {
+    type Err = StageError;
+
+    fn from_str(text: &str) -> Result<Stage, StageError> {
+        Stage::ALL.into_iter().find(|stage| stage.as_str() == text).ok_or(StageError)
+    }
+}
+
+/// How long a TLD keeps a deleted name before it is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Periods {
+    /// Days the holder can restore it.
+    pub redemption_days: u16,
+    /// Days between that and the release.
+    pub pending_delete_days: u16,
+}
+
+impl Periods {
+    /// ICANN's grace periods for generic TLDs, taken where a TLD has no row of its own.
+    pub const DEFAULT: Periods = Periods { redemption_days: 30, pending_delete_days: 5 };
+
+    /// The periods of `tld` (`com`, `co.uk`; without a leading dot), from `data/lifecycle.csv`.
+    pub fn of(tld: &str) -> Periods {
+        static TABLE: LazyLock<HashMap<String, Periods>> = LazyLock::new(|| {
+            parse_table(include_str!("../../data/lifecycle.csv"))
+                .expect("data/lifecycle.csv is checked by a test")
+        });
+        TABLE.get(tld).copied().unwrap_or(Periods::DEFAULT)
+    }
+
+    /// The day the registry frees a name: the day a feed gave, or the drop day plus both periods.
+    pub fn effective_release(self, drop_date: Day, release_date: Option<Day>) -> Day {
+        release_date.unwrap_or_else(|| {
+            drop_date.plus(i32::from(self.redemption_days) + i32::from(self.pending_delete_days))
+        })
+    }
+}
+
+fn parse_table(text: &str) -> Result<HashMap<String, Periods>, csv::Error> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    reader
+        .deserialize()
+        .map(|row| {
+            let (tld, redemption_days, pending_delete_days, _source): (String, u16, u16, String) =
+                row?;
+            Ok((tld, Periods { redemption_days, pending_delete_days }))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> Day {
+        text.parse().expect("a date")
+    }
+
+    #[test]
+    fn every_row_of_the_table_is_used() {
+        let table = parse_table(include_str!("../../data/lifecycle.csv")).expect("parses");
+        assert_eq!(table.len(), include_str!("../../data/lifecycle.csv").lines().count() - 1);
+        let periods =
+            |redemption_days, pending_delete_days| Periods { redemption_days, pending_delete_days };
+        assert_eq!(Periods::of("co.uk"), periods(60, 5));
+        assert_eq!(Periods::of("se"), periods(60, 7));
+        assert_eq!(Periods::of("de"), periods(30, 0));
+        assert_eq!(Periods::of("com"), periods(30, 5));
+    }
+
+    #[test]
+    fn stages_change_on_their_days() {
+        let release = Periods::of("com").effective_release(day("2026-01-01"), None);
+        assert_eq!(release, day("2026-02-05"));
+        for (today, stage) in [
+            ("2026-01-01", Stage::Redemption),
+            ("2026-01-30", Stage::Redemption),
+            ("2026-01-31", Stage::PendingDelete),
+            ("2026-02-04", Stage::PendingDelete),
+            ("2026-02-05", Stage::Catchable),
+            ("2026-02-09", Stage::Catchable),
+            ("2026-02-10", Stage::Released),
+        ] {
+            assert_eq!(Stage::on(day(today), release, 5, 5), stage, "{today}");
+        }
+    }
+
+    #[test]
+    fn a_release_date_of_the_feed_overrides_the_table() {
+        let given = day("2026-01-03");
+        assert_eq!(Periods::of("com").effective_release(day("2026-01-01"), Some(given)), given);
+        // No pending delete in .de: redemption until the last day.
+        assert_eq!(Stage::on(day("2026-01-02"), given, 0, 5), Stage::Redemption);
+        assert_eq!(Stage::on(given, given, 0, 5), Stage::Catchable);
+    }
+}
