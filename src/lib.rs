@@ -4,6 +4,4 @@
 //! The modules stand in the order a name goes through them; `ARCHITECTURE.md` beside this file
 //! walks a name, a query and a write through the code.
 
-pub mod feeds;
-pub mod scorer;
 pub mod vocab;
