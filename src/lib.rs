@@ -5,3 +5,4 @@
 //! walks a name, a query and a write through the code.
 
 pub mod vocab;
+pub mod feeds;

@@ -1,0 +1,241 @@
+//! What columns and JSON keys are called, feed by feed, and the header that names them.
+
+use super::dates::SlashOrder;
+use super::error::FeedProblem;
+use super::format::Format;
+use super::lines::split;
+use super::rejects::one_line;
+use super::sniff::Head;
+
+/// What a column or key holds. Of two with the same role the lower rank counts, then the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The domain name.
+    Name { rank: u8 },
+    /// The day the registry frees the name, or an auction ends.
+    Release { rank: u8, order: SlashOrder },
+    /// Our own `drop_date`: the day the name left its zone.
+    Drop,
+}
+
+/// Other words for `domain`; compared without case, spaces and punctuation.
+const NAME_ALIASES: [(&str, u8); 4] =
+    [("domain", 0), ("domainname", 0), ("dominio", 0), ("name", 1)];
+
+/// Words for the day of release, with how that feed writes slashes.
+const RELEASE_ALIASES: [(&str, u8, SlashOrder); 15] = [
+    ("dropdate", 0, SlashOrder::Unknown),
+    ("droptime", 0, SlashOrder::Unknown),
+    ("purged", 0, SlashOrder::Unknown),
+    ("purgedate", 0, SlashOrder::Unknown),
+    ("deletiontime", 0, SlashOrder::Unknown),
+    ("deletiondate", 0, SlashOrder::Unknown),
+    ("deletedate", 0, SlashOrder::Unknown),
+    ("releaseat", 0, SlashOrder::Unknown),
+    ("releasedate", 0, SlashOrder::Unknown),
+    ("dateavailable", 0, SlashOrder::Unknown),
+    ("auctionenddate", 0, SlashOrder::MonthFirst),
+    ("auctionendtime", 0, SlashOrder::MonthFirst),
+    ("endtime", 0, SlashOrder::Unknown),
+    ("enddate", 0, SlashOrder::Unknown),
+    ("date", 1, SlashOrder::Unknown),
+];
+
+/// For messages: what a column without which a list cannot be read may be called.
+pub(super) const NAME_WORDS: &str = "domain, domain_name, dominio, name";
+pub(super) const DATE_WORDS: &str = "drop_time, purged, deletion_time, release_at, release_date, \
+                                     date_available, auction end date, date";
+
+/// The column that marks a list of .au, whose `Date` is day first.
+const AU_COLUMN: &str = "eligiblepurgetimeutc";
+
+/// What a column or key of that name holds, if we use it.
+pub(super) fn role(name: &str) -> Option<Role> {
+    if name.trim().eq_ignore_ascii_case("drop_date") {
+        return Some(Role::Drop);
+    }
+    let mut buffer = [0; ALIAS_BYTES_MAX];
+    let plain = plain(name, &mut buffer)?;
+    if let Some((_, rank)) = NAME_ALIASES.iter().find(|(alias, _)| alias.as_bytes() == plain) {
+        return Some(Role::Name { rank: *rank });
+    }
+    let release = RELEASE_ALIASES.iter().find(|(alias, ..)| alias.as_bytes() == plain);
+    release.map(|&(_, rank, order)| Role::Release { rank, order })
+}
+
+/// Letters and digits of any alias at most.
+const ALIAS_BYTES_MAX: usize = 24;
+const _: () = assert!(AU_COLUMN.len() <= ALIAS_BYTES_MAX);
+
+/// The letters and digits of a column's name in lower case, by which aliases are compared:
+/// `Domain Name` and `domain_name` are `domainname`. `None` when it has more than any alias.
+///
+/// Called for every key of every JSON element, so it allocates nothing.
+fn plain<'a>(name: &str, buffer: &'a mut [u8; ALIAS_BYTES_MAX]) -> Option<&'a [u8]> {
+    let mut length = 0;
+    for byte in name.bytes().filter(u8::is_ascii_alphanumeric) {
+        *buffer.get_mut(length)? = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    Some(&buffer[..length])
+}
+
+/// The line that names the columns of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    pub(super) line: u64,
+    pub(super) delimiter: u8,
+    pub(super) cells: Vec<String>,
+}
+
+/// Lines of preamble before a header at most: SnapNames has two.
+const PREAMBLE_LINES_MAX: u64 = 20;
+/// Characters of a column's name that are kept.
+const CELL_CHARS_MAX: usize = 80;
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+impl Header {
+    /// The first line that names both a domain and a date column; else the first line of all,
+    /// when it names a domain column.
+    pub(super) fn find(head: &Head) -> Option<Header> {
+        let told = head.lines.first().and_then(|(_, line)| told_delimiter(line));
+        let candidates = || {
+            let near = head.lines.iter().filter(|(line, _)| *line <= PREAMBLE_LINES_MAX);
+            near.skip(usize::from(told.is_some())).flat_map(|(line, text)| {
+                let delimiters = DELIMITERS.into_iter();
+                delimiters
+                    .filter(move |delimiter| told.is_none_or(|told| told == *delimiter))
+                    .map(|delimiter| Header::cut(*line, text, delimiter))
+                    .filter(Header::names_domain)
+            })
+        };
+        let first = head.lines.get(usize::from(told.is_some())).map(|(line, _)| *line);
+        let complete = candidates().find(Header::names_date);
+        complete.or_else(|| candidates().find(|header| Some(header.line) == first))
+    }
+
+    fn cut(line: u64, text: &str, delimiter: u8) -> Header {
+        let cells = split(text, delimiter).map(|cell| one_line(cell.as_bytes(), CELL_CHARS_MAX));
+        Header { line, delimiter, cells: cells.collect() }
+    }
+
+    fn names_domain(&self) -> bool {
+        self.cells.len() > 1
+            && self.cells.iter().any(|cell| matches!(role(cell), Some(Role::Name { .. })))
+    }
+
+    fn names_date(&self) -> bool {
+        let date = |cell: &String| matches!(role(cell), Some(Role::Release { .. } | Role::Drop));
+        self.cells.iter().any(date)
+    }
+
+    /// Place of the column of exactly this name, whatever its case.
+    pub(super) fn exactly(&self, name: &str) -> Option<usize> {
+        self.cells.iter().position(|cell| cell.eq_ignore_ascii_case(name))
+    }
+
+    /// The problem that a column is not there.
+    pub(super) fn lacks(&self, column: &'static str) -> FeedProblem {
+        let aliases = if column == "domain" { NAME_WORDS } else { DATE_WORDS };
+        let header: String = self.cells.join(", ").chars().take(200).collect();
+        FeedProblem::MissingColumn { column, aliases, line: self.line, header }
+    }
+
+    /// The problem that there is no header at all.
+    pub(super) fn absent(format: Format) -> FeedProblem {
+        let why = format!(
+            "no header with a domain column ({NAME_WORDS}) in its first {PREAMBLE_LINES_MAX} lines"
+        );
+        FeedProblem::NotFormat { format, why }
+    }
+}
+
+/// `sep=;`, by which spreadsheets tell the delimiter on the first line.
+fn told_delimiter(line: &str) -> Option<u8> {
+    let told = line.trim_matches('"').strip_prefix("sep=")?.bytes().next()?;
+    DELIMITERS.contains(&told).then_some(told)
+}
+
+/// Where a table holds what we read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    pub(super) name: usize,
+    pub(super) release: Option<(usize, SlashOrder)>,
+    pub(super) drop: Option<usize>,
+}
+
+impl Columns {
+    /// # Errors
+    /// [`FeedProblem::MissingColumn`] without a name column or without any date column.
+    pub(super) fn of(header: &Header) -> Result<Columns, FeedProblem> {
+        let au = |cell: &String| {
+            plain(cell, &mut [0; ALIAS_BYTES_MAX]).is_some_and(|name| name == AU_COLUMN.as_bytes())
+        };
+        let day_first = header.cells.iter().any(au);
+        let mut name: Option<(u8, usize)> = None;
+        let mut release: Option<(u8, usize, SlashOrder)> = None;
+        let mut drop = None;
+        for (at, cell) in header.cells.iter().enumerate() {
+            match role(cell) {
+                Some(Role::Name { rank }) if name.is_none_or(|(best, _)| rank < best) => {
+                    name = Some((rank, at));
+                }
+                Some(Role::Release { rank, order })
+                    if release.is_none_or(|(best, _, _)| rank < best) =>
+                {
+                    let order = if day_first { SlashOrder::DayFirst } else { order };
+                    release = Some((rank, at, order));
+                }
+                Some(Role::Drop) => drop = drop.or(Some(at)),
+                _ => {}
+            }
+        }
+        if release.is_none() && drop.is_none() {
+            return Err(header.lacks("drop_date"));
+        }
+        let (_, name) = name.ok_or_else(|| header.lacks("domain"))?;
+        Ok(Columns { name, release: release.map(|(_, at, order)| (at, order)), drop })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(text: &str) -> Columns {
+        let header = Header::find(&Head::of(text.as_bytes(), true)).expect("a header");
+        Columns::of(&header).expect("complete")
+    }
+
+    #[test]
+    fn the_headers_of_every_feed() {
+        use SlashOrder::{DayFirst, MonthFirst, Unknown};
+        for (header, name, release, order) in [
+            ("roid,domain,drop_time\n", 1, 2, Unknown),
+            ("Date,Eligible purge time (UTC),Domain name\n", 2, 0, DayFirst),
+            ("domain_name,tld,deletion_time\n", 0, 2, Unknown),
+            ("TLD,DOMAIN,EXPIRED,PURGED\n", 1, 3, Unknown),
+            ("Domain,TLD,Type,Drop Date\n", 0, 3, Unknown),
+            ("hello,\nx\nDomain name,Current bid,Auction end date\n", 0, 2, MonthFirst),
+            ("sep=;\n\"Domain Name\";\"End Time\";\"Reserve Price\"\n", 0, 1, Unknown),
+            ("domainName,itemId,auctionEndTime\n", 0, 2, MonthFirst),
+            ("Name\tDomain\tDate\tPurged\n", 1, 3, Unknown),
+        ] {
+            let found = columns(header);
+            assert_eq!((found.name, found.release), (name, Some((release, order))), "{header}");
+        }
+    }
+
+    #[test]
+    fn a_missing_column_is_named() {
+        let header = Header::find(&Head::of(b"domain,status\na.com,x\n", true)).expect("a header");
+        let problem = Columns::of(&header).expect_err("no date");
+        assert!(matches!(
+            problem,
+            FeedProblem::MissingColumn { column: "drop_date", line: 1, ref header, .. }
+                if header == "domain, status"
+        ));
+        assert!(Header::find(&Head::of(b"domain\na.com\n", true)).is_none());
+        assert!(Header::find(&Head::of(b"a.com,12/4/2026,AUC\n", true)).is_none());
+    }
+}

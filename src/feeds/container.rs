@@ -1,0 +1,381 @@
+//! A file in, its text out: unpacked, bounded, in UTF-8 (or what should be UTF-8).
+//!
+//! What is packed and how is told by the first bytes, never by the file's name.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+use encoding_rs_io::DecodeReaderBytesBuilder;
+use flate2::bufread::MultiGzDecoder;
+use flate2::read::DeflateDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use zip::{CompressionMethod, ZipArchive};
+
+use super::error::FeedProblem;
+
+/// Bytes at the start of a text that its format is told from.
+pub(super) const HEAD_BYTES: usize = 64 << 10;
+/// Unpacked bytes that may come out whatever went in: headers and repetitive small lists.
+const FREE_BYTES: u64 = 64 << 20;
+/// Unpacked bytes per packed byte at most, beyond [`FREE_BYTES`]. Real lists pack 3 to 15 to 1.
+const RATIO_MAX: u64 = 100;
+/// Unpacked bytes at most: every zone file there is fits, and a disk does too.
+const UNPACKED_BYTES_MAX: u64 = 64 << 30;
+/// Memory a zstd frame may ask for: the most the zstd tool itself grants without being told.
+const ZSTD_WINDOW_BYTES_MAX: u64 = 128 << 20;
+const READ_BYTES: usize = 128 << 10;
+
+pub(super) type Input = Box<dyn Read + Send>;
+
+/// The text of a list, and what is known of it before its format is.
+pub(super) struct Text {
+    /// The whole text, head included, without byte-order mark.
+    pub(super) input: Input,
+    /// Its first [`HEAD_BYTES`], or all of it.
+    pub(super) head: Vec<u8>,
+    /// The name of the file inside a zip archive.
+    pub(super) inner_name: Option<String>,
+    /// Raw bytes of the file consumed so far.
+    pub(super) bytes_read: Arc<AtomicU64>,
+}
+
+/// Opens a file and unpacks its head.
+pub(super) fn open(path: &Path) -> Result<Text, FeedProblem> {
+    let mut file = File::open(path).map_err(FeedProblem::Read)?;
+    let bytes_read = Arc::new(AtomicU64::new(0));
+    let container = Container::of(&mut file)?;
+    let (unpacked, inner_name) = container.unpack(file, &bytes_read)?;
+    let (head, input) = peek(unpacked)?;
+    let (head, input) = match charset(&head) {
+        Charset::Utf8 => (head, input),
+        Charset::Utf8Bom => {
+            let rest = head[UTF8_BOM.len()..].to_vec();
+            let mut input = input;
+            io::copy(&mut (&mut input).take(UTF8_BOM.len() as u64), &mut io::sink())?;
+            (rest, input)
+        }
+        Charset::Utf16(encoding) => {
+            let decode = DecodeReaderBytesBuilder::new().encoding(Some(encoding)).build(input);
+            peek(Box::new(decode))?
+        }
+    };
+    if head.contains(&0) {
+        return Err(FeedProblem::Binary);
+    }
+    Ok(Text { input, head, inner_name, bytes_read })
+}
+
+/// The first [`HEAD_BYTES`] of an input, and the input with nothing taken from it.
+fn peek(mut input: Input) -> Result<(Vec<u8>, Input), FeedProblem> {
+    let mut head = Vec::new();
+    (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    let whole = Cursor::new(head.clone()).chain(input);
+    Ok((head, Box::new(whole)))
+}
+
+const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
+
+enum Charset {
+    Utf8,
+    Utf8Bom,
+    Utf16(&'static Encoding),
+}
+
+fn charset(head: &[u8]) -> Charset {
+    match head {
+        [0xef, 0xbb, 0xbf, ..] => Charset::Utf8Bom,
+        [0xff, 0xfe, ..] => Charset::Utf16(UTF_16LE),
+        [0xfe, 0xff, ..] => Charset::Utf16(UTF_16BE),
+        _ if unmistakably_utf16le(head) => Charset::Utf16(UTF_16LE),
+        _ => Charset::Utf8,
+    }
+}
+
+/// Without a byte-order mark only a start in ASCII tells: every second byte is 0, no other is.
+fn unmistakably_utf16le(head: &[u8]) -> bool {
+    let start = &head[..head.len().min(64)];
+    let (units, _) = start.as_chunks::<2>();
+    units.len() >= 4 && units.iter().all(|&[low, high]| low != 0 && low.is_ascii() && high == 0)
+}
+
+#[derive(Clone, Copy)]
+enum Container {
+    Plain,
+    Gzip,
+    Zstd,
+    Zip,
+}
+
+impl Container {
+    /// Told by the first bytes; the file is left at its start.
+    fn of(file: &mut File) -> Result<Container, FeedProblem> {
+        let mut magic = Vec::new();
+        file.take(6).read_to_end(&mut magic).map_err(FeedProblem::Read)?;
+        file.rewind().map_err(FeedProblem::Read)?;
+        match magic[..] {
+            [0x1f, 0x8b, ..] => Ok(Container::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Ok(Container::Zstd),
+            // A skippable frame, which parallel packers put first (RFC 8878 §3.1.2).
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Ok(Container::Zstd),
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Ok(Container::Zip),
+            [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A'] => Err(FeedProblem::Container("bzip2")),
+            [0xfd, b'7', b'z', b'X', b'Z', 0] => Err(FeedProblem::Container("xz")),
+            [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c] => Err(FeedProblem::Container("7-Zip")),
+            _ => Ok(Container::Plain),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Container::Plain => "plain",
+            Container::Gzip => "gzip",
+            Container::Zstd => "zstd",
+            Container::Zip => "zip",
+        }
+    }
+
+    /// The unpacked bytes, and the inner name of a zip archive's file.
+    fn unpack(
+        self,
+        file: File,
+        bytes_read: &Arc<AtomicU64>,
+    ) -> Result<(Input, Option<String>), FeedProblem> {
+        let (decoder, inner_name): (Input, _) = match self {
+            Container::Plain => (Box::new(Counted::new(file, bytes_read)), None),
+            Container::Gzip => {
+                (Box::new(MultiGzDecoder::new(buffered(Counted::new(file, bytes_read)))), None)
+            }
+            Container::Zstd => {
+                (Box::new(ZstdFrames::new(buffered(Counted::new(file, bytes_read)))), None)
+            }
+            Container::Zip => {
+                let (decoder, name) = zip_member(file, bytes_read)?;
+                (decoder, Some(name))
+            }
+        };
+        let bounded =
+            Bounded { decoder, container: self, packed: Arc::clone(bytes_read), unpacked: 0 };
+        Ok((Box::new(bounded), inner_name))
+    }
+}
+
+fn buffered<R: Read>(input: R) -> BufReader<R> {
+    BufReader::with_capacity(READ_BYTES, input)
+}
+
+/// Counts raw bytes as they are taken from the file.
+struct Counted<R> {
+    input: R,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl<R> Counted<R> {
+    fn new(input: R, bytes_read: &Arc<AtomicU64>) -> Counted<R> {
+        Counted { input, bytes_read: Arc::clone(bytes_read) }
+    }
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.input.read(buffer)?;
+        self.bytes_read.fetch_add(got as u64, Ordering::Relaxed);
+        Ok(got)
+    }
+}
+
+/// Stops a bomb, and says of every error below it which container it came from.
+struct Bounded {
+    decoder: Input,
+    container: Container,
+    packed: Arc<AtomicU64>,
+    unpacked: u64,
+}
+
+impl Bounded {
+    fn allowed(&self, packed: u64) -> u64 {
+        match self.container {
+            Container::Plain => u64::MAX,
+            _ => (FREE_BYTES + RATIO_MAX * packed).min(UNPACKED_BYTES_MAX),
+        }
+    }
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.decoder.read(buffer).map_err(|source| match self.container {
+            _ if source.kind() == io::ErrorKind::Interrupted => source,
+            Container::Plain => source,
+            container => FeedProblem::Unpack { container: container.word(), source }.into(),
+        })?;
+        self.unpacked += got as u64;
+        let packed = self.packed.load(Ordering::Relaxed);
+        if self.unpacked > self.allowed(packed) {
+            return Err(FeedProblem::Bomb { packed, unpacked: self.unpacked }.into());
+        }
+        Ok(got)
+    }
+}
+
+/// All frames of a zstd file, one after the other, each with its checksum verified.
+struct ZstdFrames<R> {
+    input: BufReader<R>,
+    decoder: FrameDecoder,
+    in_frame: bool,
+}
+
+impl<R: Read> ZstdFrames<R> {
+    fn new(input: BufReader<R>) -> ZstdFrames<R> {
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(ZSTD_WINDOW_BYTES_MAX);
+        ZstdFrames { input, decoder, in_frame: false }
+    }
+
+    /// Reads the next frame's header. False at the end of the file.
+    fn start_frame(&mut self) -> io::Result<bool> {
+        use std::io::BufRead;
+        while !self.input.fill_buf()?.is_empty() {
+            match self.decoder.reset(&mut self.input) {
+                Ok(()) => {
+                    self.in_frame = true;
+                    return Ok(true);
+                }
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => self.skip(u64::from(length))?,
+                Err(error) => return Err(io::Error::other(error)),
+            }
+        }
+        Ok(false)
+    }
+
+    fn skip(&mut self, length: u64) -> io::Result<()> {
+        let skipped = io::copy(&mut (&mut self.input).take(length), &mut io::sink())?;
+        if skipped < length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
+    }
+
+    fn finish_frame(&mut self) -> io::Result<()> {
+        self.in_frame = false;
+        let stored = self.decoder.get_checksum_from_data();
+        if stored.is_some() && stored != self.decoder.get_calculated_checksum() {
+            let why = "the checksum of a frame differs";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for ZstdFrames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if !self.in_frame && !self.start_frame()? {
+                return Ok(0);
+            }
+            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                self.decoder
+                    .decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
+                    .map_err(io::Error::other)?;
+            }
+            if self.decoder.can_collect() > 0 {
+                return self.decoder.read(buffer);
+            }
+            self.finish_frame()?;
+        }
+    }
+}
+
+/// The one file of a zip archive, and its name inside.
+///
+/// The archive is only asked where the data lies: its own readers borrow it, ours is owned.
+fn zip_member(mut file: File, bytes_read: &Arc<AtomicU64>) -> Result<(Input, String), FeedProblem> {
+    let member = ZipMember::find(&file).map_err(|error| match error {
+        ZipRefusal::Files(files) => FeedProblem::ZipFiles { files },
+        ZipRefusal::Why(why) => FeedProblem::Zip(why),
+    })?;
+    file.seek(SeekFrom::Start(member.start)).map_err(FeedProblem::Read)?;
+    let packed = buffered(Counted::new(file, bytes_read)).take(member.packed_bytes);
+    let decoder: Input = match member.method {
+        CompressionMethod::Stored => Box::new(packed),
+        _ => Box::new(DeflateDecoder::new(packed)),
+    };
+    let checked = Checked { decoder, crc: crc32fast::Hasher::new(), expected: member.crc };
+    Ok((Box::new(checked), member.name))
+}
+
+struct ZipMember {
+    name: String,
+    start: u64,
+    packed_bytes: u64,
+    crc: u32,
+    method: CompressionMethod,
+}
+
+enum ZipRefusal {
+    Files(usize),
+    Why(String),
+}
+
+impl From<zip::result::ZipError> for ZipRefusal {
+    fn from(error: zip::result::ZipError) -> ZipRefusal {
+        ZipRefusal::Why(error.to_string())
+    }
+}
+
+impl ZipMember {
+    fn find(file: &File) -> Result<ZipMember, ZipRefusal> {
+        let mut archive = ZipArchive::new(BufReader::new(file))?;
+        // macOS adds folders of its own beside what was packed.
+        let of_interest = |name: &str| !name.ends_with('/') && !name.starts_with("__MACOSX/");
+        let files: Vec<usize> = (0..archive.len())
+            .filter(|&at| archive.name_for_index(at).is_some_and(of_interest))
+            .collect();
+        let [only] = files[..] else { return Err(ZipRefusal::Files(files.len())) };
+        let member = archive.by_index_raw(only)?;
+        if member.encrypted() {
+            return Err(ZipRefusal::Why("it is encrypted".into()));
+        }
+        let method = member.compression();
+        if !matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated) {
+            return Err(ZipRefusal::Why(format!("it is packed with {method}")));
+        }
+        let start = member.data_start();
+        Ok(ZipMember {
+            name: member.name().to_owned(),
+            start: start.ok_or_else(|| ZipRefusal::Why("its data was not found".into()))?,
+            packed_bytes: member.compressed_size(),
+            crc: member.crc32(),
+            method,
+        })
+    }
+}
+
+/// Compares the CRC-32 with what the archive promised, at the end of the data.
+struct Checked {
+    decoder: Input,
+    crc: crc32fast::Hasher,
+    expected: u32,
+}
+
+impl Read for Checked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.decoder.read(buffer)?;
+        self.crc.update(&buffer[..got]);
+        if got > 0 || buffer.is_empty() {
+            return Ok(got);
+        }
+        let found = self.crc.clone().finalize();
+        if found != self.expected {
+            let why = format!("CRC-32 is {found:08x}, {:08x} expected", self.expected);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        Ok(0)
+    }
+}

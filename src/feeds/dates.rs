@@ -1,0 +1,416 @@
+//! The dates of lists: as registries and vendors write them, and in file names.
+//!
+//! Everything becomes a UTC day or instant here; a time without a zone is taken for UTC.
+
+use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime, Utc};
+
+use super::rejects::RejectReason;
+use crate::vocab::day::Day;
+
+/// How a column writes dates with slashes. Guessing wrong would move a drop by months.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SlashOrder {
+    /// `M/D/YYYY`: vendors in the United States.
+    MonthFirst,
+    /// `DD/MM/YYYY`: .au, .mx.
+    DayFirst,
+    /// Read only where one order is possible, or AM/PM says that a US vendor wrote it.
+    Unknown,
+}
+
+/// The UTC day of a date or instant: `2026-10-03`, `2026-10-03T11:31:21Z`,
+/// `2026-10-03 18:00`, `12/4/2026 12:00:00 AM`, `16/12/2026`, `10/05/2026 08:00 AM (PDT)`.
+///
+/// # Errors
+/// [`RejectReason::MissingDate`] for an empty cell, [`RejectReason::AmbiguousDate`], or
+/// [`RejectReason::BadDate`] naming `column`.
+pub(super) fn day(
+    text: &str,
+    order: SlashOrder,
+    column: &'static str,
+) -> Result<Day, RejectReason> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(RejectReason::MissingDate);
+    }
+    if let Ok(day) = text.parse() {
+        return Ok(day);
+    }
+    let bad = RejectReason::BadDate(column);
+    let (date, time) = split_date(text);
+    let clock = match time {
+        "" => Clock { time: NaiveTime::MIN, twelve_hours: false, zone: None },
+        time => Clock::parse(time).ok_or(bad.clone())?,
+    };
+    let order = match order {
+        SlashOrder::Unknown if clock.twelve_hours => SlashOrder::MonthFirst,
+        order => order,
+    };
+    let date = match slashed(date, order) {
+        Slashed::Date(date) => date,
+        Slashed::Either => return Err(RejectReason::AmbiguousDate),
+        Slashed::No => date.parse::<Day>().map_err(|_| bad.clone())?.date(),
+    };
+    Day::of(clock.on(date).ok_or(bad.clone())?).ok_or(bad)
+}
+
+/// RFC 3339, or `YYYY-MM-DD` for its start: what our native CSV holds in `observed_at`.
+pub(super) fn instant(text: &str) -> Option<DateTime<Utc>> {
+    if let Ok(day) = text.parse::<Day>() {
+        return Some(day.start());
+    }
+    DateTime::parse_from_rfc3339(text).ok().map(|instant| instant.to_utc())
+}
+
+/// The line above the names of .pl (`2026-04-07 08:10:56 MEST`) and .mx
+/// (`01/10/26 03:00:16 GMT-6`). Its zone is required: a list's date alone is no stamp.
+pub(super) fn stamp(line: &str) -> Option<DateTime<Utc>> {
+    let (date, time) = split_date(line.trim());
+    let clock = Clock::parse(time)?;
+    clock.zone?;
+    let date = match date.parse::<Day>() {
+        Ok(day) => day.date(),
+        Err(_) => day_month_year(date)?,
+    };
+    clock.on(date).filter(|instant| Day::of(*instant).is_some())
+}
+
+/// `DD/MM/YY` or `DD/MM/YYYY`.
+fn day_month_year(text: &str) -> Option<NaiveDate> {
+    let [day, month, year] = numbers(text, '/')?;
+    let year = if year < 100 { year + 2000 } else { year };
+    NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)
+}
+
+/// Date and time of day, which stand apart by a `T` or white space.
+fn split_date(text: &str) -> (&str, &str) {
+    match text.find(|char: char| char == 'T' || char.is_ascii_whitespace()) {
+        Some(at) => (&text[..at], text[at + 1..].trim()),
+        None => (text, ""),
+    }
+}
+
+enum Slashed {
+    Date(NaiveDate),
+    Either,
+    No,
+}
+
+fn slashed(text: &str, order: SlashOrder) -> Slashed {
+    let Some([first, second, year]) = numbers(text, '/') else { return Slashed::No };
+    let date = |month, day| {
+        let year = i32::try_from(year).ok().filter(|year| *year >= 1000)?;
+        NaiveDate::from_ymd_opt(year, month, day)
+    };
+    let (by_month, by_day) = (date(first, second), date(second, first));
+    let found = match order {
+        SlashOrder::MonthFirst => by_month,
+        SlashOrder::DayFirst => by_day,
+        SlashOrder::Unknown if by_month.is_some() && by_day.is_some() && by_month != by_day => {
+            return Slashed::Either;
+        }
+        SlashOrder::Unknown => by_month.or(by_day),
+    };
+    found.map_or(Slashed::No, Slashed::Date)
+}
+
+/// Exactly three numbers of one to four digits.
+fn numbers(text: &str, separator: char) -> Option<[u32; 3]> {
+    let mut parts = text.split(separator).map(digits);
+    let found = [parts.next()??, parts.next()??, parts.next()??];
+    parts.next().is_none().then_some(found)
+}
+
+fn digits(text: &str) -> Option<u32> {
+    let shaped = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    shaped.then(|| text.parse().ok()).flatten()
+}
+
+/// A time of day with what follows it.
+struct Clock {
+    time: NaiveTime,
+    twelve_hours: bool,
+    zone: Option<FixedOffset>,
+}
+
+impl Clock {
+    /// `18:00`, `11:31:21Z`, `04:00:00.000+02:00`, `12:00:00 AM`, `08:10:56 MEST`.
+    fn parse(text: &str) -> Option<Clock> {
+        let end = text.find(|char: char| !matches!(char, '0'..='9' | ':' | '.'));
+        let (time, rest) = text.split_at(end.unwrap_or(text.len()));
+        let (half, rest) = meridiem(rest.trim());
+        let mut parts = time.split(':');
+        let hour = half_day(digits(parts.next()?)?, half)?;
+        let minute = digits(parts.next()?)?;
+        let second = match parts.next() {
+            Some(part) => digits(part.split_once('.').map_or(part, |(whole, _)| whole))?,
+            None => 0,
+        };
+        let time = NaiveTime::from_hms_opt(hour, minute, second)?;
+        let zone = match rest.trim() {
+            "" => None,
+            name => Some(zone(name)?),
+        };
+        parts.next().is_none().then_some(Clock { time, twelve_hours: half.is_some(), zone })
+    }
+
+    fn on(&self, date: NaiveDate) -> Option<DateTime<Utc>> {
+        let zone = self.zone.unwrap_or(FixedOffset::east_opt(0)?);
+        date.and_time(self.time).and_local_timezone(zone).single().map(|instant| instant.to_utc())
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Half {
+    Morning,
+    Afternoon,
+}
+
+fn meridiem(text: &str) -> (Option<Half>, &str) {
+    let half = match text.get(..2) {
+        Some(head) if head.eq_ignore_ascii_case("am") => Half::Morning,
+        Some(head) if head.eq_ignore_ascii_case("pm") => Half::Afternoon,
+        _ => return (None, text),
+    };
+    (Some(half), &text[2..])
+}
+
+/// The hour of 24; 12 AM is 0 and 12 PM is 12.
+fn half_day(hour: u32, half: Option<Half>) -> Option<u32> {
+    match half {
+        None => Some(hour),
+        Some(_) if !(1..=12).contains(&hour) => None,
+        Some(Half::Morning) => Some(hour % 12),
+        Some(Half::Afternoon) => Some(hour % 12 + 12),
+    }
+}
+
+/// Zones that lists are seen to name, in hours east of UTC.
+const ZONES: [(&str, i32); 11] = [
+    ("Z", 0),
+    ("UTC", 0),
+    ("GMT", 0),
+    ("MET", 1),
+    ("CET", 1),
+    ("MEST", 2),
+    ("CEST", 2),
+    ("EST", -5),
+    ("EDT", -4),
+    ("PST", -8),
+    ("PDT", -7),
+];
+
+/// A zone's distance from UTC: `MEST`, `(PDT)`, `GMT-6`, `UTC+05:30`, `+02:00`, `-0800`.
+fn zone(name: &str) -> Option<FixedOffset> {
+    let name = name.strip_prefix('(').and_then(|name| name.strip_suffix(')')).unwrap_or(name);
+    let known = ZONES.iter().find(|(zone, _)| name.eq_ignore_ascii_case(zone));
+    if let Some((_, hours)) = known {
+        return FixedOffset::east_opt(hours * 3600);
+    }
+    let offset = name.strip_prefix("GMT").or(name.strip_prefix("UTC")).unwrap_or(name);
+    let (sign, text) = match offset.split_at_checked(1)? {
+        ("+", text) => (1, text),
+        ("-", text) => (-1, text),
+        _ => return None,
+    };
+    let (hours, minutes) = match (text.split_once(':'), text.len()) {
+        (Some((hours, minutes)), _) => (digits(hours)?, digits(minutes)?),
+        (None, 4) => text.split_at_checked(2).and_then(|(h, m)| Some((digits(h)?, digits(m)?)))?,
+        (None, _) => (digits(text)?, 0),
+    };
+    let seconds = (hours <= 14 && minutes < 60).then_some(hours * 3600 + minutes * 60)?;
+    FixedOffset::east_opt(sign * i32::try_from(seconds).ok()?)
+}
+
+/// The one day a file name holds: `2026-10-03`, `20261003`, or `11-10-2021` as M-D-Y.
+///
+/// `None` also where it holds two: `from-2026-10-01-to-2026-10-07` is the day of nothing.
+pub(super) fn in_file_name(name: &str) -> Option<Day> {
+    let runs = digit_runs(name);
+    let mut found = None;
+    let mut at = 0;
+    while at < runs.len() {
+        let (date, used) = match dashed(name, &runs[at..]) {
+            Some(date) => (Some(date), 3),
+            None => (compact(runs[at].1), 1),
+        };
+        at += used;
+        match (found, date) {
+            (Some(one), Some(other)) if one != other => return None,
+            (_, Some(date)) => found = Some(date),
+            (_, None) => {}
+        }
+    }
+    found
+}
+
+/// The release day of an .it list, whose name is nothing but `YYYYMMDDHH` and extensions.
+///
+/// The hour, 9 or 16, is of Europe/Rome: the same day in UTC.
+pub(super) fn it_release(file_name: &str) -> Option<Day> {
+    let stem = file_name.split('.').next()?;
+    let (date, hour) = stem.split_at_checked(8)?;
+    let hour = (hour.len() == 2).then(|| digits(hour)).flatten()?;
+    (hour < 24).then(|| compact(date)).flatten()
+}
+
+/// Stretches of digits with their places.
+fn digit_runs(name: &str) -> Vec<(usize, &str)> {
+    let mut runs = Vec::new();
+    let mut start = None;
+    for (at, byte) in name.bytes().chain([0]).enumerate() {
+        match (byte.is_ascii_digit(), start) {
+            (true, None) => start = Some(at),
+            (false, Some(from)) => {
+                runs.push((from, &name[from..at]));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    runs
+}
+
+/// A date of three runs that single hyphens join.
+fn dashed(name: &str, runs: &[(usize, &str)]) -> Option<Day> {
+    let &[(first_at, first), (second_at, second), (third_at, third), ..] = runs else {
+        return None;
+    };
+    let joined = |end: usize, next: usize| name.get(end..next) == Some("-");
+    if !joined(first_at + first.len(), second_at) || !joined(second_at + second.len(), third_at) {
+        return None;
+    }
+    let (year, month, day) = match (first.len(), second.len(), third.len()) {
+        (4, 2, 2) => (first, second, third),
+        (1..=2, 1..=2, 4) => (third, first, second),
+        _ => return None,
+    };
+    ymd(year, month, day)
+}
+
+/// `YYYYMMDD`.
+fn compact(run: &str) -> Option<Day> {
+    let shaped = run.len() == 8 && run.bytes().all(|byte| byte.is_ascii_digit());
+    shaped.then(|| ymd(&run[..4], &run[4..6], &run[6..])).flatten()
+}
+
+fn ymd(year: &str, month: &str, day: &str) -> Option<Day> {
+    let year = i32::try_from(digits(year)?).ok()?;
+    Day::from_date(NaiveDate::from_ymd_opt(year, digits(month)?, digits(day)?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SlashOrder::{DayFirst, MonthFirst, Unknown};
+    use super::*;
+
+    fn read(text: &str, order: SlashOrder) -> Result<String, &'static str> {
+        day(text, order, "release_date").map(|day| day.to_string()).map_err(|why| why.code())
+    }
+
+    #[test]
+    fn the_dates_of_every_feed() {
+        for (text, order, expected) in [
+            ("2026-10-03", Unknown, "2026-10-03"),
+            (" 2026-10-03 ", Unknown, "2026-10-03"),
+            ("2026-10-03T11:31:21Z", Unknown, "2026-10-03"),
+            ("2026-10-03T11:31:21.123Z", Unknown, "2026-10-03"),
+            ("2026-10-03T23:30:00-02:00", Unknown, "2026-10-04"),
+            ("2026-10-03T00:30:00+0200", Unknown, "2026-10-02"),
+            ("2026-10-03 18:00", Unknown, "2026-10-03"),
+            ("12/4/2026 12:00:00 AM", MonthFirst, "2026-12-04"),
+            ("16/12/2026", DayFirst, "2026-12-16"),
+            ("03/04/2026", DayFirst, "2026-04-03"),
+            ("03/04/2026", MonthFirst, "2026-03-04"),
+            ("16/12/2026", Unknown, "2026-12-16"),
+            ("12/16/2026", Unknown, "2026-12-16"),
+            ("04/04/2026", Unknown, "2026-04-04"),
+            ("10/05/2026 08:00 AM (PDT)", Unknown, "2026-10-05"),
+            ("10/05/2026 10:00PM (PDT)", Unknown, "2026-10-06"),
+        ] {
+            assert_eq!(read(text, order), Ok(expected.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_date_says_so() {
+        for (text, order, code) in [
+            ("", Unknown, "missing-date"),
+            ("  ", Unknown, "missing-date"),
+            ("03/04/2026", Unknown, "ambiguous-date"),
+            ("13/14/2026", Unknown, "bad-date"),
+            ("13/04/2026", MonthFirst, "bad-date"),
+            ("12/4/26", MonthFirst, "bad-date"),
+            ("2026-02-30", Unknown, "bad-date"),
+            ("2026-10-03T25:00:00Z", Unknown, "bad-date"),
+            ("2026-10-03 13:00 PM", Unknown, "bad-date"),
+            ("2026-10-03 10:00 XYZ", Unknown, "bad-date"),
+            ("1790000000", Unknown, "bad-date"),
+            ("tomorrow", Unknown, "bad-date"),
+            ("1/2/3/4", Unknown, "bad-date"),
+            ("0001-01-01T00:00:00+02:00", Unknown, "bad-date"),
+            ("２026-10-03", Unknown, "bad-date"),
+            ("2026-10-03\u{2003}10:00", Unknown, "bad-date"),
+            ("2026-10-03 10:00 +1é2", Unknown, "bad-date"),
+            ("2026-10-03 10:00 é", Unknown, "bad-date"),
+        ] {
+            assert_eq!(read(text, order), Err(code), "{text}");
+        }
+    }
+
+    #[test]
+    fn stamps_are_instants() {
+        for (line, expected) in [
+            ("2026-04-07 08:10:56 MEST", "2026-04-07T06:10:56+00:00"),
+            ("2026-01-07 08:10:56 MET", "2026-01-07T07:10:56+00:00"),
+            ("2026-04-07 00:10:56 CEST", "2026-04-06T22:10:56+00:00"),
+            ("01/10/26 03:00:16 GMT-6", "2026-10-01T09:00:16+00:00"),
+            ("01/10/2026 03:00:16 UTC", "2026-10-01T03:00:16+00:00"),
+        ] {
+            assert_eq!(stamp(line).map(|at| at.to_rfc3339()), Some(expected.into()), "{line}");
+        }
+        for line in ["2026-04-07", "2026-04-07 08:10:56", "2026-04-07 08:10:56 XYZ", "a.pl", ""] {
+            assert_eq!(stamp(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn native_times_are_instants_with_a_zone() {
+        let start = instant("2026-10-03").map(|at| at.to_rfc3339());
+        assert_eq!(start, Some("2026-10-03T00:00:00+00:00".into()));
+        let later = instant("2026-10-03T04:05:06.5+02:00").map(|at| at.to_rfc3339());
+        assert_eq!(later, Some("2026-10-03T02:05:06.500+00:00".into()));
+        assert_eq!(instant("2026-10-03T04:05:06"), None);
+    }
+
+    #[test]
+    fn dates_in_file_names() {
+        for (name, expected) in [
+            ("2026-10-03.txt", Some("2026-10-03")),
+            ("drops_20261003.csv.gz", Some("2026-10-03")),
+            ("11-10-2021.txt", Some("2021-11-10")),
+            ("2026-10-03-free-dropped-domains.csv", Some("2026-10-03")),
+            ("list2026-10-03-2026-10-03", Some("2026-10-03")),
+            ("from-2026-10-01-to-2026-10-07.txt", None),
+            ("newly-registered-2026-08.txt", None),
+            ("120261003.txt", None),
+            ("20261399.txt", None),
+            ("2026--10-03.txt", None),
+            ("names.txt", None),
+            ("1-2.txt", None),
+            ("é2026-10-03é", Some("2026-10-03")),
+        ] {
+            let found = in_file_name(name).map(|day| day.to_string());
+            assert_eq!(found.as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_it_form_is_ten_digits_alone() {
+        let day = it_release("2026100309.txt.gz").map(|day| day.to_string());
+        assert_eq!(day.as_deref(), Some("2026-10-03"));
+        for name in ["20261003.txt", "2026100324.txt", "a2026100309.txt", "20261003091.txt"] {
+            assert_eq!(it_release(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Why a list as a whole cannot be read: found, expected, and what to do next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::format::{Format, words};
+
+/// A list that cannot be read, or read on. Nothing of it may be applied.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct FeedError {
+    /// The file as it was given.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: FeedProblem,
+}
+
+impl FeedError {
+    pub(super) fn new(path: &Path, problem: impl Into<FeedProblem>) -> FeedError {
+        FeedError { path: path.to_owned(), problem: problem.into() }
+    }
+}
+
+/// What is wrong with a list as a whole.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedProblem {
+    #[error("cannot be read: {0}")]
+    Read(io::Error),
+    #[error(
+        "the {container} data is damaged or cut short ({source}); fetch the file again, or unpack \
+         it yourself to see what is in it"
+    )]
+    Unpack { container: &'static str, source: io::Error },
+    #[error(
+        "unpacks to more than it may: {unpacked} bytes out of {packed} (at most 100 to 1 beyond \
+         64 MiB, and 64 GiB in all); unpack it yourself if you trust it"
+    )]
+    Bomb { packed: u64, unpacked: u64 },
+    #[error(
+        "the zip archive holds {files} files; exactly one list is expected: unpack it and give \
+         the files one by one"
+    )]
+    ZipFiles { files: usize },
+    #[error("the zip archive cannot be read: {0}; unpack it yourself")]
+    Zip(String),
+    #[error("packed with {0}, which is not read; unpack it first, or pack it with gzip or zstd")]
+    Container(&'static str),
+    #[error("holds NUL bytes: not a text list (and not UTF-16 either)")]
+    Binary,
+    #[error("the file is empty; fetch it again, or pass --format if a list may be empty")]
+    Empty,
+    #[error(
+        "its format is not recognised (it starts with `{start}`); name it with --format, one of \
+         {words}",
+        words = words()
+    )]
+    UnknownFormat { start: String },
+    #[error("not a list in the format `{format}`: {why}; leave --format out to have it recognised")]
+    NotFormat { format: Format, why: String },
+    #[error(
+        "no column `{column}` in the header on line {line} ({header}); name the column so, or use \
+         one of its other names ({aliases}); a list of bare names is read with --format names \
+         --drop-date DATE"
+    )]
+    MissingColumn { column: &'static str, aliases: &'static str, line: u64, header: String },
+    #[error(
+        "a list of names without a date; say when they dropped with --drop-date YYYY-MM-DD, or put \
+         the date into the file name"
+    )]
+    NoDate,
+    #[error(
+        "a zone file: drops are what left between two of them; give both with --format zone-pair \
+         OLD NEW"
+    )]
+    ZoneFile,
+    #[error(
+        "a zone file without its day; give it with --drop-date, or put it into the file name \
+         (2026-10-03 or 20261003)"
+    )]
+    NoZoneDay,
+    #[error("not a zone file: neither an SOA record nor $ORIGIN in its first 64 KiB")]
+    NoApex,
+    #[error("the JSON has no list: expected `data`, `domains` or an array at its top level")]
+    JsonShape,
+    #[error("the JSON is broken at line {line}: {why}; fetch the file again")]
+    BrokenJson { line: u64, why: &'static str },
+}
+
+/// Readers below the format speak `io::Error`; one that carries a problem gives it back.
+impl From<io::Error> for FeedProblem {
+    fn from(error: io::Error) -> FeedProblem {
+        match error.downcast::<FeedProblem>() {
+            Ok(problem) => problem,
+            Err(error) => FeedProblem::Read(error),
+        }
+    }
+}
+
+impl From<FeedProblem> for io::Error {
+    fn from(problem: FeedProblem) -> io::Error {
+        io::Error::other(problem)
+    }
+}

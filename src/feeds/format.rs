@@ -1,0 +1,103 @@
+//! The shapes of lists we read, and their words on the command line.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The shape of a list: what `--format` names and [`Feed::format`](super::Feed::format) tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Our own CSV: a header with `domain` and `drop_date`, and columns for all we can hold.
+    Native,
+    /// One name a line; the day comes from `--drop-date` or the file name.
+    Names,
+    /// Pool.com's pending-delete text: `name,M/D/YYYY h:mm:ss AM,kind`, no header.
+    Pool,
+    /// JSON with a list of objects (`data`, `domains` or a bare array): .se, .nu, Park.io, GoDaddy.
+    Json,
+    /// The text form of the .se and .nu list: name, tab, release day.
+    Bardate,
+    /// Any delimited table whose header names a domain and a release column: Nominet, .au, Google
+    /// Registry, the IETF draft, DropCatch, SnapNames, Sedo.
+    Delimited,
+    /// A time stamp on the first line, then names that are already free: .pl, .mx.
+    Stamped,
+    /// Names that were newly registered, one a line: each undoes an earlier drop.
+    Registered,
+    /// Two zone files of one zone, whose difference is the drops.
+    ZonePair,
+}
+
+/// A word that names no [`Format`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no list format; the formats are {words}", words = words())]
+pub struct FormatError(String);
+
+impl Format {
+    /// Every format, in the order help texts show them.
+    pub const ALL: [Format; 9] = [
+        Format::Native,
+        Format::Names,
+        Format::Pool,
+        Format::Json,
+        Format::Bardate,
+        Format::Delimited,
+        Format::Stamped,
+        Format::Registered,
+        Format::ZonePair,
+    ];
+
+    /// The stable word for `--format`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Format::Native => "native",
+            Format::Names => "names",
+            Format::Pool => "pool",
+            Format::Json => "json",
+            Format::Bardate => "bardate",
+            Format::Delimited => "delimited",
+            Format::Stamped => "stamped",
+            Format::Registered => "registered",
+            Format::ZonePair => "zone-pair",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(word: &str) -> Result<Format, FormatError> {
+        Format::ALL
+            .into_iter()
+            .find(|format| format.word() == word)
+            .ok_or_else(|| FormatError(word.chars().take(40).collect()))
+    }
+}
+
+/// The words of all formats, for messages.
+pub(super) fn words() -> String {
+    Format::ALL.map(Format::word).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_their_format() {
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
+        }
+        let refused = "csv".parse::<Format>().expect_err("no format");
+        assert_eq!(
+            refused.to_string(),
+            "`csv` is no list format; the formats are native, names, pool, json, bardate, \
+             delimited, stamped, registered, zone-pair"
+        );
+    }
+}

@@ -1,0 +1,515 @@
+//! JSON lists, whatever their size: the elements of the top-level list are cut out one by one and
+//! parsed alone, so memory holds one of them.
+//!
+//! An element that is broken in itself is a reject. Brackets that do not match break the list as a
+//! whole: nobody can say where its elements are.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, Read};
+
+use memchr::{memchr_iter, memchr2};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::columns::{Role, role};
+use super::container::Input;
+use super::dates::{self, SlashOrder};
+use super::error::FeedProblem;
+use super::lines::ROW_BYTES_MAX;
+use super::rejects::{Reject, RejectReason};
+use super::{Given, Observation, Row};
+use crate::vocab::day::Day;
+use crate::vocab::name::DomainName;
+
+/// Keys of the list in a top-level object.
+const LIST_KEYS: [&str; 2] = ["data", "domains"];
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// The rows of a JSON list.
+pub(super) struct JsonRows {
+    elements: Elements,
+    given: Given,
+    element: Vec<u8>,
+}
+
+impl JsonRows {
+    pub(super) fn new(input: Input, given: Given) -> JsonRows {
+        let elements = Elements { text: Text::new(input), place: Place::Start };
+        JsonRows { elements, given, element: Vec::new() }
+    }
+
+    fn next_row(&mut self) -> Result<Option<Row>, FeedProblem> {
+        let Some((line, whole)) = self.elements.next(&mut self.element)? else { return Ok(None) };
+        let seen = if whole { self.observation() } else { Err(RejectReason::TooLong) };
+        Ok(Some(match seen {
+            Ok(seen) => Row::Seen(seen),
+            Err(reason) => Row::Rejected(Reject::new(line, reason, &self.element)),
+        }))
+    }
+
+    fn observation(&self) -> Result<Observation, RejectReason> {
+        let element: Element<'_> = serde_json::from_slice(&self.element)
+            .map_err(|error| RejectReason::BadJson(error.to_string()))?;
+        let Some((_, Cell::Text(name))) = &element.name else {
+            return Err(RejectReason::MissingName);
+        };
+        let name = DomainName::parse(name)?;
+        let release = match &element.release {
+            Some((_, order, cell)) => cell.day(*order, "release_date")?,
+            None => None,
+        };
+        let drop = match &element.drop {
+            Some(cell) => cell.day(SlashOrder::Unknown, "drop_date")?,
+            None => None,
+        };
+        self.given.listed(name, release, drop)
+    }
+}
+
+impl Iterator for JsonRows {
+    type Item = Result<Row, FeedProblem>;
+
+    fn next(&mut self) -> Option<Result<Row, FeedProblem>> {
+        self.next_row().transpose()
+    }
+}
+
+/// The elements of the first list at the top level.
+struct Elements {
+    text: Text,
+    place: Place,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Start,
+    InList { in_object: bool },
+    End,
+}
+
+impl Elements {
+    /// Puts the next element into `element`. Its line, and whether it is there as a whole: one
+    /// beyond [`ROW_BYTES_MAX`] is cut.
+    fn next(&mut self, element: &mut Vec<u8>) -> Result<Option<(u64, bool)>, FeedProblem> {
+        if let Place::Start = self.place {
+            let in_object = self.enter_list(element)?;
+            self.place = Place::InList { in_object };
+        }
+        let Place::InList { in_object } = self.place else { return Ok(None) };
+        match self.text.peek(b",")? {
+            None => Err(self.text.broken("it ends before its list is closed")),
+            Some(b']') => {
+                self.text.consume(1);
+                self.finish(in_object, element)?;
+                self.place = Place::End;
+                Ok(None)
+            }
+            Some(b'}') => Err(self.text.broken("`}` where an element or `]` is expected")),
+            Some(_) => {
+                let line = self.text.line;
+                Ok(Some((line, self.text.value(element)?)))
+            }
+        }
+    }
+
+    /// Goes to the first element. True when the list stands in an object.
+    fn enter_list(&mut self, scratch: &mut Vec<u8>) -> Result<bool, FeedProblem> {
+        match self.text.peek(b"")? {
+            Some(b'[') => {
+                self.text.consume(1);
+                return Ok(false);
+            }
+            Some(b'{') => self.text.consume(1),
+            _ => return Err(FeedProblem::JsonShape),
+        }
+        while let Some(key) = self.key(scratch)? {
+            let listed = LIST_KEYS.iter().any(|list| key.eq_ignore_ascii_case(list));
+            if listed && self.text.peek(b"")? == Some(b'[') {
+                self.text.consume(1);
+                return Ok(true);
+            }
+            self.text.value(scratch)?;
+        }
+        Err(FeedProblem::JsonShape)
+    }
+
+    /// Reads what stands after the list, so that a file cut short there is noticed too.
+    fn finish(&mut self, in_object: bool, scratch: &mut Vec<u8>) -> Result<(), FeedProblem> {
+        if in_object {
+            while self.key(scratch)?.is_some() {
+                self.text.value(scratch)?;
+            }
+        }
+        match self.text.peek(b"")? {
+            None => Ok(()),
+            Some(_) => Err(self.text.broken("text after its end")),
+        }
+    }
+
+    /// The next key of the top-level object, its value being next; `None` after the last.
+    fn key(&mut self, scratch: &mut Vec<u8>) -> Result<Option<String>, FeedProblem> {
+        match self.text.peek(b",")? {
+            Some(b'}') => {
+                self.text.consume(1);
+                return Ok(None);
+            }
+            Some(b'"') => self.text.value(scratch)?,
+            Some(_) => return Err(self.text.broken("a key in quotes is expected")),
+            None => return Err(self.text.broken("it ends inside its outermost object")),
+        };
+        let key = String::from_utf8_lossy(scratch).trim_matches('"').to_owned();
+        if self.text.peek(b"")? != Some(b':') {
+            return Err(self.text.broken("`:` is expected after a key"));
+        }
+        self.text.consume(1);
+        match self.text.peek(b"")? {
+            Some(b',' | b'}' | b']') | None => Err(self.text.broken("a key has no value")),
+            Some(_) => Ok(Some(key)),
+        }
+    }
+}
+
+/// The text with a place in it.
+struct Text {
+    input: Input,
+    buffer: Vec<u8>,
+    at: usize,
+    end: usize,
+    /// Line of the place, counted from 1.
+    line: u64,
+}
+
+impl Text {
+    fn new(input: Input) -> Text {
+        Text { input, buffer: vec![0; BUFFER_BYTES], at: 0, end: 0, line: 1 }
+    }
+
+    fn broken(&self, why: &'static str) -> FeedProblem {
+        FeedProblem::BrokenJson { line: self.line, why }
+    }
+
+    /// What is read and not consumed; empty only at the end of the text.
+    fn held(&mut self) -> io::Result<&[u8]> {
+        while self.at == self.end {
+            match self.input.read(&mut self.buffer) {
+                Ok(0) => break,
+                Ok(got) => (self.at, self.end) = (0, got),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(&self.buffer[self.at..self.end])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        let consumed = &self.buffer[self.at..self.at + bytes];
+        self.line += memchr_iter(b'\n', consumed).count() as u64;
+        self.at += bytes;
+    }
+
+    /// The next byte after white space and `separators`, not consumed.
+    fn peek(&mut self, separators: &[u8]) -> io::Result<Option<u8>> {
+        loop {
+            let held = self.held()?;
+            let skip = |byte: &u8| byte.is_ascii_whitespace() || separators.contains(byte);
+            let found = held.iter().position(|byte| !skip(byte));
+            let byte = found.map(|at| held[at]);
+            let skipped = found.unwrap_or(held.len());
+            self.consume(skipped);
+            if byte.is_some() || skipped == 0 {
+                return Ok(byte);
+            }
+        }
+    }
+
+    /// Puts the value at this place into `value`; false when it was too long and is cut.
+    fn value(&mut self, value: &mut Vec<u8>) -> Result<bool, FeedProblem> {
+        value.clear();
+        let mut whole = true;
+        let mut scan = Scan::default();
+        loop {
+            let held = self.held()?;
+            if held.is_empty() {
+                return Err(self.broken("it ends inside a value"));
+            }
+            let (used, done) = scan.step(held);
+            let room = ROW_BYTES_MAX - value.len();
+            whole &= used <= room;
+            value.extend_from_slice(&held[..used.min(room)]);
+            self.consume(used);
+            if done {
+                return Ok(whole);
+            }
+        }
+    }
+}
+
+/// Where in a value a chunk of it ended.
+#[derive(Default)]
+struct Scan {
+    depth: u64,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Scan {
+    /// How many of these bytes belong to the value, and whether it ends there.
+    fn step(&mut self, held: &[u8]) -> (usize, bool) {
+        let mut at = 0;
+        while at < held.len() {
+            if self.escaped {
+                self.escaped = false;
+                at += 1;
+                continue;
+            }
+            if self.in_string {
+                let Some(length) = memchr2(b'"', b'\\', &held[at..]) else { break };
+                at += length + 1;
+                self.escaped = held[at - 1] == b'\\';
+                self.in_string = self.escaped;
+                if !self.in_string && self.depth == 0 {
+                    return (at, true);
+                }
+                continue;
+            }
+            match held[at] {
+                b'"' => self.in_string = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' if self.depth == 0 => return (at, true),
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return (at + 1, true);
+                    }
+                }
+                byte if self.depth == 0 && (byte == b',' || byte.is_ascii_whitespace()) => {
+                    return (at, true);
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        (held.len(), false)
+    }
+}
+
+/// What we use of an element: an object's name and dates, or a bare name.
+#[derive(Default)]
+struct Element<'a> {
+    name: Option<(u8, Cell<'a>)>,
+    release: Option<(u8, SlashOrder, Cell<'a>)>,
+    drop: Option<Cell<'a>>,
+}
+
+impl<'a> Element<'a> {
+    fn put(&mut self, role: Role, cell: Cell<'a>) {
+        match role {
+            _ if matches!(cell, Cell::Null) => {}
+            Role::Name { rank } if self.name.as_ref().is_none_or(|(best, _)| rank < *best) => {
+                self.name = Some((rank, cell));
+            }
+            Role::Release { rank, order }
+                if self.release.as_ref().is_none_or(|(best, ..)| rank < *best) =>
+            {
+                self.release = Some((rank, order, cell));
+            }
+            Role::Drop => self.drop = Some(cell),
+            Role::Name { .. } | Role::Release { .. } => {}
+        }
+    }
+}
+
+/// A value of an object, as far as we care.
+enum Cell<'a> {
+    Text(Cow<'a, str>),
+    Null,
+    Other,
+}
+
+impl Cell<'_> {
+    fn day(&self, order: SlashOrder, column: &'static str) -> Result<Option<Day>, RejectReason> {
+        match self {
+            Cell::Text(text) => match dates::day(text, order, column) {
+                Err(RejectReason::MissingDate) => Ok(None),
+                outcome => outcome.map(Some),
+            },
+            Cell::Null => Ok(None),
+            Cell::Other => Err(RejectReason::BadDate(column)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Element<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Element<'de>, D::Error> {
+        deserializer.deserialize_any(ElementVisitor)
+    }
+}
+
+struct ElementVisitor;
+
+impl<'de> Visitor<'de> for ElementVisitor {
+    type Value = Element<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object or a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Element<'de>, E> {
+        let name = Cell::Text(Cow::Owned(name.to_owned()));
+        Ok(Element { name: Some((0, name)), ..Element::default() })
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Element<'de>, M::Error> {
+        let mut element = Element::default();
+        while let Some(key) = map.next_key::<Cell<'de>>()? {
+            let used = match &key {
+                Cell::Text(key) => role(key),
+                Cell::Null | Cell::Other => None,
+            };
+            match used {
+                Some(role) => element.put(role, map.next_value()?),
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(element)
+    }
+}
+
+impl<'de> Deserialize<'de> for Cell<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Cell<'de>, D::Error> {
+        deserializer.deserialize_any(CellVisitor)
+    }
+}
+
+struct CellVisitor;
+
+impl<'de> Visitor<'de> for CellVisitor {
+    type Value = Cell<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Cell<'de>, E> {
+        Ok(Cell::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Cell<'de>, E> {
+        Ok(Cell::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Cell<'de>, E> {
+        Ok(Cell::Null)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Cell<'de>, E> {
+        Ok(Cell::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Cell<'de>, E> {
+        Ok(Cell::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Cell<'de>, E> {
+        Ok(Cell::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Cell<'de>, E> {
+        Ok(Cell::Other)
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<Cell<'de>, S::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Cell::Other)
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Cell<'de>, M::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Cell::Other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One byte at a time, so that every seam between two reads is met.
+    struct Drip(io::Cursor<Vec<u8>>);
+
+    impl Read for Drip {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let step = buffer.len().min(1);
+            self.0.read(&mut buffer[..step])
+        }
+    }
+
+    fn cut(text: &str) -> Result<Vec<(u64, String)>, FeedProblem> {
+        let input: Input = Box::new(Drip(io::Cursor::new(text.as_bytes().to_vec())));
+        let mut elements = Elements { text: Text::new(input), place: Place::Start };
+        let (mut cut, mut element) = (Vec::new(), Vec::new());
+        while let Some((line, _)) = elements.next(&mut element)? {
+            cut.push((line, String::from_utf8_lossy(&element).into_owned()));
+        }
+        assert!(elements.next(&mut element)?.is_none(), "the end stays the end");
+        Ok(cut)
+    }
+
+    #[test]
+    fn elements_of_every_shape() {
+        let both = vec![(1, r#"{"a":"]\"}"}"#.to_owned()), (2, "[1,{}]".to_owned())];
+        for text in [
+            "[{\"a\":\"]\\\"}\"},\n[1,{}]]",
+            "{\"meta\":{\"data\":[7]},\"data\":[{\"a\":\"]\\\"}\"},\n[1,{}]],\"data\":[8]}\n",
+            "{\"n\":1,\"s\":\"x\",\"DOMAINS\" : [ {\"a\":\"]\\\"}\"} ,\n [1,{}] ] , \"z\":null }",
+            "{\"data\":null,\"domains\":[{\"a\":\"]\\\"}\"},\n[1,{}]]}",
+        ] {
+            assert_eq!(cut(text).expect("whole"), both, "{text}");
+        }
+        assert_eq!(cut("[]").expect("empty"), []);
+        let scalars = cut("[1, \"a.se\",null]").expect("scalars");
+        assert_eq!(scalars.len(), 3);
+        assert_eq!(scalars[1].1, "\"a.se\"");
+    }
+
+    #[test]
+    fn every_cut_of_a_list_is_noticed() {
+        let whole = r#"{"meta":{"n":[1]},"data":[{"name":"a.se"},{"name":"b.se"}],"end":"x"}"#;
+        assert_eq!(cut(whole).expect("whole").len(), 2);
+        for end in 1..whole.len() {
+            let problem = cut(&whole[..end]).expect_err("cut short");
+            assert!(matches!(problem, FeedProblem::BrokenJson { line: 1, .. }), "{end}: {problem}");
+        }
+    }
+
+    #[test]
+    fn brackets_that_do_not_match_break_the_list() {
+        for text in [
+            "[{\"a\":1}}]",
+            "[{\"a\":1},{]",
+            "[1]]",
+            "{\"data\":[1]} x",
+            "{\"data\":[1]",
+            "{data:[1]}",
+            "{\"a\"[1]}",
+            "{\"a\":}",
+        ] {
+            assert!(matches!(cut(text), Err(FeedProblem::BrokenJson { .. })), "{text}");
+        }
+        for text in ["{}", "{\"rows\":[1]}", "{\"data\":{\"a\":[1]}}", "x"] {
+            assert!(matches!(cut(text), Err(FeedProblem::JsonShape)), "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_costs_neither_stack_nor_an_element_without_bound() {
+        let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+        let input: Input = Box::new(io::Cursor::new(format!("[{deep},{deep}{deep}]")));
+        let mut elements = Elements { text: Text::new(input), place: Place::Start };
+        let mut element = Vec::new();
+        for _ in 0..3 {
+            assert_eq!(elements.next(&mut element).expect("balanced"), Some((1, false)));
+            assert_eq!(element.len(), ROW_BYTES_MAX);
+        }
+        assert_eq!(elements.next(&mut element).expect("closed"), None);
+    }
+}

@@ -1,0 +1,379 @@
+//! Text in, rows out: lines with their numbers, in bounded memory whatever the text holds.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use memchr::memchr;
+
+use super::container::Input;
+use super::error::FeedProblem;
+use super::rejects::{Reject, RejectReason};
+use super::{Observation, Row};
+
+/// Bytes of a row at most. A name has 253; a vendor's widest table row has some thousands.
+pub(super) const ROW_BYTES_MAX: usize = 1 << 20;
+/// Lines that a quoted field may run over before its quote counts as astray. Without this bound
+/// one stray quote would swallow the rows after it.
+const ROW_LINES_MAX: u64 = 16;
+/// Bytes of an over-long row that are kept for its reject.
+const ROW_HEAD_BYTES: usize = 1 << 10;
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// One row of the text, without its line end.
+pub(super) struct Line<'a> {
+    /// The line it starts on, counted from 1.
+    pub(super) number: u64,
+    pub(super) bytes: &'a [u8],
+    /// Why it cannot be read, when that is known already.
+    pub(super) flaw: Option<RejectReason>,
+}
+
+/// Cuts a text into lines, or into rows whose quoted fields may hold line ends.
+pub(super) struct LineReader {
+    input: Input,
+    buffer: Vec<u8>,
+    /// What is held and not consumed yet.
+    held: Range<usize>,
+    /// Number of the line that starts at `held.start`.
+    number: u64,
+}
+
+enum LineEnd {
+    /// Offset from `held.start` of the next line.
+    At(usize),
+    TooLong,
+    NoLine,
+}
+
+impl LineReader {
+    pub(super) fn new(input: Input) -> LineReader {
+        LineReader { input, buffer: vec![0; BUFFER_BYTES], held: 0..0, number: 1 }
+    }
+
+    /// The next row, or `None` at the end. With a delimiter, a field that starts with a quote runs
+    /// to its closing quote (RFC 4180), over line ends too.
+    pub(super) fn next(&mut self, delimiter: Option<u8>) -> io::Result<Option<Line<'_>>> {
+        let first = match self.line_end(0)? {
+            LineEnd::At(end) => end,
+            LineEnd::TooLong => return self.overlong().map(Some),
+            LineEnd::NoLine => return Ok(None),
+        };
+        let Some(delimiter) = delimiter else { return Ok(Some(self.take(first, 1, None))) };
+        let (mut end, mut lines) = (first, 1);
+        let mut quotes = quotes(self.line(0..end), delimiter, false);
+        while quotes == Quotes::Open && lines < ROW_LINES_MAX {
+            let LineEnd::At(next) = self.line_end(end)? else { break };
+            quotes = self::quotes(self.line(end..next), delimiter, true);
+            (end, lines) = (next, lines + 1);
+        }
+        Ok(Some(match quotes {
+            Quotes::Closed if end <= ROW_BYTES_MAX => self.take(end, lines, None),
+            // Only the line with the quote is given up; the next may be a good row.
+            _ => self.take(first, 1, Some(RejectReason::BadQuotes)),
+        }))
+    }
+
+    /// Consumes the row that ends at `end`.
+    fn take(&mut self, end: usize, lines: u64, flaw: Option<RejectReason>) -> Line<'_> {
+        let from = self.held.start;
+        let number = self.number;
+        self.held.start += end;
+        self.number += lines;
+        Line { number, bytes: without_line_end(&self.buffer[from..from + end]), flaw }
+    }
+
+    fn line(&self, offsets: Range<usize>) -> &[u8] {
+        let from = self.held.start;
+        without_line_end(&self.buffer[from + offsets.start..from + offsets.end])
+    }
+
+    /// Where the line that starts at offset `from` ends.
+    fn line_end(&mut self, from: usize) -> io::Result<LineEnd> {
+        let mut searched = from;
+        loop {
+            let held = &self.buffer[self.held.clone()];
+            let newline = memchr(b'\n', &held[searched..]).map(|at| searched + at + 1);
+            searched = newline.unwrap_or(held.len());
+            if searched - from > ROW_BYTES_MAX {
+                return Ok(LineEnd::TooLong);
+            }
+            if newline.is_some() {
+                return Ok(LineEnd::At(searched));
+            }
+            if !self.fill()? {
+                return Ok(if searched > from { LineEnd::At(searched) } else { LineEnd::NoLine });
+            }
+        }
+    }
+
+    /// Skips a line that no buffer should hold, but for its head.
+    fn overlong(&mut self) -> io::Result<Line<'_>> {
+        let head = self.buffer[self.held.clone()][..ROW_HEAD_BYTES].to_vec();
+        loop {
+            let newline = memchr(b'\n', &self.buffer[self.held.clone()]);
+            self.held.start = newline.map_or(self.held.end, |at| self.held.start + at + 1);
+            if newline.is_some() || !self.fill()? {
+                break;
+            }
+        }
+        let number = self.number;
+        self.number += 1;
+        // The head is put where consumed bytes were: the caller sees it until the next row.
+        let spare = self.spare_for(head.len());
+        self.buffer[spare.clone()].copy_from_slice(&head);
+        Ok(Line { number, bytes: &self.buffer[spare], flaw: Some(RejectReason::TooLong) })
+    }
+
+    /// Room in the buffer outside of what is held.
+    fn spare_for(&mut self, bytes: usize) -> Range<usize> {
+        if self.held.start >= bytes {
+            return 0..bytes;
+        }
+        if self.buffer.len() < self.held.end + bytes {
+            self.buffer.resize(self.held.end + bytes, 0);
+        }
+        self.held.end..self.held.end + bytes
+    }
+
+    /// Reads more. False at the end of the text.
+    fn fill(&mut self) -> io::Result<bool> {
+        if self.held.start > 0 {
+            self.buffer.copy_within(self.held.clone(), 0);
+            self.held = 0..self.held.len();
+        }
+        if self.held.end == self.buffer.len() {
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+        loop {
+            match self.input.read(&mut self.buffer[self.held.end..]) {
+                Ok(got) => {
+                    self.held.end += got;
+                    return Ok(got > 0);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn without_line_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    Closed,
+    Open,
+    Misplaced,
+}
+
+/// Whether the quotes of a line are closed at its end; `inside` when it starts in a quoted field.
+fn quotes(line: &[u8], delimiter: u8, mut inside: bool) -> Quotes {
+    let mut at = 0;
+    while at < line.len() || inside {
+        if !inside && line[at] != b'"' {
+            match memchr(delimiter, &line[at..]) {
+                Some(length) => at += length + 1,
+                None => return Quotes::Closed,
+            }
+            continue;
+        }
+        at += usize::from(!inside);
+        inside = true;
+        let Some(length) = memchr(b'"', &line[at..]) else { return Quotes::Open };
+        at += length + 1;
+        match line.get(at) {
+            None => return Quotes::Closed,
+            Some(b'"') => at += 1,
+            Some(&byte) if byte == delimiter => (at, inside) = (at + 1, false),
+            Some(_) => return Quotes::Misplaced,
+        }
+    }
+    Quotes::Closed
+}
+
+/// Cuts a row whose quotes are closed into fields, surrounding quotes and white space taken off.
+///
+/// Doubled quotes inside a field stay doubled: no field we use may hold one.
+pub(super) fn split(row: &str, delimiter: u8) -> impl Iterator<Item = &str> {
+    let mut rest = Some(row);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = field_end(text.as_bytes(), delimiter);
+        rest = text.get(end + 1..);
+        let field = &text[..end];
+        let inner = field.strip_prefix('"').map(|open| open.strip_suffix('"').unwrap_or(open));
+        Some(inner.unwrap_or(field).trim())
+    })
+}
+
+fn field_end(row: &[u8], delimiter: u8) -> usize {
+    let mut at = 0;
+    if row.first() == Some(&b'"') {
+        at = 1;
+        while let Some(length) = memchr(b'"', &row[at..]) {
+            at += length + 1;
+            if row.get(at) != Some(&b'"') {
+                break;
+            }
+            at += 1;
+        }
+    }
+    memchr(delimiter, &row[at..]).map_or(row.len(), |length| at + length)
+}
+
+/// What a row says: an observation, a reason why it says none, or nothing by rule.
+pub(super) type Parsed = Option<Result<Observation, RejectReason>>;
+
+/// One line-based format: a row's text in, what it says out.
+pub(super) trait RowParser: Send {
+    fn parse(&mut self, row: &str) -> Parsed;
+}
+
+/// The rows of a line-based list.
+pub(super) struct LineRows<P> {
+    lines: LineReader,
+    parser: P,
+    /// Set when fields may be quoted.
+    delimiter: Option<u8>,
+    /// Header and preamble: lines up to this one are no rows.
+    skip_through: u64,
+}
+
+impl<P: RowParser> LineRows<P> {
+    pub(super) fn new(input: Input, parser: P) -> LineRows<P> {
+        LineRows { lines: LineReader::new(input), parser, delimiter: None, skip_through: 0 }
+    }
+
+    /// Rows of delimited fields, which may be quoted.
+    pub(super) fn quoted(mut self, delimiter: u8) -> LineRows<P> {
+        self.delimiter = Some(delimiter);
+        self
+    }
+
+    /// Leaves out the lines up to and with this one.
+    pub(super) fn skipping(mut self, line: u64) -> LineRows<P> {
+        self.skip_through = line;
+        self
+    }
+
+    fn next_row(&mut self) -> Result<Option<Row>, FeedProblem> {
+        loop {
+            let in_preamble = self.lines.number <= self.skip_through;
+            let delimiter = self.delimiter.filter(|_| !in_preamble);
+            let Some(line) = self.lines.next(delimiter)? else { return Ok(None) };
+            if in_preamble {
+                continue;
+            }
+            let parsed = match (line.flaw, std::str::from_utf8(line.bytes)) {
+                (Some(flaw), _) => Some(Err(flaw)),
+                (None, Ok(text)) => self.parser.parse(text),
+                (None, Err(_)) => Some(Err(RejectReason::InvalidUtf8)),
+            };
+            match parsed {
+                Some(Ok(seen)) => return Ok(Some(Row::Seen(seen))),
+                Some(Err(reason)) => {
+                    let reject = Reject::new(line.number, reason, line.bytes);
+                    return Ok(Some(Row::Rejected(reject)));
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+impl<P: RowParser> Iterator for LineRows<P> {
+    type Item = Result<Row, FeedProblem>;
+
+    fn next(&mut self) -> Option<Result<Row, FeedProblem>> {
+        self.next_row().transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hands out `step` bytes at a time, so that every seam between two reads is met.
+    struct Slow(io::Cursor<Vec<u8>>, usize);
+
+    impl Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let step = buffer.len().min(self.1);
+            self.0.read(&mut buffer[..step])
+        }
+    }
+
+    fn rows(text: &[u8], step: usize, delimiter: Option<u8>) -> Vec<(u64, String, &'static str)> {
+        let input = Slow(io::Cursor::new(text.to_vec()), step);
+        let mut lines = LineReader::new(Box::new(input));
+        let mut rows = Vec::new();
+        while let Some(line) = lines.next(delimiter).expect("no I/O error") {
+            let text = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(20)]);
+            rows.push((line.number, text.into_owned(), line.flaw.map_or("", |flaw| flaw.code())));
+        }
+        rows
+    }
+
+    fn good(number: u64, text: &str) -> (u64, String, &'static str) {
+        (number, text.into(), "")
+    }
+
+    #[test]
+    fn lines_have_their_numbers_whatever_their_ends() {
+        for step in [1, 2, 3, 100] {
+            let got = rows(b"a\r\n\nb\nlast", step, None);
+            assert_eq!(got, [good(1, "a"), good(2, ""), good(3, "b"), good(4, "last")]);
+        }
+        assert_eq!(rows(b"", 1, None), []);
+        assert_eq!(rows(b"a\n", 1, None), [good(1, "a")]);
+    }
+
+    #[test]
+    fn a_line_beyond_the_bound_is_skipped_and_counted() {
+        let mut text = b"a\n".to_vec();
+        text.extend(std::iter::repeat_n(b'x', 5 << 20));
+        text.extend(b"\nb\n");
+        for step in [4_096, 1 << 30] {
+            let got = rows(&text, step, Some(b','));
+            assert_eq!(got, [good(1, "a"), (2, "x".repeat(20), "too-long"), good(3, "b")]);
+        }
+        text.truncate(3 << 20);
+        assert_eq!(rows(&text, 1 << 20, None)[1], (2, "x".repeat(20), "too-long"));
+        let exact = [vec![b'x'; ROW_BYTES_MAX - 1], b"\ny".to_vec()].concat();
+        assert_eq!(rows(&exact, 4_096, None).len(), 2);
+        assert_eq!(rows(&exact, 4_096, None)[0].2, "");
+    }
+
+    #[test]
+    fn quoted_fields_run_over_lines() {
+        let text = b"a,\"x\ny\",b\n\"q\"\"q\",c\n5\" disk,d\n";
+        for step in [1, 7, 100] {
+            let got = rows(text, step, Some(b','));
+            let want = [good(1, "a,\"x\ny\",b"), good(3, "\"q\"\"q\",c"), good(4, "5\" disk,d")];
+            assert_eq!(got, want);
+        }
+    }
+
+    #[test]
+    fn a_stray_quote_costs_one_row() {
+        let text = b"a,\"x\nb,1\nc,\"2\nd,3\n";
+        let got = rows(text, 3, Some(b','));
+        let bad = |number, text: &str| (number, text.to_owned(), "bad-quotes");
+        assert_eq!(got, [bad(1, "a,\"x"), good(2, "b,1"), bad(3, "c,\"2"), good(4, "d,3")]);
+        let far = [b"a,\"x\n".to_vec(), b"b\n".repeat(20), b"\",c\n".to_vec()].concat();
+        let got = rows(&far, 100, Some(b','));
+        assert_eq!((got.len(), got[0].2, got[20].2, got[21].0), (22, "bad-quotes", "", 22));
+    }
+
+    #[test]
+    fn rows_split_into_fields() {
+        let fields = |row: &'static str| split(row, b';').collect::<Vec<_>>();
+        assert_eq!(fields("a; b ;c"), ["a", "b", "c"]);
+        assert_eq!(fields("\"a;b\";\"c\"\"d\";"), ["a;b", "c\"\"d", ""]);
+        assert_eq!(fields(""), [""]);
+        assert_eq!(fields("é;\"ü\""), ["é", "ü"]);
+    }
+}

@@ -1,0 +1,52 @@
+//! Lists that start with the time they were made, of names that are free by then: .pl and .mx.
+
+use chrono::{DateTime, Utc};
+
+use super::dates;
+use super::lines::{Parsed, RowParser};
+use super::names::Names;
+use super::rejects::RejectReason;
+use super::sniff::Head;
+
+/// What the first lines of such a list told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamped {
+    /// When the registry made the list.
+    pub(super) at: DateTime<Utc>,
+    /// The line of the stamp, or of the header below it: rows start after it.
+    pub(super) line: u64,
+    /// True for the .mx form, whose rows are `name,true` under `Dominio,Disponible`.
+    pub(super) flagged: bool,
+}
+
+impl Stamped {
+    /// `None` when the first line is no time stamp.
+    pub(super) fn of(head: &Head) -> Option<Stamped> {
+        let (line, first) = head.lines.first()?;
+        let at = dates::stamp(first)?;
+        let header = head.lines.get(1).filter(|(_, text)| {
+            text.split_once(',').is_some_and(|(_, flag)| flag.trim().eq_ignore_ascii_case(FLAG))
+        });
+        let line = header.map_or(*line, |(line, _)| *line);
+        Some(Stamped { at, line, flagged: header.is_some() })
+    }
+}
+
+const FLAG: &str = "disponible";
+
+/// Rows of the .mx form. A name that is not free yet is left out by rule: it has not dropped.
+pub(super) struct Flagged(pub(super) Names);
+
+impl RowParser for Flagged {
+    fn parse(&mut self, row: &str) -> Parsed {
+        if row.trim().is_empty() {
+            return None;
+        }
+        match row.split_once(',').map(|(name, flag)| (name, flag.trim())) {
+            Some((name, flag)) if flag.eq_ignore_ascii_case("true") => self.0.parse(name),
+            Some((_, flag)) if flag.eq_ignore_ascii_case("false") => None,
+            Some(_) => Some(Err(RejectReason::BadFlag("Disponible"))),
+            None => Some(Err(RejectReason::TooFewColumns)),
+        }
+    }
+}

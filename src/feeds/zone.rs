@@ -1,0 +1,362 @@
+//! Zone files (RFC 1035 §5) in, the names delegated in them out.
+//!
+//! A drop is a name whose NS records are in one file of a zone and not in the next; finding it is
+//! the corpus' work. Here one file becomes its owner names, in the order they stand.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::container;
+use super::dates;
+use super::error::{FeedError, FeedProblem};
+use super::lines::LineReader;
+use super::rejects::{Reject, RejectReason};
+use crate::vocab::day::Day;
+use crate::vocab::name::{DomainName, NameError};
+
+/// Streams the names one zone file delegates: the owners of NS records one level below the apex.
+///
+/// Records of the apex, glue, DNSSEC and deeper delegations are no names of ours and are skipped,
+/// public suffixes below the apex too (`co.uk` in uk). A name with several NS records in a row
+/// comes once; one whose records stand apart comes again.
+pub struct ZoneOwners {
+    path: PathBuf,
+    lines: LineReader,
+    records: Records,
+    apex: String,
+    /// The owner last judged.
+    judged: String,
+    bytes_read: Arc<AtomicU64>,
+    failed: bool,
+}
+
+/// One delegation of a zone file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ZoneRow {
+    /// A registrable name with NS records.
+    Owner(DomainName),
+    /// A record that was not understood, or the owner of NS records that is no name.
+    Rejected(Reject),
+}
+
+impl ZoneOwners {
+    /// Opens a zone file, packed or not.
+    ///
+    /// # Errors
+    /// What stands in the way of reading it, or [`FeedProblem::NoApex`].
+    pub fn open(path: &Path) -> Result<ZoneOwners, FeedError> {
+        let text = container::open(path).map_err(|problem| FeedError::new(path, problem))?;
+        let apex = apex(&String::from_utf8_lossy(&text.head))
+            .ok_or_else(|| FeedError::new(path, FeedProblem::NoApex))?;
+        Ok(ZoneOwners {
+            path: path.to_owned(),
+            lines: LineReader::new(text.input),
+            records: Records { origin: Some(apex.clone()), ..Records::default() },
+            apex,
+            judged: String::new(),
+            bytes_read: text.bytes_read,
+            failed: false,
+        })
+    }
+
+    /// The name of the zone, lower case, without a trailing dot: `app`, `co.uk`.
+    pub fn apex(&self) -> &str {
+        &self.apex
+    }
+
+    /// Raw bytes of the file consumed so far, for a progress bar.
+    pub fn bytes_read(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.bytes_read)
+    }
+
+    fn next_row(&mut self) -> Result<Option<ZoneRow>, FeedProblem> {
+        while let Some(line) = self.lines.next(None)? {
+            let kind = match (line.flaw, std::str::from_utf8(line.bytes)) {
+                (Some(flaw), _) => Err(flaw),
+                (None, Ok(text)) => self.records.read(text),
+                (None, Err(_)) => Err(RejectReason::InvalidUtf8),
+            };
+            let owner = match kind {
+                Ok(Kind::Ns) if self.records.owner != self.judged => {
+                    self.judged.clone_from(&self.records.owner);
+                    delegated(&self.judged, &self.apex)
+                }
+                Ok(_) => None,
+                Err(reason) => Some(Err(reason)),
+            };
+            match owner {
+                Some(Ok(name)) => return Ok(Some(ZoneRow::Owner(name))),
+                Some(Err(reason)) => {
+                    let reject = Reject::new(line.number, reason, line.bytes);
+                    return Ok(Some(ZoneRow::Rejected(reject)));
+                }
+                None => {}
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for ZoneOwners {
+    type Item = Result<ZoneRow, FeedError>;
+
+    fn next(&mut self) -> Option<Result<ZoneRow, FeedError>> {
+        if self.failed {
+            return None;
+        }
+        let row = self.next_row().map_err(|problem| FeedError::new(&self.path, problem));
+        self.failed = row.is_err();
+        row.transpose()
+    }
+}
+
+/// The day a zone file shows: `given`, else the date in its file name.
+///
+/// # Errors
+/// [`FeedProblem::NoZoneDay`] when neither is there.
+pub fn zone_day(path: &Path, given: Option<Day>) -> Result<Day, FeedError> {
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    given
+        .or_else(|| dates::in_file_name(&file_name))
+        .ok_or_else(|| FeedError::new(path, FeedProblem::NoZoneDay))
+}
+
+/// The registrable name an owner of NS records is; `None` for what is skipped by rule.
+fn delegated(owner: &str, apex: &str) -> Option<Result<DomainName, RejectReason>> {
+    let label = owner.strip_suffix(apex)?.strip_suffix('.')?;
+    if label.is_empty() || label.contains('.') {
+        return None;
+    }
+    match DomainName::parse(owner) {
+        Ok(name) => Some(Ok(name)),
+        Err(NameError::IsPublicSuffix | NameError::PrivateSuffix) => None,
+        Err(error) => Some(Err(error.into())),
+    }
+}
+
+/// The owner of the first SOA record, else the first $ORIGIN.
+fn apex(head: &str) -> Option<String> {
+    let mut records = Records::default();
+    let mut first_origin = None;
+    for line in head.lines() {
+        let kind = records.read(line);
+        if matches!(kind, Ok(Kind::Soa)) && !records.owner.is_empty() {
+            return Some(records.owner);
+        }
+        first_origin = first_origin.or_else(|| records.origin.clone());
+    }
+    first_origin
+}
+
+/// True when the first row is a zone file's.
+pub(super) fn looks_like<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool {
+    let Some(first) = lines.find(|line| !line.trim_start().starts_with(';')) else { return false };
+    let directive =
+        |word: &str| first.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
+    if directive("$ORIGIN ") || directive("$TTL ") {
+        return true;
+    }
+    let mut tokens = first.split_ascii_whitespace().skip(1).peekable();
+    let qualified = tokens.peek().is_some_and(|token| is_ttl(token) || is_class(token));
+    let kind = tokens.find(|token| !is_ttl(token) && !is_class(token));
+    let known = |kind: &str| RECORD_TYPES.iter().any(|known| kind.eq_ignore_ascii_case(known));
+    let has_data = tokens.next().is_some();
+    has_data
+        && kind.is_some_and(|kind| known(kind) && (qualified || kind.eq_ignore_ascii_case("NS")))
+}
+
+/// Types that the first record of a zone file is seen to have.
+const RECORD_TYPES: [&str; 10] =
+    ["SOA", "NS", "A", "AAAA", "DS", "DNSKEY", "RRSIG", "NSEC", "NSEC3", "TXT"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Soa,
+    Ns,
+    Other,
+    /// A comment, a directive, or the rest of a record in parentheses.
+    None,
+}
+
+/// What earlier lines of a zone file mean for later ones.
+#[derive(Default)]
+struct Records {
+    /// What relative names are relative to, lower case, without a trailing dot.
+    origin: Option<String>,
+    /// Owner of the last record, absolute, lower case, without a trailing dot.
+    owner: String,
+    open_parentheses: u32,
+}
+
+impl Records {
+    /// Reads a line; [`Records::owner`] is then the owner of its record.
+    fn read(&mut self, line: &str) -> Result<Kind, RejectReason> {
+        let continued = self.open_parentheses > 0;
+        let record = self.without_comment(line);
+        if continued || record.trim().is_empty() {
+            return Ok(Kind::None);
+        }
+        let mut tokens = record.split_ascii_whitespace();
+        if record.starts_with('$') {
+            return self.directive(tokens);
+        }
+        if !record.starts_with([' ', '\t']) {
+            let owner = tokens.next().unwrap_or_default();
+            absolute(owner, self.origin.as_deref(), &mut self.owner)?;
+        }
+        let kind = tokens.find(|token| !is_ttl(token) && !is_class(token));
+        match kind {
+            Some(kind) if kind.eq_ignore_ascii_case("NS") => Ok(Kind::Ns),
+            Some(kind) if kind.eq_ignore_ascii_case("SOA") => Ok(Kind::Soa),
+            Some(kind) if is_type(kind) => Ok(Kind::Other),
+            _ => Err(RejectReason::BadRecord),
+        }
+    }
+
+    fn directive<'a>(
+        &mut self,
+        mut tokens: impl Iterator<Item = &'a str>,
+    ) -> Result<Kind, RejectReason> {
+        let is = |word: &str, known: &str| word.eq_ignore_ascii_case(known);
+        match (tokens.next(), tokens.next()) {
+            (Some(word), Some(name)) if is(word, "$ORIGIN") => {
+                let mut origin = String::new();
+                absolute(name, self.origin.as_deref().or(Some("")), &mut origin)?;
+                self.origin = Some(origin);
+                Ok(Kind::None)
+            }
+            (Some(word), Some(_)) if is(word, "$TTL") => Ok(Kind::None),
+            _ => Err(RejectReason::ZoneDirective),
+        }
+    }
+
+    /// The line up to its comment; parentheses outside of quotes are counted.
+    fn without_comment<'a>(&mut self, line: &'a str) -> &'a str {
+        if !line.contains([';', '"', '(', ')']) {
+            return line;
+        }
+        let (mut quoted, mut escaped) = (false, false);
+        for (at, byte) in line.bytes().enumerate() {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => quoted = !quoted,
+                b';' if !quoted => return &line[..at],
+                b'(' if !quoted => self.open_parentheses += 1,
+                b')' if !quoted => {
+                    self.open_parentheses = self.open_parentheses.saturating_sub(1);
+                }
+                _ => {}
+            }
+        }
+        line
+    }
+}
+
+/// Writes a name of a zone file in absolute form, lower case, without its trailing dot.
+fn absolute(name: &str, origin: Option<&str>, into: &mut String) -> Result<(), RejectReason> {
+    into.clear();
+    match (name.strip_suffix('.'), origin) {
+        (Some(whole), _) => into.push_str(whole),
+        (None, None) => return Err(RejectReason::BadRecord),
+        (None, Some(origin)) if name == "@" => into.push_str(origin),
+        (None, Some("")) => into.push_str(name),
+        (None, Some(origin)) => into.extend([name, ".", origin]),
+    }
+    into.make_ascii_lowercase();
+    Ok(())
+}
+
+/// Seconds, or units as BIND writes them: `3600`, `1h30m`.
+fn is_ttl(token: &str) -> bool {
+    token.starts_with(|char: char| char.is_ascii_digit())
+        && token
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || b"wdhms".contains(&byte.to_ascii_lowercase()))
+}
+
+fn is_class(token: &str) -> bool {
+    ["IN", "CH", "HS"].iter().any(|class| token.eq_ignore_ascii_case(class))
+}
+
+fn is_type(token: &str) -> bool {
+    token.starts_with(|char: char| char.is_ascii_alphabetic())
+        && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_in_every_spelling() {
+        let mut records = Records::default();
+        for (line, kind, owner) in [
+            ("; a comment", Kind::None, ""),
+            ("$ORIGIN COM.", Kind::None, ""),
+            ("$TTL 900", Kind::None, ""),
+            ("@ IN SOA a.gtld. nstld. ( 1 ; serial", Kind::Soa, "com"),
+            ("   900 )", Kind::None, "com"),
+            ("EXAMPLE NS NS1.EXAMPLE", Kind::Ns, "example.com"),
+            ("\tNS NS2.EXAMPLE", Kind::Ns, "example.com"),
+            ("ns1.example 172800 IN A 192.0.2.1", Kind::Other, "ns1.example.com"),
+            ("other.com. in 1h30m ns ns1.example.", Kind::Ns, "other.com"),
+            ("third.com.\t10800\tin\tns\tns1.x.", Kind::Ns, "third.com"),
+            ("third.com. TXT \"; ( no comment\" \"a\"", Kind::Other, "third.com"),
+            ("fourth NS ns1 ; NS", Kind::Ns, "fourth.com"),
+            ("", Kind::None, "fourth.com"),
+        ] {
+            assert_eq!(records.read(line), Ok(kind), "{line}");
+            assert_eq!(records.owner, owner, "{line}");
+        }
+        assert_eq!(records.read("$INCLUDE other.zone"), Err(RejectReason::ZoneDirective));
+        assert_eq!(records.read("example.com."), Err(RejectReason::BadRecord));
+        assert_eq!(records.read("example.com. 3600 IN ???"), Err(RejectReason::BadRecord));
+    }
+
+    #[test]
+    fn the_apex_is_the_soa_owner_or_the_origin() {
+        assert_eq!(apex("app.\t60\tin\tsoa\tns.\thm.\t1 2 3 4 5\n"), Some("app".into()));
+        assert_eq!(apex("$ORIGIN Com.\n@ SOA a. b. 1 2 3 4 5\n"), Some("com".into()));
+        assert_eq!(apex("$ORIGIN com.\nEXAMPLE NS ns1\n"), Some("com".into()));
+        assert_eq!(apex("example.com.\nother.com.\n"), None);
+    }
+
+    #[test]
+    fn only_zone_files_look_like_one() {
+        for line in [
+            "$ORIGIN com.",
+            "$TTL 3600",
+            "app.\t21600\tin\tsoa\tns-tld1.x. hm. 1 2 3 4 5",
+            "EXAMPLE NS NS1.EXAMPLE",
+            "app. 60 IN DNSKEY 256 3 8 AwE=",
+        ] {
+            assert!(looks_like(["; comment", line].into_iter()), "{line}");
+        }
+        for line in ["a.com", "a.se\t2026-10-20", "2026-04-07 08:10:56 MEST", "domain a b", "{"] {
+            assert!(!looks_like([line].into_iter()), "{line}");
+        }
+        assert!(!looks_like([].into_iter()));
+    }
+
+    #[test]
+    fn only_registrable_names_one_level_down_are_delegated() {
+        let name =
+            |owner, apex| delegated(owner, apex).map(|name| name.map(|name| name.to_string()));
+        assert_eq!(name("example.com", "com"), Some(Ok("example.com".into())));
+        assert_eq!(name("example.co.uk", "co.uk"), Some(Ok("example.co.uk".into())));
+        for (owner, apex) in [
+            ("com", "com"),
+            ("ns1.example.com", "com"),
+            ("examplecom", "com"),
+            ("example.net", "com"),
+            ("co.uk", "uk"),
+            ("blogspot.com", "com"),
+        ] {
+            assert_eq!(name(owner, apex), None, "{owner}");
+        }
+        let refused = Some(Err(RejectReason::Name(NameError::BadCharacter('_'))));
+        assert_eq!(name("_tcp.com", "com"), refused);
+    }
+}
