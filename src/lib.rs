@@ -6,3 +6,4 @@
 
 pub mod vocab;
 pub mod feeds;
+pub mod scorer;

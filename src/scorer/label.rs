@@ -1,0 +1,253 @@
+//! A registrable label in, what a reader sees in it out: runs of letters, digits, and characters
+//! of other scripts, hyphens between them. Latin letters lose their marks on the way, because the
+//! dictionaries are kept without them.
+
+use icu_normalizer::properties::{CanonicalDecompositionBorrowed, Decomposed};
+
+use crate::vocab::name::{is_a_label, to_unicode};
+
+/// What the characters of a [`Run`] are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunKind {
+    /// Latin letters, in [`Label::text`] as `a` to `z`.
+    Letters,
+    /// Decimal digits.
+    Digits,
+    /// Letters of other scripts, one byte [`OTHER`] each: counted, not read.
+    Other,
+}
+
+/// Neighbouring characters of one kind; `start..end` are bytes of [`Label::text`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    pub kind: RunKind,
+    pub start: u16,
+    pub end: u16,
+}
+
+/// Stands in [`Label::text`] for a character no dictionary here knows.
+pub const OTHER: u8 = b'?';
+
+/// One label taken apart; the buffers are reused from name to name.
+#[derive(Clone, Debug, Default)]
+pub struct Label {
+    /// ASCII: letters without marks, digits, and [`OTHER`]; hyphens are left out.
+    text: String,
+    /// For each byte of `text`, which character of the Unicode form it came from. Empty for an
+    /// ASCII label, where words can be read from `text`.
+    origin: Vec<u16>,
+    unicode: String,
+    /// In the order of the label.
+    pub runs: Vec<Run>,
+    /// Characters of the Unicode form.
+    pub chars: u32,
+    /// Decimal digits among them.
+    pub digits: u32,
+    /// Hyphens among them.
+    pub hyphens: u32,
+    /// Marked Latin letters or other scripts: the label stands as `xn--` in the zone.
+    pub idn: bool,
+    /// Letters of scripts that no language writes together.
+    pub mixed_scripts: bool,
+}
+
+/// Scripts as far as mixing them goes: Han, kana, bopomofo and Hangul are one, since Chinese,
+/// Japanese and Korean names combine them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Script {
+    Common,
+    Latin,
+    Greek,
+    Cyrillic,
+    EastAsian,
+    Other,
+}
+
+impl Label {
+    /// Takes `label` (A-label form, as `DomainName::label` gives it) apart.
+    pub fn read(&mut self, label: &str) {
+        self.clear();
+        if is_a_label(label) {
+            self.idn = true;
+            self.unicode.push_str(&to_unicode(label));
+            self.read_unicode();
+        } else {
+            self.read_ascii(label);
+        }
+    }
+
+    /// The folded text of a range of bytes of it.
+    pub fn text(&self, start: u16, end: u16) -> &str {
+        &self.text[usize::from(start)..usize::from(end)]
+    }
+
+    /// The same range as people write it, marks and all.
+    pub fn written(&self, start: u16, end: u16) -> String {
+        if self.origin.is_empty() {
+            return self.text(start, end).to_owned();
+        }
+        let (start, end) = (usize::from(start), usize::from(end));
+        let first = self.origin[start];
+        // Two folded letters of one character may lie on both sides of a word's end: the
+        // character then belongs to the word that holds its first letter.
+        let first = if start > 0 && self.origin[start - 1] == first { first + 1 } else { first };
+        let last = self.origin[end - 1];
+        let count = usize::from((last + 1).saturating_sub(first));
+        self.unicode.chars().skip(usize::from(first)).take(count).collect()
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.origin.clear();
+        self.unicode.clear();
+        self.runs.clear();
+        (self.chars, self.digits, self.hyphens) = (0, 0, 0);
+        (self.idn, self.mixed_scripts) = (false, false);
+    }
+
+    fn read_ascii(&mut self, label: &str) {
+        let mut joined = false;
+        for byte in label.bytes() {
+            self.chars += 1;
+            joined = match byte {
+                b'-' => self.hyphen(),
+                _ => self.push(byte, joined),
+            };
+        }
+    }
+
+    fn read_unicode(&mut self) {
+        let unicode = std::mem::take(&mut self.unicode);
+        let mut joined = false;
+        let mut script = Script::Common;
+        for (at, char) in unicode.chars().enumerate() {
+            self.chars += 1;
+            if char == '-' {
+                joined = self.hyphen();
+                continue;
+            }
+            let own = script_of(char);
+            let clash = own != Script::Common && script != Script::Common && own != script;
+            self.mixed_scripts |= clash;
+            script = if own == Script::Common { script } else { own };
+            fold(char, &mut |byte| joined = self.push(byte, joined));
+            self.origin.resize(self.text.len(), u16::try_from(at).unwrap_or(u16::MAX));
+        }
+        self.unicode = unicode;
+    }
+
+    /// Ends the current run, for the next character starts a new one.
+    fn hyphen(&mut self) -> bool {
+        self.hyphens += 1;
+        false
+    }
+
+    /// Adds a character to the last run when it is `joined` to it and of the same kind.
+    fn push(&mut self, byte: u8, joined: bool) -> bool {
+        let kind = match byte {
+            b'0'..=b'9' => RunKind::Digits,
+            b'a'..=b'z' => RunKind::Letters,
+            _ => RunKind::Other,
+        };
+        self.digits += u32::from(kind == RunKind::Digits);
+        let start = u16::try_from(self.text.len()).unwrap_or(u16::MAX);
+        self.text.push(char::from(byte));
+        match self.runs.last_mut() {
+            Some(run) if joined && run.kind == kind => run.end = start + 1,
+            _ => self.runs.push(Run { kind, start, end: start + 1 }),
+        }
+        true
+    }
+}
+
+/// The ASCII letters and digits of one character, or [`OTHER`].
+fn fold(char: char, push: &mut impl FnMut(u8)) {
+    let ligature = match char {
+        'a'..='z' | '0'..='9' => return push(char as u8),
+        'ł' => "l",
+        'ø' => "o",
+        'đ' | 'ð' => "d",
+        'ı' => "i",
+        'ß' => "ss",
+        'æ' => "ae",
+        'œ' => "oe",
+        'þ' => "th",
+        _ => return fold_marked(char, push),
+    };
+    ligature.bytes().for_each(push);
+}
+
+fn fold_marked(char: char, push: &mut impl FnMut(u8)) {
+    let decomposition = const { CanonicalDecompositionBorrowed::new() };
+    let mut base = char;
+    // Vietnamese letters carry two marks, and no letter more than three.
+    for _ in 0..3 {
+        match decomposition.decompose(base) {
+            Decomposed::Expansion(first, _) | Decomposed::Singleton(first) => base = first,
+            Decomposed::Default => break,
+        }
+    }
+    push(if base.is_ascii_alphanumeric() { base.to_ascii_lowercase() as u8 } else { OTHER });
+}
+
+fn script_of(char: char) -> Script {
+    match u32::from(char) {
+        0x00..=0x60 | 0x300..=0x36f => Script::Common,
+        0x61..=0x24f | 0x1e00..=0x1eff => Script::Latin,
+        0x370..=0x3ff | 0x1f00..=0x1fff => Script::Greek,
+        0x400..=0x52f => Script::Cyrillic,
+        0x1100..=0x11ff | 0x3005..=0x318f | 0x3400..=0x9fff | 0xac00..=0xd7ff | 0x20000.. => {
+            Script::EastAsian
+        }
+        _ => Script::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocab::name::DomainName;
+
+    fn label(text: &str) -> Label {
+        let name = DomainName::parse(&format!("{text}.com")).expect(text);
+        let mut label = Label::default();
+        label.read("left-over-1-from-before");
+        label.read(name.label());
+        label
+    }
+
+    fn runs(label: &Label) -> Vec<&str> {
+        label.runs.iter().map(|run| label.text(run.start, run.end)).collect()
+    }
+
+    #[test]
+    fn runs_end_at_hyphens_and_digits() {
+        let label = label("best-hotel-4u");
+        assert_eq!(runs(&label), ["best", "hotel", "4", "u"]);
+        assert_eq!((label.chars, label.digits, label.hyphens), (13, 1, 2));
+        assert!(!label.idn && !label.mixed_scripts);
+    }
+
+    #[test]
+    fn latin_letters_lose_their_marks_and_words_keep_them() {
+        let label = label("straße-łódź-münchen");
+        assert_eq!(runs(&label), ["strasse", "lodz", "munchen"]);
+        assert_eq!((label.chars, label.idn), (19, true));
+        let written: Vec<_> =
+            label.runs.iter().map(|run| label.written(run.start, run.end)).collect();
+        assert_eq!(written, ["straße", "łódź", "münchen"]);
+        // A word that ends inside of a folded character does not print it twice.
+        assert_eq!((label.written(0, 5), label.written(5, 7)), ("straß".into(), "e".into()));
+        assert_eq!((label.written(0, 6), label.written(6, 7)), ("straß".into(), "e".into()));
+    }
+
+    #[test]
+    fn other_scripts_are_counted_not_read() {
+        let label = label("пример24");
+        assert_eq!(runs(&label), ["??????", "24"]);
+        assert_eq!((label.chars, label.digits, label.mixed_scripts), (8, 2, false));
+        assert!(!self::label("東京タワー").mixed_scripts, "Han and kana belong together");
+        assert!(self::label("pаypal").mixed_scripts, "a Cyrillic letter among Latin ones");
+        assert_eq!(runs(&self::label("việtnam")), ["vietnam"], "two marks on one letter");
+    }
+}
