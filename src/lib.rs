@@ -7,3 +7,4 @@
 pub mod vocab;
 pub mod feeds;
 pub mod scorer;
+pub mod corpus;

@@ -1,0 +1,344 @@
+//! One list in, one batch out, or nothing at all and the reason (decisions.md §10).
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+
+use crate::corpus::batch::{self, BatchError, BatchMeta, Entry, Record};
+use crate::corpus::merge::Merge;
+use crate::corpus::sorter::{Runs, Scoring, Sorter};
+use crate::corpus::{Corpus, CorpusError};
+use crate::feeds::{FeedError, Observation, Reject, Row, Sighting, ZoneRow};
+use crate::scorer::{SCORER_VERSION, Scorer, Scratch};
+use crate::vocab::day::Day;
+use crate::vocab::name::DomainName;
+
+/// More bad rows than one in this many, and the file is not what it was taken for.
+const BAD_ROWS_ONE_IN: u64 = 10;
+
+/// What identifies a list.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// File name without folders.
+    pub name: String,
+    /// SHA-256 of the file as stored.
+    pub sha256: [u8; 32],
+    /// What it is read as.
+    pub format: String,
+    /// When it was observed.
+    pub observed_at: DateTime<Utc>,
+    /// Now.
+    pub ingested_at: DateTime<Utc>,
+}
+
+/// What became of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ingested {
+    /// Rows accepted.
+    pub accepted: u64,
+    /// Rows refused, by reason.
+    pub rejected: BTreeMap<&'static str, u64>,
+    /// Distinct names in the new batch.
+    pub names: u64,
+    /// File name of the new batch.
+    pub batch: String,
+    /// Where the refused rows are listed, when there are any.
+    pub rejects_file: Option<PathBuf>,
+}
+
+/// Why a list was not taken. Nothing has changed then.
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    #[error(
+        "{bad} of {rows} rows are bad, more than 10 % (the first in line {line}: {reason}); all are in \
+         {rejects}. Mend them, or, if this is no list of the format {format}, name its format with \
+         --format"
+    )]
+    TooManyBad { bad: u64, rows: u64, line: u64, reason: String, format: String, rejects: PathBuf },
+    #[error("the list holds no names; read as {format}. If its day had none, leave it out")]
+    Empty { format: String },
+    #[error("the two zone files hold the same names: there is nothing to add")]
+    SameZones,
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    #[error(transparent)]
+    Batch(#[from] BatchError),
+}
+
+impl Corpus {
+    /// The batch that already holds the list with this SHA-256.
+    ///
+    /// # Errors
+    /// A batch is missing or unreadable.
+    pub fn find(&self, sha256: &[u8; 32]) -> Result<Option<BatchMeta>, CorpusError> {
+        let sha256 = hex::encode(sha256);
+        Ok(self.metas()?.into_iter().find(|meta| meta.source_sha256 == sha256))
+    }
+
+    /// Adds the list whose rows these are, whole or not at all. Refused rows are written to
+    /// `rejects/` beside the corpus, also when the list is refused for having too many.
+    ///
+    /// # Errors
+    /// The list cannot be read to its end, holds too many bad rows or no good one, or the disk
+    /// fails.
+    pub fn ingest(
+        &self,
+        source: &Source,
+        rows: impl Iterator<Item = Result<Row, FeedError>>,
+    ) -> Result<Ingested, IngestError> {
+        let mut intake = Intake::new(self, source)?;
+        let mut sorter = self.sorter(Scoring::Now)?;
+        for row in rows {
+            if let Some(seen) = intake.take(row?)? {
+                let Observation { name, sighting, first_seen, observed_at } = seen;
+                let observed_at = observed_at.timestamp();
+                sorter.push(name, Record { sighting, first_seen, observed_at })?;
+            }
+        }
+        intake.check()?;
+        let runs = sorter.finish()?;
+        let mut draft = self.draft()?;
+        let mut merge = Merge::new(runs.batches(), b"")?;
+        while let Some(entry) = merge.peek() {
+            draft.push(&entry)?;
+            merge.advance()?;
+        }
+        self.seal(draft, source, intake)
+    }
+
+    /// Adds what changed between two zone files of one zone: names that left dropped on `day`,
+    /// names that came were registered on it. Each item is an owner name or a refused row.
+    ///
+    /// # Errors
+    /// As [`Corpus::ingest`]; two zones without a difference change nothing and are refused.
+    pub fn ingest_zone_pair(
+        &self,
+        source: &Source,
+        day: Day,
+        older: impl Iterator<Item = Result<ZoneRow, FeedError>>,
+        newer: impl Iterator<Item = Result<ZoneRow, FeedError>>,
+    ) -> Result<Ingested, IngestError> {
+        let mut intake = Intake::new(self, source)?;
+        let older = self.sort_zone(&mut intake, older)?;
+        let newer = self.sort_zone(&mut intake, newer)?;
+        intake.check()?;
+        intake.accepted = 0;
+        let mut draft = self.draft()?;
+        let scorer = Scorer::shared();
+        let mut scratch = Scratch::default();
+        let border = older.batches().len();
+        let mut merge = Merge::new(older.batches().iter().chain(newer.batches()), b"")?;
+        let mut name = Vec::new();
+        while let Some(first) = merge.peek() {
+            name.clear();
+            name.extend_from_slice(first.name);
+            let (label_len, length) = (first.label_len, first.length);
+            let (mut was, mut is) = (false, false);
+            while merge.peek().is_some_and(|entry| entry.name == name) {
+                let newer = merge.source().is_some_and(|source| source >= border);
+                *(if newer { &mut is } else { &mut was }) = true;
+                merge.advance()?;
+            }
+            let sighting = match (was, is) {
+                (true, false) => {
+                    Sighting::Dropped { date: day, release: None, registered_again: false }
+                }
+                (false, true) => Sighting::Registered { on: day },
+                _ => continue,
+            };
+            let Some(parsed) = DomainName::from_stored(&name, label_len) else { continue };
+            let base = scorer.base(&parsed, &mut scratch);
+            let observed_at = source.observed_at.timestamp();
+            let record = Record { sighting, first_seen: None, observed_at };
+            draft.push(&Entry { name: &name, label_len, length, base, record })?;
+            intake.accepted += 1;
+        }
+        if intake.accepted == 0 {
+            return Err(IngestError::SameZones);
+        }
+        self.seal(draft, source, intake)
+    }
+
+    fn sort_zone(
+        &self,
+        intake: &mut Intake,
+        rows: impl Iterator<Item = Result<ZoneRow, FeedError>>,
+    ) -> Result<Runs, IngestError> {
+        let mut sorter = self.sorter(Scoring::Later)?;
+        let sighting = Sighting::Known { registered: true };
+        for row in rows {
+            match row? {
+                ZoneRow::Owner(name) => {
+                    intake.accepted += 1;
+                    sorter.push(name, Record { sighting, first_seen: None, observed_at: 0 })?;
+                }
+                ZoneRow::Rejected(reject) => intake.reject(&reject)?,
+            }
+        }
+        Ok(sorter.finish()?)
+    }
+
+    fn sorter(&self, scoring: Scoring) -> Result<Sorter, IngestError> {
+        Sorter::new(&self.folder, scoring)
+            .map_err(|source| IngestError::Io { path: self.folder.clone(), source })
+    }
+
+    fn draft(&self) -> Result<Draft, IngestError> {
+        let path = self.folder.join(".new-batch");
+        Ok(Draft { writer: batch::create(&path)?, path })
+    }
+
+    fn seal(&self, draft: Draft, source: &Source, intake: Intake) -> Result<Ingested, IngestError> {
+        let number = self.paths()?.len() as u64 + 1;
+        let (rows, names) = draft.writer.counts();
+        let meta = BatchMeta {
+            source: source.name.clone(),
+            source_sha256: hex::encode(source.sha256),
+            format: source.format.clone(),
+            observed_at: source.observed_at,
+            ingested_at: source.ingested_at,
+            accepted: intake.accepted,
+            rejected: intake.rejected.values().sum(),
+            rows,
+            names,
+            scorer_version: SCORER_VERSION,
+        };
+        let file = draft
+            .writer
+            .finish(&meta)
+            .map_err(|source| IngestError::Io { path: draft.path.clone(), source })?;
+        let path = self.path(number);
+        self.publish(file, &draft.path, &path)?;
+        let batch = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        intake.finish(names, batch)
+    }
+}
+
+struct Draft {
+    writer: batch::BatchWriter<BufWriter<File>>,
+    path: PathBuf,
+}
+
+impl Draft {
+    fn push(&mut self, entry: &Entry<'_>) -> Result<(), IngestError> {
+        self.writer
+            .push(entry)
+            .map_err(|source| IngestError::Io { path: self.path.clone(), source })
+    }
+}
+
+/// Counts rows and keeps the refused ones.
+struct Intake {
+    format: String,
+    accepted: u64,
+    rejected: BTreeMap<&'static str, u64>,
+    path: PathBuf,
+    rejects: Option<csv::Writer<File>>,
+    /// Line and reason of the first row that was refused.
+    first: Option<(u64, String)>,
+}
+
+impl Intake {
+    fn new(corpus: &Corpus, source: &Source) -> Result<Intake, IngestError> {
+        let data = corpus.folder.parent().unwrap_or(&corpus.folder);
+        let name: String = source.name.chars().take(100).collect();
+        let path =
+            data.join("rejects").join(format!("{name}.{}.csv", hex::encode(&source.sha256[..4])));
+        Ok(Intake {
+            format: source.format.clone(),
+            accepted: 0,
+            rejected: BTreeMap::new(),
+            path,
+            rejects: None,
+            first: None,
+        })
+    }
+
+    /// Counts the row; gives the observation of a good one.
+    fn take(&mut self, row: Row) -> Result<Option<Observation>, IngestError> {
+        match row {
+            Row::Seen(observation) => {
+                self.accepted += 1;
+                Ok(Some(observation))
+            }
+            Row::Rejected(reject) => {
+                self.reject(&reject)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn reject(&mut self, reject: &Reject) -> Result<(), IngestError> {
+        *self.rejected.entry(reject.reason.code()).or_default() += 1;
+        if self.rejects.is_none() {
+            self.rejects = Some(self.open_rejects().map_err(self.failed())?);
+        }
+        let line = reject.line.to_string();
+        let reason = reject.reason.to_string();
+        self.first.get_or_insert_with(|| (reject.line, reason.clone()));
+        let row = [&line, reject.reason.code(), &reason, &reject.text];
+        match &mut self.rejects {
+            Some(rejects) => {
+                rejects.write_record(row).map_err(|err| self.failed()(io::Error::other(err)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn open_rejects(&self) -> io::Result<csv::Writer<File>> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut rejects = csv::Writer::from_writer(File::create(&self.path)?);
+        rejects.write_record(["line", "reason", "explanation", "text"])?;
+        Ok(rejects)
+    }
+
+    fn failed(&self) -> impl FnOnce(io::Error) -> IngestError + use<> {
+        let path = self.path.clone();
+        move |source| IngestError::Io { path, source }
+    }
+
+    /// Refuses a list that cannot be what it was taken for.
+    fn check(&mut self) -> Result<(), IngestError> {
+        if let Some(rejects) = &mut self.rejects {
+            rejects
+                .flush()
+                .map_err(|source| IngestError::Io { path: self.path.clone(), source })?;
+        }
+        let bad: u64 = self.rejected.values().sum();
+        let rows = self.accepted + bad;
+        if bad * BAD_ROWS_ONE_IN > rows {
+            let (line, reason) = self.first.take().unwrap_or_default();
+            return Err(IngestError::TooManyBad {
+                bad,
+                rows,
+                line,
+                reason,
+                format: self.format.clone(),
+                rejects: self.path.clone(),
+            });
+        }
+        if rows == 0 {
+            return Err(IngestError::Empty { format: self.format.clone() });
+        }
+        Ok(())
+    }
+
+    fn finish(self, names: u64, batch: String) -> Result<Ingested, IngestError> {
+        Ok(Ingested {
+            accepted: self.accepted,
+            names,
+            batch,
+            rejects_file: (!self.rejected.is_empty()).then_some(self.path),
+            rejected: self.rejected,
+        })
+    }
+}

@@ -1,0 +1,323 @@
+//! Sorted batches in, one [`Dossier`] per name out, whatever the number of lists
+//! (decisions.md §2, §10).
+
+use std::cmp::Ordering;
+
+use crate::corpus::batch::{Batch, BatchError, Cursor, Entry, Record};
+use crate::feeds::Sighting;
+use crate::scorer::Base;
+use crate::vocab::day::Day;
+
+/// One drop of a name, as all lists together tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropRecord {
+    /// The day the name was seen leaving its zone.
+    pub date: Day,
+    /// The day the registry frees it, where a list said so.
+    pub release: Option<Day>,
+    /// Registered again after this drop, before any later one.
+    pub registered_again: bool,
+}
+
+/// All that is known of one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dossier<'a> {
+    /// Canonical name.
+    pub name: &'a [u8],
+    /// Octets of the registrable label.
+    pub label_len: u8,
+    /// Characters of the registrable label in Unicode.
+    pub length: u8,
+    /// Its score but for tldSpread.
+    pub base: Base,
+    /// Every drop, oldest first; the last one decides stage and registeredAgain.
+    pub drops: &'a [DropRecord],
+    /// A list said that the name is held, and no later one that it is not.
+    pub registered: bool,
+}
+
+/// Walks the entries of several batches as one sorted list. Entries of one name come in the order
+/// of the batches, and within a batch in the order of its list.
+pub struct Merge<'a> {
+    cursors: Vec<Cursor<'a>>,
+    /// A binary heap of places in `cursors`, the one with the first name on top.
+    heap: Vec<usize>,
+}
+
+impl<'a> Merge<'a> {
+    /// All entries from the name `from` on.
+    ///
+    /// # Errors
+    /// A batch that does not decode, which a verified one does.
+    pub fn new(
+        batches: impl IntoIterator<Item = &'a Batch>,
+        from: &[u8],
+    ) -> Result<Merge<'a>, BatchError> {
+        let cursors =
+            batches.into_iter().map(|batch| batch.cursor(from)).collect::<Result<Vec<_>, _>>()?;
+        let heap = (0..cursors.len()).filter(|&at| cursors[at].entry().is_some()).collect();
+        let mut merge = Merge { cursors, heap };
+        for place in (0..merge.heap.len() / 2).rev() {
+            merge.sift_down(place);
+        }
+        Ok(merge)
+    }
+
+    /// The entry with the first name; `None` at the end.
+    pub fn peek(&self) -> Option<Entry<'_>> {
+        self.cursors[*self.heap.first()?].entry()
+    }
+
+    /// The place of the batch that [`Merge::peek`] comes from.
+    pub fn source(&self) -> Option<usize> {
+        self.heap.first().copied()
+    }
+
+    /// Steps past the entry of [`Merge::peek`].
+    ///
+    /// # Errors
+    /// A batch that does not decode.
+    pub fn advance(&mut self) -> Result<(), BatchError> {
+        let Some(&top) = self.heap.first() else { return Ok(()) };
+        if !self.cursors[top].advance()? {
+            self.heap.swap_remove(0);
+        }
+        self.sift_down(0);
+        Ok(())
+    }
+
+    fn order(&self, left: usize, right: usize) -> Ordering {
+        self.cursors[left].name().cmp(self.cursors[right].name()).then(left.cmp(&right))
+    }
+
+    fn sift_down(&mut self, mut place: usize) {
+        loop {
+            let mut first = place;
+            for child in [2 * place + 1, 2 * place + 2] {
+                if child < self.heap.len()
+                    && self.order(self.heap[child], self.heap[first]) == Ordering::Less
+                {
+                    first = child;
+                }
+            }
+            if first == place {
+                return;
+            }
+            self.heap.swap(place, first);
+            place = first;
+        }
+    }
+}
+
+/// Gathers the entries of each name of a [`Merge`] into a [`Dossier`].
+pub struct Dossiers<'a> {
+    merge: Merge<'a>,
+    name: Vec<u8>,
+    drops: Vec<(DropRecord, i64)>,
+    merged: Vec<DropRecord>,
+    registrations: Vec<Day>,
+}
+
+impl<'a> Dossiers<'a> {
+    /// The dossiers of all names from `from` on.
+    ///
+    /// # Errors
+    /// A batch that does not decode.
+    pub fn new(batches: &'a [Batch], from: &[u8]) -> Result<Dossiers<'a>, BatchError> {
+        Ok(Dossiers {
+            merge: Merge::new(batches, from)?,
+            name: Vec::new(),
+            drops: Vec::new(),
+            merged: Vec::new(),
+            registrations: Vec::new(),
+        })
+    }
+
+    /// The next dossier, in name order; `None` at the end.
+    ///
+    /// # Errors
+    /// A batch that does not decode.
+    pub fn gather(&mut self) -> Result<Option<Dossier<'_>>, BatchError> {
+        let Some(first) = self.merge.peek() else { return Ok(None) };
+        self.name.clear();
+        self.name.extend_from_slice(first.name);
+        let Entry { label_len, length, .. } = first;
+        let mut base = first.base;
+        self.drops.clear();
+        self.registrations.clear();
+        let mut held = Held::default();
+        while let Some(entry) = self.merge.peek().filter(|entry| entry.name == self.name) {
+            base = entry.base;
+            let record = entry.record;
+            held.see(&record);
+            match record.sighting {
+                Sighting::Dropped { date, release, registered_again } => self
+                    .drops
+                    .push((DropRecord { date, release, registered_again }, record.observed_at)),
+                Sighting::Registered { on } => self.registrations.push(on),
+                Sighting::Known { .. } => {}
+            }
+            self.merge.advance()?;
+        }
+        self.merge_drops();
+        Ok(Some(Dossier {
+            name: &self.name,
+            label_len,
+            length,
+            base,
+            drops: &self.merged,
+            registered: held.registered,
+        }))
+    }
+
+    /// One record per drop date, the one observed last, oldest date first; then each drop that a
+    /// registration followed before the next drop is marked.
+    fn merge_drops(&mut self) {
+        // Stable: of two records observed at the same second the later list's stays last.
+        self.drops.sort_by_key(|(drop, observed_at)| (drop.date, *observed_at));
+        self.merged.clear();
+        for (drop, _) in &self.drops {
+            match self.merged.last_mut() {
+                Some(last) if last.date == drop.date => *last = *drop,
+                _ => self.merged.push(*drop),
+            }
+        }
+        for &on in &self.registrations {
+            let after = self.merged.partition_point(|drop| drop.date <= on);
+            if let Some(before) = after.checked_sub(1) {
+                self.merged[before].registered_again = true;
+            }
+        }
+    }
+}
+
+/// What the newest word on holding the name is.
+#[derive(Default)]
+struct Held {
+    registered: bool,
+    observed_at: Option<i64>,
+}
+
+impl Held {
+    fn see(&mut self, record: &Record) {
+        let registered = match record.sighting {
+            Sighting::Known { registered } => registered,
+            Sighting::Registered { .. } => true,
+            Sighting::Dropped { .. } => return,
+        };
+        if self.observed_at.is_none_or(|seen| seen <= record.observed_at) {
+            *self = Held { registered, observed_at: Some(record.observed_at) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::batch::{self, BatchMeta};
+
+    fn day(text: &str) -> Day {
+        text.parse().expect("a date")
+    }
+
+    fn dropped(date: &str, release: Option<&str>, registered_again: bool) -> Sighting {
+        Sighting::Dropped { date: day(date), release: release.map(day), registered_again }
+    }
+
+    fn batches(lists: &[&[(&str, Sighting, i64)]]) -> (tempfile::TempDir, Vec<Batch>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = |(at, rows): (usize, &&[(&str, Sighting, i64)])| {
+            let path = folder.path().join(at.to_string());
+            let mut writer = batch::create(&path).expect("a new file");
+            for (name, sighting, observed_at) in *rows {
+                let record =
+                    Record { sighting: *sighting, first_seen: None, observed_at: *observed_at };
+                let base = Base::from_bits(7);
+                let name = name.as_bytes();
+                writer.push(&Entry { name, label_len: 1, length: 1, base, record }).expect("fits");
+            }
+            writer.finish(&BatchMeta::of_a_run()).expect("finished");
+            Batch::open(&path).expect("opens")
+        };
+        let batches = lists.iter().enumerate().map(open).collect();
+        (folder, batches)
+    }
+
+    type Rows<'a> = &'a [(&'a str, Sighting, i64)];
+    type Told = (String, Vec<(String, Option<String>, bool)>, bool);
+
+    fn told(lists: &[&[(&str, Sighting, i64)]], from: &str) -> Vec<Told> {
+        let (_folder, batches) = batches(lists);
+        let mut dossiers = Dossiers::new(&batches, from.as_bytes()).expect("opens");
+        let mut told = Vec::new();
+        while let Some(dossier) = dossiers.gather().expect("decodes") {
+            let drops = dossier.drops.iter().map(|drop| {
+                let release = drop.release.map(|release| release.to_string());
+                (drop.date.to_string(), release, drop.registered_again)
+            });
+            let name = String::from_utf8(dossier.name.to_vec()).expect("ASCII");
+            told.push((name, drops.collect(), dossier.registered));
+        }
+        told
+    }
+
+    #[test]
+    fn one_dossier_per_name_in_order() {
+        let lists: &[&[_]] = &[
+            &[("a.com", dropped("2026-01-01", None, false), 1)],
+            &[],
+            &[
+                ("a.com", dropped("2026-03-01", None, false), 1),
+                ("b.com", dropped("2026-01-01", None, false), 1),
+            ],
+            &[("a.com", dropped("2025-01-01", None, false), 9)],
+        ];
+        let all = told(lists, "");
+        assert_eq!(all.iter().map(|told| told.0.as_str()).collect::<Vec<_>>(), ["a.com", "b.com"]);
+        let dates: Vec<_> = all[0].1.iter().map(|drop| drop.0.as_str()).collect();
+        assert_eq!(dates, ["2025-01-01", "2026-01-01", "2026-03-01"]);
+        assert_eq!(told(lists, "a.com\0").len(), 1);
+    }
+
+    #[test]
+    fn the_record_observed_last_wins_its_date() {
+        let early = dropped("2026-01-01", Some("2026-02-01"), true);
+        let late = dropped("2026-01-01", None, false);
+        let alone = [("2026-01-01".to_owned(), None, false)];
+        // Across lists whatever their order, within a list, and by place at the same second.
+        let lists: [[Rows<'_>; 2]; 4] = [
+            [&[("a.com", early, 1)], &[("a.com", late, 2)]],
+            [&[("a.com", late, 2)], &[("a.com", early, 1)]],
+            [&[("a.com", late, 2), ("a.com", early, 1)], &[]],
+            [&[("a.com", early, 2)], &[("a.com", late, 2)]],
+        ];
+        for lists in lists {
+            assert_eq!(told(&lists, "")[0].1, alone);
+        }
+    }
+
+    #[test]
+    fn a_registration_undoes_the_drop_before_it_alone() {
+        let again = |dates: &[&str], on: &str| {
+            let mut rows: Vec<_> =
+                dates.iter().map(|date| ("a.com", dropped(date, None, false), 1)).collect();
+            rows.push(("a.com", Sighting::Registered { on: day(on) }, 1));
+            let told = told(&[&rows], "");
+            told[0].1.iter().map(|drop| drop.2).collect::<Vec<_>>()
+        };
+        assert_eq!(again(&["2026-01-01"], "2026-01-01"), [true]);
+        assert_eq!(again(&["2026-01-02"], "2026-01-01"), [false]);
+        assert_eq!(again(&["2026-01-01", "2026-03-01"], "2026-02-01"), [true, false]);
+        assert_eq!(again(&["2026-01-01", "2026-03-01"], "2026-03-01"), [false, true]);
+    }
+
+    #[test]
+    fn the_newest_word_on_holding_wins() {
+        let known = |registered, at| ("a.com", Sighting::Known { registered }, at);
+        let on = day("2026-01-01");
+        assert!(told(&[&[known(true, 1)]], "")[0].2);
+        assert!(!told(&[&[known(true, 1)], &[known(false, 2)]], "")[0].2);
+        assert!(!told(&[&[known(false, 2)], &[known(true, 1)]], "")[0].2);
+        assert!(told(&[&[("a.com", Sighting::Registered { on }, 3)], &[known(false, 2)]], "")[0].2);
+    }
+}
