@@ -8,3 +8,4 @@ pub mod vocab;
 pub mod feeds;
 pub mod scorer;
 pub mod corpus;
+pub mod index;
