@@ -9,3 +9,5 @@ pub mod feeds;
 pub mod scorer;
 pub mod corpus;
 pub mod index;
+pub mod journal;
+pub mod accounts;

@@ -1,0 +1,113 @@
+//! The address an account goes by.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Characters of an address at least (`a@b`).
+const CHARS_MIN: usize = 3;
+/// Characters of an address at most: a path of RFC 5321 §4.5.3.1.3 without its angle brackets.
+const CHARS_MAX: usize = 254;
+
+/// An e-mail address, trimmed and in lower case.
+///
+/// Invariant: 3 to 254 characters, exactly one `@` with something on either side, no white space, no
+/// control character. More is not checked: only a message that arrives proves an address.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Email(String);
+
+/// Why a text is not an [`Email`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum EmailError {
+    /// Too short or too long.
+    #[error("an e-mail address has {CHARS_MIN} to {CHARS_MAX} characters, this has {0}")]
+    Length(usize),
+    /// White space or a control character.
+    #[error("an e-mail address has no white space and no control characters")]
+    Character,
+    /// Not of the form `somebody@somewhere`.
+    #[error("an e-mail address has one @ with something on either side")]
+    Form,
+}
+
+impl Email {
+    /// The address.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Email {
+    type Err = EmailError;
+
+    fn from_str(text: &str) -> Result<Email, EmailError> {
+        let address = text.trim().to_lowercase();
+        let chars = address.chars().count();
+        if !(CHARS_MIN..=CHARS_MAX).contains(&chars) {
+            return Err(EmailError::Length(chars));
+        }
+        if address.chars().any(|it| it.is_whitespace() || it.is_control()) {
+            return Err(EmailError::Character);
+        }
+        match address.split_once('@') {
+            Some((user, host)) if !user.is_empty() && !host.is_empty() && !host.contains('@') => {
+                Ok(Email(address))
+            }
+            _ => Err(EmailError::Form),
+        }
+    }
+}
+
+impl TryFrom<String> for Email {
+    type Error = EmailError;
+
+    fn try_from(text: String) -> Result<Email, EmailError> {
+        text.parse()
+    }
+}
+
+impl From<Email> for String {
+    fn from(email: Email) -> String {
+        email.0
+    }
+}
+
+impl fmt::Display for Email {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_address_are_one() {
+        for text in ["ann@example.com", " Ann@Example.COM\n", "ANN@EXAMPLE.com"] {
+            assert_eq!(text.parse::<Email>().map(String::from), Ok("ann@example.com".into()));
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_address() {
+        let long = format!("{}@b", "a".repeat(253));
+        for (text, expected) in [
+            ("", EmailError::Length(0)),
+            ("@b", EmailError::Length(2)),
+            (long.as_str(), EmailError::Length(255)),
+            ("a b@c", EmailError::Character),
+            ("a\0b@c", EmailError::Character),
+            ("a@b@c", EmailError::Form),
+            ("abc", EmailError::Form),
+            ("@abc", EmailError::Form),
+            ("abc@", EmailError::Form),
+        ] {
+            assert_eq!(text.parse::<Email>(), Err(expected), "{text:?}");
+        }
+        assert!(format!("{}@b", "é".repeat(252)).parse::<Email>().is_ok(), "254 characters");
+    }
+}

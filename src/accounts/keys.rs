@@ -1,0 +1,127 @@
+//! API keys: made here, shown once, kept as a digest.
+//!
+//! A key carries 192 random bits, so one fast hash is enough to keep it: there is nothing to guess.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// What every key starts with; scanners of leaked secrets look for `ddx_[0-9a-f]{48}`.
+pub const PREFIX: &str = "ddx_";
+/// Hexadecimal digits after the prefix (api.md, Authentication, 2).
+const DIGITS: usize = 48;
+
+/// A new key in plaintext. It has neither `Debug` nor `Display` and is not kept anywhere: what is
+/// not shown to its owner now is gone.
+pub struct ApiKey(String);
+
+impl ApiKey {
+    /// A key from the system's random source.
+    ///
+    /// # Errors
+    /// What the random source says.
+    pub fn generate() -> Result<ApiKey, getrandom::Error> {
+        let mut bytes = [0; DIGITS / 2];
+        getrandom::fill(&mut bytes)?;
+        Ok(ApiKey(format!("{PREFIX}{}", hex::encode(bytes))))
+    }
+
+    /// The plaintext, to be shown to its owner once.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// What is kept of it.
+    pub fn stored(&self) -> StoredKey {
+        let mut last4 = [0; 4];
+        last4.copy_from_slice(&self.0.as_bytes()[self.0.len() - 4..]);
+        StoredKey { digest: digest(&self.0), last4 }
+    }
+}
+
+/// SHA-256 of a key.
+pub type KeyDigest = [u8; 32];
+
+/// A key at rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredKey {
+    digest: KeyDigest,
+    last4: [u8; 4],
+}
+
+impl StoredKey {
+    /// The name it is looked up by.
+    pub fn digest(&self) -> &KeyDigest {
+        &self.digest
+    }
+
+    /// Its last four characters, by which people tell their keys apart.
+    pub fn last4(&self) -> String {
+        String::from_utf8_lossy(&self.last4).into_owned()
+    }
+
+    /// Whether `presented` is this key, in a time that does not depend on how much of it fits.
+    pub fn is(&self, presented: &KeyDigest) -> bool {
+        self.digest.ct_eq(presented).into()
+    }
+}
+
+/// The digest of a presented key; `None` for what cannot be one. Whoever asks treats that as an
+/// unknown key: the caller must not learn which it was.
+pub fn digest_of_presented(presented: &str) -> Option<KeyDigest> {
+    let digits = presented.strip_prefix(PREFIX)?;
+    let is_key = digits.len() == DIGITS
+        && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_key.then(|| digest(presented))
+}
+
+fn digest(key: &str) -> KeyDigest {
+    Sha256::digest(key.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_the_documented_form_and_is_never_the_same() {
+        let (one, other) =
+            (ApiKey::generate().expect("random"), ApiKey::generate().expect("random"));
+        for key in [&one, &other] {
+            assert_eq!(key.reveal().len(), 52);
+            let digest = digest_of_presented(key.reveal()).expect("a key");
+            assert!(key.stored().is(&digest));
+            assert!(key.reveal().ends_with(&key.stored().last4()));
+        }
+        assert!(!one.stored().is(other.stored().digest()));
+    }
+
+    #[test]
+    fn what_is_no_key_has_no_digest() {
+        let good = format!("{PREFIX}{}", "0af9".repeat(12));
+        assert!(digest_of_presented(&good).is_some());
+        for bad in [
+            "",
+            "ddx_",
+            &good[1..],
+            &good[..51],
+            &format!("{good}0"),
+            &format!(" {good}"),
+            &format!("{good}\n"),
+            &good.replacen("ddx_", "DDX_", 1),
+            &good.replacen('a', "A", 1),
+            &good.replacen('a', "g", 1),
+            &good.replacen("af", "é", 1),
+        ] {
+            assert!(digest_of_presented(bad).is_none(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_digest_is_sha_256() {
+        let key = format!("{PREFIX}{}", "0".repeat(48));
+        let digest = digest_of_presented(&key).map(hex::encode);
+        let expected = "ea4d64710f3c2c632c2dc86631b35e3c9b42480e9f92f17bfc7b5c1ee709db05";
+        assert_eq!(digest.as_deref(), Some(expected));
+    }
+}

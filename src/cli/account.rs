@@ -1,0 +1,236 @@
+//! `dropdex account`: who may use the service.
+//!
+//! Works the same whether a server runs or not: a running one is asked through its admin socket,
+//! and without one the store in the data folder is opened here.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+
+use crate::accounts::admin::{AdminCommand, AdminReply, execute};
+use crate::accounts::secret::Secret;
+use crate::accounts::{AccountSummary, Email, Store, StoreError};
+use crate::journal::JournalError;
+use crate::vocab::clock::Clock;
+use crate::vocab::plan::{Plan, Plans};
+use crate::workers::admin::{AskError, ask};
+
+/// How long to keep trying while a server that starts or stops holds the store but not the socket.
+const HANDOVER_WAIT_MAX: Duration = Duration::from_secs(3);
+const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
+/// Bytes of a password on stdin that are read: more than 128 characters can take.
+const PASSWORD_BYTES_MAX: u64 = 4 << 10;
+
+/// Add, list and change accounts
+#[derive(Args, Debug)]
+pub struct AccountArgs {
+    #[command(subcommand)]
+    command: AccountCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum AccountCommand {
+    /// Add an account; `key` then makes its key
+    Add {
+        /// Its e-mail address
+        email: Email,
+        /// What it may do: free, core, pro or api
+        #[arg(long)]
+        plan: Plan,
+        /// Read a password of 8 to 128 characters from standard input
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// List all accounts, in the order they were added
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change what an account may do, from its next request on
+    SetPlan {
+        /// Its e-mail address
+        email: Email,
+        /// What it may do: free, core, pro or api
+        plan: Plan,
+    },
+    /// Make a new key and print it, this once; the one before stops working at once
+    Key {
+        /// The account's e-mail address
+        email: Email,
+    },
+    /// Shut an account for good; its key stops working at once
+    Disable {
+        /// Its e-mail address
+        email: Email,
+    },
+}
+
+/// Runs `dropdex account` on the data folder `data_dir`.
+///
+/// # Errors
+/// What to print on stderr before exit 1.
+pub fn run(args: AccountArgs, data_dir: &Path, plans: Plans, clock: Clock) -> anyhow::Result<()> {
+    let mut streams = Streams {
+        input: &mut io::stdin().lock(),
+        output: &mut io::stdout().lock(),
+        notes: &mut io::stderr().lock(),
+    };
+    run_with(args, data_dir, plans, clock, &mut streams)
+}
+
+/// Where a command reads and writes.
+pub struct Streams<'a> {
+    /// For `--password-stdin`.
+    pub input: &'a mut dyn Read,
+    /// Results.
+    pub output: &'a mut dyn Write,
+    /// Remarks.
+    pub notes: &'a mut dyn Write,
+}
+
+/// As [`run`], with streams of the caller's.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    args: AccountArgs,
+    data_dir: &Path,
+    plans: Plans,
+    clock: Clock,
+    streams: &mut Streams<'_>,
+) -> anyhow::Result<()> {
+    let as_json = matches!(args.command, AccountCommand::List { json: true });
+    let command = as_meant(args.command, streams.input)?;
+    let reply = ask_server_or_store(&command, data_dir, plans, clock)?;
+    print(&command, reply, as_json, streams)
+}
+
+fn as_meant(command: AccountCommand, input: &mut dyn Read) -> anyhow::Result<AdminCommand> {
+    Ok(match command {
+        AccountCommand::Add { email, plan, password_stdin } => {
+            let password = password_stdin.then(|| read_password(input)).transpose()?;
+            AdminCommand::AddAccount { email, plan, password }
+        }
+        AccountCommand::List { .. } => AdminCommand::ListAccounts,
+        AccountCommand::SetPlan { email, plan } => AdminCommand::SetPlan { email, plan },
+        AccountCommand::Key { email } => AdminCommand::IssueKey { email },
+        AccountCommand::Disable { email } => AdminCommand::Disable { email },
+    })
+}
+
+fn read_password(input: &mut dyn Read) -> anyhow::Result<Secret> {
+    let mut text = String::new();
+    input
+        .take(PASSWORD_BYTES_MAX)
+        .read_to_string(&mut text)
+        .context("cannot read the password from standard input as UTF-8 text")?;
+    // The line end is the terminal's or `echo`'s, not the password's.
+    let password = text.strip_suffix('\n').unwrap_or(&text);
+    let password = password.strip_suffix('\r').unwrap_or(password);
+    Ok(Secret::new(password.to_owned()))
+}
+
+/// A server that starts has the store before it has the socket, and one that stops the other way
+/// round: both are tried in turn for a while.
+fn ask_server_or_store(
+    command: &AdminCommand,
+    data_dir: &Path,
+    plans: Plans,
+    clock: Clock,
+) -> anyhow::Result<AdminReply> {
+    let deadline = Instant::now() + HANDOVER_WAIT_MAX;
+    loop {
+        match ask(data_dir, command) {
+            Ok(reply) => return Ok(reply),
+            Err(AskError::NobodyThere { .. }) => {}
+            Err(err @ AskError::NoAnswer { .. }) => {
+                return Err(err).context(
+                    "the change may or may not have been made: `dropdex account list` shows it",
+                );
+            }
+        }
+        match Store::open(data_dir, plans.clone(), clock) {
+            Ok(store) => return run_on(store, command.clone()),
+            Err(StoreError::Journal(JournalError::Locked { .. })) if Instant::now() < deadline => {
+                std::thread::sleep(HANDOVER_PAUSE);
+            }
+            Err(err @ StoreError::Journal(JournalError::Locked { .. })) => {
+                return Err(err).context(format!(
+                    "the data folder {} is in use, and its user does not answer on the admin \
+                     socket; try again when it has started or stopped",
+                    data_dir.display()
+                ));
+            }
+            Err(err) => return Err(err.into()),
+        }
+    }
+}
+
+fn run_on(store: Store, command: AdminCommand) -> anyhow::Result<AdminReply> {
+    let reply = execute(&store, command);
+    store.close().context("the journal could not be closed in order")?;
+    Ok(reply)
+}
+
+fn print(
+    command: &AdminCommand,
+    reply: AdminReply,
+    as_json: bool,
+    streams: &mut Streams<'_>,
+) -> anyhow::Result<()> {
+    let Streams { output, notes, .. } = streams;
+    match (command, reply) {
+        (AdminCommand::AddAccount { email, plan, .. }, AdminReply::Added { .. }) => {
+            writeln!(output, "added {email} on plan {plan}")?;
+            writeln!(notes, "`dropdex account key {email}` makes its key")?;
+        }
+        (_, AdminReply::Accounts { accounts }) if as_json => {
+            serde_json::to_writer_pretty(&mut *output, &accounts)?;
+            writeln!(output)?;
+        }
+        (_, AdminReply::Accounts { accounts }) => print_table(&accounts, *output)?,
+        (AdminCommand::SetPlan { email, plan }, AdminReply::Done) => {
+            writeln!(output, "{email} is on plan {plan}")?;
+        }
+        (AdminCommand::Disable { email }, AdminReply::Done) => {
+            writeln!(output, "{email} is disabled; its key no longer works")?;
+        }
+        (AdminCommand::IssueKey { email }, AdminReply::Key { key, replaced }) => {
+            writeln!(output, "{}", key.reveal())?;
+            let old = if replaced { " Its old key no longer works." } else { "" };
+            writeln!(notes, "the key of {email}, shown this once.{old}")?;
+        }
+        (_, AdminReply::Refused { error }) => bail!(error),
+        (_, _) => bail!("the server answered another question; is it of the same version?"),
+    }
+    output.flush().context("cannot write the result")
+}
+
+fn print_table(accounts: &[AccountSummary], output: &mut dyn Write) -> io::Result<()> {
+    let width = accounts.iter().map(|it| it.email.as_str().chars().count()).max().unwrap_or(0);
+    let width = width.max("EMAIL".len());
+    writeln!(
+        output,
+        "{:>6}  {:width$}  PLAN  STATE     CREATED     KEY        REQUESTS  EXPORTS",
+        "ID", "EMAIL"
+    )?;
+    for account in accounts {
+        let state = if account.disabled { "disabled" } else { "active" };
+        let key = account.key_last4.as_ref().map_or("-".into(), |last4| format!("ddx_…{last4}"));
+        writeln!(
+            output,
+            "{:>6}  {:width$}  {:4}  {state:8}  {}  {key:9}  {:>8}  {:>7}",
+            account.id.0,
+            account.email.as_str(),
+            account.plan.as_str(),
+            account.created,
+            account.requests_today,
+            account.exports_today,
+        )?;
+    }
+    Ok(())
+}

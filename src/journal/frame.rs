@@ -1,0 +1,519 @@
+//! The bytes of segment headers and records, format 1. All numbers are little-endian.
+//!
+//! A segment is one header and then records, each at an offset that is a multiple of 8. What is
+//! left of the file after the last record is zeros.
+//!
+//! ```text
+//! segment header, 64 bytes                 record, 56 bytes + payload + zeros to a multiple of 8
+//!  0  magic        8  "ddxjrnl\n"            0  len          4  of the payload, without padding
+//!  8  format       2  1                      4  crc          4
+//! 10  min_reader   2  1                      8  seq          8  from 1, without gaps
+//! 12  store_uuid  16  random, per store     16  durable_seq  8
+//! 28  segment_no   8  from 1                24  epoch        4  one more at each open
+//! 36  first_seq    8                        28  kind         2
+//! 44  prev_chain  16                        30  flags        2
+//! 60  crc          4  of bytes 0..60        32  unix_ms      8
+//!                                           40  chain       16
+//!                                           56  payload
+//! ```
+//!
+//! - `crc` of a record is CRC-32 (ISO-HDLC, the crc32fast crate) of the store's uuid and then of
+//!   every byte of the record but its own four. It finds each single flipped bit and each burst of
+//!   up to 32. The uuid in it makes a payload that imitates a record, or a record of another store,
+//!   not count as one.
+//! - `chain` is the first 16 bytes of BLAKE3(store_uuid, chain of the record before, the header
+//!   without crc and chain, payload). It finds what a checksum of one record cannot: records
+//!   swapped, dropped, duplicated or spliced. No file name is in it, so that a tail can move to
+//!   another segment unchanged.
+//! - `durable_seq` is the highest `seq` known to be synced when the record was written. It is what
+//!   tells an acknowledged record from the tail of a crash.
+//! - `flags`: a reader ignores bits 0 to 7 it does not know and refuses bits 8 to 15.
+
+use thiserror::Error;
+
+use super::PAYLOAD_BYTES_MAX;
+
+/// The format this build writes.
+pub const FORMAT: u16 = 1;
+/// The oldest reader that can read what this build writes.
+pub const MIN_READER: u16 = 1;
+/// Bytes of a segment header.
+pub const SEGMENT_HEADER_BYTES: usize = 64;
+/// Bytes of a record before its payload.
+pub const RECORD_HEADER_BYTES: usize = 56;
+/// Records start at multiples of this.
+pub const ALIGN: usize = 8;
+
+const MAGIC: [u8; 8] = *b"ddxjrnl\n";
+/// Flag bits a reader must know to read the record.
+const FLAGS_MUST_KNOW: u16 = 0xff00;
+const CRC_AT: usize = 4;
+const CHAIN_AT: usize = 40;
+
+const _: () = assert!(SEGMENT_HEADER_BYTES.is_multiple_of(ALIGN));
+const _: () = assert!(RECORD_HEADER_BYTES.is_multiple_of(ALIGN));
+
+/// A link of the hash chain; all zeros before the first record of a store.
+pub type Chain = [u8; 16];
+/// What tells one store from another; random, made with the store.
+pub type StoreUuid = [u8; 16];
+
+/// What a record is about: a number for whoever writes it, of which the journal keeps the first 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kind(u16);
+
+impl Kind {
+    /// Written and synced by each open before anything else, to make its epoch last.
+    pub const OPENED: Kind = Kind(1);
+    /// Written and synced last by a clean close.
+    pub const CLOSED: Kind = Kind(2);
+    const FIRST_OF_CALLER: u16 = 16;
+
+    /// A kind of the caller's own, or `None` for the journal's numbers 0 to 15.
+    pub const fn of_caller(number: u16) -> Option<Kind> {
+        if number < Kind::FIRST_OF_CALLER { None } else { Some(Kind(number)) }
+    }
+
+    /// Whether the journal wrote it for itself.
+    pub fn is_journals_own(self) -> bool {
+        self.0 < Kind::FIRST_OF_CALLER
+    }
+
+    /// As stored.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+}
+
+/// The first 64 bytes of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentHeader {
+    /// The store it belongs to.
+    pub store_uuid: StoreUuid,
+    /// Its place among the segments, from 1.
+    pub segment_no: u64,
+    /// The sequence number of its first record.
+    pub first_seq: u64,
+    /// The chain of the record before its first.
+    pub prev_chain: Chain,
+}
+
+/// Why 64 bytes are not a segment header.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HeaderError {
+    /// The file is shorter than a header. A segment gets its name only once its header is synced.
+    #[error("the file has {found} bytes, a segment header has {SEGMENT_HEADER_BYTES}")]
+    Short {
+        /// Bytes there are.
+        found: usize,
+    },
+    /// The first 8 bytes name another kind of file.
+    #[error("it starts with {found}, not with {expected}", found = hex::encode(.found), expected = hex::encode(MAGIC))]
+    Magic {
+        /// The bytes found.
+        found: [u8; 8],
+    },
+    /// The checksum does not fit.
+    #[error("its header has checksum {found:08x}, its bytes give {expected:08x}")]
+    Checksum {
+        /// Computed from the bytes.
+        expected: u32,
+        /// Stored beside them.
+        found: u32,
+    },
+    /// A newer dropdex wrote it.
+    #[error(
+        "it has format {format} and needs a reader of format {min_reader} or later; this dropdex \
+         reads up to {FORMAT}. Use the dropdex that wrote it, or a later one"
+    )]
+    Newer {
+        /// The format it has.
+        format: u16,
+        /// The format a reader must know.
+        min_reader: u16,
+    },
+}
+
+impl SegmentHeader {
+    /// As stored.
+    pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        bytes[0..8].copy_from_slice(&MAGIC);
+        bytes[8..10].copy_from_slice(&FORMAT.to_le_bytes());
+        bytes[10..12].copy_from_slice(&MIN_READER.to_le_bytes());
+        bytes[12..28].copy_from_slice(&self.store_uuid);
+        bytes[28..36].copy_from_slice(&self.segment_no.to_le_bytes());
+        bytes[36..44].copy_from_slice(&self.first_seq.to_le_bytes());
+        bytes[44..60].copy_from_slice(&self.prev_chain);
+        let crc = crc32fast::hash(&bytes[..60]);
+        bytes[60..64].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// The header at the start of `file`.
+    ///
+    /// # Errors
+    /// [`HeaderError`], with what was found. The checksum is judged before the format numbers, so
+    /// that a flipped bit does not pass for a newer version.
+    pub fn decode(file: &[u8]) -> Result<SegmentHeader, HeaderError> {
+        let bytes: &[u8; SEGMENT_HEADER_BYTES] =
+            file.first_chunk().ok_or(HeaderError::Short { found: file.len() })?;
+        let magic: [u8; 8] = array(bytes, 0);
+        if magic != MAGIC {
+            return Err(HeaderError::Magic { found: magic });
+        }
+        let (expected, found) = (crc32fast::hash(&bytes[..60]), u32_at(bytes, 60));
+        if expected != found {
+            return Err(HeaderError::Checksum { expected, found });
+        }
+        let (format, min_reader) = (u16_at(bytes, 8), u16_at(bytes, 10));
+        if min_reader > FORMAT {
+            return Err(HeaderError::Newer { format, min_reader });
+        }
+        Ok(SegmentHeader {
+            store_uuid: array(bytes, 12),
+            segment_no: u64_at(bytes, 28),
+            first_seq: u64_at(bytes, 36),
+            prev_chain: array(bytes, 44),
+        })
+    }
+}
+
+/// What a record says about itself, beside its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordFields {
+    /// Its place in the store, from 1, without gaps.
+    pub seq: u64,
+    /// The highest `seq` known to be synced when it was written.
+    pub durable_seq: u64,
+    /// Which open of the store wrote it.
+    pub epoch: u32,
+    /// What it is about.
+    pub kind: Kind,
+    /// None are in use. Bits 8 to 15 are refused by readers that do not know them.
+    pub flags: u16,
+    /// When it was written: milliseconds since 1970-01-01 UTC.
+    pub unix_ms: u64,
+}
+
+/// One record, borrowed from the bytes of its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Its header.
+    pub fields: RecordFields,
+    /// Its link of the chain, as stored.
+    pub chain: Chain,
+    /// What the caller appended.
+    pub payload: &'a [u8],
+}
+
+/// Why bytes are not a record.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RecordError {
+    /// Not a byte is left, or the rest of the file is zeros: the end.
+    #[error("the end of the segment")]
+    End,
+    /// The file ends inside the record.
+    #[error("the file ends inside the record: it needs {needed} bytes, {found} are there")]
+    Cut {
+        /// Bytes of the record.
+        needed: usize,
+        /// Bytes to the end of the file.
+        found: usize,
+    },
+    /// No record is that long.
+    #[error("it claims a payload of {len} bytes; the most is {PAYLOAD_BYTES_MAX}")]
+    TooLong {
+        /// The length claimed.
+        len: u32,
+    },
+    /// The checksum does not fit.
+    #[error("its checksum is {found:08x}, its bytes give {expected:08x}")]
+    Checksum {
+        /// Computed from the bytes.
+        expected: u32,
+        /// Stored beside them.
+        found: u32,
+    },
+    /// A newer dropdex wrote it.
+    #[error("it has flags {flags:04x}, of which this dropdex must know those from 0100 on")]
+    Flags {
+        /// The flags found.
+        flags: u16,
+    },
+}
+
+/// Bytes on disk of a record with a payload of `payload_len`.
+pub fn record_bytes(payload_len: usize) -> usize {
+    (RECORD_HEADER_BYTES + payload_len).next_multiple_of(ALIGN)
+}
+
+/// Appends the bytes of one record to `out` and returns its link of the chain.
+///
+/// The caller has checked that `payload` is at most [`PAYLOAD_BYTES_MAX`] long.
+pub fn encode_record(
+    out: &mut Vec<u8>,
+    store_uuid: &StoreUuid,
+    prev_chain: &Chain,
+    fields: &RecordFields,
+    payload: &[u8],
+) -> Chain {
+    let start = out.len();
+    let mut header = [0; RECORD_HEADER_BYTES];
+    header[0..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    header[8..16].copy_from_slice(&fields.seq.to_le_bytes());
+    header[16..24].copy_from_slice(&fields.durable_seq.to_le_bytes());
+    header[24..28].copy_from_slice(&fields.epoch.to_le_bytes());
+    header[28..30].copy_from_slice(&fields.kind.0.to_le_bytes());
+    header[30..32].copy_from_slice(&fields.flags.to_le_bytes());
+    header[32..40].copy_from_slice(&fields.unix_ms.to_le_bytes());
+    let chain = chain_of(store_uuid, prev_chain, &header, payload);
+    header[CHAIN_AT..].copy_from_slice(&chain);
+    out.extend_from_slice(&header);
+    out.extend_from_slice(payload);
+    out.resize(start + record_bytes(payload.len()), 0);
+    let crc = record_crc(store_uuid, &out[start..]);
+    out[start + CRC_AT..start + CRC_AT + 4].copy_from_slice(&crc.to_le_bytes());
+    chain
+}
+
+/// The record that starts at the first of `bytes`, which go on to the end of the file.
+///
+/// Its checksum has been verified; its place in the chain has not, see [`expected_chain`].
+///
+/// # Errors
+/// [`RecordError`], of which [`RecordError::End`] is the ordinary end of a segment.
+pub fn decode_record<'a>(
+    bytes: &'a [u8],
+    store_uuid: &StoreUuid,
+) -> Result<Record<'a>, RecordError> {
+    let Some(header) = bytes.first_chunk::<RECORD_HEADER_BYTES>() else {
+        return Err(too_few(bytes, RECORD_HEADER_BYTES));
+    };
+    if *header == [0; RECORD_HEADER_BYTES] && bytes.iter().all(|byte| *byte == 0) {
+        return Err(RecordError::End);
+    }
+    let len = u32_at(header, 0);
+    if len as usize > PAYLOAD_BYTES_MAX {
+        return Err(RecordError::TooLong { len });
+    }
+    let needed = record_bytes(len as usize);
+    let Some(record) = bytes.get(..needed) else {
+        return Err(too_few(bytes, needed));
+    };
+    let (expected, found) = (record_crc(store_uuid, record), u32_at(header, CRC_AT));
+    if expected != found {
+        return Err(RecordError::Checksum { expected, found });
+    }
+    let flags = u16_at(header, 30);
+    if flags & FLAGS_MUST_KNOW != 0 {
+        return Err(RecordError::Flags { flags });
+    }
+    Ok(Record {
+        fields: RecordFields {
+            seq: u64_at(header, 8),
+            durable_seq: u64_at(header, 16),
+            epoch: u32_at(header, 24),
+            kind: Kind(u16_at(header, 28)),
+            flags,
+            unix_ms: u64_at(header, 32),
+        },
+        chain: array(header, CHAIN_AT),
+        payload: &record[RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + len as usize],
+    })
+}
+
+/// The chain that `record_bytes`, a whole record, must carry after `prev_chain`.
+pub fn expected_chain(
+    store_uuid: &StoreUuid,
+    prev_chain: &Chain,
+    record_bytes: &[u8],
+    payload: &[u8],
+) -> Option<Chain> {
+    let header = record_bytes.first_chunk::<RECORD_HEADER_BYTES>()?;
+    Some(chain_of(store_uuid, prev_chain, header, payload))
+}
+
+/// The sequence number where a record's header would have it, unchecked: to skip, at the price of
+/// eight bytes, offsets that cannot hold a record.
+pub fn claimed_seq(bytes: &[u8]) -> Option<u64> {
+    bytes.get(8..16).map(|seq| u64_at(seq, 0))
+}
+
+fn chain_of(
+    store_uuid: &StoreUuid,
+    prev_chain: &Chain,
+    header: &[u8; RECORD_HEADER_BYTES],
+    payload: &[u8],
+) -> Chain {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(store_uuid);
+    hasher.update(prev_chain);
+    hasher.update(&header[..CRC_AT]);
+    hasher.update(&header[CRC_AT + 4..CHAIN_AT]);
+    hasher.update(payload);
+    array(hasher.finalize().as_bytes(), 0)
+}
+
+fn record_crc(store_uuid: &StoreUuid, record: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(store_uuid);
+    hasher.update(&record[..CRC_AT]);
+    hasher.update(&record[CRC_AT + 4..]);
+    hasher.finalize()
+}
+
+fn too_few(bytes: &[u8], needed: usize) -> RecordError {
+    if bytes.iter().all(|byte| *byte == 0) {
+        RecordError::End
+    } else {
+        RecordError::Cut { needed, found: bytes.len() }
+    }
+}
+
+/// `N` bytes of `bytes` from `at`; only called where the length is known to reach.
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(&bytes[at..at + N]);
+    array
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(array(bytes, at))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(array(bytes, at))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(array(bytes, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: StoreUuid = *b"0123456789abcdef";
+
+    fn fields(seq: u64) -> RecordFields {
+        RecordFields {
+            seq,
+            durable_seq: seq - 1,
+            epoch: 3,
+            kind: Kind::of_caller(16).expect("the caller's"),
+            flags: 0,
+            unix_ms: 1_790_000_000_000,
+        }
+    }
+
+    fn record(payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode_record(&mut bytes, &UUID, &[7; 16], &fields(9), payload);
+        bytes
+    }
+
+    #[test]
+    fn the_bytes_of_format_1_never_change() {
+        let header =
+            SegmentHeader { store_uuid: UUID, segment_no: 2, first_seq: 9, prev_chain: [7; 16] };
+        let golden = include_str!("../../tests/golden/journal-frame-v1.hex");
+        let ours = format!(
+            "segment header {}\nrecord, payload \"hello\" {}\nrecord, no payload {}\n",
+            hex::encode(header.encode()),
+            hex::encode(record(b"hello")),
+            hex::encode(record(b"")),
+        );
+        assert_eq!(ours, golden);
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for len in [0, 1, 7, 8, 9, 1_000, PAYLOAD_BYTES_MAX] {
+            let payload = vec![0xa5; len];
+            let mut bytes = record(&payload);
+            assert_eq!(bytes.len() % ALIGN, 0);
+            bytes.extend_from_slice(&[0; 100]);
+            let decoded = decode_record(&bytes, &UUID).expect("whole");
+            assert_eq!(decoded.fields, fields(9));
+            assert_eq!(decoded.payload, payload);
+            assert_eq!(
+                expected_chain(&UUID, &[7; 16], &bytes, decoded.payload),
+                Some(decoded.chain)
+            );
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_record_is_found() {
+        let whole = record(b"fourteen bytes");
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode_record(&bytes, &UUID).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_segment_header_is_found() {
+        let whole =
+            SegmentHeader { store_uuid: UUID, segment_no: 1, first_seq: 1, prev_chain: [0; 16] }
+                .encode();
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(SegmentHeader::decode(&bytes).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_its_number() {
+        let mut bytes =
+            SegmentHeader { store_uuid: UUID, segment_no: 1, first_seq: 1, prev_chain: [0; 16] }
+                .encode();
+        bytes[8..12].copy_from_slice(&[9, 0, 2, 0]);
+        let crc = crc32fast::hash(&bytes[..60]);
+        bytes[60..].copy_from_slice(&crc.to_le_bytes());
+        let newer = HeaderError::Newer { format: 9, min_reader: 2 };
+        assert_eq!(SegmentHeader::decode(&bytes), Err(newer));
+        // A newer format that says older readers may read it is read.
+        bytes[10] = 1;
+        let crc = crc32fast::hash(&bytes[..60]);
+        bytes[60..].copy_from_slice(&crc.to_le_bytes());
+        assert!(SegmentHeader::decode(&bytes).is_ok());
+    }
+
+    #[test]
+    fn a_length_is_believed_only_as_far_as_the_file_goes() {
+        let mut huge = record(b"x");
+        huge[0..4].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(decode_record(&huge, &UUID), Err(RecordError::TooLong { len: u32::MAX }));
+        let whole = record(b"hello");
+        for len in 1..whole.len() {
+            let cut = decode_record(&whole[..len], &UUID);
+            assert!(matches!(cut, Err(RecordError::Cut { found, .. }) if found == len), "{cut:?}");
+        }
+    }
+
+    #[test]
+    fn zeros_are_the_end() {
+        for len in [0, 1, 56, 4096] {
+            assert_eq!(decode_record(&vec![0; len], &UUID), Err(RecordError::End));
+        }
+    }
+
+    #[test]
+    fn a_record_of_another_store_is_none() {
+        let other = decode_record(&record(b"hello"), b"another store...").map(|_| ());
+        assert!(matches!(other, Err(RecordError::Checksum { .. })), "{other:?}");
+    }
+
+    #[test]
+    fn flags_that_must_be_known_are_refused() {
+        for (flags, readable) in [(0x00ff, true), (0x0100, false), (0x8000, false)] {
+            let mut bytes = Vec::new();
+            encode_record(&mut bytes, &UUID, &[0; 16], &RecordFields { flags, ..fields(1) }, b"");
+            assert_eq!(decode_record(&bytes, &UUID).is_ok(), readable, "{flags:04x}");
+        }
+    }
+}

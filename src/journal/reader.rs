@@ -1,0 +1,77 @@
+//! Walks the records of one segment, as far as they are sound and in their place.
+
+use super::error::Damage;
+use super::frame::{self, Chain, Record, RecordError, SEGMENT_HEADER_BYTES, StoreUuid};
+
+/// Where a journal stands after a record; the default is before the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The record's sequence number, 0 before the first.
+    pub seq: u64,
+    /// Its link of the chain.
+    pub chain: Chain,
+    /// The open that wrote it.
+    pub epoch: u32,
+}
+
+/// How far a segment is sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// After the last sound record.
+    pub position: Position,
+    /// Where the next record would start, in bytes from the start of the file.
+    pub offset: u64,
+    /// What is wrong with the bytes there; `None` at the ordinary end.
+    pub damage: Option<Damage>,
+}
+
+/// Visits each sound record of `file`, a whole segment whose header has been checked, with the
+/// offset it starts at.
+///
+/// # Errors
+/// Whatever `visit` returns, at once. Damage is no error here: [`Walk::damage`] holds it.
+pub fn walk<E>(
+    file: &[u8],
+    store_uuid: &StoreUuid,
+    start: Position,
+    mut visit: impl FnMut(u64, &Record<'_>) -> Result<(), E>,
+) -> Result<Walk, E> {
+    let mut position = start;
+    let mut at = SEGMENT_HEADER_BYTES;
+    let damage = loop {
+        match next(&file[at..], store_uuid, &position) {
+            Ok(record) => {
+                visit(at as u64, &record)?;
+                position = Position {
+                    seq: record.fields.seq,
+                    chain: record.chain,
+                    epoch: record.fields.epoch,
+                };
+                at += frame::record_bytes(record.payload.len());
+            }
+            Err(Damage::Record(RecordError::End)) => break None,
+            Err(damage) => break Some(damage),
+        }
+    };
+    Ok(Walk { position, offset: at as u64, damage })
+}
+
+/// The record at the start of `bytes`, if it is the one that follows `position`.
+fn next<'a>(
+    bytes: &'a [u8],
+    store_uuid: &StoreUuid,
+    position: &Position,
+) -> Result<Record<'a>, Damage> {
+    let record = frame::decode_record(bytes, store_uuid)?;
+    let expected = position.seq + 1;
+    if record.fields.seq != expected {
+        return Err(Damage::Sequence { expected, found: record.fields.seq });
+    }
+    let chain = frame::expected_chain(store_uuid, &position.chain, bytes, record.payload);
+    match chain {
+        Some(expected) if expected != record.chain => {
+            Err(Damage::Chain { expected, found: record.chain })
+        }
+        _ => Ok(record),
+    }
+}

@@ -1,0 +1,233 @@
+//! The operator's door: a unix socket in the data folder, for the owner of the folder alone.
+//!
+//! One JSON line in is an [`AdminCommand`], one JSON line out its [`AdminReply`]. [`AdminSocket`]
+//! serves them beside the HTTP server, which holds the store; [`ask`] is the other end.
+
+use std::fs::{self, Permissions};
+use std::future::Future;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::accounts::Store;
+use crate::accounts::admin::{AdminCommand, AdminReply, execute};
+
+/// The socket's name in the data folder.
+const SOCKET_FILE: &str = "admin.sock";
+/// Bytes of a command at most: the longest address and password fit, escapes included.
+const COMMAND_BYTES_MAX: u64 = 16 << 10;
+/// Bytes of a reply at most: a list of 100,000 accounts takes some 30 MB.
+const REPLY_BYTES_MAX: u64 = 256 << 20;
+/// Connections served at once; more wait.
+const CONNECTIONS_MAX: usize = 16;
+/// How long a connection may take to send its next command.
+const COMMAND_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long a client waits for a reply: a sync on a slow disk, with room.
+const REPLY_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Where a server with this data folder listens.
+pub fn socket_path(data_dir: &Path) -> PathBuf {
+    data_dir.join(SOCKET_FILE)
+}
+
+/// A listening socket. Its file goes when this is dropped.
+pub struct AdminSocket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl AdminSocket {
+    /// Listens in `data_dir`. Whoever calls holds the store of that folder, so a socket file that is
+    /// there was left by a server that was killed, and is replaced. Call inside a tokio runtime.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or its path is too long for a socket (some 100 bytes).
+    pub fn bind(data_dir: &Path) -> anyhow::Result<AdminSocket> {
+        let path = socket_path(data_dir);
+        let listener = bind_for_owner_alone(data_dir, &path).with_context(|| {
+            format!(
+                "cannot make the admin socket {}; the data folder must be writable and its path \
+                 shorter than some 90 bytes",
+                path.display()
+            )
+        })?;
+        Ok(AdminSocket { listener, path })
+    }
+
+    /// Serves commands on `store` until `stop` is done; commands in hand are finished.
+    pub async fn serve(self, store: Store, stop: impl Future<Output = ()>) {
+        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let mut connections = JoinSet::new();
+        let mut stop = std::pin::pin!(stop);
+        let (stopping, stopped) = tokio::sync::watch::channel(false);
+        loop {
+            let accepted = tokio::select! {
+                () = &mut stop => break,
+                Some(_) = connections.join_next() => continue,
+                accepted = accept(&self.listener, &slots) => accepted,
+            };
+            match accepted {
+                Ok((connection, slot)) => {
+                    let (store, mut stopped) = (store.clone(), stopped.clone());
+                    connections.spawn(async move {
+                        let _slot = slot;
+                        serve_connection(connection, &store, &mut stopped).await;
+                    });
+                }
+                Err(err) => {
+                    tracing::warn!(error = %err, "admin socket: cannot accept a connection");
+                    // Out of file handles, most likely: others must end first.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+        // Nobody is left to be told only when all connections have ended.
+        let _ = stopping.send(true);
+        while connections.join_next().await.is_some() {}
+    }
+}
+
+impl Drop for AdminSocket {
+    fn drop(&mut self) {
+        if let Err(err) = fs::remove_file(&self.path) {
+            tracing::warn!(path = %self.path.display(), error = %err, "cannot remove the socket");
+        }
+    }
+}
+
+/// Binds in a folder only the owner can enter and moves the socket out once its mode is set, so
+/// that at no time anybody else could connect.
+fn bind_for_owner_alone(data_dir: &Path, path: &Path) -> io::Result<UnixListener> {
+    let private = tempfile::Builder::new()
+        .prefix(".a")
+        .rand_bytes(4)
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(data_dir)?;
+    let hidden = private.path().join("s");
+    let listener = UnixListener::bind(&hidden)?;
+    fs::set_permissions(&hidden, Permissions::from_mode(0o600))?;
+    fs::rename(&hidden, path)?;
+    Ok(listener)
+}
+
+async fn accept(
+    listener: &UnixListener,
+    slots: &Arc<Semaphore>,
+) -> io::Result<(UnixStream, tokio::sync::OwnedSemaphorePermit)> {
+    let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
+    let (connection, _) = listener.accept().await?;
+    Ok((connection, slot))
+}
+
+async fn serve_connection(
+    mut connection: UnixStream,
+    store: &Store,
+    stopped: &mut tokio::sync::watch::Receiver<bool>,
+) {
+    let (read, mut write) = connection.split();
+    let mut read = tokio::io::BufReader::new(read);
+    loop {
+        let line = tokio::select! {
+            // Only between commands: one that was read is carried out and answered.
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+            line = timeout(COMMAND_WAIT_MAX, read_line(&mut read)) => line,
+        };
+        let reply = match line {
+            Ok(Ok(line)) if !line.is_empty() => answer(store, &line).await,
+            // The client has gone, is silent, or sends what is no line.
+            _ => return,
+        };
+        let Ok(mut reply) = serde_json::to_vec(&reply) else { return };
+        reply.push(b'\n');
+        if write.write_all(&reply).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The next line, at most [`COMMAND_BYTES_MAX`] long; empty at the end. A longer one comes cut, and
+/// is then no command.
+async fn read_line(read: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    read.take(COMMAND_BYTES_MAX).read_until(b'\n', &mut line).await?;
+    Ok(line)
+}
+
+async fn answer(store: &Store, line: &[u8]) -> AdminReply {
+    // serde's message names the place and may name a value: a password is never echoed.
+    let Ok(command) = serde_json::from_slice::<AdminCommand>(line) else {
+        let error = "this is not a command this server knows; is it of the same version?".into();
+        return AdminReply::Refused { error };
+    };
+    let store = store.clone();
+    let done = tokio::task::spawn_blocking(move || execute(&store, command)).await;
+    done.unwrap_or_else(|_| AdminReply::Refused {
+        error: "the command failed in the server".into(),
+    })
+}
+
+/// Why a running server gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// There is none: no socket, or one a killed server left behind.
+    #[error("no server listens on {}", path.display())]
+    NobodyThere {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// There is one and it did not answer. The command may have been carried out.
+    #[error("the server on {} gave no answer: {reason:#}", path.display())]
+    NoAnswer {
+        /// The socket.
+        path: PathBuf,
+        /// What went wrong.
+        reason: anyhow::Error,
+    },
+}
+
+/// Asks the server that runs with this data folder. Blocks, for half a minute at most.
+///
+/// # Errors
+/// [`AskError`].
+pub fn ask(data_dir: &Path, command: &AdminCommand) -> Result<AdminReply, AskError> {
+    let path = socket_path(data_dir);
+    let connection = match StdUnixStream::connect(&path) {
+        Ok(connection) => connection,
+        Err(err) if is_nobody_there(&err) => return Err(AskError::NobodyThere { path }),
+        Err(err) => return Err(AskError::NoAnswer { path, reason: err.into() }),
+    };
+    converse(&connection, command).map_err(|reason| AskError::NoAnswer { path, reason })
+}
+
+fn is_nobody_there(err: &io::Error) -> bool {
+    // A path that is no socket path, being too long, is `InvalidInput`: no server could bind it.
+    let kinds =
+        [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused, io::ErrorKind::InvalidInput];
+    kinds.contains(&err.kind())
+}
+
+fn converse(mut connection: &StdUnixStream, command: &AdminCommand) -> anyhow::Result<AdminReply> {
+    connection.set_read_timeout(Some(REPLY_WAIT_MAX))?;
+    connection.set_write_timeout(Some(REPLY_WAIT_MAX))?;
+    let mut line = serde_json::to_vec(command)?;
+    line.push(b'\n');
+    connection.write_all(&line)?;
+    let mut reply = Vec::new();
+    let read = io::Read::take(connection, REPLY_BYTES_MAX);
+    BufReader::new(read).read_until(b'\n', &mut reply)?;
+    if reply.is_empty() {
+        return Err(anyhow!("it hung up"));
+    }
+    serde_json::from_slice(&reply)
+        .context("it answered with something else; is it of this version?")
+}

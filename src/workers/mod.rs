@@ -1,0 +1,4 @@
+//! What happens without a request.
+
+pub mod admin;
+pub mod reload;
