@@ -11,3 +11,6 @@ pub mod corpus;
 pub mod index;
 pub mod journal;
 pub mod accounts;
+pub mod workers;
+pub mod http;
+pub mod config;

@@ -1,0 +1,219 @@
+//! Settings from flags, environment and a TOML file, in this order of weight, as one [`Config`]
+//! (decisions.md §11).
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use crate::vocab::clock::Clock;
+use crate::vocab::day::Day;
+use crate::vocab::limits::CATCH_DAYS_DEFAULT;
+use crate::vocab::plan::{Plan, PlanLimits, Plans};
+
+/// Where the server listens unless told otherwise.
+const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
+/// More days than any registry keeps a name.
+const CATCH_DAYS_MAX: u16 = 3_650;
+
+/// An address to listen on: a host and a port, `127.0.0.1:8080`, `[::1]:0`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenAddress(String);
+
+impl ListenAddress {
+    /// `host:port`, to be resolved when it is listened on.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for ListenAddress {
+    fn default() -> ListenAddress {
+        ListenAddress(LISTEN_DEFAULT.to_owned())
+    }
+}
+
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ListenAddress, String> {
+        let whole = text
+            .rsplit_once(':')
+            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        if whole {
+            Ok(ListenAddress(text.to_owned()))
+        } else {
+            Err(format!("`{text}` is not an address and port such as {LISTEN_DEFAULT}"))
+        }
+    }
+}
+
+/// All settings, as meant.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The folder of the corpus, the journal and rejects.
+    pub data: PathBuf,
+    /// The folder of the index generations.
+    pub index: PathBuf,
+    pub clock: Clock,
+    pub listen: ListenAddress,
+    /// What this instance calls itself in `/api/ready`.
+    pub node: String,
+    pub catch_days: u16,
+    pub plans: Plans,
+}
+
+/// What the command line and the environment say; `None` leaves it to the file.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    pub data: Option<PathBuf>,
+    pub index: Option<PathBuf>,
+    pub config: Option<PathBuf>,
+    pub today: Option<Day>,
+    pub listen: Option<ListenAddress>,
+}
+
+/// The file. Unknown keys are refused: a misspelt setting is not a default.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    data: Option<PathBuf>,
+    index: Option<PathBuf>,
+    today: Option<Day>,
+    listen: Option<String>,
+    node: Option<String>,
+    catch_days: Option<u16>,
+    plans: PlansFile,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PlansFile {
+    free: PlanFile,
+    core: PlanFile,
+    pro: PlanFile,
+    api: PlanFile,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PlanFile {
+    requests_per_day: Option<u32>,
+    exports_per_day: Option<u32>,
+    active_rules: Option<u32>,
+    external_names: Option<u32>,
+    price_usd: Option<u32>,
+}
+
+impl PlanFile {
+    fn apply(&self, limits: &mut PlanLimits) {
+        let PlanLimits {
+            requests_per_day,
+            exports_per_day,
+            active_rules,
+            external_names,
+            price_usd,
+        } = limits;
+        for (setting, value) in [
+            (requests_per_day, self.requests_per_day),
+            (exports_per_day, self.exports_per_day),
+            (active_rules, self.active_rules),
+            (external_names, self.external_names),
+            (price_usd, self.price_usd),
+        ] {
+            *setting = value.unwrap_or(*setting);
+        }
+    }
+}
+
+impl Config {
+    /// Puts the settings together.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no TOML, or holds a key or value that is none of ours.
+    pub fn load(given: Given) -> anyhow::Result<Config> {
+        let file = given.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let mut plans = Plans::default();
+        for (plan, settings) in [
+            (Plan::Free, &file.plans.free),
+            (Plan::Core, &file.plans.core),
+            (Plan::Pro, &file.plans.pro),
+            (Plan::Api, &file.plans.api),
+        ] {
+            settings.apply(plans.of_mut(plan));
+        }
+        let catch_days = file.catch_days.unwrap_or(CATCH_DAYS_DEFAULT);
+        anyhow::ensure!(
+            catch_days <= CATCH_DAYS_MAX,
+            "catch_days is {catch_days}; it must be 0 to {CATCH_DAYS_MAX}"
+        );
+        let listen = file.listen.map(|text| text.parse::<ListenAddress>()).transpose();
+        let listen = listen.map_err(|err| anyhow::anyhow!("listen: {err}"))?;
+        Ok(Config {
+            data: given.data.or(file.data).unwrap_or_else(|| "data".into()),
+            index: given.index.or(file.index).unwrap_or_else(|| "index".into()),
+            clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
+            listen: given.listen.or(listen).unwrap_or_default(),
+            node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
+            catch_days,
+            plans,
+        })
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<File> {
+    std::fs::metadata(path).with_context(|| {
+        format!("cannot read the settings in {}; --config names the file", path.display())
+    })?;
+    let source = config::File::from(path).format(config::FileFormat::Toml).required(true);
+    config::Config::builder()
+        .add_source(source)
+        .build()
+        .and_then(config::Config::try_deserialize)
+        .with_context(|| format!("the settings in {} cannot be used", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str, given: Given) -> anyhow::Result<Config> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("dropdex.toml");
+        std::fs::write(&path, text).expect("writable");
+        Config::load(Given { config: Some(path), ..given })
+    }
+
+    #[test]
+    fn what_is_given_beats_the_file() {
+        let text = "data = \"a\"\nindex = \"b\"\ntoday = \"2026-10-03\"\ncatch_days = 7\n\
+                    [plans.pro]\nrequests_per_day = 5\n";
+        let given = Given { data: Some("flag".into()), ..Given::default() };
+        let config = load(text, given).expect("loads");
+        assert_eq!(config.data, Path::new("flag"));
+        assert_eq!(config.index, Path::new("b"));
+        assert_eq!(config.clock.today().to_string(), "2026-10-03");
+        assert_eq!(config.catch_days, 7);
+        assert_eq!(config.plans.of(Plan::Pro).requests_per_day, 5);
+        assert_eq!(config.plans.of(Plan::Pro).exports_per_day, 50);
+        assert_eq!(config.plans.of(Plan::Api).requests_per_day, 10_000);
+    }
+
+    #[test]
+    fn misspelt_settings_are_refused() {
+        for text in [
+            "dat = \"a\"",
+            "[plans.gold]\nprice_usd = 1",
+            "catch_days = -1",
+            "today = 5",
+            "listen = \"nowhere\"",
+            "=",
+        ] {
+            assert!(load(text, Given::default()).is_err(), "{text}");
+        }
+        let missing =
+            Given { config: Some("/nonexistent/dropdex.toml".into()), ..Given::default() };
+        assert!(Config::load(missing).is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! Who calls, and whether they may: key, plan, the day's allowance, in this order
+//! (decisions.md §4).
+
+use axum::extract::{Request, State};
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+
+use crate::accounts::{Allowance, Caller};
+use crate::http::App;
+use crate::http::error::ApiError;
+use crate::vocab::plan::Plan;
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// The clock as a request read it, once: what it was counted, staged and dated by.
+#[derive(Clone, Copy, Debug)]
+pub struct Now(pub DateTime<Utc>);
+
+/// Guards every JSON endpoint: 401 without a valid key, 403 below Pro, 429 when the day is used
+/// up; else the request counts one, whatever its answer, which carries the rate-limit headers.
+pub async fn guard_json(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let now = app.clock.now();
+    match admit_json(&app, request.headers(), now) {
+        Ok(allowance) => {
+            request.extensions_mut().insert(Now(now));
+            let mut response = next.run(request).await;
+            rate_limit_headers(&allowance, response.headers_mut());
+            response
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+fn admit_json(app: &App, headers: &HeaderMap, now: DateTime<Utc>) -> Result<Allowance, ApiError> {
+    let caller = authenticate(app, headers)?;
+    if caller.plan < Plan::Pro {
+        return Err(ApiError::JsonPlanRequired(caller.plan));
+    }
+    granted(app.store.charge_request(&caller, now), &caller, now)
+}
+
+/// A caller whose plan has CSV exports.
+///
+/// # Errors
+/// 401 without a valid key, 403 below Core.
+pub fn admit_export(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    let caller = authenticate(app, headers)?;
+    if caller.plan < Plan::Core {
+        return Err(ApiError::ExportPlanRequired(caller.plan));
+    }
+    Ok(caller)
+}
+
+/// Counts one export.
+///
+/// # Errors
+/// 429 when the day's export budget is used up.
+pub fn charge_export(
+    app: &App,
+    caller: &Caller,
+    now: DateTime<Utc>,
+) -> Result<Allowance, ApiError> {
+    granted(app.store.charge_export(caller, now), caller, now)
+}
+
+fn granted(
+    allowance: Allowance,
+    caller: &Caller,
+    now: DateTime<Utc>,
+) -> Result<Allowance, ApiError> {
+    if allowance.granted {
+        return Ok(allowance);
+    }
+    // Up to the second that has begun: a client that waits this long is never a moment early.
+    let left_ms = (allowance.resets_at - now).num_milliseconds().max(0);
+    let retry_after_s = (left_ms + 999) / 1000;
+    Err(ApiError::RateLimited { plan: caller.plan, allowance, retry_after_s })
+}
+
+fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    bearer(headers).and_then(|key| app.store.authenticate(key)).ok_or(ApiError::Unauthenticated)
+}
+
+/// The token of the one `Authorization: Bearer` header; the scheme in any case (RFC 9110 §11.1).
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (value, None) = (values.next()?, values.next()) else { return None };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Writes the three rate-limit headers.
+pub fn rate_limit_headers(allowance: &Allowance, headers: &mut HeaderMap) {
+    headers.insert(LIMIT, HeaderValue::from(allowance.limit));
+    headers.insert(REMAINING, HeaderValue::from(allowance.remaining));
+    headers.insert(RESET, HeaderValue::from(allowance.resets_at.timestamp()));
+}

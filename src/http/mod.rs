@@ -1,0 +1,128 @@
+//! The JSON API and CSV exports: queries in, answers of the index out. [`router`] names every
+//! route; rules live in `index` and `accounts`, statuses in [`error`].
+
+pub mod allowance;
+pub mod domain;
+pub mod drops;
+pub mod error;
+pub mod export;
+pub mod health;
+pub mod params;
+pub mod search;
+pub mod work;
+
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, get};
+use serde::Serialize;
+
+use crate::accounts::Store;
+use crate::http::allowance::Now;
+use crate::index::filter::Moment;
+use crate::index::live::LiveIndex;
+use crate::vocab::clock::Clock;
+use crate::vocab::day::Day;
+
+/// What every handler asks.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+/// The parts of an [`App`].
+pub struct Parts {
+    /// The generation being served.
+    pub live: Arc<LiveIndex>,
+    /// What users own.
+    pub store: Store,
+    pub clock: Clock,
+    /// Days a name counts as catchable after its effective release.
+    pub catch_days: u16,
+    /// What this instance calls itself.
+    pub node: String,
+    pub started: Instant,
+    /// Why the generation being served is not the one `CURRENT` names.
+    pub index_problem: Arc<Mutex<Option<String>>>,
+}
+
+impl App {
+    /// An app of these parts.
+    pub fn new(parts: Parts) -> App {
+        App(Arc::new(parts))
+    }
+
+    /// The day a request is answered for.
+    pub fn moment(&self, now: Now) -> Moment {
+        let today = Day::of(now.0).unwrap_or_else(|| self.clock.today());
+        Moment { today, catch_days: self.catch_days }
+    }
+
+    /// Whole seconds since the start.
+    pub fn uptime_s(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+
+    /// Why the generation being served is not the one `CURRENT` names.
+    pub fn index_problem(&self) -> Option<String> {
+        self.index_problem.lock().expect("no code panics holding this lock").clone()
+    }
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+/// One public endpoint, as the index lists it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Endpoint {
+    pub method: &'static str,
+    pub path: &'static str,
+    /// Whether it needs a key.
+    pub auth: bool,
+    pub description: &'static str,
+}
+
+const fn endpoint(path: &'static str, auth: bool, description: &'static str) -> Endpoint {
+    Endpoint { method: "GET", path, auth, description }
+}
+
+/// Every public endpoint.
+pub const ENDPOINTS: &[Endpoint] = &[
+    endpoint("/api/v1", false, "This index"),
+    endpoint("/api/v1/drops", true, "Ranked drops"),
+    endpoint("/api/v1/search", true, "Prefix search over every name ever seen"),
+    endpoint("/api/v1/domain/{name}", true, "The dossier of one name"),
+    endpoint("/api/export/drops", true, "Ranked drops as CSV"),
+    endpoint("/api/health", false, "Liveness and freshness, always 200"),
+    endpoint("/api/ready", false, "Readiness of this instance"),
+    endpoint("/api/ready/ingest", false, "503 when the newest list is over 48 hours old"),
+    endpoint("/api/docs", false, "The documentation of this API"),
+];
+
+/// Every route.
+pub fn router(app: App) -> Router {
+    let json = |route: MethodRouter<App>| {
+        // On the methods there are, not on the route: a wrong method is 405 without a key.
+        route.route_layer(from_fn_with_state(app.clone(), allowance::guard_json))
+    };
+    Router::new()
+        .route("/api/v1", get(health::api_index))
+        .route("/api/v1/", get(health::api_index))
+        .route("/api/v1/drops", json(get(drops::list_drops)))
+        .route("/api/v1/search", json(get(search::search_names)))
+        .route("/api/v1/domain/{name}", json(get(domain::find_domain)))
+        .route("/api/export/drops", get(export::export_drops))
+        .route("/api/health", get(health::health))
+        .route("/api/ready", get(health::ready))
+        .route("/api/ready/ingest", get(health::ready_ingest))
+        .route("/api/docs", get(health::api_docs))
+        .fallback(error::not_found)
+        .method_not_allowed_fallback(error::method_not_allowed)
+        .with_state(app)
+}

@@ -1,0 +1,226 @@
+//! Query strings as sent, filters as meant (decisions.md §3). Nothing is silently clamped; a
+//! parameter given twice is refused; unknown ones are ignored; an empty value counts as absent.
+
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use percent_encoding::percent_decode_str;
+
+use crate::http::error::ApiError;
+use crate::index::filter::{DropFilter, Narrow, Pipeline, SearchFilter};
+use crate::vocab::dqs::Dqs;
+use crate::vocab::limits::{
+    DROPS_OFFSET_MAX, LABEL_CHARS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
+    TLD_FILTER_MAX,
+};
+use crate::vocab::query::{NamePrefix, Substring, fold_tld};
+use crate::vocab::stage::Stage;
+
+/// How many rows a list gives when the client does not say, and at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub default: u32,
+    pub max: u32,
+}
+
+/// A query string, decoded parameter by parameter when one is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Params<'a>(&'a str);
+
+impl<'a> Params<'a> {
+    /// The part of a URL after the question mark, as sent.
+    pub fn new(query: Option<&'a str>) -> Params<'a> {
+        Params(query.unwrap_or_default())
+    }
+
+    /// The drops filter, with the row limits of the endpoint.
+    ///
+    /// # Errors
+    /// The first parameter that is not as it should be.
+    pub fn drops(self, limits: Limits) -> Result<DropFilter, ApiError> {
+        let contains = match self.get("q")? {
+            Some(text) => {
+                Some(Substring::parse(&text).map_err(|err| ApiError::parameter("q", err))?)
+            }
+            None => None,
+        };
+        Ok(DropFilter {
+            narrow: self.narrow()?,
+            pipeline: self.pipeline()?.unwrap_or(Pipeline::Active),
+            contains,
+            limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),
+            offset: self.integer("offset", 0..=DROPS_OFFSET_MAX)?.unwrap_or(0),
+        })
+    }
+
+    /// The search filter and `q` as it was sent.
+    ///
+    /// # Errors
+    /// The first parameter that is not as it should be.
+    pub fn search(self) -> Result<(String, SearchFilter), ApiError> {
+        let sent = self.sent("q")?.unwrap_or_default();
+        let prefix = NamePrefix::parse(&sent).map_err(|err| ApiError::parameter("q", err))?;
+        let filter = SearchFilter {
+            prefix,
+            narrow: self.narrow()?,
+            // `all` is every name, as no view is.
+            pipeline: self.pipeline()?.filter(|pipeline| *pipeline != Pipeline::All),
+            limit: self.integer("limit", 1..=SEARCH_LIMIT_MAX)?.unwrap_or(SEARCH_LIMIT_DEFAULT),
+            offset: self.integer("offset", 0..=SEARCH_OFFSET_MAX)?.unwrap_or(0),
+        };
+        Ok((sent.into_owned(), filter))
+    }
+
+    fn narrow(self) -> Result<Narrow, ApiError> {
+        let min_dqs = self.integer("min_dqs", 0..=u32::from(Dqs::MAX.points()))?.unwrap_or(0);
+        let longest = u32::from(LABEL_CHARS_MAX);
+        let max_len = self.integer("max_len", 1..=longest)?.unwrap_or(longest);
+        let tlds: Vec<_> = match self.get("tld")? {
+            Some(list) => list.split(',').filter_map(fold_tld).collect(),
+            None => Vec::new(),
+        };
+        if tlds.len() > TLD_FILTER_MAX {
+            let what = format!("must have at most {TLD_FILTER_MAX} items");
+            return Err(ApiError::parameter("tld", what));
+        }
+        Ok(Narrow { tlds, min_dqs: Dqs::clamped(min_dqs as i32), max_len: max_len as u8 })
+    }
+
+    /// `stage`, or else `view`; a view that is no view is refused beside a stage too.
+    fn pipeline(self) -> Result<Option<Pipeline>, ApiError> {
+        let view = match self.get("view")?.as_deref() {
+            None => None,
+            Some("active") => Some(Pipeline::Active),
+            Some("today") => Some(Pipeline::Today),
+            Some("all") => Some(Pipeline::All),
+            Some(_) => {
+                return Err(ApiError::parameter("view", "must be one of active, today, all"));
+            }
+        };
+        let stage = match self.get("stage")? {
+            Some(text) => {
+                Some(Stage::from_str(&text).map_err(|err| ApiError::parameter("stage", err))?)
+            }
+            None => None,
+        };
+        Ok(stage.map(Pipeline::Stage).or(view))
+    }
+
+    fn integer(
+        self,
+        name: &'static str,
+        range: RangeInclusive<u32>,
+    ) -> Result<Option<u32>, ApiError> {
+        let Some(text) = self.get(name)? else { return Ok(None) };
+        // `parse` alone would take `+5`.
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        match text.parse::<u32>() {
+            Ok(value) if digits && range.contains(&value) => Ok(Some(value)),
+            _ => {
+                let (start, end) = (range.start(), range.end());
+                let what = format!("must be an integer from {start} to {end}");
+                Err(ApiError::parameter(name, what))
+            }
+        }
+    }
+
+    /// The decoded value; `None` when it is absent or empty.
+    fn get(self, name: &'static str) -> Result<Option<Cow<'a, str>>, ApiError> {
+        Ok(self.sent(name)?.filter(|value| !value.is_empty()))
+    }
+
+    /// The decoded value, empty or not.
+    fn sent(self, name: &'static str) -> Result<Option<Cow<'a, str>>, ApiError> {
+        let mut found = None;
+        for pair in self.0.split('&') {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if decode(key).as_deref() != Some(name) {
+                continue;
+            }
+            if found.is_some() {
+                return Err(ApiError::parameter(name, "is given more than once"));
+            }
+            found = Some(
+                decode(value)
+                    .ok_or_else(|| ApiError::parameter(name, "is not percent-encoded UTF-8"))?,
+            );
+        }
+        Ok(found)
+    }
+}
+
+/// `application/x-www-form-urlencoded` text; `None` for a broken escape or bytes that are no
+/// UTF-8.
+fn decode(text: &str) -> Option<Cow<'_, str>> {
+    let escapes_are_whole = text.split('%').skip(1).all(|rest| {
+        rest.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit))
+    });
+    if !escapes_are_whole {
+        return None;
+    }
+    if !text.contains('+') {
+        return percent_decode_str(text).decode_utf8().ok();
+    }
+    let spaced = text.replace('+', " ");
+    percent_decode_str(&spaced).decode_utf8().ok().map(|text| Cow::Owned(text.into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
+
+    const LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
+
+    fn drops(query: &str) -> Result<DropFilter, String> {
+        Params::new(Some(query)).drops(LIMITS).map_err(|err| match err {
+            ApiError::BadParameter { name, what } => format!("{name}: {what}"),
+            other => format!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn absent_and_empty_are_the_same() {
+        let default = drops("").expect("defaults");
+        assert_eq!(default.limit, 100);
+        assert_eq!(default.pipeline, Pipeline::Active);
+        assert_eq!(drops("tld=&min_dqs=&q=&stage=&view=&limit&unknown=1&unknown=2"), Ok(default));
+    }
+
+    #[test]
+    fn values_are_decoded_and_folded() {
+        let filter =
+            drops("tld=+.COM%2c,de%20,&q=M%C3%9Cn&stage=pending-delete&view=all").expect("valid");
+        assert_eq!(filter.narrow.tlds, ["com", "de"]);
+        assert_eq!(filter.contains.as_ref().map(Substring::as_str), Some("mün"));
+        assert_eq!(filter.pipeline, Pipeline::Stage(Stage::PendingDelete));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        for (query, error) in [
+            ("limit=0", "limit: must be an integer from 1 to 1000"),
+            ("limit=1001", "limit: must be an integer from 1 to 1000"),
+            ("limit=%2B5", "limit: must be an integer from 1 to 1000"),
+            ("limit=5.0", "limit: must be an integer from 1 to 1000"),
+            ("offset=-1", "offset: must be an integer from 0 to 1000000"),
+            ("min_dqs=101", "min_dqs: must be an integer from 0 to 100"),
+            ("min_dqs=99999999999999999999", "min_dqs: must be an integer from 0 to 100"),
+            ("max_len=64", "max_len: must be an integer from 1 to 63"),
+            ("view=none", "view: must be one of active, today, all"),
+            (
+                "stage=Redemption",
+                "stage: must be one of redemption, pending-delete, catchable, released",
+            ),
+            ("stage=released&view=x", "view: must be one of active, today, all"),
+            ("limit=5&limit=5", "limit: is given more than once"),
+            ("q=%ff", "q: is not percent-encoded UTF-8"),
+            ("q=%zz", "q: is not percent-encoded UTF-8"),
+            ("q=%4", "q: is not percent-encoded UTF-8"),
+            ("q=a%00b", "q: must not hold NUL or control characters"),
+        ] {
+            assert_eq!(drops(query), Err(error.to_owned()), "{query}");
+        }
+    }
+}
