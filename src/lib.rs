@@ -5,12 +5,17 @@
 //! walks a name, a query and a write through the code.
 
 pub mod vocab;
+// A list, from the door to the answer.
 pub mod feeds;
 pub mod scorer;
 pub mod corpus;
 pub mod index;
+// What users own.
 pub mod journal;
 pub mod accounts;
+// The service around them.
 pub mod workers;
 pub mod http;
 pub mod config;
+pub mod app;
+pub mod cli;

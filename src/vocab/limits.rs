@@ -24,7 +24,7 @@ pub const SUBSTRING_CHARS_MAX: usize = 63;
 pub const LABEL_CHARS_MAX: u8 = 63;
 /// Items of a `tld` filter at most: more is a client gone wrong, and each costs a look-up.
 pub const TLD_FILTER_MAX: usize = 1_000;
-/// Age of the newest list, in hours, from which the data counts as stale.
+/// Age of the newest list, in hours, beyond which the data counts as stale.
 pub const STALE_AFTER_HOURS: i64 = 48;
 /// Days a name counts as catchable after its effective release, unless configured.
 pub const CATCH_DAYS_DEFAULT: u16 = 5;

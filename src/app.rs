@@ -1,0 +1,146 @@
+//! Builds the service from one [`Config`] and runs it: the one place that knows all stages.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use axum::serve::ListenerExt;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::accounts::Store;
+use crate::config::Config;
+use crate::http::{self, App, Parts};
+use crate::index::live::LiveIndex;
+use crate::index::open::{self, Opened};
+use crate::scorer::Scorer;
+use crate::workers::admin::AdminSocket;
+use crate::workers::reload::Reload;
+
+/// How long requests in hand may take after the signal to stop.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// Threads for queries that leave the async threads, per core: they compute, they do not wait.
+const BLOCKING_THREADS_PER_CORE: usize = 4;
+
+/// Opens index and store, listens, and serves until SIGTERM or SIGINT. `ready` is called with the
+/// address once requests are answered.
+///
+/// # Errors
+/// What to print on stderr before exit 1.
+pub fn serve(
+    config: &Config,
+    ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let Opened { index, fallback } = open::open_current(&config.index)?;
+    if let Some(problem) = &fallback {
+        tracing::error!(
+            error = %problem,
+            serving = %index.manifest().generation,
+            "the current generation is damaged; serving the one before it"
+        );
+    }
+    // Its dictionaries load here, not under the first request.
+    Scorer::shared();
+    // The corpus is not opened here, but a data folder that is none should be told at once.
+    check_folder(&config.data)?;
+    let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
+    let parts = Parts {
+        live: Arc::new(LiveIndex::new(Arc::new(index))),
+        store: store.clone(),
+        clock: config.clock,
+        catch_days: config.catch_days,
+        node: config.node.clone(),
+        started: Instant::now(),
+        index_problem: Arc::new(Mutex::new(fallback.map(|problem| problem.to_string()))),
+    };
+    let app = App::new(parts);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(cores * BLOCKING_THREADS_PER_CORE)
+        .build()
+        .context("cannot start the async runtime")?;
+    let served = runtime.block_on(run(config, app, ready));
+    // Waits for queries in hand, not for connections: those are gone or past their deadline.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    let closed = store.close().context("closing the journal");
+    served.and(closed)
+}
+
+async fn run(
+    config: &Config,
+    app: App,
+    ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(config.listen.as_str()).await.with_context(|| {
+        format!(
+            "cannot listen on {}; stop what uses it, or choose another address with --listen \
+             (127.0.0.1:0 takes a free port)",
+            config.listen.as_str()
+        )
+    })?;
+    let address = listener.local_addr().context("the listener has no address")?;
+    let (stopping, stopped) = watch::channel(());
+    let mut workers = JoinSet::new();
+    let admin = AdminSocket::bind(&config.data)?;
+    workers.spawn(admin.serve(app.store.clone(), until(stopped.clone())));
+    let reload = Reload {
+        index: config.index.clone(),
+        live: Arc::clone(&app.live),
+        problem: Arc::clone(&app.index_problem),
+    };
+    workers.spawn(reload.run(until(stopped.clone())));
+    let signal = stop_signal()?;
+    let store = app.store.clone();
+    let listener = listener.tap_io(|stream| {
+        // Answers are small and whole: waiting to fill a packet only delays them.
+        let _ = stream.set_nodelay(true);
+    });
+    let server = axum::serve(listener, http::router(app)).with_graceful_shutdown(until(stopped));
+    let server = tokio::spawn(server.into_future());
+    ready(&format!("http://{address}"), &store)?;
+    signal.await;
+    tracing::info!("stopping");
+    drop(stopping);
+    if tokio::time::timeout(DRAIN_MAX, server).await.is_err() {
+        tracing::warn!("requests were still running after {DRAIN_MAX:?}; closing them");
+    }
+    while workers.join_next().await.is_some() {}
+    Ok(())
+}
+
+/// Done when the sender is gone.
+async fn until(mut stopped: watch::Receiver<()>) {
+    while stopped.changed().await.is_ok() {}
+}
+
+/// Listens for SIGTERM and SIGINT from now on.
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+fn check_folder(data: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(data).and_then(|()| std::fs::read_dir(data).map(drop)).with_context(
+        || format!("the data folder {} cannot be used; --data names another", data.display()),
+    )
+}
+
+/// Prints the one line that tells a supervisor that requests are answered.
+///
+/// # Errors
+/// Standard output is closed.
+pub fn print_ready(address: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "listening on {address}").and_then(|()| out.flush()).context("standard output")
+}

@@ -1,0 +1,140 @@
+//! `dropdex demo`: the bundled sample, served as if its newest list were today's.
+
+use std::io::{Read, Write, stdout};
+use std::path::Path;
+
+use anyhow::Context;
+use clap::Args;
+use flate2::read::GzDecoder;
+use sha2::{Digest, Sha256};
+
+use crate::accounts::{Email, Store};
+use crate::app;
+use crate::cli::rebuild::rebuild;
+use crate::config::{Config, ListenAddress};
+use crate::corpus::Corpus;
+use crate::corpus::ingest::Source;
+use crate::feeds::{Feed, Format, ReadOptions};
+use crate::vocab::day::Day;
+use crate::vocab::plan::Plan;
+
+/// The sample list, in the binary: `dropdex demo` needs no file.
+const SAMPLE: &[u8] = include_bytes!("../../data/sample/sample.csv.gz");
+const EMAIL: &str = "demo@dropdex.example";
+/// The columns of the sample that hold dates and move with it.
+const DATE_COLUMNS: [&str; 3] = ["drop_date", "release_date", "first_seen"];
+
+/// Serve the bundled sample with a demo account, to try dropdex out
+///
+/// Dates are moved so that the newest list is today's. Everything is kept in a temporary folder
+/// that goes when the demo stops.
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// Address and port; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<ListenAddress>,
+}
+
+/// Makes the state, then serves it.
+///
+/// # Errors
+/// What to print on stderr before exit 1.
+pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
+    let folder = tempfile::Builder::new()
+        .prefix("dropdex-demo-")
+        .tempdir()
+        .context("cannot make a temporary folder; TMPDIR names another place")?;
+    let config = Config {
+        data: folder.path().join("data"),
+        index: folder.path().join("index"),
+        listen: args.listen.unwrap_or_default(),
+        ..config.clone()
+    };
+    ingest_sample(&config, folder.path())?;
+    app::serve(&config, |address, store| {
+        let key = make_account(store)?;
+        app::print_ready(address)?;
+        print_welcome(address, &key)
+    })
+}
+
+fn ingest_sample(config: &Config, folder: &Path) -> anyhow::Result<()> {
+    let list = move_dates(SAMPLE, config.clock.today()).context("the bundled sample")?;
+    let path = folder.join("sample.csv");
+    std::fs::write(&path, &list).with_context(|| format!("cannot write {}", path.display()))?;
+    let now = config.clock.now();
+    let options =
+        ReadOptions { format: Some(Format::Native), drop_date: None, observed_at: Some(now), now };
+    let source = Source {
+        name: "sample.csv".to_owned(),
+        sha256: Sha256::digest(&list).into(),
+        format: Format::Native.to_string(),
+        observed_at: now,
+        ingested_at: now,
+    };
+    let corpus = Corpus::open(&config.data)?;
+    corpus.ingest(&source, Feed::open(&path, &options)?)?;
+    rebuild(&corpus, config)?;
+    Ok(())
+}
+
+/// The sample with its dates moved so that its newest drop is on `today`.
+fn move_dates(gzipped: &[u8], today: Day) -> anyhow::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    GzDecoder::new(gzipped).read_to_end(&mut text)?;
+    let mut reader = csv::Reader::from_reader(text.as_slice());
+    let header = reader.headers()?.clone();
+    let place = |name: &str| header.iter().position(|column| column == name);
+    let drop_date = place(DATE_COLUMNS[0]).context("has no column drop_date")?;
+    let dates: Vec<usize> = DATE_COLUMNS.into_iter().filter_map(place).collect();
+    let rows = reader.records().collect::<Result<Vec<_>, _>>()?;
+    let newest = rows.iter().filter_map(|row| row.get(drop_date)?.parse::<Day>().ok()).max();
+    let days = newest.map_or(0, |newest| today.days_since(newest));
+    let mut writer = csv::Writer::from_writer(Vec::with_capacity(text.len()));
+    writer.write_record(&header)?;
+    for row in &rows {
+        let moved = row.iter().enumerate().map(|(column, cell)| match cell.parse::<Day>() {
+            Ok(day) if dates.contains(&column) => day.plus(days).to_string(),
+            _ => cell.to_owned(),
+        });
+        writer.write_record(moved)?;
+    }
+    Ok(writer.into_inner().map_err(|err| err.into_error())?)
+}
+
+fn make_account(store: &Store) -> anyhow::Result<String> {
+    let email: Email = EMAIL.parse()?;
+    store.add_account(&email, Plan::Api, None)?;
+    Ok(store.issue_key(&email)?.key.reveal().to_owned())
+}
+
+fn print_welcome(address: &str, key: &str) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    writeln!(out, "key {key}\n\nTry:")?;
+    for path in [
+        "/api/v1/drops?tld=com&max_len=8&limit=5",
+        "/api/v1/search?q=solar",
+        "/api/export/drops?min_dqs=70",
+    ] {
+        writeln!(out, "  curl -H 'Authorization: Bearer {key}' '{address}{path}'")?;
+    }
+    writeln!(out, "\nCtrl-C stops the demo and removes its data.")?;
+    out.flush()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_drop_of_the_sample_moves_to_today() {
+        let today: Day = "2031-05-04".parse().expect("a date");
+        let moved = move_dates(SAMPLE, today).expect("the sample is whole");
+        let mut reader = csv::Reader::from_reader(moved.as_slice());
+        let dates: Vec<Day> =
+            reader.records().filter_map(|row| row.expect("a row").get(1)?.parse().ok()).collect();
+        assert_eq!(dates.iter().max(), Some(&today));
+        assert!(dates.len() > 30_000);
+    }
+}

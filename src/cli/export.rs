@@ -1,0 +1,108 @@
+//! `dropdex export drops`: the CSV export without HTTP and without a row limit.
+
+use std::io::{self, BufWriter, Write, stdout};
+use std::ops::ControlFlow;
+
+use clap::{Args, Subcommand};
+
+use crate::config::Config;
+use crate::http::export::{DROPS_HEADER, write_drop};
+use crate::index::filter::{DropFilter, Moment, Narrow, Pipeline};
+use crate::index::open;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::limits::LABEL_CHARS_MAX;
+use crate::vocab::query::{QueryError, Substring, fold_tld};
+use crate::vocab::stage::Stage;
+
+/// Write lists as CSV to standard output, without a running server
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    #[command(subcommand)]
+    command: ExportCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum ExportCommand {
+    /// The drops list, best first: the filters of GET /api/v1/drops, and no row limit
+    Drops(DropsArgs),
+}
+
+#[derive(Args, Debug)]
+struct DropsArgs {
+    /// TLDs, separated by commas
+    #[arg(long, value_delimiter = ',')]
+    tld: Vec<String>,
+    /// Lowest DQS
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    min_dqs: u8,
+    /// Most characters of the label
+    #[arg(long, default_value_t = LABEL_CHARS_MAX, value_parser = clap::value_parser!(u8).range(1..=63))]
+    max_len: u8,
+    /// Part of the name
+    #[arg(long, value_parser = parse_substring)]
+    q: Option<Substring>,
+    /// redemption, pending-delete, catchable or released
+    #[arg(long)]
+    stage: Option<Stage>,
+    /// Ignored when a stage is given
+    #[arg(long, value_enum, default_value_t = View::Active)]
+    view: View,
+    /// Most rows [default: all]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// Rows to leave out first
+    #[arg(long, default_value_t = 0)]
+    offset: u32,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum View {
+    Active,
+    Today,
+    All,
+}
+
+fn parse_substring(text: &str) -> Result<Substring, QueryError> {
+    Substring::parse(text)
+}
+
+impl From<DropsArgs> for DropFilter {
+    fn from(args: DropsArgs) -> DropFilter {
+        let view = match args.view {
+            View::Active => Pipeline::Active,
+            View::Today => Pipeline::Today,
+            View::All => Pipeline::All,
+        };
+        DropFilter {
+            narrow: Narrow {
+                tlds: args.tld.iter().filter_map(|tld| fold_tld(tld)).collect(),
+                min_dqs: Dqs::clamped(args.min_dqs.into()),
+                max_len: args.max_len,
+            },
+            pipeline: args.stage.map_or(view, Pipeline::Stage),
+            contains: args.q,
+            limit: args.limit.unwrap_or(u32::MAX),
+            offset: args.offset,
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What to print on stderr before exit 1.
+pub fn run(args: ExportArgs, config: &Config) -> anyhow::Result<()> {
+    let ExportCommand::Drops(args) = args.command;
+    let index = open::open_current(&config.index)?.index;
+    let moment = Moment { today: config.clock.today(), catch_days: config.catch_days };
+    let mut out = BufWriter::new(stdout().lock());
+    out.write_all(DROPS_HEADER.as_bytes())?;
+    let mut written: io::Result<()> = Ok(());
+    index.for_each_drop(&args.into(), moment, |row| {
+        written = write_drop(&row, &mut out);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    written?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! The command line (decisions.md §11): one file per command. Results go to stdout, progress and
+//! logs to stderr; exit 0 done, 1 failed, 2 wrong usage.
+
+pub mod account;
+pub mod demo;
+pub mod export;
+pub mod index;
+pub mod ingest;
+pub mod rebuild;
+pub mod score;
+pub mod serve;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Config, Given};
+use crate::vocab::day::Day;
+
+/// Self-hosted search for domain names that are leaving registration.
+///
+/// Feed it drop lists with `ingest`, serve them with `serve`, or try it out with `demo`.
+#[derive(Parser, Debug)]
+#[command(name = "dropdex", version, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Everywhere")]
+struct Global {
+    /// Folder of the corpus, accounts and rejected rows [default: data]
+    #[arg(long, global = true, env = "DROPDEX_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Folder of the index generations [default: index]
+    #[arg(long, global = true, env = "DROPDEX_INDEX", value_name = "DIR")]
+    index: Option<PathBuf>,
+    /// TOML file with settings; flags and environment beat it
+    #[arg(long, global = true, env = "DROPDEX_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The day to take for today, YYYY-MM-DD, for demos and tests
+    #[arg(long, global = true, env = "DROPDEX_TODAY", value_name = "DATE")]
+    today: Option<Day>,
+    /// Log as JSON lines
+    #[arg(long, global = true, env = "DROPDEX_LOG_JSON")]
+    log_json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Demo(demo::DemoArgs),
+    Serve(serve::ServeArgs),
+    Ingest(ingest::IngestArgs),
+    Rebuild(rebuild::RebuildArgs),
+    Index(index::IndexArgs),
+    Score(score::ScoreArgs),
+    Account(account::AccountArgs),
+    Export(export::ExportArgs),
+}
+
+impl Command {
+    /// How much a command logs unless `RUST_LOG` says otherwise: a server tells what it does,
+    /// other commands only what went wrong.
+    fn logs_by_default(&self) -> &'static str {
+        match self {
+            Command::Serve(_) => "info,tantivy=warn",
+            _ => "warn",
+        }
+    }
+}
+
+/// Parses the arguments and runs the command.
+pub fn main() -> ExitCode {
+    // Wrong usage ends the process in here, with exit code 2.
+    let cli = Cli::parse();
+    start_logs(cli.global.log_json, cli.command.logs_by_default());
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        // A reader like `head` that has seen enough is no failure.
+        Err(err) if is_broken_pipe(&err) => ExitCode::SUCCESS,
+        Err(err) => {
+            let _ = writeln!(io::stderr(), "dropdex: {}", one_line(&err));
+            if err.is::<WrongUsage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+/// Arguments that clap takes one by one, but that do not fit together. Ends with exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongUsage(pub &'static str);
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    let Global { data, index, config, today, log_json: _ } = cli.global;
+    let mut given = Given { data, index, config, today, listen: None };
+    if let Command::Serve(args) = &cli.command {
+        given.listen.clone_from(&args.listen);
+    }
+    let config = Config::load(given)?;
+    match cli.command {
+        Command::Demo(args) => demo::run(args, &config),
+        Command::Serve(_) => serve::run(&config),
+        Command::Ingest(args) => ingest::run(args, &config),
+        Command::Rebuild(_) => rebuild::run(&config),
+        Command::Index(args) => index::run(args, &config),
+        Command::Score(args) => score::run(args, &config),
+        Command::Account(args) => {
+            account::run(args, &config.data, config.plans.clone(), config.clock)
+        }
+        Command::Export(args) => export::run(args, &config),
+    }
+}
+
+fn start_logs(json: bool, default: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal());
+    if json { logs.json().init() } else { logs.with_target(false).init() }
+}
+
+fn is_broken_pipe(err: &anyhow::Error) -> bool {
+    err.chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The error and its causes on one line, each cause once.
+fn one_line(err: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in err.chain() {
+        let text = cause.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.is_empty() {
+            line = text;
+        } else if !line.contains(&text) {
+            line = format!("{line}: {text}");
+        }
+    }
+    line
+}

@@ -1,0 +1,25 @@
+//! `dropdex serve`.
+
+use clap::Args;
+
+use crate::app;
+use crate::config::{Config, ListenAddress};
+
+/// Serve the API until SIGTERM or SIGINT
+///
+/// Prints `listening on http://ADDR` on standard output when requests are answered. A new index
+/// generation is switched to within two seconds, without dropping a request.
+#[derive(Args, Debug)]
+pub struct ServeArgs {
+    /// Address and port; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, env = "DROPDEX_LISTEN", value_name = "ADDR")]
+    pub listen: Option<ListenAddress>,
+}
+
+/// Serves.
+///
+/// # Errors
+/// What to print on stderr before exit 1.
+pub fn run(config: &Config) -> anyhow::Result<()> {
+    app::serve(config, |address, _store| app::print_ready(address))
+}
