@@ -1,0 +1,93 @@
+//! Comparing JSON so that a difference can be read.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Where two documents first differ, or `None` when they are equal. The order of an object's
+/// members does not matter; the kind of a number does (1 is not 1.0).
+pub fn difference(expected: &Value, got: &Value) -> Option<Difference> {
+    match (expected, got) {
+        (Value::Object(expected), Value::Object(got)) => {
+            let keys: std::collections::BTreeSet<&String> =
+                expected.keys().chain(got.keys()).collect();
+            keys.into_iter().find_map(|key| match (expected.get(key), got.get(key)) {
+                (Some(expected), Some(got)) => {
+                    difference(expected, got).map(|found| found.under(&format!(".{key}")))
+                }
+                (expected, got) => {
+                    Some(Difference::between(expected, got).under(&format!(".{key}")))
+                }
+            })
+        }
+        (Value::Array(expected), Value::Array(got)) => {
+            (0..expected.len().max(got.len())).find_map(|at| {
+                match (expected.get(at), got.get(at)) {
+                    (Some(expected), Some(got)) => difference(expected, got),
+                    (expected, got) => Some(Difference::between(expected, got)),
+                }
+                .map(|found| found.under(&format!("[{at}]")))
+            })
+        }
+        _ => (expected != got).then(|| Difference::between(Some(expected), Some(got))),
+    }
+}
+
+/// A place and what is there.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Difference {
+    path: String,
+    expected: String,
+    got: String,
+}
+
+impl Difference {
+    fn between(expected: Option<&Value>, got: Option<&Value>) -> Difference {
+        Difference { path: String::new(), expected: short(expected), got: short(got) }
+    }
+
+    fn under(self, parent: &str) -> Difference {
+        Difference { path: format!("{parent}{}", self.path), ..self }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at ${}\n  expected: {}\n  got:      {}", self.path, self.expected, self.got)
+    }
+}
+
+fn short(value: Option<&Value>) -> String {
+    let Some(value) = value else {
+        return "(nothing)".into();
+    };
+    let text = value.to_string();
+    match text.char_indices().nth(600) {
+        Some((end, _)) => format!("{}… ({} octets)", &text[..end], text.len()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let left = json!({"a": [1, {"b": null}], "c": 1});
+        assert_eq!(difference(&left, &json!({"c": 1, "a": [1, {"b": null}]})), None);
+        for (right, place) in [
+            (json!({"a": [1, {"b": 0}], "c": 1}), ".a[1].b"),
+            (json!({"a": [1, {}], "c": 1}), ".a[1].b"),
+            (json!({"a": [1], "c": 1}), ".a[1]"),
+            (json!({"a": [1, {"b": null}], "c": 1.0}), ".c"),
+            (json!({"a": [1, {"b": null}], "c": 1, "d": null}), ".d"),
+            (json!([]), ""),
+        ] {
+            let found = difference(&left, &right).expect("they differ");
+            assert_eq!(found.path, place, "{right}");
+        }
+    }
+}

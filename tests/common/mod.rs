@@ -1,0 +1,125 @@
+//! The one harness of the integration tests: a folder of its own for every test, the real binary
+//! run as an operator runs it, and a plain HTTP/1.1 client.
+//!
+//! Nothing here sleeps: a child is waited for through the end of its output, with a deadline, and
+//! what a failed child wrote is part of the failure.
+#![allow(dead_code, reason = "each test crate uses its own part of the harness")]
+
+pub mod http;
+pub mod json;
+pub mod process;
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tempfile::TempDir;
+
+pub use http::{Client, Response};
+pub use process::{Finished, Server};
+
+/// One installation of dropdex in a temporary folder, removed when this is dropped.
+pub struct Site {
+    dir: TempDir,
+}
+
+impl Site {
+    /// An installation that holds nothing yet: neither list, nor index, nor account.
+    pub fn new() -> Site {
+        let dir = tempfile::Builder::new().prefix("dropdex-test-").tempdir();
+        let dir = dir.expect("a temporary folder can be made");
+        for folder in ["data", "index", "lists"] {
+            std::fs::create_dir(dir.path().join(folder)).expect("a folder can be made");
+        }
+        Site { dir }
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// The index folder.
+    pub fn index(&self) -> PathBuf {
+        self.dir.path().join("index")
+    }
+
+    /// Writes a file beside the data and index folders and says where it is.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.dir.path().join("lists").join(name);
+        std::fs::write(&path, bytes).expect("a list can be written");
+        path
+    }
+
+    /// The binary with this installation's folders in its environment and nothing else of
+    /// dropdex's own there.
+    pub fn command<A: AsRef<OsStr>>(&self, args: &[A]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dropdex"));
+        let foreign = std::env::vars_os()
+            .map(|(name, _)| name)
+            .filter(|name| name.to_string_lossy().starts_with("DROPDEX_") || name == "RUST_LOG");
+        for name in foreign {
+            command.env_remove(name);
+        }
+        command
+            .args(args)
+            .env("DROPDEX_DATA", self.data())
+            .env("DROPDEX_INDEX", self.index())
+            .current_dir(self.dir.path());
+        command
+    }
+
+    /// Runs a command to its end, however it ends.
+    pub fn run<A: AsRef<OsStr>>(&self, args: &[A]) -> Finished {
+        process::finish(self.command(args))
+    }
+
+    /// Runs a command that must succeed and gives its standard output.
+    pub fn ok<A: AsRef<OsStr>>(&self, args: &[A]) -> String {
+        let finished = self.run(args);
+        assert_eq!(finished.code, Some(0), "{finished}");
+        finished.stdout
+    }
+
+    /// Ingests one list that was observed at `observed_at` (RFC 3339) and builds the index.
+    pub fn ingest(&self, list: &Path, observed_at: &str) -> String {
+        let list = list.to_str().expect("temporary paths are UTF-8");
+        self.ok(&["ingest", "--observed-at", observed_at, list])
+    }
+
+    /// Adds an account and gives its first key.
+    pub fn account(&self, email: &str, plan: &str) -> String {
+        self.ok(&["account", "add", email, "--plan", plan]);
+        self.new_key(email)
+    }
+
+    /// A new key for an account; the one before stops working.
+    pub fn new_key(&self, email: &str) -> String {
+        let key = self.ok(&["account", "key", email]).trim_end().to_owned();
+        let hex = key.strip_prefix("ddx_").unwrap_or_else(|| panic!("not a key: {key:?}"));
+        let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        assert!(hex.len() == 48 && hex.bytes().all(lower_hex), "not a key: {key:?}");
+        key
+    }
+
+    /// Starts a server on a free port whose day is `today`, and waits until it is ready.
+    pub fn serve(&self, today: &str) -> Server {
+        self.serve_with(&["--today", today])
+    }
+
+    /// Starts a server on a free port with more arguments, and waits until it is ready.
+    pub fn serve_with(&self, args: &[&str]) -> Server {
+        let args = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
+        Server::start(self.command(&args))
+    }
+}
+
+/// `bytes` as a gzip file.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).expect("memory takes everything");
+    encoder.finish().expect("memory takes everything")
+}

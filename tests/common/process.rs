@@ -1,0 +1,248 @@
+//! Children of a test: run to their end or served by, never left behind.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::http::Client;
+
+/// A command of the suite takes seconds, on a busy machine in a debug build; two minutes are a hang.
+const COMMAND_MAX: Duration = Duration::from_secs(120);
+/// From the start of a server to its `listening on` line.
+const START_MAX: Duration = Duration::from_secs(120);
+/// From SIGTERM to the end: open requests are answered, the journal is closed.
+const STOP_MAX: Duration = Duration::from_secs(30);
+
+/// A command that has ended.
+pub struct Finished {
+    /// The exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    command: String,
+}
+
+impl fmt::Display for Finished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Finished { code, stdout, stderr, command } = self;
+        write!(f, "{command}\nexit code {code:?}\nstdout:\n{stdout}\nstderr:\n{stderr}")
+    }
+}
+
+impl Finished {
+    /// Asserts a failure as an operator should see it: `code`, no panic, and a last line on
+    /// standard error that holds each of `words` (whatever their case).
+    #[track_caller]
+    pub fn assert_failed(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self}");
+        assert!(!self.stderr.contains("panicked at"), "{self}");
+        let last = self.stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+        for word in words {
+            let found = last.to_lowercase().contains(&word.to_lowercase());
+            assert!(found, "no `{word}` in the last line on stderr\n{self}");
+        }
+    }
+}
+
+/// Runs a command to its end.
+pub fn finish(command: Command) -> Finished {
+    let mut running = Running::start(command);
+    let code = running.wait(Instant::now() + COMMAND_MAX);
+    if code.is_none() {
+        running.kill();
+    }
+    let finished = Finished {
+        code: code.flatten(),
+        stdout: running.stdout(),
+        stderr: running.stderr(),
+        command: running.command.clone(),
+    };
+    assert!(code.is_some(), "not done after {COMMAND_MAX:?}\n{finished}");
+    finished
+}
+
+/// A server that is ready. Dropping it stops it, kindly first.
+pub struct Server {
+    running: Running,
+    address: SocketAddr,
+}
+
+impl Server {
+    pub(super) fn start(command: Command) -> Server {
+        let mut running = Running::start(command);
+        let line = running.first_line(Instant::now() + START_MAX);
+        let address = line
+            .as_deref()
+            .and_then(|line| line.strip_prefix("listening on http://"))
+            .and_then(|address| address.parse().ok());
+        if let Some(address) = address {
+            return Server { running, address };
+        }
+        running.kill();
+        panic!(
+            "the server did not say `listening on http://ADDR`\n{}\nstdout:\n{}\nstderr:\n{}",
+            running.command,
+            running.stdout(),
+            running.stderr()
+        );
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A client without a key, on a connection of its own.
+    pub fn client(&self) -> Client {
+        Client::new(self.address)
+    }
+
+    /// A client that sends `key` with every request, on a connection of its own.
+    pub fn client_with(&self, key: &str) -> Client {
+        Client::new(self.address).with_key(key)
+    }
+
+    /// Stops it as an operator does, asserts that it ended well, gives its standard error.
+    pub fn stop(mut self) -> String {
+        let code = self.running.terminate();
+        let stderr = self.running.stderr();
+        assert_eq!(code, Some(Some(0)), "after SIGTERM; stderr:\n{stderr}");
+        stderr
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.running.terminate().is_none() {
+            self.running.kill();
+        }
+    }
+}
+
+/// A child whose output is read as it comes, so that it never waits for us.
+struct Running {
+    child: Child,
+    /// The exit code, once it has been waited for.
+    ended: Option<Option<i32>>,
+    stdout: Arc<Mutex<String>>,
+    stderr: Arc<Mutex<String>>,
+    events: Receiver<Event>,
+    open_pipes: usize,
+    command: String,
+}
+
+enum Event {
+    FirstLine(String),
+    PipeClosed,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Running {
+        let text = format!("{command:?}");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{text}: {error}"));
+        let (sender, events) = mpsc::channel();
+        let stdout = child.stdout.take().expect("piped");
+        let stderr = child.stderr.take().expect("piped");
+        Running {
+            stdout: collect(stdout, Some(sender.clone()), sender.clone()),
+            stderr: collect(stderr, None, sender),
+            child,
+            ended: None,
+            events,
+            open_pipes: 2,
+            command: text,
+        }
+    }
+
+    fn stdout(&self) -> String {
+        self.stdout.lock().expect("readers do not panic").clone()
+    }
+
+    fn stderr(&self) -> String {
+        self.stderr.lock().expect("readers do not panic").clone()
+    }
+
+    /// The first line on standard output; `None` when there is none in time or at all.
+    fn first_line(&mut self, deadline: Instant) -> Option<String> {
+        while self.open_pipes > 0 {
+            match self.next_event(deadline)? {
+                Event::FirstLine(line) => return Some(line),
+                Event::PipeClosed => self.open_pipes -= 1,
+            }
+        }
+        None
+    }
+
+    /// The exit code once the child has closed its output; `None` when it has not in time.
+    fn wait(&mut self, deadline: Instant) -> Option<Option<i32>> {
+        while self.open_pipes > 0 {
+            if let Event::PipeClosed = self.next_event(deadline)? {
+                self.open_pipes -= 1;
+            }
+        }
+        if self.ended.is_none() {
+            self.ended = Some(self.child.wait().expect("a child can be waited for").code());
+        }
+        self.ended
+    }
+
+    fn next_event(&self, deadline: Instant) -> Option<Event> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match self.events.recv_timeout(left) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => unreachable!("every reader says when it ends"),
+        }
+    }
+
+    /// SIGTERM, then the exit code; `None` when it does not end in time.
+    fn terminate(&mut self) -> Option<Option<i32>> {
+        if self.ended.is_some() {
+            return self.ended;
+        }
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status();
+        if !sent.is_ok_and(|status| status.success()) {
+            self.kill();
+        }
+        self.wait(Instant::now() + STOP_MAX)
+    }
+
+    /// SIGKILL. The child may have ended by itself meanwhile, which is as well.
+    fn kill(&mut self) {
+        if self.ended.is_none() && self.child.kill().is_ok() {
+            self.ended = self.child.wait().ok().map(|status| status.code());
+        }
+    }
+}
+
+/// Reads a pipe to its end on a thread; sends its first line to `first`, its end to `end`.
+fn collect(
+    pipe: impl Read + Send + 'static,
+    mut first: Option<Sender<Event>>,
+    end: Sender<Event>,
+) -> Arc<Mutex<String>> {
+    let text = Arc::new(Mutex::new(String::new()));
+    let kept = Arc::clone(&text);
+    thread::spawn(move || {
+        let mut lines = BufReader::new(pipe);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            let heard = String::from_utf8_lossy(&line).into_owned();
+            kept.lock().expect("nobody panics holding it").push_str(&heard);
+            line.clear();
+            if let Some(first) = first.take() {
+                // The test may have given up on the child: then nobody listens any more.
+                let _ = first.send(Event::FirstLine(heard.trim_end().to_owned()));
+            }
+        }
+        let _ = end.send(Event::PipeClosed);
+    });
+    text
+}
