@@ -1,0 +1,83 @@
+//! Random numbers that depend on a seed and a place, never on what was drawn before elsewhere:
+//! so that threads may draw in any order and still agree.
+
+/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+/// The odd constant SplitMix64 steps by: 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Rng {
+    /// The numbers of one place: equal arguments give equal numbers.
+    pub fn at(seed: u64, place: u64) -> Rng {
+        Rng(mix(seed ^ mix(place.wrapping_add(GOLDEN))))
+    }
+
+    /// The numbers of the place that a text names.
+    pub fn of(seed: u64, text: &str) -> Rng {
+        // FNV-1a: fixed for all time, unlike the standard library's hasher.
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        Rng::at(seed, hash)
+    }
+
+    /// Any 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(GOLDEN);
+        mix(self.0)
+    }
+
+    /// A number in `0..end`; 0 when `end` is 0.
+    pub fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// True `per_mille` times in a thousand.
+    pub fn chance(&mut self, per_mille: u32) -> bool {
+        self.below(1000) < u64::from(per_mille)
+    }
+
+    /// One of `items`, or `None` when there is none.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+        items.get(self.below(items.len() as u64) as usize)
+    }
+}
+
+fn mix(bits: u64) -> u64 {
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_differ_and_repeat() {
+        let numbers = |seed, place| {
+            let mut rng = Rng::at(seed, place);
+            [rng.next(), rng.next()]
+        };
+        assert_eq!(numbers(1, 2), numbers(1, 2));
+        assert_ne!(numbers(1, 2), numbers(1, 3));
+        assert_ne!(numbers(1, 2), numbers(2, 2));
+        assert_ne!(Rng::of(1, "a.com").next(), Rng::of(1, "b.com").next());
+    }
+
+    #[test]
+    fn draws_are_even() {
+        let mut rng = Rng::at(7, 0);
+        let mut seen = [0_u32; 10];
+        for _ in 0..100_000 {
+            seen[rng.below(10) as usize] += 1;
+        }
+        assert!(seen.iter().all(|&count| (9_500..10_500).contains(&count)), "{seen:?}");
+        let hits = (0..100_000).filter(|_| rng.chance(30)).count();
+        assert!((2_700..3_300).contains(&hits), "{hits}");
+        assert_eq!((rng.below(0), rng.below(1)), (0, 0));
+        assert_eq!(rng.pick::<u8>(&[]), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! `cargo bench --bench scorer`: names per second and core, and how work grows with length.
+//!
+//! Names come from the file that `DROPDEX_BENCH_NAMES` points at (plain text, one a line), else
+//! from the bundled sample, else they are put together from the word lists with a fixed seed.
+
+use std::fs::File;
+use std::io::Read;
+use std::{env, fs};
+
+use divan::counter::ItemsCount;
+use divan::{AllocProfiler, Bencher, black_box};
+use dropdex::scorer::{Scorer, Scratch};
+use dropdex::vocab::name::DomainName;
+use flate2::read::MultiGzDecoder;
+
+const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample/sample.csv.gz");
+const NAMES: usize = 10_000;
+
+/// Shows what each part allocates: `base` must not, once its buffers have grown.
+#[global_allocator]
+static ALLOCATOR: AllocProfiler = AllocProfiler::system();
+
+fn main() {
+    Scorer::shared();
+    divan::main();
+}
+
+/// Ingest's part: everything but `tldSpread`.
+#[divan::bench]
+fn base(bencher: Bencher<'_, '_>) {
+    let (names, mut scratch) = (names(), Scratch::default());
+    let scorer = Scorer::shared();
+    bencher.counter(ItemsCount::new(names.len())).bench_local(|| {
+        for name in &names {
+            black_box(scorer.base(black_box(name), &mut scratch));
+        }
+    });
+}
+
+/// With signals and explanation, as answers need it.
+#[divan::bench]
+fn score(bencher: Bencher<'_, '_>) {
+    let (names, mut scratch) = (names(), Scratch::default());
+    let scorer = Scorer::shared();
+    bencher.counter(ItemsCount::new(names.len())).bench_local(|| {
+        for name in &names {
+            black_box(scorer.score(black_box(name), 3, &mut scratch));
+        }
+    });
+}
+
+/// Rebuild's part.
+#[divan::bench]
+fn with_spread(bencher: Bencher<'_, '_>) {
+    let (names, mut scratch) = (names(), Scratch::default());
+    let bases: Vec<_> =
+        names.iter().map(|name| Scorer::shared().base(name, &mut scratch)).collect();
+    bencher.counter(ItemsCount::new(bases.len())).bench_local(|| {
+        for (at, base) in bases.iter().enumerate() {
+            black_box(black_box(*base).with_spread(at as u32 & 63));
+        }
+    });
+}
+
+/// One name of so many letters without a word in it: the most work a length can make.
+#[divan::bench(args = [8, 16, 32, 63])]
+fn base_of_length(bencher: Bencher<'_, '_>, letters: usize) {
+    let label: String = "qualitynonsensorium".chars().cycle().take(letters).collect();
+    let name = DomainName::parse(&format!("{label}.com")).expect("letters make a label");
+    let mut scratch = Scratch::default();
+    bencher.bench_local(|| Scorer::shared().base(black_box(&name), &mut scratch));
+}
+
+fn names() -> Vec<DomainName> {
+    match env::var("DROPDEX_BENCH_NAMES") {
+        Ok(path) => {
+            let text = fs::read_to_string(&path).unwrap_or_else(|err| panic!("{path}: {err}"));
+            spread_over(&text)
+        }
+        Err(_) => sample().as_deref().map_or_else(invented, spread_over),
+    }
+}
+
+/// The sample list, whose first column holds names; `None` where it is not.
+fn sample() -> Option<String> {
+    let mut text = String::new();
+    MultiGzDecoder::new(File::open(SAMPLE).ok()?).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// [`NAMES`] of them at even distances, so that a sorted file gives a fair sample.
+fn spread_over(text: &str) -> Vec<DomainName> {
+    let first = |line: &str| DomainName::parse(line.split(',').next()?).ok();
+    let names: Vec<_> = text.lines().filter_map(first).collect();
+    let step = (names.len() / NAMES).max(1);
+    names.into_iter().step_by(step).take(NAMES).collect()
+}
+
+/// One to three words or letter salad, in the mix of suffixes that real lists have.
+fn invented() -> Vec<DomainName> {
+    let words: Vec<&str> = include_str!("../data/words/en.txt")
+        .lines()
+        .filter_map(|line| line.split('\t').next())
+        .collect();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = |below: usize| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 33) as usize % below
+    };
+    let mut names = Vec::with_capacity(NAMES);
+    while names.len() < NAMES {
+        let mut label = String::new();
+        for _ in 0..=draw(3) {
+            match draw(4) {
+                0 => (0..2 + draw(5)).for_each(|_| label.push(char::from(b'a' + draw(26) as u8))),
+                _ => label.push_str(words[draw(words.len())]),
+            }
+        }
+        let tld = ["com", "com", "com", "de", "pl", "net", "org", "co.uk", "xyz"][draw(9)];
+        names.extend(DomainName::parse(&format!("{label}.{tld}")));
+    }
+    names
+}

@@ -1,0 +1,100 @@
+//! The service in this process, over loopback, and beside it routes that return static bytes:
+//! what the HTTP library alone can do.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use anyhow::Context;
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use axum::serve::ListenerExt;
+use dropdex::accounts::Store;
+use dropdex::http::{self, App, Parts};
+use dropdex::index::Index;
+use dropdex::index::live::LiveIndex;
+use dropdex::vocab::clock::Clock;
+use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
+use dropdex::vocab::plan::{Plan, Plans};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+/// More requests than a run sends; half of what can be counted.
+const REQUESTS_PER_DAY: u32 = u32::MAX / 2;
+/// As the service itself has it.
+const BLOCKING_THREADS_PER_CORE: usize = 4;
+const EMAIL: &str = "bench@dropdex.example";
+
+/// The service with one account of the plan `api`.
+pub struct Service {
+    app: App,
+    key: String,
+    runtime: Runtime,
+}
+
+impl Service {
+    /// Opens a store in the new folder `accounts` and puts the service together.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or the runtime does not start.
+    pub fn new(index: Arc<Index>, accounts: &Path, clock: Clock) -> anyhow::Result<Service> {
+        let mut plans = Plans::default();
+        plans.of_mut(Plan::Api).requests_per_day = REQUESTS_PER_DAY;
+        let store = Store::open(accounts, plans, clock)?;
+        let email = EMAIL.parse()?;
+        store.add_account(&email, Plan::Api, None)?;
+        let key = store.issue_key(&email)?.key.reveal().to_owned();
+        let app = App::new(Parts {
+            live: Arc::new(LiveIndex::new(index)),
+            store,
+            clock,
+            catch_days: CATCH_DAYS_DEFAULT,
+            node: "bench".to_owned(),
+            started: Instant::now(),
+            index_problem: Arc::new(Mutex::new(None)),
+        });
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .max_blocking_threads(cores * BLOCKING_THREADS_PER_CORE)
+            .build()
+            .context("cannot start the server's runtime")?;
+        Ok(Service { app, key, runtime })
+    }
+
+    /// The key of the account.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Listens on a free port, as the service does, with one more route for each of `bare`: a
+    /// path, and how many bytes of JSON it returns.
+    ///
+    /// # Errors
+    /// There is no free port.
+    pub fn listen(&self, bare: &[(&str, usize)]) -> anyhow::Result<SocketAddr> {
+        let mut router = http::router(self.app.clone());
+        for &(path, bytes) in bare {
+            let body = Bytes::from(json_of(bytes));
+            let answer = move || async move { ([(CONTENT_TYPE, "application/json")], body) };
+            router = router.merge(Router::new().route(path, get(answer)));
+        }
+        self.runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.context("no free port")?;
+            let address = listener.local_addr().context("the listener has no address")?;
+            let listener = listener.tap_io(|stream| {
+                let _ = stream.set_nodelay(true);
+            });
+            tokio::spawn(axum::serve(listener, router).into_future());
+            Ok(address)
+        })
+    }
+}
+
+/// A JSON string of exactly so many bytes; at least its quotes.
+fn json_of(bytes: usize) -> String {
+    format!("\"{}\"", "x".repeat(bytes.saturating_sub(2)))
+}

@@ -1,0 +1,59 @@
+//! Latencies in, percentiles out.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Queries asked before the clock counts: caches fill and lists that are kept are made.
+const WARM_UP: usize = 200;
+
+/// What some latencies have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timing {
+    /// In microseconds: half of all were faster.
+    pub p50_us: f64,
+    /// In microseconds: 99 of 100 were faster.
+    pub p99_us: f64,
+    /// In microseconds.
+    pub worst_us: f64,
+    /// How many there were.
+    pub count: usize,
+}
+
+impl Timing {
+    /// Sums up latencies in nanoseconds; none at all are all zero.
+    pub fn of(mut latencies_ns: Vec<u64>) -> Timing {
+        latencies_ns.sort_unstable();
+        let at = |share: f64| {
+            let last = latencies_ns.len().saturating_sub(1);
+            let place = (latencies_ns.len() as f64 * share) as usize;
+            latencies_ns.get(place.min(last)).map_or(0.0, |&ns| ns as f64 / 1e3)
+        };
+        Timing { p50_us: at(0.50), p99_us: at(0.99), worst_us: at(1.0), count: latencies_ns.len() }
+    }
+}
+
+/// Asks one query after the other on this thread, all of them or as many as `budget` allows.
+/// The time of each is that of making its answer and dropping it. Also gives queries a second.
+pub fn ask_all<Q, A>(
+    queries: &[Q],
+    budget: Duration,
+    mut ask: impl FnMut(&Q) -> A,
+) -> (Timing, f64) {
+    for query in queries.iter().take(WARM_UP) {
+        black_box(ask(query));
+    }
+    let begun = Instant::now();
+    let mut latencies_ns = Vec::with_capacity(queries.len());
+    let mut asked = Instant::now();
+    for query in queries {
+        black_box(ask(black_box(query)));
+        let answered = Instant::now();
+        latencies_ns.push(answered.duration_since(asked).as_nanos() as u64);
+        if answered.duration_since(begun) > budget {
+            break;
+        }
+        asked = answered;
+    }
+    let per_second = latencies_ns.len() as f64 / begun.elapsed().as_secs_f64();
+    (Timing::of(latencies_ns), per_second)
+}
