@@ -970,6 +970,32 @@ fn a_damaged_list_changes_nothing() {
 }
 
 #[test]
+fn two_zone_files_tell_what_left_and_what_came() {
+    let site = Site::new();
+    let zone = |names: [&str; 2]| {
+        let rows = names.map(|name| format!("{name} 10800 in ns ns1.example.net.\n")).concat();
+        format!("$ORIGIN app.\n@ 3600 IN SOA a. b. 1 2 3 4 5\n{rows}")
+    };
+    let older = site.write("app-2026-03-13.zone", zone(["alpha", "beta"]));
+    let newer = site.write("app-2026-03-14.zone", zone(["beta", "gamma"]));
+    let [older, newer] = [&older, &newer].map(|path| path.to_str().expect("UTF-8 paths"));
+    let alone = site.run(&["ingest", "--format", "zone-pair", older]);
+    assert_eq!(alone.code, Some(2), "{alone}");
+    let said = site.ok(&["ingest", "--format", "zone-pair", older, newer]);
+    let summary: Value = serde_json::from_str(&said).expect("one line of JSON");
+    assert_eq!((&summary["accepted"], &summary["names"]), (&json!(2), &json!(2)), "{said}");
+    let server = site.serve(TODAY);
+    let mut client = server.client_with(&site.account("z@example.com", "api"));
+    let status = |client: &mut Client, name: &str| {
+        let (status, body) = client.get(&format!("/api/v1/domain/{name}")).answer();
+        (status, body["currentStatus"].clone(), body["latestDrop"]["date"].clone())
+    };
+    assert_eq!(status(&mut client, "alpha.app"), (200, json!("redemption"), json!("2026-03-14")));
+    assert_eq!(status(&mut client, "beta.app").0, 404, "what stayed is no news");
+    assert_eq!(status(&mut client, "gamma.app"), (200, json!("registered"), Value::Null));
+}
+
+#[test]
 fn the_same_list_again_is_a_no_op_that_says_so() {
     let site = site_with_list();
     let generations = || site.ok(&["index", "list"]).lines().count();

@@ -260,13 +260,7 @@ impl Index {
         })
     }
 
-    /// In how many TLDs the corpus holds `label`.
-    pub fn tld_spread(&self, label: &str) -> u32 {
-        self.names.tld_spread(label)
-    }
-
-    /// How many rows a search looks at, and how many drops a page of them looks at: what tells
-    /// a query that can be answered at once from one that has to leave the async threads.
+    /// How many rows a search looks at, with what its answer costs in rows: what tells a query that can be answered at once from one that has to leave the async threads.
     pub fn search_cost(&self, filter: &SearchFilter) -> u32 {
         self.names.width(filter).saturating_add(filter.limit.saturating_mul(COST_OF_A_ROW))
     }
