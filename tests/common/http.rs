@@ -112,13 +112,45 @@ impl Client {
     #[track_caller]
     pub fn request(&mut self, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {
         let reused = self.connection.is_some();
-        match self.attempt(method, target, headers) {
+        match self.attempt(method, target, headers, None) {
             Ok(response) => response,
             Err(error) if reused && closed_while_idle(&error) => self
-                .attempt(method, target, headers)
+                .attempt(method, target, headers, None)
                 .unwrap_or_else(|error| panic!("{method} {target}: {error}")),
             Err(error) => panic!("{method} {target}: {error}"),
         }
+    }
+
+    /// A request with a JSON body.
+    #[track_caller]
+    pub fn send(&mut self, method: &str, target: &str, body: &Value) -> Response {
+        let kind = [("Content-Type", "application/json")];
+        self.send_with(method, target, &kind, body.to_string().as_bytes())
+    }
+
+    /// A request with a body and these headers besides.
+    #[track_caller]
+    pub fn send_with(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Response {
+        self.try_send(method, target, headers, body)
+            .unwrap_or_else(|error| panic!("{method} {target}: {error}"))
+    }
+
+    /// As [`Client::send_with`], for tests that kill the server: an error means that nothing is
+    /// known about the request. Never repeated.
+    pub fn try_send(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<Response> {
+        self.attempt(method, target, headers, Some(body))
     }
 
     fn attempt(
@@ -126,6 +158,7 @@ impl Client {
         method: &str,
         target: &str,
         headers: &[(&str, &str)],
+        body: Option<&[u8]>,
     ) -> io::Result<Response> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
@@ -138,8 +171,13 @@ impl Client {
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
+        if let Some(body) = body {
+            head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
         head.push_str("\r\n");
-        connection.get_mut().write_all(head.as_bytes())?;
+        let mut request = head.into_bytes();
+        request.extend_from_slice(body.unwrap_or_default());
+        connection.get_mut().write_all(&request)?;
         let response = read_response(&mut connection, method == "HEAD")?;
         let close = response.header("connection").is_some_and(|value| value == "close");
         if !close {

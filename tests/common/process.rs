@@ -107,6 +107,17 @@ impl Server {
         Client::new(self.address).with_key(key)
     }
 
+    /// The number of the process, for signals.
+    pub fn pid(&self) -> u32 {
+        self.running.child.id()
+    }
+
+    /// SIGKILL, as a crash or the kernel does it. Returns once the process is gone.
+    pub fn kill(mut self) -> String {
+        self.running.kill();
+        self.running.stderr()
+    }
+
     /// Stops it as an operator does, asserts that it ended well, gives its standard error.
     pub fn stop(mut self) -> String {
         let code = self.running.terminate();
