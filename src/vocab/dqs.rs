@@ -2,10 +2,13 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Domain Quality Score, in whole points. Invariant: `0 <= points <= 100`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "u8")]
 pub struct Dqs(u8);
 
 impl Dqs {
@@ -27,6 +30,14 @@ impl Dqs {
     /// In whole points, 0 to 100.
     pub fn points(self) -> u8 {
         self.0
+    }
+}
+
+impl TryFrom<u8> for Dqs {
+    type Error = &'static str;
+
+    fn try_from(points: u8) -> Result<Dqs, &'static str> {
+        Dqs::new(points).ok_or("a score is at most 100")
     }
 }
 

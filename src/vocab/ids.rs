@@ -1,7 +1,94 @@
 //! Identifiers of what users own.
 
+use std::fmt;
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 
 /// An account, by the number it got when it was added. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AccountId(pub u64);
+
+/// The largest id of a claim or a rule: 2^53 - 1, so that every JSON reader holds it exactly.
+pub const ID_MAX: u64 = (1 << 53) - 1;
+
+/// An id that is drawn at random, unique within one account. Invariant: 1 to [`ID_MAX`].
+macro_rules! random_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "u64", into = "u64")]
+        pub struct $name(NonZeroU64);
+
+        impl $name {
+            /// The id with this number; `None` outside 1 to [`ID_MAX`].
+            pub fn new(number: u64) -> Option<$name> {
+                NonZeroU64::new(number).filter(|number| number.get() <= ID_MAX).map($name)
+            }
+
+            /// An id as a path writes it: decimal digits without a leading zero. `None` for any
+            /// other text.
+            pub fn parse(text: &str) -> Option<$name> {
+                let canonical =
+                    !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+                $name::new(text.parse().ok().filter(|_| canonical)?)
+            }
+
+            /// Its number.
+            pub fn get(self) -> u64 {
+                self.0.get()
+            }
+        }
+
+        impl TryFrom<u64> for $name {
+            type Error = &'static str;
+
+            fn try_from(number: u64) -> Result<$name, &'static str> {
+                $name::new(number).ok_or("an id is 1 to 2^53 - 1")
+            }
+        }
+
+        impl From<$name> for u64 {
+            fn from(id: $name) -> u64 {
+                id.get()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+random_id! {
+    /// A claim. Invariant: 1 to [`ID_MAX`].
+    ClaimId
+}
+random_id! {
+    /// An alert rule. Invariant: 1 to [`ID_MAX`].
+    RuleId
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_what_json_holds_exactly() {
+        assert_eq!(ClaimId::new(0), None);
+        assert_eq!(ClaimId::new(ID_MAX).map(ClaimId::get), Some(9_007_199_254_740_991));
+        assert_eq!(ClaimId::new(ID_MAX + 1), None);
+        assert_eq!(serde_json::to_string(&RuleId::new(7)).expect("JSON"), "7");
+        assert!(serde_json::from_str::<RuleId>("0").is_err());
+    }
+
+    #[test]
+    fn a_path_has_one_spelling_of_an_id() {
+        assert_eq!(RuleId::parse("42"), RuleId::new(42));
+        for text in ["", "0", "042", "+42", " 42", "4 2", "-1", "9007199254740992", "4e1", "٤"] {
+            assert_eq!(RuleId::parse(text), None, "{text:?}");
+        }
+    }
+}

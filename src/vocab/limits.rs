@@ -24,10 +24,41 @@ pub const SUBSTRING_CHARS_MAX: usize = 63;
 pub const LABEL_CHARS_MAX: u8 = 63;
 /// Items of a `tld` filter at most: more is a client gone wrong, and each costs a look-up.
 pub const TLD_FILTER_MAX: usize = 1_000;
+/// Octets of a request's body at most (decisions.md §5). More is never read.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
+/// Objects and arrays within each other in a body at most: the API's own shapes have three.
+pub const BODY_DEPTH_MAX: u32 = 16;
+/// Rows of a page of claims, watchlist entries or alert rules when the client names none.
+pub const OWNED_LIMIT_DEFAULT: u32 = 100;
+/// Rows of such a page at most.
+pub const OWNED_LIMIT_MAX: u32 = 1_000;
+/// The deepest claim that can be asked for: as deep as a drop.
+pub const CLAIMS_OFFSET_MAX: u32 = DROPS_OFFSET_MAX;
+/// The deepest watchlist entry or alert rule that can be asked for: no account has more.
+pub const ENTRIES_OFFSET_MAX: u32 = WATCHES_MAX;
 /// Age of the newest list, in hours, beyond which the data counts as stale.
 pub const STALE_AFTER_HOURS: i64 = 48;
 /// Days a name counts as catchable after its effective release, unless configured.
 pub const CATCH_DAYS_DEFAULT: u16 = 5;
+/// Claims of an account (decisions.md §4).
+pub const CLAIMS_MAX: u32 = 100_000;
+/// Names on a watchlist (decisions.md §4).
+pub const WATCHES_MAX: u32 = 10_000;
+/// Alert rules of an account, those not at work included: each costs memory for ever.
+pub const RULES_MAX: u32 = 1_000;
+/// Names an account has a vote on: each costs memory for ever.
+pub const VOTES_MAX: u32 = 100_000;
+/// Characters of a rule's name at most (decisions.md §5).
+pub const RULE_NAME_CHARS_MAX: usize = 100;
+/// TLDs of a rule's filter at most (decisions.md §5).
+pub const RULE_TLDS_MAX: usize = 100;
+/// Channels of a rule at most (decisions.md §5).
+pub const RULE_CHANNELS_MAX: usize = 5;
+/// Characters of a claim's registrar at most.
+pub const REGISTRAR_CHARS_MAX: usize = 200;
+/// Characters of a claim's note at most: several pages.
+pub const NOTES_CHARS_MAX: usize = 10_000;
 
 const _: () = assert!(DROPS_LIMIT_DEFAULT <= DROPS_LIMIT_MAX);
+const _: () = assert!(OWNED_LIMIT_DEFAULT <= OWNED_LIMIT_MAX);
 const _: () = assert!(SEARCH_LIMIT_DEFAULT <= SEARCH_LIMIT_MAX);

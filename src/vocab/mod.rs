@@ -1,12 +1,18 @@
 //! Words every stage shares. Pure values: nothing here reads a file, a socket or, but for
 //! [`clock`], the time. Each type is parsed once, at the door, and cannot hold a bad value after.
 
+pub mod claim;
 pub mod clock;
 pub mod day;
 pub mod dqs;
 pub mod ids;
 pub mod limits;
+pub mod money;
 pub mod name;
+pub mod net;
 pub mod plan;
 pub mod query;
+pub mod rdap;
 pub mod stage;
+pub mod time;
+pub mod url;

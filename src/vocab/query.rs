@@ -47,6 +47,11 @@ impl Substring {
         normalise(text, SUBSTRING_CHARS_MAX).map(Substring)
     }
 
+    /// A text that went through [`Substring::parse`] before, as our own checksummed files hold it.
+    pub fn from_stored(text: String) -> Substring {
+        Substring(text)
+    }
+
     /// The normalised text, 1 character or more.
     pub fn as_str(&self) -> &str {
         &self.0

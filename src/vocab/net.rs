@@ -1,0 +1,177 @@
+//! Which addresses are of the public Internet: an address in, yes or no out. Pure: nothing is
+//! resolved here. The judgement behind every call dropdex makes to an address a user named.
+//!
+//! The table is our own, because the question is our own: not what is routed, but what no user may
+//! make this machine talk to. Its source is the IANA special-purpose address registries, with what
+//! clouds add to them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A block of IPv4 addresses: its first address and the length of its prefix in bits, 1 to 32.
+type Block4 = (Ipv4Addr, u32);
+/// The same of IPv6: 1 to 128 bits.
+type Block6 = (Ipv6Addr, u32);
+
+/// IPv4 that is not public: the rest is.
+pub const IPV4_DENIED: &[Block4] = &[
+    (Ipv4Addr::new(0, 0, 0, 0), 8),        // this network
+    (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
+    (Ipv4Addr::new(100, 64, 0, 0), 10),    // carrier-grade NAT, and a cloud's metadata
+    (Ipv4Addr::new(127, 0, 0, 0), 8),      // loopback
+    (Ipv4Addr::new(168, 63, 129, 16), 32), // looks public: Azure's host agent
+    (Ipv4Addr::new(169, 254, 0, 0), 16),   // link-local, and most clouds' metadata
+    (Ipv4Addr::new(172, 16, 0, 0), 12),    // private
+    (Ipv4Addr::new(192, 0, 0, 0), 24),     // protocol assignments, and a cloud's metadata
+    (Ipv4Addr::new(192, 0, 2, 0), 24),     // documentation
+    (Ipv4Addr::new(192, 31, 196, 0), 24),  // AS112
+    (Ipv4Addr::new(192, 52, 193, 0), 24),  // AMT
+    (Ipv4Addr::new(192, 88, 99, 0), 24),   // 6to4 relays
+    (Ipv4Addr::new(192, 168, 0, 0), 16),   // private
+    (Ipv4Addr::new(192, 175, 48, 0), 24),  // AS112
+    (Ipv4Addr::new(198, 18, 0, 0), 15),    // benchmarking
+    (Ipv4Addr::new(198, 51, 100, 0), 24),  // documentation
+    (Ipv4Addr::new(203, 0, 113, 0), 24),   // documentation
+    (Ipv4Addr::new(224, 0, 0, 0), 4),      // multicast
+    (Ipv4Addr::new(240, 0, 0, 0), 4),      // reserved, and broadcast
+];
+
+/// The one block of IPv6 that can be public: global unicast. Loopback, mapped, translated (NAT64,
+/// SIIT), unique local, link-local and multicast addresses all lie outside.
+pub const IPV6_ALLOWED: Block6 = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+
+/// What is not public within [`IPV6_ALLOWED`].
+pub const IPV6_DENIED: &[Block6] = &[
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // Teredo, ORCHID, benchmarking, AS112
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
+    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16), // 6to4
+    (Ipv6Addr::new(0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0), 48), // AS112
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
+];
+
+/// Whether `address` is one that anybody on the Internet could reach, as far as its digits tell.
+pub fn is_global(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_global_v4(address),
+        IpAddr::V6(address) => is_global_v6(address),
+    }
+}
+
+fn is_global_v4(address: Ipv4Addr) -> bool {
+    !IPV4_DENIED.iter().any(|&(first, bits)| {
+        let rest = 32 - bits;
+        u32::from(address) >> rest == u32::from(first) >> rest
+    })
+}
+
+fn is_global_v6(address: Ipv6Addr) -> bool {
+    let within = |&(first, bits): &Block6| {
+        let rest = 128 - bits;
+        u128::from(address) >> rest == u128::from(first) >> rest
+    };
+    within(&IPV6_ALLOWED)
+        && !IPV6_DENIED.iter().any(within)
+        && isatap(address).is_none_or(is_global_v4)
+}
+
+/// The IPv4 address in an ISATAP interface identifier (RFC 5214 §6.1), which a tunnel on the way
+/// would deliver to.
+fn isatap(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [.., kind, tag, high, low] = address.segments();
+    let universal_bit = 0x0200;
+    (kind & !universal_bit == 0 && tag == 0x5efe)
+        .then(|| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn global(text: &str) -> bool {
+        is_global(text.parse().expect(text))
+    }
+
+    /// First, last and one inside of a block, then its neighbours.
+    fn edges(first: u128, bits: u32, width: u32) -> ([u128; 3], [Option<u128>; 2]) {
+        let size = 1u128 << (width - bits);
+        let last = first + (size - 1);
+        let max = u128::MAX >> (128 - width);
+        let after = (last < max).then(|| last + 1);
+        ([first, last, first + size / 2], [first.checked_sub(1), after])
+    }
+
+    #[test]
+    fn every_block_of_ipv4_ends_where_it_says() {
+        let v4 = |raw: u128| Ipv4Addr::from(u32::try_from(raw).expect("32 bits"));
+        for &(first, bits) in IPV4_DENIED {
+            let (inside, outside) = edges(u32::from(first).into(), bits, 32);
+            for address in inside.map(v4) {
+                assert!(!is_global(address.into()), "{address} of {first}/{bits}");
+            }
+            for address in outside.into_iter().flatten().map(v4) {
+                let of_another = IPV4_DENIED.iter().any(|&(other, other_bits)| {
+                    other != first
+                        && (u32::from(address) ^ u32::from(other)).leading_zeros() >= other_bits
+                });
+                assert_eq!(
+                    is_global(address.into()),
+                    !of_another,
+                    "{address} beside {first}/{bits}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_block_of_ipv6_ends_where_it_says() {
+        for &(first, bits) in IPV6_DENIED {
+            let (inside, outside) = edges(first.into(), bits, 128);
+            for address in inside.map(Ipv6Addr::from) {
+                assert!(!is_global(address.into()), "{address} of {first}/{bits}");
+            }
+            for address in outside.into_iter().flatten().map(Ipv6Addr::from) {
+                assert!(is_global(address.into()), "{address} beside {first}/{bits}");
+            }
+        }
+        let (inside, outside) = edges(IPV6_ALLOWED.0.into(), IPV6_ALLOWED.1, 128);
+        // The last address of 2000::/3 is no network's, but it is not ours to say.
+        assert!(inside.iter().all(|&raw| is_global(Ipv6Addr::from(raw).into())));
+        assert!(outside.iter().flatten().all(|&raw| !is_global(Ipv6Addr::from(raw).into())));
+    }
+
+    #[test]
+    fn well_known_addresses() {
+        for public in ["1.1.1.1", "8.8.8.8", "172.15.255.255", "2606:4700:4700::1111", "2a00::1"] {
+            assert!(global(public), "{public}");
+        }
+        for private in [
+            "169.254.169.254",
+            "100.100.100.200",
+            "192.0.0.192",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:8.8.8.8",
+            "::8.8.8.8",
+            "::ffff:0:8.8.8.8",
+            "64:ff9b::808:808",
+            "64:ff9b:1::1",
+            "100::1",
+            "100:0:0:1::1",
+            "2001::1",
+            "2002:808:808::1",
+            "5f00::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+            "4000::1",
+            "2a00::5efe:10.0.0.1",
+            "2a00::200:5efe:127.0.0.1",
+        ] {
+            assert!(!global(private), "{private}");
+        }
+        assert!(global("2a00::5efe:8.8.8.8"), "ISATAP to a public address");
+        assert!(global("2a00::1:5efe:10.0.0.1"), "not ISATAP");
+    }
+}

@@ -1,0 +1,401 @@
+//! Addresses of webhooks, judged by what they say: text in, [`WebhookUrl`] or the one reason why
+//! not out. Nothing is resolved here; what a host name leads to is judged when it is dialled.
+//!
+//! The text is parsed once, by the URL Standard, which reads octal, hexadecimal, short, full-width
+//! and circled spellings of an IPv4 address as that address. What is judged is the parsed host,
+//! and what is kept is its canonical text: no second parser can read it in another way.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use url::{Host, Url};
+
+use crate::vocab::net;
+
+/// Octets of a webhook's address at most, as sent and in canonical form.
+pub const WEBHOOK_URL_MAX: usize = 2_048;
+/// Ports a webhook may have: where an HTTPS server for the public is.
+pub const WEBHOOK_PORTS: [u16; 2] = [443, 8443];
+
+/// Names that lead inside: these, and everything below them.
+const NAMES_DENIED: &[&str] = &[
+    "localhost",
+    "localdomain",
+    "local",
+    "internal",
+    "lan",
+    "home.arpa",
+    "onion",
+    "metadata.goog",
+    "metadata.amazonaws.com",
+    "instance-data",
+];
+/// The API of a Kubernetes cluster, whatever the cluster's domain.
+const KUBERNETES: &str = "kubernetes.default";
+
+/// The address of a webhook: https, on a port for the public, at a public address or at a name
+/// that is not known to lead inside. Invariant: canonical by the URL Standard, at most
+/// [`WEBHOOK_URL_MAX`] octets, no user, no fragment.
+///
+/// Read back from our own checksummed files it is not judged again; it is whenever it is dialled.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WebhookUrl(String);
+
+/// Why a text is not a [`WebhookUrl`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WebhookUrlError {
+    #[error("must have at most {WEBHOOK_URL_MAX} characters")]
+    TooLong,
+    #[error("must not hold white space, control characters or backslashes")]
+    BadCharacter,
+    #[error("must start with https://")]
+    NotHttps,
+    #[error("is not a URL: {0}")]
+    Malformed(url::ParseError),
+    #[error("must not hold a user name or password")]
+    UserInfo,
+    #[error("must not have a fragment (#...)")]
+    Fragment,
+    #[error("the port must be 443 or 8443, not {0}")]
+    Port(u16),
+    #[error("`{0}` is not a public host name: letters, digits and hyphens, two labels or more")]
+    BadHost(String),
+    #[error("`{0}` is not reachable from the Internet")]
+    DeniedName(String),
+    #[error("{0} is not a public address")]
+    DeniedAddress(IpAddr),
+}
+
+impl WebhookUrl {
+    /// Parses and judges an address.
+    ///
+    /// # Errors
+    /// The first rule the text breaks.
+    pub fn parse(text: &str) -> Result<WebhookUrl, WebhookUrlError> {
+        check_text(text)?;
+        let mut url = Url::parse(text).map_err(WebhookUrlError::Malformed)?;
+        if url.fragment().is_some() {
+            return Err(WebhookUrlError::Fragment);
+        }
+        let port = url.port_or_known_default().unwrap_or(0);
+        if !WEBHOOK_PORTS.contains(&port) {
+            return Err(WebhookUrlError::Port(port));
+        }
+        match url.host() {
+            Some(Host::Ipv4(address)) => check_address(address.into())?,
+            Some(Host::Ipv6(address)) => check_address(address.into())?,
+            Some(Host::Domain(name)) => {
+                let name = name.strip_suffix('.').unwrap_or(name).to_owned();
+                check_name(&name)?;
+                url.set_host(Some(&name)).map_err(WebhookUrlError::Malformed)?;
+            }
+            None => return Err(WebhookUrlError::BadHost(String::new())),
+        }
+        let canonical = String::from(url);
+        // Escapes may have made it longer.
+        let fits = canonical.len() <= WEBHOOK_URL_MAX;
+        fits.then_some(WebhookUrl(canonical)).ok_or(WebhookUrlError::TooLong)
+    }
+
+    /// An address that went through [`WebhookUrl::parse`] before, as our own checksummed files
+    /// hold it.
+    pub fn from_stored(text: String) -> WebhookUrl {
+        WebhookUrl(text)
+    }
+
+    /// The canonical text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for WebhookUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What the parser would repair, and other parsers would not.
+fn check_text(text: &str) -> Result<(), WebhookUrlError> {
+    if text.len() > WEBHOOK_URL_MAX {
+        return Err(WebhookUrlError::TooLong);
+    }
+    if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+        return Err(WebhookUrlError::BadCharacter);
+    }
+    let (scheme, rest) = text.split_once("://").ok_or(WebhookUrlError::NotHttps)?;
+    // A third slash would be skipped, and what follows be the host.
+    if !scheme.eq_ignore_ascii_case("https") || rest.starts_with('/') {
+        return Err(WebhookUrlError::NotHttps);
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') { Err(WebhookUrlError::UserInfo) } else { Ok(()) }
+}
+
+fn check_address(address: IpAddr) -> Result<(), WebhookUrlError> {
+    net::is_global(address).then_some(()).ok_or(WebhookUrlError::DeniedAddress(address))
+}
+
+/// `name` in lower-case A-label form, without a trailing dot.
+fn check_name(name: &str) -> Result<(), WebhookUrlError> {
+    let label = |label: &str| {
+        let ldh = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        (1..=63).contains(&label.len())
+            && label.bytes().all(ldh)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let denied = |suffix: &&str| {
+        name.strip_suffix(*suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    let kubernetes =
+        name.strip_prefix(KUBERNETES).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    // Before the form: `localhost` has one label, and its reason is another.
+    if NAMES_DENIED.iter().any(denied) || kubernetes {
+        return Err(WebhookUrlError::DeniedName(name.to_owned()));
+    }
+    let well_formed = name.len() <= 253 && name.contains('.') && name.split('.').all(label);
+    well_formed.then_some(()).ok_or_else(|| WebhookUrlError::BadHost(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use super::*;
+    use crate::vocab::net::{IPV4_DENIED, IPV6_DENIED};
+
+    fn parse(text: &str) -> Result<String, WebhookUrlError> {
+        WebhookUrl::parse(text).map(|url| url.0)
+    }
+
+    /// The host of `address` in every spelling that reads as it.
+    fn spellings(address: Ipv4Addr) -> Vec<String> {
+        let [a, b, c, d] = address.octets();
+        let whole = u32::from(address);
+        let dotted = address.to_string();
+        let digits = |zero: u32| -> String {
+            let digit = |c: char| match c.to_digit(10) {
+                Some(digit) => char::from_u32(zero + digit).expect("ten digits in a row"),
+                None => c,
+            };
+            dotted.chars().map(digit).collect()
+        };
+        let circled: String = dotted
+            .chars()
+            .map(|c| match c.to_digit(10) {
+                Some(0) => '\u{24ea}',
+                Some(digit) => char::from_u32(0x245f + digit).expect("circled 1 to 9"),
+                None => c,
+            })
+            .collect();
+        vec![
+            dotted.clone(),
+            format!("{dotted}."),
+            format!("{whole}"),
+            format!("{whole}."),
+            format!("0{whole:o}"),
+            format!("{whole:#x}"),
+            format!("0X{whole:X}"),
+            format!("{a}.{}", whole & 0xff_ffff),
+            format!("{a}.{b}.{}", whole & 0xffff),
+            format!("0{a:o}.0{b:o}.0{c:o}.0{d:o}"),
+            format!("{a:#x}.{b:#x}.{c:#x}.{d:#x}"),
+            format!("000{a:o}.{b:#x}.{c}.{d}"),
+            digits(0xff10),
+            digits(0x1d7d8),
+            circled,
+            dotted.replace('.', "\u{3002}"),
+            dotted.bytes().map(|byte| format!("%{byte:02x}")).collect(),
+        ]
+    }
+
+    /// The IPv6 addresses that lead to `address`, or say they do.
+    fn embeddings(address: Ipv4Addr) -> Vec<String> {
+        let [a, b, c, d] = address.octets();
+        let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        vec![
+            format!("[::ffff:{address}]"),
+            format!("[::ffff:{high:x}:{low:x}]"),
+            format!("[0:0:0:0:0:FFFF:{address}]"),
+            format!("[::{address}]"),
+            format!("[::ffff:0:{address}]"),
+            format!("[64:ff9b::{address}]"),
+            format!("[64:ff9b:1::{address}]"),
+            format!("[2002:{high:x}:{low:x}::1]"),
+            format!("[2001:0:{high:x}:{low:x}::1]"),
+            format!("[fe80::5efe:{address}]"),
+        ]
+    }
+
+    #[test]
+    fn no_spelling_of_a_private_address_passes() {
+        let mut tried = 0;
+        for &(first, bits) in IPV4_DENIED {
+            let first = u32::from(first);
+            let last = first | u32::MAX.checked_shr(bits).unwrap_or(0);
+            for address in [first, last, first + (last - first) / 3].map(Ipv4Addr::from) {
+                let isatap =
+                    [format!("[2a00::5efe:{address}]"), format!("[2a00::200:5efe:{address}]")];
+                let hosts = spellings(address).into_iter().chain(embeddings(address));
+                for host in hosts.chain(isatap) {
+                    for text in [format!("https://{host}/hook"), format!("HTTPS://{host}:8443")] {
+                        let got = parse(&text);
+                        let denied = matches!(got, Err(WebhookUrlError::DeniedAddress(_)));
+                        assert!(denied, "{text}: {got:?}");
+                        tried += 1;
+                    }
+                }
+            }
+        }
+        for &(first, bits) in IPV6_DENIED {
+            let last = u128::from(first) | u128::MAX >> bits;
+            for address in [first, Ipv6Addr::from(last)] {
+                let text = format!("https://[{address}]/");
+                assert_eq!(parse(&text), Err(WebhookUrlError::DeniedAddress(address.into())));
+                tried += 1;
+            }
+        }
+        assert!(tried > 3_000, "{tried}");
+    }
+
+    #[test]
+    fn every_spelling_of_a_public_address_is_that_address() {
+        let neighbours = IPV4_DENIED.iter().filter_map(|&(first, bits)| {
+            let last = u32::from(first) | u32::MAX.checked_shr(bits).unwrap_or(0);
+            Some(Ipv4Addr::from(last.checked_add(1)?))
+        });
+        let public = [Ipv4Addr::new(8, 8, 8, 8), Ipv4Addr::new(100, 63, 255, 255)];
+        let public = public.into_iter().chain(neighbours);
+        for address in public.filter(|&address| net::is_global(address.into())) {
+            for host in spellings(address) {
+                let canonical = format!("https://{address}/a?b=c");
+                assert_eq!(parse(&format!("https://{host}/a?b=c")), Ok(canonical), "{host}");
+            }
+            for host in embeddings(address) {
+                let got = parse(&format!("https://{host}/"));
+                assert!(matches!(got, Err(WebhookUrlError::DeniedAddress(_))), "{host}: {got:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn public_names_pass_in_canonical_form() {
+        let longest = "a".repeat(63);
+        for (text, canonical) in [
+            ("https://hooks.example.com", "https://hooks.example.com/"),
+            ("HTTPS://Hooks.Example.COM:443/A?B=C", "https://hooks.example.com/A?B=C"),
+            ("https://hooks.example.com.:8443/x", "https://hooks.example.com:8443/x"),
+            ("https://münchen.de/ü", "https://xn--mnchen-3ya.de/%C3%BC"),
+            ("https://a.b-c.d.example/../x/./y", "https://a.b-c.d.example/x/y"),
+            ("https://1.2.3.4.example/", "https://1.2.3.4.example/"),
+            ("https://mylocalhost.com/", "https://mylocalhost.com/"),
+            ("https://internal.example.com/", "https://internal.example.com/"),
+            ("https://kubernetes.defaults.com/", "https://kubernetes.defaults.com/"),
+            ("https://example.com/a@b", "https://example.com/a@b"),
+            ("https://%65xample.com/", "https://example.com/"),
+            ("https://[2606:4700:4700:0::1111]/", "https://[2606:4700:4700::1111]/"),
+            (&format!("https://{longest}.com/"), &format!("https://{longest}.com/")),
+        ] {
+            assert_eq!(parse(text).as_deref(), Ok(canonical), "{text}");
+            assert_eq!(parse(canonical).as_deref(), Ok(canonical), "again");
+        }
+    }
+
+    #[test]
+    fn names_that_lead_inside_are_refused() {
+        for name in [
+            "localhost",
+            "LOCALHOST",
+            "localhost.",
+            "a.localhost",
+            "loc%61lhost",
+            "ｌocalhost",
+            "localhost.localdomain",
+            "printer.local",
+            "metadata.google.internal",
+            "metadata.google.internal.",
+            "metadata.goog",
+            "metadata.amazonaws.com",
+            "nas.lan",
+            "router.home.arpa",
+            "abc.onion",
+            "instance-data",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+        ] {
+            let got = parse(&format!("https://{name}/"));
+            assert!(matches!(got, Err(WebhookUrlError::DeniedName(_))), "{name}: {got:?}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_refused_with_its_reason() {
+        use WebhookUrlError::*;
+        let too_long = format!("https://example.com/{}", "a".repeat(WEBHOOK_URL_MAX));
+        let grows = format!("https://example.com/{}", "ü".repeat(1_000));
+        let long_label = format!("https://{}.com/", "a".repeat(64));
+        let long_name = format!("https://{}com/", "abcdefg.".repeat(32));
+        for (text, reason) in [
+            ("", "must start with https://"),
+            ("example.com", "must start with https://"),
+            ("//example.com", "must start with https://"),
+            ("http://example.com/", "must start with https://"),
+            ("ftp://example.com/", "must start with https://"),
+            ("https:example.com", "must start with https://"),
+            ("https:/example.com", "must start with https://"),
+            ("https:///example.com", "must start with https://"),
+            ("javascript:alert(1)", "must start with https://"),
+            ("https://", "is not a URL: empty host"),
+            ("https://?x", "is not a URL: empty host"),
+            ("https://:443/", "is not a URL: empty host"),
+            ("https://exa mple.com/", "must not hold white space"),
+            (" https://example.com/", "must not hold white space"),
+            ("https://example.com/\n", "must not hold white space"),
+            ("https://exa\tmple.com/", "must not hold white space"),
+            ("https://example.com/\0", "must not hold white space"),
+            ("https://example.com\\@127.0.0.1/", "must not hold white space"),
+            ("https://example.com/\u{a0}", "must not hold white space"),
+            ("https://user@example.com/", "must not hold a user name"),
+            ("https://user:pass@example.com/", "must not hold a user name"),
+            ("https://@example.com/", "must not hold a user name"),
+            ("https://:@example.com/", "must not hold a user name"),
+            ("https://127.0.0.1@example.com/", "must not hold a user name"),
+            ("https://example.com/#x", "must not have a fragment"),
+            ("https://example.com/#", "must not have a fragment"),
+            ("https://example.com:80/", "the port must be 443 or 8443, not 80"),
+            ("https://example.com:0/", "the port must be 443 or 8443, not 0"),
+            ("https://example.com:4433/", "the port must be 443 or 8443, not 4433"),
+            ("https://example.com:65536/", "is not a URL: invalid port"),
+            ("https://example.com:x/", "is not a URL: invalid port"),
+            ("https://intranet/", "`intranet` is not a public host name"),
+            ("https://com./", "`com` is not a public host name"),
+            ("https://example..com/", "`example..com` is not a public host name"),
+            ("https://example.com../", "`example.com.` is not a public host name"),
+            ("https://.example.com/", "`.example.com` is not a public host name"),
+            ("https://-a.example.com/", "`-a.example.com` is not a public host name"),
+            ("https://a_b.example.com/", "`a_b.example.com` is not a public host name"),
+            ("https://a$b.example.com/", "`a$b.example.com` is not a public host name"),
+            ("https://[example.com]/", "is not a URL: invalid IPv6 address"),
+            ("https://[fe80::1%25eth0]/", "is not a URL: invalid IPv6 address"),
+            ("https://[::1/", "is not a URL: invalid IPv6 address"),
+            ("https://256.256.256.256/", "is not a URL: invalid IPv4 address"),
+            ("https://1.2.3.4.5/", "is not a URL: invalid IPv4 address"),
+            ("https://4294967296/", "is not a URL: invalid IPv4 address"),
+            ("https://exam%00ple.com/", "is not a URL: invalid"),
+            ("https://exam%20ple.com/", "is not a URL: invalid"),
+            ("https://example.com%2f@x.com/", "must not hold a user name"),
+            ("https://xn--/", "is not a URL: invalid"),
+        ] {
+            let error = parse(text).expect_err(text).to_string();
+            assert!(error.starts_with(reason), "{text:?}: {error}");
+        }
+        assert_eq!(parse(&too_long), Err(TooLong));
+        assert_eq!(parse(&grows), Err(TooLong), "in canonical form");
+        assert!(matches!(parse(&long_label), Err(BadHost(_) | Malformed(_))));
+        assert!(matches!(parse(&long_name), Err(BadHost(_) | Malformed(_))));
+    }
+}
