@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dropdex::accounts::Store;
-use dropdex::journal::{Journal, Kind, Options};
+use dropdex::journal::{Journal, Kind, Options, Unread};
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::plan::{Plan, Plans};
 
@@ -75,7 +75,7 @@ fn raw_rate(path: &Path, zeros: usize) -> f64 {
 
 fn journal_rate(dir: &Path, threads: usize) -> f64 {
     let options = Options::new(dir, Arc::new(|| 1_790_000_000_000));
-    let (journal, _) = Journal::open(options, |_| Ok(())).expect("opened");
+    let (journal, _) = Journal::open(options, &mut Unread).expect("opened");
     let begun = Instant::now();
     let counts: Vec<u64> = std::thread::scope(|scope| {
         let writers: Vec<_> =

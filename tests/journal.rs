@@ -2,15 +2,18 @@
 
 use std::fs;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use dropdex::journal::frame::{self, Kind, RecordFields, SegmentHeader};
-use dropdex::journal::fs::{Disk, Fs, FsFile};
+use dropdex::journal::fs::{Disk, Fs, FsFile, Held};
 use dropdex::journal::{
-    AppendError, Damage, Journal, JournalError, Options, PAYLOAD_BYTES_MAX, Recovery, inspect,
+    AppendError, Appended, Damage, Inspection, Journal, JournalError, Marking, Options,
+    PAYLOAD_BYTES_MAX, Position, Record, Recovery, Replay, ReplayResult, SnapshotReport, Unread,
+    dump, inspect, inspect_to, repair, restore, verify_snapshot,
 };
 
 const KIND: Kind = match Kind::of_caller(16) {
@@ -25,22 +28,63 @@ fn options(dir: &Path) -> Options {
     Options::new(dir, Arc::new(move || ticks.fetch_add(1, Ordering::Relaxed)))
 }
 
-fn open(options: Options) -> Result<(Journal, Recovery, Records), JournalError> {
-    let mut records = Vec::new();
-    let (journal, recovery) = Journal::open(options, |record| {
-        records.push((record.fields.seq, record.payload.to_vec()));
+/// What a journal was read to: the last snapshot, and the records after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Kept {
+    chunks: Vec<Vec<u8>>,
+    records: Records,
+    resets: usize,
+}
+
+impl Replay for Kept {
+    fn reset(&mut self) {
+        *self = Kept { resets: self.resets + 1, ..Kept::default() };
+    }
+    fn chunk(&mut self, bytes: &[u8]) -> ReplayResult {
+        self.chunks.push(bytes.to_vec());
         Ok(())
-    })?;
-    Ok((journal, recovery, records))
+    }
+    fn record(&mut self, record: &Record<'_>) -> ReplayResult {
+        self.records.push((record.fields.seq, record.payload.to_vec()));
+        Ok(())
+    }
+}
+
+fn open_kept(options: Options) -> Result<(Journal, Recovery, Kept), JournalError> {
+    let mut kept = Kept::default();
+    let (journal, recovery) = Journal::open(options, &mut kept)?;
+    Ok((journal, recovery, kept))
+}
+
+fn open(options: Options) -> Result<(Journal, Recovery, Records), JournalError> {
+    let (journal, recovery, kept) = open_kept(options)?;
+    Ok((journal, recovery, kept.records))
+}
+
+fn look_at(dir: &Path) -> Result<(Inspection, Kept), JournalError> {
+    let mut kept = Kept::default();
+    let inspection = inspect(&Disk, dir, &mut kept)?;
+    Ok((inspection, kept))
 }
 
 fn look(dir: &Path) -> Result<(Recovery, Records), JournalError> {
-    let mut records = Vec::new();
-    let recovery = inspect(&Disk, dir, |record| {
-        records.push((record.fields.seq, record.payload.to_vec()));
-        Ok(())
-    })?;
-    Ok((recovery, records))
+    let (inspection, kept) = look_at(dir)?;
+    Ok((inspection.recovery, kept.records))
+}
+
+/// As if the mark had never caught up: the tail of the log is judged by the log alone.
+fn lag_mark(dir: &Path) {
+    let first = list_segments(dir).into_iter().next().expect("a segment");
+    let header = SegmentHeader::decode(&fs::read(first).expect("read")).expect("sound");
+    write_mark(dir, header.store_uuid, 0, [0; 16]);
+}
+
+/// The segments in `dir`, first to last.
+fn list_segments(dir: &Path) -> Vec<PathBuf> {
+    let mut segments = Disk.list(dir).expect("listed");
+    segments.retain(|path| path.extension().is_some_and(|it| it == "seg"));
+    segments.sort();
+    segments
 }
 
 fn append(journal: &Journal, payload: &[u8]) -> u64 {
@@ -121,9 +165,31 @@ fn every_flipped_bit_of_acknowledged_data_is_refused() {
 }
 
 #[test]
+fn every_cut_is_refused_where_the_mark_proves_a_loss() {
+    let dir = tempfile::tempdir().expect("a folder");
+    journal_of(dir.path(), 40);
+    let path = segment(dir.path(), 1);
+    let whole = fs::read(&path).expect("read");
+    let file = fs::File::options().write(true).open(&path).expect("opened");
+    for len in (0..whole.len() - 128).rev() {
+        file.set_len(len as u64).expect("cut");
+        match look(dir.path()) {
+            Err(JournalError::Header { .. }) => assert!(len < frame::SEGMENT_HEADER_BYTES),
+            Err(
+                JournalError::Missing { evidence, .. } | JournalError::Damaged { evidence, .. },
+            ) => {
+                assert!(evidence.contains("the commit mark says that 41"), "{evidence}");
+            }
+            other => panic!("cut at {len}: {other:?}"),
+        }
+    }
+}
+
+#[test]
 fn every_cut_leaves_the_longest_whole_prefix_or_is_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     let records = journal_of(dir.path(), 40);
+    lag_mark(dir.path());
     let path = segment(dir.path(), 1);
     let whole = fs::read(&path).expect("read");
     let opened = frame::SEGMENT_HEADER_BYTES + frame::record_bytes(0);
@@ -150,6 +216,7 @@ fn every_cut_leaves_the_longest_whole_prefix_or_is_refused() {
             drop(journal);
             let (_, found) = look(dir.path()).expect("sound again");
             assert_eq!(found.len(), expected.len() + 1);
+            lag_mark(dir.path());
             fs::write(&path, &whole[..len]).expect("written");
         }
     }
@@ -168,6 +235,10 @@ fn a_torn_tail_is_cut_and_kept() {
     let start = frame::SEGMENT_HEADER_BYTES + frame::record_bytes(0) + frame::record_bytes(4);
     bytes[1_024..].fill(0);
     fs::write(&path, &bytes).expect("written");
+    let refused = look(dir.path()).map(|_| ());
+    assert!(matches!(refused, Err(JournalError::Damaged { seq: 3, .. })), "{refused:?}");
+    // As when the crash came before the mark.
+    lag_mark(dir.path());
 
     let (looked, _) = look(dir.path()).expect("readable");
     assert_eq!(looked.torn.expect("torn").kept_as, None);
@@ -208,6 +279,7 @@ fn forge(dir: &Path, records: &[(u64, &[u8])]) -> Vec<usize> {
     }
     bytes.resize(bytes.len() + 4_096, 0);
     fs::write(segment(dir, 1), bytes).expect("written");
+    write_mark(dir, uuid, 0, [0; 16]);
     starts
 }
 
@@ -255,8 +327,30 @@ fn a_damaged_last_record_that_was_written_whole_is_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     let starts = forge(dir.path(), &[(0, b"one"), (1, b"two, which is longer than sixteen bytes")]);
     damage(dir.path(), starts[1] + 56);
-    let refused = open(options(dir.path())).map(|_| ());
-    assert!(matches!(refused, Err(JournalError::Ambiguous { seq: 2, .. })), "{refused:?}");
+    let refused = open(options(dir.path())).map(|_| ()).expect_err("undecidable");
+    assert!(matches!(refused, JournalError::Ambiguous { seq: 2, .. }), "{refused}");
+    let command = "dropdex journal repair --truncate-after 1 --i-accept-loss";
+    assert!(refused.to_string().contains(command), "{refused}");
+    let report = repair(&Disk, dir.path(), 1).expect("repaired");
+    assert!(report.bytes_cut > 0 && report.removed.is_empty(), "{report:?}");
+    assert_eq!(open(options(dir.path())).expect("opened").2.len(), 1);
+    fs::remove_dir_all(report.copied_to).expect("removed");
+}
+
+#[test]
+fn a_damaged_last_record_that_is_whole_but_for_one_bit_is_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let starts = forge(dir.path(), &[(0, b"one"), (1, b"two")]);
+    let path = segment(dir.path(), 1);
+    let mut bytes = fs::read(&path).expect("read");
+    bytes[starts[1] + 57] ^= 0x10;
+    fs::write(&path, bytes).expect("written");
+    match open(options(dir.path())).map(|_| ()) {
+        Err(JournalError::Damaged { seq: 2, evidence, .. }) => {
+            assert_eq!(evidence, "it is whole but for one bit");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -412,11 +506,44 @@ async fn async_appends_are_durable_in_order() {
 }
 
 /// The real disk, watched, and made to fail.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Watched {
     calls: Arc<Mutex<Vec<&'static str>>>,
     fail_writes: Arc<AtomicBool>,
     fail_syncs: Arc<AtomicBool>,
+    fail_truncates: Arc<AtomicBool>,
+    fail_marks: Arc<AtomicBool>,
+    mark_syncs: Arc<AtomicU32>,
+    no_links: Arc<AtomicBool>,
+    /// Files cannot grow past this many bytes.
+    full_past: Arc<AtomicU64>,
+    /// Anything but zeros finds no room, as where a write needs new blocks.
+    full_for_records: Arc<AtomicBool>,
+    /// No file can be made.
+    full_for_files: Arc<AtomicBool>,
+    /// What a full disk says.
+    errno: Arc<AtomicI32>,
+    /// How often the lock is still found to be ours.
+    lost_after: Arc<AtomicU32>,
+}
+
+impl Default for Watched {
+    fn default() -> Watched {
+        Watched {
+            calls: Arc::default(),
+            fail_writes: Arc::default(),
+            fail_syncs: Arc::default(),
+            fail_truncates: Arc::default(),
+            fail_marks: Arc::default(),
+            mark_syncs: Arc::default(),
+            no_links: Arc::default(),
+            full_past: Arc::new(AtomicU64::new(u64::MAX)),
+            full_for_records: Arc::default(),
+            full_for_files: Arc::default(),
+            errno: Arc::new(AtomicI32::new(28)),
+            lost_after: Arc::new(AtomicU32::new(u32::MAX)),
+        }
+    }
 }
 
 impl Watched {
@@ -441,10 +568,15 @@ impl Fs for Watched {
         Disk.read(path)
     }
     fn create(&self, path: &Path) -> io::Result<Box<dyn FsFile>> {
-        Ok(Box::new(WatchedFile(self.clone(), Disk.create(path)?)))
+        if self.full_for_files.load(Ordering::SeqCst) {
+            return Err(io::Error::from_raw_os_error(self.errno.load(Ordering::SeqCst)));
+        }
+        let (disk, path, file) = (self.clone(), path.to_owned(), Disk.create(path)?);
+        Ok(Box::new(WatchedFile { disk, path, file }))
     }
     fn open(&self, path: &Path) -> io::Result<Box<dyn FsFile>> {
-        Ok(Box::new(WatchedFile(self.clone(), Disk.open(path)?)))
+        let (disk, path, file) = (self.clone(), path.to_owned(), Disk.open(path)?);
+        Ok(Box::new(WatchedFile { disk, path, file }))
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         Disk.rename(from, to)
@@ -455,25 +587,91 @@ impl Fs for Watched {
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         Disk.sync_dir(dir)
     }
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn io::Read + Send>> {
+        Disk.open_read(path)
+    }
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Disk.len(path)
+    }
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        if self.no_links.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Disk.hard_link(from, to)
+    }
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>> {
+        let held = Disk.lock(path)?;
+        let lost_after = Arc::clone(&self.lost_after);
+        Ok(held.map(|held| Box::new(WatchedLock { held, lost_after }) as Box<dyn Held>))
+    }
 }
 
-struct WatchedFile(Watched, Box<dyn FsFile>);
+struct WatchedLock {
+    held: Box<dyn Held>,
+    lost_after: Arc<AtomicU32>,
+}
+
+impl Held for WatchedLock {
+    fn is_ours(&self) -> io::Result<bool> {
+        let less = |left: u32| if left == u32::MAX { Some(left) } else { left.checked_sub(1) };
+        let is_left = self.lost_after.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+        Ok(is_left.is_ok() && self.held.is_ours()?)
+    }
+}
+
+struct WatchedFile {
+    disk: Watched,
+    path: PathBuf,
+    file: Box<dyn FsFile>,
+}
+
+impl WatchedFile {
+    /// Marks come when they come: they are not listed, and fail on their own.
+    fn is_mark(&self) -> bool {
+        self.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("MARK"))
+    }
+}
 
 impl FsFile for WatchedFile {
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.call("write", self.0.fail_writes.load(Ordering::SeqCst))?;
-        self.1.write_all_at(bytes, offset)
+        if self.is_mark() {
+            return self.file.write_all_at(bytes, offset);
+        }
+        self.disk.call("write", self.disk.fail_writes.load(Ordering::SeqCst))?;
+        let end = offset + bytes.len() as u64;
+        let is_zeros = bytes.iter().all(|byte| *byte == 0);
+        let is_full = self.disk.full_past.load(Ordering::SeqCst) < end
+            || !is_zeros && self.disk.full_for_records.load(Ordering::SeqCst);
+        if is_full {
+            // A part of it was written, as real disks do.
+            let part = bytes.len() / 2;
+            self.file.write_all_at(&bytes[..part], offset)?;
+            return Err(io::Error::from_raw_os_error(self.disk.errno.load(Ordering::SeqCst)));
+        }
+        self.file.write_all_at(bytes, offset)
     }
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.1.truncate(len)
+        self.disk.call("truncate", self.disk.fail_truncates.load(Ordering::SeqCst))?;
+        self.file.truncate(len)
     }
     fn sync_data(&self) -> io::Result<()> {
-        self.0.call("sync", self.0.fail_syncs.load(Ordering::SeqCst))?;
-        self.1.sync_data()
+        if self.is_mark() {
+            self.disk.mark_syncs.fetch_add(1, Ordering::SeqCst);
+            let fails = self.disk.fail_marks.load(Ordering::SeqCst);
+            return if fails {
+                Err(io::Error::from_raw_os_error(5))
+            } else {
+                self.file.sync_data()
+            };
+        }
+        self.disk.call("sync", self.disk.fail_syncs.load(Ordering::SeqCst))?;
+        self.file.sync_data()
     }
     fn sync_all(&self) -> io::Result<()> {
-        self.0.call("sync all", self.0.fail_syncs.load(Ordering::SeqCst))?;
-        self.1.sync_all()
+        if !self.is_mark() {
+            self.disk.call("sync all", self.disk.fail_syncs.load(Ordering::SeqCst))?;
+        }
+        self.file.sync_all()
     }
 }
 
@@ -507,16 +705,22 @@ fn a_lazy_record_is_in_the_file_at_once_and_synced_soon() {
     let disk = Watched::default();
     let (journal, _, _) =
         open(Options { fs: Arc::new(disk.clone()), ..options(dir.path()) }).expect("opened");
-    let (syncs, begun) = (disk.count("sync"), Instant::now());
-    journal.append_lazy(KIND, b"lazy".to_vec()).expect("taken");
-    while look(dir.path()).expect("readable").1.is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(5), "not written");
+    let (tell, told) = std::sync::mpsc::channel();
+    let (watched, path, syncs) = (disk.clone(), dir.path().to_owned(), disk.count("sync"));
+    let apply = move |it: Appended| {
+        let is_unsynced = watched.count("sync") == syncs;
+        tell.send((it.seq, is_unsynced, look(&path))).expect("waiting");
+    };
+    journal.append_lazy(KIND, b"lazy".to_vec(), apply).expect("taken");
+    let (seq, is_unsynced, found) = told.recv().expect("applied");
+    assert!(is_unsynced, "synced for a record nobody waits for");
+    assert_eq!(found.expect("readable").1, [(seq, b"lazy".to_vec())]);
+    let begun = Instant::now();
+    while journal.durable_seq() < seq {
+        assert!(begun.elapsed() < Duration::from_secs(10), "not synced");
+        std::thread::yield_now();
     }
-    while disk.count("sync") == syncs {
-        assert!(begun.elapsed() < Duration::from_secs(5), "not synced");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    assert!(begun.elapsed() >= Duration::from_millis(45), "synced for a record nobody waits for");
+    assert_eq!(disk.count("sync"), syncs + 1);
 }
 
 #[test]
@@ -539,7 +743,10 @@ fn after_a_failed_sync_or_write_nothing_is_written_again() {
         disk.fail_writes.store(false, Ordering::SeqCst);
         let calls = disk.calls.lock().expect("unpoisoned").len();
         assert!(matches!(journal.append(KIND, vec![], |_| {}), Err(AppendError::Poisoned { .. })));
-        assert!(matches!(journal.append_lazy(KIND, vec![]), Err(AppendError::Poisoned { .. })));
+        assert!(matches!(
+            journal.append_lazy(KIND, vec![], |_| {}),
+            Err(AppendError::Poisoned { .. })
+        ));
         assert!(matches!(journal.health(), Err(AppendError::Poisoned { .. })));
         assert!(matches!(journal.close(), Err(AppendError::Poisoned { .. })));
         drop(journal);
@@ -548,6 +755,725 @@ fn after_a_failed_sync_or_write_nothing_is_written_again() {
         let (_journal, _, found) = open(options(dir.path())).expect("opened");
         assert_eq!(found[0].1, b"before");
     }
+}
+
+/// The file `MARK` as the format has it.
+fn write_mark(dir: &Path, uuid: [u8; 16], seq: u64, chain: [u8; 16]) {
+    let mut slot = b"ddxmark\n\x01\x00\x01\x00".to_vec();
+    slot.extend_from_slice(&uuid);
+    slot.extend_from_slice(&2_u64.to_le_bytes());
+    slot.extend_from_slice(&seq.to_le_bytes());
+    slot.extend_from_slice(&chain);
+    slot.extend_from_slice(&crc32fast::hash(&slot).to_le_bytes());
+    slot.resize(4_096, 0);
+    fs::write(dir.join("MARK"), slot).expect("written");
+}
+
+/// The chain of each record in `dir`.
+fn chains(dir: &Path) -> Vec<[u8; 16]> {
+    let mut chains = Vec::new();
+    dump(&Disk, dir, None, &mut |_, _, record| {
+        chains.push(record.chain);
+        Ok(())
+    })
+    .expect("sound");
+    chains
+}
+
+#[test]
+fn the_mark_must_fit_the_log() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (uuid, zeros) = ([5; 16], [0; 16]);
+    let starts = forge(dir.path(), &[(0, b"one"), (1, b"two"), (2, &[0xaa; 2_000])]);
+    let chains = chains(dir.path());
+    write_mark(dir.path(), uuid, 3, chains[2]);
+    assert_eq!(look(dir.path()).expect("sound").0.mark, Some(3));
+    write_mark(dir.path(), uuid, 2, chains[2]);
+    let refused = look(dir.path()).map(|_| ()).expect_err("another log's");
+    assert!(refused.to_string().contains("its chain of record 2 is"), "{refused}");
+    write_mark(dir.path(), [6; 16], 2, chains[1]);
+    let refused = look(dir.path()).map(|_| ()).expect_err("another store's");
+    assert!(refused.to_string().contains("its store is 0606"), "{refused}");
+    write_mark(dir.path(), uuid, 4, zeros);
+    let refused = look(dir.path()).map(|_| ());
+    assert!(matches!(refused, Err(JournalError::Missing { seq: 4, .. })), "{refused:?}");
+
+    // A torn tail, for all the log can tell, unless the mark knows better.
+    let path = segment(dir.path(), 1);
+    let mut bytes = fs::read(&path).expect("read");
+    bytes[1_024..1_536].fill(0);
+    fs::write(&path, &bytes).expect("written");
+    write_mark(dir.path(), uuid, 3, chains[2]);
+    match look(dir.path()).map(|_| ()) {
+        Err(JournalError::Damaged { seq: 3, offset, evidence, .. }) => {
+            assert_eq!(offset, starts[2] as u64);
+            assert_eq!(evidence, "the commit mark says that 3 was synced");
+        }
+        other => panic!("{other:?}"),
+    }
+    write_mark(dir.path(), uuid, 2, chains[1]);
+    assert_eq!(look(dir.path()).expect("torn").0.torn.expect("torn").offset, starts[2] as u64);
+    // Neither slot is sound, or there is no file: nothing would show that an end is gone.
+    for (damage, word) in [(Some(vec![1; 4_096]), "damaged"), (None, "missing")] {
+        match &damage {
+            Some(bytes) => fs::write(dir.path().join("MARK"), bytes).expect("written"),
+            None => fs::remove_file(dir.path().join("MARK")).expect("removed"),
+        }
+        let refused = open(options(dir.path())).map(|_| ()).expect_err(word);
+        assert!(matches!(refused, JournalError::NoMark { last_seq: 2, .. }), "{refused:?}");
+        let text = refused.to_string();
+        assert!(
+            text.contains(word) && text.contains("--truncate-after 2 --i-accept-loss"),
+            "{text}"
+        );
+    }
+    repair(&Disk, dir.path(), 2).expect("repaired");
+    let (journal, recovery, found) = open(options(dir.path())).expect("opened");
+    assert_eq!((recovery.mark, found.len()), (Some(2), 2));
+    drop(journal);
+    assert_eq!(look(dir.path()).expect("sound").0.mark, Some(3));
+}
+
+#[test]
+fn a_log_that_is_gone_is_missed() {
+    let dir = tempfile::tempdir().expect("a folder");
+    journal_of(dir.path(), 3);
+    fs::remove_file(segment(dir.path(), 1)).expect("removed");
+    let refused = open(options(dir.path())).map(|_| ());
+    assert!(matches!(refused, Err(JournalError::Missing { seq: 1, .. })), "{refused:?}");
+}
+
+#[test]
+fn a_mark_that_cannot_be_written_is_given_up_and_the_journal_goes_on() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let disk = Watched::default();
+    let inline =
+        Options { fs: Arc::new(disk.clone()), marking: Marking::Inline, ..options(dir.path()) };
+    let (journal, _, _) = open(inline).expect("opened");
+    append(&journal, b"marked");
+    disk.fail_marks.store(true, Ordering::SeqCst);
+    let before = disk.mark_syncs.load(Ordering::SeqCst);
+    let expected: Vec<u64> = (1..=5).map(|no| append(&journal, &payload(no))).collect();
+    journal.close().expect("closed");
+    assert_eq!(disk.mark_syncs.load(Ordering::SeqCst), before + 1, "retried");
+    let (recovery, found) = look(dir.path()).expect("sound");
+    assert!(recovery.mark.expect("an old one") < recovery.last_seq);
+    assert_eq!(found.iter().skip(1).map(|it| it.0).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_mark_follows_and_is_whole_at_the_end() {
+    for (marking, close) in
+        [(Marking::Inline, true), (Marking::Background(Duration::from_secs(3_600)), false)]
+    {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (journal, _, _) = open(Options { marking, ..options(dir.path()) }).expect("opened");
+        for no in 1..=20 {
+            append(&journal, &payload(no));
+        }
+        if close {
+            journal.close().expect("closed");
+        }
+        drop(journal);
+        let (recovery, _) = look(dir.path()).expect("sound");
+        assert_eq!(recovery.mark, Some(recovery.last_seq), "{marking:?}");
+    }
+}
+
+/// Every file in `dir` but the mark, whose counter goes on, with its bytes.
+fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files: Vec<_> = Disk
+        .list(dir)
+        .expect("listed")
+        .into_iter()
+        .filter(|path| !path.ends_with("MARK"))
+        .map(|path| (path.clone(), fs::read(&path).expect("read")))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn after_a_crash_the_sound_part_is_written_anew_and_twice_gives_the_same() {
+    for no_links in [false, true] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let records = journal_of(dir.path(), 6);
+        lag_mark(dir.path());
+        let path = segment(dir.path(), 1);
+        let mut crashed = fs::read(&path).expect("read");
+        crashed.truncate(crashed.len() - 128 - 8);
+        fs::write(&path, &crashed).expect("written");
+        let disk = Watched::default();
+        disk.no_links.store(no_links, Ordering::SeqCst);
+        // The next crash comes with the first record of the open.
+        let crash = || Options {
+            fs: Arc::new(disk.clone()),
+            clock_ms: Arc::new(|| panic!("as if the process died here")),
+            ..options(dir.path())
+        };
+        let die = || std::panic::catch_unwind(AssertUnwindSafe(|| drop(open(crash()))));
+        assert!(die().is_err());
+        let once = files(dir.path());
+        let name = |path: &PathBuf| path.file_name().expect("a name").display().to_string();
+        let names: Vec<String> = once.iter().map(|(path, _)| name(path)).collect();
+        let stem = "00000000000000000001";
+        let expected = [
+            format!("{stem}.1.torn"),
+            format!("{stem}.prev"),
+            format!("{stem}.seg"),
+            "LOCK".into(),
+        ];
+        assert_eq!(names, expected);
+        assert!(once[1].1 == crashed, "what the crash left");
+        assert!(crashed.starts_with(&once[2].1));
+        for _ in 0..2 {
+            assert!(die().is_err());
+            assert!(files(dir.path()) == once);
+        }
+        let (_journal, recovery, found) = open(options(dir.path())).expect("opened");
+        assert_eq!(found, records[..5]);
+        assert_eq!(recovery.rewritten, Some(dir.path().join(format!("{stem}.prev"))));
+    }
+}
+
+#[test]
+fn after_a_close_nothing_is_written_anew_unless_the_mark_does_not_know_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    open(options(dir.path())).expect("opened").0.close().expect("closed");
+    let (journal, recovery, _) = open(options(dir.path())).expect("opened");
+    assert_eq!((recovery.clean, recovery.rewritten), (true, None));
+    journal.close().expect("closed");
+    drop(journal);
+    lag_mark(dir.path());
+    let (_journal, recovery, _) = open(options(dir.path())).expect("opened");
+    assert!(recovery.clean && recovery.rewritten.is_some(), "{recovery:?}");
+}
+
+/// Waits until the journal takes appends again.
+fn wait_for_room(journal: &Journal) {
+    let begun = Instant::now();
+    while journal.health().is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", journal.health());
+        std::thread::yield_now();
+    }
+}
+
+fn refused_for_room(journal: &Journal, payload: Vec<u8>) {
+    let applied = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&applied);
+    let refused = journal.append(KIND, payload, move |_| seen.store(true, Ordering::SeqCst));
+    assert_eq!(refused, Err(AppendError::DiskFull));
+    assert!(!applied.load(Ordering::SeqCst));
+    assert_eq!(journal.health(), Err(AppendError::DiskFull));
+    assert_eq!(journal.append_lazy(KIND, vec![], |_| {}), Err(AppendError::DiskFull));
+}
+
+#[test]
+fn a_full_disk_is_survived_without_a_restart() {
+    let (nospc, dquot, fbig) = (28, 122, 27);
+    for (errno, in_records) in [(nospc, false), (nospc, true), (dquot, false), (fbig, true)] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let disk = Watched::default();
+        disk.errno.store(errno, Ordering::SeqCst);
+        let (journal, _, _) =
+            open(Options { fs: Arc::new(disk.clone()), ..options(dir.path()) }).expect("opened");
+        let mut expected: Records = vec![(append(&journal, b"before"), b"before".to_vec())];
+        for round in 0..3 {
+            let len = fs::metadata(segment(dir.path(), 1)).expect("there").len();
+            if in_records {
+                disk.full_for_records.store(true, Ordering::SeqCst);
+            } else {
+                disk.full_past.store(len, Ordering::SeqCst);
+            }
+            // What the last round got written ahead is used up first.
+            let long = vec![0xbb; PAYLOAD_BYTES_MAX];
+            while !in_records && round > 0 && journal.health().is_ok() {
+                match journal.append(KIND, long.clone(), |_| {}) {
+                    Ok(appended) => expected.push((appended.seq, long.clone())),
+                    Err(err) => assert_eq!(err, AppendError::DiskFull),
+                }
+            }
+            refused_for_room(&journal, long);
+            let (recovery, found) = look(dir.path()).expect("sound");
+            assert_eq!((found, recovery.torn), (expected.clone(), None), "nothing half done");
+            disk.full_past.store(u64::MAX, Ordering::SeqCst);
+            disk.full_for_records.store(false, Ordering::SeqCst);
+            wait_for_room(&journal);
+            let more = vec![round; 100_000];
+            expected.push((append(&journal, &more), more));
+        }
+        let seqs: Vec<u64> = expected.iter().map(|it| it.0).collect();
+        let all: Vec<u64> = (2..).take(seqs.len()).collect();
+        assert_eq!(seqs, all, "the position was rolled back");
+        drop(journal);
+        assert_eq!(open(options(dir.path())).expect("opened").2, expected);
+    }
+}
+
+#[test]
+fn a_full_disk_at_the_open_is_read_and_waited_for() {
+    type MakeFull = fn(&Watched, bool);
+    let files: MakeFull = |disk, full| disk.full_for_files.store(full, Ordering::SeqCst);
+    let growth: MakeFull =
+        |disk, full| disk.full_past.store(if full { 512 } else { u64::MAX }, Ordering::SeqCst);
+    // After a crash the segment is written anew; after a close it is not, and a new store is made.
+    for (end, make_full) in ["crash", "torn", "close", "new"]
+        .into_iter()
+        .flat_map(|end| [files, growth].map(|make_full| (end, make_full)))
+    {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut expected = Records::new();
+        if end != "new" {
+            let (journal, _, _) = open(options(dir.path())).expect("opened");
+            expected = (1..=9).map(|no| (append(&journal, &payload(no)), payload(no))).collect();
+            if end == "close" {
+                journal.close().expect("closed");
+            }
+            drop(journal);
+        }
+        if end == "torn" {
+            let path = segment(dir.path(), 1);
+            let mut bytes = fs::read(&path).expect("read");
+            let used = bytes.iter().rposition(|byte| *byte != 0).expect("records") + 1;
+            bytes.truncate(used.next_multiple_of(8));
+            bytes.extend_from_slice(&[0x5a; 8]);
+            fs::write(&path, bytes).expect("written");
+        }
+        let disk = Watched::default();
+        make_full(&disk, true);
+        let opened = open(Options { fs: Arc::new(disk.clone()), ..options(dir.path()) });
+        let (journal, recovery, records) = opened.unwrap_or_else(|err| panic!("{end}: {err}"));
+        assert_eq!(records, expected, "{end}");
+        refused_for_room(&journal, b"no".to_vec());
+        let temporaries = |path: &PathBuf| path.extension().is_some_and(|it| it == "tmp");
+        assert!(
+            Disk.list(dir.path()).expect("listed").iter().filter(|it| temporaries(it)).count() <= 1
+        );
+        make_full(&disk, false);
+        wait_for_room(&journal);
+        expected.push((append(&journal, b"after"), b"after".to_vec()));
+        drop(journal);
+        let (_journal, again, records) = open(options(dir.path())).expect("opened");
+        assert_eq!(records, expected, "{end}");
+        assert_eq!(again.epoch, recovery.epoch + 1, "{end}");
+    }
+}
+
+#[test]
+fn a_close_on_a_full_disk_is_in_order() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let disk = Watched::default();
+    let (journal, _, _) =
+        open(Options { fs: Arc::new(disk.clone()), ..options(dir.path()) }).expect("opened");
+    append(&journal, b"before");
+    // To the last byte that is not kept back.
+    let len = fs::metadata(segment(dir.path(), 1)).expect("there").len();
+    disk.full_past.store(len, Ordering::SeqCst);
+    refused_for_room(&journal, vec![1; PAYLOAD_BYTES_MAX]);
+    journal.close().expect("closed");
+    drop(journal);
+    let (_journal, recovery, found) = open(options(dir.path())).expect("opened");
+    assert_eq!((recovery.clean, found.len()), (true, 1));
+}
+
+#[test]
+fn a_full_disk_that_cannot_be_undone_poisons() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let disk = Watched::default();
+    let (journal, _, _) =
+        open(Options { fs: Arc::new(disk.clone()), ..options(dir.path()) }).expect("opened");
+    append(&journal, b"before");
+    disk.full_for_records.store(true, Ordering::SeqCst);
+    disk.fail_truncates.store(true, Ordering::SeqCst);
+    let failed = journal.append(KIND, b"lost".to_vec(), |_| {});
+    assert!(matches!(failed, Err(AppendError::Poisoned { .. })), "{failed:?}");
+    disk.full_for_records.store(false, Ordering::SeqCst);
+    assert!(matches!(journal.health(), Err(AppendError::Poisoned { .. })));
+}
+
+#[test]
+fn a_segment_that_cannot_be_begun_fails_what_was_to_go_into_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let disk = Watched::default();
+    let small = || Options { segment_bytes: 1_024, ..options(dir.path()) };
+    let (journal, _, _) = open(Options { fs: Arc::new(disk.clone()), ..small() }).expect("opened");
+    disk.full_for_files.store(true, Ordering::SeqCst);
+    // The writer is held up, so that the others make one group.
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let hold = move |_| gone.recv().expect("told to go on");
+    let held = journal.append_async(KIND, vec![1; 8], hold).expect("taken");
+    let answers: Vec<_> = (0..10)
+        .map(|no| journal.append_async(KIND, vec![no; 200], |_| {}).expect("taken"))
+        .collect();
+    go.send(()).expect("waiting");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(held.durable()).expect("durable");
+    let results: Vec<_> =
+        answers.into_iter().map(|answer| runtime.block_on(answer.durable())).collect();
+    // 64 + 56 + 64 bytes are taken, 256 each: three fit.
+    let (there, refused) = results.split_at(3);
+    assert!(there.iter().all(Result::is_ok), "{results:?}");
+    assert!(refused.iter().all(|it| *it == Err(AppendError::DiskFull)), "{results:?}");
+    disk.full_for_files.store(false, Ordering::SeqCst);
+    wait_for_room(&journal);
+    assert_eq!(append(&journal, b"on"), 6);
+    drop(journal);
+    let (_journal, recovery, found) = open(small()).expect("opened");
+    assert_eq!((recovery.segments, found.len()), (2, 5));
+}
+
+#[test]
+fn a_writer_that_lost_its_folder_says_saved_no_more() {
+    // Lost before the write, and between the write and the answer.
+    for checks in [0, 1] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let disk = Watched::default();
+        let (journal, _, _) =
+            open(Options { fs: Arc::new(disk.clone()), ..options(dir.path()) }).expect("opened");
+        append(&journal, b"before");
+        disk.lost_after.store(checks, Ordering::SeqCst);
+        let applied = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&applied);
+        let fenced =
+            journal.append(KIND, b"late".to_vec(), move |_| seen.store(true, Ordering::SeqCst));
+        assert_eq!(fenced, Err(AppendError::Fenced));
+        assert!(!applied.load(Ordering::SeqCst));
+        disk.lost_after.store(u32::MAX, Ordering::SeqCst);
+        let calls = disk.calls.lock().expect("unpoisoned").len();
+        assert_eq!(journal.append(KIND, vec![], |_| {}), Err(AppendError::Fenced));
+        assert_eq!(journal.close(), Err(AppendError::Fenced));
+        assert_eq!(disk.calls.lock().expect("unpoisoned").len(), calls);
+    }
+}
+
+#[test]
+fn a_late_writer_harms_no_new_owner_of_the_folder() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (late, _, _) = open(options(dir.path())).expect("opened");
+    append(&late, b"before");
+    // Somebody thinks that the lock is a left-over.
+    fs::remove_file(dir.path().join("LOCK")).expect("removed");
+    let (owner, _, found) = open(options(dir.path())).expect("opened");
+    assert_eq!(found.len(), 1);
+    let mine = append(&owner, b"mine");
+    assert_eq!(late.append(KIND, b"late".to_vec(), |_| {}), Err(AppendError::Fenced));
+    let refused = late.snapshot(Position::default()).and_then(|snapshot| snapshot.finish());
+    assert!(matches!(refused, Err(JournalError::Fenced { .. })), "{refused:?}");
+    drop(late);
+    drop(owner);
+    let (_journal, recovery, found) = open(options(dir.path())).expect("opened");
+    assert_eq!(found.last(), Some(&(mine, b"mine".to_vec())));
+    assert_eq!(recovery.mark, Some(mine));
+}
+
+/// Appends, then takes a snapshot whose one chunk says of what.
+fn snapshot(journal: &Journal, appends: u64) -> SnapshotReport {
+    let last =
+        (0..appends).map(|no| journal.append(KIND, payload(no + 40), |_| {}).expect("durable"));
+    let at = last.last().expect("one at least").position;
+    let mut writer = journal.snapshot(at).expect("begun");
+    writer.chunk(format!("state at {}", at.seq).as_bytes()).expect("written");
+    writer.finish().expect("whole")
+}
+
+fn snapshot_path(dir: &Path, seq: u64) -> PathBuf {
+    dir.join(format!("{seq:020}.snap"))
+}
+
+#[test]
+fn a_snapshot_takes_the_place_of_the_records_before_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (journal, _, kept) = open_kept(options(dir.path())).expect("opened");
+    assert_eq!(kept.resets, 1);
+    let at = (1..=10)
+        .map(|no| journal.append(KIND, payload(no), |_| {}).expect("durable").position)
+        .last()
+        .expect("ten");
+    let mut writer = journal.snapshot(at).expect("begun");
+    let busy = journal.snapshot(at).map(|_| ());
+    assert!(matches!(busy, Err(JournalError::SnapshotBusy { .. })), "{busy:?}");
+    let chunks = vec![b"one".to_vec(), vec![2; 1 << 20], b"three".to_vec()];
+    for bad in [0, (1 << 20) + 1] {
+        let refused = writer.chunk(&vec![0; bad]);
+        assert!(matches!(refused, Err(JournalError::ChunkLength { .. })), "{refused:?}");
+    }
+    let before = journal.log_bytes_since_snapshot();
+    let late = append(&journal, b"while it is written");
+    for chunk in &chunks {
+        writer.chunk(chunk).expect("written");
+    }
+    let report = writer.finish().expect("whole");
+    assert_eq!((report.seq, &report.path), (11, &snapshot_path(dir.path(), 11)));
+    assert_eq!(report.bytes, fs::metadata(&report.path).expect("there").len());
+    assert_eq!(verify_snapshot(&Disk, &report.path).expect("sound"), report);
+    let left = journal.log_bytes_since_snapshot();
+    assert_eq!(left, frame::record_bytes(19) as u64, "of {before}");
+    drop(journal);
+
+    let (journal, recovery, kept) = open_kept(options(dir.path())).expect("opened");
+    assert_eq!(recovery.snapshot, Some(report));
+    assert_eq!((recovery.records, recovery.log_bytes), (12, left));
+    assert!(kept.chunks == chunks);
+    assert_eq!(kept.records, [(late, b"while it is written".to_vec())]);
+    // The state read is the one after this position.
+    let mut writer = journal.snapshot(recovery.position).expect("begun");
+    writer.chunk(b"again").expect("written");
+    writer.finish().expect("whole");
+    drop(journal);
+    let (_, kept) = look_at(dir.path()).expect("sound");
+    assert_eq!((kept.chunks, kept.records), (vec![b"again".to_vec()], vec![]));
+}
+
+#[test]
+fn a_damaged_snapshot_is_reported_and_the_older_one_used() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let small = || Options { segment_bytes: 1_024, ..options(dir.path()) };
+    let (journal, _, _) = open(small()).expect("opened");
+    let first = snapshot(&journal, 30);
+    assert!(segment(dir.path(), 1).exists(), "with one snapshot nothing goes");
+    let second = snapshot(&journal, 30);
+    assert!(!segment(dir.path(), 1).exists());
+    let expected = append(&journal, b"after");
+    drop(journal);
+    let bytes = fs::read(&second.path).expect("read");
+    let mut damaged = bytes.clone();
+    damaged[70] ^= 1;
+    fs::write(&second.path, &damaged).expect("written");
+
+    let (journal, recovery, kept) = open_kept(small()).expect("opened");
+    assert_eq!(recovery.damaged_snapshots[0].path, second.path);
+    assert_eq!(recovery.snapshot.map(|it| it.seq), Some(first.seq));
+    assert_eq!(kept.chunks, [format!("state at {}", first.seq).into_bytes()]);
+    assert_eq!(kept.records.len(), 31);
+    assert_eq!(kept.records.last(), Some(&(expected, b"after".to_vec())));
+    // The damaged one does not count as one of the two.
+    let third = snapshot(&journal, 30);
+    assert!(first.path.exists() && third.path.exists());
+    let fourth = snapshot(&journal, 30);
+    assert!(!first.path.exists() && !second.path.exists());
+    assert!(third.path.exists() && fourth.path.exists());
+    drop(journal);
+    // The newest damaged beyond its own log, and then both.
+    fs::write(&fourth.path, b"ddxsnap").expect("written");
+    let (inspection, kept) = look_at(dir.path()).expect("sound");
+    assert_eq!(kept.chunks, [format!("state at {}", third.seq).into_bytes()]);
+    let sound: Vec<bool> = inspection.snapshots.iter().map(|it| it.state_digest.is_ok()).collect();
+    assert_eq!(sound, [true, false]);
+    fs::write(&third.path, b"").expect("written");
+    let refused = look(dir.path()).map(|_| ()).expect_err("no start");
+    assert!(matches!(refused, JournalError::NoStart { .. }), "{refused}");
+    assert!(refused.to_string().contains("none of its 2 snapshots is sound"), "{refused}");
+}
+
+#[test]
+fn with_all_segments_left_no_snapshot_is_needed() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (journal, _, _) = open(options(dir.path())).expect("opened");
+    let report = snapshot(&journal, 5);
+    drop(journal);
+    fs::write(&report.path, b"").expect("written");
+    let (_, kept) = look_at(dir.path()).expect("sound");
+    assert_eq!((kept.chunks.len(), kept.records.len()), (0, 5));
+}
+
+#[test]
+fn a_snapshot_and_a_log_that_do_not_fit_are_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let small = || Options { segment_bytes: 1_024, ..options(dir.path()) };
+    let (journal, _, _) = open(small()).expect("opened");
+    snapshot(&journal, 30);
+    let second = snapshot(&journal, 30);
+    drop(journal);
+    let segments = look_at(dir.path()).expect("sound").0.segments;
+    // A segment is missing at the start: neither snapshot reaches it.
+    let aside = dir.path().join("aside");
+    let fits = segments.iter().filter(|it| it.first_seq <= second.seq).count();
+    assert!(fits > 2);
+    for gone in &segments[..segments.len() - 1] {
+        fs::rename(&gone.path, &aside).expect("moved");
+        let refused = look(dir.path()).map(|_| ());
+        let is_start = gone.segment_no == segments[0].segment_no;
+        match refused {
+            // The newest snapshot alone is enough to go on from the second segment.
+            Ok(()) => assert!(is_start),
+            Err(JournalError::Misplaced { .. }) => assert!(!is_start),
+            other => panic!("{other:?}"),
+        }
+        fs::rename(&aside, &gone.path).expect("moved back");
+    }
+    // The end is missing: the snapshot alone knows.
+    lag_mark(dir.path());
+    let last = segments.last().expect("some");
+    fs::rename(&last.path, &aside).expect("moved");
+    match look(dir.path()).map(|_| ()) {
+        Err(JournalError::Missing { seq, evidence, .. }) => {
+            assert_eq!(seq, last.first_seq);
+            assert_eq!(evidence, format!("a snapshot says that {} was synced", second.seq));
+        }
+        other => panic!("{other:?}"),
+    }
+    fs::rename(&aside, &last.path).expect("moved back");
+    // No segment at all.
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    fs::copy(&second.path, snapshot_path(elsewhere.path(), second.seq)).expect("copied");
+    let refused = look(elsewhere.path()).map(|_| ());
+    assert!(matches!(refused, Err(JournalError::NoStart { .. })), "{refused:?}");
+    // Another store's log, with a mark or without.
+    let other = tempfile::tempdir().expect("a folder");
+    journal_of(other.path(), 70);
+    fs::copy(&second.path, snapshot_path(other.path(), second.seq)).expect("copied");
+    let refused = look(other.path()).map(|_| ());
+    assert!(matches!(refused, Err(JournalError::Diverges { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_snapshot_waits_until_its_records_are_synced() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (journal, _, _) = open(options(dir.path())).expect("opened");
+    let (tell, told) = std::sync::mpsc::channel();
+    let apply = move |it: Appended| tell.send(it.position).expect("waiting");
+    journal.append_lazy(KIND, b"lazy".to_vec(), apply).expect("taken");
+    let at = told.recv().expect("applied");
+    let mut writer = journal.snapshot(at).expect("begun");
+    writer.chunk(b"state").expect("written");
+    writer.finish().expect("whole");
+    assert!(journal.durable_seq() >= at.seq);
+    // A record that will never be.
+    let later = Position { seq: at.seq + 5, ..at };
+    let writer = journal.snapshot(later).expect("begun");
+    journal.close().expect("closed");
+    let refused = writer.finish().map(|_| ());
+    assert!(matches!(refused, Err(JournalError::NotDurable { .. })), "{refused:?}");
+    let left: Vec<_> = files(dir.path()).into_iter().map(|(path, _)| path).collect();
+    let suffixes = ["snap", "seg"].map(|suffix| {
+        left.iter().filter(|path| path.extension().is_some_and(|it| it == suffix)).count()
+    });
+    assert_eq!((suffixes, left.len()), ([1, 1], 3), "what is given up is removed: {left:?}");
+}
+
+#[test]
+fn a_backup_makes_an_equal_journal() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (home, away) = (dir.path().join("home"), dir.path().join("away/journal"));
+    let (journal, _, _) = open(options(&home)).expect("opened");
+    let file = dir.path().join("backup");
+    let at = journal.append(KIND, b"saved".to_vec(), |_| {}).expect("durable").position;
+    let mut writer = journal.backup(at, &file).expect("begun");
+    writer.chunk(b"state").expect("written");
+    append(&journal, b"not in the backup");
+    let report = writer.finish().expect("whole");
+    let refused = journal.backup(at, &file).map(|_| ());
+    assert!(matches!(refused, Err(JournalError::Exists { .. })), "{refused:?}");
+    let segments = look_at(&home).expect("sound").0.segments.len();
+    assert_eq!(segments, 1, "a backup removes nothing");
+
+    let restored = restore(&Disk, &file, &away).expect("restored");
+    assert_eq!((restored.seq, restored.state_digest), (report.seq, report.state_digest));
+    let refused = restore(&Disk, &file, &away);
+    assert!(matches!(refused, Err(JournalError::Exists { .. })), "{refused:?}");
+    let (journal, recovery, kept) = open_kept(options(&away)).expect("opened");
+    assert_eq!((recovery.position, recovery.clean), (at, true));
+    assert_eq!((kept.chunks, kept.records), (vec![b"state".to_vec()], vec![]));
+    assert_eq!(recovery.epoch, at.epoch + 1);
+    assert_eq!(append(&journal, b"on"), at.seq + 2);
+    drop(journal);
+    assert_eq!(look(&away).expect("sound").1.len(), 1);
+
+    let mut bytes = fs::read(&file).expect("read");
+    bytes[65] ^= 4;
+    fs::write(&file, bytes).expect("written");
+    let third = dir.path().join("third");
+    let refused = restore(&Disk, &file, &third);
+    assert!(matches!(refused, Err(JournalError::Snapshot { .. })), "{refused:?}");
+    assert!(!third.exists());
+}
+
+#[test]
+fn a_live_journal_is_read_up_to_what_is_synced() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (journal, _, _) = open(options(dir.path())).expect("opened");
+    let expected: Records =
+        (1..=5).map(|no| (append(&journal, &payload(no)), payload(no))).collect();
+    let seq = journal.durable_seq();
+    let mut kept = Kept::default();
+    let inspection = inspect_to(&Disk, dir.path(), seq, &mut kept).expect("sound");
+    assert_eq!((inspection.recovery.last_seq, inspection.recovery.torn), (seq, None));
+    assert_eq!(kept.records, expected);
+    assert_eq!(inspection.segments[0].records, 6);
+    assert!(inspection.store_uuid.is_some());
+    // Half a record after it, as a reader may find it: not looked at.
+    let path = segment(dir.path(), 1);
+    let bytes = fs::read(&path).expect("read");
+    let end = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count();
+    let mut half = bytes.clone();
+    half[end.next_multiple_of(8)..][..600].fill(7);
+    fs::write(&path, half).expect("written");
+    assert!(inspect(&Disk, dir.path(), &mut Unread).is_err());
+    inspect_to(&Disk, dir.path(), seq, &mut Unread).expect("sound");
+    let mut kinds = Vec::new();
+    dump(&Disk, dir.path(), Some(3), &mut |_, _, record| {
+        kinds.push(record.fields.kind);
+        Ok(())
+    })
+    .expect("sound");
+    assert_eq!(kinds, [Kind::OPENED, KIND, KIND]);
+    // What is synced is missed where it is not sound.
+    fs::write(&path, &bytes[..end - 16]).expect("written");
+    lag_mark(dir.path());
+    let refused = inspect_to(&Disk, dir.path(), seq, &mut Unread).map(|_| ());
+    assert!(matches!(refused, Err(JournalError::Damaged { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_repair_cuts_what_recovery_refuses_and_keeps_a_copy() {
+    let base = tempfile::tempdir().expect("a folder");
+    let dir = base.path().join("journal");
+    let small = || Options { segment_bytes: 1_024, ..options(&dir) };
+    let (journal, _, _) = open(small()).expect("opened");
+    let first = snapshot(&journal, 30);
+    let expected: Records =
+        (1..=30).map(|no| (append(&journal, &payload(no)), payload(no))).collect();
+    let second = snapshot(&journal, 10);
+    drop(journal);
+    let cut = expected[10].0;
+    // Damage to the record after it, in the middle of the log.
+    let facts = look_at(&dir).expect("sound").0.segments;
+    let mut place = None;
+    dump(&Disk, &dir, Some(cut + 1), &mut |path, offset, record| {
+        if record.fields.seq == cut + 1 {
+            place = Some((path.to_owned(), offset as usize));
+        }
+        Ok(())
+    })
+    .expect("sound");
+    let (path, offset) = place.expect("found");
+    let mut bytes = fs::read(&path).expect("read");
+    bytes[offset + 20] ^= 1;
+    fs::write(&path, bytes).expect("written");
+    assert!(matches!(look(&dir), Err(JournalError::Damaged { .. })));
+
+    for (at, reason) in [(cut + 1, "sound up to record"), (1, "the log begins with record")] {
+        let refused = repair(&Disk, &dir, at).expect_err("refused").to_string();
+        assert!(refused.contains(reason), "{refused}");
+    }
+    let before = files(&dir);
+    let report = repair(&Disk, &dir, cut).expect("repaired");
+    assert_eq!(report.last_seq, cut);
+    assert!(report.removed.contains(&second.path) && !report.removed.contains(&first.path));
+    assert!(report.removed.len() > 1 && report.removed.len() < facts.len() + 1);
+    assert_eq!(report.copied_to, base.path().join("journal.before-repair-1"));
+    for (path, bytes) in before.iter().filter(|(path, _)| !path.ends_with("LOCK")) {
+        let copy = report.copied_to.join(path.file_name().expect("a name"));
+        assert!(fs::read(copy).expect("copied") == *bytes, "{}", path.display());
+    }
+    let (journal, recovery, kept) = open_kept(small()).expect("opened");
+    assert_eq!(recovery.last_seq, cut);
+    assert_eq!(kept.records, expected[..=10]);
+    let refused = repair(&Disk, &dir, cut).map(|_| ());
+    assert!(matches!(refused, Err(JournalError::Locked { .. })), "{refused:?}");
+    append(&journal, b"on");
+    drop(journal);
+    assert_eq!(look(&dir).expect("sound").1.len(), 12);
 }
 
 mod accounts {
@@ -608,12 +1534,15 @@ mod accounts {
             assert!(first.charge_request(&caller(&first, &key), noon()).granted);
         }
         assert!(first.charge_export(&caller(&first, &key), noon()).granted);
-        let (snapshot, list) = (first.snapshot(), first.list());
+        let list = first.list();
         assert_eq!((list[0].requests_today, list[0].exports_today), (7, 1));
+        let still_there = first.clone();
         first.close().expect("closed");
+        let digest = still_there.state_digest();
+        drop(still_there);
 
         let second = store(dir.path());
-        assert!(second.snapshot() == snapshot);
+        assert_eq!(second.state_digest(), digest);
         assert_eq!(second.list(), list);
         assert_eq!(caller(&second, &key).plan, Plan::Pro);
         assert!(second.recovery().clean);

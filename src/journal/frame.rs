@@ -32,6 +32,7 @@
 use thiserror::Error;
 
 use super::PAYLOAD_BYTES_MAX;
+use super::bytes::{array, u16_at, u32_at, u64_at};
 
 /// The format this build writes.
 pub const FORMAT: u16 = 1;
@@ -369,25 +370,6 @@ fn too_few(bytes: &[u8], needed: usize) -> RecordError {
     } else {
         RecordError::Cut { needed, found: bytes.len() }
     }
-}
-
-/// `N` bytes of `bytes` from `at`; only called where the length is known to reach.
-fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    let mut array = [0; N];
-    array.copy_from_slice(&bytes[at..at + N]);
-    array
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes(array(bytes, at))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(array(bytes, at))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(array(bytes, at))
 }
 
 #[cfg(test)]

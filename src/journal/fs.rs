@@ -1,11 +1,18 @@
-//! The disk as the journal sees it: few calls, so that tests can make each of them fail.
+//! The disk as the journal sees it: few calls, so that tests can make each of them fail, or keep a
+//! disk of their own that forgets what was not synced.
 //!
-//! [`Disk`] is the real one. The lock is not here: it guards processes, which only the real disk
-//! knows.
+//! What makes what durable:
+//!
+//! - The bytes of a file, and its length as far as they need it: [`FsFile::sync_data`].
+//! - A length that was cut: [`FsFile::sync_all`].
+//! - That a name exists, is gone, or leads to another file (`create_dir_all`, `create`, `rename`,
+//!   `remove`, `hard_link`): [`Fs::sync_dir`] of the folder the name is in.
+//!
+//! Nothing else lasts through a loss of power, in no order. [`Disk`] is the real one.
 
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Folders and names.
@@ -19,14 +26,26 @@ pub trait Fs: Send + Sync {
     /// The files and folders in `dir`, in no order.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system says; [`io::ErrorKind::NotFound`] when there is no such folder.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
 
     /// The whole content of a file.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system says; [`io::ErrorKind::NotFound`] when there is no such file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// A file open for reading from its start, for those too long to be read whole.
+    ///
+    /// # Errors
+    /// As [`Fs::read`].
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
+
+    /// The length of a file in bytes.
+    ///
+    /// # Errors
+    /// As [`Fs::read`].
+    fn len(&self, path: &Path) -> io::Result<u64>;
 
     /// An empty file open for writing, in place of any that was there.
     ///
@@ -40,13 +59,20 @@ pub trait Fs: Send + Sync {
     /// What the system says.
     fn open(&self, path: &Path) -> io::Result<Box<dyn FsFile>>;
 
-    /// Gives a file another name, in place of any file that had it.
+    /// Gives a file another name, in place of any file that had it, all at once: whoever looks finds
+    /// the one file or the other.
     ///
     /// # Errors
     /// What the system says.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a file.
+    /// Gives a file a second name.
+    ///
+    /// # Errors
+    /// What the system says: the name is taken, or the file system knows no second names.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a name; the file goes with its last one.
     ///
     /// # Errors
     /// What the system says.
@@ -57,6 +83,23 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// What the system says.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// Locks the file at `path`, making it when it is not there. `None` when another process, or
+    /// another holder in this one, has it. The lock ends when it is dropped, or with the process.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>>;
+}
+
+/// A lock that is held for as long as this lives.
+pub trait Held: Send + Sync {
+    /// Whether its path still leads to the file that was locked. Where it does not, the folder was
+    /// taken from under the holder, and another process may hold a lock of the same name.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn is_ours(&self) -> io::Result<bool>;
 }
 
 /// One open file.
@@ -103,6 +146,14 @@ impl Fs for Disk {
         fs::read(path)
     }
 
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(File::open(path)?))
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
+    }
+
     fn create(&self, path: &Path) -> io::Result<Box<dyn FsFile>> {
         Ok(Box::new(File::create(path)?))
     }
@@ -115,12 +166,44 @@ impl Fs for Disk {
         fs::rename(from, to)
     }
 
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         File::open(dir)?.sync_all()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>> {
+        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(FileLock { file, path: path.to_owned() }))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(err)) => Err(err),
+        }
+    }
+}
+
+/// `flock` on a file: unlike `fcntl` locks it does not end when some other handle of the file is
+/// closed.
+struct FileLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Held for FileLock {
+    fn is_ours(&self) -> io::Result<bool> {
+        let there = match fs::metadata(&self.path) {
+            Ok(metadata) => metadata,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(err) => return Err(err),
+        };
+        let held = self.file.metadata()?;
+        Ok((there.dev(), there.ino()) == (held.dev(), held.ino()))
     }
 }
 

@@ -9,26 +9,47 @@
 //! - Bytes that changed on disk are found at open. Where they were acknowledged the journal refuses
 //!   to open and names file, offset and sequence number; a tail that nobody was told about is cut
 //!   and kept aside.
-//! - After a failed write or sync nothing more is written until the next open.
-//! - One process writes: a second one is refused.
+//! - After a failed write or sync nothing more is written until the next open. A full disk alone is
+//!   survived: appends are refused until there is room, and nothing stays half written.
+//! - One process writes: a second one is refused, and one that lost the folder says "saved" no more.
 //!
-//! [`frame`] holds the bytes of headers and records, [`reader`] walks one segment, [`recovery`]
-//! judges what the walk ends at, [`writer`] groups appends under one sync, [`fs`] is the disk.
+//! Snapshots of the caller's state let older segments go, so that an open stays short.
+//!
+//! [`frame`] holds the bytes of headers and records, `segment` the files, [`reader`] walks one
+//! segment, `judge` says what the walk ends at, [`mark`] what is known to be synced, [`snapshot`]
+//! what need not be read; [`recovery`] puts them together and [`mod@inspect`] looks on. `log` writes,
+//! [`writer`] groups appends under one sync, [`mod@repair`] cuts a log that recovery refuses, [`fs`]
+//! is the disk.
 
 pub mod frame;
 pub mod fs;
+pub mod inspect;
+pub mod mark;
 pub mod reader;
 pub mod recovery;
+pub mod repair;
+pub mod snapshot;
 pub mod writer;
 
+mod bytes;
 mod error;
+mod judge;
+mod log;
+mod segment;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use error::{AppendError, Damage, JournalError};
+pub use error::{AppendError, Damage, JournalError, SnapshotDamage};
 pub use frame::{Kind, Record};
-pub use recovery::{Recovery, ReplayResult, TornTail, inspect};
+pub use inspect::{Inspection, SnapshotFacts, dump, inspect, inspect_to};
+pub use mark::{FoundMark, Mark, Marking};
+pub use reader::Position;
+pub use recovery::{
+    DamagedSnapshot, Recovery, Replay, ReplayResult, SegmentFacts, TornTail, Unread, Visit,
+};
+pub use repair::{RepairReport, repair};
+pub use snapshot::{CHUNK_BYTES_MAX, SnapshotReport, SnapshotWriter, restore, verify_snapshot};
 pub use writer::{Answer, Appended, Journal};
 
 /// A payload is at most this long: 1 MiB. The reader checks it before it allocates.
@@ -49,6 +70,8 @@ pub struct Options {
     pub segment_bytes: u64,
     /// Time stamps of records.
     pub clock_ms: ClockMs,
+    /// When the commit mark is written.
+    pub marking: Marking,
     /// The disk.
     pub fs: Arc<dyn fs::Fs>,
 }
@@ -60,6 +83,7 @@ impl Options {
             dir: dir.to_owned(),
             segment_bytes: SEGMENT_BYTES_DEFAULT,
             clock_ms,
+            marking: Marking::Background(mark::MARK_PAUSE_DEFAULT),
             fs: Arc::new(fs::Disk),
         }
     }

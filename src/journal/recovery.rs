@@ -1,55 +1,105 @@
-//! Opens what a journal left on disk, and judges where it ends.
+//! Opens what a journal left on disk.
 //!
-//! A crash while appending leaves a torn tail; a decaying disk leaves changed bytes. Both look like
-//! a record whose checksum fails. [`judge`] tells them apart by what a crash can leave behind:
+//! The newest sound snapshot is read first, then every segment there is, each record against the
+//! chain; records after the snapshot are handed on. Where the log ends, `judge` says what
+//! the bytes there are. Nothing is changed before all has been read and judged.
 //!
-//! 1. A later sound record says that the damaged one was synced: acknowledged data has changed.
-//! 2. Later records are sound, and none says so: one unacknowledged group that reached the disk out
-//!    of order. That is sound because a group is written only after the sync of the one before it
-//!    has returned.
-//! 3. Nothing sound follows, and a sector of the rest was never written (zero, or past the end of
-//!    the file): a torn tail, unless turning one bit back makes the record whole.
-//! 4. Nothing sound follows and every sector was written: undecidable, and refused.
-//!
-//! In a segment that is not the last, all is acknowledged: it was synced before the next was made.
+//! After a crash the sound part of the last segment is written anew, synced, and put in the old
+//! one's place (kept as `.prev`): after a failed sync the page cache may show bytes that the disk
+//! does not have, and a process that still has the old file open writes to what nobody reads. What
+//! was cut is kept as `.torn`. A crash at any step of this leaves what the next recovery turns into
+//! the same bytes.
 
 use std::path::{Path, PathBuf};
 
-use super::error::{Damage, JournalError};
+use super::error::{Damage, JournalError, SnapshotDamage};
 use super::frame::{
-    self, ALIGN, RECORD_HEADER_BYTES, Record, RecordError, SegmentHeader, StoreUuid,
+    Chain, Kind, Record, SEGMENT_HEADER_BYTES, SegmentHeader, StoreUuid, record_bytes,
 };
-use super::fs::{Fs, FsFile};
+use super::fs::Fs;
+use super::judge::{Ending, Known, Tail, trailing_zeros};
+use super::mark::{self, FoundMark};
 use super::reader::{Position, Walk, walk};
-
-/// The unit a disk writes or does not write.
-const SECTOR_BYTES: usize = 512;
-/// Records up to this long are tried with each of their bits turned back; a longer one would take
-/// seconds, and a bit of its length is tried all the same.
-const REPAIR_BYTES_MAX: usize = 4096;
-
-const SEGMENT_SUFFIX: &str = "seg";
-const TORN_SUFFIX: &str = "torn";
-const TEMPORARY_SUFFIX: &str = "tmp";
+use super::segment::{
+    MARK_FILE, PREVIOUS_SUFFIX, SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, TORN_SUFFIX, copy, exists,
+    io_error, list_numbered, remove_temporaries, temporary_path, write_new,
+};
+use super::snapshot::{ReadError, SnapshotReport, Verified, read_snapshot};
 
 /// What whoever reads a record says to it: an error ends the reading.
 pub type ReplayResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
+/// Whoever a journal is read to: the owner of the state that its records make.
+pub trait Replay {
+    /// Forgets everything: called before the first chunk of every snapshot, and before the first
+    /// record without one. What was read before came from a snapshot that cannot be used.
+    fn reset(&mut self);
+
+    /// One chunk of the snapshot, as it was given to [`super::SnapshotWriter::chunk`], in order.
+    ///
+    /// # Errors
+    /// That it cannot be used, which ends the reading.
+    fn chunk(&mut self, bytes: &[u8]) -> ReplayResult;
+
+    /// A record of the caller's kinds after the snapshot, in order.
+    ///
+    /// # Errors
+    /// As [`Replay::chunk`].
+    fn record(&mut self, record: &Record<'_>) -> ReplayResult;
+}
+
+/// Reads and keeps nothing: for those who want to know whether a journal is sound.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unread;
+
+impl Replay for Unread {
+    fn reset(&mut self) {}
+
+    fn chunk(&mut self, _bytes: &[u8]) -> ReplayResult {
+        Ok(())
+    }
+
+    fn record(&mut self, _record: &Record<'_>) -> ReplayResult {
+        Ok(())
+    }
+}
+
 /// What the open of a journal found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Records read, the journal's own among them.
+    /// Records read, the journal's own and those before the snapshot among them.
     pub records: u64,
     /// Segments there were.
     pub segments: u64,
     /// The sequence number of the last sound record; 0 for a new journal.
     pub last_seq: u64,
+    /// Where the journal stands after it: what the replay led to is the state after this record.
+    pub position: Position,
     /// The number of this open, from 1.
     pub epoch: u32,
     /// Whether the open before this one was closed in order. True for a new journal.
     pub clean: bool,
     /// The tail that was cut, if one was.
     pub torn: Option<TornTail>,
+    /// The segment as the crash left it, when its sound part was written anew.
+    pub rewritten: Option<PathBuf>,
+    /// The last record that the commit mark knew to be synced; `None` without a sound mark.
+    pub mark: Option<u64>,
+    /// The snapshot the replay began with.
+    pub snapshot: Option<SnapshotReport>,
+    /// Newer snapshots that could not be used.
+    pub damaged_snapshots: Vec<DamagedSnapshot>,
+    /// Bytes of the records after the snapshot.
+    pub log_bytes: u64,
+}
+
+/// A snapshot that could not be used, while an older one could.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedSnapshot {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub damage: String,
 }
 
 /// Bytes of a crash that nobody was told were safe.
@@ -65,352 +115,525 @@ pub struct TornTail {
     pub kept_as: Option<PathBuf>,
 }
 
+/// A segment as an inspection shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentFacts {
+    /// The file.
+    pub path: PathBuf,
+    /// Its number, from 1.
+    pub segment_no: u64,
+    /// The sequence number of its first record.
+    pub first_seq: u64,
+    /// Sound records in it.
+    pub records: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Whoever is shown records: the segment, the offset the record starts at, and the record.
+pub type Visit<'a> = dyn FnMut(&Path, u64, &Record<'_>) -> ReplayResult + 'a;
+
 /// What recovery hands to the writer.
+#[derive(Default)]
 pub(super) struct Recovered {
-    pub(super) store_uuid: StoreUuid,
+    /// `None` for a new journal.
+    pub(super) store_uuid: Option<StoreUuid>,
     pub(super) position: Position,
     /// The number of the last segment; 0 when there is none yet.
     pub(super) segment_no: u64,
     /// Where the next record goes in it.
     pub(super) offset: u64,
+    /// The counter of the mark that was found; 0 without one.
+    pub(super) mark_counter: u64,
     pub(super) report: Recovery,
+    pub(super) segments: Vec<SegmentFacts>,
+    /// All of the last segment.
+    last: Vec<u8>,
 }
 
-/// Reads the journal in `dir` as an open would, and changes nothing: neither cuts a torn tail nor
-/// takes the lock, so a server that writes at the same time may show as one.
+/// Reads the journal in `dir` into `replay` and changes nothing; [`settle`] does.
 ///
 /// # Errors
-/// [`JournalError`], as an open.
-pub fn inspect(
-    fs: &dyn Fs,
-    dir: &Path,
-    mut replay: impl FnMut(&Record<'_>) -> ReplayResult,
-) -> Result<Recovery, JournalError> {
-    let (recovered, _) = read_segments(fs, dir, &mut replay)?;
-    Ok(recovered.report)
-}
-
-/// Reads all segments in `dir`, hands each record to `replay`, cuts a torn tail, and removes segments
-/// (`.tmp`) that a crash left unfinished.
-///
-/// # Errors
-/// [`JournalError`]; damage changes nothing on disk.
+/// [`JournalError`].
 pub(super) fn recover(
     fs: &dyn Fs,
     dir: &Path,
-    replay: &mut dyn FnMut(&Record<'_>) -> ReplayResult,
+    replay: &mut dyn Replay,
 ) -> Result<Recovered, JournalError> {
-    let (mut recovered, rest) = read_segments(fs, dir, replay)?;
-    if let Some(torn) = &mut recovered.report.torn {
-        torn.kept_as = Some(cut_tail(fs, dir, torn, &rest)?);
-    }
-    for path in fs.list(dir).map_err(io_error("list", dir))? {
-        if has_suffix(&path, TEMPORARY_SUFFIX) {
-            fs.remove(&path).map_err(io_error("remove", &path))?;
-        }
-    }
-    Ok(recovered)
+    read_journal(fs, dir, None, replay)
 }
 
-/// What there is, and the bytes of the torn tail.
-fn read_segments(
+/// Cuts a torn tail, writes the last segment anew after a crash, and removes what a crash left
+/// unfinished. What was done is not done again when it is called a second time, for want of room
+/// the first time.
+///
+/// # Errors
+/// The disk failed, or is full.
+pub(super) fn settle(
     fs: &dyn Fs,
     dir: &Path,
-    replay: &mut dyn FnMut(&Record<'_>) -> ReplayResult,
-) -> Result<(Recovered, Vec<u8>), JournalError> {
-    let segments = list_segments(fs, dir)?;
-    let mut rest = Vec::new();
-    let mut so_far = Recovered {
-        store_uuid: [0; 16],
-        position: Position::default(),
-        segment_no: 0,
-        offset: 0,
-        report: Recovery { clean: true, ..Recovery::default() },
-    };
-    for (at, (segment_no, path)) in segments.iter().enumerate() {
-        let file = fs.read(path).map_err(io_error("read", path))?;
-        let header = check_header(path, &file, *segment_no, &so_far)?;
-        so_far.store_uuid = header.store_uuid;
-        let walk = replay_segment(path, &file, &mut so_far, replay)?;
-        so_far.segment_no = *segment_no;
-        so_far.offset = walk.offset;
-        so_far.report.segments += 1;
-        if let Some(damage) = walk.damage {
-            let is_last = at + 1 == segments.len();
-            judge(path, &file, &header.store_uuid, &so_far, damage, is_last)?;
-            rest = file[walk.offset as usize..].to_vec();
-            rest.truncate(rest.len() - trailing_zeros(&rest));
-            let (segment, bytes) = (path.clone(), rest.len() as u64);
-            let torn = TornTail { segment, offset: walk.offset, bytes, kept_as: None };
-            so_far.report.torn = Some(torn);
-            so_far.report.clean = false;
-        }
-    }
-    so_far.report.last_seq = so_far.position.seq;
-    so_far.report.epoch = so_far.position.epoch + 1;
-    Ok((so_far, rest))
-}
-
-/// The file name of a segment.
-pub(super) fn segment_path(dir: &Path, segment_no: u64) -> PathBuf {
-    dir.join(format!("{segment_no:020}.{SEGMENT_SUFFIX}"))
-}
-
-/// Makes a segment that holds its header alone. It gets its name once that is synced, so that a
-/// segment without a sound header is always damage and never a crash.
-pub(super) fn create_segment(
-    fs: &dyn Fs,
-    dir: &Path,
-    header: &SegmentHeader,
-) -> Result<Box<dyn FsFile>, JournalError> {
-    let path = segment_path(dir, header.segment_no);
-    let temporary = path.with_extension(TEMPORARY_SUFFIX);
-    let file = fs.create(&temporary).map_err(io_error("create", &temporary))?;
-    file.write_all_at(&header.encode(), 0).map_err(io_error("write", &temporary))?;
-    file.sync_all().map_err(io_error("sync", &temporary))?;
-    fs.rename(&temporary, &path).map_err(io_error("rename", &temporary))?;
-    fs.sync_dir(dir).map_err(io_error("sync", dir))?;
-    Ok(file)
-}
-
-/// Gives an error of the disk its place.
-pub(super) fn io_error(
-    action: &'static str,
-    path: &Path,
-) -> impl FnOnce(std::io::Error) -> JournalError {
-    let path = path.to_owned();
-    move |source| JournalError::Io { action, path, source }
-}
-
-/// The segments in `dir`, by number.
-fn list_segments(fs: &dyn Fs, dir: &Path) -> Result<Vec<(u64, PathBuf)>, JournalError> {
-    let mut segments: Vec<_> = fs
-        .list(dir)
-        .map_err(io_error("list", dir))?
-        .into_iter()
-        .filter(|path| has_suffix(path, SEGMENT_SUFFIX))
-        .filter_map(|path| segment_no(&path).map(|no| (no, path)))
-        .collect();
-    segments.sort();
-    Ok(segments)
-}
-
-fn has_suffix(path: &Path, suffix: &str) -> bool {
-    path.extension().is_some_and(|it| it == suffix)
-}
-
-fn segment_no(path: &Path) -> Option<u64> {
-    let stem = path.file_stem()?.to_str()?;
-    (stem.len() == 20 && stem.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| stem.parse().ok())
-        .flatten()
-}
-
-fn check_header(
-    path: &Path,
-    file: &[u8],
-    segment_no: u64,
-    before: &Recovered,
-) -> Result<SegmentHeader, JournalError> {
-    let header = SegmentHeader::decode(file)
-        .map_err(|source| JournalError::Header { path: path.to_owned(), source })?;
-    let fits = |what, expected: String, found: String| {
-        if expected == found {
-            return Ok(());
-        }
-        Err(JournalError::Misplaced { path: path.to_owned(), what, expected, found })
-    };
-    let expected_no = before.segment_no + 1;
-    fits("number", expected_no.to_string(), segment_no.to_string())?;
-    fits("number", expected_no.to_string(), header.segment_no.to_string())?;
-    if before.segment_no > 0 {
-        fits("store", hex::encode(before.store_uuid), hex::encode(header.store_uuid))?;
-    }
-    let first_seq = before.position.seq + 1;
-    fits("first sequence number", first_seq.to_string(), header.first_seq.to_string())?;
-    fits("chain", hex::encode(before.position.chain), hex::encode(header.prev_chain))?;
-    Ok(header)
-}
-
-fn replay_segment(
-    path: &Path,
-    file: &[u8],
-    so_far: &mut Recovered,
-    replay: &mut dyn FnMut(&Record<'_>) -> ReplayResult,
-) -> Result<Walk, JournalError> {
-    let report = &mut so_far.report;
-    let walk = walk(file, &so_far.store_uuid, so_far.position, |offset, record| {
-        report.records += 1;
-        report.clean = record.fields.kind == frame::Kind::CLOSED;
-        if record.fields.kind.is_journals_own() {
-            return Ok(());
-        }
-        let seq = record.fields.seq;
-        replay(record).map_err(|source| JournalError::Replay {
-            path: path.to_owned(),
-            offset,
-            seq,
-            source,
-        })
-    })?;
-    so_far.position = walk.position;
-    Ok(walk)
-}
-
-/// Fine when the bytes from `so_far.offset` on are a torn tail that may be cut.
-fn judge(
-    path: &Path,
-    file: &[u8],
-    store_uuid: &StoreUuid,
-    so_far: &Recovered,
-    damage: Damage,
-    is_last: bool,
+    recovered: &mut Recovered,
 ) -> Result<(), JournalError> {
-    let seq = so_far.position.seq + 1;
-    let (path, offset) = (path.to_owned(), so_far.offset);
-    let evidence = match tail(file, offset as usize, store_uuid, seq, &damage, is_last) {
-        Tail::Torn => return Ok(()),
-        Tail::Ambiguous => return Err(JournalError::Ambiguous { path, offset, seq, damage }),
-        Tail::Acknowledged(evidence) => evidence,
-    };
-    Err(JournalError::Damaged { path, offset, seq, damage, evidence })
+    // First of all: what a try without room has left takes room.
+    remove_temporaries(fs, dir)?;
+    let (sound, rest) = recovered.last.split_at(recovered.offset as usize);
+    let report = &mut recovered.report;
+    if let Some(torn) = &mut report.torn
+        && torn.kept_as.is_none()
+    {
+        torn.kept_as = Some(keep_tail(fs, dir, torn, &rest[..torn.bytes as usize])?);
+    }
+    // The mark is written after the sync of the record that says "closed": without it the page cache
+    // may show that record while the disk has it not.
+    let is_known_durable = report.mark == Some(report.last_seq);
+    if let Some(segment) = recovered.segments.last()
+        && !(report.clean && is_known_durable)
+        && report.rewritten.is_none()
+    {
+        report.rewritten = Some(rewrite(fs, dir, &segment.path, sound, rest)?);
+    }
+    Ok(())
 }
 
-enum Tail {
-    Torn,
-    Ambiguous,
-    Acknowledged(String),
+/// The log alone, all that is left of it.
+pub(super) fn read_records(
+    fs: &dyn Fs,
+    dir: &Path,
+    up_to: Option<u64>,
+    visit: &mut Visit<'_>,
+) -> Result<Recovery, JournalError> {
+    let found = Found::read(fs, dir, &mut Unread)?;
+    Ok(Reading::of(fs, found, up_to).read_all(visit)?.report)
 }
 
-/// What the bytes are from `offset` on, where record `seq` should start.
-fn tail(
-    file: &[u8],
-    offset: usize,
-    store_uuid: &StoreUuid,
-    seq: u64,
-    damage: &Damage,
-    is_last: bool,
-) -> Tail {
-    if !is_last {
-        return Tail::Acknowledged("a later segment was begun after its sync".into());
-    }
-    let Damage::Record(damage) = damage else {
-        return Tail::Acknowledged("no crash moves a whole record".into());
-    };
-    if let RecordError::Flags { .. } = damage {
-        return Tail::Acknowledged("its checksum fits".into());
-    }
-    let rest = &file[offset..];
-    match later_record(rest, store_uuid, seq) {
-        Some((later, durable)) if durable >= seq => {
-            Tail::Acknowledged(format!("record {later} says that {durable} was synced"))
+/// The snapshot, then the log, up to record `up_to` if one is given; changes nothing.
+pub(super) fn read_journal(
+    fs: &dyn Fs,
+    dir: &Path,
+    up_to: Option<u64>,
+    replay: &mut dyn Replay,
+) -> Result<Recovered, JournalError> {
+    let found = Found::read(fs, dir, replay)?;
+    let after = found.snapshot_position().seq;
+    Reading::of(fs, found, up_to).read_all(&mut |_, _, record| {
+        if record.fields.seq > after && !record.fields.kind.is_journals_own() {
+            replay.record(record)?;
         }
-        Some(_) => Tail::Torn,
-        None if is_one_bit_from_whole(rest, store_uuid) => {
-            Tail::Acknowledged("it is whole but for one bit".into())
-        }
-        None if never_written(file, offset, damage) => Tail::Torn,
-        None => Tail::Ambiguous,
-    }
-}
-
-/// The later sound record that knows of the highest synced one: its number and that one's.
-fn later_record(rest: &[u8], store_uuid: &StoreUuid, seq: u64) -> Option<(u64, u64)> {
-    // No more records than this fit between, which rules out most offsets at the price of a load.
-    let highest = seq + (rest.len() / RECORD_HEADER_BYTES) as u64;
-    let mut best = None;
-    let mut at = ALIGN;
-    while at < rest.len() {
-        let bytes = &rest[at..];
-        let plausible = frame::claimed_seq(bytes).is_some_and(|it| it > seq && it <= highest);
-        match plausible.then(|| frame::decode_record(bytes, store_uuid)) {
-            Some(Ok(record)) => {
-                let found = (record.fields.durable_seq, record.fields.seq);
-                best = best.max(Some(found));
-                at += frame::record_bytes(record.payload.len());
-            }
-            _ => at += ALIGN,
-        }
-    }
-    best.map(|(durable, later)| (later, durable))
-}
-
-/// Whether turning back one bit makes the start of `rest` a sound record: then it was written whole
-/// and has changed since. A torn record passes for one once in about 2^17.
-fn is_one_bit_from_whole(rest: &[u8], store_uuid: &StoreUuid) -> bool {
-    let len_bits = 32;
-    let claimed = match rest.first_chunk::<4>() {
-        Some(len) => RECORD_HEADER_BYTES.saturating_add(u32::from_le_bytes(*len) as usize),
-        None => return false,
-    };
-    let most = rest.len().min(frame::record_bytes(super::PAYLOAD_BYTES_MAX));
-    let mut copy = rest[..most].to_vec();
-    let bits = if claimed <= REPAIR_BYTES_MAX.min(most) { claimed * 8 + 7 * 8 } else { len_bits };
-    (0..bits.min(most * 8)).any(|bit| {
-        copy[bit / 8] ^= 1 << (bit % 8);
-        let whole = frame::decode_record(&copy, store_uuid).is_ok();
-        copy[bit / 8] ^= 1 << (bit % 8);
-        whole
+        Ok(())
     })
 }
 
-/// Whether a sector of the damaged record at `offset`, or of what follows it, was never written.
-fn never_written(file: &[u8], offset: usize, damage: &RecordError) -> bool {
-    if let RecordError::Cut { .. } = damage {
-        return true;
-    }
-    let rest = &file[offset..];
-    let claimed = match (damage, rest.first_chunk::<4>()) {
-        (RecordError::Checksum { .. }, Some(len)) => {
-            frame::record_bytes(u32::from_le_bytes(*len) as usize)
+/// What there is beside the log.
+struct Found<'a> {
+    dir: &'a Path,
+    segments: Vec<(u64, PathBuf)>,
+    mark: FoundMark,
+    snapshot: Option<Verified>,
+    damaged: Vec<DamagedSnapshot>,
+}
+
+impl<'a> Found<'a> {
+    /// Looks for the newest sound snapshot and hands it to `replay`.
+    fn read(
+        fs: &dyn Fs,
+        dir: &'a Path,
+        replay: &mut dyn Replay,
+    ) -> Result<Found<'a>, JournalError> {
+        let segments = list_numbered(fs, dir, SEGMENT_SUFFIX)?;
+        let (mut snapshot, mut damaged) = (None, Vec::new());
+        for (seq, path) in list_numbered(fs, dir, SNAPSHOT_SUFFIX)?.into_iter().rev() {
+            match load_snapshot(fs, &path, seq, replay) {
+                Ok(verified) => {
+                    snapshot = Some(verified);
+                    break;
+                }
+                Err(ReadError::Refused(source)) => {
+                    return Err(JournalError::ReplaySnapshot { path, source });
+                }
+                // A later dropdex wrote it, and may have written more that we cannot read.
+                Err(ReadError::Damage(source @ SnapshotDamage::Newer { .. })) => {
+                    return Err(JournalError::Snapshot { path, source });
+                }
+                Err(ReadError::Damage(damage)) => {
+                    damaged.push(DamagedSnapshot { path, damage: damage.to_string() });
+                }
+            }
         }
-        _ => 0,
-    };
-    let end = offset + claimed.max(rest.len() - trailing_zeros(rest));
-    sectors(file, offset, end.min(file.len())).any(|piece| piece.iter().all(|byte| *byte == 0))
+        if snapshot.is_none() {
+            replay.reset();
+        }
+        Ok(Found { dir, segments, mark: mark::read(fs, dir)?, snapshot, damaged })
+    }
+
+    /// Where the snapshot stands; before the first record without one.
+    fn snapshot_position(&self) -> Position {
+        self.snapshot.as_ref().map_or_else(Position::default, |it| it.header.position)
+    }
 }
 
-/// `file[start..end]` in pieces that lie in one sector of the file each.
-fn sectors(file: &[u8], start: usize, end: usize) -> impl Iterator<Item = &[u8]> {
-    let first_end = (start + 1).next_multiple_of(SECTOR_BYTES).min(end);
-    let (first, others) = file[start..end].split_at(first_end - start);
-    std::iter::once(first).chain(others.chunks(SECTOR_BYTES))
+/// Reads the snapshot twice: to know that it is sound, and to hand out its chunks.
+fn load_snapshot(
+    fs: &dyn Fs,
+    path: &Path,
+    named: u64,
+    replay: &mut dyn Replay,
+) -> Result<Verified, ReadError> {
+    let verified = read_snapshot(fs, path, &mut |_| Ok(()))?;
+    let found = verified.report.seq;
+    if found != named {
+        return Err(SnapshotDamage::Misnamed { named, found }.into());
+    }
+    replay.reset();
+    read_snapshot(fs, path, &mut |chunk| replay.chunk(chunk))?;
+    Ok(verified)
 }
 
-fn trailing_zeros(bytes: &[u8]) -> usize {
-    bytes.iter().rev().take_while(|byte| **byte == 0).count()
+/// Why a walk through a segment ended before its end.
+enum Stop {
+    /// What was asked for has been read.
+    UpToHere,
+    Failed(JournalError),
 }
 
-/// Copies the torn tail, `rest`, beside the segment, then cuts it off. Returns the copy's path.
-///
-/// The copy is synced first: a crash between the two only makes another one.
-fn cut_tail(
+impl From<JournalError> for Stop {
+    fn from(err: JournalError) -> Stop {
+        Stop::Failed(err)
+    }
+}
+
+/// The log, as far as it has been read.
+struct Reading<'a> {
+    fs: &'a dyn Fs,
+    found: Found<'a>,
+    up_to: Option<u64>,
+    known: Known,
+    so_far: Recovered,
+}
+
+impl<'a> Reading<'a> {
+    fn of(fs: &'a dyn Fs, found: Found<'a>, up_to: Option<u64>) -> Reading<'a> {
+        let mut known = Known::default();
+        if let Some(mark) = found.mark.sound() {
+            known.learn(mark.seq, "the commit mark");
+        }
+        known.learn(found.snapshot_position().seq, "a snapshot");
+        known.learn(up_to.unwrap_or(0), "whoever has the journal open");
+        let report = Recovery {
+            clean: true,
+            mark: found.mark.sound().map(|mark| mark.seq),
+            snapshot: found.snapshot.as_ref().map(|it| it.report.clone()),
+            damaged_snapshots: found.damaged.clone(),
+            ..Recovery::default()
+        };
+        let mark_counter = found.mark.sound().map_or(0, |mark| mark.counter);
+        let so_far = Recovered { mark_counter, report, ..Recovered::default() };
+        Reading { fs, found, up_to, known, so_far }
+    }
+
+    fn read_all(mut self, visit: &mut Visit<'_>) -> Result<Recovered, JournalError> {
+        let segments = std::mem::take(&mut self.found.segments);
+        for (at, (segment_no, path)) in segments.iter().enumerate() {
+            let is_last = at + 1 == segments.len();
+            self.read_segment(*segment_no, path, is_last, visit)?;
+            if self.has_reached(self.so_far.position) {
+                break;
+            }
+        }
+        self.check_end(segments.last())?;
+        let report = &mut self.so_far.report;
+        report.position = self.so_far.position;
+        report.last_seq = report.position.seq;
+        report.epoch = report.position.epoch + 1;
+        Ok(self.so_far)
+    }
+
+    fn read_segment(
+        &mut self,
+        segment_no: u64,
+        path: &Path,
+        is_last: bool,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), JournalError> {
+        let file = self.fs.read(path).map_err(io_error("read", path))?;
+        let header = SegmentHeader::decode(&file)
+            .map_err(|source| JournalError::Header { path: path.to_owned(), source })?;
+        self.check_header(path, segment_no, &header)?;
+        self.so_far.store_uuid = Some(header.store_uuid);
+        self.so_far.segment_no = segment_no;
+        let records_before = self.so_far.report.records;
+        let walk = self.walk(path, &file, &header.store_uuid, visit)?;
+        self.so_far.position = walk.position;
+        self.so_far.offset = walk.offset;
+        self.so_far.report.segments += 1;
+        self.so_far.segments.push(SegmentFacts {
+            path: path.to_owned(),
+            segment_no,
+            first_seq: header.first_seq,
+            records: self.so_far.report.records - records_before,
+            bytes: file.len() as u64,
+        });
+        if let Some(damage) = walk.damage
+            && !self.has_reached(walk.position)
+        {
+            self.judge(path, &file, &header.store_uuid, damage, is_last)?;
+        }
+        self.so_far.last = file;
+        Ok(())
+    }
+
+    fn has_reached(&self, position: Position) -> bool {
+        self.up_to.is_some_and(|up_to| position.seq >= up_to)
+    }
+
+    /// Checks that the segment is the next one, and where it is the first, that it reaches back far
+    /// enough; the position then is the one before it.
+    fn check_header(
+        &mut self,
+        path: &Path,
+        segment_no: u64,
+        header: &SegmentHeader,
+    ) -> Result<(), JournalError> {
+        let is_first = self.so_far.segment_no == 0;
+        if is_first {
+            self.check_stores(header)?;
+            self.so_far.position = self.position_before(header)?;
+        }
+        let before = self.so_far.position;
+        let fits = |what, expected: String, found: String| {
+            if expected == found {
+                return Ok(());
+            }
+            Err(JournalError::Misplaced { path: path.to_owned(), what, expected, found })
+        };
+        // The first one may have any number, unless nothing can have been removed before it.
+        let is_anywhere = is_first && header.first_seq > 1;
+        let expected_no = if is_anywhere { segment_no } else { self.so_far.segment_no + 1 };
+        fits("number", expected_no.to_string(), segment_no.to_string())?;
+        fits("number", expected_no.to_string(), header.segment_no.to_string())?;
+        if let Some(store_uuid) = self.so_far.store_uuid {
+            fits("store", hex::encode(store_uuid), hex::encode(header.store_uuid))?;
+        }
+        let first_seq = before.seq + 1;
+        fits("first sequence number", first_seq.to_string(), header.first_seq.to_string())?;
+        fits("chain", hex::encode(before.chain), hex::encode(header.prev_chain))?;
+        if is_first { self.check_known(before.seq, &before.chain) } else { Ok(()) }
+    }
+
+    /// The mark and the snapshot are of the log's store.
+    fn check_stores(&self, header: &SegmentHeader) -> Result<(), JournalError> {
+        let mark = self.found.mark.sound().map(|it| (self.mark_path(), it.store_uuid));
+        let snapshot =
+            self.found.snapshot.as_ref().map(|it| (it.report.path.clone(), it.header.store_uuid));
+        for (path, store_uuid) in [mark, snapshot].into_iter().flatten() {
+            if store_uuid != header.store_uuid {
+                return Err(JournalError::Diverges {
+                    path,
+                    what: "store".into(),
+                    expected: hex::encode(header.store_uuid),
+                    found: hex::encode(store_uuid),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the log stood before its first segment.
+    fn position_before(&self, header: &SegmentHeader) -> Result<Position, JournalError> {
+        if header.first_seq <= 1 {
+            return Ok(Position::default());
+        }
+        let snapshot = self.found.snapshot_position();
+        if snapshot.seq + 1 < header.first_seq {
+            return Err(self.no_start(header.first_seq));
+        }
+        let seq = header.first_seq - 1;
+        let epoch = if snapshot.seq == seq { snapshot.epoch } else { 0 };
+        Ok(Position { seq, chain: header.prev_chain, epoch })
+    }
+
+    fn no_start(&self, first_seq: u64) -> JournalError {
+        let snapshots = match (&self.found.snapshot, self.found.damaged.len()) {
+            (Some(it), _) => format!("the newest sound snapshot is of record {}", it.report.seq),
+            (None, 0) => "there is no snapshot".into(),
+            (None, damaged) => format!("none of its {damaged} snapshots is sound"),
+        };
+        JournalError::NoStart { dir: self.found.dir.to_owned(), first_seq, snapshots }
+    }
+
+    fn mark_path(&self) -> PathBuf {
+        self.found.dir.join(MARK_FILE)
+    }
+
+    /// What the mark and the snapshot know of record `seq`, the log must hold.
+    fn check_known(&self, seq: u64, chain: &Chain) -> Result<(), JournalError> {
+        // Asked of every record: the paths are made for the two that matter.
+        let mark = self.found.mark.sound().filter(|mark| mark.seq == seq);
+        let mark = mark.map(|it| (self.mark_path(), it.chain));
+        let snapshot = self.found.snapshot.as_ref().filter(|it| it.header.position.seq == seq);
+        let snapshot = snapshot.map(|it| (it.report.path.clone(), it.header.position.chain));
+        for (path, known) in [mark, snapshot].into_iter().flatten() {
+            if known != *chain {
+                return Err(JournalError::Diverges {
+                    path,
+                    what: format!("chain of record {seq}"),
+                    expected: hex::encode(chain),
+                    found: hex::encode(known),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn walk(
+        &mut self,
+        path: &Path,
+        file: &[u8],
+        store_uuid: &StoreUuid,
+        visit: &mut Visit<'_>,
+    ) -> Result<Walk, JournalError> {
+        let start = self.so_far.position;
+        let snapshot_seq = self.found.snapshot_position().seq;
+        let mut report = std::mem::take(&mut self.so_far.report);
+        let mut wanted =
+            Walk { position: start, offset: SEGMENT_HEADER_BYTES as u64, damage: None };
+        let walked = walk(file, store_uuid, start, |offset, record| {
+            let (seq, bytes) = (record.fields.seq, record_bytes(record.payload.len()) as u64);
+            if self.up_to.is_some_and(|up_to| seq > up_to) {
+                return Err(Stop::UpToHere);
+            }
+            self.check_known(seq, &record.chain)?;
+            report.records += 1;
+            report.clean = record.fields.kind == Kind::CLOSED;
+            if seq > snapshot_seq {
+                report.log_bytes += bytes;
+            }
+            wanted.position = Position { seq, chain: record.chain, epoch: record.fields.epoch };
+            wanted.offset = offset + bytes;
+            visit(path, offset, record).map_err(|source| {
+                let path = path.to_owned();
+                Stop::Failed(JournalError::Replay { path, offset, seq, source })
+            })
+        });
+        self.so_far.report = report;
+        match walked {
+            Ok(walk) => Ok(walk),
+            Err(Stop::UpToHere) => Ok(wanted),
+            Err(Stop::Failed(err)) => Err(err),
+        }
+    }
+
+    /// Fine when the bytes from `so_far.offset` on are a torn tail that may be cut.
+    fn judge(
+        &mut self,
+        path: &Path,
+        file: &[u8],
+        store_uuid: &StoreUuid,
+        damage: Damage,
+        is_last: bool,
+    ) -> Result<(), JournalError> {
+        let (seq, offset) = (self.so_far.position.seq + 1, self.so_far.offset);
+        let ending =
+            Ending { file, offset: offset as usize, store_uuid, seq, is_last, known: &self.known };
+        let path = path.to_owned();
+        match ending.judge(&damage) {
+            Tail::Acknowledged(evidence) => {
+                Err(JournalError::Damaged { path, offset, seq, damage, evidence })
+            }
+            Tail::Ambiguous => Err(JournalError::Ambiguous { path, offset, seq, damage }),
+            Tail::Torn => {
+                let rest = &file[offset as usize..];
+                let bytes = (rest.len() - trailing_zeros(rest)) as u64;
+                let torn = TornTail { segment: path, offset, bytes, kept_as: None };
+                self.so_far.report.torn = Some(torn);
+                self.so_far.report.clean = false;
+                Ok(())
+            }
+        }
+    }
+
+    /// Everything that is known to be synced has been read.
+    fn check_end(&self, last: Option<&(u64, PathBuf)>) -> Result<(), JournalError> {
+        if last.is_none() && (self.found.snapshot.is_some() || !self.found.damaged.is_empty()) {
+            return Err(JournalError::NoStart {
+                dir: self.found.dir.to_owned(),
+                first_seq: self.found.snapshot_position().seq + 1,
+                snapshots: "no segment is there, not even an empty one".into(),
+            });
+        }
+        if self.has_reached(self.so_far.position) {
+            return Ok(());
+        }
+        let seq = self.so_far.position.seq + 1;
+        let Some(evidence) = self.known.evidence(seq) else { return self.check_mark() };
+        let path = last.map_or_else(|| self.found.dir.to_owned(), |(_, path)| path.clone());
+        Err(JournalError::Missing { path, offset: self.so_far.offset, seq, evidence })
+    }
+
+    /// There is a mark wherever there is a record: it is made before the first, and replaced as a
+    /// whole. Without it the end of the log may be gone, and nothing shows it.
+    fn check_mark(&self) -> Result<(), JournalError> {
+        let last_seq = self.so_far.position.seq;
+        let found = match self.found.mark {
+            _ if last_seq == 0 => return Ok(()),
+            FoundMark::Sound(_) => return Ok(()),
+            FoundMark::Absent => "missing",
+            FoundMark::Unreadable => "damaged",
+        };
+        Err(JournalError::NoMark { path: self.mark_path(), found, last_seq })
+    }
+}
+
+/// Copies the torn tail beside the segment, unless it has been already. Returns the copy's path.
+fn keep_tail(
     fs: &dyn Fs,
     dir: &Path,
     torn: &TornTail,
     rest: &[u8],
 ) -> Result<PathBuf, JournalError> {
-    let path = &torn.segment;
-    let kept_as = unused_torn_path(fs, dir, path)?;
-    let kept = fs.create(&kept_as).map_err(io_error("create", &kept_as))?;
-    kept.write_all_at(rest, 0).map_err(io_error("write", &kept_as))?;
-    kept.sync_all().map_err(io_error("sync", &kept_as))?;
-    fs.sync_dir(dir).map_err(io_error("sync", dir))?;
-    let segment = fs.open(path).map_err(io_error("open", path))?;
-    segment.truncate(torn.offset).map_err(io_error("truncate", path))?;
-    segment.sync_all().map_err(io_error("sync", path))?;
-    Ok(kept_as)
-}
-
-/// A name no earlier tail has: a second crash must not overwrite what the first one left.
-fn unused_torn_path(fs: &dyn Fs, dir: &Path, segment: &Path) -> Result<PathBuf, JournalError> {
-    let taken = fs.list(dir).map_err(io_error("list", dir))?;
     let mut number = 1_u64;
     loop {
-        let name = segment.with_extension(format!("{number}.{TORN_SUFFIX}"));
-        if !taken.contains(&name) {
-            return Ok(name);
+        let path = torn.segment.with_extension(format!("{number}.{TORN_SUFFIX}"));
+        if !exists(fs, &path)? {
+            // Under another name first: a crash must not leave half of it.
+            let temporary = temporary_path(&path);
+            write_new(fs, &temporary, rest)?;
+            fs.rename(&temporary, &path).map_err(io_error("rename", &temporary))?;
+            fs.sync_dir(dir).map_err(io_error("sync", dir))?;
+            return Ok(path);
+        }
+        // A crash between this and the cut: the tail is kept once.
+        if fs.read(&path).map_err(io_error("read", &path))? == rest {
+            return Ok(path);
         }
         number += 1;
     }
+}
+
+/// Puts a synced file of `sound` in the place of the segment at `path`, and keeps the old one, which
+/// goes on with `rest`. Returns where.
+fn rewrite(
+    fs: &dyn Fs,
+    dir: &Path,
+    path: &Path,
+    sound: &[u8],
+    rest: &[u8],
+) -> Result<PathBuf, JournalError> {
+    let temporary = temporary_path(path);
+    write_new(fs, &temporary, sound)?;
+    let previous = path.with_extension(PREVIOUS_SUFFIX);
+    let is_there = exists(fs, &previous)?;
+    // A segment that ends with its last record was written anew before, and nothing came after: what
+    // the crash left is the older one.
+    if !is_there || !rest.is_empty() {
+        if is_there {
+            fs.remove(&previous).map_err(io_error("remove", &previous))?;
+        }
+        // Not all file systems know second names.
+        if fs.hard_link(path, &previous).is_err() {
+            copy(fs, path, &previous)?;
+        }
+    }
+    fs.rename(&temporary, path).map_err(io_error("rename", &temporary))?;
+    fs.sync_dir(dir).map_err(io_error("sync", dir))?;
+    Ok(previous)
 }

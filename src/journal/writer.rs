@@ -2,13 +2,12 @@
 //! in order of sequence numbers, applies and answers each. The sync is what costs (milliseconds), so
 //! sixty-four waiting writers share one.
 //!
-//! After a failed write or sync nothing is tried again: the page cache may then show bytes the disk
-//! does not have, and a second sync may answer for pages the first one gave up on. Appends are
-//! refused until the next open, which reads what the disk has.
+//! After a failed write or sync nothing is tried again: appends are refused until the next open,
+//! which reads what the disk has. A full disk alone is waited for.
 
 use std::collections::VecDeque;
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -16,12 +15,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::error::{AppendError, JournalError};
-use super::frame::{self, Kind, Record, RecordFields, SEGMENT_HEADER_BYTES, SegmentHeader};
-use super::fs::FsFile;
+use super::frame::{Kind, StoreUuid};
+use super::fs::{Fs, Held};
+use super::log::{Failure, Log, Opening};
 use super::reader::Position;
-use super::recovery::{
-    self, Recovered, Recovery, ReplayResult, create_segment, io_error, segment_path,
-};
+use super::recovery::{self, Recovery, Replay};
+use super::segment::{io_error, lock, make_folder};
+use super::snapshot::{Busy, SnapshotContext, SnapshotWriter};
 use super::{Options, PAYLOAD_BYTES_MAX};
 
 /// Appends that may wait: more than that means the disk does not keep up.
@@ -32,22 +32,19 @@ const QUEUE_BYTES_MAX: usize = 16 << 20;
 const GROUP_BYTES_MAX: usize = 4 << 20;
 /// How long [`Journal::append`] waits for room in the queue before it gives up.
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(2);
-/// A lazy record is synced no later than this after it was written.
-const LAZY_SYNC_AFTER: Duration = Duration::from_millis(50);
-/// The file is grown by this many zero bytes at a time: what a crash leaves unwritten is then zero,
-/// which recovery can tell from damage, and a full disk shows before a record needs the room. On some
-/// file systems a sync also costs less where the length does not change.
-const ZEROS_AHEAD: u64 = 1 << 20;
-/// The file whose lock says that the journal is in use.
-const LOCK_FILE: &str = "LOCK";
 
 /// An open journal. Dropping it writes and syncs what waits; [`Journal::close`] also leaves a record
 /// that says so.
 pub struct Journal {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    fs: Arc<dyn Fs>,
+    dir: PathBuf,
+    store_uuid: StoreUuid,
     /// Held for its lock, which ends with the last handle, however the process ends.
-    _lock: File,
+    held: Arc<dyn Held>,
+    log_bytes: Arc<AtomicU64>,
+    is_snapshotting: Arc<AtomicBool>,
 }
 
 /// An append that is durable.
@@ -57,6 +54,8 @@ pub struct Appended {
     pub seq: u64,
     /// When it was written: milliseconds since 1970-01-01 UTC.
     pub unix_ms: u64,
+    /// Where the journal stands after it: what a snapshot of the state that it led to is of.
+    pub position: Position,
 }
 
 /// An append that is on its way.
@@ -69,7 +68,7 @@ impl Answer {
     /// Waits until the append is durable and applied.
     ///
     /// # Errors
-    /// [`AppendError::Poisoned`] when it could not be written or synced.
+    /// [`AppendError`]: it could not be written or synced.
     pub async fn durable(self) -> Result<Appended, AppendError> {
         self.answered.await.unwrap_or_else(|_| Err(self.shared.refusal()))
     }
@@ -77,67 +76,99 @@ impl Answer {
 
 type Done = Box<dyn FnOnce(Result<Appended, AppendError>) + Send>;
 
-struct Pending {
-    kind: Kind,
-    payload: Vec<u8>,
-    /// `None` for a lazy append: nobody waits.
+/// An append that waits to be written.
+pub(super) struct Pending {
+    pub(super) kind: Kind,
+    pub(super) payload: Vec<u8>,
+    /// Whether it is to be synced with its group.
+    pub(super) is_waited_for: bool,
     done: Option<Done>,
 }
 
-struct Shared {
+/// What the journal's handle and its thread share.
+pub(super) struct Shared {
     queue: Mutex<Queue>,
     /// There is work, or the state has changed.
     work: Condvar,
     /// There is room, or the state has changed.
     room: Condvar,
+    /// More is synced, or the state has changed.
+    synced: Condvar,
 }
 
 struct Queue {
     waiting: VecDeque<Pending>,
     payload_bytes: usize,
+    durable_seq: u64,
     state: State,
 }
 
 #[derive(Clone, PartialEq, Eq)]
 enum State {
     Open,
+    /// Until the writer finds room.
+    Full,
     /// Write what waits, then end; `clean` adds the record that says so.
     Ending {
         clean: bool,
     },
     Closed,
+    /// Another process has the folder.
+    Fenced,
     Poisoned {
         reason: String,
     },
 }
 
 impl Journal {
-    /// Opens the journal in `options.dir`, making it when there is none, and hands every record of
-    /// the caller's kinds to `replay`, in order. The record of this open is on disk when it returns.
+    /// Opens the journal in `options.dir`, making it when there is none, and hands the newest sound
+    /// snapshot and every record of the caller's kinds after it to `replay`, in order. The record of
+    /// this open is on disk when it returns; on a full disk the journal is open for reading, and
+    /// takes appends once there is room for that record.
     ///
     /// # Errors
     /// [`JournalError`]: in use, damaged, or the disk failed. Damage changes nothing on disk.
     pub fn open(
         options: Options,
-        mut replay: impl FnMut(&Record<'_>) -> ReplayResult,
+        replay: &mut dyn Replay,
     ) -> Result<(Journal, Recovery), JournalError> {
-        let dir = options.dir.clone();
-        options.fs.create_dir_all(&dir).map_err(io_error("create", &dir))?;
-        let lock = lock(&dir)?;
-        let recovered = recovery::recover(options.fs.as_ref(), &dir, &mut replay)?;
-        let report = recovered.report.clone();
+        let (dir, fs) = (options.dir.clone(), Arc::clone(&options.fs));
+        make_folder(fs.as_ref(), &dir)?;
+        let held: Arc<dyn Held> = Arc::from(lock(fs.as_ref(), &dir)?);
+        let recovered = recovery::recover(fs.as_ref(), &dir, replay)?;
+        let log_bytes = Arc::new(AtomicU64::new(recovered.report.log_bytes));
+        let store_uuid = recovered.store_uuid.map_or_else(random_uuid, Ok)?;
+        let mut opening = Opening {
+            options,
+            held: Arc::clone(&held),
+            store_uuid,
+            recovered,
+            log_bytes: Arc::clone(&log_bytes),
+        };
+        let begun = match opening.settle() {
+            Ok(log) => Some(log),
+            Err(Failure::Full) => None,
+            Err(Failure::Fenced) => return Err(JournalError::Locked { dir }),
+            Err(Failure::Fatal(err)) => return Err(err),
+        };
+        let report = opening.recovered.report.clone();
         log_recovery(&dir, &report);
-        let log = Log::resume(options, recovered)?;
-        let shared = Arc::new(Shared::new());
+        let shared = Arc::new(match &begun {
+            Some(log) => Shared::new(State::Open, log.durable_seq()),
+            None => Shared::new(State::Full, report.last_seq),
+        });
         let writer = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("journal".into())
-            .spawn(move || write_until_end(&writer, log))
+            .spawn(move || match begun {
+                Some(log) => write_until_end(&writer, log),
+                None => write_once_there_is_room(&writer, opening),
+            })
             .map_err(io_error("start the writer thread of", &dir))?;
-        let journal = Journal { shared, thread: Mutex::new(Some(thread)), _lock: lock };
-        journal
-            .append(Kind::OPENED, Vec::new(), |_| {})
-            .map_err(|source| JournalError::FirstAppend { dir, source })?;
+        let thread = Mutex::new(Some(thread));
+        let is_snapshotting = Arc::default();
+        let journal =
+            Journal { shared, thread, fs, dir, store_uuid, held, log_bytes, is_snapshotting };
         Ok((journal, report))
     }
 
@@ -157,7 +188,10 @@ impl Journal {
             // Nobody waits when the waiting thread has been torn down; the record stands.
             let _ = answer.send(result);
         });
-        self.shared.submit(Pending { kind, payload, done: Some(done) }, ROOM_WAIT_MAX)?;
+        self.shared.submit(
+            Pending { kind, payload, is_waited_for: true, done: Some(done) },
+            ROOM_WAIT_MAX,
+        )?;
         answered.recv().unwrap_or_else(|_| Err(self.shared.refusal()))
     }
 
@@ -177,23 +211,74 @@ impl Journal {
             // The future was dropped: nobody wants to know.
             let _ = answer.send(result);
         });
-        self.shared.submit(Pending { kind, payload, done: Some(done) }, Duration::ZERO)?;
+        self.shared.submit(
+            Pending { kind, payload, is_waited_for: true, done: Some(done) },
+            Duration::ZERO,
+        )?;
         Ok(Answer { answered, shared: Arc::clone(&self.shared) })
     }
 
-    /// Appends without waiting: in the page cache at once (it survives SIGKILL), on disk with the
-    /// next group or within 50 ms.
+    /// Appends without waiting: in the page cache soon (it survives SIGKILL from then on), on disk
+    /// with the next group or within 50 ms. `apply` runs on the writer's thread once it is written,
+    /// in order of sequence numbers; it is dropped unrun when the record cannot be.
     ///
     /// # Errors
     /// [`AppendError`]; nothing has been written then.
-    pub fn append_lazy(&self, kind: Kind, payload: Vec<u8>) -> Result<(), AppendError> {
-        self.shared.submit(Pending { kind, payload, done: None }, Duration::ZERO)
+    pub fn append_lazy(
+        &self,
+        kind: Kind,
+        payload: Vec<u8>,
+        apply: impl FnOnce(Appended) + Send + 'static,
+    ) -> Result<(), AppendError> {
+        let done = Some(applying(apply, |_| {}));
+        self.shared.submit(Pending { kind, payload, is_waited_for: false, done }, Duration::ZERO)
+    }
+
+    /// Bytes of records since the snapshot that the next open would begin with; what it costs.
+    pub fn log_bytes_since_snapshot(&self) -> u64 {
+        self.log_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Begins a snapshot, in the journal's folder, of the state after the record at `at`: best begun
+    /// as soon as that state is held fast. Appends go on meanwhile. Once it is finished, what two
+    /// snapshots make superfluous is removed.
+    ///
+    /// # Errors
+    /// The disk failed, or another snapshot is being written.
+    pub fn snapshot(&self, at: Position) -> Result<SnapshotWriter, JournalError> {
+        let busy = Busy::begin(&self.is_snapshotting)
+            .ok_or_else(|| JournalError::SnapshotBusy { dir: self.dir.clone() })?;
+        SnapshotWriter::begin(self.snapshot_context(), &self.dir, at, &self.log_bytes, busy)
+    }
+
+    /// As [`Journal::snapshot`], to any file, from which [`super::restore`] makes a journal anew.
+    ///
+    /// # Errors
+    /// The disk failed, or the file is there already.
+    pub fn backup(&self, at: Position, file: &Path) -> Result<SnapshotWriter, JournalError> {
+        SnapshotWriter::begin_backup(self.snapshot_context(), file, at)
+    }
+
+    fn snapshot_context(&self) -> SnapshotContext {
+        SnapshotContext {
+            fs: Arc::clone(&self.fs),
+            shared: Arc::clone(&self.shared),
+            held: Arc::clone(&self.held),
+            store_uuid: self.store_uuid,
+        }
+    }
+
+    /// The last record known to be synced: [`super::inspect_to`] it reads the journal's own files.
+    pub fn durable_seq(&self) -> u64 {
+        self.shared.lock().durable_seq
     }
 
     /// Whether appends are taken.
     ///
     /// # Errors
-    /// [`AppendError::Poisoned`] after a failed write or sync, [`AppendError::Closed`] after a close.
+    /// [`AppendError::Poisoned`] after a failed write or sync, [`AppendError::DiskFull`] until there is
+    /// room, [`AppendError::Fenced`] once another process has the folder, [`AppendError::Closed`]
+    /// after a close.
     pub fn health(&self) -> Result<(), AppendError> {
         let queue = self.shared.lock();
         if queue.state == State::Open { Ok(()) } else { Err(queue.state.refusal()) }
@@ -203,7 +288,8 @@ impl Journal {
     /// refused from now on. A second close does nothing.
     ///
     /// # Errors
-    /// [`AppendError::Poisoned`] when something could not be written, now or earlier.
+    /// [`AppendError::Poisoned`] or [`AppendError::Fenced`] when something could not be written, now or
+    /// earlier.
     pub fn close(&self) -> Result<(), AppendError> {
         self.end(true);
         match self.shared.refusal() {
@@ -215,7 +301,7 @@ impl Journal {
     fn end(&self, clean: bool) {
         {
             let mut queue = self.shared.lock();
-            if queue.state == State::Open {
+            if matches!(queue.state, State::Open | State::Full) {
                 queue.state = State::Ending { clean };
             }
         }
@@ -235,22 +321,6 @@ impl Drop for Journal {
     }
 }
 
-/// Takes the lock of the folder, which ends with the process.
-fn lock(dir: &Path) -> Result<File, JournalError> {
-    let path = dir.join(LOCK_FILE);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(io_error("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(JournalError::Locked { dir: dir.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(io_error("lock", &path)(source)),
-    }
-}
-
 fn log_recovery(dir: &Path, report: &Recovery) {
     if let Some(torn) = &report.torn {
         tracing::warn!(
@@ -259,6 +329,13 @@ fn log_recovery(dir: &Path, report: &Recovery) {
             journal.bytes = torn.bytes,
             journal.kept_as = torn.kept_as.as_ref().map(|path| path.display().to_string()),
             "cut the tail of a write that a crash interrupted; nobody was told it was saved"
+        );
+    }
+    for snapshot in &report.damaged_snapshots {
+        tracing::warn!(
+            journal.snapshot = %snapshot.path.display(),
+            error = snapshot.damage,
+            "a snapshot is damaged; an older one and the log after it were read instead"
         );
     }
     tracing::info!(
@@ -284,15 +361,17 @@ fn applying(
 }
 
 impl Shared {
-    fn new() -> Shared {
+    fn new(state: State, durable_seq: u64) -> Shared {
         Shared {
             queue: Mutex::new(Queue {
                 waiting: VecDeque::new(),
                 payload_bytes: 0,
-                state: State::Open,
+                durable_seq,
+                state,
             }),
             work: Condvar::new(),
             room: Condvar::new(),
+            synced: Condvar::new(),
         }
     }
 
@@ -337,6 +416,30 @@ impl Shared {
         self.lock().state.refusal()
     }
 
+    /// Waits until record `seq` is synced.
+    ///
+    /// # Errors
+    /// Why it will not be.
+    pub(super) fn wait_durable(&self, seq: u64) -> Result<(), AppendError> {
+        let mut queue = self.lock();
+        while queue.durable_seq < seq {
+            if queue.state.is_final() {
+                return Err(queue.state.refusal());
+            }
+            queue = self.synced.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    fn synced(&self, durable_seq: u64) {
+        let mut queue = self.lock();
+        if queue.durable_seq < durable_seq {
+            queue.durable_seq = durable_seq;
+            drop(queue);
+            self.synced.notify_all();
+        }
+    }
+
     /// Waits for appends; `None` when the journal is to end and nothing is left to write. An empty
     /// group means that `wake_at` has come.
     fn next_group(&self, wake_at: Option<Instant>) -> Option<Vec<Pending>> {
@@ -347,7 +450,7 @@ impl Shared {
                 self.room.notify_all();
                 return Some(group);
             }
-            if queue.state != State::Open {
+            if !matches!(queue.state, State::Open | State::Full) {
                 return None;
             }
             queue = match wake_at.map(|at| at.saturating_duration_since(Instant::now())) {
@@ -360,17 +463,32 @@ impl Shared {
         }
     }
 
-    /// Ends in `state` and answers all that still wait.
-    fn finish(&self, state: State) {
+    /// The disk has room again.
+    fn reopen(&self) {
+        let mut queue = self.lock();
+        if queue.state == State::Full {
+            queue.state = State::Open;
+            tracing::info!("the disk has room again; the journal takes writes");
+        }
+    }
+
+    /// Changes the state and answers all that still wait. An end that has begun goes on when the
+    /// disk is merely full.
+    fn refuse_all(&self, state: State) {
+        let refusal = state.refusal();
         let left = {
             let mut queue = self.lock();
-            queue.state = state.clone();
+            let is_ending = matches!(queue.state, State::Ending { .. });
+            if !(state == State::Full && is_ending) {
+                queue.state = state;
+            }
             queue.payload_bytes = 0;
             std::mem::take(&mut queue.waiting)
         };
         self.room.notify_all();
+        self.synced.notify_all();
         for pending in left {
-            pending.answer(Err(state.refusal()));
+            pending.answer(Err(refusal.clone()));
         }
     }
 }
@@ -398,15 +516,35 @@ impl Queue {
 }
 
 impl State {
+    fn of(failure: &Failure) -> State {
+        match failure {
+            Failure::Full => State::Full,
+            Failure::Fenced => State::Fenced,
+            Failure::Fatal(err) => State::Poisoned { reason: err.to_string() },
+        }
+    }
+
     fn refusal(&self) -> AppendError {
         match self {
             State::Poisoned { reason } => AppendError::Poisoned { reason: reason.clone() },
+            State::Full => AppendError::DiskFull,
+            State::Fenced => AppendError::Fenced,
             State::Open | State::Ending { .. } | State::Closed => AppendError::Closed,
         }
+    }
+
+    /// Whether nothing is written or synced any more.
+    fn is_final(&self) -> bool {
+        matches!(self, State::Closed | State::Fenced | State::Poisoned { .. })
     }
 }
 
 impl Pending {
+    /// A record of the journal's own.
+    pub(super) fn own(kind: Kind) -> Pending {
+        Pending { kind, payload: Vec::new(), is_waited_for: true, done: None }
+    }
+
     fn answer(self, result: Result<Appended, AppendError>) {
         if let Some(done) = self.done {
             done(result);
@@ -420,225 +558,102 @@ struct OnPanic<'a>(&'a Shared);
 impl Drop for OnPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.finish(State::Poisoned { reason: "the writer's thread panicked".into() });
+            self.0.refuse_all(State::Poisoned { reason: "the writer's thread panicked".into() });
         }
     }
+}
+
+/// The writer's thread, on a disk that had no room for what an open writes.
+fn write_once_there_is_room(shared: &Shared, mut opening: Opening) {
+    let _guard = OnPanic(shared);
+    tracing::error!("the disk is full: the journal is read only until there is room");
+    // Nothing can wait to be written: appends are refused.
+    while shared.next_group(Some(Opening::probe_at())).is_some() {
+        match opening.settle() {
+            Ok(log) => {
+                shared.synced(log.durable_seq());
+                shared.reopen();
+                return write_until_end(shared, log);
+            }
+            Err(Failure::Full) => {}
+            Err(failure) => {
+                let error = failure.refusal();
+                tracing::error!(error = %error, "the journal takes no writes until a restart");
+                return shared.refuse_all(State::of(&failure));
+            }
+        }
+    }
+    shared.refuse_all(State::Closed);
 }
 
 /// The writer's thread.
 fn write_until_end(shared: &Shared, mut log: Log) {
     let _guard = OnPanic(shared);
-    let end = match write_groups(shared, &mut log) {
-        Ok(()) => end_of(shared, &mut log),
-        Err(err) => Err(err),
-    };
-    shared.finish(match end {
-        Ok(()) => State::Closed,
-        Err(err) => {
-            tracing::error!(error = %err, "the journal takes no more writes until a restart");
-            State::Poisoned { reason: err.to_string() }
-        }
+    let ended = write_groups(shared, &mut log).and_then(|()| {
+        let clean = shared.lock().state == State::Ending { clean: true };
+        log.end(clean)
     });
+    if let Err(failure) = &ended {
+        let error = failure.refusal();
+        tracing::error!(error = %error, "the journal takes no more writes until a restart");
+        if let Failure::Fenced = failure {
+            log.abandon();
+        }
+    }
+    shared.synced(log.durable_seq());
+    // The last mark is written before anybody learns of the end.
+    drop(log);
+    shared.refuse_all(ended.map_or_else(|failure| State::of(&failure), |()| State::Closed));
 }
 
-fn write_groups(shared: &Shared, log: &mut Log) -> Result<(), JournalError> {
-    while let Some(group) = shared.next_group(log.sync_due()) {
-        let is_waited_for = group.iter().any(|pending| pending.done.is_some());
-        let appended = log.write(&group).and_then(|appended| {
-            if is_waited_for || log.sync_due().is_some_and(|due| due <= Instant::now()) {
-                log.sync()?;
+fn write_groups(shared: &Shared, log: &mut Log) -> Result<(), Failure> {
+    while let Some(group) = shared.next_group(log.wake_at()) {
+        if group.is_empty() {
+            match log.tick() {
+                Ok(true) => shared.reopen(),
+                Ok(false) => {}
+                Err(failure) => {
+                    shared.refuse_all(State::of(&failure));
+                    return Err(failure);
+                }
             }
-            Ok(appended)
-        });
-        match appended {
+        } else {
+            write_group(shared, log, group)?;
+        }
+        shared.synced(log.durable_seq());
+        log.mark();
+    }
+    Ok(())
+}
+
+/// Writes, applies and answers a group, one run at a time: what does not fit into one segment, and
+/// then fails, takes nothing along that is durable.
+fn write_group(shared: &Shared, log: &mut Log, mut group: Vec<Pending>) -> Result<(), Failure> {
+    while !group.is_empty() {
+        let rest = group.split_off(log.run_len(&group));
+        match log.write_run(&group) {
             Ok(appended) => {
+                // Before the answers: whoever has one may ask how far the log is synced.
+                shared.synced(log.durable_seq());
                 for (pending, appended) in group.into_iter().zip(appended) {
                     pending.answer(Ok(appended));
                 }
             }
-            Err(err) => {
-                let reason = err.to_string();
+            Err(failure) => {
                 // Refuse new appends before anybody learns that an old one failed.
-                shared.finish(State::Poisoned { reason: reason.clone() });
-                for pending in group {
-                    pending.answer(Err(AppendError::Poisoned { reason: reason.clone() }));
+                shared.refuse_all(State::of(&failure));
+                for pending in group.into_iter().chain(rest) {
+                    pending.answer(Err(failure.refusal()));
                 }
-                return Err(err);
+                return if let Failure::Full = failure { Ok(()) } else { Err(failure) };
             }
         }
+        group = rest;
     }
     Ok(())
 }
 
-fn end_of(shared: &Shared, log: &mut Log) -> Result<(), JournalError> {
-    let clean = shared.lock().state == State::Ending { clean: true };
-    log.sync()?;
-    if clean {
-        log.write(&[Pending { kind: Kind::CLOSED, payload: Vec::new(), done: None }])?;
-        log.sync()?;
-        log.trim()?;
-    }
-    Ok(())
-}
-
-/// The segment being written and where it stands.
-struct Log {
-    options: Options,
-    store_uuid: frame::StoreUuid,
-    file: Box<dyn FsFile>,
-    path: PathBuf,
-    segment_no: u64,
-    /// After the last record written.
-    position: Position,
-    /// Where the next record goes, in bytes from the start of the file.
-    offset: u64,
-    /// Length of the file: zeros from `offset` on.
-    allocated: u64,
-    durable_seq: u64,
-    /// When the oldest record that is written and not synced was written.
-    unsynced_since: Option<Instant>,
-    /// Kept from group to group for its memory.
-    buffer: Vec<u8>,
-}
-
-impl Log {
-    /// Goes on where recovery ended, in a new epoch.
-    fn resume(options: Options, recovered: Recovered) -> Result<Log, JournalError> {
-        let is_new = recovered.segment_no == 0;
-        let store_uuid = if is_new { random_uuid()? } else { recovered.store_uuid };
-        let segment_no = recovered.segment_no.max(1);
-        let path = segment_path(&options.dir, segment_no);
-        let file = if is_new {
-            let header =
-                SegmentHeader { store_uuid, segment_no, first_seq: 1, prev_chain: [0; 16] };
-            create_segment(options.fs.as_ref(), &options.dir, &header)?
-        } else {
-            options.fs.open(&path).map_err(io_error("open", &path))?
-        };
-        let offset = if is_new { SEGMENT_HEADER_BYTES as u64 } else { recovered.offset };
-        // Zeros are written again from here on: what lay there is known to be worth nothing, and a
-        // record that SIGKILL left in the page cache alone must be synced before it counts.
-        file.truncate(offset).map_err(io_error("truncate", &path))?;
-        file.sync_all().map_err(io_error("sync", &path))?;
-        let position = Position { epoch: recovered.report.epoch, ..recovered.position };
-        Ok(Log {
-            options,
-            store_uuid,
-            file,
-            path,
-            segment_no,
-            position,
-            offset,
-            allocated: offset,
-            durable_seq: position.seq,
-            unsynced_since: None,
-            buffer: Vec::new(),
-        })
-    }
-
-    fn sync_due(&self) -> Option<Instant> {
-        self.unsynced_since.map(|since| since + LAZY_SYNC_AFTER)
-    }
-
-    /// Writes records for `group`, beginning new segments where one is full. Syncs nothing but
-    /// segments that are full.
-    fn write(&mut self, group: &[Pending]) -> Result<Vec<Appended>, JournalError> {
-        let unix_ms = (self.options.clock_ms)();
-        let mut appended = Vec::with_capacity(group.len());
-        for pending in group {
-            let end = self.offset
-                + (self.buffer.len() + frame::record_bytes(pending.payload.len())) as u64;
-            let has_records = self.offset + self.buffer.len() as u64 > SEGMENT_HEADER_BYTES as u64;
-            if end > self.options.segment_bytes && has_records {
-                self.flush()?;
-                self.begin_segment()?;
-            }
-            self.encode(pending, unix_ms);
-            appended.push(Appended { seq: self.position.seq, unix_ms });
-        }
-        self.flush()?;
-        Ok(appended)
-    }
-
-    fn encode(&mut self, pending: &Pending, unix_ms: u64) {
-        let fields = RecordFields {
-            seq: self.position.seq + 1,
-            durable_seq: self.durable_seq,
-            epoch: self.position.epoch,
-            kind: pending.kind,
-            flags: 0,
-            unix_ms,
-        };
-        self.position.chain = frame::encode_record(
-            &mut self.buffer,
-            &self.store_uuid,
-            &self.position.chain,
-            &fields,
-            &pending.payload,
-        );
-        self.position.seq = fields.seq;
-    }
-
-    fn flush(&mut self) -> Result<(), JournalError> {
-        if self.buffer.is_empty() {
-            return Ok(());
-        }
-        self.write_zeros_ahead()?;
-        self.file.write_all_at(&self.buffer, self.offset).map_err(io_error("write", &self.path))?;
-        self.offset += self.buffer.len() as u64;
-        self.buffer.clear();
-        self.unsynced_since.get_or_insert_with(Instant::now);
-        Ok(())
-    }
-
-    fn write_zeros_ahead(&mut self) -> Result<(), JournalError> {
-        let end = self.offset + self.buffer.len() as u64;
-        if end <= self.allocated {
-            return Ok(());
-        }
-        let zeros = vec![0; (end - self.allocated).next_multiple_of(ZEROS_AHEAD) as usize];
-        self.file.write_all_at(&zeros, self.allocated).map_err(io_error("write", &self.path))?;
-        self.allocated += zeros.len() as u64;
-        Ok(())
-    }
-
-    fn sync(&mut self) -> Result<(), JournalError> {
-        if self.unsynced_since.is_some() {
-            self.file.sync_data().map_err(io_error("sync", &self.path))?;
-            self.unsynced_since = None;
-            self.durable_seq = self.position.seq;
-        }
-        Ok(())
-    }
-
-    /// Cuts the zeros after the last record.
-    fn trim(&mut self) -> Result<(), JournalError> {
-        self.file.truncate(self.offset).map_err(io_error("truncate", &self.path))?;
-        self.allocated = self.offset;
-        self.file.sync_all().map_err(io_error("sync", &self.path))
-    }
-
-    /// Ends the segment, all of it synced, and begins the next: recovery takes damage in a segment
-    /// that is not the last for damage to acknowledged data.
-    fn begin_segment(&mut self) -> Result<(), JournalError> {
-        self.sync()?;
-        self.trim()?;
-        let header = SegmentHeader {
-            store_uuid: self.store_uuid,
-            segment_no: self.segment_no + 1,
-            first_seq: self.position.seq + 1,
-            prev_chain: self.position.chain,
-        };
-        self.file = create_segment(self.options.fs.as_ref(), &self.options.dir, &header)?;
-        self.segment_no = header.segment_no;
-        self.path = segment_path(&self.options.dir, self.segment_no);
-        self.offset = SEGMENT_HEADER_BYTES as u64;
-        self.allocated = self.offset;
-        Ok(())
-    }
-}
-
-fn random_uuid() -> Result<frame::StoreUuid, JournalError> {
+fn random_uuid() -> Result<StoreUuid, JournalError> {
     let mut uuid = [0; 16];
     getrandom::fill(&mut uuid).map_err(|err| JournalError::Random(err.to_string()))?;
     Ok(uuid)

@@ -1,0 +1,172 @@
+//! Tells the torn tail of a crash from damage to what was acknowledged.
+//!
+//! Both look like a record whose checksum fails. What a crash can leave behind tells them apart, in
+//! this order:
+//!
+//! 1. The commit mark or a snapshot knows the record: it was synced, and has changed.
+//! 2. A sound record stands there, but not the next one: no crash moves a whole record.
+//! 3. A later sound record says that the damaged one was synced: it has changed.
+//! 4. Later records are sound, and none says so: one unacknowledged group that reached the disk out
+//!    of order. That is sound because a group is written only after the sync of the one before it
+//!    has returned.
+//! 5. Nothing sound follows, and a sector of the rest was never written (zero, or past the end of
+//!    the file): a torn tail.
+//! 6. Turning one bit back makes the record whole: it was written whole and has changed.
+//! 7. Anything else is undecidable, and refused.
+//!
+//! Where the log ends in order, the first rule alone applies: what the mark knows must be there. In
+//! a segment that is not the last, all is acknowledged: it was synced before the next was made.
+
+use super::error::Damage;
+use super::frame::{self, ALIGN, RECORD_HEADER_BYTES, RecordError, StoreUuid};
+
+/// The unit a disk writes or does not write.
+const SECTOR_BYTES: usize = 512;
+/// Records up to this long are tried with each of their bits turned back; a longer one would take
+/// seconds, and a bit of its length is tried all the same.
+const REPAIR_BYTES_MAX: usize = 4096;
+
+/// Where a walk through a segment ended.
+pub(super) struct Ending<'a> {
+    /// The segment.
+    pub(super) file: &'a [u8],
+    /// Where its sound records end.
+    pub(super) offset: usize,
+    /// The store it is of.
+    pub(super) store_uuid: &'a StoreUuid,
+    /// The record that should start there.
+    pub(super) seq: u64,
+    /// Whether it is the last segment.
+    pub(super) is_last: bool,
+    /// The highest record known to be synced, and who says so.
+    pub(super) known: &'a Known,
+}
+
+/// The highest record known to be synced from elsewhere than the log.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub(super) seq: u64,
+    /// Who says so: "the commit mark".
+    pub(super) by: &'static str,
+}
+
+/// What the bytes are.
+pub(super) enum Tail {
+    /// Nobody was told that they were safe.
+    Torn,
+    /// Nothing tells.
+    Ambiguous,
+    /// Acknowledged, with the reason.
+    Acknowledged(String),
+}
+
+impl Known {
+    /// Takes note of what somebody says.
+    pub(super) fn learn(&mut self, seq: u64, by: &'static str) {
+        if seq > self.seq {
+            *self = Known { seq, by };
+        }
+    }
+
+    /// That record `seq` was synced, if that is known.
+    pub(super) fn evidence(&self, seq: u64) -> Option<String> {
+        (self.seq >= seq).then(|| format!("{} says that {} was synced", self.by, self.seq))
+    }
+}
+
+impl Ending<'_> {
+    /// What the bytes are in which `damage` was found.
+    pub(super) fn judge(&self, damage: &Damage) -> Tail {
+        if let Some(evidence) = self.known.evidence(self.seq) {
+            return Tail::Acknowledged(evidence);
+        }
+        if !self.is_last {
+            return Tail::Acknowledged("a later segment was begun after its sync".into());
+        }
+        let Damage::Record(damage) = damage else {
+            return Tail::Acknowledged("no crash moves a whole record".into());
+        };
+        if let RecordError::Flags { .. } = damage {
+            return Tail::Acknowledged("its checksum fits".into());
+        }
+        let rest = &self.file[self.offset..];
+        match later_record(rest, self.store_uuid, self.seq) {
+            Some((later, durable)) if durable >= self.seq => {
+                Tail::Acknowledged(format!("record {later} says that {durable} was synced"))
+            }
+            Some(_) => Tail::Torn,
+            None if never_written(self.file, self.offset, damage) => Tail::Torn,
+            None if is_one_bit_from_whole(rest, self.store_uuid) => {
+                Tail::Acknowledged("it is whole but for one bit".into())
+            }
+            None => Tail::Ambiguous,
+        }
+    }
+}
+
+/// The later sound record that knows of the highest synced one: its number and that one's.
+fn later_record(rest: &[u8], store_uuid: &StoreUuid, seq: u64) -> Option<(u64, u64)> {
+    // No more records than this fit between, which rules out most offsets at the price of a load.
+    let highest = seq + (rest.len() / RECORD_HEADER_BYTES) as u64;
+    let mut best = None;
+    let mut at = ALIGN;
+    while at < rest.len() {
+        let bytes = &rest[at..];
+        let plausible = frame::claimed_seq(bytes).is_some_and(|it| it > seq && it <= highest);
+        match plausible.then(|| frame::decode_record(bytes, store_uuid)) {
+            Some(Ok(record)) => {
+                let found = (record.fields.durable_seq, record.fields.seq);
+                best = best.max(Some(found));
+                at += frame::record_bytes(record.payload.len());
+            }
+            _ => at += ALIGN,
+        }
+    }
+    best.map(|(durable, later)| (later, durable))
+}
+
+/// Whether turning back one bit makes the start of `rest` a sound record: then it was written whole
+/// and has changed since.
+fn is_one_bit_from_whole(rest: &[u8], store_uuid: &StoreUuid) -> bool {
+    let len_bits = 32;
+    let claimed = match rest.first_chunk::<4>() {
+        Some(len) => RECORD_HEADER_BYTES.saturating_add(u32::from_le_bytes(*len) as usize),
+        None => return false,
+    };
+    let most = rest.len().min(frame::record_bytes(super::PAYLOAD_BYTES_MAX));
+    let mut copy = rest[..most].to_vec();
+    let bits = if claimed <= REPAIR_BYTES_MAX.min(most) { claimed * 8 + 7 * 8 } else { len_bits };
+    (0..bits.min(most * 8)).any(|bit| {
+        copy[bit / 8] ^= 1 << (bit % 8);
+        let whole = frame::decode_record(&copy, store_uuid).is_ok();
+        copy[bit / 8] ^= 1 << (bit % 8);
+        whole
+    })
+}
+
+/// Whether a sector of the damaged record at `offset`, or of what follows it, was never written.
+fn never_written(file: &[u8], offset: usize, damage: &RecordError) -> bool {
+    if let RecordError::Cut { .. } = damage {
+        return true;
+    }
+    let rest = &file[offset..];
+    let claimed = match (damage, rest.first_chunk::<4>()) {
+        (RecordError::Checksum { .. }, Some(len)) => {
+            frame::record_bytes(u32::from_le_bytes(*len) as usize)
+        }
+        _ => 0,
+    };
+    let end = offset + claimed.max(rest.len() - trailing_zeros(rest));
+    sectors(file, offset, end.min(file.len())).any(|piece| piece.iter().all(|byte| *byte == 0))
+}
+
+/// `file[start..end]` in pieces that lie in one sector of the file each.
+fn sectors(file: &[u8], start: usize, end: usize) -> impl Iterator<Item = &[u8]> {
+    let first_end = (start + 1).next_multiple_of(SECTOR_BYTES).min(end);
+    let (first, others) = file[start..end].split_at(first_end - start);
+    std::iter::once(first).chain(others.chunks(SECTOR_BYTES))
+}
+
+pub(super) fn trailing_zeros(bytes: &[u8]) -> usize {
+    bytes.iter().rev().take_while(|byte| **byte == 0).count()
+}

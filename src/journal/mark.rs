@@ -1,0 +1,389 @@
+//! The commit mark: a small file that says how far the log was synced, beside the log itself.
+//!
+//! It tells, after a crash, bytes that were acknowledged and have changed from the tail of a write
+//! that nobody was told about. It is written off the path of appends, so that it may be some 50 ms
+//! behind; it is never ahead.
+//!
+//! 4 KiB, with two slots, at 0 and at 2048, which are written in turn: while one is being written
+//! the other one is whole. All numbers are little-endian.
+//!
+//! ```text
+//! slot, 64 bytes
+//!  0  magic        8  "ddxmark\n"
+//!  8  format       2  1
+//! 10  min_reader   2  1
+//! 12  store_uuid  16
+//! 28  counter      8  one more at each write: the higher slot counts
+//! 36  seq          8  all records up to here are synced
+//! 44  chain       16  of that record
+//! 60  crc          4  CRC-32 of bytes 0..60
+//! ```
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::bytes::{array, u16_at, u32_at, u64_at};
+use super::error::JournalError;
+use super::frame::{Chain, StoreUuid};
+use super::fs::{Fs, FsFile};
+use super::reader::Position;
+use super::segment::{MARK_FILE, io_error, replace};
+
+const MAGIC: [u8; 8] = *b"ddxmark\n";
+const FORMAT: u16 = 1;
+const MIN_READER: u16 = 1;
+const SLOT_BYTES: usize = 64;
+const SLOTS_AT: [usize; 2] = [0, 2048];
+/// Bytes of the file.
+pub const MARK_BYTES: usize = 4096;
+/// At most one mark is written in this time.
+pub const MARK_PAUSE_DEFAULT: Duration = Duration::from_millis(50);
+
+/// How far a log was synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The store it belongs to.
+    pub store_uuid: StoreUuid,
+    /// Tells the newer slot.
+    pub counter: u64,
+    /// The last record that was synced; 0 before the first.
+    pub seq: u64,
+    /// Its link of the chain.
+    pub chain: Chain,
+}
+
+/// When marks are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marking {
+    /// By a thread of their own, at most once in this time, and at the end.
+    Background(Duration),
+    /// By the writer, after the answers of each sync: for tests that must run alike each time.
+    Inline,
+}
+
+/// What the file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundMark {
+    /// There is no file.
+    Absent,
+    /// Neither slot is sound.
+    Unreadable,
+    /// The newer sound slot.
+    Sound(Mark),
+}
+
+impl FoundMark {
+    /// The mark, if one is sound.
+    pub fn sound(self) -> Option<Mark> {
+        match self {
+            FoundMark::Sound(mark) => Some(mark),
+            FoundMark::Absent | FoundMark::Unreadable => None,
+        }
+    }
+}
+
+/// Why 64 bytes are not a slot.
+#[derive(Debug)]
+enum SlotError {
+    Unsound,
+    Newer { format: u16, min_reader: u16 },
+}
+
+impl Mark {
+    fn encode(&self) -> [u8; SLOT_BYTES] {
+        let mut bytes = [0; SLOT_BYTES];
+        bytes[0..8].copy_from_slice(&MAGIC);
+        bytes[8..10].copy_from_slice(&FORMAT.to_le_bytes());
+        bytes[10..12].copy_from_slice(&MIN_READER.to_le_bytes());
+        bytes[12..28].copy_from_slice(&self.store_uuid);
+        bytes[28..36].copy_from_slice(&self.counter.to_le_bytes());
+        bytes[36..44].copy_from_slice(&self.seq.to_le_bytes());
+        bytes[44..60].copy_from_slice(&self.chain);
+        let crc = crc32fast::hash(&bytes[..60]);
+        bytes[60..64].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Mark, SlotError> {
+        let slot: &[u8; SLOT_BYTES] = bytes.first_chunk().ok_or(SlotError::Unsound)?;
+        if slot[..8] != MAGIC || crc32fast::hash(&slot[..60]) != u32_at(slot, 60) {
+            return Err(SlotError::Unsound);
+        }
+        let (format, min_reader) = (u16_at(slot, 8), u16_at(slot, 10));
+        if min_reader > FORMAT {
+            return Err(SlotError::Newer { format, min_reader });
+        }
+        Ok(Mark {
+            store_uuid: array(slot, 12),
+            counter: u64_at(slot, 28),
+            seq: u64_at(slot, 36),
+            chain: array(slot, 44),
+        })
+    }
+
+    fn slot_at(&self) -> usize {
+        SLOTS_AT[(self.counter % 2) as usize]
+    }
+
+    /// A file with this mark alone.
+    fn file(&self) -> Vec<u8> {
+        let mut bytes = vec![0; MARK_BYTES];
+        bytes[self.slot_at()..][..SLOT_BYTES].copy_from_slice(&self.encode());
+        bytes
+    }
+}
+
+/// Reads the mark in `dir`.
+///
+/// # Errors
+/// The disk failed, or a newer dropdex wrote it. That it is unsound is none.
+pub(super) fn read(fs: &dyn Fs, dir: &Path) -> Result<FoundMark, JournalError> {
+    let path = dir.join(MARK_FILE);
+    let bytes = match fs.read(&path) {
+        Ok(bytes) => bytes,
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(FoundMark::Absent),
+        Err(err) => return Err(io_error("read", &path)(err)),
+    };
+    let mut newest: Option<Mark> = None;
+    for at in SLOTS_AT {
+        match Mark::decode(bytes.get(at..).unwrap_or_default()) {
+            Ok(mark) if newest.is_none_or(|other| other.counter < mark.counter) => {
+                newest = Some(mark);
+            }
+            Ok(_) | Err(SlotError::Unsound) => {}
+            Err(SlotError::Newer { format, min_reader }) => {
+                return Err(JournalError::NewerMark { path, format, min_reader });
+            }
+        }
+    }
+    Ok(newest.map_or(FoundMark::Unreadable, FoundMark::Sound))
+}
+
+/// Writes the file anew, in another one's place: a process that still has the old one open, and does
+/// not know that it lost the folder, marks nothing here.
+pub(super) fn make(fs: &dyn Fs, dir: &Path, mark: &Mark) -> Result<(), JournalError> {
+    replace(fs, &dir.join(MARK_FILE), &mark.file())
+}
+
+/// The open file. After a failure nothing more is marked: a sync that failed must not be repeated,
+/// and an old mark is a true one.
+struct MarkFile {
+    /// `None` after a failure.
+    file: Option<Box<dyn FsFile>>,
+    last: Mark,
+}
+
+impl MarkFile {
+    fn write(&mut self, seq: u64, chain: Chain) {
+        let Some(file) = &self.file else { return };
+        if seq <= self.last.seq {
+            return;
+        }
+        let mark = Mark { counter: self.last.counter + 1, seq, chain, ..self.last };
+        let written = file
+            .write_all_at(&mark.encode(), mark.slot_at() as u64)
+            .and_then(|()| file.sync_data());
+        if let Err(err) = written {
+            tracing::warn!(
+                error = %err,
+                "the journal's commit mark cannot be written; it is left as it is until a restart"
+            );
+            self.file = None;
+        }
+        self.last = mark;
+    }
+}
+
+/// Marks what it is told is synced.
+pub(super) enum Marker {
+    Inline(InlineMarker),
+    Background(BackgroundMarker),
+}
+
+pub(super) struct InlineMarker(MarkFile);
+
+pub(super) struct BackgroundMarker {
+    shared: Arc<Wanted>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Wanted {
+    wanted: Mutex<Want>,
+    changed: Condvar,
+}
+
+struct Want {
+    position: Position,
+    end: End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    NotYet,
+    AfterTheLast,
+    AtOnce,
+}
+
+impl Marker {
+    /// Makes the file with `mark` in it and goes on from there.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub(super) fn start(
+        fs: &dyn Fs,
+        dir: &Path,
+        mark: Mark,
+        marking: Marking,
+    ) -> Result<Marker, JournalError> {
+        make(fs, dir, &mark)?;
+        let path = dir.join(MARK_FILE);
+        let file = fs.open(&path).map_err(io_error("open", &path))?;
+        let file = MarkFile { file: Some(file), last: mark };
+        let pause = match marking {
+            Marking::Inline => return Ok(Marker::Inline(InlineMarker(file))),
+            Marking::Background(pause) => pause,
+        };
+        let position = Position { seq: mark.seq, chain: mark.chain, epoch: 0 };
+        let wanted = Mutex::new(Want { position, end: End::NotYet });
+        let shared = Arc::new(Wanted { wanted, changed: Condvar::new() });
+        let theirs = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("journal-mark".into())
+            .spawn(move || theirs.write_until_end(file, pause))
+            .map_err(io_error("start the thread that writes", &path))?;
+        Ok(Marker::Background(BackgroundMarker { shared, thread: Some(thread) }))
+    }
+
+    /// All records up to `position` are synced and answered.
+    pub(super) fn synced(&mut self, position: Position) {
+        match self {
+            Marker::Inline(InlineMarker(file)) => file.write(position.seq, position.chain),
+            Marker::Background(marker) => {
+                let mut want = marker.shared.lock();
+                if want.position.seq < position.seq {
+                    want.position = position;
+                    drop(want);
+                    marker.shared.changed.notify_one();
+                }
+            }
+        }
+    }
+
+    /// Writes nothing more: the folder is another's.
+    pub(super) fn abandon(&mut self) {
+        match self {
+            Marker::Inline(InlineMarker(file)) => file.file = None,
+            Marker::Background(marker) => marker.end(End::AtOnce),
+        }
+    }
+}
+
+impl BackgroundMarker {
+    fn end(&mut self, end: End) {
+        self.shared.lock().end = end;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // It holds no lock while it could panic; joining is for the order of things.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for BackgroundMarker {
+    fn drop(&mut self) {
+        self.end(End::AfterTheLast);
+    }
+}
+
+impl Wanted {
+    /// The wish. No code panics while it holds this lock.
+    fn lock(&self) -> MutexGuard<'_, Want> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_until_end(&self, mut file: MarkFile, pause: Duration) {
+        while let Some(position) = self.next(file.last.seq) {
+            file.write(position.seq, position.chain);
+            let want = self.lock();
+            // The pause ends early at the end alone.
+            let _ = self
+                .changed
+                .wait_timeout_while(want, pause, |want| want.end == End::NotYet)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits for a position past `seq`; `None` at the end.
+    fn next(&self, seq: u64) -> Option<Position> {
+        let waits = |want: &mut Want| want.end == End::NotYet && want.position.seq <= seq;
+        let want =
+            self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
+        (want.end != End::AtOnce && want.position.seq > seq).then_some(want.position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARK: Mark =
+        Mark { store_uuid: *b"0123456789abcdef", counter: 5, seq: 9, chain: [7; 16] };
+
+    #[test]
+    fn the_bytes_of_format_1_never_change() {
+        let golden = include_str!("../../tests/golden/journal-mark-v1.hex");
+        assert_eq!(format!("slot {}\n", hex::encode(MARK.encode())), golden);
+        assert_eq!(SLOTS_AT, [0, 2048]);
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_and_every_flipped_bit_is_found() {
+        let whole = MARK.encode();
+        assert_eq!(Mark::decode(&whole).expect("whole"), MARK);
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(matches!(Mark::decode(&bytes), Err(SlotError::Unsound)), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn the_newer_sound_slot_counts() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (fs, path) = (super::super::fs::Disk, dir.path().join(MARK_FILE));
+        assert_eq!(read(&fs, dir.path()).expect("read"), FoundMark::Absent);
+        make(&fs, dir.path(), &MARK).expect("made");
+        let mut file = MarkFile { file: Some(fs.open(&path).expect("open")), last: MARK };
+        for seq in 10..14 {
+            file.write(seq, [seq as u8; 16]);
+            let mark = read(&fs, dir.path()).expect("read").sound().expect("sound");
+            assert_eq!((mark.seq, mark.chain, mark.counter), (seq, [seq as u8; 16], seq - 4));
+            // While the next one is written the other slot still stands.
+            let whole = std::fs::read(&path).expect("read");
+            let mut torn = whole.clone();
+            torn[mark.slot_at() + 40] ^= 1;
+            std::fs::write(&path, &torn).expect("written");
+            let before = read(&fs, dir.path()).expect("read").sound().expect("sound");
+            assert_eq!(before.seq, seq - 1);
+            std::fs::write(&path, &whole).expect("written");
+        }
+        std::fs::write(&path, vec![0; MARK_BYTES]).expect("written");
+        assert_eq!(read(&fs, dir.path()).expect("read"), FoundMark::Unreadable);
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_its_number() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut bytes = MARK.file();
+        let slot = &mut bytes[MARK.slot_at()..][..SLOT_BYTES];
+        slot[8..12].copy_from_slice(&[9, 0, 2, 0]);
+        let crc = crc32fast::hash(&slot[..60]);
+        slot[60..].copy_from_slice(&crc.to_le_bytes());
+        std::fs::write(dir.path().join(MARK_FILE), bytes).expect("written");
+        let refused = read(&super::super::fs::Disk, dir.path()).expect_err("newer");
+        assert!(refused.to_string().contains("has format 9"), "{refused}");
+    }
+}

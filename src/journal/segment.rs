@@ -1,0 +1,272 @@
+//! The files of a journal's folder: how they are named, made, copied and replaced.
+//!
+//! ```text
+//! <20 digits>.seg       a segment, by its number
+//! <20 digits>.snap      a snapshot, by the record it follows
+//! MARK                  the commit mark
+//! LOCK                  whose lock says that the folder is in use
+//! <20 digits>.prev      a segment as a crash left it, before its sound part was written anew
+//! <20 digits>.N.torn    the tail that was cut from a segment
+//! *.tmp                 unfinished; removed by the next open
+//! ```
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::error::JournalError;
+use super::frame::SegmentHeader;
+use super::fs::{Fs, FsFile, Held};
+
+pub(super) const SEGMENT_SUFFIX: &str = "seg";
+pub(super) const SNAPSHOT_SUFFIX: &str = "snap";
+pub(super) const PREVIOUS_SUFFIX: &str = "prev";
+pub(super) const TORN_SUFFIX: &str = "torn";
+const TEMPORARY_SUFFIX: &str = "tmp";
+/// The file whose lock says that the journal is in use.
+const LOCK_FILE: &str = "LOCK";
+/// The file that says how far the log is synced.
+pub(super) const MARK_FILE: &str = "MARK";
+/// Bytes copied at a time.
+const COPY_BYTES: usize = 1 << 20;
+
+/// Gives an error of the disk its place.
+pub(super) fn io_error(
+    action: &'static str,
+    path: &Path,
+) -> impl FnOnce(io::Error) -> JournalError + use<> {
+    let path = path.to_owned();
+    move |source| JournalError::Io { action, path, source }
+}
+
+/// The file name of a segment.
+pub(super) fn segment_path(dir: &Path, segment_no: u64) -> PathBuf {
+    numbered(dir, segment_no, SEGMENT_SUFFIX)
+}
+
+/// The file name of a snapshot.
+pub(super) fn snapshot_path(dir: &Path, seq: u64) -> PathBuf {
+    numbered(dir, seq, SNAPSHOT_SUFFIX)
+}
+
+/// `path` with `.tmp` after it: the name of a file that is not whole yet.
+pub(super) fn temporary_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(TEMPORARY_SUFFIX);
+    PathBuf::from(name)
+}
+
+/// The folder that `path` is in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if dir != Path::new("") => dir,
+        _ => Path::new("."),
+    }
+}
+
+/// The files in `dir` of one kind, with their numbers, lowest first.
+pub(super) fn list_numbered(
+    fs: &dyn Fs,
+    dir: &Path,
+    suffix: &str,
+) -> Result<Vec<(u64, PathBuf)>, JournalError> {
+    let mut files: Vec<_> = fs
+        .list(dir)
+        .map_err(io_error("list", dir))?
+        .into_iter()
+        .filter(|path| has_suffix(path, suffix))
+        .filter_map(|path| number(&path).map(|no| (no, path)))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// The files in `dir` that a journal has written and that hold something: all but `LOCK`.
+pub(super) fn list_own(fs: &dyn Fs, dir: &Path) -> Result<Vec<PathBuf>, JournalError> {
+    const SUFFIXES: [&str; 5] =
+        [SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, PREVIOUS_SUFFIX, TORN_SUFFIX, TEMPORARY_SUFFIX];
+    let mut files = fs.list(dir).map_err(io_error("list", dir))?;
+    files.retain(|path| {
+        path.file_name().is_some_and(|name| name == MARK_FILE)
+            || SUFFIXES.iter().any(|suffix| has_suffix(path, suffix))
+    });
+    files.sort();
+    Ok(files)
+}
+
+/// Removes what a crash left unfinished.
+pub(super) fn remove_temporaries(fs: &dyn Fs, dir: &Path) -> Result<(), JournalError> {
+    for path in fs.list(dir).map_err(io_error("list", dir))? {
+        if has_suffix(&path, TEMPORARY_SUFFIX) {
+            fs.remove(&path).map_err(io_error("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes `dir` and the folders above it, durably.
+pub(super) fn make_folder(fs: &dyn Fs, dir: &Path) -> Result<(), JournalError> {
+    let is_missing = |dir: &&Path| {
+        *dir != Path::new("")
+            && fs.list(dir).is_err_and(|err| err.kind() == io::ErrorKind::NotFound)
+    };
+    let mut unsure: Vec<&Path> = dir.ancestors().take_while(is_missing).collect();
+    fs.create_dir_all(dir).map_err(io_error("create", dir))?;
+    // An open that was killed here left a folder whose name may not be durable; without a segment in
+    // it nobody has relied on it yet.
+    if unsure.is_empty() && list_numbered(fs, dir, SEGMENT_SUFFIX)?.is_empty() {
+        unsure.push(dir);
+    }
+    for made in unsure.into_iter().rev() {
+        let above = folder_of(made);
+        fs.sync_dir(above).map_err(io_error("sync", above))?;
+    }
+    Ok(())
+}
+
+/// Takes the lock of the folder.
+pub(super) fn lock(fs: &dyn Fs, dir: &Path) -> Result<Box<dyn Held>, JournalError> {
+    let path = dir.join(LOCK_FILE);
+    let held = fs.lock(&path).map_err(io_error("lock", &path))?;
+    held.ok_or_else(|| JournalError::Locked { dir: dir.to_owned() })
+}
+
+/// Why a segment could not be begun.
+pub(super) enum CreateError {
+    /// The disk is full, and nothing of the segment is left.
+    Full,
+    /// Anything else.
+    Failed(JournalError),
+}
+
+impl CreateError {
+    /// For those who do not wait for room.
+    pub(super) fn in_folder(self, dir: &Path) -> JournalError {
+        match self {
+            CreateError::Failed(err) => err,
+            CreateError::Full => {
+                io_error("create a segment in", dir)(io::ErrorKind::StorageFull.into())
+            }
+        }
+    }
+}
+
+impl From<JournalError> for CreateError {
+    fn from(err: JournalError) -> CreateError {
+        CreateError::Failed(err)
+    }
+}
+
+/// Makes a segment that holds its header and zeros up to `len` bytes. It gets its name once that is
+/// synced, so that a segment without a sound header is always damage and never a crash.
+pub(super) fn create_segment(
+    fs: &dyn Fs,
+    dir: &Path,
+    header: &SegmentHeader,
+    len: u64,
+) -> Result<Box<dyn FsFile>, CreateError> {
+    let path = segment_path(dir, header.segment_no);
+    let temporary = temporary_path(&path);
+    let mut bytes = header.encode().to_vec();
+    bytes.resize(bytes.len().max(len as usize), 0);
+    let or_full = |action, err: io::Error| {
+        if !is_full(&err) {
+            return CreateError::Failed(io_error(action, &temporary)(err));
+        }
+        // Should this fail, the next try or the next open removes it.
+        let _ = fs.remove(&temporary);
+        CreateError::Full
+    };
+    let file = fs.create(&temporary).map_err(|err| or_full("create", err))?;
+    file.write_all_at(&bytes, 0).map_err(|err| or_full("write", err))?;
+    file.sync_all().map_err(io_error("sync", &temporary))?;
+    fs.rename(&temporary, &path).map_err(|err| or_full("rename", err))?;
+    fs.sync_dir(dir).map_err(io_error("sync", dir))?;
+    Ok(file)
+}
+
+/// Puts a file of `bytes` in the place of `path`: at any crash there is the old one or the new one.
+pub(super) fn replace(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+    let temporary = temporary_path(path);
+    write_new(fs, &temporary, bytes)?;
+    fs.rename(&temporary, path).map_err(io_error("rename", &temporary))?;
+    let dir = folder_of(path);
+    fs.sync_dir(dir).map_err(io_error("sync", dir))
+}
+
+/// A file of `bytes`, synced; its name is not.
+pub(super) fn write_new(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+    let file = fs.create(path).map_err(io_error("create", path))?;
+    file.write_all_at(bytes, 0).map_err(io_error("write", path))?;
+    file.sync_all().map_err(io_error("sync", path))
+}
+
+/// Copies a file of any length; the copy is synced, its name is not.
+pub(super) fn copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<(), JournalError> {
+    let mut source = fs.open_read(from).map_err(io_error("read", from))?;
+    let target = fs.create(to).map_err(io_error("create", to))?;
+    let mut piece = vec![0; COPY_BYTES];
+    let mut offset = 0;
+    loop {
+        let read = read_up_to(&mut source, &mut piece).map_err(io_error("read", from))?;
+        if read == 0 {
+            return target.sync_all().map_err(io_error("sync", to));
+        }
+        target.write_all_at(&piece[..read], offset).map_err(io_error("write", to))?;
+        offset += read as u64;
+    }
+}
+
+/// Whether there is a file at `path`.
+pub(super) fn exists(fs: &dyn Fs, path: &Path) -> Result<bool, JournalError> {
+    match fs.len(path) {
+        Ok(_) => Ok(true),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(err) => Err(io_error("look at", path)(err)),
+    }
+}
+
+/// The header of a segment, without the rest of it.
+pub(super) fn read_header(fs: &dyn Fs, path: &Path) -> Result<SegmentHeader, JournalError> {
+    let mut bytes = [0; super::frame::SEGMENT_HEADER_BYTES];
+    let mut file = fs.open_read(path).map_err(io_error("read", path))?;
+    let read = read_up_to(&mut file, &mut bytes).map_err(io_error("read", path))?;
+    SegmentHeader::decode(&bytes[..read])
+        .map_err(|source| JournalError::Header { path: path.to_owned(), source })
+}
+
+/// Fills `piece` unless the file ends before; how much was read.
+pub(super) fn read_up_to(source: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < piece.len() {
+        match source.read(&mut piece[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+            Err(err) => return Err(err),
+        }
+    }
+    Ok(filled)
+}
+
+/// Whether a write failed for want of room, of quota, or of an allowed length: it can be undone, and
+/// may work later.
+pub(super) fn is_full(err: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(err.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+pub(super) fn has_suffix(path: &Path, suffix: &str) -> bool {
+    path.extension().is_some_and(|it| it == suffix)
+}
+
+fn numbered(dir: &Path, number: u64, suffix: &str) -> PathBuf {
+    dir.join(format!("{number:020}.{suffix}"))
+}
+
+fn number(path: &Path) -> Option<u64> {
+    let stem = path.file_stem()?.to_str()?;
+    (stem.len() == 20 && stem.bytes().all(|byte| byte.is_ascii_digit()))
+        .then(|| stem.parse().ok())
+        .flatten()
+}

@@ -1,0 +1,641 @@
+//! Snapshots: what the caller's state was after one record, so that older records can go. A backup
+//! is the same bytes in another place. All numbers are little-endian.
+//!
+//! ```text
+//! header, 64 bytes                         then chunks                 then the end, 88 bytes
+//!  0  magic        8  "ddxsnap\n"           len   4  1 to 2^20          0  end            4  2^32 - 1
+//!  8  format       2  1                     crc   4                     4  zeros          4
+//! 10  min_reader   2  1                     bytes                       8  chunks         8
+//! 12  store_uuid  16                                                   16  bytes in them  8
+//! 28  seq          8                                                   24  state digest  32
+//! 36  chain       16  of that record                                   56  file digest   32
+//! 52  epoch        4
+//! 56  zeros        4
+//! 60  crc          4  of bytes 0..60
+//! ```
+//!
+//! - `crc` of a chunk is CRC-32 of its length and its bytes: damage is named where it is.
+//! - The state digest is BLAKE3 over the chunks, each with its length before it: the same state, cut
+//!   into the same chunks, has the same digest in every store.
+//! - The file digest is BLAKE3 over all bytes before it.
+//!
+//! A snapshot is written beside its name, synced, given its name, and read back whole. Only then
+//! does what it makes superfluous go: snapshots but the newest two sound ones, and segments whose
+//! records are all in the *older* of the two. So that one snapshot may decay and nothing is lost.
+
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::bytes::{array, u16_at, u32_at, u64_at};
+use super::error::{JournalError, SnapshotDamage};
+use super::frame::{SegmentHeader, StoreUuid};
+use super::fs::{Fs, FsFile, Held};
+use super::mark::{self, Mark};
+use super::reader::Position;
+use super::recovery::ReplayResult;
+use super::segment::{
+    PREVIOUS_SUFFIX, SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, copy, create_segment, exists, folder_of,
+    io_error, list_numbered, list_own, lock, make_folder, read_header, read_up_to, snapshot_path,
+    temporary_path,
+};
+use super::writer::Shared;
+
+/// A chunk of a snapshot is at most this long: 1 MiB.
+pub const CHUNK_BYTES_MAX: usize = 1 << 20;
+
+const MAGIC: [u8; 8] = *b"ddxsnap\n";
+const FORMAT: u16 = 1;
+const MIN_READER: u16 = 1;
+const HEADER_BYTES: usize = 64;
+const CHUNK_HEADER_BYTES: usize = 8;
+const END_BYTES: usize = 88;
+/// Where the file digest is in the end.
+const FILE_DIGEST_AT: usize = 56;
+/// In the place of a chunk's length: no more chunks.
+const END: u32 = u32::MAX;
+/// Bytes gathered before a write.
+const WRITE_BYTES: usize = 1 << 20;
+/// Bytes read ahead.
+const READ_BYTES: usize = 64 << 10;
+
+/// A snapshot that is being written. Dropped unfinished, it is removed: a full disk gets its room
+/// back.
+pub struct SnapshotWriter {
+    file: SnapshotFile,
+    path: PathBuf,
+    temporary: PathBuf,
+    at: Position,
+    fs: Arc<dyn Fs>,
+    shared: Arc<Shared>,
+    held: Arc<dyn Held>,
+    /// `None` for a backup.
+    into_journal: Option<IntoJournal>,
+    is_published: bool,
+}
+
+/// What a snapshot in the journal's own folder brings about.
+struct IntoJournal {
+    /// What the log held when it was begun: it is not to be read at the next open.
+    log_bytes: u64,
+    since: Arc<AtomicU64>,
+    _one_at_a_time: Busy,
+}
+
+/// That a snapshot is being written.
+pub(super) struct Busy(Arc<AtomicBool>);
+
+impl Busy {
+    /// `None` while another one lives.
+    pub(super) fn begin(is_busy: &Arc<AtomicBool>) -> Option<Busy> {
+        (!is_busy.swap(true, Ordering::SeqCst)).then(|| Busy(Arc::clone(is_busy)))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+/// A snapshot that is whole on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotReport {
+    /// The file.
+    pub path: PathBuf,
+    /// The record it follows.
+    pub seq: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// BLAKE3 over the chunks, each with its length before it: equal states give equal digests.
+    pub state_digest: [u8; 32],
+}
+
+/// What a snapshot says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SnapshotHeader {
+    pub(super) store_uuid: StoreUuid,
+    pub(super) position: Position,
+}
+
+/// A snapshot that has been read whole and is sound.
+#[derive(Clone, Debug)]
+pub(super) struct Verified {
+    pub(super) header: SnapshotHeader,
+    pub(super) report: SnapshotReport,
+}
+
+/// Why a snapshot was not read to its end.
+pub(super) enum ReadError {
+    Damage(SnapshotDamage),
+    /// Whoever its chunks were handed to could not use one.
+    Refused(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl<T: Into<SnapshotDamage>> From<T> for ReadError {
+    fn from(damage: T) -> ReadError {
+        ReadError::Damage(damage.into())
+    }
+}
+
+/// What a writer of snapshots needs of its journal.
+pub(super) struct SnapshotContext {
+    pub(super) fs: Arc<dyn Fs>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) held: Arc<dyn Held>,
+    pub(super) store_uuid: StoreUuid,
+}
+
+impl SnapshotWriter {
+    /// Into the journal's folder.
+    pub(super) fn begin(
+        context: SnapshotContext,
+        dir: &Path,
+        at: Position,
+        since: &Arc<AtomicU64>,
+        busy: Busy,
+    ) -> Result<SnapshotWriter, JournalError> {
+        let into_journal = IntoJournal {
+            log_bytes: since.load(Ordering::Relaxed),
+            since: Arc::clone(since),
+            _one_at_a_time: busy,
+        };
+        SnapshotWriter::create(context, snapshot_path(dir, at.seq), at, Some(into_journal))
+    }
+
+    /// To a file that is not there yet.
+    pub(super) fn begin_backup(
+        context: SnapshotContext,
+        path: &Path,
+        at: Position,
+    ) -> Result<SnapshotWriter, JournalError> {
+        if exists(context.fs.as_ref(), path)? {
+            return Err(JournalError::Exists { path: path.to_owned() });
+        }
+        SnapshotWriter::create(context, path.to_owned(), at, None)
+    }
+
+    fn create(
+        context: SnapshotContext,
+        path: PathBuf,
+        at: Position,
+        into_journal: Option<IntoJournal>,
+    ) -> Result<SnapshotWriter, JournalError> {
+        let SnapshotContext { fs, shared, held, store_uuid } = context;
+        let temporary = temporary_path(&path);
+        check_ours(held.as_ref(), folder_of(&path))?;
+        let file = fs.create(&temporary).map_err(io_error("create", &temporary))?;
+        let header = SnapshotHeader { store_uuid, position: at };
+        let file = SnapshotFile::new(file, &header);
+        let is_published = false;
+        Ok(SnapshotWriter {
+            file,
+            path,
+            temporary,
+            at,
+            fs,
+            shared,
+            held,
+            into_journal,
+            is_published,
+        })
+    }
+
+    /// Writes one chunk, of 1 to [`CHUNK_BYTES_MAX`] bytes.
+    ///
+    /// # Errors
+    /// The disk failed, or the chunk has another length; the snapshot must then be given up.
+    pub fn chunk(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
+        if bytes.is_empty() || bytes.len() > CHUNK_BYTES_MAX {
+            return Err(JournalError::ChunkLength { len: bytes.len() });
+        }
+        self.file.chunk(bytes).map_err(io_error("write", &self.temporary))
+    }
+
+    /// Makes the snapshot durable, once the records it is of are, and reads it back whole. One in
+    /// the journal's folder then takes the place of what came before it.
+    ///
+    /// # Errors
+    /// The disk failed, or gave back other bytes; the journal failed, or another process took it. The
+    /// journal is as it was then, but perhaps for a snapshot more.
+    pub fn finish(mut self) -> Result<SnapshotReport, JournalError> {
+        self.file.end().map_err(io_error("write", &self.temporary))?;
+        self.file.file.sync_all().map_err(io_error("sync", &self.temporary))?;
+        let seq = self.at.seq;
+        // A snapshot that is ahead of the log after a loss of power would pass for a lost log.
+        self.shared.wait_durable(seq).map_err(|source| JournalError::NotDurable { seq, source })?;
+        check_ours(self.held.as_ref(), folder_of(&self.path))?;
+        self.publish()?;
+        let report = verify_snapshot(self.fs.as_ref(), &self.path)?;
+        if let Some(into_journal) = &self.into_journal {
+            let dir = folder_of(&self.path);
+            check_ours(self.held.as_ref(), dir)?;
+            prune(self.fs.as_ref(), dir, seq)?;
+            into_journal.since.fetch_sub(into_journal.log_bytes, Ordering::Relaxed);
+        }
+        Ok(report)
+    }
+
+    fn publish(&mut self) -> Result<(), JournalError> {
+        let fs = self.fs.as_ref();
+        if self.into_journal.is_none() && exists(fs, &self.path)? {
+            return Err(JournalError::Exists { path: self.path.clone() });
+        }
+        fs.rename(&self.temporary, &self.path).map_err(io_error("rename", &self.temporary))?;
+        self.is_published = true;
+        let dir = folder_of(&self.path);
+        fs.sync_dir(dir).map_err(io_error("sync", dir))
+    }
+}
+
+impl Drop for SnapshotWriter {
+    fn drop(&mut self) {
+        // In a folder that is another's, the name may be of another's file.
+        if !self.is_published && self.held.is_ours().unwrap_or(false) {
+            // Should this fail, the next open removes it.
+            let _ = self.fs.remove(&self.temporary);
+        }
+    }
+}
+
+/// A process that lost its journal writes no snapshots of it.
+fn check_ours(held: &dyn Held, dir: &Path) -> Result<(), JournalError> {
+    match held.is_ours() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(JournalError::Fenced { dir: dir.to_owned() }),
+        Err(err) => Err(io_error("look at the lock in", dir)(err)),
+    }
+}
+
+/// The bytes of a snapshot on their way to the disk.
+struct SnapshotFile {
+    file: Box<dyn FsFile>,
+    buffer: Vec<u8>,
+    /// Bytes written before the buffer.
+    offset: u64,
+    chunks: u64,
+    bytes: u64,
+    state: blake3::Hasher,
+    whole: blake3::Hasher,
+}
+
+impl SnapshotFile {
+    fn new(file: Box<dyn FsFile>, header: &SnapshotHeader) -> SnapshotFile {
+        SnapshotFile {
+            file,
+            buffer: header.encode().to_vec(),
+            offset: 0,
+            chunks: 0,
+            bytes: 0,
+            state: blake3::Hasher::new(),
+            whole: blake3::Hasher::new(),
+        }
+    }
+
+    fn chunk(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let len = (bytes.len() as u32).to_le_bytes();
+        self.buffer.extend_from_slice(&len);
+        self.buffer.extend_from_slice(&chunk_crc(len, bytes).to_le_bytes());
+        self.buffer.extend_from_slice(bytes);
+        add_chunk(&mut self.state, bytes);
+        self.chunks += 1;
+        self.bytes += bytes.len() as u64;
+        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.write_all_at(&self.buffer, self.offset)?;
+        self.whole.update(&self.buffer);
+        self.offset += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn end(&mut self) -> std::io::Result<()> {
+        self.buffer.extend_from_slice(&END.to_le_bytes());
+        self.buffer.extend_from_slice(&[0; 4]);
+        self.buffer.extend_from_slice(&self.chunks.to_le_bytes());
+        self.buffer.extend_from_slice(&self.bytes.to_le_bytes());
+        self.buffer.extend_from_slice(self.state.finalize().as_bytes());
+        self.flush()?;
+        self.buffer.extend_from_slice(self.whole.finalize().as_bytes());
+        self.flush()
+    }
+}
+
+impl SnapshotHeader {
+    fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0..8].copy_from_slice(&MAGIC);
+        bytes[8..10].copy_from_slice(&FORMAT.to_le_bytes());
+        bytes[10..12].copy_from_slice(&MIN_READER.to_le_bytes());
+        bytes[12..28].copy_from_slice(&self.store_uuid);
+        bytes[28..36].copy_from_slice(&self.position.seq.to_le_bytes());
+        bytes[36..52].copy_from_slice(&self.position.chain);
+        bytes[52..56].copy_from_slice(&self.position.epoch.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[..60]);
+        bytes[60..64].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<SnapshotHeader, SnapshotDamage> {
+        if bytes[..8] != MAGIC {
+            return Err(SnapshotDamage::Magic);
+        }
+        if crc32fast::hash(&bytes[..60]) != u32_at(bytes, 60) {
+            return Err(SnapshotDamage::Changed { what: "header", offset: 0 });
+        }
+        let (format, min_reader) = (u16_at(bytes, 8), u16_at(bytes, 10));
+        if min_reader > FORMAT {
+            return Err(SnapshotDamage::Newer { format, min_reader });
+        }
+        let position =
+            Position { seq: u64_at(bytes, 28), chain: array(bytes, 36), epoch: u32_at(bytes, 52) };
+        Ok(SnapshotHeader { store_uuid: array(bytes, 12), position })
+    }
+}
+
+fn chunk_crc(len: [u8; 4], bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&len);
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+fn add_chunk(state: &mut blake3::Hasher, bytes: &[u8]) {
+    state.update(&(bytes.len() as u32).to_le_bytes());
+    state.update(bytes);
+}
+
+/// Reads all of a snapshot, wherever it is, and checks it.
+///
+/// # Errors
+/// [`JournalError::Snapshot`] with what is wrong.
+pub fn verify_snapshot(fs: &dyn Fs, path: &Path) -> Result<SnapshotReport, JournalError> {
+    match read_snapshot(fs, path, &mut |_| Ok(())) {
+        Ok(verified) => Ok(verified.report),
+        Err(ReadError::Damage(source)) => {
+            Err(JournalError::Snapshot { path: path.to_owned(), source })
+        }
+        Err(ReadError::Refused(_)) => unreachable!("the visitor refuses nothing"),
+    }
+}
+
+/// Reads a snapshot and hands out its chunks, each checked on its own; that all of them are there and
+/// belong together is known at the end alone.
+pub(super) fn read_snapshot(
+    fs: &dyn Fs,
+    path: &Path,
+    visit: &mut dyn FnMut(&[u8]) -> ReplayResult,
+) -> Result<Verified, ReadError> {
+    let mut input = Input::open(fs, path)?;
+    let header = SnapshotHeader::decode(&input.take()?)?;
+    let (mut state, mut chunks, mut total) = (blake3::Hasher::new(), 0_u64, 0_u64);
+    let mut chunk = Vec::new();
+    loop {
+        let at = input.offset;
+        let head: [u8; CHUNK_HEADER_BYTES] = input.take()?;
+        let len = u32_at(&head, 0);
+        if len == END {
+            let state_digest = *state.finalize().as_bytes();
+            check_end(&mut input, &head, (chunks, total, state_digest))?;
+            let (path, seq, bytes) = (path.to_owned(), header.position.seq, input.offset);
+            let report = SnapshotReport { path, seq, bytes, state_digest };
+            return Ok(Verified { header, report });
+        }
+        if len == 0 || len as usize > CHUNK_BYTES_MAX {
+            return Err(SnapshotDamage::Changed { what: "length of a chunk", offset: at }.into());
+        }
+        if u64::from(len) > input.left() {
+            return Err(SnapshotDamage::Cut { offset: input.len }.into());
+        }
+        chunk.resize(len as usize, 0);
+        input.fill(&mut chunk)?;
+        if chunk_crc(len.to_le_bytes(), &chunk) != u32_at(&head, 4) {
+            return Err(SnapshotDamage::Changed { what: "chunk", offset: at }.into());
+        }
+        add_chunk(&mut state, &chunk);
+        chunks += 1;
+        total += u64::from(len);
+        visit(&chunk).map_err(ReadError::Refused)?;
+    }
+}
+
+/// Checks what follows the last chunk; `head` has been read of it.
+fn check_end(
+    input: &mut Input,
+    head: &[u8; CHUNK_HEADER_BYTES],
+    (chunks, total, state_digest): (u64, u64, [u8; 32]),
+) -> Result<(), SnapshotDamage> {
+    let start = input.offset - CHUNK_HEADER_BYTES as u64;
+    let counts: [u8; FILE_DIGEST_AT - CHUNK_HEADER_BYTES] = input.take()?;
+    let expected_digest = *input.whole.finalize().as_bytes();
+    let digest: [u8; END_BYTES - FILE_DIGEST_AT] = input.take()?;
+    let changed = |what| Err(SnapshotDamage::Changed { what, offset: start });
+    if digest != expected_digest {
+        return changed("digest of the file");
+    }
+    let digest_at = 16;
+    if (u64_at(&counts, 0), u64_at(&counts, 8)) != (chunks, total) || u32_at(head, 4) != 0 {
+        return changed("count of chunks");
+    }
+    if array::<32>(&counts, digest_at) != state_digest {
+        return changed("digest of the state");
+    }
+    if input.source.read(&mut [0])? != 0 {
+        return Err(SnapshotDamage::TooLong { offset: input.offset });
+    }
+    Ok(())
+}
+
+/// A snapshot that is being read.
+struct Input {
+    source: BufReader<Box<dyn Read + Send>>,
+    /// Bytes of the file: a length in it is believed only as far as that goes.
+    len: u64,
+    /// Bytes read.
+    offset: u64,
+    whole: blake3::Hasher,
+}
+
+impl Input {
+    fn open(fs: &dyn Fs, path: &Path) -> Result<Input, SnapshotDamage> {
+        let len = fs.len(path)?;
+        let buffer = READ_BYTES.min(len as usize).max(1);
+        let source = BufReader::with_capacity(buffer, fs.open_read(path)?);
+        Ok(Input { source, len, offset: 0, whole: blake3::Hasher::new() })
+    }
+
+    fn left(&self) -> u64 {
+        self.len.saturating_sub(self.offset)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), SnapshotDamage> {
+        let read = read_up_to(&mut self.source, bytes)?;
+        self.offset += read as u64;
+        if read < bytes.len() {
+            return Err(SnapshotDamage::Cut { offset: self.offset });
+        }
+        self.whole.update(bytes);
+        Ok(())
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], SnapshotDamage> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Removes what the snapshot of record `newest`, just verified, makes superfluous together with the
+/// newest sound one before it. With no such one, nothing goes.
+///
+/// Segments go oldest first, each durably before the next: a crash leaves no gap.
+fn prune(fs: &dyn Fs, dir: &Path, newest: u64) -> Result<(), JournalError> {
+    let mut older = list_numbered(fs, dir, SNAPSHOT_SUFFIX)?;
+    older.retain(|(seq, _)| *seq < newest);
+    let is_sound = |(_, path): &&(u64, PathBuf)| verify_snapshot(fs, path).is_ok();
+    let Some((second, _)) = older.iter().rev().find(is_sound).cloned() else { return Ok(()) };
+    for (_, path) in older.iter().filter(|(seq, _)| *seq < second) {
+        fs.remove(path).map_err(io_error("remove", path))?;
+    }
+    let segments = list_numbered(fs, dir, SEGMENT_SUFFIX)?;
+    for pair in segments.windows(2) {
+        let [(_, path), (_, next)] = pair else { break };
+        if read_header(fs, next)?.first_seq > second + 1 {
+            break;
+        }
+        let previous = path.with_extension(PREVIOUS_SUFFIX);
+        if exists(fs, &previous)? {
+            fs.remove(&previous).map_err(io_error("remove", &previous))?;
+        }
+        fs.remove(path).map_err(io_error("remove", path))?;
+        fs.sync_dir(dir).map_err(io_error("sync", dir))?;
+    }
+    fs.sync_dir(dir).map_err(io_error("sync", dir))
+}
+
+/// Makes a new journal in `dir` of the backup `file`: a snapshot, and a segment that waits for the
+/// record after it.
+///
+/// # Errors
+/// The backup is not whole, `dir` holds files of a journal, or the disk failed. What was begun then
+/// stays, without a segment, so that no open takes it for a journal.
+pub fn restore(fs: &dyn Fs, file: &Path, dir: &Path) -> Result<SnapshotReport, JournalError> {
+    verify_snapshot(fs, file)?;
+    make_folder(fs, dir)?;
+    let _held = lock(fs, dir)?;
+    if let Some(path) = list_own(fs, dir)?.into_iter().next() {
+        return Err(JournalError::Exists { path });
+    }
+    let temporary = temporary_path(&dir.join("restored"));
+    copy(fs, file, &temporary)?;
+    let damaged = |source| JournalError::Snapshot { path: temporary.clone(), source };
+    let copied = match read_snapshot(fs, &temporary, &mut |_| Ok(())) {
+        Ok(copied) => copied,
+        Err(ReadError::Damage(source)) => return Err(damaged(source)),
+        Err(ReadError::Refused(_)) => unreachable!("the visitor refuses nothing"),
+    };
+    let SnapshotHeader { store_uuid, position } = copied.header;
+    let path = snapshot_path(dir, position.seq);
+    fs.rename(&temporary, &path).map_err(io_error("rename", &temporary))?;
+    fs.sync_dir(dir).map_err(io_error("sync", dir))?;
+    let mark = Mark { store_uuid, counter: 1, seq: position.seq, chain: position.chain };
+    mark::make(fs, dir, &mark)?;
+    let header = SegmentHeader {
+        store_uuid,
+        segment_no: 1,
+        first_seq: position.seq + 1,
+        prev_chain: position.chain,
+    };
+    create_segment(fs, dir, &header, 0).map_err(|err| err.in_folder(dir))?;
+    Ok(SnapshotReport { path, ..copied.report })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fs::Disk;
+    use super::*;
+
+    const HEADER: SnapshotHeader = SnapshotHeader {
+        store_uuid: *b"0123456789abcdef",
+        position: Position { seq: 9, chain: [7; 16], epoch: 3 },
+    };
+
+    fn write(path: &Path, chunks: &[&[u8]]) -> Vec<u8> {
+        let mut file = SnapshotFile::new(Disk.create(path).expect("created"), &HEADER);
+        for chunk in chunks {
+            file.chunk(chunk).expect("written");
+        }
+        file.end().expect("ended");
+        std::fs::read(path).expect("read")
+    }
+
+    #[test]
+    fn the_bytes_of_format_1_never_change() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let bytes = write(&dir.path().join("s"), &[b"hello", b"you"]);
+        let golden = include_str!("../../tests/golden/journal-snapshot-v1.hex");
+        assert_eq!(format!("chunks \"hello\", \"you\" {}\n", hex::encode(bytes)), golden);
+    }
+
+    #[test]
+    fn chunks_come_back_and_the_digest_is_that_of_the_state() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("s");
+        let long = vec![0xa5; CHUNK_BYTES_MAX];
+        for chunks in [&[][..], &[&b"one"[..]], &[b"one", &long[..], b"three"]] {
+            write(&path, chunks);
+            let mut found = Vec::new();
+            let read = read_snapshot(&Disk, &path, &mut |chunk| {
+                found.push(chunk.to_vec());
+                Ok(())
+            });
+            let Ok(verified) = read else { panic!("sound") };
+            assert_eq!(verified.header, HEADER);
+            assert_eq!(found, chunks);
+            let mut digest = blake3::Hasher::new();
+            for chunk in chunks {
+                digest.update(&(chunk.len() as u32).to_le_bytes()).update(chunk);
+            }
+            assert_eq!(verified.report.state_digest, *digest.finalize().as_bytes());
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_every_cut_and_every_longer_file_is_found() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("s");
+        let whole = write(&path, &[b"hello", b"you there"]);
+        let found = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("written");
+            verify_snapshot(&Disk, &path).is_err()
+        };
+        let file = Disk.open(&path).expect("opened");
+        for bit in 0..whole.len() * 8 {
+            let (at, byte) = (bit / 8, whole[bit / 8]);
+            file.write_all_at(&[byte ^ 1 << (bit % 8)], at as u64).expect("written");
+            assert!(verify_snapshot(&Disk, &path).is_err(), "bit {bit}");
+            file.write_all_at(&[byte], at as u64).expect("written");
+        }
+        for len in 0..whole.len() {
+            assert!(found(&whole[..len]), "cut at {len}");
+        }
+        assert!(found(&[&whole[..], &[0]].concat()));
+        assert!(!found(&whole));
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_its_number() {
+        let mut bytes = HEADER.encode();
+        bytes[8..12].copy_from_slice(&[9, 0, 2, 0]);
+        let crc = crc32fast::hash(&bytes[..60]);
+        bytes[60..].copy_from_slice(&crc.to_le_bytes());
+        let refused = SnapshotHeader::decode(&bytes);
+        assert!(
+            matches!(refused, Err(SnapshotDamage::Newer { format: 9, min_reader: 2 })),
+            "{refused:?}"
+        );
+    }
+}
