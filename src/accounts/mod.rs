@@ -1,24 +1,48 @@
-//! Who may ask, and how often: accounts, their keys and what they used today.
+//! Who may ask, how often, and what they own: accounts, keys, usage; claims, watchlists, alert rules,
+//! votes.
 //!
-//! Commands come in; [`decide`] reads the state and refuses or names an [`event::Event`]; the event
-//! goes to the journal; once it is on disk [`state`] applies it, which cannot fail and is all that a
-//! restart runs. [`store::Store`] is those three in order, and the one door for everybody else.
+//! Commands come in; [`decide`] reads the state and refuses or names [`event::Event`]s; they go to the
+//! journal as one record; once it is on disk [`state`] applies it, which cannot fail and is all that
+//! a restart runs. [`store::Store`] is those three in order, and the one door for everybody else.
+//! What one account owns is [`owned::Owned`]. `snapshot` is the whole state as bytes, `snapshotter`
+//! writes it down now and then.
 //!
-//! Nothing here knows of HTTP, of sockets or of the index.
+//! Nothing here knows of HTTP, of sockets or of the index: whether the index holds a name, and which
+//! names it holds by now, comes in as an argument.
 
 pub mod admin;
+mod audit;
 pub mod decide;
 pub mod email;
 pub mod event;
 pub mod keys;
+pub mod owned;
 pub mod password;
 pub mod quota;
+mod resources;
 pub mod secret;
+mod snapshot;
+mod snapshotter;
 pub mod state;
 pub mod store;
+mod stripes;
+#[cfg(test)]
+mod tests;
+pub mod write;
 
+pub use crate::journal::AppendError;
+pub use audit::{Audit, audit, journal_folder};
 pub use email::Email;
 pub use keys::ApiKey;
+pub use owned::Owned;
+pub use owned::claims::{Attribution, Claim, ClaimPatch, NewClaim};
+pub use owned::rules::{ChangedRule, Channel, NewRule, Rule, RuleFilter, RulePatch, WebhookSecret};
+pub use owned::watches::{Watch, WatchEntry};
 pub use password::{Password, PasswordHash};
 pub use quota::Allowance;
-pub use store::{AccountSummary, Caller, CommandError, IssuedKey, Store, StoreError};
+pub use snapshotter::SnapshotError;
+pub use state::Counts;
+pub use store::{AccountSummary, Caller, CommandError, IssuedKey, Store, StoreError, StoreOptions};
+pub use write::{
+    Answered, Feedback, Idempotency, IdempotencyKey, Outcome, Post, Reply, WriteError,
+};

@@ -55,6 +55,17 @@ struct Counts {
 }
 
 impl DayUsage {
+    /// Takes over another count. They may come in any order: the latest day counts, and the most of
+    /// it.
+    pub fn merge(&mut self, other: DayUsage) {
+        if self.day < other.day {
+            *self = other;
+        } else if self.day == other.day {
+            self.requests = self.requests.max(other.requests);
+            self.exports = self.exports.max(other.exports);
+        }
+    }
+
     fn counter(&mut self, counter: Counter) -> &mut u32 {
         match counter {
             Counter::Requests => &mut self.requests,
@@ -113,15 +124,10 @@ impl Usage {
         is_unnoted.then_some(counts.now)
     }
 
-    /// Takes over what the journal says. Notes may come out of order, so the most counts.
+    /// Takes over what the journal says.
     pub fn restore(&self, noted: DayUsage) {
         let mut counts = self.lock();
-        if counts.now.day < noted.day {
-            counts.now = noted;
-        } else if counts.now.day == noted.day {
-            counts.now.requests = counts.now.requests.max(noted.requests);
-            counts.now.exports = counts.now.exports.max(noted.exports);
-        }
+        counts.now.merge(noted);
         counts.noted = counts.now;
     }
 

@@ -1,25 +1,43 @@
 //! The users' state in memory: what all events so far lead to.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use compact_str::CompactString;
+use serde::{Deserialize, Serialize};
+
 use super::email::Email;
-use super::event::Event;
+use super::event::{Event, StoredReply, Transaction};
 use super::keys::{KeyDigest, StoredKey};
+use super::owned::Owned;
+use super::owned::claims::Claim;
+use super::owned::watches::WatchEntry;
 use super::password::PasswordHash;
 use super::quota::{DayUsage, Usage};
+use super::write::Feedback;
+use crate::journal::Position;
+use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
+use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
+use crate::vocab::time::UnixMs;
 
-/// All accounts.
+/// All accounts and what they own.
+///
+/// Everything is held through `Arc`s and changed by `Arc::make_mut`: whoever holds one keeps the
+/// moment it was taken at, and a change copies only what somebody holds.
 #[derive(Default)]
 pub struct State {
-    accounts: HashMap<AccountId, Account>,
+    accounts: HashMap<AccountId, Arc<Account>>,
     by_email: HashMap<Email, AccountId>,
     by_key: HashMap<KeyDigest, AccountId>,
+    /// Names somebody voted on. What the accounts' votes add up to.
+    feedback: HashMap<CompactString, Tally>,
     last_account: u64,
     last_day: Option<Day>,
+    position: Position,
 }
 
 /// One account.
@@ -39,76 +57,152 @@ pub struct Account {
     pub created: Day,
     /// Its one key that works.
     pub key: Option<StoredKey>,
-    /// What it used. Outlives keys: they come and go, the allowance is the account's.
+    /// What it used, as far as the journal knows.
+    pub noted: DayUsage,
+    /// What it used, to the last request: not part of the state. Outlives keys: they come and go,
+    /// the allowance is the account's.
     pub usage: Arc<Usage>,
+    /// What it owns.
+    pub owned: Arc<Owned>,
 }
 
-/// All there is to know about an account, to compare states by.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AccountSnapshot {
-    id: AccountId,
-    email: Email,
-    plan: Plan,
-    password: Option<PasswordHash>,
-    disabled: bool,
-    created: Day,
-    key: Option<StoredKey>,
-    usage: DayUsage,
+/// Votes on one name. Invariant: not both 0, or it is not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    up: u32,
+    down: u32,
+}
+
+impl Tally {
+    fn of(&mut self, vote: Vote) -> &mut u32 {
+        match vote {
+            Vote::Up => &mut self.up,
+            Vote::Down => &mut self.down,
+        }
+    }
+}
+
+/// How much a state holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Accounts, shut ones too.
+    pub accounts: u64,
+    /// Claims of all accounts.
+    pub claims: u64,
+    /// Names on all watchlists, as often as they are watched.
+    pub watches: u64,
+    /// Alert rules of all accounts.
+    pub rules: u64,
+    /// Votes of all accounts.
+    pub votes: u64,
+}
+
+/// A state as it was at one moment, to be written down while the state goes on.
+pub struct Frozen {
+    /// All accounts, in order of their numbers.
+    pub accounts: Vec<Arc<Account>>,
+    /// The highest account number there was.
+    pub last_account: u64,
+    /// The latest UTC day any event tells of.
+    pub last_day: Option<Day>,
 }
 
 impl State {
-    /// Takes over what happened. Cannot fail, and gives the same state from the same events: it is
-    /// all that a restart runs. An account that no event added cannot be in a journal whose chain
-    /// is whole, so what names one changes nothing.
-    pub fn apply(&mut self, event: &Event) {
+    /// Takes over what happened together, as the record at `position` says. Cannot fail, and gives
+    /// the same state from the same transactions: it is all that a restart runs. An account that no
+    /// event added cannot be in a journal whose chain is whole, so what names one changes nothing.
+    pub fn apply(&mut self, transaction: Transaction, position: Position) {
+        for event in transaction.0 {
+            self.apply_event(event);
+        }
+        self.position = position;
+    }
+
+    fn apply_event(&mut self, event: Event) {
         match event {
-            Event::AccountAdded { account, email, plan, password, on } => self.add(Account {
-                id: *account,
-                email: email.clone(),
-                plan: *plan,
-                password: password.clone(),
-                disabled: false,
-                created: on.0,
-                key: None,
-                usage: Arc::default(),
-            }),
-            Event::PlanSet { account, plan } => {
-                if let Some(account) = self.accounts.get_mut(account) {
-                    account.plan = *plan;
-                }
+            Event::AccountAdded { account, email, plan, password, on } => {
+                self.put_account(Account::new(account, email, plan, password, on.0));
             }
-            Event::KeyIssued { account, key, .. } => self.set_key(*account, Some(*key)),
+            Event::PlanSet { account, plan } => self.change(account, |account| account.plan = plan),
+            Event::KeyIssued { account, key, .. } => self.set_key(account, Some(key)),
             Event::AccountDisabled { account } => {
-                self.set_key(*account, None);
-                if let Some(account) = self.accounts.get_mut(account) {
-                    account.disabled = true;
-                }
+                self.set_key(account, None);
+                self.change(account, |account| account.disabled = true);
             }
             Event::UsageNoted { account, day, requests, exports } => {
                 self.see_day(day.0);
-                if let Some(account) = self.accounts.get(account) {
-                    let (requests, exports) = (*requests, *exports);
-                    account.usage.restore(DayUsage { day: Some(day.0), requests, exports });
-                }
+                let noted = DayUsage { day: Some(day.0), requests, exports };
+                self.change(account, |account| account.noted.merge(noted));
             }
             Event::DayBegan { day } => self.see_day(day.0),
+            event => self.apply_to_owned(event),
         }
     }
 
+    fn apply_to_owned(&mut self, event: Event) {
+        match event {
+            Event::ClaimAdded { account, claim } | Event::ClaimChanged { account, claim } => {
+                let claim = Claim::from(*claim);
+                self.own(account, |owned| {
+                    owned.forget_replies(claim.updated_at);
+                    Arc::make_mut(&mut owned.claims).put(claim);
+                });
+            }
+            Event::ClaimRemoved { account, claim } => {
+                self.own(account, |owned| Arc::make_mut(&mut owned.claims).remove(claim));
+            }
+            Event::WatchAdded { account, watch } => {
+                let entry = WatchEntry::from(watch);
+                self.own(account, |owned| {
+                    owned.forget_replies(entry.added_at);
+                    Arc::make_mut(&mut owned.watches).put(&entry);
+                });
+            }
+            Event::WatchRemoved { account, name } => {
+                self.own(account, |owned| Arc::make_mut(&mut owned.watches).remove(&name.0));
+            }
+            Event::WatchesArrived { account, names } => self.own(account, |owned| {
+                let watches = Arc::make_mut(&mut owned.watches);
+                names.iter().for_each(|name| watches.arrive(&name.0));
+            }),
+            Event::RuleAdded { account, rule } | Event::RuleChanged { account, rule } => {
+                self.own(account, |owned| Arc::make_mut(&mut owned.rules).put((*rule).into()));
+            }
+            Event::RuleRemoved { account, rule } => {
+                self.own(account, |owned| Arc::make_mut(&mut owned.rules).remove(rule));
+            }
+            Event::VoteSet { account, name, vote } => self.set_vote(account, &name.0, vote),
+            Event::ReplyKept { account, reply } => self.keep_reply(account, *reply),
+            // The caller took all others.
+            _ => {}
+        }
+    }
+
+    /// The account with this number.
+    pub fn account(&self, id: AccountId) -> Option<&Arc<Account>> {
+        self.accounts.get(&id)
+    }
+
     /// The account with this address.
-    pub fn by_email(&self, email: &Email) -> Option<&Account> {
+    pub fn by_email(&self, email: &Email) -> Option<&Arc<Account>> {
         self.accounts.get(self.by_email.get(email)?)
     }
 
     /// The account whose working key has this digest.
-    pub fn by_key(&self, presented: &KeyDigest) -> Option<&Account> {
+    pub fn by_key(&self, presented: &KeyDigest) -> Option<&Arc<Account>> {
         let account = self.accounts.get(self.by_key.get(presented)?)?;
         account.key.is_some_and(|key| key.is(presented)).then_some(account)
     }
 
     /// All accounts, in no order.
-    pub fn accounts(&self) -> impl Iterator<Item = &Account> {
+    pub fn accounts(&self) -> impl Iterator<Item = &Arc<Account>> {
         self.accounts.values()
+    }
+
+    /// How many accounts voted for and against a name.
+    pub fn feedback(&self, name: &DomainName) -> Feedback {
+        let tally = self.feedback.get(name.as_str()).copied().unwrap_or_default();
+        Feedback { up: tally.up.into(), down: tally.down.into() }
     }
 
     /// The highest account number there was.
@@ -121,21 +215,74 @@ impl State {
         self.last_day
     }
 
-    /// Everything, in order of account numbers: equal for equal states.
-    pub fn snapshot(&self) -> Vec<AccountSnapshot> {
-        let mut all: Vec<_> = self.accounts().map(AccountSnapshot::of).collect();
-        all.sort_by_key(|account| account.id);
-        all
+    /// The last record that was applied, or where the journal stood when it was opened.
+    pub fn position(&self) -> Position {
+        self.position
     }
 
-    fn add(&mut self, account: Account) {
+    /// How much there is.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for account in self.accounts.values() {
+            counts.accounts += 1;
+            counts.claims += account.owned.claims.len() as u64;
+            counts.watches += account.owned.watches.len() as u64;
+            counts.rules += account.owned.rules.len() as u64;
+            counts.votes += account.owned.votes.len() as u64;
+        }
+        counts
+    }
+
+    /// The state as it is now, at the cost of a pointer an account.
+    pub fn freeze(&self) -> Frozen {
+        let accounts = self.accounts.values().cloned().collect();
+        let mut frozen =
+            Frozen { accounts, last_account: self.last_account, last_day: self.last_day };
+        frozen.accounts.sort_unstable_by_key(|account| account.id);
+        frozen
+    }
+
+    /// Adds an account with all it owns, as a snapshot brings it.
+    pub(super) fn put_account(&mut self, account: Account) {
         self.last_account = self.last_account.max(account.id.0);
         self.by_email.insert(account.email.clone(), account.id);
-        self.accounts.insert(account.id, account);
+        if let Some(key) = &account.key {
+            self.by_key.insert(*key.digest(), account.id);
+        }
+        for (name, vote) in account.owned.votes.iter() {
+            *self.feedback.entry(name.clone()).or_default().of(*vote) += 1;
+        }
+        self.accounts.insert(account.id, Arc::new(account));
+    }
+
+    /// Takes over what a snapshot says of all accounts together.
+    pub(super) fn set_last(&mut self, account: u64, day: Option<Day>) {
+        self.last_account = self.last_account.max(account);
+        self.last_day = self.last_day.max(day);
+    }
+
+    /// Ends the reading of a journal that stands at `position`: every account's live count begins
+    /// with what was noted.
+    pub(super) fn begin(&mut self, position: Position) {
+        self.position = position;
+        for account in self.accounts.values() {
+            account.usage.restore(account.noted);
+        }
+    }
+
+    fn change(&mut self, account: AccountId, change: impl FnOnce(&mut Account)) {
+        if let Some(account) = self.accounts.get_mut(&account) {
+            change(Arc::make_mut(account));
+        }
+    }
+
+    fn own(&mut self, account: AccountId, change: impl FnOnce(&mut Owned)) {
+        self.change(account, |account| change(Arc::make_mut(&mut account.owned)));
     }
 
     fn set_key(&mut self, account: AccountId, key: Option<StoredKey>) {
         let Some(account) = self.accounts.get_mut(&account) else { return };
+        let account = Arc::make_mut(account);
         if let Some(old) = account.key.take() {
             self.by_key.remove(old.digest());
         }
@@ -145,14 +292,79 @@ impl State {
         account.key = key;
     }
 
+    fn set_vote(&mut self, account: AccountId, name: &DomainName, vote: Option<Vote>) {
+        let mut before = None;
+        self.own(account, |owned| {
+            let votes = Arc::make_mut(&mut owned.votes);
+            before = match vote {
+                Some(vote) => votes.insert(CompactString::new(name.as_str()), vote),
+                None => votes.remove(name.as_str()),
+            };
+        });
+        if self.accounts.contains_key(&account) {
+            self.count_vote(name, before, vote);
+        }
+    }
+
+    fn count_vote(&mut self, name: &DomainName, before: Option<Vote>, now: Option<Vote>) {
+        let mut entry = match self.feedback.entry(CompactString::new(name.as_str())) {
+            Entry::Occupied(entry) => entry,
+            Entry::Vacant(entry) => entry.insert_entry(Tally::default()),
+        };
+        let tally = entry.get_mut();
+        if let Some(before) = before {
+            *tally.of(before) -= 1;
+        }
+        if let Some(now) = now {
+            *tally.of(now) += 1;
+        }
+        if *tally == Tally::default() {
+            entry.remove();
+        }
+    }
+
+    fn keep_reply(&mut self, account: AccountId, reply: StoredReply) {
+        self.own(account, |owned| {
+            owned.forget_replies(reply.at());
+            Arc::make_mut(&mut owned.replies).put(reply.into());
+        });
+    }
+
     fn see_day(&mut self, day: Day) {
         self.last_day = self.last_day.max(Some(day));
     }
 }
 
-impl AccountSnapshot {
-    fn of(account: &Account) -> AccountSnapshot {
-        let Account { id, email, plan, password, disabled, created, key, usage } = account.clone();
-        AccountSnapshot { id, email, plan, password, disabled, created, key, usage: usage.now() }
+impl Account {
+    /// An account as it is when it has just been added.
+    pub(super) fn new(
+        id: AccountId,
+        email: Email,
+        plan: Plan,
+        password: Option<PasswordHash>,
+        created: Day,
+    ) -> Account {
+        Account {
+            id,
+            email,
+            plan,
+            password,
+            disabled: false,
+            created,
+            key: None,
+            noted: DayUsage::default(),
+            usage: Arc::default(),
+            owned: Arc::default(),
+        }
+    }
+}
+
+impl Owned {
+    /// Forgets the answers whose day is over at `now`, the time of an event: never the clock's, so
+    /// that a replay forgets the same ones.
+    fn forget_replies(&mut self, now: UnixMs) {
+        if self.replies.has_over(now) {
+            Arc::make_mut(&mut self.replies).forget(now);
+        }
     }
 }

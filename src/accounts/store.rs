@@ -1,48 +1,56 @@
 //! The users' state, durable: decide, append, apply.
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::decide::{Command, Refusal, decide};
+use super::decide::{Command, Decided, Refusal, decide};
 use super::email::Email;
-use super::event::{EVENT, Event, StoredDay};
+use super::event::{Event, StoredDay, Transaction};
 use super::keys::{self, ApiKey};
 use super::password::PasswordHash;
 use super::quota::{Allowance, Counter, DayUsage, Usage};
-use super::state::{Account, AccountSnapshot, State};
+use super::snapshot::Loader;
+use super::snapshotter::{SnapshotError, Snapshotter};
+use super::state::{Account, Counts, State};
+use super::stripes::{Stripe, Stripes};
+use super::write::WriteError;
 use crate::journal::fs::{Disk, Fs};
-use crate::journal::{AppendError, Journal, JournalError, Options, Recovery};
+use crate::journal::{
+    AppendError, Appended, Inspection, Journal, JournalError, Options, Recovery,
+    SEGMENT_BYTES_DEFAULT, SnapshotReport, Unread, inspect_to,
+};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::{Plan, PlanLimits, Plans};
 
 /// Where the journal lives, inside the data folder.
-const JOURNAL_FOLDER: &str = "journal";
+pub(super) const JOURNAL_FOLDER: &str = "journal";
 
-/// All accounts, their keys and their usage. Cheap to clone; clones are one store.
+/// The log since the last snapshot grows to 64 MiB, or half that snapshot's size if it is more,
+/// before another is made: a start reads each byte of it, and a snapshot writes every row.
+const SNAPSHOT_AFTER_BYTES: u64 = 64 << 20;
+
+/// All accounts, their keys, their usage and what they own. Cheap to clone; clones are one store.
 ///
 /// Methods that change accounts block until the change is on disk: async code calls them through
-/// `spawn_blocking`. [`Store::authenticate`] takes about a microsecond, most of it SHA-256; a charge
-/// a tenth of that. Neither waits for the disk.
+/// `spawn_blocking`. What accounts do with their own things is async. [`Store::authenticate`] takes
+/// about a microsecond, most of it SHA-256; a charge a tenth of that. Neither waits for the disk.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store(pub(super) Arc<Inner>);
 
-struct Inner {
-    journal: Journal,
-    /// Written by the journal's thread alone, once an event is on disk. Held for a look-up or for
-    /// one event.
-    state: Arc<RwLock<State>>,
-    /// Accounts with a command between decide and apply: a second command on the same account waits,
-    /// so that it decides on what the first one led to. Others go on and share a sync.
-    in_flight: Mutex<HashSet<Email>>,
-    landed: Condvar,
+pub(super) struct Inner {
+    /// Ends before `shared` does.
+    snapshotter: Snapshotter,
+    pub(super) shared: Arc<Shared>,
+    /// A command holds the stripe of its account from before it decides until it is applied: a
+    /// second one decides on what the first led to. Others go on and share a sync.
+    stripes: Stripes,
     last_account: AtomicU64,
     /// The latest UTC day seen, as [`Day::raw`]; 0 before the first.
     last_day: AtomicU16,
@@ -50,6 +58,48 @@ struct Inner {
     plans: Plans,
     clock: Clock,
     recovery: Recovery,
+}
+
+/// What the snapshotter's thread shares with the store.
+pub(super) struct Shared {
+    pub(super) journal: Journal,
+    /// The journal's folder and disk, for those who look at its files.
+    pub(super) dir: PathBuf,
+    pub(super) fs: Arc<dyn Fs>,
+    /// Written by the journal's thread alone, once a record is on disk. Held for a look-up or for
+    /// one transaction.
+    pub(super) state: Arc<RwLock<State>>,
+}
+
+/// Where a store lives and what it is given to work with.
+pub struct StoreOptions {
+    /// The data folder; the journal is in `journal` inside it.
+    pub dir: PathBuf,
+    /// What each plan allows.
+    pub plans: Plans,
+    /// The time.
+    pub clock: Clock,
+    /// The disk.
+    pub fs: Arc<dyn Fs>,
+    /// Bytes of a journal segment.
+    pub segment_bytes: u64,
+    /// A snapshot is made when the log has grown by this many bytes since the last one, or by half
+    /// of that one's size where it is more.
+    pub snapshot_after_bytes: u64,
+}
+
+impl StoreOptions {
+    /// The store in the data folder `dir` on the real disk.
+    pub fn new(dir: &Path, plans: Plans, clock: Clock) -> StoreOptions {
+        StoreOptions {
+            dir: dir.to_owned(),
+            plans,
+            clock,
+            fs: Arc::new(Disk),
+            segment_bytes: SEGMENT_BYTES_DEFAULT,
+            snapshot_after_bytes: SNAPSHOT_AFTER_BYTES,
+        }
+    }
 }
 
 /// Whose key it was. Good for one request: it keeps the plan of the moment it was made.
@@ -135,21 +185,34 @@ impl Store {
         plans: Plans,
         clock: Clock,
     ) -> Result<Store, StoreError> {
+        Store::open_with(StoreOptions { fs, ..StoreOptions::new(dir, plans, clock) })
+    }
+
+    /// As [`Store::open`], with everything chosen.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_with(options: StoreOptions) -> Result<Store, StoreError> {
+        let StoreOptions { dir, plans, clock, fs, segment_bytes, snapshot_after_bytes } = options;
         let clock_ms = Arc::new(move || clock.now().timestamp_millis().max(0) as u64);
-        let options = Options { fs, ..Options::new(&dir.join(JOURNAL_FOLDER), clock_ms) };
-        let mut state = State::default();
-        let (journal, recovery) = Journal::open(options, |record| {
-            state.apply(&Event::decode(record.fields.kind, record.payload)?);
-            Ok(())
-        })?;
+        let dir = dir.join(JOURNAL_FOLDER);
+        let journal = Options::new(&dir, clock_ms);
+        let fs_of_journal = Arc::clone(&fs);
+        let mut loader = Loader::default();
+        let (journal, recovery) =
+            Journal::open(Options { segment_bytes, fs: fs_of_journal, ..journal }, &mut loader)?;
+        let snapshot_bytes = recovery.snapshot.as_ref().map_or(0, |snapshot| snapshot.bytes);
+        let state = loader.into_state(recovery.position);
+        let (last_account, last_day) = (state.last_account(), state.last_day());
+        let state = Arc::new(RwLock::new(state));
+        let shared = Arc::new(Shared { journal, dir, fs, state });
         Ok(Store(Arc::new(Inner {
-            journal,
-            in_flight: Mutex::default(),
-            landed: Condvar::new(),
-            last_account: AtomicU64::new(state.last_account()),
-            last_day: AtomicU16::new(Day::raw_or_zero(state.last_day())),
+            snapshotter: Snapshotter::start(&shared, snapshot_after_bytes, snapshot_bytes),
+            shared,
+            stripes: Stripes::new(),
+            last_account: AtomicU64::new(last_account),
+            last_day: AtomicU16::new(Day::raw_or_zero(last_day)),
             warned_of_clock: AtomicBool::new(false),
-            state: Arc::new(RwLock::new(state)),
             plans,
             clock,
             recovery,
@@ -191,10 +254,11 @@ impl Store {
         plan: Plan,
         password: Option<PasswordHash>,
     ) -> Result<AccountId, CommandError> {
-        // A number is spent even when the command is refused: it only must not come twice.
-        let account = AccountId(self.0.last_account.fetch_add(1, Ordering::Relaxed) + 1);
-        self.run(email, Command::Add { account, plan, password })?;
-        Ok(account)
+        let stripe = self.0.stripes.of_blocking(email);
+        self.run(stripe, email, Command::Add { plan, password })?;
+        let state = self.state();
+        // What was added stays: accounts are shut, never removed.
+        Ok(state.by_email(email).expect("it was applied before the append returned").id)
     }
 
     /// Lets an account pay for another plan, from its next request on. Durable when it returns.
@@ -202,7 +266,7 @@ impl Store {
     /// # Errors
     /// [`CommandError`]: no such account, or the journal takes no writes.
     pub fn set_plan(&self, email: &Email, plan: Plan) -> Result<(), CommandError> {
-        self.run(email, Command::SetPlan(plan)).map(|_| ())
+        self.run(self.stripe(email), email, Command::SetPlan(plan)).map(|_| ())
     }
 
     /// Makes a new key for an account; the old one stops working at once. What was used today stays
@@ -212,8 +276,8 @@ impl Store {
     /// [`CommandError`]: no such account, it is disabled, or the journal takes no writes.
     pub fn issue_key(&self, email: &Email) -> Result<IssuedKey, CommandError> {
         let key = ApiKey::generate().map_err(CommandError::Random)?;
-        let before = self.run(email, Command::IssueKey(key.stored()))?;
-        Ok(IssuedKey { key, replaced: before.is_some_and(|account| account.key.is_some()) })
+        let before = self.run(self.stripe(email), email, Command::IssueKey(key.stored()))?;
+        Ok(IssuedKey { key, replaced: before.is_some_and(|had_key| had_key) })
     }
 
     /// Shuts an account; its key stops working at once. Durable when it returns.
@@ -221,7 +285,7 @@ impl Store {
     /// # Errors
     /// [`CommandError`]: no such account, or the journal takes no writes.
     pub fn disable(&self, email: &Email) -> Result<(), CommandError> {
-        self.run(email, Command::Disable).map(|_| ())
+        self.run(self.stripe(email), email, Command::Disable).map(|_| ())
     }
 
     /// All accounts, in the order they were added.
@@ -233,9 +297,49 @@ impl Store {
         all
     }
 
-    /// Everything the store knows, to compare stores by.
-    pub fn snapshot(&self) -> Vec<AccountSnapshot> {
-        self.state().snapshot()
+    /// What stands for everything the store knows: stores with equal states have equal digests,
+    /// whatever led to them. The digest of a snapshot or backup of this state is the same. What was
+    /// used since the last note of it is not part of the state.
+    pub fn state_digest(&self) -> [u8; 32] {
+        self.0.shared.digest()
+    }
+
+    /// How much there is.
+    pub fn counts(&self) -> Counts {
+        self.state().counts()
+    }
+
+    /// Writes a snapshot into the journal's folder now, so that the next start reads it and no log.
+    /// Blocks; writes go on meanwhile.
+    ///
+    /// # Errors
+    /// [`SnapshotError`]. Nothing is lost then.
+    pub fn snapshot_now(&self) -> Result<SnapshotReport, SnapshotError> {
+        self.0.snapshotter.snapshot(&self.0.shared)
+    }
+
+    /// Writes everything to `file`, which must not be there yet; `journal::restore` makes a store
+    /// of it. Blocks; writes go on meanwhile and are not in it.
+    ///
+    /// # Errors
+    /// [`SnapshotError`].
+    pub fn backup(&self, file: &Path) -> Result<SnapshotReport, SnapshotError> {
+        self.0.snapshotter.backup(&self.0.shared, file)
+    }
+
+    /// Reads the journal's own files while it is written, as far as it is known to be synced.
+    ///
+    /// # Errors
+    /// [`JournalError`]: what is damaged or missing. A snapshot that was finished meanwhile may have
+    /// removed what was to be read: worth a second try.
+    pub fn inspect_journal(&self) -> Result<Inspection, JournalError> {
+        let Shared { journal, dir, fs, .. } = &*self.0.shared;
+        inspect_to(fs.as_ref(), dir, journal.durable_seq(), &mut Unread)
+    }
+
+    /// Bytes of log that the next start would read.
+    pub fn log_bytes_since_snapshot(&self) -> u64 {
+        self.0.shared.journal.log_bytes_since_snapshot()
     }
 
     /// What was found when the store was opened.
@@ -247,12 +351,23 @@ impl Store {
     ///
     /// # Errors
     /// `read_only` after a failed write: keys still work, and are still charged, until a restart.
+    /// `disk_full` until there is room again, `fenced` where another process took the folder,
+    /// `closed` after a close.
     pub fn health(&self) -> Result<(), String> {
-        self.0.journal.health().map_err(|_| "read_only".into())
+        let word = |refusal| match refusal {
+            AppendError::DiskFull => "disk_full",
+            AppendError::Fenced => "fenced",
+            AppendError::Closed => "closed",
+            AppendError::Poisoned { .. } | AppendError::Busy | AppendError::TooLong { .. } => {
+                "read_only"
+            }
+        };
+        self.0.shared.journal.health().map_err(|refusal| word(refusal).to_owned())
     }
 
     /// Writes down what was used to the last request, and closes the journal in order. Clones of the
-    /// store go on reading; changes are refused.
+    /// store go on reading; changes are refused. On a full disk the last counts are lost, up to a
+    /// hundredth of an allowance, as in a crash; the end is in order all the same.
     ///
     /// # Errors
     /// What could not be written.
@@ -263,36 +378,110 @@ impl Store {
             .map(|account| (account.id, Arc::clone(&account.usage)))
             .collect();
         for (account, usage) in accounts {
-            if let Some(used) = usage.take_unnoted() {
-                self.note_and_wait(account, used)?;
+            let Some(used) = usage.take_unnoted() else { continue };
+            match self.note_and_wait(account, used) {
+                Ok(()) => {}
+                Err(AppendError::DiskFull) => {
+                    tracing::warn!("the disk is full: the last counts of requests are not kept");
+                    break;
+                }
+                Err(err) => return Err(err),
             }
         }
-        self.0.journal.close()
+        self.0.snapshotter.stop();
+        self.0.shared.journal.close()
     }
 
-    /// Runs one command; returns the account as it was before, if it was there.
-    fn run(&self, email: &Email, command: Command) -> Result<Option<Account>, CommandError> {
-        let _landing = self.take_off(email);
-        let before = self.state().by_email(email).cloned();
-        let event = decide(&self.state(), email, command, self.0.clock.today())?;
+    /// Runs one command; returns whether the account had a key before, if it was there.
+    fn run(
+        &self,
+        stripe: Stripe,
+        email: &Email,
+        command: Command,
+    ) -> Result<Option<bool>, CommandError> {
+        let number = || AccountId(self.0.last_account.fetch_add(1, Ordering::Relaxed) + 1);
+        let (had_key, event) = {
+            let state = self.state();
+            let had_key = state.by_email(email).map(|account| account.key.is_some());
+            (had_key, decide(&state, email, command, self.0.clock.today(), number)?)
+        };
         if let Some(event) = event {
-            let payload = event.encode();
-            let state = Arc::clone(&self.0.state);
-            self.0.journal.append(EVENT, payload, move |_| {
-                state.write().unwrap_or_else(PoisonError::into_inner).apply(&event);
-            })?;
+            let transaction = Transaction(vec![event]);
+            let (kind, payload) = transaction.encode();
+            self.0.shared.journal.append(
+                kind,
+                payload,
+                self.applying(transaction, Some(stripe)),
+            )?;
+            self.0.snapshotter.consider(&self.0.shared);
         }
-        Ok(before)
+        Ok(had_key)
     }
 
-    /// Waits until no command on this account is between decide and apply, then is that command.
-    fn take_off<'a>(&'a self, email: &'a Email) -> Landing<'a> {
-        let mut in_flight = self.0.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
-        while in_flight.contains(email) {
-            in_flight = self.0.landed.wait(in_flight).unwrap_or_else(PoisonError::into_inner);
+    /// Lets `decide` read the account and makes durable what comes of it. The answer is given when
+    /// it is; what is in flight goes on when nobody awaits it any more.
+    pub(super) async fn write<T>(
+        &self,
+        caller: &Caller,
+        decide: impl FnOnce(&Account, &PlanLimits) -> Result<Decided<T>, WriteError>,
+    ) -> Result<T, WriteError> {
+        let stripe = self.0.stripes.of(&caller.account).await;
+        let Decided { events, answer } = self.decide_for(caller, decide)?;
+        if events.is_empty() {
+            return Ok(answer);
         }
-        in_flight.insert(email.clone());
-        Landing { inner: &self.0, email }
+        let transaction = Transaction(events);
+        let (kind, payload) = transaction.encode();
+        let journal = &self.0.shared.journal;
+        let apply = self.applying(transaction, Some(stripe));
+        journal.append_async(kind, payload, apply)?.durable().await?;
+        self.0.snapshotter.consider(&self.0.shared);
+        Ok(answer)
+    }
+
+    /// Decides on the account as it is, without keeping others from reading or changing theirs.
+    fn decide_for<T>(
+        &self,
+        caller: &Caller,
+        decide: impl FnOnce(&Account, &PlanLimits) -> Result<Decided<T>, WriteError>,
+    ) -> Result<Decided<T>, WriteError> {
+        let account = self.state().account(caller.account).map(Arc::clone);
+        let account = account.ok_or(WriteError::NotFound)?;
+        // The plan of this moment: the caller's may be of a moment ago.
+        decide(&account, self.0.plans.of(account.plan))
+    }
+
+    /// What the journal is to do once `transaction` is on disk. The stripe goes with it, so that a
+    /// caller that has gone away lets nobody decide too early.
+    fn applying(
+        &self,
+        transaction: Transaction,
+        stripe: Option<Stripe>,
+    ) -> impl FnOnce(Appended) + Send + 'static {
+        let state = Arc::clone(&self.0.shared.state);
+        move |appended| {
+            let mut state = state.write().unwrap_or_else(PoisonError::into_inner);
+            state.apply(transaction, appended.position);
+            drop(state);
+            drop(stripe);
+        }
+    }
+
+    /// The stripe for commands on the account with this address; of the address where there is
+    /// none, which is all the same then. Accounts keep their addresses.
+    fn stripe(&self, email: &Email) -> Stripe {
+        let account = self.state().by_email(email).map(|account| account.id);
+        match account {
+            Some(account) => self.0.stripes.of_blocking(&account),
+            None => self.0.stripes.of_blocking(email),
+        }
+    }
+
+    /// Writes down without waiting.
+    fn note(&self, event: Event) -> Result<(), AppendError> {
+        let transaction = Transaction(vec![event]);
+        let (kind, payload) = transaction.encode();
+        self.0.shared.journal.append_lazy(kind, payload, self.applying(transaction, None))
     }
 
     fn charge(
@@ -305,7 +494,7 @@ impl Store {
         let day = self.day(now);
         caller.usage.charge(counter, day, limit, |used| {
             let note = usage_noted(caller.account, used);
-            note.is_some_and(|note| self.0.journal.append_lazy(EVENT, note.encode()).is_ok())
+            note.is_some_and(|note| self.note(note).is_ok())
         })
     }
 
@@ -322,7 +511,7 @@ impl Store {
         if before < day.raw() {
             // Should this fail, the next note of usage brings the day.
             let began = Event::DayBegan { day: StoredDay(day) };
-            let _ = self.0.journal.append_lazy(EVENT, began.encode());
+            let _ = self.note(began);
             return day;
         }
         let later = Day::from_raw(before).unwrap_or(day);
@@ -339,7 +528,7 @@ impl Store {
         let Some(note) = usage_noted(account, used) else { return Ok(()) };
         loop {
             // Lazy: the close syncs all of them at once. A full queue empties while we wait.
-            match self.0.journal.append_lazy(EVENT, note.encode()) {
+            match self.note(note.clone()) {
                 Err(AppendError::Busy) => std::thread::yield_now(),
                 other => return other,
             }
@@ -347,29 +536,14 @@ impl Store {
     }
 
     /// The state. No code panics while it holds the lock.
-    fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.0.state.read().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.0.shared.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn usage_noted(account: AccountId, used: DayUsage) -> Option<Event> {
     let DayUsage { day, requests, exports } = used;
     Some(Event::UsageNoted { account, day: StoredDay(day?), requests, exports })
-}
-
-/// Lets the next command on the account go on.
-struct Landing<'a> {
-    inner: &'a Inner,
-    email: &'a Email,
-}
-
-impl Drop for Landing<'_> {
-    fn drop(&mut self) {
-        let mut in_flight = self.inner.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
-        in_flight.remove(self.email);
-        drop(in_flight);
-        self.inner.landed.notify_all();
-    }
 }
 
 impl AccountSummary {

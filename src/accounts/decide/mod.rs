@@ -1,4 +1,13 @@
-//! Commands and what they lead to. Only reads; what it returns is what gets written.
+//! Commands and what they lead to. Only reads (and draws ids and secrets, which nobody can foresee);
+//! what it returns is what gets written. An operator's commands are here, what accounts do with
+//! their own things in the files beside.
+
+pub(super) mod claims;
+pub(super) mod replies;
+pub(super) mod rules;
+pub(super) mod watches;
+
+use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
@@ -7,6 +16,7 @@ use super::event::{Event, StoredDay};
 use super::keys::StoredKey;
 use super::password::PasswordHash;
 use super::state::{Account, State};
+use super::write::WriteError;
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::Plan;
@@ -15,8 +25,6 @@ use crate::vocab::plan::Plan;
 pub enum Command {
     /// Add it, under a number that was not used before.
     Add {
-        /// The number.
-        account: AccountId,
         /// What it pays for.
         plan: Plan,
         /// For a log-in, where one is wanted.
@@ -44,8 +52,17 @@ pub enum Refusal {
     Disabled(Email),
 }
 
+/// What a write leads to.
+pub(super) struct Decided<T> {
+    /// What gets written, as one transaction; nothing where all is as wanted already.
+    pub(super) events: Vec<Event>,
+    /// What the writer is told once it is durable.
+    pub(super) answer: T,
+}
+
 /// What `command` on the account of `email` leads to, on the UTC day `today`; `None` when all is as
-/// wanted already.
+/// wanted already. `number` gives a number that no account has had, and is asked once and only for
+/// an account that gets it.
 ///
 /// # Errors
 /// [`Refusal`].
@@ -54,13 +71,14 @@ pub fn decide(
     email: &Email,
     command: Command,
     today: Day,
+    number: impl FnOnce() -> AccountId,
 ) -> Result<Option<Event>, Refusal> {
     let on = StoredDay(today);
     match command {
-        Command::Add { account, plan, password } => match state.by_email(email) {
+        Command::Add { plan, password } => match state.by_email(email) {
             Some(_) => Err(Refusal::EmailTaken(email.clone())),
             None => {
-                let email = email.clone();
+                let (account, email) = (number(), email.clone());
                 Ok(Some(Event::AccountAdded { account, email, plan, password, on }))
             }
         },
@@ -80,5 +98,46 @@ pub fn decide(
 }
 
 fn existing<'a>(state: &'a State, email: &Email) -> Result<&'a Account, Refusal> {
-    state.by_email(email).ok_or_else(|| Refusal::NoSuchAccount(email.clone()))
+    state
+        .by_email(email)
+        .map(|account| &**account)
+        .ok_or_else(|| Refusal::NoSuchAccount(email.clone()))
+}
+
+/// Draws ids until one is not taken: in 9 * 10^15, the first hardly ever is.
+fn draw_id<T: Copy>(
+    id: impl Fn(u64) -> Option<T>,
+    is_taken: impl Fn(T) -> bool,
+) -> Result<T, WriteError> {
+    loop {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(WriteError::Random)?;
+        // Eleven bits less: 53 are left.
+        if let Some(id) = id(u64::from_le_bytes(bytes) >> 11).filter(|id| !is_taken(*id)) {
+            return Ok(id);
+        }
+    }
+}
+
+/// Whether a text somebody wrote has 1 to `chars_max` characters, none of them `bad`, and not only
+/// white space.
+fn check_text(
+    field: &str,
+    text: &str,
+    chars: RangeInclusive<usize>,
+    bad: impl Fn(char) -> bool,
+) -> Result<(), WriteError> {
+    let is_blank = *chars.start() > 0 && text.trim().is_empty();
+    if is_blank || !chars.contains(&text.chars().count()) {
+        let (min, max) = (chars.start(), chars.end());
+        return Err(invalid(field, format!("must have {min} to {max} characters")));
+    }
+    if text.contains(bad) {
+        return Err(invalid(field, "must not hold control characters"));
+    }
+    Ok(())
+}
+
+fn invalid(field: impl Into<String>, what: impl Into<String>) -> WriteError {
+    WriteError::Invalid { field: field.into(), what: what.into() }
 }

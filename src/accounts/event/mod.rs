@@ -1,0 +1,492 @@
+//! What happened, as it is stored.
+//!
+//! The bytes are bincode 1.3 with fixed-width little-endian integers, at most 1 MiB, no trailing
+//! byte. A variant is stored by its place in the list and a field by its place in the variant, so:
+//! never reorder, remove or change one. A new shape is a new variant at the end; readers keep the
+//! old ones for ever. The golden bytes under `tests/golden` hold this.
+
+mod describe;
+mod stored;
+
+use bincode::Options;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::email::Email;
+use super::keys::StoredKey;
+pub use stored::{StoredClaim, StoredName, StoredReply, StoredRule, StoredWatch};
+
+use super::password::PasswordHash;
+use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
+use crate::vocab::claim::Vote;
+use crate::vocab::day::Day;
+use crate::vocab::ids::{AccountId, ClaimId, RuleId};
+use crate::vocab::plan::Plan;
+
+/// The journal's number for records that hold one [`Event`]. They are read for ever, and written
+/// where one event is all.
+pub const EVENT: Kind = match Kind::of_caller(16) {
+    Some(kind) => kind,
+    None => panic!("16 is the caller's"),
+};
+
+/// The journal's number for records that hold a list of [`Event`]s: a transaction.
+pub const TRANSACTION: Kind = match Kind::of_caller(17) {
+    Some(kind) => kind,
+    None => panic!("17 is the caller's"),
+};
+
+/// One thing that happened to the users' state.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Event {
+    /// An account came to be.
+    AccountAdded {
+        /// Its number, not used before.
+        account: AccountId,
+        /// Its address, not in use.
+        email: Email,
+        /// What it pays for.
+        plan: Plan,
+        /// For a log-in, where one was set.
+        password: Option<PasswordHash>,
+        /// The UTC day.
+        on: StoredDay,
+    },
+    /// An account pays for something else from now on.
+    PlanSet {
+        /// Whose.
+        account: AccountId,
+        /// What it pays for now.
+        plan: Plan,
+    },
+    /// An account got a key; the one before no longer works.
+    KeyIssued {
+        /// Whose.
+        account: AccountId,
+        /// What is kept of it.
+        key: StoredKey,
+        /// The UTC day.
+        on: StoredDay,
+    },
+    /// An account was shut; its key no longer works.
+    AccountDisabled {
+        /// Whose.
+        account: AccountId,
+    },
+    /// How much of a day's allowance an account has used so far.
+    UsageNoted {
+        /// Whose.
+        account: AccountId,
+        /// The UTC day.
+        day: StoredDay,
+        /// JSON requests granted on it.
+        requests: u32,
+        /// Exports granted on it.
+        exports: u32,
+    },
+    /// A UTC day began; none before it comes back.
+    DayBegan {
+        /// The day.
+        day: StoredDay,
+    },
+    /// A claim was added.
+    ClaimAdded {
+        /// By whom.
+        account: AccountId,
+        /// The claim, with an id the account had not used.
+        claim: Box<StoredClaim>,
+    },
+    /// A claim has changed.
+    ClaimChanged {
+        /// Whose.
+        account: AccountId,
+        /// What it is now.
+        claim: Box<StoredClaim>,
+    },
+    /// A claim was removed.
+    ClaimRemoved {
+        /// Whose.
+        account: AccountId,
+        /// Which.
+        claim: ClaimId,
+    },
+    /// A name was put on a watchlist.
+    WatchAdded {
+        /// Whose.
+        account: AccountId,
+        /// The entry.
+        watch: StoredWatch,
+    },
+    /// A name was taken off a watchlist.
+    WatchRemoved {
+        /// Whose.
+        account: AccountId,
+        /// The name.
+        name: StoredName,
+    },
+    /// A list brought names that were watched as external: they no longer cost quota.
+    WatchesArrived {
+        /// Whose.
+        account: AccountId,
+        /// The names.
+        names: Vec<StoredName>,
+    },
+    /// An alert rule was added.
+    RuleAdded {
+        /// By whom.
+        account: AccountId,
+        /// The rule, with an id the account had not used.
+        rule: Box<StoredRule>,
+    },
+    /// An alert rule has changed.
+    RuleChanged {
+        /// Whose.
+        account: AccountId,
+        /// What it is now.
+        rule: Box<StoredRule>,
+    },
+    /// An alert rule was removed.
+    RuleRemoved {
+        /// Whose.
+        account: AccountId,
+        /// Which.
+        rule: RuleId,
+    },
+    /// An account thinks otherwise of a name now.
+    VoteSet {
+        /// Who.
+        account: AccountId,
+        /// Of which name.
+        name: StoredName,
+        /// What; `None` when it no longer says.
+        vote: Option<Vote>,
+    },
+    /// The answer to the request of this transaction, kept for those who send it again.
+    ReplyKept {
+        /// Whose.
+        account: AccountId,
+        /// The answer.
+        reply: Box<StoredReply>,
+    },
+}
+
+/// A [`Day`] as two bytes, days since 1984-12-31, where `Day` itself is stored as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u16", into = "u16")]
+pub struct StoredDay(pub Day);
+
+impl TryFrom<u16> for StoredDay {
+    type Error = &'static str;
+
+    fn try_from(raw: u16) -> Result<StoredDay, &'static str> {
+        Day::from_raw(raw).map(StoredDay).ok_or("0 is not a day")
+    }
+}
+
+impl From<StoredDay> for u16 {
+    fn from(day: StoredDay) -> u16 {
+        day.0.raw()
+    }
+}
+
+/// Why a stored payload is not an [`Event`].
+#[derive(Debug, Error)]
+pub enum EventError {
+    /// Its bytes are none this build knows.
+    #[error("it is not an event this dropdex knows ({0}); a later dropdex may have written it")]
+    Decode(#[from] bincode::Error),
+    /// The journal holds it under a number this build does not know.
+    #[error("its kind is {0}, which this dropdex does not know; a later one wrote it")]
+    Kind(u16),
+}
+
+impl Event {
+    /// As stored. Every event is far shorter than a payload may be.
+    fn encode(&self) -> Vec<u8> {
+        codec().serialize(self).expect("texts in an event are bounded and far below 1 MiB")
+    }
+}
+
+/// The events of one record, which happened together or not at all.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Transaction(pub Vec<Event>);
+
+impl Transaction {
+    /// As stored: kind and payload. One event alone is stored as such.
+    pub fn encode(&self) -> (Kind, Vec<u8>) {
+        match self.0.as_slice() {
+            [event] => (EVENT, event.encode()),
+            events => {
+                let payload = codec().serialize(events);
+                (TRANSACTION, payload.expect("what a request may bring is far below 1 MiB"))
+            }
+        }
+    }
+
+    /// The events stored as `payload`, under `kind`.
+    ///
+    /// # Errors
+    /// [`EventError`].
+    pub fn decode(kind: Kind, payload: &[u8]) -> Result<Transaction, EventError> {
+        match kind {
+            EVENT => Ok(Transaction(vec![codec().deserialize(payload)?])),
+            TRANSACTION => Ok(Transaction(codec().deserialize(payload)?)),
+            other => Err(EventError::Kind(other.number())),
+        }
+    }
+}
+
+/// The one codec, of snapshots too: `bincode::serialize` and other options write other bytes.
+pub(super) fn codec() -> impl Options {
+    bincode::DefaultOptions::new()
+        .with_fixint_encoding()
+        .with_little_endian()
+        .with_limit(PAYLOAD_BYTES_MAX as u64)
+        .reject_trailing_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::owned::claims::{Attribution, Claim};
+    use crate::accounts::owned::replies::KeptReply;
+    use crate::accounts::owned::rules::{Channel, Rule, RuleFilter, WebhookSecret};
+    use crate::accounts::owned::watches::WatchEntry;
+    use crate::accounts::secret::Secret;
+    use crate::vocab::claim::ClaimStatus;
+    use crate::vocab::dqs::Dqs;
+    use crate::vocab::money::Usd;
+    use crate::vocab::name::DomainName;
+    use crate::vocab::query::Substring;
+    use crate::vocab::stage::Stage;
+    use crate::vocab::time::UnixMs;
+    use crate::vocab::url::WebhookUrl;
+
+    fn day() -> StoredDay {
+        StoredDay("2026-11-21".parse().expect("a day"))
+    }
+
+    /// One of each shape: every variant, every plan, with and without a password.
+    fn all() -> Vec<(&'static str, Event)> {
+        let account = AccountId(0x0102);
+        let email: Email = "ann@example.com".parse().expect("an address");
+        let key = serde_json::json!({"digest": vec![0xab; 32], "last4": b"c0de"});
+        let key: StoredKey = serde_json::from_value(key).expect("a key");
+        let hash: PasswordHash = serde_json::from_str(r#""$argon2id$x""#).expect("a hash");
+        let mut events: Vec<_> = Plan::ALL
+            .into_iter()
+            .map(|plan| (plan.as_str(), Event::PlanSet { account, plan }))
+            .collect();
+        for (name, password) in [("account", None), ("account, password", Some(hash))] {
+            let (email, plan) = (email.clone(), Plan::Pro);
+            events.push((name, Event::AccountAdded { account, email, plan, password, on: day() }));
+        }
+        events.push(("key", Event::KeyIssued { account, key, on: day() }));
+        events.push(("disabled", Event::AccountDisabled { account }));
+        let (requests, exports) = (100, 7);
+        events.push(("usage", Event::UsageNoted { account, day: day(), requests, exports }));
+        events.push(("day", Event::DayBegan { day: day() }));
+        events
+    }
+
+    fn name(text: &str) -> DomainName {
+        DomainName::parse(text).expect("a name")
+    }
+
+    fn at(ms: u64) -> UnixMs {
+        UnixMs::new(1_790_000_000_000 + ms).expect("an instant")
+    }
+
+    fn claim() -> Claim {
+        Claim {
+            id: ClaimId::new(0x0102_0304).expect("an id"),
+            domain: name("example.co.uk"),
+            status: ClaimStatus::Attempted,
+            registrar: None,
+            acquired_price: None,
+            resale_price: None,
+            sold_at: None,
+            reported_at: at(0),
+            updated_at: at(1),
+            user_notes: None,
+            alert_rule: None,
+        }
+    }
+
+    fn sold() -> Claim {
+        Claim {
+            status: ClaimStatus::Sold,
+            registrar: Some("Example Ltd".into()),
+            acquired_price: Usd::from_cents(1250),
+            resale_price: Usd::from_cents(100_000_000_000),
+            sold_at: Some(at(2)),
+            user_notes: Some("über\nzwei".into()),
+            alert_rule: Some(Box::new(Attribution {
+                id: RuleId::new(7).expect("an id"),
+                name: "short .de".into(),
+            })),
+            ..claim()
+        }
+    }
+
+    fn rule() -> Rule {
+        let url = WebhookUrl::from_stored("https://hooks.example.com/x".into());
+        Rule {
+            id: RuleId::new(7).expect("an id"),
+            name: "short .de".into(),
+            filter: RuleFilter {
+                tlds: vec!["de".into(), "co.uk".into()],
+                min_dqs: Dqs::new(70),
+                max_length: Some(6),
+                contains: Substring::parse("solar").ok(),
+                stages: Stage::ALL.to_vec(),
+            },
+            channels: vec![
+                Channel::Email,
+                Channel::Webhook { url: url.clone() },
+                Channel::Telegram { chat_id: "-100".into() },
+            ],
+            active: true,
+            created_at: at(3),
+            secrets: vec![WebhookSecret { url, secret: Secret::new("whsec_AAAA".into()) }],
+        }
+    }
+
+    /// One of each shape of what accounts own.
+    fn owned() -> Vec<(String, Event)> {
+        let account = AccountId(0x0102);
+        let boxed = |claim: Claim| Box::new(StoredClaim::from(claim));
+        let watch = |external, registered_again| {
+            let (name, added_at) = (name("xn--mnchen-3ya.de"), at(4));
+            WatchEntry { name, added_at, external, registered_again }.into()
+        };
+        let reply = KeptReply {
+            key: [0x11; 16],
+            fingerprint: [0x22; 32],
+            at: at(5),
+            status: 201,
+            body: br#"{"id":7}"#.as_slice().into(),
+        };
+        let bare = Rule {
+            filter: RuleFilter::default(),
+            channels: vec![Channel::Email],
+            active: false,
+            secrets: Vec::new(),
+            ..rule()
+        };
+        let names = vec![StoredName(name("a.com")), StoredName(name("b.co.uk"))];
+        let mut events = vec![
+            ("claim".to_owned(), Event::ClaimAdded { account, claim: boxed(claim()) }),
+            ("claim, changed".into(), Event::ClaimChanged { account, claim: boxed(sold()) }),
+            ("claim, removed".into(), Event::ClaimRemoved { account, claim: claim().id }),
+            ("watch".into(), Event::WatchAdded { account, watch: watch(false, true) }),
+            ("watch, external".into(), Event::WatchAdded { account, watch: watch(true, false) }),
+            ("watch, removed".into(), Event::WatchRemoved { account, name: names[1].clone() }),
+            ("watches, arrived".into(), Event::WatchesArrived { account, names: names.clone() }),
+            ("rule".into(), Event::RuleAdded { account, rule: Box::new(rule().into()) }),
+            ("rule, changed".into(), Event::RuleChanged { account, rule: Box::new(bare.into()) }),
+            ("rule, removed".into(), Event::RuleRemoved { account, rule: rule().id }),
+            ("reply".into(), Event::ReplyKept { account, reply: Box::new(reply.into()) }),
+        ];
+        for vote in [Some(Vote::Up), Some(Vote::Down), None] {
+            let name = names[0].clone();
+            events.push((format!("vote {vote:?}"), Event::VoteSet { account, name, vote }));
+        }
+        for status in ClaimStatus::ALL {
+            let claim = Claim { status, ..claim() };
+            events.push((format!("{status}"), Event::ClaimAdded { account, claim: boxed(claim) }));
+        }
+        events
+    }
+
+    fn everything() -> Vec<(String, Transaction)> {
+        let first = all().into_iter().map(|(name, event)| (name.to_owned(), event));
+        let mut singles: Vec<_> = first.chain(owned()).collect();
+        let three = singles.iter().rev().take(3).map(|(_, event)| event.clone()).collect();
+        let singles = singles.drain(..).map(|(name, event)| (name, Transaction(vec![event])));
+        let mut all: Vec<_> = singles.collect();
+        all.push(("three at once".into(), Transaction(three)));
+        all.push(("nothing".into(), Transaction(Vec::new())));
+        all
+    }
+
+    #[test]
+    fn the_bytes_of_every_event_never_change() {
+        let ours: String = all()
+            .iter()
+            .map(|(name, event)| format!("{name}: {}\n", hex::encode(event.encode())))
+            .collect();
+        assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v1.hex"));
+    }
+
+    #[test]
+    fn the_bytes_of_every_transaction_never_change() {
+        let ours: String = everything()
+            .iter()
+            .skip(all().len())
+            .map(|(name, transaction)| {
+                let (kind, payload) = transaction.encode();
+                format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+            })
+            .collect();
+        assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v2.hex"));
+    }
+
+    #[test]
+    fn what_is_stored_is_read_back() {
+        for (name, transaction) in everything() {
+            let (kind, payload) = transaction.encode();
+            assert!(Transaction::decode(kind, &payload).expect(&name) == transaction, "{name}");
+        }
+        for claim in [claim(), sold()] {
+            assert_eq!(Claim::from(StoredClaim::from(claim.clone())), claim);
+        }
+        assert_eq!(Rule::from(StoredRule::from(rule())), rule());
+    }
+
+    #[test]
+    fn what_is_no_event_is_an_error() {
+        for (name, transaction) in everything() {
+            let (kind, bytes) = transaction.encode();
+            for len in 0..bytes.len() {
+                assert!(Transaction::decode(kind, &bytes[..len]).is_err(), "{name} cut at {len}");
+            }
+            let trailing = [bytes.as_slice(), &[0]].concat();
+            assert!(Transaction::decode(kind, &trailing).is_err(), "{name} and one byte");
+        }
+        assert!(Transaction::decode(EVENT, &[0xff; 64]).is_err(), "an unknown variant");
+        let day_0 = [5, 0, 0, 0, 0, 0];
+        assert!(Transaction::decode(EVENT, &day_0).is_err(), "day 0");
+        let other = Kind::of_caller(18).expect("the caller's");
+        let refused = Transaction::decode(other, &all()[0].1.encode());
+        assert!(matches!(refused, Err(EventError::Kind(18))));
+    }
+
+    /// Bytes that passed every checksum and still are none of ours: each byte of every transaction
+    /// set to the values that make the worst lengths. An error or another event, never a panic.
+    #[test]
+    fn hostile_bytes_do_no_harm() {
+        for (name, transaction) in everything() {
+            let (kind, bytes) = transaction.encode();
+            for at in 0..bytes.len() {
+                for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+                    let mut hostile = bytes.clone();
+                    hostile[at] = value;
+                    if let Ok(read) = Transaction::decode(kind, &hostile) {
+                        // What is read is as bounded as what we write: it fits a record again.
+                        assert!(read.encode().1.len() <= PAYLOAD_BYTES_MAX, "{name} at {at}");
+                    }
+                }
+            }
+        }
+        let endless = [u64::MAX.to_le_bytes(), (1_u64 << 40).to_le_bytes()];
+        for len in endless {
+            assert!(Transaction::decode(TRANSACTION, &len).is_err());
+        }
+        let long = "a".repeat(250) + ".com";
+        let name = codec().serialize(&(250_u8, long)).expect("encoded");
+        assert!(codec().deserialize::<StoredName>(&name).is_err(), "a name over 253 octets");
+        let name = codec().serialize(&(3_u8, "abcd.com")).expect("encoded");
+        assert!(codec().deserialize::<StoredName>(&name).is_err(), "no dot after the label");
+    }
+}

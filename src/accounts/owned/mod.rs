@@ -1,0 +1,81 @@
+//! What one account owns, as one value: a reader that holds it sees one moment, whatever is
+//! written meanwhile.
+
+pub mod claims;
+pub mod replies;
+pub mod rules;
+pub mod watches;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use compact_str::CompactString;
+
+use crate::vocab::claim::Vote;
+use crate::vocab::ids::{ClaimId, RuleId};
+use crate::vocab::name::DomainName;
+use claims::{Claim, Claims};
+use replies::Replies;
+use rules::{Rule, Rules};
+use watches::{WatchEntry, Watches};
+
+/// All an account owns. Each part is shared with whoever reads it; a change copies the one part it
+/// is about, and only while somebody does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owned {
+    pub(super) claims: Arc<Claims>,
+    pub(super) watches: Arc<Watches>,
+    pub(super) rules: Arc<Rules>,
+    pub(super) votes: Arc<Votes>,
+    pub(super) replies: Arc<Replies>,
+}
+
+/// The votes of one account, by name.
+pub(super) type Votes = BTreeMap<CompactString, Vote>;
+
+impl Owned {
+    /// Claims, newest `reported_at` first, then id descending.
+    pub fn claims(&self) -> impl DoubleEndedIterator<Item = &Claim> {
+        self.claims.newest_first()
+    }
+
+    /// How many claims there are.
+    pub fn claim_count(&self) -> usize {
+        self.claims.len()
+    }
+
+    /// The claim with this id.
+    pub fn claim(&self, id: ClaimId) -> Option<&Claim> {
+        self.claims.get(id)
+    }
+
+    /// The entry of this name.
+    pub fn watch(&self, name: &DomainName) -> Option<WatchEntry> {
+        self.watches.get(name)
+    }
+
+    /// The watchlist, in order of names.
+    pub fn watches(&self) -> impl ExactSizeIterator<Item = WatchEntry> {
+        self.watches.iter()
+    }
+
+    /// Watched names that cost quota, in order.
+    pub fn external_names(&self) -> impl Iterator<Item = DomainName> {
+        self.watches.iter().filter(|entry| entry.external).map(|entry| entry.name)
+    }
+
+    /// Alert rules, newest first, then id descending.
+    pub fn rules(&self) -> impl DoubleEndedIterator<Item = &Rule> + ExactSizeIterator {
+        self.rules.newest_first()
+    }
+
+    /// The rule with this id.
+    pub fn rule(&self, id: RuleId) -> Option<&Rule> {
+        self.rules.get(id)
+    }
+
+    /// The account's own vote on a name.
+    pub fn vote(&self, name: &DomainName) -> Option<Vote> {
+        self.votes.get(name.as_str()).copied()
+    }
+}

@@ -1,0 +1,779 @@
+//! The store as a whole: what it refuses, what holds under races, what a restart brings back.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Duration, TimeZone, Utc};
+
+use super::*;
+use crate::vocab::claim::{ClaimStatus, Vote};
+use crate::vocab::clock::Clock;
+use crate::vocab::ids::{ClaimId, RuleId};
+use crate::vocab::limits::{CLAIMS_MAX, RULES_MAX, WATCHES_MAX};
+use crate::vocab::money::Usd;
+use crate::vocab::name::DomainName;
+use crate::vocab::plan::{Plan, Plans};
+use crate::vocab::time::UnixMs;
+use crate::vocab::url::WebhookUrl;
+
+/// A store in a folder of its own, a runtime to ask it from, and one account.
+struct World {
+    dir: tempfile::TempDir,
+    store: Store,
+    runtime: tokio::runtime::Runtime,
+}
+
+fn noon() -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).single().expect("an instant")
+}
+
+fn email(text: &str) -> Email {
+    text.parse().expect("an address")
+}
+
+fn name(text: &str) -> DomainName {
+    DomainName::parse(text).expect("a name")
+}
+
+fn plain(now: DateTime<Utc>) -> Post {
+    Post { now, idempotency: None }
+}
+
+fn keyed(now: DateTime<Utc>, key: &str, fingerprint: u8) -> Post {
+    let key = IdempotencyKey::parse(key).expect("a key");
+    Post { now, idempotency: Some(Idempotency { key, fingerprint: [fingerprint; 32] }) }
+}
+
+fn attempted(domain: &str) -> NewClaim {
+    NewClaim {
+        domain: name(domain),
+        status: ClaimStatus::Attempted,
+        registrar: None,
+        acquired_price: None,
+        resale_price: None,
+        sold_at: None,
+        user_notes: None,
+        alert_rule: None,
+    }
+}
+
+fn by_email(text: &str) -> NewRule {
+    NewRule { name: text.to_owned(), filter: RuleFilter::default(), channels: vec![Channel::Email] }
+}
+
+fn webhook(text: &str) -> Channel {
+    Channel::Webhook { url: WebhookUrl::parse(text).expect("an address") }
+}
+
+fn watch(text: &str, in_corpus: bool) -> Watch {
+    Watch { name: name(text), in_corpus, registered_again: false, arrived: Vec::new() }
+}
+
+/// The id as the answer, so that answers differ.
+fn created(id: impl std::fmt::Display) -> Reply {
+    Reply { status: 201, body: id.to_string().into_bytes() }
+}
+
+fn open(dir: &std::path::Path) -> Store {
+    Store::open(dir, Plans::default(), Clock::pinned_to("2026-11-21".parse().expect("a day")))
+        .expect("opened")
+}
+
+impl World {
+    fn new() -> World {
+        let dir = tempfile::tempdir().expect("a folder");
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build();
+        World { store: open(dir.path()), dir, runtime: runtime.expect("a runtime") }
+    }
+
+    fn account(&self, address: &str, plan: Plan) -> Caller {
+        self.store.add_account(&email(address), plan, None).expect("added");
+        let key = self.store.issue_key(&email(address)).expect("issued").key;
+        self.store.authenticate(key.reveal()).expect("a working key")
+    }
+
+    /// Closes the store and opens it again; everything must be as it was.
+    fn reopened(self) -> World {
+        let World { dir, store, runtime } = self;
+        let (other, list) = (store.clone(), store.list());
+        store.close().expect("closed");
+        let digest = other.state_digest();
+        drop(other);
+        let store = open(dir.path());
+        assert_eq!(store.state_digest(), digest, "replay gives what was there");
+        assert_eq!(store.list(), list);
+        World { dir, store, runtime }
+    }
+
+    fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    fn add_claim(&self, caller: &Caller, claim: NewClaim) -> Result<ClaimId, WriteError> {
+        let shape = |claim: &Claim| created(claim.id);
+        let answered = self.wait(self.store.add_claim(caller, claim, plain(noon()), shape))?;
+        Ok(ClaimId::parse(&text(&answered)).expect("an id"))
+    }
+
+    fn add_watch(&self, caller: &Caller, watch: Watch) -> Result<Outcome, WriteError> {
+        let mut told = None;
+        let shape = |_: &WatchEntry, outcome| {
+            told = Some(outcome);
+            created("")
+        };
+        self.wait(self.store.add_watch(caller, watch, plain(noon()), shape))?;
+        Ok(told.expect("shaped"))
+    }
+
+    fn add_rule(&self, caller: &Caller, rule: NewRule) -> Result<RuleId, WriteError> {
+        let shape = |rule: &Rule, _: &[WebhookSecret]| created(rule.id);
+        let answered = self.wait(self.store.add_rule(caller, rule, plain(noon()), shape))?;
+        Ok(RuleId::parse(&text(&answered)).expect("an id"))
+    }
+
+    fn change_claim(
+        &self,
+        caller: &Caller,
+        id: ClaimId,
+        patch: ClaimPatch,
+    ) -> Result<Claim, WriteError> {
+        self.wait(self.store.change_claim(caller, id, patch, noon() + Duration::hours(1)))
+    }
+
+    fn change_rule(
+        &self,
+        caller: &Caller,
+        id: RuleId,
+        patch: RulePatch,
+    ) -> Result<ChangedRule, WriteError> {
+        self.wait(self.store.change_rule(caller, id, patch))
+    }
+}
+
+fn text(answered: &Answered) -> String {
+    String::from_utf8(answered.reply.body.clone()).expect("UTF-8")
+}
+
+#[track_caller]
+fn assert_invalid<T: std::fmt::Debug>(result: Result<T, WriteError>, place: &str) {
+    assert!(
+        matches!(&result, Err(WriteError::Invalid { field, .. }) if field == place),
+        "{result:?}"
+    );
+}
+
+#[track_caller]
+fn assert_plan_limit<T: std::fmt::Debug>(result: Result<T, WriteError>, number: Option<u32>) {
+    let fits = matches!(&result, Err(WriteError::PlanLimit { limit, .. }) if *limit == number);
+    assert!(fits, "{result:?}");
+}
+
+#[track_caller]
+fn assert_not_found<T: std::fmt::Debug>(result: Result<T, WriteError>) {
+    assert!(matches!(result, Err(WriteError::NotFound)), "{result:?}");
+}
+
+#[test]
+fn a_sale_sets_its_time_and_leaving_it_takes_it_away() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let id = world.add_claim(&ann, attempted("a.com")).expect("added");
+    let set = |status| ClaimPatch { status: Some(status), ..ClaimPatch::default() };
+
+    let resale_price = Some(Usd::from_cents(5_000));
+    let sale = ClaimPatch { resale_price, ..set(ClaimStatus::Sold) };
+    let sold = world.change_claim(&ann, id, sale).expect("changed");
+    assert_eq!(sold.sold_at, Some(UnixMs::of(noon() + Duration::hours(1))));
+    assert_eq!((sold.resale_price, sold.reported_at), (Usd::from_cents(5_000), UnixMs::of(noon())));
+    let given: UnixMs = "2026-01-02T03:04:05Z".parse().expect("an instant");
+    let moved = ClaimPatch { sold_at: Some(Some(given)), ..ClaimPatch::default() };
+    assert_eq!(world.change_claim(&ann, id, moved).expect("changed").sold_at, Some(given));
+    let again = world.change_claim(&ann, id, set(ClaimStatus::Sold)).expect("changed");
+    assert_eq!(again.sold_at, Some(given), "it was sold already");
+    let none = ClaimPatch { sold_at: Some(None), ..ClaimPatch::default() };
+    assert_invalid(world.change_claim(&ann, id, none), "soldAt");
+
+    let left = world.change_claim(&ann, id, set(ClaimStatus::Lost)).expect("changed");
+    assert_eq!((left.sold_at, left.resale_price), (None, None));
+    let price = ClaimPatch { resale_price, ..ClaimPatch::default() };
+    assert_invalid(world.change_claim(&ann, id, price), "resalePriceUsd");
+    let both = ClaimPatch { sold_at: Some(Some(given)), ..set(ClaimStatus::Caught) };
+    assert_invalid(world.change_claim(&ann, id, both), "soldAt");
+    assert_invalid(
+        world.add_claim(&ann, NewClaim { sold_at: Some(given), ..attempted("b.com") }),
+        "soldAt",
+    );
+
+    let world = world.reopened();
+    assert_eq!(world.store.owned(&ann).claim(id), Some(&left));
+}
+
+#[test]
+fn texts_have_limits() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    for registrar in [String::new(), " ".into(), "a".repeat(201), "a\nb".into(), "a\0".into()] {
+        let claim = NewClaim { registrar: Some(registrar), ..attempted("a.com") };
+        assert_invalid(world.add_claim(&ann, claim), "registrar");
+    }
+    for notes in ["a".repeat(10_001), "a\u{7}".into()] {
+        let claim = NewClaim { user_notes: Some(notes), ..attempted("a.com") };
+        assert_invalid(world.add_claim(&ann, claim), "userNotes");
+    }
+    let longest = NewClaim {
+        registrar: Some("é".repeat(200)),
+        user_notes: Some("é\n".repeat(5_000)),
+        ..attempted("a.com")
+    };
+    world.add_claim(&ann, longest).expect("fits");
+    let blank = NewClaim { user_notes: Some(String::new()), ..attempted("a.com") };
+    let id = world.add_claim(&ann, blank).expect("fits");
+    assert_eq!(world.store.owned(&ann).claim(id).expect("there").user_notes, None);
+    for text in [String::new(), "\t".into(), "a".repeat(101), "a\nb".into()] {
+        assert_invalid(world.add_rule(&ann, by_email(&text)), "name");
+    }
+    let owned = world.store.owned(&ann);
+    assert_eq!((owned.claim_count(), owned.rules().len()), (2, 0), "nothing else came of it");
+}
+
+#[test]
+fn claims_keep_the_name_of_the_rule_that_led_to_them() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let bob = world.account("bob@example.com", Plan::Pro);
+    let rule = world.add_rule(&ann, by_email("short")).expect("added");
+    let of_rule = || NewClaim { alert_rule: Some(rule), ..attempted("a.com") };
+    assert_invalid(world.add_claim(&bob, of_rule()), "alertRuleId");
+    let id = world.add_claim(&ann, of_rule()).expect("added");
+    let renamed = RulePatch { name: Some("long".into()), ..RulePatch::default() };
+    assert_eq!(world.change_rule(&ann, rule, renamed).expect("changed").rule.name, "long");
+    world.wait(world.store.remove_rule(&ann, rule)).expect("removed");
+    let owned = world.store.owned(&ann);
+    let attribution = owned.claim(id).and_then(|claim| claim.alert_rule.as_deref().cloned());
+    assert_eq!(attribution, Some(Attribution { id: rule, name: "short".into() }));
+    assert_invalid(world.add_claim(&ann, of_rule()), "alertRuleId");
+}
+
+#[test]
+fn nobody_reaches_what_another_owns() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let bob = world.account("bob@example.com", Plan::Pro);
+    let claim = world.add_claim(&ann, attempted("a.com")).expect("added");
+    let rule = world.add_rule(&ann, by_email("short")).expect("added");
+    world.add_watch(&ann, watch("a.com", true)).expect("added");
+    let before = world.store.state_digest();
+    assert_not_found(world.change_claim(&bob, claim, ClaimPatch::default()));
+    assert_not_found(world.wait(world.store.remove_claim(&bob, claim)));
+    assert_not_found(world.change_rule(&bob, rule, RulePatch::default()));
+    assert_not_found(world.wait(world.store.remove_rule(&bob, rule)));
+    assert_not_found(world.wait(world.store.remove_watch(&bob, &name("a.com"))));
+    let owned = world.store.owned(&bob);
+    assert_eq!((owned.claim(claim), owned.rule(rule)), (None, None));
+    assert_eq!(world.store.state_digest(), before);
+    world.wait(world.store.remove_claim(&ann, claim)).expect("removed");
+    assert_not_found(world.wait(world.store.remove_claim(&ann, claim)));
+}
+
+#[test]
+fn external_names_cost_quota_and_give_it_back() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Core);
+    for at in 0..10 {
+        let outcome = world.add_watch(&ann, watch(&format!("ext{at}.com"), false));
+        assert_eq!(outcome.expect("within the plan"), Outcome::Added);
+    }
+    assert_plan_limit(world.add_watch(&ann, watch("y.com", false)), Some(10));
+    assert_eq!(world.add_watch(&ann, watch("z.com", true)).expect("costs none"), Outcome::Added);
+    let there = world.add_watch(&ann, watch("ext3.com", false)).expect("nothing consumed");
+    assert_eq!(there, Outcome::AlreadyThere);
+
+    // A list brought x0 and x1; names that are not on the list or cost nothing do not count.
+    let arrived = ["ext1.com", "ext0.com", "ext0.com", "z.com", "other.com"].map(name).to_vec();
+    let with = |text, arrived| Watch { arrived, ..watch(text, false) };
+    world.add_watch(&ann, with("y.com", arrived.clone())).expect("one was given back");
+    world.add_watch(&ann, watch("y2.com", false)).expect("another was");
+    assert_plan_limit(world.add_watch(&ann, with("y3.com", arrived)), Some(10));
+    let owned = world.store.owned(&ann);
+    assert_eq!(owned.external_names().count(), 10);
+    assert_eq!(owned.watch(&name("ext0.com")).map(|entry| entry.external), Some(false));
+    world.wait(world.store.remove_watch(&ann, &name("ext5.com"))).expect("removed");
+    world.add_watch(&ann, watch("y3.com", false)).expect("its place is free");
+
+    // Already there and arrived: told as it is now.
+    let arrived = Watch { arrived: vec![name("ext6.com")], ..watch("ext6.com", true) };
+    assert_eq!(world.add_watch(&ann, arrived).expect("there"), Outcome::AlreadyThere);
+    let world = world.reopened();
+    let ann = world.store.owned(&ann);
+    assert_eq!(ann.watch(&name("ext6.com")).map(|entry| entry.external), Some(false));
+    assert_eq!(ann.external_names().count(), 9);
+}
+
+#[test]
+fn plans_gate_channels_and_cap_active_rules() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Free);
+    let hook = webhook("https://hooks.example.com/x");
+    let telegram = Channel::Telegram { chat_id: "@somewhere".into() };
+    for channel in [hook.clone(), telegram] {
+        let rule = NewRule { channels: vec![Channel::Email, channel], ..by_email("x") };
+        assert_plan_limit(world.add_rule(&ann, rule), None);
+    }
+    let first = world.add_rule(&ann, by_email("first")).expect("one is free");
+    assert_plan_limit(world.add_rule(&ann, by_email("second")), Some(1));
+    let stop = || RulePatch { active: Some(false), ..RulePatch::default() };
+    let start = || RulePatch { active: Some(true), ..RulePatch::default() };
+    world.change_rule(&ann, first, start()).expect("it is at work already");
+    world.change_rule(&ann, first, stop()).expect("stopped");
+    let second = world.add_rule(&ann, by_email("second")).expect("a place is free");
+    assert_plan_limit(world.change_rule(&ann, first, start()), Some(1));
+
+    world.store.set_plan(&email("ann@example.com"), Plan::Core).expect("set");
+    let hooked = RulePatch { channels: Some(vec![hook]), ..start() };
+    world.change_rule(&ann, first, hooked).expect("the plan of this moment counts");
+    world.store.set_plan(&email("ann@example.com"), Plan::Free).expect("set");
+    let renamed = RulePatch { name: Some("old".into()), ..RulePatch::default() };
+    world.change_rule(&ann, first, renamed).expect("what was allowed may stay");
+    world.change_rule(&ann, first, stop()).expect("stopped");
+    world.change_rule(&ann, second, stop()).expect("stopped");
+    assert_plan_limit(world.change_rule(&ann, first, start()), None);
+}
+
+#[test]
+fn rules_are_checked_member_by_member() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Api);
+    let with = |channels| NewRule { channels, ..by_email("x") };
+    let hooks = |count| (0..count).map(|at| webhook(&format!("https://h{at}.example.com/")));
+    assert_invalid(world.add_rule(&ann, with(vec![])), "channels");
+    assert_invalid(world.add_rule(&ann, with(hooks(6).collect())), "channels");
+    let twice = vec![Channel::Email, Channel::Email];
+    assert_invalid(world.add_rule(&ann, with(twice)), "channels[1]");
+    for chat_id in ["", "-", "abc", "@abc", "12 3", "@a-b-c", "12345678901234567890"] {
+        let channels = vec![Channel::Email, Channel::Telegram { chat_id: chat_id.into() }];
+        assert_invalid(world.add_rule(&ann, with(channels)), "channels[1].chatId");
+    }
+    let filtered = |filter| NewRule { filter, ..by_email("x") };
+    let tlds = vec!["com".into(); 101];
+    let filter = RuleFilter { tlds, ..RuleFilter::default() };
+    assert_invalid(world.add_rule(&ann, filtered(filter)), "filter.tlds");
+    for length in [0, 64] {
+        let filter = RuleFilter { max_length: Some(length), ..RuleFilter::default() };
+        assert_invalid(world.add_rule(&ann, filtered(filter)), "filter.maxLength");
+    }
+    assert_eq!(world.store.owned(&ann).rules().len(), 0);
+    world.add_rule(&ann, with(hooks(5).collect())).expect("five are fine");
+}
+
+#[test]
+fn webhook_secrets_are_made_once_and_kept() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let (one, two) = (webhook("https://one.example.com/"), webhook("https://two.example.com/"));
+    let rule = NewRule { channels: vec![Channel::Email, one.clone()], ..by_email("x") };
+    let id = world.add_rule(&ann, rule).expect("added");
+    let before = world.store.owned(&ann).rule(id).expect("there").secrets.clone();
+    let secret = before[0].secret.reveal();
+    assert_eq!((before.len(), secret.len(), &secret[..6]), (1, 50, "whsec_"));
+    let patch = RulePatch { channels: Some(vec![two, one.clone()]), ..RulePatch::default() };
+    let changed = world.change_rule(&ann, id, patch.clone()).expect("changed");
+    assert_eq!(changed.new_secrets.len(), 1);
+    assert_eq!(changed.rule.secrets, [changed.new_secrets[0].clone(), before[0].clone()]);
+    let again = world.change_rule(&ann, id, patch).expect("as wanted already");
+    assert_eq!(again, ChangedRule { new_secrets: Vec::new(), ..changed });
+    let patch = RulePatch { channels: Some(vec![one]), ..RulePatch::default() };
+    assert_eq!(world.change_rule(&ann, id, patch).expect("changed").rule.secrets, before);
+}
+
+#[test]
+fn votes_add_up_and_are_one_an_account() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let bob = world.account("bob@example.com", Plan::Pro);
+    let good = name("good.com");
+    let vote = |world: &World, caller: &Caller, vote| {
+        let feedback = world.wait(world.store.vote(caller, &good, vote)).expect("voted");
+        (feedback.up, feedback.down)
+    };
+    assert_eq!(vote(&world, &ann, None), (0, 0), "none to take back");
+    assert_eq!(vote(&world, &ann, Some(Vote::Up)), (1, 0));
+    assert_eq!(vote(&world, &ann, Some(Vote::Up)), (1, 0));
+    assert_eq!(vote(&world, &bob, Some(Vote::Up)), (2, 0));
+    assert_eq!(vote(&world, &ann, Some(Vote::Down)), (1, 1));
+    assert_eq!(world.store.own_vote(&ann, &good), Some(Vote::Down));
+    let world = world.reopened();
+    assert_eq!(vote(&world, &bob, None), (0, 1));
+    assert_eq!(vote(&world, &ann, None), (0, 0));
+    assert_eq!(world.store.feedback(&good), Feedback::default());
+    assert_eq!(world.store.counts().votes, 0);
+}
+
+#[test]
+fn the_same_key_does_once_and_answers_the_same_for_a_day() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let bob = world.account("bob@example.com", Plan::Pro);
+    let post = |world: &World, caller: &Caller, post: Post| {
+        let shape = |claim: &Claim| created(claim.id);
+        world.wait(world.store.add_claim(caller, attempted("a.com"), post, shape))
+    };
+    let first = post(&world, &ann, keyed(noon(), "k", 1)).expect("added");
+    assert!(!first.replayed);
+    let again = post(&world, &ann, keyed(noon(), "k", 1)).expect("answered");
+    assert_eq!(again, Answered { replayed: true, ..first.clone() });
+    let conflict = post(&world, &ann, keyed(noon(), "k", 2));
+    assert!(matches!(conflict, Err(WriteError::IdempotencyConflict)), "{conflict:?}");
+    assert!(!post(&world, &ann, keyed(noon(), "K", 1)).expect("another key").replayed);
+    assert!(!post(&world, &bob, keyed(noon(), "k", 1)).expect("another account").replayed);
+    assert!(!post(&world, &ann, plain(noon())).expect("no key").replayed);
+
+    let world = world.reopened();
+    let last = noon() + Duration::days(1) - Duration::milliseconds(1);
+    assert_eq!(post(&world, &ann, keyed(last, "k", 1)).expect("still kept").reply, first.reply);
+    assert_eq!(world.store.owned(&ann).replies.iter().len(), 2);
+    let over = noon() + Duration::days(1);
+    let anew = post(&world, &ann, keyed(over, "k", 2)).expect("its day is over");
+    assert!(!anew.replayed && anew.reply != first.reply);
+    let owned = world.store.owned(&ann);
+    assert_eq!(
+        (owned.claim_count(), owned.replies.iter().len()),
+        (4, 1),
+        "the others are forgotten"
+    );
+    world.reopened();
+}
+
+#[test]
+fn what_is_refused_is_not_kept_and_what_was_there_is() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Free);
+    let add = |watch: Watch, key: &str| {
+        let shape = |_: &WatchEntry, outcome| Reply {
+            status: if outcome == Outcome::Added { 201 } else { 200 },
+            body: format!("{outcome:?}").into_bytes(),
+        };
+        world.wait(world.store.add_watch(&ann, watch, keyed(noon(), key, 1), shape))
+    };
+    assert_plan_limit(add(watch("x.com", false), "k"), Some(0));
+    assert_eq!(add(watch("x.com", true), "k").expect("nothing was kept").reply.status, 201);
+    let there = add(watch("x.com", true), "l").expect("there");
+    assert_eq!((there.reply.status, there.replayed), (200, false));
+    world.wait(world.store.remove_watch(&ann, &name("x.com"))).expect("removed");
+    let replayed = add(watch("x.com", true), "l").expect("kept");
+    assert_eq!((replayed.reply.status, replayed.replayed), (200, true));
+    assert!(world.store.owned(&ann).watch(&name("x.com")).is_none(), "and nothing was done");
+}
+
+#[test]
+fn idempotency_keys_are_printable() {
+    for text in ["", "a\n", "é", &"a".repeat(256)] {
+        assert!(IdempotencyKey::parse(text).is_err(), "{text:?}");
+    }
+    for text in ["a", " ~", &"a".repeat(255)] {
+        assert!(IdempotencyKey::parse(text).is_ok(), "{text:?}");
+    }
+}
+
+/// Runs `write` from 64 tasks at once and says how many came through.
+fn race<F>(world: &World, write: impl Fn(usize) -> F) -> usize
+where
+    F: Future<Output = bool> + Send + 'static,
+{
+    let start = Arc::new(tokio::sync::Barrier::new(64));
+    let tasks: Vec<_> = (0..64)
+        .map(|at| {
+            let (start, write) = (Arc::clone(&start), write(at));
+            world.runtime.spawn(async move {
+                start.wait().await;
+                write.await
+            })
+        })
+        .collect();
+    world.wait(async {
+        let mut through = 0;
+        for task in tasks {
+            through += usize::from(task.await.expect("no panic"));
+        }
+        through
+    })
+}
+
+#[test]
+fn caps_hold_when_64_write_at_once() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Core);
+    let names = race(&world, |at| {
+        let (store, ann) = (world.store.clone(), ann.clone());
+        let watch = watch(&format!("ext{at}.com"), false);
+        async move { store.add_watch(&ann, watch, plain(noon()), |_, _| created("")).await.is_ok() }
+    });
+    let rules = race(&world, |at| {
+        let (store, ann, rule) = (world.store.clone(), ann.clone(), by_email(&at.to_string()));
+        async move { store.add_rule(&ann, rule, plain(noon()), |_, _| created("")).await.is_ok() }
+    });
+    let claims = race(&world, |_| {
+        let (store, ann) = (world.store.clone(), ann.clone());
+        async move {
+            let post = keyed(noon(), "one", 1);
+            let shape = |claim: &Claim| created(claim.id);
+            let answered = store.add_claim(&ann, attempted("a.com"), post, shape).await;
+            !answered.expect("carried out or replayed").replayed
+        }
+    });
+    assert_eq!((names, rules, claims), (10, 5, 1));
+    let owned = world.store.owned(&ann);
+    assert_eq!(owned.external_names().count(), 10);
+    assert_eq!((owned.rules().len(), owned.claim_count()), (5, 1));
+    let votes = race(&world, |at| {
+        let (store, ann) = (world.store.clone(), ann.clone());
+        let vote = if at % 2 == 0 { Vote::Up } else { Vote::Down };
+        async move { store.vote(&ann, &name("a.com"), Some(vote)).await.is_ok() }
+    });
+    let feedback = world.store.feedback(&name("a.com"));
+    assert_eq!((votes, feedback.up + feedback.down), (64, 1));
+    world.reopened();
+}
+
+#[test]
+fn caps_that_no_plan_lifts_hold_to_the_last_one() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    fill(&world, &ann, |at| {
+        let claim = decided_claim(&format!("c{at}.com"), at + 1);
+        (at < u64::from(CLAIMS_MAX) - 10).then_some(claim)
+    });
+    fill(&world, &ann, |at| {
+        let name = name(&format!("w{at}.com"));
+        let added_at = UnixMs::of(noon());
+        let entry = WatchEntry { name, added_at, external: false, registered_again: false };
+        let event = event::Event::WatchAdded { account: ann.account, watch: entry.into() };
+        (at < u64::from(WATCHES_MAX) - 10).then_some(event)
+    });
+    let claims = race(&world, |_| {
+        let (store, ann) = (world.store.clone(), ann.clone());
+        let shape = |claim: &Claim| created(claim.id);
+        async move { store.add_claim(&ann, attempted("a.com"), plain(noon()), shape).await.is_ok() }
+    });
+    let watches = race(&world, |at| {
+        let (store, ann) = (world.store.clone(), ann.clone());
+        let watch = watch(&format!("ext{at}.com"), true);
+        async move { store.add_watch(&ann, watch, plain(noon()), |_, _| created("")).await.is_ok() }
+    });
+    assert_eq!((claims, watches), (10, 10));
+    let refused = world.add_claim(&ann, attempted("a.com"));
+    assert!(matches!(refused, Err(WriteError::TooMany { limit: CLAIMS_MAX, .. })), "{refused:?}");
+    let refused = world.add_watch(&ann, watch("y.com", true));
+    assert!(matches!(refused, Err(WriteError::TooMany { limit: WATCHES_MAX, .. })), "{refused:?}");
+    let there = world.add_watch(&ann, watch("w0.com", true));
+    assert_eq!(there.expect("nothing consumed"), Outcome::AlreadyThere);
+    for at in 0..RULES_MAX {
+        let id = world.add_rule(&ann, by_email(&at.to_string())).expect("added");
+        let stop = RulePatch { active: Some(false), ..RulePatch::default() };
+        world.change_rule(&ann, id, stop).expect("stopped");
+    }
+    let refused = world.add_rule(&ann, by_email("one more"));
+    assert!(matches!(refused, Err(WriteError::TooMany { limit: RULES_MAX, .. })), "{refused:?}");
+    world.reopened();
+}
+
+fn decided_claim(domain: &str, id: u64) -> event::Event {
+    let at = UnixMs::of(noon());
+    let claim = Claim {
+        id: ClaimId::new(id).expect("an id"),
+        domain: name(domain),
+        status: ClaimStatus::Attempted,
+        registrar: None,
+        acquired_price: None,
+        resale_price: None,
+        sold_at: None,
+        reported_at: at,
+        updated_at: at,
+        user_notes: None,
+        alert_rule: None,
+    };
+    let account = crate::vocab::ids::AccountId(1);
+    event::Event::ClaimAdded { account, claim: Box::new(claim.into()) }
+}
+
+/// Writes events as they would be after as many requests, a thousand a record.
+fn fill(world: &World, caller: &Caller, event: impl Fn(u64) -> Option<event::Event>) {
+    let mut events = (0..).map_while(event).peekable();
+    while events.peek().is_some() {
+        let some: Vec<_> = events.by_ref().take(1_000).collect();
+        let decided = |_: &state::Account, _: &_| Ok(decide::Decided { events: some, answer: () });
+        world.wait(world.store.write(caller, decided)).expect("written");
+    }
+}
+
+#[test]
+fn a_write_goes_on_when_nobody_awaits_it_any_more() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Core);
+    for at in 0..10 {
+        let watch = watch(&format!("ext{at}.com"), false);
+        let adding = world.store.add_watch(&ann, watch, plain(noon()), |_, _| created(""));
+        let mut adding = Box::pin(adding);
+        // Dropped after its first poll, which has put it on its way.
+        world.wait(async { drop(futures_util::poll!(adding.as_mut())) });
+        drop(adding);
+        // Waits for the account's turn, which comes when the one before has been applied.
+        let next = world.wait(world.store.remove_watch(&ann, &name("no.com")));
+        assert_not_found(next);
+        assert!(world.store.owned(&ann).watch(&name(&format!("ext{at}.com"))).is_some());
+    }
+    assert_plan_limit(world.add_watch(&ann, watch("y.com", false)), Some(10));
+    world.reopened();
+}
+
+#[test]
+fn numbers_are_not_spent_on_refusals() {
+    let world = World::new();
+    world.account("ann@example.com", Plan::Free);
+    for _ in 0..3 {
+        let refused = world.store.add_account(&email("ann@example.com"), Plan::Free, None);
+        assert!(matches!(refused, Err(CommandError::Refused(_))), "{refused:?}");
+    }
+    let next = world.store.add_account(&email("bob@example.com"), Plan::Free, None);
+    assert_eq!(next.expect("added").0, 2);
+}
+
+#[test]
+fn a_reader_keeps_its_moment() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let id = world.add_claim(&ann, attempted("a.com")).expect("added");
+    let moment = world.store.owned(&ann);
+    world.wait(world.store.remove_claim(&ann, id)).expect("removed");
+    world.add_claim(&ann, attempted("b.com")).expect("added");
+    let domains = |owned: &Owned| -> Vec<String> {
+        owned.claims().map(|claim| claim.domain.to_string()).collect()
+    };
+    assert_eq!(domains(&moment), ["a.com"]);
+    assert_eq!(domains(&world.store.owned(&ann)), ["b.com"]);
+}
+
+#[test]
+fn claims_come_newest_first_then_by_id() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    for (hours, domain) in [(1, "b.com"), (0, "a.com"), (1, "c.com"), (2, "d.com")] {
+        let post = plain(noon() + Duration::hours(hours));
+        let shape = |claim: &Claim| created(claim.id);
+        world.wait(world.store.add_claim(&ann, attempted(domain), post, shape)).expect("added");
+    }
+    let owned = world.store.owned(&ann);
+    let order: Vec<_> = owned.claims().map(|claim| (claim.reported_at, claim.id)).collect();
+    assert_eq!(order.len(), 4);
+    assert!(order.is_sorted_by(|before, after| before > after), "{order:?}");
+}
+
+/// A bit of everything, for two accounts.
+fn populate(world: &World) -> (Caller, Caller) {
+    let ann = world.account("ann@example.com", Plan::Api);
+    let bob = world.account("bob@example.com", Plan::Core);
+    for (at, caller) in [&ann, &bob, &ann, &ann].into_iter().enumerate() {
+        let channels = vec![Channel::Email, webhook("https://hooks.example.com/x")];
+        let rule = world.add_rule(caller, NewRule { channels, ..by_email("x") }).expect("added");
+        let claim = NewClaim {
+            user_notes: Some("noted".repeat(at)),
+            alert_rule: Some(rule),
+            ..attempted(&format!("claim{at}.com"))
+        };
+        let shape = |claim: &Claim| created(claim.id);
+        let post = keyed(noon(), &format!("key {at}"), 1);
+        world.wait(world.store.add_claim(caller, claim, post, shape)).expect("added");
+        world.add_watch(caller, watch(&format!("ext{at}.com"), at % 2 == 0)).expect("added");
+        world.wait(world.store.vote(caller, &name("good.com"), Some(Vote::Up))).expect("voted");
+        world.store.charge_request(caller, noon());
+    }
+    world.store.disable(&email("bob@example.com")).expect("shut");
+    (ann, bob)
+}
+
+#[test]
+fn a_snapshot_holds_everything_and_its_digest_is_the_states() {
+    let world = World::new();
+    world.store.snapshot_now().expect("a store that holds nothing has one too");
+    let world = world.reopened();
+    let (ann, _) = populate(&world);
+    let before = (*world.store.owned(&ann)).clone();
+    let report = world.store.snapshot_now().expect("written");
+    assert_eq!(report.state_digest, world.store.state_digest());
+    let world = world.reopened();
+    assert_eq!(world.store.recovery().snapshot.as_ref().map(|it| it.seq), Some(report.seq));
+    assert_eq!(*world.store.owned(&ann), before, "from the snapshot");
+    world.add_claim(&ann, attempted("late.com")).expect("added");
+    let world = world.reopened();
+    assert_eq!(world.store.owned(&ann).claim_count(), 4, "from the snapshot and the log");
+    assert_eq!(world.store.feedback(&name("good.com")), Feedback { up: 2, down: 0 });
+    assert!(world.store.authenticate("ddx_").is_none());
+    let counts = Counts { accounts: 2, claims: 5, watches: 4, rules: 4, votes: 2 };
+    assert_eq!(world.store.counts(), counts);
+}
+
+#[test]
+fn a_backup_restores_to_the_same_state() {
+    let world = World::new();
+    populate(&world);
+    let file = world.dir.path().join("backup");
+    let report = world.store.backup(&file).expect("written");
+    assert!(world.store.backup(&file).is_err(), "it is there already");
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let disk = crate::journal::fs::Disk;
+    crate::journal::restore(&disk, &file, &elsewhere.path().join("journal")).expect("restored");
+    let restored = open(elsewhere.path());
+    assert_eq!(restored.state_digest(), report.state_digest);
+    assert_eq!(restored.state_digest(), world.store.state_digest());
+    assert_eq!(restored.counts(), world.store.counts());
+}
+
+#[test]
+fn snapshots_are_made_as_the_log_grows() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let clock = Clock::pinned_to("2026-11-21".parse().expect("a day"));
+    let options = || StoreOptions {
+        segment_bytes: 4_096,
+        snapshot_after_bytes: 2_000,
+        ..StoreOptions::new(dir.path(), Plans::default(), clock)
+    };
+    let store = Store::open_with(options()).expect("opened");
+    // The thread takes its time: writes until the first one shows, which more than makes it due.
+    let is_snapshot = |path: &std::path::Path| path.extension().is_some_and(|it| it == "snap");
+    let has_one = || {
+        let files = std::fs::read_dir(dir.path().join("journal")).expect("a folder");
+        files.map(|file| file.expect("an entry").path()).any(|path| is_snapshot(&path))
+    };
+    let mut at = 0;
+    while !has_one() {
+        store.add_account(&email(&format!("a{at}@example.com")), Plan::Free, None).expect("added");
+        at += 1;
+        assert!(at < 50_000, "no snapshot was made");
+    }
+    let digest = store.state_digest();
+    // Closing waits for a snapshot in hand or gives it up; either way the state is whole.
+    store.close().expect("closed");
+    let store = Store::open_with(options()).expect("opened");
+    assert_eq!(store.state_digest(), digest);
+    let snapshot = store.recovery().snapshot.clone().expect("one was made on the way");
+    assert!(snapshot.seq > 10, "{snapshot:?}");
+}
+
+#[test]
+fn an_operator_sees_and_saves_the_journal_of_a_store_in_use() {
+    use super::admin::{AdminCommand, AdminReply, execute};
+    let world = World::new();
+    populate(&world);
+    let path = world.dir.path().join("backup");
+    let reply = execute(&world.store, AdminCommand::Backup { path: path.clone() });
+    let AdminReply::Saved(saved) = reply else { panic!("{reply:?}") };
+    assert_eq!((saved.path, saved.counts), (path, world.store.counts()));
+    assert_eq!(saved.state_digest, hex::encode(world.store.state_digest()));
+    let reply = execute(&world.store, AdminCommand::Snapshot);
+    let AdminReply::Saved(snapshot) = reply else { panic!("{reply:?}") };
+    let reply = execute(&world.store, AdminCommand::JournalVerify);
+    let AdminReply::Journal(facts) = reply else { panic!("{reply:?}") };
+    assert_eq!(facts.snapshots.len(), 1);
+    assert_eq!(facts.snapshots[0].state_digest.as_ref(), Some(&snapshot.state_digest));
+    assert_eq!((facts.state_digest, facts.counts), (snapshot.state_digest, snapshot.counts));
+    let relative = AdminCommand::Backup { path: "backup".into() };
+    assert!(matches!(execute(&world.store, relative), AdminReply::Refused { .. }));
+}
