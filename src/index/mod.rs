@@ -119,6 +119,19 @@ pub struct Dossier {
     pub latest_drop: Option<PipelineDrop>,
 }
 
+/// What a watchlist shows of a name, in one look-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameFacts {
+    pub dqs: Dqs,
+    /// The date of the latest drop, whatever came after it.
+    pub latest_drop: Option<Day>,
+    /// The stage of that drop and its effective release; `None` for a name that never dropped or
+    /// was registered again.
+    pub stage: Option<(Stage, Day)>,
+    /// Registered again after its latest drop.
+    pub registered_again: bool,
+}
+
 /// What `currentStatus` holds (decisions.md §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -258,6 +271,23 @@ impl Index {
             drop_predicted_at: row.drop.filter(|_| before_release).map(|(_, release)| release),
             latest_drop,
         })
+    }
+
+    /// The facts of `name`; `None` for a name never seen.
+    pub fn facts(&self, name: &DomainName, moment: Moment) -> Option<NameFacts> {
+        let row = self.names.row(self.names.find(name.as_str())?);
+        let stage = self.stage(&row, moment).filter(|_| !row.registered_again);
+        Some(NameFacts {
+            dqs: row.dqs,
+            latest_drop: row.drop.map(|(date, _)| date),
+            stage: stage.zip(row.drop.map(|(_, release)| release)),
+            registered_again: row.registered_again,
+        })
+    }
+
+    /// Whether `name` was ever seen.
+    pub fn holds(&self, name: &DomainName) -> bool {
+        self.names.find(name.as_str()).is_some()
     }
 
     /// How many rows a search looks at, with what its answer costs in rows: what tells a query that can be answered at once from one that has to leave the async threads.
