@@ -22,12 +22,14 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 pub struct Now(pub DateTime<Utc>);
 
 /// Guards every JSON endpoint: 401 without a valid key, 403 below Pro, 429 when the day is used
-/// up; else the request counts one, whatever its answer, which carries the rate-limit headers.
+/// up; else the request counts one, whatever its answer, which carries the rate-limit headers. The
+/// handler finds [`Now`] and the [`Caller`] in the request.
 pub async fn guard_json(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let now = app.clock.now();
     match admit_json(&app, request.headers(), now) {
-        Ok(allowance) => {
+        Ok((caller, allowance)) => {
             request.extensions_mut().insert(Now(now));
+            request.extensions_mut().insert(caller);
             let mut response = next.run(request).await;
             rate_limit_headers(&allowance, response.headers_mut());
             response
@@ -36,12 +38,17 @@ pub async fn guard_json(State(app): State<App>, mut request: Request, next: Next
     }
 }
 
-fn admit_json(app: &App, headers: &HeaderMap, now: DateTime<Utc>) -> Result<Allowance, ApiError> {
+fn admit_json(
+    app: &App,
+    headers: &HeaderMap,
+    now: DateTime<Utc>,
+) -> Result<(Caller, Allowance), ApiError> {
     let caller = authenticate(app, headers)?;
     if caller.plan < Plan::Pro {
         return Err(ApiError::JsonPlanRequired(caller.plan));
     }
-    granted(app.store.charge_request(&caller, now), &caller, now)
+    let allowance = granted(app.store.charge_request(&caller, now), &caller, now)?;
+    Ok((caller, allowance))
 }
 
 /// A caller whose plan has CSV exports.

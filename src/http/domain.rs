@@ -1,14 +1,17 @@
-//! `GET /api/v1/domain/{name}`.
+//! `/api/v1/domain/{name}`: the dossier of a name, and what the caller thinks of it.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::accounts::{self, Caller};
 use crate::http::App;
 use crate::http::allowance::Now;
+use crate::http::body::{Field, JsonBody};
 use crate::http::error::ApiError;
 use crate::index::{PipelineDrop, Status};
+use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
@@ -26,10 +29,51 @@ pub struct DossierAnswer {
 }
 
 /// Community feedback totals.
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 struct Feedback {
     up: u64,
     down: u64,
+}
+
+impl From<accounts::Feedback> for Feedback {
+    fn from(votes: accounts::Feedback) -> Feedback {
+        Feedback { up: votes.up, down: votes.down }
+    }
+}
+
+/// What a vote answers: it, and the totals it led to.
+#[derive(Serialize)]
+pub struct VoteAnswer {
+    domain: DomainName,
+    vote: Option<Vote>,
+    feedback: Feedback,
+}
+
+/// A vote, as sent.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct VoteSent {
+    vote: Field<String>,
+}
+
+impl TryFrom<VoteSent> for Option<Vote> {
+    type Error = ApiError;
+
+    fn try_from(sent: VoteSent) -> Result<Option<Vote>, ApiError> {
+        match sent.vote {
+            Field::Null => Ok(None),
+            Field::Value(word) if word == "up" => Ok(Some(Vote::Up)),
+            Field::Value(word) if word == "down" => Ok(Some(Vote::Down)),
+            Field::Value(_) => Err(ApiError::parameter("vote", "must be up, down or null")),
+            Field::Absent => Err(ApiError::parameter("vote", "is required")),
+        }
+    }
+}
+
+fn name_in(path: Result<Path<String>, PathRejection>) -> Result<DomainName, ApiError> {
+    let Path(name) =
+        path.map_err(|_| ApiError::parameter("name", "is not percent-encoded UTF-8"))?;
+    DomainName::parse(&name).map_err(|err| ApiError::parameter("name", err))
 }
 
 /// `GET /api/v1/domain/{name}`: all that is known of one name, in any spelling.
@@ -38,10 +82,9 @@ pub async fn find_domain(
     Extension(now): Extension<Now>,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Json<DossierAnswer>, ApiError> {
-    let Path(name) =
-        name.map_err(|_| ApiError::parameter("name", "is not percent-encoded UTF-8"))?;
-    let domain = DomainName::parse(&name).map_err(|err| ApiError::parameter("name", err))?;
+    let domain = name_in(name)?;
     let dossier = app.live.current().dossier(&domain, app.moment(now)).ok_or(ApiError::NotFound)?;
+    let feedback = app.store.feedback(&domain).into();
     Ok(Json(DossierAnswer {
         domain,
         tld: dossier.tld,
@@ -49,6 +92,23 @@ pub async fn find_domain(
         current_status: dossier.status,
         drop_predicted_at: dossier.drop_predicted_at,
         latest_drop: dossier.latest_drop,
-        feedback: Feedback::default(),
+        feedback,
     }))
+}
+
+/// `PUT /api/v1/domain/{name}/feedback`: sets or, with null, takes back the caller's one vote on a
+/// name that was seen.
+pub async fn vote(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    name: Result<Path<String>, PathRejection>,
+    JsonBody(body): JsonBody<VoteSent>,
+) -> Result<Json<VoteAnswer>, ApiError> {
+    let domain = name_in(name)?;
+    let vote = Option::<Vote>::try_from(body)?;
+    if !app.live.current().holds(&domain) {
+        return Err(ApiError::NotFound);
+    }
+    let feedback = app.store.vote(&caller, &domain, vote).await?.into();
+    Ok(Json(VoteAnswer { domain, vote, feedback }))
 }

@@ -1,7 +1,9 @@
-//! `GET /api/export/drops`: CSV, streamed (decisions.md §6).
+//! `/api/export/*`: CSV, streamed (decisions.md §6). A request works out which rows it gives, a
+//! few bytes each, and shapes them from one immutable state as its client reads.
 
+use std::borrow::Cow;
+use std::fmt::Display;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
@@ -11,11 +13,14 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 
+use crate::accounts::{Allowance, Caller, Claim};
 use crate::http::allowance::{Now, admit_export, charge_export, rate_limit_headers};
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params};
+use crate::http::portfolio::ClaimFilter;
+use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, work};
-use crate::index::{DropRow, Index};
+use crate::index::DropRow;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 
@@ -25,6 +30,12 @@ const ROWS_PER_CHUNK: usize = 500;
 
 /// The columns of the drops export.
 pub const DROPS_HEADER: &str = "domain,tld,length,dqs,explanation\r\n";
+/// The columns of the watchlist export.
+const WATCHLIST_HEADER: &str =
+    "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at\r\n";
+/// The columns of the portfolio export.
+const PORTFOLIO_HEADER: &str = "id,domain,tld,status,registrar,acquired_price_usd,\
+    resale_price_usd,sold_at,reported_at,updated_at,user_notes\r\n";
 
 /// Writes one row of the drops export. Names and TLDs are letters, digits, hyphens and dots, and
 /// need no quotes; the explanation always has them.
@@ -36,64 +47,186 @@ pub fn write_drop(row: &DropRow, out: &mut impl Write) -> io::Result<()> {
     write!(out, "{},{},{},{},\"{explanation}\"\r\n", row.name, row.tld, row.length, row.dqs)
 }
 
+/// Writes one row of the watchlist export. No cell is a user's own text.
+fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
+    let (name, source, added_at) = (row.name(), row.source(), row.added_at());
+    let (stage, drop_date) = (cell(row.stage()), cell(row.latest_drop()));
+    // RDAP's two cells are empty: nothing asks it yet.
+    write!(out, "{name},{source},{stage},{drop_date},{},,,{added_at}\r\n", cell(row.dqs()))
+}
+
+/// Writes one row of the portfolio export.
+fn write_claim(claim: &Claim, out: &mut impl Write) -> io::Result<()> {
+    let (domain, tld, status) = (&claim.domain, claim.domain.tld(), claim.status);
+    let registrar = user_cell(claim.registrar.as_deref().unwrap_or_default());
+    let (acquired, resale) = (cell(claim.acquired_price), cell(claim.resale_price));
+    write!(out, "{},{domain},{tld},{status},{registrar},{acquired},{resale},", claim.id)?;
+    let notes = user_cell(claim.user_notes.as_deref().unwrap_or_default());
+    let (sold_at, reported_at, updated_at) =
+        (cell(claim.sold_at), claim.reported_at, claim.updated_at);
+    write!(out, "{sold_at},{reported_at},{updated_at},{notes}\r\n")
+}
+
+/// A value of ours; nothing for none.
+fn cell(value: Option<impl Display>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// A user's text: one that a spreadsheet would take for a formula gets a leading `'`, and quotes
+/// stand where RFC 4180 §2 needs them.
+fn user_cell(text: &str) -> Cow<'_, str> {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if formula { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) };
+    if !text.contains([',', '"', '\r', '\n']) {
+        return text;
+    }
+    Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+}
+
 /// `GET /api/export/drops`: what the drops list shows, as CSV.
 pub async fn export_drops(
     State(app): State<App>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let now = app.clock.now();
-    let caller = admit_export(&app, &headers)?;
+    let export = Export::admit(&app, &headers)?;
     let filter = Params::new(query.as_deref()).drops(LIMITS)?;
-    let allowance = charge_export(&app, &caller, now)?;
-    let (index, moment) = (app.live.current(), app.moment(Now(now)));
+    let charged = export.charge(&app)?;
+    let (index, moment) = (app.live.current(), app.moment(export.now));
     let searched = Arc::clone(&index);
     // Places of rows, four bytes each: rows themselves are shaped as the client reads.
     let places = work::run(u32::MAX, move || Ok(searched.drop_places(&filter, moment)?)).await?;
-    let mut response = csv_response("drops", moment.today, drop_chunks(index, places));
-    rate_limit_headers(&allowance, response.headers_mut());
-    Ok(response)
+    let body =
+        chunks(DROPS_HEADER, places, move |&place, out| write_drop(&index.drop_at(place), out));
+    Ok(csv_response("drops", moment.today, body, &charged))
 }
 
-fn csv_response(what: &str, today: Day, body: Body) -> Response {
+/// `GET /api/export/watchlist`: the caller's watchlist, as CSV.
+pub async fn export_watchlist(
+    State(app): State<App>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let export = Export::admit(&app, &headers)?;
+    let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
+    let charged = export.charge(&app)?;
+    let (index, moment) = (app.live.current(), app.moment(export.now));
+    let owned = app.store.owned(&export.caller);
+    let (listed, searched) = (Arc::clone(&owned), Arc::clone(&index));
+    let names = work::run(u32::MAX, move || {
+        let rows = sorted_rows(&listed, &searched, moment, sort);
+        Ok(page.of(rows.iter()).map(|row| row.name().clone()).collect())
+    });
+    let body = chunks(WATCHLIST_HEADER, names.await?, move |name, out| {
+        let entry = owned.watch(name).into_iter();
+        entry
+            .map(|entry| WatchRow::new(entry, &index, moment))
+            .try_for_each(|row| write_watch(&row, out))
+    });
+    Ok(csv_response("watchlist", moment.today, body, &charged))
+}
+
+/// `GET /api/export/portfolio`: the caller's claims, as CSV.
+pub async fn export_portfolio(
+    State(app): State<App>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let export = Export::admit(&app, &headers)?;
+    let filter = ClaimFilter::parse(Params::new(query.as_deref()), LIMITS)?;
+    let charged = export.charge(&app)?;
+    let today = app.moment(export.now).today;
+    let owned = app.store.owned(&export.caller);
+    let listed = Arc::clone(&owned);
+    let ids = work::run(u32::MAX, move || Ok(filter.of(&listed).map(|claim| claim.id).collect()));
+    let body = chunks(PORTFOLIO_HEADER, ids.await?, move |&id, out| {
+        owned.claim(id).into_iter().try_for_each(|claim| write_claim(claim, out))
+    });
+    Ok(csv_response("portfolio", today, body, &charged))
+}
+
+/// An export that its caller's plan allows.
+struct Export {
+    caller: Caller,
+    now: Now,
+}
+
+impl Export {
+    fn admit(app: &App, headers: &HeaderMap) -> Result<Export, ApiError> {
+        Ok(Export { now: Now(app.clock.now()), caller: admit_export(app, headers)? })
+    }
+
+    /// Counts it, once its parameters are known to be good.
+    fn charge(&self, app: &App) -> Result<Allowance, ApiError> {
+        charge_export(app, &self.caller, self.now.0)
+    }
+}
+
+fn csv_response(what: &str, today: Day, body: Body, charged: &Allowance) -> Response {
     let disposition = format!("attachment; filename=\"{what}-{today}.csv\"");
     let headers =
         [(CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, disposition)];
-    (headers, body).into_response()
+    let mut response = (headers, body).into_response();
+    rate_limit_headers(charged, response.headers_mut());
+    response
 }
 
-/// The header line, then the rows of `places`, a chunk at a time, each made when the one before
-/// is on its way.
-fn drop_chunks(index: Arc<Index>, places: Vec<u32>) -> Body {
-    let places = Arc::new(places);
+/// The header line, then what `write` makes of each of `places`, a chunk at a time, each made when
+/// the one before is on its way.
+fn chunks<P: Send + Sync + 'static>(
+    header: &'static str,
+    places: Vec<P>,
+    write: impl Fn(&P, &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
+) -> Body {
+    let rows = Arc::new((places, write));
     // Rows done; the header line goes with the first chunk, which an empty list has too.
     Body::from_stream(stream::try_unfold(None, move |done: Option<usize>| {
-        let (index, places) = (Arc::clone(&index), Arc::clone(&places));
+        let rows = Arc::clone(&rows);
         async move {
             let start = done.unwrap_or(0);
-            let end = places.len().min(start + ROWS_PER_CHUNK);
+            let end = rows.0.len().min(start + ROWS_PER_CHUNK);
             if done.is_some() && start == end {
                 return Ok::<_, io::Error>(None);
             }
-            let shape = move || drop_chunk(&index, &places, start..end, done.is_none());
+            let shape = move || -> io::Result<Vec<u8>> {
+                let (places, write) = &*rows;
+                let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * 128);
+                if done.is_none() {
+                    chunk.extend_from_slice(header.as_bytes());
+                }
+                places[start..end].iter().try_for_each(|place| write(place, &mut chunk))?;
+                Ok(chunk)
+            };
             let chunk = tokio::task::spawn_blocking(shape).await.map_err(io::Error::other)??;
             Ok(Some((Bytes::from(chunk), Some(end))))
         }
     }))
 }
 
-fn drop_chunk(
-    index: &Index,
-    places: &[u32],
-    range: Range<usize>,
-    first: bool,
-) -> io::Result<Vec<u8>> {
-    let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * 128);
-    if first {
-        chunk.extend_from_slice(DROPS_HEADER.as_bytes());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_cells_are_quoted_and_harmless() {
+        for (text, cell) in [
+            ("", ""),
+            ("Gandi SAS", "Gandi SAS"),
+            ("a'b", "a'b"),
+            ("a,b", "\"a,b\""),
+            ("say \"hi\"", "\"say \"\"hi\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            ("=1+2", "'=1+2"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\tx", "'\tx"),
+            ("\rx", "\"'\rx\""),
+            ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
+            (" =1", " =1"),
+            ("a=1", "a=1"),
+        ] {
+            assert_eq!(user_cell(text), cell, "{text:?}");
+        }
     }
-    for &place in &places[range] {
-        write_drop(&index.drop_at(place), &mut chunk)?;
-    }
-    Ok(chunk)
 }

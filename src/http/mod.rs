@@ -1,14 +1,19 @@
-//! The JSON API and CSV exports: queries in, answers of the index out. [`router`] names every
-//! route; rules live in `index` and `accounts`, statuses in [`error`].
+//! The JSON API and CSV exports: requests in, answers of the index and of what users own out.
+//! [`router`] names every route; rules live in `index` and `accounts`, statuses in [`error`].
 
+pub mod alerts;
 pub mod allowance;
+mod answer;
+pub mod body;
 pub mod domain;
 pub mod drops;
 pub mod error;
 pub mod export;
 pub mod health;
 pub mod params;
+pub mod portfolio;
 pub mod search;
+pub mod watchlist;
 pub mod work;
 
 use std::ops::Deref;
@@ -17,7 +22,7 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, put};
 use serde::Serialize;
 
 use crate::accounts::Store;
@@ -88,21 +93,42 @@ pub struct Endpoint {
     pub description: &'static str,
 }
 
-const fn endpoint(path: &'static str, auth: bool, description: &'static str) -> Endpoint {
-    Endpoint { method: "GET", path, auth, description }
+const fn endpoint(
+    method: &'static str,
+    path: &'static str,
+    auth: bool,
+    description: &'static str,
+) -> Endpoint {
+    Endpoint { method, path, auth, description }
 }
 
 /// Every public endpoint.
 pub const ENDPOINTS: &[Endpoint] = &[
-    endpoint("/api/v1", false, "This index"),
-    endpoint("/api/v1/drops", true, "Ranked drops"),
-    endpoint("/api/v1/search", true, "Prefix search over every name ever seen"),
-    endpoint("/api/v1/domain/{name}", true, "The dossier of one name"),
-    endpoint("/api/export/drops", true, "Ranked drops as CSV"),
-    endpoint("/api/health", false, "Liveness and freshness, always 200"),
-    endpoint("/api/ready", false, "Readiness of this instance"),
-    endpoint("/api/ready/ingest", false, "503 when the newest list is over 48 hours old"),
-    endpoint("/api/docs", false, "The documentation of this API"),
+    endpoint("GET", "/api/v1", false, "This index"),
+    endpoint("GET", "/api/v1/drops", true, "Ranked drops"),
+    endpoint("GET", "/api/v1/search", true, "Prefix search over every name ever seen"),
+    endpoint("GET", "/api/v1/domain/{name}", true, "The dossier of one name"),
+    endpoint("PUT", "/api/v1/domain/{name}/feedback", true, "Your vote on a name"),
+    endpoint("GET", "/api/v1/portfolio", true, "Your backorder claims"),
+    endpoint("POST", "/api/v1/portfolio", true, "Add a claim"),
+    endpoint("GET", "/api/v1/portfolio/{id}", true, "One claim"),
+    endpoint("PATCH", "/api/v1/portfolio/{id}", true, "Change a claim"),
+    endpoint("DELETE", "/api/v1/portfolio/{id}", true, "Remove a claim"),
+    endpoint("GET", "/api/v1/watchlist", true, "Your watchlist"),
+    endpoint("POST", "/api/v1/watchlist", true, "Watch a name"),
+    endpoint("DELETE", "/api/v1/watchlist", true, "Stop watching a name"),
+    endpoint("GET", "/api/v1/alerts", true, "Your alert rules"),
+    endpoint("POST", "/api/v1/alerts", true, "Add an alert rule"),
+    endpoint("GET", "/api/v1/alerts/{id}", true, "One alert rule"),
+    endpoint("PATCH", "/api/v1/alerts/{id}", true, "Change an alert rule"),
+    endpoint("DELETE", "/api/v1/alerts/{id}", true, "Remove an alert rule"),
+    endpoint("GET", "/api/export/drops", true, "Ranked drops as CSV"),
+    endpoint("GET", "/api/export/watchlist", true, "Your watchlist as CSV"),
+    endpoint("GET", "/api/export/portfolio", true, "Your backorder claims as CSV"),
+    endpoint("GET", "/api/health", false, "Liveness and freshness, always 200"),
+    endpoint("GET", "/api/ready", false, "Readiness of this instance"),
+    endpoint("GET", "/api/ready/ingest", false, "503 when the newest list is over 48 hours old"),
+    endpoint("GET", "/api/docs", false, "The documentation of this API"),
 ];
 
 /// Every route.
@@ -111,13 +137,26 @@ pub fn router(app: App) -> Router {
         // On the methods there are, not on the route: a wrong method is 405 without a key.
         route.route_layer(from_fn_with_state(app.clone(), allowance::guard_json))
     };
+    let claim =
+        get(portfolio::find_claim).patch(portfolio::change_claim).delete(portfolio::remove_claim);
+    let watchlist =
+        get(watchlist::list_watches).post(watchlist::add_watch).delete(watchlist::remove_watch);
+    let alert = get(alerts::find_alert).patch(alerts::change_alert).delete(alerts::remove_alert);
     Router::new()
         .route("/api/v1", get(health::api_index))
         .route("/api/v1/", get(health::api_index))
         .route("/api/v1/drops", json(get(drops::list_drops)))
         .route("/api/v1/search", json(get(search::search_names)))
         .route("/api/v1/domain/{name}", json(get(domain::find_domain)))
+        .route("/api/v1/domain/{name}/feedback", json(put(domain::vote)))
+        .route("/api/v1/portfolio", json(get(portfolio::list_claims).post(portfolio::add_claim)))
+        .route("/api/v1/portfolio/{id}", json(claim))
+        .route("/api/v1/watchlist", json(watchlist))
+        .route("/api/v1/alerts", json(get(alerts::list_alerts).post(alerts::add_alert)))
+        .route("/api/v1/alerts/{id}", json(alert))
         .route("/api/export/drops", get(export::export_drops))
+        .route("/api/export/watchlist", get(export::export_watchlist))
+        .route("/api/export/portfolio", get(export::export_portfolio))
         .route("/api/health", get(health::health))
         .route("/api/ready", get(health::ready))
         .route("/api/ready/ingest", get(health::ready_ingest))

@@ -2,6 +2,7 @@
 //! parameter given twice is refused; unknown ones are ignored; an empty value counts as absent.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -14,14 +15,28 @@ use crate::vocab::limits::{
     DROPS_OFFSET_MAX, LABEL_CHARS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
     TLD_FILTER_MAX,
 };
+use crate::vocab::name::DomainName;
 use crate::vocab::query::{NamePrefix, Substring, fold_tld};
-use crate::vocab::stage::Stage;
 
 /// How many rows a list gives when the client does not say, and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub default: u32,
     pub max: u32,
+}
+
+/// Which rows of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub limit: u32,
+    pub offset: u32,
+}
+
+impl Page {
+    /// The rows of this page, of an iterator over all rows.
+    pub fn of<I: Iterator>(self, rows: I) -> impl Iterator<Item = I::Item> {
+        rows.skip(self.offset as usize).take(self.limit as usize)
+    }
 }
 
 /// A query string, decoded parameter by parameter when one is asked for.
@@ -72,6 +87,46 @@ impl<'a> Params<'a> {
         Ok((sent.into_owned(), filter))
     }
 
+    /// `limit` and `offset` of a list.
+    ///
+    /// # Errors
+    /// One of them does not parse or is out of its range.
+    pub fn page(self, limits: Limits, offset_max: u32) -> Result<Page, ApiError> {
+        Ok(Page {
+            limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),
+            offset: self.integer("offset", 0..=offset_max)?.unwrap_or(0),
+        })
+    }
+
+    /// A parameter that is one value of `T`.
+    ///
+    /// # Errors
+    /// It does not parse.
+    pub fn one<T: FromStr<Err: Display>>(self, name: &'static str) -> Result<Option<T>, ApiError> {
+        let Some(text) = self.get(name)? else { return Ok(None) };
+        text.parse().map(Some).map_err(|err| ApiError::parameter(name, err))
+    }
+
+    /// A parameter that is a list of `T`, separated by commas. White space around items and empty
+    /// items do not count.
+    ///
+    /// # Errors
+    /// An item does not parse.
+    pub fn list<T: FromStr<Err: Display>>(self, name: &'static str) -> Result<Vec<T>, ApiError> {
+        let Some(text) = self.get(name)? else { return Ok(Vec::new()) };
+        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        items.map(|item| item.parse().map_err(|err| ApiError::parameter(name, err))).collect()
+    }
+
+    /// A name that has to be given.
+    ///
+    /// # Errors
+    /// It is absent or no registrable name.
+    pub fn domain(self, name: &'static str) -> Result<DomainName, ApiError> {
+        let text = self.get(name)?.ok_or_else(|| ApiError::parameter(name, "is required"))?;
+        DomainName::parse(&text).map_err(|err| ApiError::parameter(name, err))
+    }
+
     fn narrow(self) -> Result<Narrow, ApiError> {
         let min_dqs = self.integer("min_dqs", 0..=u32::from(Dqs::MAX.points()))?.unwrap_or(0);
         let longest = u32::from(LABEL_CHARS_MAX);
@@ -98,12 +153,7 @@ impl<'a> Params<'a> {
                 return Err(ApiError::parameter("view", "must be one of active, today, all"));
             }
         };
-        let stage = match self.get("stage")? {
-            Some(text) => {
-                Some(Stage::from_str(&text).map_err(|err| ApiError::parameter("stage", err))?)
-            }
-            None => None,
-        };
+        let stage = self.one("stage")?;
         Ok(stage.map(Pipeline::Stage).or(view))
     }
 
@@ -170,6 +220,7 @@ fn decode(text: &str) -> Option<Cow<'_, str>> {
 mod tests {
     use super::*;
     use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
+    use crate::vocab::stage::Stage;
 
     const LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
 

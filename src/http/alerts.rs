@@ -1,0 +1,384 @@
+//! `/api/v1/alerts`: the caller's alert rules (api.md; decisions.md §5).
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::{Extension, Json};
+use compact_str::CompactString;
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::{
+    Caller, ChangedRule, Channel, NewRule, Rule, RuleFilter, RulePatch, WebhookSecret,
+};
+use crate::http::answer::{self, Deleted, Timestamp};
+use crate::http::body::{Field, JsonBody, Object, PostBody, Whole, required};
+use crate::http::error::ApiError;
+use crate::http::params::{Limits, Params};
+use crate::http::{App, work};
+use crate::vocab::dqs::Dqs;
+use crate::vocab::ids::RuleId;
+use crate::vocab::limits::{
+    ENTRIES_OFFSET_MAX, LABEL_CHARS_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, RULE_TLDS_MAX,
+};
+use crate::vocab::name::NAME_OCTETS_MAX;
+use crate::vocab::query::{Substring, fold_tld};
+use crate::vocab::stage::Stage;
+use crate::vocab::url::WebhookUrl;
+
+const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
+/// Where a rule has its address.
+const PATH: &str = "/api/v1/alerts";
+/// Looking at this many rows of an index costs about what shaping one rule does.
+const COST_OF_A_RULE: usize = 1_000;
+
+/// An alert rule (api.md).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AlertAnswer<'a> {
+    id: RuleId,
+    name: &'a str,
+    filter: FilterAnswer<'a>,
+    channels: Vec<ChannelAnswer<'a>>,
+    active: bool,
+    created_at: Timestamp,
+}
+
+/// The members that filter; what is absent does not.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FilterAnswer<'a> {
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tlds: &'a [CompactString],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_dqs: Option<Dqs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_length: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contains: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stages: &'a [Stage],
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
+enum ChannelAnswer<'a> {
+    Email,
+    Webhook { url: &'a WebhookUrl },
+    Telegram { chat_id: &'a str },
+}
+
+impl<'a> AlertAnswer<'a> {
+    fn new(rule: &'a Rule) -> AlertAnswer<'a> {
+        let filter = &rule.filter;
+        AlertAnswer {
+            id: rule.id,
+            name: &rule.name,
+            filter: FilterAnswer {
+                tlds: &filter.tlds,
+                min_dqs: filter.min_dqs,
+                max_length: filter.max_length,
+                contains: filter.contains.as_ref().map(Substring::as_str),
+                stages: &filter.stages,
+            },
+            channels: rule.channels.iter().map(ChannelAnswer::new).collect(),
+            active: rule.active,
+            created_at: Timestamp(rule.created_at),
+        }
+    }
+}
+
+impl<'a> ChannelAnswer<'a> {
+    fn new(channel: &'a Channel) -> ChannelAnswer<'a> {
+        match channel {
+            Channel::Email => ChannelAnswer::Email,
+            Channel::Webhook { url } => ChannelAnswer::Webhook { url },
+            Channel::Telegram { chat_id } => ChannelAnswer::Telegram { chat_id },
+        }
+    }
+}
+
+/// Signing secrets, shown this once: of the first new webhook alone, and of each in their order.
+#[derive(Serialize)]
+struct SecretsAnswer<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<SecretAnswer<'a>>,
+}
+
+#[derive(Serialize)]
+struct SecretAnswer<'a> {
+    url: &'a WebhookUrl,
+    secret: &'a str,
+}
+
+impl<'a> SecretsAnswer<'a> {
+    fn new(secrets: &'a [WebhookSecret]) -> SecretsAnswer<'a> {
+        let shown =
+            |of: &'a WebhookSecret| SecretAnswer { url: &of.url, secret: of.secret.reveal() };
+        SecretsAnswer {
+            secret: secrets.first().map(|first| first.secret.reveal()),
+            secrets: secrets.iter().map(shown).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct AddedAlert<'a> {
+    id: RuleId,
+    alert: AlertAnswer<'a>,
+    #[serde(flatten)]
+    secrets: SecretsAnswer<'a>,
+}
+
+#[derive(Serialize)]
+struct OneAlert<'a> {
+    alert: AlertAnswer<'a>,
+    #[serde(flatten)]
+    secrets: SecretsAnswer<'a>,
+}
+
+/// The alert list response (api.md).
+#[derive(Serialize)]
+struct AlertsAnswer<'a> {
+    count: usize,
+    limit: u32,
+    offset: u32,
+    alerts: Vec<AlertAnswer<'a>>,
+}
+
+/// A rule to be added, as sent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct RuleSent {
+    name: Option<String>,
+    filter: Option<Object<FilterSent>>,
+    channels: Option<Vec<Object<ChannelSent>>>,
+}
+
+/// A change of a rule, as sent.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct RulePatchSent {
+    name: Field<String>,
+    filter: Field<Object<FilterSent>>,
+    channels: Field<Vec<Object<ChannelSent>>>,
+    active: Field<bool>,
+}
+
+/// A filter, as sent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct FilterSent {
+    tlds: Option<Vec<String>>,
+    min_dqs: Option<Whole>,
+    max_length: Option<Whole>,
+    contains: Option<String>,
+    stages: Option<Vec<String>>,
+}
+
+/// A channel, as sent: the members of all types.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct ChannelSent {
+    r#type: Option<String>,
+    url: Option<String>,
+    chat_id: Option<ChatIdSent>,
+}
+
+/// Telegram writes ids of chats as numbers, names of public ones as text.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "invalid type: expected a string or an integer")]
+enum ChatIdSent {
+    Text(String),
+    Number(i64),
+}
+
+impl TryFrom<RuleSent> for NewRule {
+    type Error = ApiError;
+
+    fn try_from(sent: RuleSent) -> Result<NewRule, ApiError> {
+        Ok(NewRule {
+            name: required(sent.name, "name")?,
+            filter: filter(required(sent.filter, "filter")?)?,
+            channels: channels(required(sent.channels, "channels")?)?,
+        })
+    }
+}
+
+impl TryFrom<RulePatchSent> for RulePatch {
+    type Error = ApiError;
+
+    fn try_from(sent: RulePatchSent) -> Result<RulePatch, ApiError> {
+        Ok(RulePatch {
+            name: sent.name.not_null("name")?,
+            filter: sent.filter.try_map(filter)?.not_null("filter")?,
+            channels: sent.channels.try_map(channels)?.not_null("channels")?,
+            active: sent.active.not_null("active")?,
+        })
+    }
+}
+
+fn filter(Object(sent): Object<FilterSent>) -> Result<RuleFilter, ApiError> {
+    let substring = |text: String| {
+        Substring::parse(&text).map_err(|err| ApiError::parameter("filter.contains", err))
+    };
+    let min_dqs = within(sent.min_dqs, 0, Dqs::MAX.points(), "filter.minDqs")?;
+    Ok(RuleFilter {
+        tlds: tlds(sent.tlds.unwrap_or_default())?,
+        min_dqs: min_dqs.and_then(Dqs::new),
+        max_length: within(sent.max_length, 1, LABEL_CHARS_MAX, "filter.maxLength")?,
+        contains: sent.contains.map(substring).transpose()?,
+        stages: stages(sent.stages.unwrap_or_default())?,
+    })
+}
+
+fn within(
+    number: Option<Whole>,
+    least: u8,
+    most: u8,
+    name: &'static str,
+) -> Result<Option<u8>, ApiError> {
+    let Some(Whole(number)) = number else { return Ok(None) };
+    let fits = u8::try_from(number).ok().filter(|number| (least..=most).contains(number));
+    let wrong = || ApiError::parameter(name, format!("must be an integer from {least} to {most}"));
+    fits.map(Some).ok_or_else(wrong)
+}
+
+/// TLDs as they are compared, each once.
+fn tlds(sent: Vec<String>) -> Result<Vec<CompactString>, ApiError> {
+    if sent.len() > RULE_TLDS_MAX {
+        let what = format!("must have at most {RULE_TLDS_MAX} items");
+        return Err(ApiError::parameter("filter.tlds", what));
+    }
+    let mut tlds = Vec::with_capacity(sent.len());
+    for (at, text) in sent.iter().enumerate() {
+        let tld = fold_tld(text).filter(|tld| tld.len() <= NAME_OCTETS_MAX).ok_or_else(|| {
+            ApiError::parameter(format!("filter.tlds[{at}]"), "must have 1 to 253 characters")
+        })?;
+        if !tlds.contains(&tld) {
+            tlds.push(tld);
+        }
+    }
+    Ok(tlds)
+}
+
+/// Stages, each once.
+fn stages(sent: Vec<String>) -> Result<Vec<Stage>, ApiError> {
+    let mut stages = Vec::new();
+    for (at, text) in sent.iter().enumerate() {
+        let stage =
+            text.parse().map_err(|err| ApiError::parameter(format!("filter.stages[{at}]"), err))?;
+        if !stages.contains(&stage) {
+            stages.push(stage);
+        }
+    }
+    Ok(stages)
+}
+
+fn channels(sent: Vec<Object<ChannelSent>>) -> Result<Vec<Channel>, ApiError> {
+    sent.into_iter().enumerate().map(|(at, Object(sent))| channel(at, sent)).collect()
+}
+
+fn channel(at: usize, sent: ChannelSent) -> Result<Channel, ApiError> {
+    let wrong = |member: &str, what: &dyn std::fmt::Display| {
+        ApiError::parameter(format!("channels[{at}].{member}"), what)
+    };
+    let kind = sent.r#type.as_deref().ok_or_else(|| wrong("type", &"is required"))?;
+    match (kind, sent.url, sent.chat_id) {
+        ("email", None, None) => Ok(Channel::Email),
+        ("webhook", Some(url), None) => {
+            let url = WebhookUrl::parse(&url).map_err(|err| wrong("url", &err))?;
+            Ok(Channel::Webhook { url })
+        }
+        ("telegram", None, Some(ChatIdSent::Text(chat_id))) => Ok(Channel::Telegram { chat_id }),
+        ("telegram", None, Some(ChatIdSent::Number(number))) => {
+            Ok(Channel::Telegram { chat_id: number.to_string() })
+        }
+        ("webhook", None, _) => Err(wrong("url", &"is required")),
+        ("telegram", _, None) => Err(wrong("chatId", &"is required")),
+        ("email" | "telegram", Some(_), _) => Err(wrong("url", &"belongs to a webhook")),
+        ("email" | "webhook", _, Some(_)) => Err(wrong("chatId", &"belongs to telegram")),
+        _ => Err(wrong("type", &"must be one of email, webhook, telegram")),
+    }
+}
+
+/// The id in a path; one that cannot be an id is one that nobody has.
+fn id_in(path: Result<Path<String>, PathRejection>) -> Result<RuleId, ApiError> {
+    path.ok().and_then(|Path(text)| RuleId::parse(&text)).ok_or(ApiError::NotFound)
+}
+
+/// `GET /api/v1/alerts`: the caller's rules, newest first.
+pub async fn list_alerts(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let page = Params::new(query.as_deref()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
+    let owned = app.store.owned(&caller);
+    let cost = u32::try_from(owned.rules().len() * COST_OF_A_RULE).unwrap_or(u32::MAX);
+    let body = work::run(cost, move || {
+        let alerts: Vec<_> = page.of(owned.rules()).map(AlertAnswer::new).collect();
+        let (count, limit, offset) = (alerts.len(), page.limit, page.offset);
+        work::json_bytes(&AlertsAnswer { count, limit, offset, alerts })
+    });
+    Ok(work::json_response(body.await?))
+}
+
+/// `GET /api/v1/alerts/{id}`: one rule.
+pub async fn find_alert(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, ApiError> {
+    let owned = app.store.owned(&caller);
+    let rule = owned.rule(id_in(id)?).ok_or(ApiError::NotFound)?;
+    one_alert(rule, &[])
+}
+
+/// `POST /api/v1/alerts`: adds a rule, which is active.
+pub async fn add_alert(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    PostBody { body, post }: PostBody<RuleSent>,
+) -> Result<Response, ApiError> {
+    let rule = NewRule::try_from(body)?;
+    let shape = |rule: &Rule, secrets: &[WebhookSecret]| {
+        let secrets = SecretsAnswer::new(secrets);
+        let added = AddedAlert { id: rule.id, alert: AlertAnswer::new(rule), secrets };
+        answer::reply(StatusCode::CREATED, &added)
+    };
+    let answered = app.store.add_rule(&caller, rule, post, shape).await?;
+    Ok(answer::not_stored(answer::posted(answered, Some(PATH))))
+}
+
+/// `PATCH /api/v1/alerts/{id}`: changes the members that are sent.
+pub async fn change_alert(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+    JsonBody(body): JsonBody<RulePatchSent>,
+) -> Result<Response, ApiError> {
+    let patch = RulePatch::try_from(body)?;
+    let changed = app.store.change_rule(&caller, id_in(id)?, patch).await?;
+    let ChangedRule { rule, new_secrets } = changed;
+    one_alert(&rule, &new_secrets).map(answer::not_stored)
+}
+
+/// `DELETE /api/v1/alerts/{id}`: removes a rule.
+pub async fn remove_alert(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Deleted>, ApiError> {
+    let id = id_in(id)?;
+    app.store.remove_rule(&caller, id).await?;
+    Ok(Json(Deleted { id: id.get(), deleted: true }))
+}
+
+fn one_alert(rule: &Rule, secrets: &[WebhookSecret]) -> Result<Response, ApiError> {
+    let secrets = SecretsAnswer::new(secrets);
+    let body = work::json_bytes(&OneAlert { alert: AlertAnswer::new(rule), secrets })?;
+    Ok(work::json_response(body))
+}

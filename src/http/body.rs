@@ -1,0 +1,499 @@
+//! Bodies: octets in, a shape as sent out, or the refusal that names the field (decisions.md §5).
+//!
+//! Shapes refuse unknown and repeated members; what a member means is judged where the shape is
+//! turned into what is meant. Nothing is read beyond [`BODY_BYTES_MAX`].
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use axum::RequestExt;
+use axum::body::{Body, HttpBody};
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{HeaderMap, Method, Uri};
+use futures_util::StreamExt;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+use crate::accounts::{Idempotency, IdempotencyKey, Post};
+use crate::http::allowance::Now;
+use crate::http::error::ApiError;
+use crate::vocab::limits::{BODY_BYTES_MAX, BODY_DEPTH_MAX};
+use crate::vocab::money::Usd;
+
+/// The header that names a POST, so that sending it twice does it once.
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+/// Characters of a client's text that a refusal repeats.
+const ECHO_CHARS_MAX: usize = 160;
+
+/// A JSON body as sent.
+pub struct JsonBody<T>(pub T);
+
+/// A POST as sent: its JSON body, when it came and what its client calls it.
+pub struct PostBody<T> {
+    pub body: T,
+    pub post: Post,
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<JsonBody<T>, ApiError> {
+        let octets = read(request).await?;
+        parse(&octets).map(JsonBody)
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for PostBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(mut request: Request, _: &S) -> Result<PostBody<T>, ApiError> {
+        let axum::Extension(Now(now)) = request
+            .extract_parts()
+            .await
+            .map_err(|_| ApiError::Internal(anyhow::anyhow!("a POST that no guard let in")))?;
+        let key = idempotency_key(request.headers())?;
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let octets = read(request).await?;
+        let body = parse(&octets)?;
+        let idempotency =
+            key.map(|key| Idempotency { key, fingerprint: fingerprint(&method, &uri, &octets) });
+        Ok(PostBody { body, post: Post { now, idempotency } })
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(ApiError::parameter(IDEMPOTENCY_KEY, "is given more than once"));
+    }
+    // What is no visible ASCII is no key either: an empty text is refused as well.
+    let text = value.to_str().unwrap_or_default();
+    let key = IdempotencyKey::parse(text);
+    key.map(Some).map_err(|err| ApiError::parameter(IDEMPOTENCY_KEY, err))
+}
+
+/// A digest of all that makes a request this one.
+fn fingerprint(method: &Method, uri: &Uri, body: &[u8]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    for part in [method.as_str().as_bytes(), uri.path().as_bytes(), body] {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    hasher.finalize().into()
+}
+
+/// The octets of a body that says it is JSON.
+async fn read(request: Request) -> Result<Vec<u8>, ApiError> {
+    let (parts, body) = request.into_parts();
+    check_content_type(&parts.headers)?;
+    read_octets(body).await
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    let kind = kinds.next().filter(|_| kinds.next().is_none());
+    let is_json = kind.and_then(|kind| kind.to_str().ok()).is_some_and(is_json);
+    let plain = headers.get_all(CONTENT_ENCODING).iter().all(|encoding| encoding == "identity");
+    if is_json && plain { Ok(()) } else { Err(ApiError::UnsupportedMediaType) }
+}
+
+/// `application/json` with any parameters, but no other character set (RFC 8259 §8.1).
+fn is_json(kind: &str) -> bool {
+    let mut parts = kind.split(';').map(str::trim);
+    let json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    json && parts.filter_map(|parameter| parameter.split_once('=')).all(|(name, value)| {
+        let utf8 = value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8");
+        utf8 || !name.trim().eq_ignore_ascii_case("charset")
+    })
+}
+
+async fn read_octets(body: Body) -> Result<Vec<u8>, ApiError> {
+    // What the client declares is believed when it is too much.
+    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
+        return Err(ApiError::BodyTooLarge);
+    }
+    let mut octets = Vec::new();
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| ApiError::parameter("body", "ended before its end"))?;
+        if octets.len() + piece.len() > BODY_BYTES_MAX {
+            return Err(ApiError::BodyTooLarge);
+        }
+        octets.extend_from_slice(&piece);
+    }
+    Ok(octets)
+}
+
+/// A body as the shape it should have.
+fn parse<T: DeserializeOwned>(octets: &[u8]) -> Result<T, ApiError> {
+    check_outline(octets)?;
+    let mut json = serde_json::Deserializer::from_slice(octets);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|err| {
+        let path = err.path().to_string();
+        refusal(&path, &err.into_inner())
+    })?;
+    json.end().map_err(|err| not_json(&err))?;
+    Ok(value)
+}
+
+/// An object, and not too deep: before anything is made of it.
+fn check_outline(octets: &[u8]) -> Result<(), ApiError> {
+    let first = octets.iter().find(|octet| !octet.is_ascii_whitespace());
+    if first != Some(&b'{') {
+        return Err(ApiError::parameter("body", "must be a JSON object"));
+    }
+    let (mut depth, mut in_string, mut escaped) = (0u32, false, false);
+    for octet in octets {
+        match octet {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > BODY_DEPTH_MAX {
+            let what = format!("has more than {BODY_DEPTH_MAX} objects and arrays in each other");
+            return Err(ApiError::parameter("body", what));
+        }
+    }
+    Ok(())
+}
+
+/// The refusal of a member at `path` (`filter.tlds[1]`; `.` for the whole).
+fn refusal(path: &str, err: &serde_json::Error) -> ApiError {
+    if err.classify() != Category::Data {
+        return not_json(err);
+    }
+    let path = if path == "." { "" } else { path };
+    let text = err.to_string();
+    // The place is told by the path.
+    let what = text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]);
+    let twice = what.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`'));
+    match (twice, path) {
+        (Some(member), "") => ApiError::parameter(member.to_owned(), "is given more than once"),
+        (Some(member), path) => {
+            ApiError::parameter(format!("{path}.{member}"), "is given more than once")
+        }
+        (None, "") => ApiError::parameter("body", shorten(what)),
+        (None, path) => ApiError::parameter(shorten(path), shorten(what)),
+    }
+}
+
+fn not_json(err: &serde_json::Error) -> ApiError {
+    ApiError::parameter("body", format!("is not JSON: {err}"))
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(ECHO_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The value of a member that has to be there.
+///
+/// # Errors
+/// 400 when it is absent or null.
+pub fn required<T>(member: Option<T>, name: &'static str) -> Result<T, ApiError> {
+    member.ok_or_else(|| ApiError::parameter(name, "is required"))
+}
+
+/// A member of a change: absent leaves the value, null takes it away.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Field<T> {
+    #[default]
+    Absent,
+    Null,
+    Value(T),
+}
+
+impl<T> Field<T> {
+    /// For what cannot be taken away: the value, or `None` to leave it.
+    ///
+    /// # Errors
+    /// 400 for null.
+    pub fn not_null(self, name: &'static str) -> Result<Option<T>, ApiError> {
+        match self {
+            Field::Absent => Ok(None),
+            Field::Null => Err(ApiError::parameter(name, "must not be null")),
+            Field::Value(value) => Ok(Some(value)),
+        }
+    }
+
+    /// An outer `None` to leave the value, an inner one to take it away.
+    pub fn nested(self) -> Option<Option<T>> {
+        match self {
+            Field::Absent => None,
+            Field::Null => Some(None),
+            Field::Value(value) => Some(Some(value)),
+        }
+    }
+
+    /// The same of another value.
+    ///
+    /// # Errors
+    /// Those of `meant`.
+    pub fn try_map<U>(
+        self,
+        meant: impl FnOnce(T) -> Result<U, ApiError>,
+    ) -> Result<Field<U>, ApiError> {
+        Ok(match self {
+            Field::Absent => Field::Absent,
+            Field::Null => Field::Null,
+            Field::Value(value) => Field::Value(meant(value)?),
+        })
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Field<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Field<T>, D::Error> {
+        // Absent members never come here: `#[serde(default)]` answers for them.
+        let value = Option::<T>::deserialize(deserializer)?;
+        Ok(value.map_or(Field::Null, Field::Value))
+    }
+}
+
+/// A shape that only an object has: a derived one alone would take an array of its members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object<T>, D::Error> {
+        struct Members<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members))
+            }
+        }
+        deserializer.deserialize_map(Members(PhantomData)).map(Object)
+    }
+}
+
+/// A whole number, as JSON writes it: no fraction, no exponent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whole(pub i64);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Whole, D::Error> {
+        struct Number;
+
+        impl Visitor<'_> for Number {
+            type Value = Whole;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an integer")
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Whole, E> {
+                Ok(Whole(value))
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Whole, E> {
+                // Out of every range there is, which is judged later.
+                Ok(Whole(i64::try_from(value).unwrap_or(i64::MAX)))
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+/// A price, as a JSON number with at most two decimals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Money(pub Usd);
+
+impl<'de> Deserialize<'de> for Money {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Money, D::Error> {
+        // The digits as sent: a binary fraction could not tell 12.5 from 12.500000000000000001.
+        let number = Box::<RawValue>::deserialize(deserializer)?;
+        cents(number.get()).and_then(Usd::from_cents).map(Money).ok_or_else(|| {
+            de::Error::custom("must be a number from 0 to 1000000000 with at most two decimals")
+        })
+    }
+}
+
+impl Serialize for Money {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let cents = self.0.cents();
+        if cents.is_multiple_of(100) {
+            return serializer.serialize_u64(cents / 100);
+        }
+        // The nearest binary fraction of at most 13 digits, which is written as these digits.
+        serializer.serialize_f64(cents as f64 / 100.0)
+    }
+}
+
+/// Cents of a JSON value; `None` when it is no number, negative, or finer than a cent.
+fn cents(number: &str) -> Option<u64> {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let significant = digits.trim_end_matches('0');
+    let zeros = i64::try_from(digits.len() - significant.len()).ok()?;
+    let significant = significant.trim_start_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    // The value is `significant` × 10^scale cents.
+    let scale = exponent
+        .parse::<i64>()
+        .ok()?
+        .checked_add(2 + zeros)?
+        .checked_sub(i64::try_from(fraction.len()).ok()?)?;
+    let factor = 10u64.checked_pow(u32::try_from(scale).ok()?)?;
+    significant.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    struct Shape {
+        name: Option<String>,
+        #[serde(default)]
+        note: Field<String>,
+        filter: Option<Object<Inner>>,
+        list: Option<Vec<Object<Inner>>>,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    struct Inner {
+        min_dqs: Option<Whole>,
+        price: Option<Money>,
+    }
+
+    fn shape(text: &str) -> Result<Shape, String> {
+        parse(text.as_bytes()).map_err(|err| match err {
+            ApiError::BadParameter { name, what } => format!("{name}: {what}"),
+            other => format!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn absent_null_and_given_are_three_things() {
+        let note = |text| shape(text).map(|shape| shape.note);
+        assert_eq!(note("{}"), Ok(Field::Absent));
+        assert_eq!(note(r#"{"note": null}"#), Ok(Field::Null));
+        assert_eq!(note(r#"{"note": ""}"#), Ok(Field::Value(String::new())));
+        assert_eq!(shape(r#" {"name": null} "#).map(|shape| shape.name), Ok(None));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let deep = format!("{{\"name\":{}", "[".repeat(16));
+        for (text, error) in [
+            ("", "body: must be a JSON object"),
+            ("[1]", "body: must be a JSON object"),
+            ("null", "body: must be a JSON object"),
+            ("{", "body: is not JSON: EOF while parsing an object at line 1 column 1"),
+            ("{}}", "body: is not JSON: trailing characters at line 1 column 3"),
+            ("{'a':1}", "body: is not JSON: key must be a string at line 1 column 2"),
+            (&deep, "body: has more than 16 objects and arrays in each other"),
+            (r#"{"name": 5}"#, "name: invalid type: integer `5`, expected a string"),
+            (r#"{"name": "a", "name": "b"}"#, "name: is given more than once"),
+            (
+                r#"{"nom": 1}"#,
+                "nom: unknown field `nom`, expected one of `name`, `note`, `filter`, `list`",
+            ),
+            (r#"{"filter": [1]}"#, "filter: invalid type: sequence, expected an object"),
+            (
+                r#"{"filter": {"minDqs": 1.5}}"#,
+                "filter.minDqs: invalid type: floating point `1.5`, expected an integer",
+            ),
+            (r#"{"filter": {"minDqs": 1, "minDqs": 1}}"#, "filter.minDqs: is given more than once"),
+            (
+                r#"{"list": [{}, {"x": 1}]}"#,
+                "list[1].x: unknown field `x`, expected `minDqs` or `price`",
+            ),
+            (
+                r#"{"list": [{"price": "1"}]}"#,
+                "list[0].price: must be a number from 0 to 1000000000 with at most two decimals",
+            ),
+        ] {
+            assert_eq!(shape(text), Err(error.to_owned()), "{text}");
+        }
+        let long = shape(&format!("{{\"{}\": 1}}", "ü".repeat(10_000))).expect_err("unknown");
+        assert!(long.chars().count() < 400, "{long}");
+    }
+
+    #[test]
+    fn brackets_in_strings_are_text() {
+        let text = format!(r#"{{"name": "\"{}\\"}}"#, "[".repeat(100));
+        assert!(shape(&text).is_ok());
+    }
+
+    #[test]
+    fn prices_are_read_by_their_digits() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("0.00", Some(0)),
+            ("0e99", Some(0)),
+            ("12", Some(1200)),
+            ("12.5", Some(1250)),
+            ("12.50", Some(1250)),
+            ("12.500000000000000000000", Some(1250)),
+            ("0.01", Some(1)),
+            ("0.29", Some(29)),
+            ("1e2", Some(10_000)),
+            ("1.25E1", Some(1250)),
+            ("1250e-2", Some(1250)),
+            ("1000000000", Some(100_000_000_000)),
+            ("999999999.99", Some(99_999_999_999)),
+            ("0.001", None),
+            ("12.500000000000000001", None),
+            ("1e-3", None),
+            ("-1", None),
+            ("1e30", None),
+            ("1e999999999999999999999", None),
+            ("\"1\"", None),
+            ("true", None),
+            ("[1]", None),
+        ] {
+            assert_eq!(cents(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn prices_are_written_as_they_are_said() {
+        for (cents, text) in [(0, "0"), (1, "0.01"), (1205, "12.05"), (1250, "12.5"), (1200, "12")]
+        {
+            let price = Money(Usd::from_cents(cents).expect("a price"));
+            assert_eq!(serde_json::to_string(&price).expect("JSON"), text);
+        }
+        let most = Money(Usd::from_cents(99_999_999_999).expect("a price"));
+        assert_eq!(serde_json::to_string(&most).expect("JSON"), "999999999.99");
+    }
+
+    #[test]
+    fn json_is_known_by_its_type() {
+        for kind in [
+            "application/json",
+            "Application/JSON; charset=UTF-8",
+            "application/json;charset=\"utf-8\"; v=1",
+        ] {
+            assert!(is_json(kind), "{kind}");
+        }
+        for kind in
+            ["", "text/json", "application/jsonp", "application/json; charset=latin1", "text/plain"]
+        {
+            assert!(!is_json(kind), "{kind}");
+        }
+    }
+}

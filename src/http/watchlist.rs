@@ -1,0 +1,334 @@
+//! `/api/v1/watchlist`: names the caller watches, joined with what the index says of them
+//! (api.md; decisions.md §5).
+
+use std::cmp::Reverse;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::{Caller, Outcome, Owned, Watch, WatchEntry};
+use crate::http::allowance::Now;
+use crate::http::answer::{self, Timestamp};
+use crate::http::body::{PostBody, required};
+use crate::http::error::ApiError;
+use crate::http::params::{Limits, Page, Params};
+use crate::http::{App, work};
+use crate::index::filter::Moment;
+use crate::index::{Index, NameFacts};
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
+use crate::vocab::name::DomainName;
+use crate::vocab::rdap;
+use crate::vocab::stage::Stage;
+use crate::vocab::time::UnixMs;
+
+const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
+/// Looking at this many rows of an index costs about what one look-up of a name does.
+const COST_OF_A_LOOKUP: usize = 500;
+
+/// The order of a watchlist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WatchSort {
+    /// What is to be caught first: stage, then effective release, then name.
+    #[default]
+    Lifecycle,
+    Name,
+    /// Best first; names without a score last.
+    Dqs,
+    /// Newest first.
+    Added,
+}
+
+impl WatchSort {
+    const ALL: [WatchSort; 4] =
+        [WatchSort::Lifecycle, WatchSort::Name, WatchSort::Dqs, WatchSort::Added];
+
+    /// The word of the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WatchSort::Lifecycle => "lifecycle",
+            WatchSort::Name => "name",
+            WatchSort::Dqs => "dqs",
+            WatchSort::Added => "added",
+        }
+    }
+
+    /// Sorts `rows`, which come in order of names: that breaks ties.
+    fn sort(self, rows: &mut [WatchRow]) {
+        match self {
+            WatchSort::Lifecycle => rows.sort_by_key(WatchRow::lifecycle),
+            WatchSort::Name => {}
+            WatchSort::Dqs => rows.sort_by_key(|row| Reverse(row.dqs())),
+            WatchSort::Added => rows.sort_by_key(|row| Reverse(row.entry.added_at)),
+        }
+    }
+}
+
+/// A word that names no order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of lifecycle, name, dqs, added")]
+pub struct WatchSortError;
+
+impl FromStr for WatchSort {
+    type Err = WatchSortError;
+
+    fn from_str(text: &str) -> Result<WatchSort, WatchSortError> {
+        WatchSort::ALL.into_iter().find(|sort| sort.as_str() == text).ok_or(WatchSortError)
+    }
+}
+
+/// Which entries, as a query means it.
+#[derive(Clone, Copy, Debug)]
+pub struct WatchQuery {
+    pub sort: WatchSort,
+    pub page: Page,
+}
+
+impl WatchQuery {
+    /// The query of a query string.
+    ///
+    /// # Errors
+    /// The first parameter that is not as it should be.
+    pub fn parse(params: Params<'_>, limits: Limits) -> Result<WatchQuery, ApiError> {
+        Ok(WatchQuery {
+            sort: params.one("sort")?.unwrap_or_default(),
+            page: params.page(limits, ENTRIES_OFFSET_MAX)?,
+        })
+    }
+}
+
+/// An entry and what the index says of its name.
+#[derive(Clone, Debug)]
+pub struct WatchRow {
+    entry: WatchEntry,
+    /// `None` for a name the index does not hold.
+    facts: Option<NameFacts>,
+}
+
+impl WatchRow {
+    /// An entry as `index` sees it.
+    pub fn new(entry: WatchEntry, index: &Index, moment: Moment) -> WatchRow {
+        let facts = index.facts(&entry.name, moment);
+        WatchRow { entry, facts }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &DomainName {
+        &self.entry.name
+    }
+
+    /// `corpus`, or `external` for a name that the index neither holds nor held when it was added.
+    pub fn source(&self) -> &'static str {
+        if self.is_external() { "external" } else { "corpus" }
+    }
+
+    /// The score; `None` for a name the index does not hold.
+    pub fn dqs(&self) -> Option<Dqs> {
+        self.facts.map(|facts| facts.dqs)
+    }
+
+    /// The date of the latest drop, where there is one.
+    pub fn latest_drop(&self) -> Option<Day> {
+        self.facts.and_then(|facts| facts.latest_drop)
+    }
+
+    /// The stage today; `None` for a name that never dropped, came back or is not held.
+    pub fn stage(&self) -> Option<Stage> {
+        self.facts.and_then(|facts| facts.stage).map(|(stage, _)| stage)
+    }
+
+    /// When it was put on the list.
+    pub fn added_at(&self) -> UnixMs {
+        self.entry.added_at
+    }
+
+    fn is_external(&self) -> bool {
+        self.entry.external && self.facts.is_none()
+    }
+
+    /// Registered again since it was added.
+    fn is_renewed(&self) -> bool {
+        let now = self.facts.is_some_and(|facts| facts.registered_again);
+        now && !self.entry.registered_again
+    }
+
+    /// What can be caught, then what can be next, and last what is out of reach.
+    fn lifecycle(&self) -> (u8, Option<Day>) {
+        let Some((stage, release)) = self.facts.and_then(|facts| facts.stage) else {
+            return (4, None);
+        };
+        let place = match stage {
+            Stage::Catchable => 0,
+            Stage::PendingDelete => 1,
+            Stage::Redemption => 2,
+            Stage::Released => 3,
+        };
+        (place, Some(release))
+    }
+}
+
+/// What looking up a whole watchlist costs, for [`work::run`].
+fn watches_cost(owned: &Owned) -> u32 {
+    u32::try_from(owned.watches().len() * COST_OF_A_LOOKUP).unwrap_or(u32::MAX)
+}
+
+/// The whole list as `index` sees it, in the order asked for.
+pub fn sorted_rows(owned: &Owned, index: &Index, moment: Moment, sort: WatchSort) -> Vec<WatchRow> {
+    let mut rows: Vec<_> =
+        owned.watches().map(|entry| WatchRow::new(entry, index, moment)).collect();
+    sort.sort(&mut rows);
+    rows
+}
+
+/// A watchlist entry (api.md).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryAnswer<'a> {
+    domain: &'a DomainName,
+    source: &'static str,
+    rdap_observed_state: Option<&'static str>,
+    rdap_verified_at: Option<Timestamp>,
+    latest_drop_date: Option<Day>,
+    dqs: Option<Dqs>,
+}
+
+impl<'a> EntryAnswer<'a> {
+    fn new(row: &'a WatchRow) -> EntryAnswer<'a> {
+        EntryAnswer {
+            domain: row.name(),
+            source: row.source(),
+            // Nothing asks RDAP yet.
+            rdap_observed_state: None,
+            rdap_verified_at: None,
+            latest_drop_date: row.latest_drop(),
+            dqs: row.dqs(),
+        }
+    }
+}
+
+/// Counts over a whole list (api.md).
+#[derive(Serialize)]
+struct Summary {
+    total: usize,
+    external: usize,
+    renewed: usize,
+    checkable: usize,
+}
+
+impl Summary {
+    fn of(rows: &[WatchRow]) -> Summary {
+        let count = |is: fn(&WatchRow) -> bool| rows.iter().filter(|row| is(row)).count();
+        Summary {
+            total: rows.len(),
+            external: count(WatchRow::is_external),
+            renewed: count(WatchRow::is_renewed),
+            checkable: count(|row| rdap::is_checkable(row.name())),
+        }
+    }
+}
+
+/// The watchlist response (api.md).
+#[derive(Serialize)]
+struct WatchlistAnswer<'a> {
+    count: usize,
+    limit: u32,
+    offset: u32,
+    sort: &'static str,
+    summary: Summary,
+    watchlist: Vec<EntryAnswer<'a>>,
+}
+
+#[derive(Serialize)]
+struct Removed {
+    domain: DomainName,
+    removed: bool,
+}
+
+/// A name to be watched, as sent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct WatchSent {
+    domain_name: Option<String>,
+}
+
+/// `GET /api/v1/watchlist`: the caller's watchlist.
+pub async fn list_watches(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Extension(now): Extension<Now>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
+    let (owned, index, moment) = (app.store.owned(&caller), app.live.current(), app.moment(now));
+    let body = work::run(watches_cost(&owned), move || {
+        let rows = sorted_rows(&owned, &index, moment, sort);
+        let watchlist: Vec<_> = page.of(rows.iter()).map(EntryAnswer::new).collect();
+        work::json_bytes(&WatchlistAnswer {
+            count: watchlist.len(),
+            limit: page.limit,
+            offset: page.offset,
+            sort: sort.as_str(),
+            summary: Summary::of(&rows),
+            watchlist,
+        })
+    });
+    Ok(work::json_response(body.await?))
+}
+
+/// `POST /api/v1/watchlist`: puts a name on the list; 200 when it was there.
+pub async fn add_watch(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Extension(now): Extension<Now>,
+    PostBody { body, post }: PostBody<WatchSent>,
+) -> Result<Response, ApiError> {
+    let text = required(body.domain_name, "domainName")?;
+    let name = DomainName::parse(&text).map_err(|err| ApiError::parameter("domainName", err))?;
+    let (owned, index, moment) = (app.store.owned(&caller), app.live.current(), app.moment(now));
+    let cost = watches_cost(&owned);
+    let (searched, wanted) = (Arc::clone(&index), name);
+    let watch = work::run(cost, move || Ok(facts_of(wanted, &owned, &searched, moment))).await?;
+    let shape = |entry: &WatchEntry, outcome: Outcome| {
+        let status = match outcome {
+            Outcome::Added => StatusCode::CREATED,
+            Outcome::AlreadyThere => StatusCode::OK,
+        };
+        let row = WatchRow::new(entry.clone(), &index, moment);
+        answer::reply(status, &EntryAnswer::new(&row))
+    };
+    let answered = app.store.add_watch(&caller, watch, post, shape).await?;
+    Ok(answer::posted(answered, None))
+}
+
+/// All the index has to tell about adding `name`. One it does not hold consumes quota, and then it
+/// matters which of the others it holds by now.
+fn facts_of(name: DomainName, owned: &Owned, index: &Index, moment: Moment) -> Watch {
+    let facts = index.facts(&name, moment);
+    let arrived = match facts {
+        Some(_) => Vec::new(),
+        None => owned.external_names().filter(|name| index.holds(name)).collect(),
+    };
+    Watch {
+        name,
+        in_corpus: facts.is_some(),
+        registered_again: facts.is_some_and(|facts| facts.registered_again),
+        arrived,
+    }
+}
+
+/// `DELETE /api/v1/watchlist?domain=`: takes a name off the list.
+pub async fn remove_watch(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let domain = Params::new(query.as_deref()).domain("domain")?;
+    app.store.remove_watch(&caller, &domain).await?;
+    Ok(work::json_response(work::json_bytes(&Removed { domain, removed: true })?))
+}
