@@ -107,6 +107,20 @@ struct PlanFile {
 }
 
 impl PlanFile {
+    /// What a plan does not have cannot be given to it by a number (api.md, Plans).
+    fn check(&self, plan: Plan) -> anyhow::Result<()> {
+        let given = |setting: Option<u32>| setting.is_some_and(|number| number > 0);
+        anyhow::ensure!(
+            plan >= Plan::Pro || !given(self.requests_per_day),
+            "plans.{plan}.requests_per_day: the JSON API begins with the plan pro"
+        );
+        anyhow::ensure!(
+            plan >= Plan::Core || !given(self.exports_per_day),
+            "plans.{plan}.exports_per_day: exports begin with the plan core"
+        );
+        Ok(())
+    }
+
     fn apply(&self, limits: &mut PlanLimits) {
         let PlanLimits {
             requests_per_day,
@@ -141,6 +155,7 @@ impl Config {
             (Plan::Pro, &file.plans.pro),
             (Plan::Api, &file.plans.api),
         ] {
+            settings.check(plan)?;
             settings.apply(plans.of_mut(plan));
         }
         let catch_days = file.catch_days.unwrap_or(CATCH_DAYS_DEFAULT);
@@ -205,6 +220,8 @@ mod tests {
         for text in [
             "dat = \"a\"",
             "[plans.gold]\nprice_usd = 1",
+            "[plans.core]\nrequests_per_day = 50",
+            "[plans.free]\nexports_per_day = 1",
             "catch_days = -1",
             "today = 5",
             "listen = \"nowhere\"",

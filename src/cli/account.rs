@@ -5,22 +5,17 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
-use crate::accounts::admin::{AdminCommand, AdminReply, execute};
+use crate::accounts::admin::{AdminCommand, AdminReply};
 use crate::accounts::secret::Secret;
-use crate::accounts::{AccountSummary, Email, Store, StoreError};
-use crate::journal::JournalError;
+use crate::accounts::{AccountSummary, Email};
+use crate::cli::door;
 use crate::vocab::clock::Clock;
 use crate::vocab::plan::{Plan, Plans};
-use crate::workers::admin::{AskError, ask};
 
-/// How long to keep trying while a server that starts or stops holds the store but not the socket.
-const HANDOVER_WAIT_MAX: Duration = Duration::from_secs(3);
-const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 /// Bytes of a password on stdin that are read: more than 128 characters can take.
 const PASSWORD_BYTES_MAX: u64 = 4 << 10;
 
@@ -105,7 +100,7 @@ pub fn run_with(
 ) -> anyhow::Result<()> {
     let as_json = matches!(args.command, AccountCommand::List { json: true });
     let command = as_meant(args.command, streams.input)?;
-    let reply = ask_server_or_store(&command, data_dir, plans, clock)?;
+    let reply = door::ask(&command, data_dir, plans, clock)?;
     print(&command, reply, as_json, streams)
 }
 
@@ -132,48 +127,6 @@ fn read_password(input: &mut dyn Read) -> anyhow::Result<Secret> {
     let password = text.strip_suffix('\n').unwrap_or(&text);
     let password = password.strip_suffix('\r').unwrap_or(password);
     Ok(Secret::new(password.to_owned()))
-}
-
-/// A server that starts has the store before it has the socket, and one that stops the other way
-/// round: both are tried in turn for a while.
-fn ask_server_or_store(
-    command: &AdminCommand,
-    data_dir: &Path,
-    plans: Plans,
-    clock: Clock,
-) -> anyhow::Result<AdminReply> {
-    let deadline = Instant::now() + HANDOVER_WAIT_MAX;
-    loop {
-        match ask(data_dir, command) {
-            Ok(reply) => return Ok(reply),
-            Err(AskError::NobodyThere { .. }) => {}
-            Err(err @ AskError::NoAnswer { .. }) => {
-                return Err(err).context(
-                    "the change may or may not have been made: `dropdex account list` shows it",
-                );
-            }
-        }
-        match Store::open(data_dir, plans.clone(), clock) {
-            Ok(store) => return run_on(store, command.clone()),
-            Err(StoreError::Journal(JournalError::Locked { .. })) if Instant::now() < deadline => {
-                std::thread::sleep(HANDOVER_PAUSE);
-            }
-            Err(err @ StoreError::Journal(JournalError::Locked { .. })) => {
-                return Err(err).context(format!(
-                    "the data folder {} is in use, and its user does not answer on the admin \
-                     socket; try again when it has started or stopped",
-                    data_dir.display()
-                ));
-            }
-            Err(err) => return Err(err.into()),
-        }
-    }
-}
-
-fn run_on(store: Store, command: AdminCommand) -> anyhow::Result<AdminReply> {
-    let reply = execute(&store, command);
-    store.close().context("the journal could not be closed in order")?;
-    Ok(reply)
 }
 
 fn print(

@@ -3,9 +3,11 @@
 
 pub mod account;
 pub mod demo;
+mod door;
 pub mod export;
 pub mod index;
 pub mod ingest;
+pub mod journal;
 pub mod rebuild;
 pub mod score;
 pub mod serve;
@@ -62,6 +64,7 @@ enum Command {
     Score(score::ScoreArgs),
     Account(account::AccountArgs),
     Export(export::ExportArgs),
+    Journal(journal::JournalArgs),
 }
 
 impl Command {
@@ -86,7 +89,7 @@ pub fn main() -> ExitCode {
         Err(err) if is_broken_pipe(&err) => ExitCode::SUCCESS,
         Err(err) => {
             let _ = writeln!(io::stderr(), "dropdex: {}", one_line(&err));
-            if err.is::<WrongUsage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+            exit_code(&err)
         }
     }
 }
@@ -95,6 +98,24 @@ pub fn main() -> ExitCode {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongUsage(pub &'static str);
+
+/// A result that scripts tell from a failure by its exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct ExitWith {
+    /// Neither 0, 1 nor 2.
+    pub code: u8,
+    /// What to print on stderr.
+    pub why: String,
+}
+
+fn exit_code(err: &anyhow::Error) -> ExitCode {
+    match err.downcast_ref::<ExitWith>() {
+        Some(exit) => ExitCode::from(exit.code),
+        None if err.is::<WrongUsage>() => ExitCode::from(2),
+        None => ExitCode::FAILURE,
+    }
+}
 
 fn run(cli: Cli) -> anyhow::Result<()> {
     let Global { data, index, config, today, log_json: _ } = cli.global;
@@ -114,6 +135,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             account::run(args, &config.data, config.plans.clone(), config.clock)
         }
         Command::Export(args) => export::run(args, &config),
+        Command::Journal(args) => journal::run(args, &config),
     }
 }
 

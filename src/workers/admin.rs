@@ -34,6 +34,8 @@ const CONNECTIONS_MAX: usize = 16;
 const COMMAND_WAIT_MAX: Duration = Duration::from_secs(10);
 /// How long a client waits for a reply: a sync on a slow disk, with room.
 const REPLY_WAIT_MAX: Duration = Duration::from_secs(30);
+/// As [`REPLY_WAIT_MAX`] for commands that read or write everything there is: some gigabytes.
+const LONG_REPLY_WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// Where a server with this data folder listens.
 pub fn socket_path(data_dir: &Path) -> PathBuf {
@@ -195,7 +197,8 @@ pub enum AskError {
     },
 }
 
-/// Asks the server that runs with this data folder. Blocks, for half a minute at most.
+/// Asks the server that runs with this data folder. Blocks, for half a minute at most, or ten minutes
+/// where all data is read or written.
 ///
 /// # Errors
 /// [`AskError`].
@@ -216,8 +219,22 @@ fn is_nobody_there(err: &io::Error) -> bool {
     kinds.contains(&err.kind())
 }
 
+fn reply_wait_max(command: &AdminCommand) -> Duration {
+    match command {
+        AdminCommand::Backup { .. }
+        | AdminCommand::Snapshot
+        | AdminCommand::JournalStats
+        | AdminCommand::JournalVerify => LONG_REPLY_WAIT_MAX,
+        AdminCommand::AddAccount { .. }
+        | AdminCommand::ListAccounts
+        | AdminCommand::SetPlan { .. }
+        | AdminCommand::IssueKey { .. }
+        | AdminCommand::Disable { .. } => REPLY_WAIT_MAX,
+    }
+}
+
 fn converse(mut connection: &StdUnixStream, command: &AdminCommand) -> anyhow::Result<AdminReply> {
-    connection.set_read_timeout(Some(REPLY_WAIT_MAX))?;
+    connection.set_read_timeout(Some(reply_wait_max(command)))?;
     connection.set_write_timeout(Some(REPLY_WAIT_MAX))?;
     let mut line = serde_json::to_vec(command)?;
     line.push(b'\n');
