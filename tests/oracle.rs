@@ -12,20 +12,18 @@ mod corpus;
 mod model;
 #[path = "oracle/queries.rs"]
 mod queries;
-#[path = "oracle/rng.rs"]
-mod rng;
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use dropdex::vocab::day::Day;
 use serde_json::{Value, json};
 
 use common::json::difference;
+use common::rng::Rng;
+use common::runs::seed;
 use common::{Client, Response, Site, gzip};
 use corpus::{Corpus, Kind, List, TODAYS, day, timestamp};
 use model::{DropsQuery, Filter, Model, Name, SearchQuery};
-use rng::Rng;
 
 const DROPS_QUESTIONS: usize = 250;
 const SEARCH_QUESTIONS: usize = 300;
@@ -116,21 +114,6 @@ const CASES: [Case; 9] = [
         name.latest().is_some_and(|latest| latest.date == day(TODAYS[0]))
     }),
 ];
-
-fn seed() -> u64 {
-    let seed = match std::env::var("DROPDEX_SEED") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("DROPDEX_SEED={text}: no number")),
-        Err(_) => {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-            since.as_nanos() as u64
-        }
-    };
-    #[expect(clippy::print_stderr, reason = "the seed is how a failure is repeated")]
-    {
-        eprintln!("DROPDEX_SEED={seed}");
-    }
-    seed
-}
 
 /// Several runs of ingest, as an operator's days bring them: some leave the index for later, one
 /// takes two files at once, the last one repeats a list that is in the corpus already.

@@ -153,6 +153,16 @@ impl Client {
         self.attempt(method, target, headers, Some(body))
     }
 
+    /// As [`Client::request`], for tests that kill the server. Never repeated.
+    pub fn try_request(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+    ) -> io::Result<Response> {
+        self.attempt(method, target, headers, None)
+    }
+
     fn attempt(
         &mut self,
         method: &str,

@@ -3,27 +3,34 @@
 //!
 //! Nothing here sleeps: a child is waited for through the end of its output, with a deadline, and
 //! what a failed child wrote is part of the failure.
-#![allow(dead_code, reason = "each test crate uses its own part of the harness")]
+#![allow(dead_code, unused_imports, reason = "each test crate uses its own part of the harness")]
 
 pub mod http;
 pub mod json;
+pub mod ledger;
 pub mod process;
+pub mod rng;
+pub mod runs;
+pub mod writer;
 
 use std::ffi::OsStr;
-use std::io::Write as _;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde_json::Value;
 use tempfile::TempDir;
 
 pub use http::{Client, Response};
-pub use process::{Finished, Server};
+pub use process::{Finished, Server, Starting};
 
 /// One installation of dropdex in a temporary folder, removed when this is dropped.
 pub struct Site {
     dir: TempDir,
+    data: PathBuf,
 }
 
 impl Site {
@@ -34,12 +41,27 @@ impl Site {
         for folder in ["data", "index", "lists"] {
             std::fs::create_dir(dir.path().join(folder)).expect("a folder can be made");
         }
-        Site { dir }
+        let data = dir.path().join("data");
+        Site { dir, data }
+    }
+
+    /// An installation whose index holds `names`, which all dropped on `day`.
+    pub fn with_names(names: impl Iterator<Item = String>, day: &str) -> Site {
+        let site = Site::new();
+        let rows: String = names.map(|name| format!("{name},{day}\n")).collect();
+        let list = site.write("list.csv", format!("domain,drop_date\n{rows}"));
+        site.ingest(&list, &format!("{day}T00:00:00Z"));
+        site
+    }
+
+    /// This installation with its data in a folder elsewhere, which is not removed with it.
+    pub fn with_data(self, data: &Path) -> Site {
+        Site { data: data.to_owned(), ..self }
     }
 
     /// The data folder.
     pub fn data(&self) -> PathBuf {
-        self.dir.path().join("data")
+        self.data.clone()
     }
 
     /// The index folder.
@@ -52,6 +74,12 @@ impl Site {
         let path = self.dir.path().join("lists").join(name);
         std::fs::write(&path, bytes).expect("a list can be written");
         path
+    }
+
+    /// Writes a file of settings and gives its path, for `--config`.
+    pub fn settings(&self, toml: &str) -> String {
+        let path = self.write("settings.toml", toml);
+        path.to_str().expect("temporary paths are UTF-8").to_owned()
     }
 
     /// The binary with this installation's folders in its environment and nothing else of
@@ -90,6 +118,26 @@ impl Site {
         self.ok(&["ingest", "--observed-at", observed_at, list])
     }
 
+    /// Sends a line to the running server's admin socket and gives its reply, a JSON object.
+    ///
+    /// # Errors
+    /// Nobody listens, or the server went away before it answered.
+    pub fn ask_admin(&self, line: &str) -> io::Result<Value> {
+        let mut socket = UnixStream::connect(self.data().join("admin.sock"))?;
+        writeln!(socket, "{line}")?;
+        let mut reply = String::new();
+        BufReader::new(socket).read_line(&mut reply)?;
+        Ok(serde_json::from_str(&reply)?)
+    }
+
+    /// Has the running server write a snapshot of what users own, and gives its reply.
+    ///
+    /// # Errors
+    /// As [`Site::ask_admin`].
+    pub fn ask_for_snapshot(&self) -> io::Result<Value> {
+        self.ask_admin("{\"command\":\"snapshot\"}")
+    }
+
     /// Adds an account and gives its first key.
     pub fn account(&self, email: &str, plan: &str) -> String {
         self.ok(&["account", "add", email, "--plan", plan]);
@@ -112,8 +160,13 @@ impl Site {
 
     /// Starts a server on a free port with more arguments, and waits until it is ready.
     pub fn serve_with(&self, args: &[&str]) -> Server {
+        self.start(args).ready()
+    }
+
+    /// Starts a server on a free port with more arguments, and waits for nothing.
+    pub fn start(&self, args: &[&str]) -> Starting {
         let args = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
-        Server::start(self.command(&args))
+        Starting::new(self.command(&args))
     }
 }
 

@@ -66,6 +66,40 @@ pub fn finish(command: Command) -> Finished {
     finished
 }
 
+/// A server that was started and has not said yet that it is ready.
+pub struct Starting(Running);
+
+impl Starting {
+    pub(super) fn new(command: Command) -> Starting {
+        Starting(Running::start(command))
+    }
+
+    /// Waits until it is ready.
+    pub fn ready(mut self) -> Server {
+        let line = self.0.first_line(Instant::now() + START_MAX);
+        let address = line
+            .as_deref()
+            .and_then(|line| line.strip_prefix("listening on http://"))
+            .and_then(|address| address.parse().ok());
+        if let Some(address) = address {
+            return Server { running: self.0, address };
+        }
+        self.0.kill();
+        panic!(
+            "the server did not say `listening on http://ADDR`\n{}\nstdout:\n{}\nstderr:\n{}",
+            self.0.command,
+            self.0.stdout(),
+            self.0.stderr()
+        );
+    }
+
+    /// SIGKILL after `delay`, or when it says that it is ready, whichever comes first.
+    pub fn kill_within(mut self, delay: Duration) {
+        self.0.first_line(Instant::now() + delay);
+        self.0.kill();
+    }
+}
+
 /// A server that is ready. Dropping it stops it, kindly first.
 pub struct Server {
     running: Running,
@@ -73,25 +107,6 @@ pub struct Server {
 }
 
 impl Server {
-    pub(super) fn start(command: Command) -> Server {
-        let mut running = Running::start(command);
-        let line = running.first_line(Instant::now() + START_MAX);
-        let address = line
-            .as_deref()
-            .and_then(|line| line.strip_prefix("listening on http://"))
-            .and_then(|address| address.parse().ok());
-        if let Some(address) = address {
-            return Server { running, address };
-        }
-        running.kill();
-        panic!(
-            "the server did not say `listening on http://ADDR`\n{}\nstdout:\n{}\nstderr:\n{}",
-            running.command,
-            running.stdout(),
-            running.stderr()
-        );
-    }
-
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -110,6 +125,16 @@ impl Server {
     /// The number of the process, for signals.
     pub fn pid(&self) -> u32 {
         self.running.child.id()
+    }
+
+    /// Sends a signal by its name: `STOP`, `CONT`.
+    pub fn signal(&self, name: &str) {
+        assert!(self.running.signal(name), "SIG{name} cannot be sent to {}", self.pid());
+    }
+
+    /// What it has written on standard error so far.
+    pub fn log(&self) -> String {
+        self.running.stderr()
     }
 
     /// SIGKILL, as a crash or the kernel does it. Returns once the process is gone.
@@ -135,7 +160,7 @@ impl Drop for Server {
     }
 }
 
-/// A child whose output is read as it comes, so that it never waits for us.
+/// A child whose output is read as it comes, so that it never waits for us. Dropping it kills it.
 struct Running {
     child: Child,
     /// The exit code, once it has been waited for.
@@ -217,12 +242,17 @@ impl Running {
         if self.ended.is_some() {
             return self.ended;
         }
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status();
-        if !sent.is_ok_and(|status| status.success()) {
+        if !self.signal("TERM") {
             self.kill();
         }
         self.wait(Instant::now() + STOP_MAX)
+    }
+
+    /// Whether the signal could be sent.
+    fn signal(&self, name: &str) -> bool {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([&format!("-{name}"), &pid]).status();
+        sent.is_ok_and(|status| status.success())
     }
 
     /// SIGKILL. The child may have ended by itself meanwhile, which is as well.
@@ -230,6 +260,12 @@ impl Running {
         if self.ended.is_none() && self.child.kill().is_ok() {
             self.ended = self.child.wait().ok().map(|status| status.code());
         }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 

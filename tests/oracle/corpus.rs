@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
 
+use crate::common::rng::Rng;
 use crate::model::{Fact, Said, periods};
-use crate::rng::Rng;
 
 /// Names of the corpus, but for the few that only negative lists and special cases bring.
 const NAMES: usize = 3_000;

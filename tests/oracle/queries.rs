@@ -6,9 +6,9 @@ use dropdex::vocab::name::DomainName;
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
 use crate::common::http::{escape, with_query};
+use crate::common::rng::Rng;
 use crate::corpus::{some_upper_case, spelling};
 use crate::model::{DropsQuery, Filter, Model, Name, SearchQuery};
-use crate::rng::Rng;
 
 /// A question with its request.
 pub struct Ask<Q> {

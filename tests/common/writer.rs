@@ -1,0 +1,264 @@
+//! Clients that write whatever comes to mind, each on objects of its own, and remember what they
+//! were told.
+
+use std::io;
+use std::sync::Barrier;
+use std::sync::mpsc::Sender;
+
+use serde_json::{Value, json};
+
+use super::http::{Client, Response};
+use super::ledger::{Act, Ask, Ledger};
+use super::rng::Rng;
+
+/// Objects of a kind that a writer keeps at most, about: then it removes more than it adds, so that
+/// a long run makes a long history and not a large state.
+const KEPT_ABOUT: usize = 20;
+
+/// What came of one step.
+pub enum Step {
+    /// Answered as it should be, and written down; there may have been nothing to change.
+    Done(Response),
+    /// 503: not carried out, and the ledger is as it was.
+    Refused(Response),
+}
+
+/// One client of one account.
+pub struct Writer {
+    /// The account it writes for: its place among the accounts of the test.
+    pub account: usize,
+    pub ledger: Ledger,
+    /// The last `x-ratelimit-remaining` it was told while it wrote last.
+    pub remaining: Option<i64>,
+    /// Changes it was told were made.
+    pub written: usize,
+    /// Characters that every note is made longer by.
+    pub notes_padding: usize,
+    rng: Rng,
+    /// Part of every name it makes up, so that they are its own.
+    mark: String,
+    made: u64,
+    /// Names of the corpus that no other writer of this account watches or votes on.
+    names: Vec<String>,
+}
+
+impl Writer {
+    pub fn new(account: usize, mark: &str, names: Vec<String>, seed: u64) -> Writer {
+        Writer {
+            account,
+            ledger: Ledger::default(),
+            remaining: None,
+            written: 0,
+            notes_padding: 0,
+            rng: Rng::new(seed),
+            mark: mark.to_owned(),
+            made: 0,
+            names,
+        }
+    }
+
+    /// Waits for `start`, then writes until the server is gone; says so for each answer.
+    pub fn write_until_killed(
+        &mut self,
+        mut client: Client,
+        start: &Barrier,
+        answered: Sender<()>,
+    ) {
+        self.remaining = None;
+        start.wait();
+        while let Ok(step) = self.step(&mut client) {
+            if let Step::Refused(response) = step {
+                panic!("refused on a sound disk: {} {}", response.status, response.text());
+            }
+            // Nobody listens any more when the kill has come.
+            let _ = answered.send(());
+        }
+    }
+
+    /// One change. After an error [`Ledger::pending`] is what nothing is known about.
+    #[track_caller]
+    pub fn step(&mut self, client: &mut Client) -> io::Result<Step> {
+        if self.ledger.answered() > 0 && self.rng.chance(5) {
+            let at = self.rng.below(self.ledger.answered());
+            if let Some(step) = self.again(at, client)? {
+                return Ok(step);
+            }
+        }
+        let ask = self.next_ask();
+        self.send(ask, client)
+    }
+
+    /// A new claim: a change that must be written, whatever is there. Errors as [`Writer::step`].
+    #[track_caller]
+    pub fn add_claim(&mut self, client: &mut Client) -> io::Result<Step> {
+        let act = Act::AddClaim { body: self.claim() };
+        self.send(Ask { act, key: None }, client)
+    }
+
+    #[track_caller]
+    fn send(&mut self, ask: Ask, client: &mut Client) -> io::Result<Step> {
+        self.ledger.pending = Some(ask.clone());
+        let response = ask.send(client)?;
+        self.remaining = response.number("x-ratelimit-remaining").or(self.remaining);
+        if response.status == 503 {
+            self.ledger.pending = None;
+            return Ok(Step::Refused(response));
+        }
+        self.ledger.settle(&ask, &response);
+        self.written += 1;
+        Ok(Step::Done(response))
+    }
+
+    fn again(&mut self, at: usize, client: &mut Client) -> io::Result<Option<Step>> {
+        let response = self.ledger.ask_again(at, client)?;
+        self.remaining = response.number("x-ratelimit-remaining").or(self.remaining);
+        Ok((response.status == 503).then_some(Step::Refused(response)))
+    }
+
+    fn next_ask(&mut self) -> Ask {
+        let act = match self.rng.below(10) {
+            0..3 => self.on_claims(),
+            3..6 => self.on_watches(),
+            6..8 => self.on_rules(),
+            _ => self.vote(),
+        };
+        let is_post =
+            matches!(act, Act::AddClaim { .. } | Act::AddWatch { .. } | Act::AddRule { .. });
+        let key = (is_post && self.rng.chance(50)).then(|| self.invent("key-"));
+        Ask { act, key }
+    }
+
+    fn on_claims(&mut self) -> Act {
+        match self.pick(self.ledger.claims.len()) {
+            Choice::Add => Act::AddClaim { body: self.claim() },
+            Choice::Change(at) => {
+                let id = nth(&self.ledger.claims, at);
+                Act::ChangeClaim { id, body: self.claim_change() }
+            }
+            Choice::Remove(at) => Act::RemoveClaim { id: nth(&self.ledger.claims, at) },
+        }
+    }
+
+    fn on_rules(&mut self) -> Act {
+        match self.pick(self.ledger.rules.len()) {
+            Choice::Add => Act::AddRule { body: self.rule() },
+            Choice::Change(at) => {
+                let id = nth(&self.ledger.rules, at);
+                Act::ChangeRule { id, body: self.rule_change() }
+            }
+            Choice::Remove(at) => Act::RemoveRule { id: nth(&self.ledger.rules, at) },
+        }
+    }
+
+    fn on_watches(&mut self) -> Act {
+        match self.pick(self.ledger.watches.len()) {
+            Choice::Add if self.rng.chance(40) => {
+                Act::AddWatch { name: self.rng.pick(&self.names).clone() }
+            }
+            Choice::Add => Act::AddWatch { name: self.invent("w") + ".com" },
+            // There already: an answer, and no change.
+            Choice::Change(at) => Act::AddWatch { name: nth(&self.ledger.watches, at) },
+            Choice::Remove(at) => Act::RemoveWatch { name: nth(&self.ledger.watches, at) },
+        }
+    }
+
+    fn vote(&mut self) -> Act {
+        let name = self.rng.pick(&self.names).clone();
+        Act::Vote { name, vote: *self.rng.pick(&[Some("up"), Some("down"), None]) }
+    }
+
+    fn pick(&mut self, kept: usize) -> Choice {
+        if kept == 0 || self.rng.below(KEPT_ABOUT) >= kept.min(KEPT_ABOUT - 2) {
+            return Choice::Add;
+        }
+        let at = self.rng.below(kept);
+        if self.rng.chance(50) { Choice::Change(at) } else { Choice::Remove(at) }
+    }
+
+    fn invent(&mut self, what: &str) -> String {
+        self.made += 1;
+        format!("{what}{}-{}", self.mark, self.made)
+    }
+
+    fn claim(&mut self) -> Value {
+        let mut claim = self.claim_change();
+        claim["domain"] = json!(self.invent("c") + ".de");
+        if claim.get("status").is_none() {
+            claim["status"] = json!("attempted");
+        }
+        if !self.ledger.rules.is_empty() && self.rng.chance(30) {
+            let at = self.rng.below(self.ledger.rules.len());
+            claim["alertRuleId"] = json!(nth(&self.ledger.rules, at));
+        }
+        claim
+    }
+
+    fn claim_change(&mut self) -> Value {
+        let mut change = json!({ "userNotes": self.text() });
+        if self.rng.chance(60) {
+            change["registrar"] =
+                json!(self.rng.pick(&["Dynadot", "=CMD()", "Köln \"Net\", GmbH"]));
+        }
+        if self.rng.chance(60) {
+            change["acquiredPriceUsd"] = self.price();
+        }
+        if self.rng.chance(50) {
+            let status = *self.rng.pick(&["attempted", "caught", "registered", "lost", "sold"]);
+            change["status"] = json!(status);
+            if status == "sold" {
+                change["soldAt"] = json!("2026-02-03T04:05:06.789Z");
+                change["resalePriceUsd"] = self.price();
+            }
+        }
+        change
+    }
+
+    fn rule(&mut self) -> Value {
+        let channels = match self.rng.below(3) {
+            0 => json!([{ "type": "email" }]),
+            1 => json!([{ "type": "telegram", "chatId": "123456789" }]),
+            _ => json!([{ "type": "email" }, { "type": "webhook",
+                          "url": "https://hooks.example.com/in" }]),
+        };
+        json!({ "name": self.invent("rule "), "filter": self.filter(), "channels": channels })
+    }
+
+    fn rule_change(&mut self) -> Value {
+        match self.rng.below(3) {
+            0 => json!({ "active": self.rng.chance(50) }),
+            1 => json!({ "filter": self.filter() }),
+            _ => json!({ "name": self.invent("rule "), "active": true }),
+        }
+    }
+
+    fn filter(&mut self) -> Value {
+        json!({
+            "tlds": ["com", "co.uk"],
+            "minDqs": self.rng.below(101),
+            "maxLength": 1 + self.rng.below(63),
+        })
+    }
+
+    /// Whole cents, with as few decimals as they need.
+    fn price(&mut self) -> Value {
+        let cents = self.rng.below(100_000_000);
+        if cents.is_multiple_of(100) { json!(cents / 100) } else { json!(cents as f64 / 100.0) }
+    }
+
+    /// Notes, with what a format might trip over.
+    fn text(&mut self) -> String {
+        let words = ["plain", "=SUM(A1)", "\"quoted\", and more", "two\nlines", "münchen 東京 🦀"];
+        let padding = ".".repeat(self.notes_padding);
+        format!("{} {}{padding}", self.rng.pick(&words), self.made)
+    }
+}
+
+enum Choice {
+    Add,
+    Change(usize),
+    Remove(usize),
+}
+
+fn nth<K: Clone, V>(kept: &std::collections::BTreeMap<K, V>, at: usize) -> K {
+    kept.keys().nth(at).expect("within the kept ones").clone()
+}
