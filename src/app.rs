@@ -101,7 +101,8 @@ async fn run(
     });
     let server = axum::serve(listener, http::router(app)).with_graceful_shutdown(until(stopped));
     let server = tokio::spawn(server.into_future());
-    ready(&format!("http://{address}"), &store)?;
+    // It may change the store, which blocks until that is on disk.
+    tokio::task::block_in_place(|| ready(&format!("http://{address}"), &store))?;
     signal.await;
     tracing::info!("stopping");
     drop(stopping);

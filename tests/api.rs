@@ -793,6 +793,24 @@ fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
 }
 
 #[test]
+fn the_demo_serves_the_sample_to_the_key_it_prints() {
+    let site = Site::new();
+    let server = site.demo();
+    let printed = |line: &str| line.strip_prefix("key ").map(str::to_owned);
+    let mut key = None;
+    assert!(within(Duration::from_secs(60), || {
+        key = server.stdout().lines().find_map(printed);
+        key.is_some()
+    }));
+    let mut client = server.client_with(&key.expect("printed"));
+    let drops = client.get("/api/v1/drops?tld=com&max_len=8&limit=5");
+    assert_eq!((drops.status, drops.json()["count"].clone()), (200, json!(5)), "{}", drops.text());
+    let claim = json!({"domain": "example.com", "status": "attempted"});
+    assert_eq!(client.send("POST", "/api/v1/portfolio", &claim).status, 201);
+    server.stop();
+}
+
+#[test]
 fn wrong_usage_ends_with_2() {
     let site = Site::new();
     let list = site.write("list.csv", LIST);

@@ -168,6 +168,11 @@ impl Site {
         let args = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
         Starting::new(self.command(&args))
     }
+
+    /// Starts the demo on a free port, and waits until it is ready.
+    pub fn demo(&self) -> Server {
+        Starting::new(self.command(&["demo", "--listen", "127.0.0.1:0"])).ready()
+    }
 }
 
 /// `bytes` as a gzip file.

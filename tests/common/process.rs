@@ -132,6 +132,11 @@ impl Server {
         assert!(self.running.signal(name), "SIG{name} cannot be sent to {}", self.pid());
     }
 
+    /// What it has written on standard output so far.
+    pub fn stdout(&self) -> String {
+        self.running.stdout()
+    }
+
     /// What it has written on standard error so far.
     pub fn log(&self) -> String {
         self.running.stderr()
