@@ -9,6 +9,10 @@
 
 #![expect(clippy::print_stderr, reason = "the seed of a failed run is what repeats it")]
 
+#[path = "common/rng.rs"]
+#[expect(dead_code, reason = "shared with tests that use all of it")]
+mod rng;
+
 use std::path::Path;
 
 use chrono::{DateTime, Duration, TimeZone, Utc};
@@ -25,6 +29,8 @@ use dropdex::vocab::name::DomainName;
 use dropdex::vocab::plan::{Plan, Plans};
 use dropdex::vocab::time::UnixMs;
 use dropdex::vocab::url::WebhookUrl;
+
+use rng::Rng;
 
 const TODAY: &str = "2026-11-21";
 /// Small, so that they are reached.
@@ -49,34 +55,6 @@ fn a_store_is_what_the_model_says() {
     let rarest = [replays, conflicts, limits, invalid, from_snapshots].into_iter().min();
     // One run, repeated by its seed, may miss a path.
     assert!(seed.is_some() || rarest > Some(0), "{seen:?}: these runs prove little");
-}
-
-/// splitmix64.
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<T: Clone>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())].clone()
-    }
-
-    fn maybe<T>(&mut self, percent: usize, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {
-        if self.chance(percent) { Some(value(self)) } else { None }
-    }
 }
 
 /// What the model holds of an account: lists, in the order things were added.
@@ -279,7 +257,7 @@ impl Run {
         let dir = tempfile::tempdir().expect("a folder");
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let mut run = Run {
-            rng: Rng(seed),
+            rng: Rng::new(seed),
             store: Some(open(dir.path())),
             dir,
             runtime: runtime.expect("a runtime"),
@@ -342,7 +320,7 @@ impl Run {
     }
 
     fn add_account(&mut self) {
-        let plan = self.rng.pick(&Plan::ALL);
+        let plan = *self.rng.pick(&Plan::ALL);
         let email = format!("a{}@example.com", self.rng.below(5));
         let added = self.store().add_account(&email.parse().expect("an address"), plan, None);
         if self.model.iter().any(|account| account.email == email) {
@@ -370,7 +348,7 @@ impl Run {
     }
 
     fn set_plan(&mut self) {
-        let (at, plan) = (self.rng.below(self.model.len()), self.rng.pick(&Plan::ALL));
+        let (at, plan) = (self.rng.below(self.model.len()), *self.rng.pick(&Plan::ALL));
         self.store().set_plan(&self.email(at), plan).expect("set");
         self.model[at].plan = plan;
     }
@@ -442,13 +420,13 @@ impl Run {
 
     /// One of 48 names.
     fn domain(&mut self) -> String {
-        let label = self.rng.pick(&["alpha", "b", "gamma-ray-and-some-more-letters", "d4"]);
-        let tld = self.rng.pick(&["com", "co.uk", "xn--p1ai"]);
+        let label = *self.rng.pick(&["alpha", "b", "gamma-ray-and-some-more-letters", "d4"]);
+        let tld = *self.rng.pick(&["com", "co.uk", "xn--p1ai"]);
         format!("n{}-{label}.{tld}", self.rng.below(4))
     }
 
     fn cents(&mut self) -> u64 {
-        self.rng.next() % 100_000_000_001
+        self.rng.below(100_000_000_001) as u64
     }
 
     /// A rule of account `at`, or a number that is none.
@@ -480,9 +458,9 @@ impl Run {
         let mut claim = ModelClaim {
             id: 0,
             domain: self.domain(),
-            status: self.rng.pick(&ClaimStatus::ALL),
+            status: *self.rng.pick(&ClaimStatus::ALL),
             registrar: self.rng.maybe(30, |rng| format!("Registrar {}", rng.below(9))),
-            acquired: self.rng.maybe(40, |rng| rng.next() % 100_000_000_001),
+            acquired: self.rng.maybe(40, |rng| rng.below(100_000_000_001) as u64),
             resale: None,
             sold_at: None,
             reported_at: now,
@@ -538,11 +516,11 @@ impl Run {
         let Some((at, caller)) = self.someone() else { return };
         let id = self.claim_id(at);
         let now = self.now.timestamp_millis();
-        let status = self.rng.maybe(50, |rng| rng.pick(&ClaimStatus::ALL));
+        let status = self.rng.maybe(50, |rng| *rng.pick(&ClaimStatus::ALL));
         let notes = self.rng.maybe(20, |rng| rng.maybe(70, |rng| "x".repeat(rng.below(30))));
         let registrar = self.rng.maybe(20, |rng| rng.maybe(70, |_| "Other".to_owned()));
-        let acquired = self.rng.maybe(20, |rng| rng.maybe(70, |rng| rng.next() % 1_000));
-        let resale = self.rng.maybe(20, |rng| rng.maybe(70, |rng| rng.next() % 1_000));
+        let acquired = self.rng.maybe(20, |rng| rng.maybe(70, |rng| rng.below(1_000) as u64));
+        let resale = self.rng.maybe(20, |rng| rng.maybe(70, |rng| rng.below(1_000) as u64));
         let sold_at = self.rng.maybe(10, |rng| rng.maybe(70, |_| now - 5_000));
         let rule = self.rng.chance(20).then(|| self.rng.chance(70).then(|| self.rule_id(at)));
         let patch = ClaimPatch {
@@ -817,7 +795,7 @@ impl Run {
     fn vote(&mut self) {
         let Some((at, caller)) = self.someone() else { return };
         let text = self.domain();
-        let vote = self.rng.pick(&[None, Some(Vote::Up), Some(Vote::Down)]);
+        let vote = *self.rng.pick(&[None, Some(Vote::Up), Some(Vote::Down)]);
         let store = self.store();
         let told = self.runtime.block_on(store.vote(&caller, &name(&text), vote)).expect("voted");
         let account = &mut self.model[at];

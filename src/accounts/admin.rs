@@ -55,10 +55,8 @@ pub enum AdminCommand {
     },
     /// Write a snapshot into the journal's folder, so that the next start is quick.
     Snapshot,
-    /// Say what the journal holds.
-    JournalStats,
-    /// Read all of the journal's files, as an open would.
-    JournalVerify,
+    /// Say what the journal holds, for which all of its files are read as an open would.
+    InspectJournal,
 }
 
 /// What came of it.
@@ -206,8 +204,7 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
         }
         AdminCommand::Backup { path } => saved(store, store.backup(&path)?),
         AdminCommand::Snapshot => saved(store, store.snapshot_now()?),
-        // One answer for both: to say what there is, all of it is read.
-        AdminCommand::JournalStats | AdminCommand::JournalVerify => {
+        AdminCommand::InspectJournal => {
             let found = store.inspect_journal()?;
             let log_bytes = store.log_bytes_since_snapshot();
             let (digest, counts) = (store.state_digest(), store.counts());

@@ -173,8 +173,13 @@ impl State {
             }
             Event::VoteSet { account, name, vote } => self.set_vote(account, &name.0, vote),
             Event::ReplyKept { account, reply } => self.keep_reply(account, *reply),
-            // The caller took all others.
-            _ => {}
+            // The caller takes these.
+            Event::AccountAdded { .. }
+            | Event::PlanSet { .. }
+            | Event::KeyIssued { .. }
+            | Event::AccountDisabled { .. }
+            | Event::UsageNoted { .. }
+            | Event::DayBegan { .. } => {}
         }
     }
 

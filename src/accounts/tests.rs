@@ -769,7 +769,7 @@ fn an_operator_sees_and_saves_the_journal_of_a_store_in_use() {
     assert_eq!(saved.state_digest, hex::encode(world.store.state_digest()));
     let reply = execute(&world.store, AdminCommand::Snapshot);
     let AdminReply::Saved(snapshot) = reply else { panic!("{reply:?}") };
-    let reply = execute(&world.store, AdminCommand::JournalVerify);
+    let reply = execute(&world.store, AdminCommand::InspectJournal);
     let AdminReply::Journal(facts) = reply else { panic!("{reply:?}") };
     assert_eq!(facts.snapshots.len(), 1);
     assert_eq!(facts.snapshots[0].state_digest.as_ref(), Some(&snapshot.state_digest));

@@ -158,7 +158,7 @@ fn print(
             writeln!(notes, "the key of {email}, shown this once.{old}")?;
         }
         (_, AdminReply::Refused { error }) => bail!(error),
-        (_, _) => bail!("the server answered another question; is it of the same version?"),
+        (_, _) => return Err(door::another_answer()),
     }
     output.flush().context("cannot write the result")
 }

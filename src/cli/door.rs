@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
 use crate::accounts::admin::{AdminCommand, AdminReply, execute};
 use crate::accounts::{Store, StoreError};
@@ -62,4 +62,9 @@ fn run_on(store: Store, command: AdminCommand) -> anyhow::Result<AdminReply> {
     let reply = execute(&store, command);
     store.close().context("the journal could not be closed in order")?;
     Ok(reply)
+}
+
+/// A reply that does not belong to the command.
+pub fn another_answer() -> anyhow::Error {
+    anyhow!("the server answered another question; is it of the same version?")
 }

@@ -113,7 +113,7 @@ struct Verdict {
 }
 
 fn verify(config: &Config) -> anyhow::Result<()> {
-    if let Some(facts) = ask_for_facts(&config.data, AdminCommand::JournalVerify)? {
+    if let Some(facts) = ask_for_facts(&config.data)? {
         return report(facts, None);
     }
     match audit_here(config) {
@@ -159,18 +159,18 @@ fn classify(err: &JournalError) -> Option<(&'static str, u8)> {
 }
 
 fn stats(config: &Config) -> anyhow::Result<()> {
-    match ask_for_facts(&config.data, AdminCommand::JournalStats)? {
+    match ask_for_facts(&config.data)? {
         Some(facts) => print(&facts),
         None => print(&audit_here(config)?.facts),
     }
 }
 
 /// What a running server says; `None` without one.
-fn ask_for_facts(data: &Path, command: AdminCommand) -> anyhow::Result<Option<JournalFacts>> {
-    match ask(data, &command) {
+fn ask_for_facts(data: &Path) -> anyhow::Result<Option<JournalFacts>> {
+    match ask(data, &AdminCommand::InspectJournal) {
         Ok(AdminReply::Journal(facts)) => Ok(Some(facts)),
         Ok(AdminReply::Refused { error }) => bail!(error),
-        Ok(_) => bail!("the server answered another question; is it of the same version?"),
+        Ok(_) => Err(door::another_answer()),
         Err(AskError::NobodyThere { .. }) => Ok(None),
         Err(err) => Err(err.into()),
     }
@@ -197,7 +197,7 @@ fn there_is_one(config: &Config) -> anyhow::Result<()> {
 fn dump(config: &Config, from: u64, to: u64) -> anyhow::Result<()> {
     there_is_one(config)?;
     // Beside a server the last records may be under way: its files count as far as they are synced.
-    let synced = ask_for_facts(&config.data, AdminCommand::JournalStats)?.map(|facts| facts.seq);
+    let synced = ask_for_facts(&config.data)?.map(|facts| facts.seq);
     let mut out = std::io::BufWriter::new(stdout().lock());
     journal::dump(&Disk, &journal_folder(&config.data), synced, &mut |_, _, record| {
         let wanted = (from..=to).contains(&record.fields.seq);
@@ -250,12 +250,12 @@ fn save(config: &Config, command: AdminCommand) -> anyhow::Result<()> {
     match door::ask(&command, &config.data, config.plans.clone(), config.clock)? {
         AdminReply::Saved(saved) => print(&saved),
         AdminReply::Refused { error } => bail!(error),
-        _ => bail!("the server answered another question; is it of the same version?"),
+        _ => Err(door::another_answer()),
     }
 }
 
 fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
-    if ask_for_facts(&config.data, AdminCommand::JournalStats)?.is_some() {
+    if ask_for_facts(&config.data)?.is_some() {
         bail!(
             "a server runs on {}; stop it, and restore into a data folder without a journal",
             config.data.display()
@@ -268,14 +268,10 @@ fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
             journal_folder(&config.data).display()
         );
     }
-    // Looked at first: a file that is no backup must not leave a folder behind.
     std::fs::File::open(file)
         .with_context(|| format!("cannot read the backup {}", file.display()))?;
-    journal::verify_snapshot(&Disk, file)
-        .with_context(|| format!("{} is not a whole backup", file.display()))?;
-    std::fs::create_dir_all(&config.data)
-        .with_context(|| format!("cannot make the data folder {}", config.data.display()))?;
-    let restored = journal::restore(&Disk, file, &journal_folder(&config.data))?;
+    let restored = journal::restore(&Disk, file, &journal_folder(&config.data))
+        .map_err(|err| not_restored(err, file))?;
     // Opened once as a server would: what cannot be served must not be called restored.
     let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
     let digest = store.state_digest();
@@ -293,6 +289,16 @@ fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
         "state_digest": hex::encode(digest),
         "counts": counts,
     }))
+}
+
+fn not_restored(err: JournalError, file: &Path) -> anyhow::Error {
+    let is_of_the_file = matches!(err, JournalError::Snapshot { .. });
+    let err = anyhow::Error::from(err);
+    if is_of_the_file {
+        err.context(format!("{} is not a whole backup", file.display()))
+    } else {
+        err
+    }
 }
 
 fn repair(config: &Config, truncate_after: u64) -> anyhow::Result<()> {

@@ -14,7 +14,7 @@ use crate::accounts::{
 use crate::http::answer::{self, Deleted, Timestamp};
 use crate::http::body::{Field, JsonBody, Object, PostBody, Whole, required};
 use crate::http::error::ApiError;
-use crate::http::params::{Limits, Params};
+use crate::http::params::{Limits, Params, path_id};
 use crate::http::{App, work};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
@@ -304,11 +304,6 @@ fn channel(at: usize, sent: ChannelSent) -> Result<Channel, ApiError> {
     }
 }
 
-/// The id in a path; one that cannot be an id is one that nobody has.
-fn id_in(path: Result<Path<String>, PathRejection>) -> Result<RuleId, ApiError> {
-    path.ok().and_then(|Path(text)| RuleId::parse(&text)).ok_or(ApiError::NotFound)
-}
-
 /// `GET /api/v1/alerts`: the caller's rules, newest first.
 pub async fn list_alerts(
     State(app): State<App>,
@@ -333,7 +328,7 @@ pub async fn find_alert(
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
     let owned = app.store.owned(&caller);
-    let rule = owned.rule(id_in(id)?).ok_or(ApiError::NotFound)?;
+    let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?;
     one_alert(rule, &[])
 }
 
@@ -361,7 +356,7 @@ pub async fn change_alert(
     JsonBody(body): JsonBody<RulePatchSent>,
 ) -> Result<Response, ApiError> {
     let patch = RulePatch::try_from(body)?;
-    let changed = app.store.change_rule(&caller, id_in(id)?, patch).await?;
+    let changed = app.store.change_rule(&caller, path_id(id, RuleId::parse)?, patch).await?;
     let ChangedRule { rule, new_secrets } = changed;
     one_alert(&rule, &new_secrets).map(answer::not_stored)
 }
@@ -372,7 +367,7 @@ pub async fn remove_alert(
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Deleted>, ApiError> {
-    let id = id_in(id)?;
+    let id = path_id(id, RuleId::parse)?;
     app.store.remove_rule(&caller, id).await?;
     Ok(Json(Deleted { id: id.get(), deleted: true }))
 }

@@ -6,6 +6,8 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use percent_encoding::percent_decode_str;
 
 use crate::http::error::ApiError;
@@ -17,6 +19,17 @@ use crate::vocab::limits::{
 };
 use crate::vocab::name::DomainName;
 use crate::vocab::query::{NamePrefix, Substring, fold_tld};
+
+/// The id in a path; one that cannot be an id is one that nobody has.
+///
+/// # Errors
+/// 404.
+pub fn path_id<T>(
+    path: Result<Path<String>, PathRejection>,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, ApiError> {
+    path.ok().and_then(|Path(text)| parse(&text)).ok_or(ApiError::NotFound)
+}
 
 /// How many rows a list gives when the client does not say, and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

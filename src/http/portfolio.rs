@@ -14,7 +14,7 @@ use crate::http::allowance::Now;
 use crate::http::answer::{self, Deleted, Timestamp};
 use crate::http::body::{Field, JsonBody, Money, PostBody, Whole, required};
 use crate::http::error::ApiError;
-use crate::http::params::{Limits, Page, Params};
+use crate::http::params::{Limits, Page, Params, path_id};
 use crate::http::{App, work};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
@@ -211,11 +211,6 @@ impl TryFrom<ClaimPatchSent> for ClaimPatch {
     }
 }
 
-/// The id in a path; one that cannot be an id is one that nobody has.
-fn id_in(path: Result<Path<String>, PathRejection>) -> Result<ClaimId, ApiError> {
-    path.ok().and_then(|Path(text)| ClaimId::parse(&text)).ok_or(ApiError::NotFound)
-}
-
 /// `GET /api/v1/portfolio`: the caller's claims, newest first.
 pub async fn list_claims(
     State(app): State<App>,
@@ -238,7 +233,7 @@ pub async fn find_claim(
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
     let owned = app.store.owned(&caller);
-    let claim = owned.claim(id_in(id)?).ok_or(ApiError::NotFound)?;
+    let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
     let body = work::json_bytes(&OneClaim { claim: ClaimAnswer::new(claim) })?;
     Ok(work::json_response(body))
 }
@@ -267,7 +262,7 @@ pub async fn change_claim(
     JsonBody(body): JsonBody<ClaimPatchSent>,
 ) -> Result<Response, ApiError> {
     let patch = ClaimPatch::try_from(body)?;
-    let claim = app.store.change_claim(&caller, id_in(id)?, patch, now).await?;
+    let claim = app.store.change_claim(&caller, path_id(id, ClaimId::parse)?, patch, now).await?;
     let body = work::json_bytes(&OneClaim { claim: ClaimAnswer::new(&claim) })?;
     Ok(work::json_response(body))
 }
@@ -278,7 +273,7 @@ pub async fn remove_claim(
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Deleted>, ApiError> {
-    let id = id_in(id)?;
+    let id = path_id(id, ClaimId::parse)?;
     app.store.remove_claim(&caller, id).await?;
     Ok(Json(Deleted { id: id.get(), deleted: true }))
 }

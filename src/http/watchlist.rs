@@ -290,36 +290,36 @@ pub async fn add_watch(
 ) -> Result<Response, ApiError> {
     let text = required(body.domain_name, "domainName")?;
     let name = DomainName::parse(&text).map_err(|err| ApiError::parameter("domainName", err))?;
-    let (owned, index, moment) = (app.store.owned(&caller), app.live.current(), app.moment(now));
-    let cost = watches_cost(&owned);
-    let (searched, wanted) = (Arc::clone(&index), name);
-    let watch = work::run(cost, move || Ok(facts_of(wanted, &owned, &searched, moment))).await?;
+    let (index, moment) = (app.live.current(), app.moment(now));
+    let facts = index.facts(&name, moment);
+    // A name the index does not hold consumes quota, and then it matters which of the others it
+    // holds by now.
+    let arrived = match facts {
+        Some(_) => Vec::new(),
+        None => {
+            let (owned, index) = (app.store.owned(&caller), Arc::clone(&index));
+            work::run(watches_cost(&owned), move || {
+                Ok(owned.external_names().filter(|name| index.holds(name)).collect())
+            })
+            .await?
+        }
+    };
+    let watch = Watch {
+        name,
+        in_corpus: facts.is_some(),
+        registered_again: facts.is_some_and(|facts| facts.registered_again),
+        arrived,
+    };
     let shape = |entry: &WatchEntry, outcome: Outcome| {
         let status = match outcome {
             Outcome::Added => StatusCode::CREATED,
             Outcome::AlreadyThere => StatusCode::OK,
         };
-        let row = WatchRow::new(entry.clone(), &index, moment);
+        let row = WatchRow { entry: entry.clone(), facts };
         answer::reply(status, &EntryAnswer::new(&row))
     };
     let answered = app.store.add_watch(&caller, watch, post, shape).await?;
     Ok(answer::posted(answered, None))
-}
-
-/// All the index has to tell about adding `name`. One it does not hold consumes quota, and then it
-/// matters which of the others it holds by now.
-fn facts_of(name: DomainName, owned: &Owned, index: &Index, moment: Moment) -> Watch {
-    let facts = index.facts(&name, moment);
-    let arrived = match facts {
-        Some(_) => Vec::new(),
-        None => owned.external_names().filter(|name| index.holds(name)).collect(),
-    };
-    Watch {
-        name,
-        in_corpus: facts.is_some(),
-        registered_again: facts.is_some_and(|facts| facts.registered_again),
-        arrived,
-    }
 }
 
 /// `DELETE /api/v1/watchlist?domain=`: takes a name off the list.

@@ -151,18 +151,6 @@ pub(super) struct Recovered {
     last: Vec<u8>,
 }
 
-/// Reads the journal in `dir` into `replay` and changes nothing; [`settle`] does.
-///
-/// # Errors
-/// [`JournalError`].
-pub(super) fn recover(
-    fs: &dyn Fs,
-    dir: &Path,
-    replay: &mut dyn Replay,
-) -> Result<Recovered, JournalError> {
-    read_journal(fs, dir, None, replay)
-}
-
 /// Cuts a torn tail, writes the last segment anew after a crash, and removes what a crash left
 /// unfinished. What was done is not done again when it is called a second time, for want of room
 /// the first time.

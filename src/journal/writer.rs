@@ -19,7 +19,7 @@ use super::frame::{Kind, StoreUuid};
 use super::fs::{Fs, Held};
 use super::log::{Failure, Log, Opening};
 use super::reader::Position;
-use super::recovery::{self, Recovery, Replay};
+use super::recovery::{Recovery, Replay, read_journal};
 use super::segment::{io_error, lock, make_folder};
 use super::snapshot::{Busy, SnapshotContext, SnapshotWriter};
 use super::{Options, PAYLOAD_BYTES_MAX};
@@ -135,7 +135,7 @@ impl Journal {
         let (dir, fs) = (options.dir.clone(), Arc::clone(&options.fs));
         make_folder(fs.as_ref(), &dir)?;
         let held: Arc<dyn Held> = Arc::from(lock(fs.as_ref(), &dir)?);
-        let recovered = recovery::recover(fs.as_ref(), &dir, replay)?;
+        let recovered = read_journal(fs.as_ref(), &dir, None, replay)?;
         let log_bytes = Arc::new(AtomicU64::new(recovered.report.log_bytes));
         let store_uuid = recovered.store_uuid.map_or_else(random_uuid, Ok)?;
         let mut opening = Opening {
@@ -145,24 +145,26 @@ impl Journal {
             recovered,
             log_bytes: Arc::clone(&log_bytes),
         };
-        let begun = match opening.settle() {
-            Ok(log) => Some(log),
-            Err(Failure::Full) => None,
+        let settled = opening.settle();
+        let report = opening.recovered.report.clone();
+        // Only an open that has to wait keeps what it read: all of the last segment is in it.
+        let begun = match settled {
+            Ok(log) => Ok(log),
+            Err(Failure::Full) => Err(opening),
             Err(Failure::Fenced) => return Err(JournalError::Locked { dir }),
             Err(Failure::Fatal(err)) => return Err(err),
         };
-        let report = opening.recovered.report.clone();
         log_recovery(&dir, &report);
         let shared = Arc::new(match &begun {
-            Some(log) => Shared::new(State::Open, log.durable_seq()),
-            None => Shared::new(State::Full, report.last_seq),
+            Ok(log) => Shared::new(State::Open, log.durable_seq()),
+            Err(_) => Shared::new(State::Full, report.last_seq),
         });
         let writer = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("journal".into())
             .spawn(move || match begun {
-                Some(log) => write_until_end(&writer, log),
-                None => write_once_there_is_room(&writer, opening),
+                Ok(log) => write_until_end(&writer, log),
+                Err(opening) => write_once_there_is_room(&writer, opening),
             })
             .map_err(io_error("start the writer thread of", &dir))?;
         let thread = Mutex::new(Some(thread));
@@ -571,6 +573,7 @@ fn write_once_there_is_room(shared: &Shared, mut opening: Opening) {
     while shared.next_group(Some(Opening::probe_at())).is_some() {
         match opening.settle() {
             Ok(log) => {
+                drop(opening);
                 shared.synced(log.durable_seq());
                 shared.reopen();
                 return write_until_end(shared, log);

@@ -221,10 +221,9 @@ fn is_nobody_there(err: &io::Error) -> bool {
 
 fn reply_wait_max(command: &AdminCommand) -> Duration {
     match command {
-        AdminCommand::Backup { .. }
-        | AdminCommand::Snapshot
-        | AdminCommand::JournalStats
-        | AdminCommand::JournalVerify => LONG_REPLY_WAIT_MAX,
+        AdminCommand::Backup { .. } | AdminCommand::Snapshot | AdminCommand::InspectJournal => {
+            LONG_REPLY_WAIT_MAX
+        }
         AdminCommand::AddAccount { .. }
         | AdminCommand::ListAccounts
         | AdminCommand::SetPlan { .. }

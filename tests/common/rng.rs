@@ -32,6 +32,11 @@ impl Rng {
         self.below(100) < percent
     }
 
+    /// `value` in about `percent` of 100 cases.
+    pub fn maybe<T>(&mut self, percent: usize, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {
+        self.chance(percent).then(|| value(self))
+    }
+
     /// One of `choices`, which are not empty.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]

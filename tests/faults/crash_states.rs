@@ -10,8 +10,9 @@ use crate::disk::Disk;
 use crate::explore::{Depth, Explorer, check_order};
 use crate::fs::{Event, SimFs};
 use crate::rng::Rng;
+use crate::runs::{full, say, seed};
 use crate::store::{ABOVE, Ledger, Shape, Step, Store, script};
-use crate::{cores, in_parallel, is_full, say, seed};
+use crate::{cores, in_parallel};
 
 /// Small, so that a short life has several segments.
 const SEGMENT_BYTES: [u64; 3] = [1_024, 2_048, 4_096];
@@ -60,7 +61,7 @@ fn crash_scripts(seed: u64, depths: &[Depth], images: u64) -> (u64, u64) {
 fn a_loss_of_power_at_any_call_loses_nothing_acknowledged_and_is_never_refused() {
     let effort = Effort { all_up_to: 128, samples: 16 };
     let depths = [Depth { percent: 100, effort, deeper_per_mille: 0 }];
-    let images = if is_full() { 1_000_000 } else { 10_000 };
+    let images = if full() { 1_000_000 } else { 10_000 };
     let (tried, opened) = crash_scripts(seed(), &depths, images);
     say(&format!("{tried} crash images, {opened} of them different ones that were opened"));
 }
@@ -73,7 +74,7 @@ fn a_loss_of_power_during_recovery_and_again_during_that_loses_nothing_either() 
         deeper_per_mille,
     };
     let depths = [at(20, 8, 4, 200), at(100, 32, 8, 20), at(100, 16, 6, 0)];
-    let images = if is_full() { 1_000_000 } else { 10_000 };
+    let images = if full() { 1_000_000 } else { 10_000 };
     let (tried, opened) = crash_scripts(seed(), &depths, images);
     say(&format!("{tried} crash images, {opened} of them different ones that were opened"));
 }

@@ -17,8 +17,9 @@ use crate::alloc::most_during;
 use crate::disk::{Content, Disk, Op, SECTOR};
 use crate::fs::{Event, SimFs};
 use crate::rng::Rng;
+use crate::runs::{full, say, seed};
 use crate::store::{self, ABOVE, DIR, Shape, Store};
-use crate::{cores, in_parallel, is_full, say, seed};
+use crate::{cores, in_parallel};
 
 type Files = BTreeMap<String, Content>;
 
@@ -245,8 +246,7 @@ fn is_checked(name: &str) -> bool {
 fn places(name: &str, content: &Content) -> Vec<usize> {
     let end = content.len().min(content.used().next_multiple_of(8) + 64);
     let is_in_slot = |at: &usize| at % MARK_SLOT_APART < MARK_SLOT_BYTES;
-    let is_chosen =
-        |at: &usize| name != MARK || is_full() || is_in_slot(at) || at.is_multiple_of(61);
+    let is_chosen = |at: &usize| name != MARK || full() || is_in_slot(at) || at.is_multiple_of(61);
     (0..end).filter(is_chosen).collect()
 }
 
@@ -280,7 +280,7 @@ fn cut_everywhere(sample: &Sample, verdicts: &Verdicts, is_chosen: impl Fn(&str)
 }
 
 fn records() -> usize {
-    if is_full() { 1_000 } else { 200 }
+    if full() { 1_000 } else { 200 }
 }
 
 /// A journal with two snapshots, of which the log is a part.
@@ -454,7 +454,7 @@ fn records_and_pages_that_moved_or_changed_are_refused_or_harmless() {
     let mut others = bytes_of(&sample.files);
     others.extend(bytes_of(&other.files));
     others.extend(sample.earlier.iter().flat_map(bytes_of));
-    in_parallel(cores(), if is_full() { 100_000 } else { 4_000 }, |at| {
+    in_parallel(cores(), if full() { 100_000 } else { 4_000 }, |at| {
         let mut rng = Rng::new(seed.wrapping_add(at as u64));
         let name = rng.pick(&names);
         let whole = sample.files[name].to_vec();

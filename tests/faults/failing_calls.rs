@@ -11,9 +11,10 @@ use crate::crash::Effort;
 use crate::disk::Disk;
 use crate::explore::{Depth, Explorer, check_order};
 use crate::fs::{Call, Event, Fault, Note, Plan, SimFs};
+use crate::in_parallel;
 use crate::rng::Rng;
+use crate::runs::{full, say, seed};
 use crate::store::{ABOVE, Ledger, Shape, Step, Store, script};
-use crate::{in_parallel, is_full, say, seed};
 
 const SHAPE: Shape = Shape::inline(2_048);
 /// A journal on a full disk looks for room by the clock: most of a case is waiting.
@@ -155,7 +156,7 @@ impl Case<'_> {
             self.fail(&format!("{id} applied after a failed sync"), events);
         }
         let context = format!("{:?}, drawn from {}", self.plan, self.seed);
-        let percent = if is_full() { 50 } else { 5 };
+        let percent = if full() { 50 } else { 5 };
         let depths = [Depth { percent, effort: EFFORT, deeper_per_mille: 0 }];
         let mut explorer = Explorer::new(&depths, SHAPE, self.seed, context);
         explorer.explore(start, events, &Ledger::with_full_disk(), 0);
@@ -212,9 +213,9 @@ fn any_call_may_fail_in_any_way() {
 fn any_call_of_random_lives_may_fail_in_any_way() {
     let seed = seed();
     let mut rng = Rng::new(seed);
-    let lives = if is_full() { 200 } else { 4 };
+    let lives = if full() { 200 } else { 4 };
     for _ in 0..lives {
         let steps = script(&mut rng, 8);
-        run_all(&steps, seed, if is_full() { 1 } else { 7 });
+        run_all(&steps, seed, if full() { 1 } else { 7 });
     }
 }

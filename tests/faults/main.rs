@@ -16,37 +16,13 @@ mod fs;
 #[path = "../common/rng.rs"]
 #[expect(dead_code, reason = "shared with the oracle, which uses all of it")]
 mod rng;
+#[path = "../common/runs.rs"]
+#[expect(dead_code, reason = "shared with the tests of the service, which use all of it")]
+mod runs;
 mod store;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// The seed of this run, printed.
-fn seed() -> u64 {
-    let seed = match std::env::var("DROPDEX_SEED") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("DROPDEX_SEED={text}: no number")),
-        Err(_) => {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-            since.as_nanos() as u64
-        }
-    };
-    say(&format!("DROPDEX_SEED={seed}"));
-    seed
-}
-
-/// Whether the full figures are to be run.
-fn is_full() -> bool {
-    std::env::var_os("DROPDEX_FULL").is_some_and(|it| it == "1")
-}
-
-#[expect(
-    clippy::print_stderr,
-    reason = "seeds and counts are what a run is repeated and judged by"
-)]
-fn say(text: &str) {
-    eprintln!("{text}");
-}
 
 /// Runs `case` for 0 to `count - 1` on `threads` threads, or until it says that it is enough.
 fn in_parallel(threads: usize, count: usize, case: impl Fn(usize) -> bool + Sync) {
