@@ -9,7 +9,7 @@ use std::{env, fs};
 
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
-use dropdex::scorer::{Scorer, Scratch};
+use dropdex::scorer::{Known, Scorer, Scratch};
 use dropdex::vocab::name::DomainName;
 use flate2::read::MultiGzDecoder;
 
@@ -21,7 +21,9 @@ const NAMES: usize = 10_000;
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
 fn main() {
-    Scorer::shared();
+    let name = DomainName::parse("example.com").expect("a name");
+    // The first name that is read loads the dictionaries.
+    Scorer::shared().base(&name, &mut Scratch::default());
     divan::main();
 }
 
@@ -37,7 +39,40 @@ fn base(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// With signals and explanation, as answers need it.
+/// With signals and explanation, from evidence, as answers need it.
+#[divan::bench]
+fn recall(bencher: Bencher<'_, '_>) {
+    tell(bencher, |scorer, known, scratch| {
+        black_box(scorer.recall(known, scratch));
+    });
+}
+
+/// The explanation alone, from evidence.
+#[divan::bench]
+fn explain(bencher: Bencher<'_, '_>) {
+    tell(bencher, |scorer, known, scratch| {
+        black_box(scorer.explain(known, scratch));
+    });
+}
+
+fn tell(bencher: Bencher<'_, '_>, told: impl Fn(&Scorer, Known<'_>, &mut Scratch)) {
+    let (names, mut scratch) = (names(), Scratch::default());
+    let scorer = Scorer::shared();
+    let mut with_evidence = |name| {
+        let mut evidence = Vec::new();
+        scorer.base_with_evidence(name, &mut scratch, &mut evidence);
+        evidence
+    };
+    let evidence: Vec<_> = names.iter().map(&mut with_evidence).collect();
+    bencher.counter(ItemsCount::new(names.len())).bench_local(|| {
+        for (name, evidence) in names.iter().zip(&evidence) {
+            let (label, tld) = (name.label(), name.tld());
+            told(scorer, black_box(Known { label, tld, spread: 3, evidence }), &mut scratch);
+        }
+    });
+}
+
+/// With signals and explanation, of a name that has to be read.
 #[divan::bench]
 fn score(bencher: Bencher<'_, '_>) {
     let (names, mut scratch) = (names(), Scratch::default());

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::io::Read;
 use std::path::Path;
 use std::{env, fs};
 
-use dropdex::scorer::{Base, Scored, Scorer, Scratch};
+use dropdex::scorer::{Base, Known, Scored, Scorer, Scratch};
 use dropdex::vocab::name::DomainName;
+use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 
 /// One line per name: name, tldSpread, score, signals, explanation, tabs between them.
@@ -160,6 +162,100 @@ fn check(name: &DomainName, spread: u32, scratch: &mut Scratch) {
     assert!(explanation.ends_with('.') && !explanation.chars().any(char::is_control));
 }
 
+/// From its evidence, and without any, a name is told to the byte as it was scored.
+fn check_recall(name: &DomainName, spread: u32, scratch: &mut Scratch) -> usize {
+    let scorer = Scorer::shared();
+    let json = |signals| serde_json::to_string(&signals).expect("plain data");
+    let Scored { dqs, signals, explanation } = scorer.score(name, spread, scratch);
+    let signals = json(signals);
+    let mut evidence = b"left over".to_vec();
+    let base = scorer.base_with_evidence(name, scratch, &mut evidence);
+    assert_eq!(base.with_spread(spread), dqs, "{name}");
+    let evidence = &evidence[b"left over".len()..];
+    assert!((1..=255).contains(&evidence.len()), "{name}");
+    let (label, tld) = (name.label(), name.tld());
+    for evidence in [evidence, &[]] {
+        // The buffers hold another name's before.
+        scorer.base(&parse("left-over-1-from-before.com"), scratch);
+        let known = Known { label, tld, spread, evidence };
+        assert_eq!(scorer.explain(known, scratch), explanation, "{name}");
+        let recalled = scorer.recall(known, scratch);
+        assert_eq!((recalled.dqs, recalled.explanation), (dqs, explanation.as_str()), "{name}");
+        assert_eq!(json(recalled.signals.into_owned()), signals, "{name}");
+    }
+    evidence.len()
+}
+
+/// Names of one to fourteen pieces: words, parts of words, slurs, letters, numbers, hyphens, and
+/// for one name in twelve letters of other scripts.
+fn odd_names(count: usize) -> Vec<DomainName> {
+    const MARKED: [&str; 10] = ["é", "ü", "ß", "œ", "ı", "ł", "пр", "東", "ệ", "م"];
+    const TLDS: [&str; 9] =
+        ["com", "com", "de", "pl", "co.uk", "tk", "рф", "fr", "travelersinsurance"];
+    let lists = ["words/en.txt", "words/frequencywords/de.txt", "words/cities.txt"];
+    let lists = lists.map(|list| fs::read_to_string(format!("data/{list}")).expect("a list"));
+    let words: Vec<&str> =
+        lists.iter().flat_map(|list| list.lines()).filter_map(|l| l.split('\t').next()).collect();
+    let terms = fs::read_to_string("data/scorer/terms.csv").expect("a list");
+    let terms: Vec<&str> = terms.lines().filter_map(|line| Some(line.split_once(',')?.0)).collect();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) as usize % below
+    };
+    let mut names = Vec::new();
+    while names.len() < count {
+        let (marked, pieces) = (draw(12) == 0, if draw(20) == 0 { 14 } else { 4 });
+        let mut label = String::new();
+        for _ in 0..=draw(pieces) {
+            match draw(40) {
+                0..=5 => (0..=draw(6)).for_each(|_| label.push(char::from(b'a' + draw(26) as u8))),
+                6..=8 => (0..=draw(4)).for_each(|_| label.push(char::from(b'0' + draw(10) as u8))),
+                9..=11 => label.push('-'),
+                12 => label.push_str(terms[draw(terms.len())]),
+                13..=14 if marked => label.push_str(MARKED[draw(MARKED.len())]),
+                15..=16 => label.extend(words[draw(words.len())].chars().take(1 + draw(5))),
+                17..=28 => label.push_str(words[draw(3000)]),
+                _ => label.push_str(words[draw(words.len())]),
+            }
+        }
+        names.extend(DomainName::parse(&format!("{label}.{}", TLDS[draw(TLDS.len())])));
+    }
+    names
+}
+
+/// The names of the bundled sample.
+fn sample_names() -> Vec<DomainName> {
+    let file = fs::File::open("data/sample/sample.csv.gz").expect("the sample is there");
+    let mut text = String::new();
+    MultiGzDecoder::new(file).read_to_string(&mut text).expect("text");
+    text.lines().filter_map(|line| DomainName::parse(line.split(',').next()?).ok()).collect()
+}
+
+#[test]
+fn names_are_recalled_as_they_were_scored() {
+    let mut scratch = Scratch::default();
+    let mut bytes = 0;
+    let names: Vec<_> = sample_names().into_iter().step_by(10).chain(odd_names(10_000)).collect();
+    for (name, spread) in names.iter().zip([1, 2, 0, 7, 40, 3000].into_iter().cycle()) {
+        bytes += check_recall(name, spread, &mut scratch);
+    }
+    assert!(bytes <= 8 * names.len(), "{bytes} bytes of evidence for {} names", names.len());
+}
+
+/// `cargo test --release --test scorer -- --ignored`: as above, for all names there are.
+#[test]
+#[ignore = "takes minutes without optimisation"]
+fn all_names_are_recalled_as_they_were_scored() {
+    let mut scratch = Scratch::default();
+    let names = sample_names().into_iter().chain(odd_names(200_000));
+    for (name, spread) in names.zip([1, 2, 0, 7, 40, 3000].into_iter().cycle()) {
+        check_recall(&name, spread, &mut scratch);
+    }
+}
+
 #[test]
 fn extreme_names_are_scored() {
     let long = |text: &str| text.repeat(63).chars().take(63).collect::<String>() + ".com";
@@ -193,6 +289,7 @@ fn extreme_names_are_scored() {
     for name in names.iter().map(|name| parse(name)) {
         for spread in [0, 1, 2, 1500, u32::MAX] {
             check(&name, spread, &mut scratch);
+            check_recall(&name, spread, &mut scratch);
         }
     }
 }
@@ -214,7 +311,21 @@ proptest! {
     ) {
         if let Ok(name) = DomainName::parse(&format!("{label}.{tld}")) {
             check(&name, spread, &mut Scratch::default());
+            check_recall(&name, spread, &mut Scratch::default());
         }
+    }
+
+    /// Whatever bytes a bug keeps as evidence, something is told.
+    #[test]
+    fn any_evidence_is_told(
+        label in "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?|\\PC{0,9}",
+        evidence in prop::collection::vec(any::<u8>(), 0..12),
+        spread: u32,
+    ) {
+        let mut scratch = Scratch::default();
+        let known = Known { label: &label, tld: "com", spread, evidence: &evidence };
+        let told = Scorer::shared().recall(known, &mut scratch);
+        prop_assert!(told.explanation.ends_with('.') && told.dqs.points() <= 100);
     }
 
     /// Whatever bits a damaged batch holds, finishing them gives a score.

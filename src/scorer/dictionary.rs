@@ -1,15 +1,15 @@
 //! The words people know, and which of them a label is made of.
 //!
-//! English labels are split by `instant-segment` over English word frequencies. Words of other
+//! English labels are split by the most probable sentence ([`super::segment`]). Words of other
 //! languages, given names and places are looked up: the whole run of letters, or two halves of it.
 //! The lists and their licences are in `data/words`.
 
-use compact_str::{CompactString, ToCompactString};
-use instant_segment::{Search, Segmenter};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::label::{Label, Run, RunKind};
+use super::lexicon::{self, Hash, Lexicon};
 use super::percent::Percent;
+use super::segment::{Counted, CountedPair, Search, Segmenter};
 
 /// A list of words: a language, or one of the two kinds of proper names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,10 +78,11 @@ static PAIRS: &str = include_str!("../../data/words/en-pairs.txt");
 
 /// Words of all lists together, so that the table need not grow while it is filled.
 const WORDS_ABOUT: usize = 229_376;
+/// Words of the English list and of the modern one, for the same reason.
+const ENGLISH_WORDS_ABOUT: usize = 57_344;
+const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz";
 /// What a word of `en-modern.txt` counts as at least: books use these words less than names do.
 const MODERN_COUNT_MIN: u64 = 8_000_000;
-/// The longest word the segmenter looks for, in letters; its work grows with label times word.
-const WORD_LETTERS_MAX: usize = 16;
 /// One in so many words is, for the segmenter, each letter that is no word: left to its own rule it
 /// would rather read `in` and a stray `n` than `inn`.
 const STRAY_LETTER_ONE_IN: u64 = 30_000;
@@ -121,6 +122,16 @@ impl Tongue {
         self.info().name
     }
 
+    /// Its place in the table: 0 to 15.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
+    /// The one with this number, of which the lowest four bits count.
+    pub fn numbered(number: u8) -> Tongue {
+        Tongue(number & 15)
+    }
+
     fn info(self) -> &'static TongueInfo {
         &TONGUES[usize::from(self.0)]
     }
@@ -132,15 +143,16 @@ impl Tongue {
 
 /// How common a word is in each [`Tongue`]: four bits each, 0 for unknown, else tenths of
 /// [`Token::quality`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Levels(u64);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Levels(u64);
 
 impl Levels {
     fn get(self, tongue: Tongue) -> u8 {
         (self.0 >> (4 * tongue.0) & 15) as u8
     }
 
-    fn raise(&mut self, tongue: Tongue, level: u8) {
+    /// Makes it as common as this in one tongue, if it is not more so.
+    pub fn raise(&mut self, tongue: Tongue, level: u8) {
         if level > self.get(tongue) {
             let shift = 4 * tongue.0;
             self.0 = self.0 & !(15 << shift) | u64::from(level) << shift;
@@ -151,14 +163,29 @@ impl Levels {
         self.get(Tongue::NAMES).max(self.get(Tongue::PLACES))
     }
 
+    /// The tongues that know the word, in the order of the table, and its levels there.
+    fn known(self) -> impl Iterator<Item = (Tongue, u8)> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let number = (left != 0).then(|| left.trailing_zeros() as u8 / 4)?;
+            left &= !(15 << (4 * number));
+            Some((Tongue(number), self.get(Tongue(number))))
+        })
+    }
+
     /// The tongue that claims the word best (the first in the table of several), and the word's
     /// level where it is most common.
     fn best(self, expected: Option<Tongue>) -> Option<(Tongue, u8)> {
-        let known = || Tongue::all().filter(|&tongue| self.get(tongue) > 0);
-        let level = known().map(|tongue| self.get(tongue)).max()?;
-        // `max_by_key` keeps the last of equals.
-        let claim = |&tongue: &Tongue| claim(tongue, self.get(tongue), expected);
-        known().rev().max_by_key(claim).map(|tongue| (tongue, level))
+        let mut best: Option<(Tongue, u8)> = None;
+        let mut most = 0;
+        for (tongue, level) in self.known() {
+            let claim = claim(tongue, level, expected);
+            if best.is_none_or(|(_, best)| claim > best) {
+                best = Some((tongue, claim));
+            }
+            most = most.max(level);
+        }
+        best.map(|(tongue, _)| (tongue, most))
     }
 }
 
@@ -194,6 +221,16 @@ pub struct Token {
 }
 
 impl Token {
+    /// A piece of the text's bytes `start..end`; `level` is tenths of quality, 0 for all but words.
+    pub fn new(kind: TokenKind, start: u16, end: u16, level: u8) -> Token {
+        Token { kind, start, end, level }
+    }
+
+    /// Tenths of [`Token::quality`]: 1 to 10 for words.
+    pub fn level(&self) -> u8 {
+        self.level
+    }
+
     /// How common the word is: 1.00 for the thousands everybody uses, 0.40 for rare ones, 0 for
     /// what is no word.
     pub fn quality(&self) -> Percent {
@@ -205,7 +242,8 @@ impl Token {
         u32::from(self.end - self.start)
     }
 
-    fn is_word(&self) -> bool {
+    /// True for a word of a dictionary.
+    pub fn is_word(&self) -> bool {
         matches!(self.kind, TokenKind::Word(_))
     }
 
@@ -226,9 +264,9 @@ impl Token {
 
 /// All word lists, and the segmenter over the English one.
 pub struct Dictionary {
-    levels: FxHashMap<&'static str, Levels>,
-    by_suffix: FxHashMap<&'static str, Tongue>,
+    lexicon: Lexicon,
     segmenter: Segmenter,
+    by_suffix: FxHashMap<&'static str, Tongue>,
 }
 
 /// What [`Dictionary::read`] works in and leaves behind; reused from name to name.
@@ -241,22 +279,16 @@ pub struct Reading {
 }
 
 impl Dictionary {
-    /// Takes some tens of milliseconds and some 20 MB.
+    /// Takes some tens of milliseconds and some 6 MB.
     pub fn load() -> Dictionary {
-        let english = english_counts();
-        let mut levels: FxHashMap<&'static str, Levels> = FxHashMap::default();
-        levels.reserve(WORDS_ABOUT);
-        for tongue in Tongue::all().skip(1) {
-            for (rank, word) in tongue.info().words.lines().enumerate() {
-                levels.entry(word).or_default().raise(tongue, listed_level(tongue, rank));
-            }
-        }
-        for (word, &count) in &english {
-            levels.entry(word).or_default().raise(Tongue::ENGLISH, english_level(count));
-        }
         let by_suffix = Tongue::all()
             .flat_map(|tongue| tongue.info().suffixes.iter().map(move |&suffix| (suffix, tongue)));
-        Dictionary { levels, by_suffix: by_suffix.collect(), segmenter: segmenter(&english) }
+        let (words, pairs) = english_model();
+        Dictionary {
+            lexicon: lexicon(&words),
+            segmenter: Segmenter::new(words, &pairs),
+            by_suffix: by_suffix.collect(),
+        }
     }
 
     /// The language to expect under a public suffix, by its last label: German for `de`.
@@ -267,7 +299,7 @@ impl Dictionary {
 
     /// Every word known, in no particular order.
     pub fn words(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.levels.keys().copied()
+        self.lexicon.words()
     }
 
     /// Splits `label` into `reading.tokens`. `expected` is the language its suffix speaks.
@@ -315,14 +347,9 @@ impl Dictionary {
     /// English words and what is between them, into `out.run`.
     fn segment_english(&self, text: &str, run: Run, out: &mut Reading) {
         out.run.clear();
-        let Ok(segments) = self.segmenter.segment(text, &mut out.search) else {
-            out.run.push(Token::unknown(run));
-            return;
-        };
         let mut start = run.start;
-        for word in segments {
-            let end = start + word.len() as u16;
-            let level = self.level(word, Tongue::ENGLISH);
+        for segment in self.segmenter.segment(text, &mut out.search) {
+            let (end, level) = (start + u16::from(segment.len), segment.level);
             let kind = match level {
                 0 => TokenKind::Unknown,
                 _ => TokenKind::Word(Tongue::ENGLISH),
@@ -334,17 +361,25 @@ impl Dictionary {
     }
 
     fn whole(&self, text: &str, run: Run, expected: Option<Tongue>) -> Option<Token> {
-        let (tongue, level) = self.levels.get(text)?.best(expected)?;
+        let text = text.as_bytes();
+        let (tongue, level) = self.lexicon.get(text, Hash::of(text))?.best(expected)?;
         let kind = TokenKind::Word(tongue);
         Some(Token { kind, start: run.start, end: run.end, level })
     }
 
     /// The best two words of one language that make up the run, or a word and a proper name.
     fn pair(&self, text: &str, run: Run, expected: Option<Tongue>) -> Option<[Token; 2]> {
+        let text = text.as_bytes();
         let mut best: Option<(usize, Joint)> = None;
-        for at in PAIR_WORD_LETTERS_MIN..=text.len() - PAIR_WORD_LETTERS_MIN {
-            let Some(&left) = self.levels.get(&text[..at]) else { continue };
-            let Some(&right) = self.levels.get(&text[at..]) else { continue };
+        let mut hash = Hash::default();
+        for at in 1..=text.len() - PAIR_WORD_LETTERS_MIN {
+            hash = hash.with(text[at - 1]);
+            if at < PAIR_WORD_LETTERS_MIN {
+                continue;
+            }
+            let (before, after) = text.split_at(at);
+            let Some(left) = self.lexicon.get(before, hash) else { continue };
+            let Some(right) = self.lexicon.get(after, Hash::of(after)) else { continue };
             let joint = join((left, at), (right, text.len() - at), expected);
             if let Some(joint) = joint
                 && best.as_ref().is_none_or(|(_, best)| joint.claim > best.claim)
@@ -361,10 +396,6 @@ impl Dictionary {
             level,
         };
         Some([token(left, run.start, split), token(right, split, run.end)])
-    }
-
-    fn level(&self, word: &str, tongue: Tongue) -> u8 {
-        self.levels.get(word).map_or(0, |levels| levels.get(tongue))
     }
 }
 
@@ -473,41 +504,66 @@ fn found_by_chance(tokens: &[Token], at: usize) -> bool {
     }
 }
 
-fn english_counts() -> FxHashMap<&'static str, u64> {
-    let listed = Tongue::ENGLISH.info().words.lines().filter_map(|line| {
-        let (word, count) = line.split_once('\t')?;
-        Some((word, count.parse().ok()?))
-    });
-    let mut counts: FxHashMap<&'static str, u64> = listed.collect();
-    for word in MODERN.lines() {
-        let count = counts.entry(word).or_default();
-        *count = MODERN_COUNT_MIN.max(*count);
+/// All lists in one table. `english` are the words of the English list in its order, then others.
+fn lexicon(english: &[Counted<'_>]) -> Lexicon {
+    let mut lists: Vec<_> = Tongue::all().map(|tongue| tongue.info().words).collect();
+    lists.push(MODERN);
+    let mut lexicon = lexicon::Builder::new(lists.clone(), WORDS_ABOUT);
+    let english: FxHashMap<_, _> = english.iter().map(|word| (word.word, word.level)).collect();
+    let tongues = Tongue::all().chain([Tongue::ENGLISH]);
+    for ((list, text), tongue) in lists.into_iter().enumerate().zip(tongues) {
+        let mut offset = 0;
+        for (rank, line) in text.lines().enumerate() {
+            let word = line.split('\t').next().unwrap_or(line);
+            let level = match tongue {
+                Tongue::ENGLISH => english.get(word).copied().unwrap_or_default(),
+                _ => listed_level(tongue, rank),
+            };
+            lexicon.raise(list, offset, word, tongue, level);
+            offset += line.len() + 1;
+        }
     }
-    counts
+    lexicon.finish()
 }
 
-fn segmenter(counts: &FxHashMap<&'static str, u64>) -> Segmenter {
-    // Counts stay far below 2^53, so that their sum is exact whatever its order.
-    let total: u64 = counts.values().sum();
-    let words = counts.iter().map(|(&word, &count)| (CompactString::new(word), count as f64));
-    let strays = ('a'..='z').map(|letter| letter.encode_utf8(&mut [0]).to_compact_string());
-    let strays = strays
-        .filter(|letter| !counts.contains_key(letter.as_str()))
-        .map(|letter| (letter, (total / STRAY_LETTER_ONE_IN) as f64));
+/// What the segmenter knows: words, and letters that are none, with their counts and levels, and
+/// pairs of words.
+pub fn english_model() -> (Vec<Counted<'static>>, Vec<CountedPair<'static>>) {
+    let mut modern: Vec<_> = MODERN.lines().collect();
+    modern.sort_unstable();
+    let mut words = Vec::with_capacity(ENGLISH_WORDS_ABOUT);
+    let mut take = |word, count| words.push(Counted { word, count, level: english_level(count) });
+    for (word, count) in Tongue::ENGLISH.info().words.lines().filter_map(parse_count) {
+        match modern.binary_search(&word) {
+            Ok(at) => {
+                modern.remove(at);
+                take(word, count.max(MODERN_COUNT_MIN));
+            }
+            Err(_) => take(word, count),
+        }
+    }
+    modern.into_iter().for_each(|word| take(word, MODERN_COUNT_MIN));
+    let total: u64 = words.iter().map(|word| word.count).sum();
+    let known: FxHashSet<&str> =
+        words.iter().map(|word| word.word).filter(|word| word.len() == 1).collect();
+    let strays = (0..ALPHABET.len()).map(|at| &ALPHABET[at..=at]);
+    let strays = strays.filter(|letter| !known.contains(letter));
+    let count = total / STRAY_LETTER_ONE_IN;
+    words.extend(strays.map(|word| Counted { word, count, level: 0 }));
     let mut pairs: Vec<_> = PAIRS.lines().filter_map(parse_pair).collect();
     let pairs_total: u64 = pairs.iter().map(|&(_, count)| count).sum();
     // Only the most frequent pairs are kept: without the mass of the others each would seem many
     // times as likely as it is. No word precedes `the` as an empty one, so this pair only weighs.
     pairs.push((("", "the"), total.saturating_sub(pairs_total)));
-    let pairs = pairs.into_iter().map(|((first, second), count)| {
-        ((CompactString::new(first), CompactString::new(second)), count as f64)
-    });
-    let mut segmenter = Segmenter::new(words.chain(strays), pairs);
-    segmenter.set_limit(WORD_LETTERS_MAX);
-    segmenter
+    (words, pairs)
 }
 
-fn parse_pair(line: &'static str) -> Option<((&'static str, &'static str), u64)> {
+fn parse_count(line: &'static str) -> Option<(&'static str, u64)> {
+    let (word, count) = line.split_once('\t')?;
+    Some((word, count.parse().ok()?))
+}
+
+fn parse_pair(line: &'static str) -> Option<CountedPair<'static>> {
     let (pair, count) = line.split_once('\t')?;
     Some((pair.split_once(' ')?, count.parse().ok()?))
 }
@@ -582,7 +638,7 @@ mod tests {
         }
         assert!(Tongue::ENGLISH.info().words.lines().all(|line| line.contains('\t')));
         assert!(PAIRS.lines().all(|line| parse_pair(line).is_some()));
-        assert!(DICTIONARY.levels.len() <= WORDS_ABOUT, "the table in memory has doubled");
+        assert!(DICTIONARY.words().count() <= WORDS_ABOUT, "the table in memory has doubled");
     }
 
     #[test]

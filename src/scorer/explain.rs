@@ -1,36 +1,37 @@
 //! The score in one sentence: what the name is, then what moved the score most.
 
-use std::fmt::Write;
-
 use super::dictionary::{Token, TokenKind, Tongue};
-use super::label::Label;
+use super::percent::Percent;
 use super::signals::{Cap, Facts, Points};
-use super::terms::Terms;
-use crate::vocab::name::{DomainName, to_unicode};
+use super::words::Words;
+use crate::vocab::name::to_unicode;
 
 /// Characters of an explanation at most (decisions.md §8).
 pub const EXPLANATION_CHARS_MAX: usize = 160;
 /// How many parts are named beside what the name is.
 const PARTS_MAX: usize = 3;
 /// A part that moved the score by less is not worth a word.
-const POINTS_MIN: i32 = 2;
+const POINTS_MIN: usize = 2;
 /// Letters of quoted words at most: longer ones make the sentence harder to read than the name.
 const QUOTED_LETTERS_MAX: u32 = 32;
 
 /// Everything a sentence can be made from.
 pub struct Story<'a> {
-    pub name: &'a DomainName,
+    /// The public suffix as the zone has it.
+    pub tld: &'a str,
     pub facts: &'a Facts,
     pub points: &'a Points,
     pub tokens: &'a [Token],
-    pub label: &'a Label,
-    pub terms: &'a Terms,
+    /// The tokens as people write them.
+    pub written: &'a Words<'a>,
+    /// Sentences may hold the words.
+    pub printable: bool,
     /// At least 1.
     pub tld_spread: u32,
 }
 
 /// A part of the points that has words of its own.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Length,
     Words,
@@ -42,235 +43,329 @@ enum Part {
     Spread,
 }
 
+/// The parts that a sentence is to name.
+#[derive(Clone, Copy, Default)]
+struct Parts(u8);
+
+impl Parts {
+    fn has(self, part: Part) -> bool {
+        self.0 >> part as u8 & 1 != 0
+    }
+
+    fn with(self, part: Part) -> Parts {
+        Parts(self.0 | 1 << part as u8)
+    }
+}
+
+/// The words of a label taken together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Vocabulary {
+    words: u32,
+    /// Letters of all of them.
+    letters: u32,
+    /// The tongue of them all; `None` where they have several.
+    tongue: Option<Tongue>,
+    /// How common the rarest is.
+    rarest: Percent,
+    /// There are letters beside them that are no word.
+    rest: bool,
+}
+
+impl Vocabulary {
+    fn of(tokens: &[Token]) -> Vocabulary {
+        let mut seen = Vocabulary::default();
+        for token in tokens {
+            match token.kind {
+                TokenKind::Word(tongue) if seen.words == 0 => {
+                    (seen.tongue, seen.rarest) = (Some(tongue), token.quality());
+                }
+                TokenKind::Word(tongue) => {
+                    seen.tongue = seen.tongue.filter(|&first| first == tongue);
+                    seen.rarest = seen.rarest.min(token.quality());
+                }
+                TokenKind::Unknown => {
+                    seen.rest = true;
+                    continue;
+                }
+                _ => continue,
+            }
+            seen.words += 1;
+            seen.letters += token.len();
+        }
+        seen
+    }
+}
+
 impl Story<'_> {
-    /// The sentence with all it should say or, when that is too long, with less.
-    pub fn tell(&self) -> String {
-        let parts = self.parts();
-        for count in (0..=parts.len()).rev() {
+    /// Puts the sentence into `out`, in place of what is there: with all it should say or, when
+    /// that is too long, with less.
+    pub fn tell(&self, out: &mut String) {
+        let seen = Vocabulary::of(self.tokens);
+        let (strongest, count) = self.strongest(seen);
+        for count in (0..=count).rev() {
+            let parts =
+                strongest[..count].iter().fold(Parts::default(), |all, &part| all.with(part));
             for quoted in [true, false] {
-                let sentence = self.sentence(&parts[..count], quoted);
-                if sentence.chars().count() <= EXPLANATION_CHARS_MAX {
-                    return sentence;
+                out.clear();
+                self.sentence(seen, parts, quoted, out);
+                // Few sentences hold more bytes than characters.
+                if out.len() <= EXPLANATION_CHARS_MAX
+                    || out.chars().count() <= EXPLANATION_CHARS_MAX
+                {
+                    return;
                 }
             }
         }
-        self.lead(false, false)
+        out.clear();
+        self.lead(seen, false, false, out);
     }
 
-    /// The parts that moved the score most, first the strongest.
-    fn parts(&self) -> Vec<Part> {
+    /// The parts that moved the score most, first the strongest, and how many there are.
+    fn strongest(&self, seen: Vocabulary) -> ([Part; PARTS_MAX], usize) {
         let points = self.points;
-        let mut parts = vec![
+        // That a word can be pronounced goes without saying.
+        let spoken = seen.words > 0 && points.pronounceability > 0;
+        let parts = [
             (Part::Words, points.dictionary),
             (Part::Length, points.length),
             (Part::Tld, points.tld),
             (Part::Hyphens, points.hyphens),
             (Part::Digits, points.digits),
-            (Part::Sound, points.pronounceability),
+            (Part::Sound, if spoken { 0 } else { points.pronounceability }),
             (Part::Spread, points.tld_spread),
             (Part::Idn, points.idn),
         ];
-        // That a word can be pronounced goes without saying.
-        let spoken = |part| part == Part::Sound && self.has_words() && points.pronounceability > 0;
-        parts.retain(|&(part, points)| points.abs() >= POINTS_MIN && !spoken(part));
-        parts.sort_by_key(|&(_, points)| -points.abs());
-        parts.truncate(PARTS_MAX);
-        parts.into_iter().map(|(part, _)| part).collect()
+        // One number each, without a branch: of equals the first is the higher one.
+        let mut best = [0; PARTS_MAX];
+        for (at, (_, points)) in parts.iter().enumerate() {
+            let moved = points.unsigned_abs() as usize;
+            let mut next = if moved >= POINTS_MIN { moved * parts.len() + 7 - at } else { 0 };
+            for best in &mut best {
+                (*best, next) = (next.max(*best), next.min(*best));
+            }
+        }
+        let part = |key: usize| parts[7 - key % parts.len()].0;
+        (best.map(part), best.iter().filter(|&&key| key > 0).count())
     }
 
-    fn sentence(&self, parts: &[Part], quoted: bool) -> String {
-        let has = |part| parts.contains(&part);
-        let counted = has(Part::Length);
-        let mut text = self.lead(quoted, counted);
-        if counted && self.has_words() {
-            let _ = write!(text, ", {}", self.size());
+    fn sentence(&self, seen: Vocabulary, parts: Parts, quoted: bool, out: &mut String) {
+        let counted = parts.has(Part::Length);
+        self.lead(seen, quoted, counted, out);
+        if counted && seen.words > 0 {
+            out.push_str(", ");
+            self.size(out);
         }
-        if has(Part::Sound) && self.has_words() {
-            text.push_str(", hard to pronounce");
+        if parts.has(Part::Sound) && seen.words > 0 {
+            out.push_str(", hard to pronounce");
         }
-        if has(Part::Hyphens) || has(Part::Digits) && !self.is_number() {
-            let _ = write!(text, ", {}", self.spelt_out(has(Part::Hyphens), has(Part::Digits)));
+        let hyphens = parts.has(Part::Hyphens);
+        let digits = parts.has(Part::Digits) && (hyphens || !self.is_number());
+        self.spelt_out(hyphens, digits, out);
+        if parts.has(Part::Idn) {
+            out.push_str(", as an internationalised name");
         }
-        if has(Part::Idn) {
-            text.push_str(", as an internationalised name");
+        if parts.has(Part::Tld) {
+            self.suffix(out);
         }
-        if has(Part::Tld) {
-            let _ = write!(text, ", {}", self.suffix());
-        }
-        if has(Part::Spread) {
-            let _ = write!(text, "; {}", self.elsewhere());
+        if parts.has(Part::Spread) {
+            out.push_str("; known in ");
+            plural(self.tld_spread - 1, "other TLD", out);
         }
         if let Some(cap) = self.facts.caps.strictest() {
-            let _ = write!(text, "; {}", self.held_to(cap));
+            self.held_to(cap, out);
         }
-        text.push('.');
-        text
+        out.push('.');
     }
 
     /// What the name is. It starts with a capital letter or a digit.
-    fn lead(&self, quoted: bool, counted: bool) -> String {
-        let words = self.words();
-        match words.as_slice() {
-            _ if self.is_number() => self.number(),
-            [] if self.facts.letters == 0 => self.other_script(),
-            [] => self.no_word(counted),
-            words => self.known_words(words, quoted),
+    fn lead(&self, seen: Vocabulary, quoted: bool, counted: bool, out: &mut String) {
+        match seen.words {
+            _ if self.is_number() => self.number(out),
+            0 if self.facts.letters == 0 => self.other_script(out),
+            0 => self.no_word(counted, out),
+            _ => self.known_words(seen, quoted, out),
         }
-    }
-
-    fn has_words(&self) -> bool {
-        self.tokens.iter().any(|token| matches!(token.kind, TokenKind::Word(_)))
-    }
-
-    fn words(&self) -> Vec<&Token> {
-        self.tokens.iter().filter(|token| matches!(token.kind, TokenKind::Word(_))).collect()
     }
 
     fn is_number(&self) -> bool {
         self.facts.digits > 0 && self.facts.letters + self.facts.others == 0
     }
 
-    fn number(&self) -> String {
-        match (self.facts.digits, self.facts.distinct_digits) {
-            (1, _) => "A single digit".into(),
-            (digits, 1) => format!("The same digit {digits} times"),
-            (digits @ (8 | 11 | 18), _) => format!("An {digits}-digit number"),
-            (digits, _) => format!("A {digits}-digit number"),
-        }
-    }
-
-    fn other_script(&self) -> String {
-        match self.facts.others {
-            1 => "A single letter of another script".into(),
-            others => format!("{others} letters of another script"),
-        }
-    }
-
-    fn no_word(&self, counted: bool) -> String {
-        let size = self.size();
-        match (self.facts.pronounceability.get(), self.facts.chars) {
-            (_, 1..=3) if counted => format!("Only {size}"),
-            (_, 1..=3) => size,
-            (70.., _) => format!("{size} that read as a word but no dictionary knows"),
-            (0..40, _) => format!("{size} that are hard to pronounce"),
-            _ => format!("{size} that form no known word"),
-        }
-    }
-
-    fn known_words(&self, words: &[&Token], quoted: bool) -> String {
-        let mut text = capital(&how_many(words));
-        let printable = words.iter().all(|word| self.may_print(word));
-        let letters: u32 = words.iter().map(|word| word.len()).sum();
-        let worth_quoting = letters <= QUOTED_LETTERS_MAX && words.len() <= 3;
-        let rest = self.tokens.iter().any(|token| token.kind == TokenKind::Unknown);
-        let alone = words.len() == 1 && !rest && self.facts.digits == 0;
-        if quoted && printable && worth_quoting && !alone {
-            let _ = write!(text, ", {}", self.quote(words));
-            if rest {
-                text.push(',');
+    fn number(&self, out: &mut String) {
+        let digits = self.facts.digits;
+        match (digits, self.facts.distinct_digits) {
+            (1, _) => out.push_str("A single digit"),
+            (_, 1) => {
+                out.push_str("The same digit ");
+                number(digits, out);
+                out.push_str(" times");
+            }
+            _ => {
+                out.push_str(if matches!(digits, 8 | 11 | 18) { "An " } else { "A " });
+                number(digits, out);
+                out.push_str("-digit number");
             }
         }
-        if rest {
-            text.push_str(" and letters that are no word");
-        }
-        text
     }
 
-    fn may_print(&self, word: &Token) -> bool {
-        self.terms.may_print(self.label.text(word.start, word.end))
-    }
-
-    fn quote(&self, words: &[&Token]) -> String {
-        let quoted: Vec<_> = words
-            .iter()
-            .map(|word| format!("\"{}\"", self.label.written(word.start, word.end)))
-            .collect();
-        match quoted.as_slice() {
-            [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),
-            _ => quoted.concat(),
+    fn other_script(&self, out: &mut String) {
+        match self.facts.others {
+            1 => out.push_str("A single letter of another script"),
+            others => {
+                number(others, out);
+                out.push_str(" letters of another script");
+            }
         }
     }
 
-    fn size(&self) -> String {
+    fn no_word(&self, counted: bool, out: &mut String) {
+        let few = self.facts.chars <= 3;
+        if few && counted {
+            out.push_str("Only ");
+        }
+        self.size(out);
+        out.push_str(match self.facts.pronounceability.get() {
+            _ if few => "",
+            70.. => " that read as a word but no dictionary knows",
+            0..40 => " that are hard to pronounce",
+            _ => " that form no known word",
+        });
+    }
+
+    fn known_words(&self, seen: Vocabulary, quoted: bool, out: &mut String) {
+        how_many(seen, out);
+        let worth_quoting = seen.letters <= QUOTED_LETTERS_MAX && seen.words <= 3;
+        let alone = seen.words == 1 && !seen.rest && self.facts.digits == 0;
+        if quoted && self.printable && worth_quoting && !alone {
+            out.push_str(", ");
+            self.quote(seen, out);
+            if seen.rest {
+                out.push(',');
+            }
+        }
+        if seen.rest {
+            out.push_str(" and letters that are no word");
+        }
+    }
+
+    fn quote(&self, seen: Vocabulary, out: &mut String) {
+        let is_word = |at: &usize| matches!(self.tokens[*at].kind, TokenKind::Word(_));
+        for (number, at) in (1..).zip((0..self.tokens.len()).filter(is_word)) {
+            out.push_str(match number {
+                1 => "\"",
+                _ if number == seen.words => " and \"",
+                _ => ", \"",
+            });
+            out.push_str(self.written.get(at));
+            out.push('"');
+        }
+    }
+
+    fn size(&self, out: &mut String) {
         let chars = self.facts.chars;
-        let noun = if self.facts.letters == chars { "letter" } else { "character" };
-        plural(chars, noun)
+        plural(chars, if self.facts.letters == chars { "letter" } else { "character" }, out);
     }
 
-    fn spelt_out(&self, hyphens: bool, digits: bool) -> String {
-        let hyphens = hyphens.then(|| with(self.facts.hyphens, "hyphen"));
-        let digits = digits.then(|| with(self.facts.digits, "digit"));
-        let both: Vec<_> = hyphens.into_iter().chain(digits).collect();
-        format!("with {}", both.join(" and "))
-    }
-
-    fn suffix(&self) -> String {
-        let tld = to_unicode(self.name.tld());
-        if self.points.tld < 0 {
-            format!("in the less wanted .{tld}")
-        } else {
-            format!("in .{tld}")
+    fn spelt_out(&self, hyphens: bool, digits: bool, out: &mut String) {
+        if hyphens {
+            out.push_str(", with ");
+            with(self.facts.hyphens, "hyphen", out);
+        }
+        if digits {
+            out.push_str(if hyphens { " and " } else { ", with " });
+            with(self.facts.digits, "digit", out);
         }
     }
 
-    fn elsewhere(&self) -> String {
-        format!("known in {}", plural(self.tld_spread - 1, "other TLD"))
+    fn suffix(&self, out: &mut String) {
+        out.push_str(if self.points.tld < 0 { ", in the less wanted ." } else { ", in ." });
+        if self.tld.as_bytes().windows(4).any(|part| part == b"xn--") {
+            out.push_str(&to_unicode(self.tld));
+        } else {
+            out.push_str(self.tld);
+        }
     }
 
-    fn held_to(&self, cap: Cap) -> String {
-        let reason = match cap.name {
-            "manyHyphens" => format!("its {}", plural(self.facts.hyphens, "hyphen")),
-            "mixedScripts" => "mixing scripts".into(),
-            _ => "an offensive word".into(),
-        };
-        format!("held to {} for {reason}", cap.max)
+    fn held_to(&self, cap: Cap, out: &mut String) {
+        out.push_str("; held to ");
+        number(cap.max.unsigned_abs(), out);
+        out.push_str(" for ");
+        match cap.name {
+            "manyHyphens" => {
+                out.push_str("its ");
+                plural(self.facts.hyphens, "hyphen", out);
+            }
+            "mixedScripts" => out.push_str("mixing scripts"),
+            _ => out.push_str("an offensive word"),
+        }
     }
 }
 
-/// `two common English words`, `a place name`.
-fn how_many(words: &[&Token]) -> String {
-    let tongues: Vec<_> = words.iter().map(|word| word.kind).collect();
-    let same = tongues.windows(2).all(|pair| pair[0] == pair[1]);
-    let kind = match tongues.first() {
-        Some(TokenKind::Word(Tongue::NAMES)) if same => "personal name".into(),
-        Some(TokenKind::Word(Tongue::PLACES)) if same => "place name".into(),
-        Some(TokenKind::Word(tongue)) if same => {
-            format!("{}{} word", how_common(words), tongue.name())
-        }
-        _ => format!("{}word", how_common(words)),
+/// `Two common English words`, `A place name`.
+fn how_many(seen: Vocabulary, out: &mut String) {
+    let (common, noun) = match seen.tongue {
+        Some(Tongue::NAMES) => ("", "personal name"),
+        Some(Tongue::PLACES) => ("", "place name"),
+        Some(tongue) => (how_common(seen), tongue.name()),
+        None => (how_common(seen), "word"),
     };
-    match words.len() {
-        1 => format!("{} {kind}", article(&kind)),
-        2 => format!("two {kind}s"),
-        3 => format!("three {kind}s"),
-        4 => format!("four {kind}s"),
-        5 => format!("five {kind}s"),
-        count => format!("{count} {kind}s"),
+    let vowel = common.is_empty() && noun.starts_with(['A', 'E', 'I', 'O', 'U']);
+    match seen.words {
+        1 => out.push_str(if vowel { "An " } else { "A " }),
+        2 => out.push_str("Two "),
+        3 => out.push_str("Three "),
+        4 => out.push_str("Four "),
+        5 => out.push_str("Five "),
+        count => {
+            number(count, out);
+            out.push(' ');
+        }
+    }
+    out.push_str(common);
+    out.push_str(noun);
+    if seen.tongue.is_some_and(|tongue| tongue.code().is_some()) {
+        out.push_str(" word");
+    }
+    if seen.words > 1 {
+        out.push('s');
     }
 }
 
 /// Judged by the rarest of them.
-fn how_common(words: &[&Token]) -> &'static str {
-    match words.iter().map(|word| word.quality().get()).min() {
-        Some(80..) => "common ",
-        Some(50..) => "",
+fn how_common(seen: Vocabulary) -> &'static str {
+    match seen.rarest.get() {
+        80.. => "common ",
+        50.. => "",
         _ => "rare ",
     }
 }
 
-fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['A', 'E', 'I', 'O', 'U', 'a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+fn plural(count: u32, noun: &str, out: &mut String) {
+    number(count, out);
+    out.push(' ');
+    out.push_str(noun);
+    if count != 1 {
+        out.push('s');
+    }
 }
 
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+fn with(count: u32, noun: &str, out: &mut String) {
+    if count == 1 {
+        out.push_str("a ");
+        out.push_str(noun);
+    } else {
+        plural(count, noun, out);
+    }
 }
 
-fn plural(count: u32, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-fn with(count: u32, noun: &str) -> String {
-    if count == 1 { format!("a {noun}") } else { format!("{count} {noun}s") }
+/// In decimal: the formatter of the standard library takes as long as the rest of a sentence.
+fn number(number: u32, out: &mut String) {
+    let digit = |number: u32| char::from(b'0' + (number % 10) as u8);
+    if number >= 100 {
+        self::number(number / 100, out);
+    }
+    if number >= 10 {
+        out.push(digit(number / 10));
+    }
+    out.push(digit(number));
 }

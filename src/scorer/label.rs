@@ -4,6 +4,7 @@
 
 use icu_normalizer::properties::{CanonicalDecompositionBorrowed, Decomposed};
 
+use super::words::Cut;
 use crate::vocab::name::{is_a_label, to_unicode};
 
 /// What the characters of a [`Run`] are.
@@ -31,7 +32,8 @@ pub const OTHER: u8 = b'?';
 /// One label taken apart; the buffers are reused from name to name.
 #[derive(Clone, Debug, Default)]
 pub struct Label {
-    /// ASCII: letters without marks, digits, and [`OTHER`]; hyphens are left out.
+    /// ASCII: letters without marks, digits, [`OTHER`], and the hyphens between the runs. An ASCII
+    /// label stands here as it is.
     text: String,
     /// For each byte of `text`, which character of the Unicode form it came from. Empty for an
     /// ASCII label, where words can be read from `text`.
@@ -81,19 +83,32 @@ impl Label {
         &self.text[usize::from(start)..usize::from(end)]
     }
 
-    /// The same range as people write it, marks and all.
-    pub fn written(&self, start: u16, end: u16) -> String {
+    /// All of it, with the hyphens.
+    pub fn whole_text(&self) -> &str {
+        &self.text
+    }
+
+    /// The label as people write it, marks and all.
+    pub fn written(&self) -> &str {
+        if self.origin.is_empty() { &self.text } else { &self.unicode }
+    }
+
+    /// Where a range of bytes of the folded text stands in [`Label::written`].
+    pub fn cut(&self, start: u16, end: u16) -> Cut {
+        // A label has at most 63 octets, and decoded at most four for each.
         if self.origin.is_empty() {
-            return self.text(start, end).to_owned();
+            return (start as u8, end as u8);
         }
         let (start, end) = (usize::from(start), usize::from(end));
         let first = self.origin[start];
         // Two folded letters of one character may lie on both sides of a word's end: the
         // character then belongs to the word that holds its first letter.
         let first = if start > 0 && self.origin[start - 1] == first { first + 1 } else { first };
-        let last = self.origin[end - 1];
-        let count = usize::from((last + 1).saturating_sub(first));
-        self.unicode.chars().skip(usize::from(first)).take(count).collect()
+        let next = self.origin[end - 1] + 1;
+        let mut places = self.unicode.char_indices().map(|(at, _)| at).chain([self.unicode.len()]);
+        let start = places.clone().nth(usize::from(first)).unwrap_or(self.unicode.len());
+        let end = places.nth(usize::from(next)).unwrap_or(self.unicode.len());
+        (start as u8, end.max(start) as u8)
     }
 
     fn clear(&mut self) {
@@ -124,6 +139,7 @@ impl Label {
             self.chars += 1;
             if char == '-' {
                 joined = self.hyphen();
+                self.origin.push(u16::try_from(at).unwrap_or(u16::MAX));
                 continue;
             }
             let own = script_of(char);
@@ -139,6 +155,7 @@ impl Label {
     /// Ends the current run, for the next character starts a new one.
     fn hyphen(&mut self) -> bool {
         self.hyphens += 1;
+        self.text.push('-');
         false
     }
 
@@ -233,12 +250,15 @@ mod tests {
         let label = label("straße-łódź-münchen");
         assert_eq!(runs(&label), ["strasse", "lodz", "munchen"]);
         assert_eq!((label.chars, label.idn), (19, true));
-        let written: Vec<_> =
-            label.runs.iter().map(|run| label.written(run.start, run.end)).collect();
-        assert_eq!(written, ["straße", "łódź", "münchen"]);
+        let written = |start, end| {
+            let (start, end) = label.cut(start, end);
+            &label.written()[usize::from(start)..usize::from(end)]
+        };
+        let runs: Vec<_> = label.runs.iter().map(|run| written(run.start, run.end)).collect();
+        assert_eq!(runs, ["straße", "łódź", "münchen"]);
         // A word that ends inside of a folded character does not print it twice.
-        assert_eq!((label.written(0, 5), label.written(5, 7)), ("straß".into(), "e".into()));
-        assert_eq!((label.written(0, 6), label.written(6, 7)), ("straß".into(), "e".into()));
+        assert_eq!((written(0, 5), written(5, 7)), ("straß", "e"));
+        assert_eq!((written(0, 6), written(6, 7)), ("straß", "e"));
     }
 
     #[test]

@@ -4,15 +4,23 @@
 //! A name is taken apart ([`label`]), its words are looked for ([`dictionary`]), its letters are
 //! tried for how they sound ([`letters`]), its suffix is weighed ([`tlds`]). What was seen becomes
 //! whole points per part ([`signals`]), whose sum is the score, and a sentence ([`explain`]).
+//! What was seen fits in a few bytes ([`evidence`]): whoever keeps them with the name has its
+//! signals and its sentence again without reading it ([`Scorer::recall`]), and without the memory
+//! that dictionaries take.
 
 mod dictionary;
+mod evidence;
 mod explain;
 mod label;
 mod letters;
+mod lexicon;
 mod percent;
+mod segment;
 mod signals;
 mod terms;
 mod tlds;
+mod trie;
+mod words;
 
 use std::sync::LazyLock;
 
@@ -24,12 +32,14 @@ use crate::vocab::name::DomainName;
 use dictionary::{Dictionary, Reading, Token, TokenKind, Tongue};
 use label::Label;
 use letters::LetterModel;
-use signals::{Caps, Facts};
+use signals::{Caps, Facts, MANY_HYPHENS_MIN};
 use terms::Terms;
 use tlds::TldWeights;
+use words::Cut;
 
 pub use percent::Percent;
 pub use signals::{Cap, Points};
+pub use words::Words;
 
 /// Which scorer gave a score. Any change to a score, signal or explanation raises it, and the
 /// next rebuild scores the whole corpus again.
@@ -37,9 +47,15 @@ pub const SCORER_VERSION: u32 = 1;
 
 /// Everything a score is made from: dictionaries, letter statistics, suffix weights. Immutable.
 pub struct Scorer {
+    tlds: TldWeights,
+    /// Loaded when the first name is read: telling a name from its evidence takes none of it.
+    reader: LazyLock<Reader>,
+}
+
+/// What reading a name takes.
+struct Reader {
     dictionary: Dictionary,
     letters: LetterModel,
-    tlds: TldWeights,
     terms: Terms,
 }
 
@@ -48,6 +64,9 @@ pub struct Scorer {
 pub struct Scratch {
     label: Label,
     reading: Reading,
+    /// The tokens in the label as people write it.
+    cuts: Vec<Cut>,
+    sentence: String,
 }
 
 /// The score of a name but for `tldSpread`, which only the whole corpus knows: computed once at
@@ -58,13 +77,55 @@ pub struct Scratch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base(u32);
 
+/// What is known of a name that was scored before.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// The registrable label in A-label form.
+    pub label: &'a str,
+    /// The public suffix without a leading dot.
+    pub tld: &'a str,
+    /// In how many TLDs the corpus holds the label, its own included; 0 is read as 1.
+    pub spread: u32,
+    /// What [`Scorer::base_with_evidence`] gave for this label and suffix, by the same
+    /// [`SCORER_VERSION`]. Empty evidence is always right: the name is then read again.
+    pub evidence: &'a [u8],
+}
+
 /// A finished score with its reasons.
 #[derive(Clone, Debug)]
 pub struct Scored {
     pub dqs: Dqs,
-    pub signals: Signals,
+    pub signals: Signals<'static>,
     /// One plain sentence, at most 160 characters, that names what moved the score most.
     pub explanation: String,
+}
+
+/// The same, borrowed from the label and from the [`Scratch`] it was made in.
+#[derive(Clone, Debug)]
+pub struct Recalled<'a> {
+    pub dqs: Dqs,
+    pub signals: Signals<'a>,
+    /// As [`Scored::explanation`].
+    pub explanation: &'a str,
+}
+
+/// What a score is told from, but for what stands in a [`Scratch`].
+#[derive(Default)]
+struct Seen {
+    facts: Facts,
+    /// All of them.
+    points: Points,
+    /// Sentences may hold the words.
+    printable: bool,
+    /// The label has not been read: the cuts are those of [`Known::label`] itself.
+    unread: bool,
+}
+
+impl Seen {
+    fn words<'a>(&self, known: &Known<'a>, scratch: &'a Scratch) -> Words<'a> {
+        let text = if self.unread { known.label } else { scratch.label.written() };
+        Words::new(text, &scratch.cuts)
+    }
 }
 
 /// What the score was made from, as the API shows it (decisions.md §8).
@@ -72,7 +133,7 @@ pub struct Scored {
 /// `points` sum to the score before it is held within 0..=100; a cap in `caps` then holds it to
 /// that cap's `max`. So `dqs = min(clamp(sum of points, 0, 100), max of every cap)`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Signals {
+pub struct Signals<'a> {
     /// [`SCORER_VERSION`].
     #[serde(rename = "scorerVersion")]
     pub scorer_version: u32,
@@ -83,7 +144,7 @@ pub struct Signals {
     /// of them and for letters that are none, 0 for none at all.
     pub dictionary_quality: Percent,
     /// The label in pieces, in order: words, numbers, and what is between them.
-    pub words: Vec<String>,
+    pub words: Words<'a>,
     /// ISO 639-1 code of most of its words; `null` when there are none, or only proper names.
     pub language: Option<&'static str>,
     /// Decimal digits in the label.
@@ -104,13 +165,21 @@ pub struct Signals {
     pub caps: Vec<Cap>,
 }
 
+impl Signals<'_> {
+    /// The same, borrowing nothing.
+    pub fn into_owned(self) -> Signals<'static> {
+        Signals { words: self.words.into_owned(), ..self }
+    }
+}
+
 impl Base {
     /// Keeps negative sums apart from the bits above them.
     const BIAS: i32 = 1 << 15;
 
-    fn new(points: &Points, caps: Caps) -> Base {
+    /// Of the sum of all points but those of `tldSpread`.
+    fn new(sum: i32, caps: Caps) -> Base {
         let max = caps.strictest().map_or(100, |cap| cap.max);
-        Base((max as u32) << 16 | (points.sum() + Base::BIAS) as u32)
+        Base((max as u32) << 16 | (sum + Base::BIAS) as u32)
     }
 
     /// As a batch stores it.
@@ -132,66 +201,151 @@ impl Base {
 }
 
 impl Scorer {
-    /// The one scorer of the process, loaded at the first call.
+    /// The one scorer of the process. Its dictionaries are loaded when the first name is read.
     pub fn shared() -> &'static Scorer {
         static SHARED: LazyLock<Scorer> = LazyLock::new(Scorer::load);
         &SHARED
     }
 
     fn load() -> Scorer {
-        let dictionary = Dictionary::load();
-        let letters = LetterModel::learn(dictionary.words());
-        Scorer { dictionary, letters, tlds: TldWeights::load(), terms: Terms::load() }
+        Scorer { tlds: TldWeights::load(), reader: LazyLock::new(Reader::load) }
     }
 
     /// Everything but `tldSpread`: what ingest computes once per name. Allocates nothing for an
     /// ASCII name once `scratch` has grown.
     pub fn base(&self, name: &DomainName, scratch: &mut Scratch) -> Base {
-        let facts = self.look(name, scratch);
-        Base::new(&Points::of(&facts), facts.caps)
+        let facts = self.look(name.label(), name.tld(), scratch);
+        Base::new(Points::of(&facts).sum(), facts.caps)
+    }
+
+    /// As [`Scorer::base`], and appends to `out` what the score was made from: at most 255 bytes,
+    /// mostly five to eight, none where the name is to be read again.
+    pub fn base_with_evidence(
+        &self,
+        name: &DomainName,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Base {
+        let facts = self.look(name.label(), name.tld(), scratch);
+        let Scratch { label, reading, .. } = scratch;
+        let printable = self.reader.printable(label, &reading.tokens);
+        evidence::write(&facts, printable, &reading.tokens, out);
+        Base::new(Points::of(&facts).sum(), facts.caps)
     }
 
     /// The score with its reasons, when the corpus holds the label in `tld_spread` TLDs, the
     /// name's own included; 0 is read as 1. Its `dqs` is `base(name).with_spread(tld_spread)`.
     pub fn score(&self, name: &DomainName, tld_spread: u32, scratch: &mut Scratch) -> Scored {
-        let facts = self.look(name, scratch);
-        let base = Points::of(&facts);
-        let points = Points { tld_spread: signals::spread(tld_spread), ..base };
-        let dqs = Base::new(&base, facts.caps).with_spread(tld_spread);
-        let tokens = &scratch.reading.tokens;
-        let explanation = explain::Story {
-            name,
-            facts: &facts,
-            points: &points,
-            tokens,
-            label: &scratch.label,
-            terms: &self.terms,
-            tld_spread: tld_spread.max(1),
-        }
-        .tell();
-        let written = |token: &Token| scratch.label.written(token.start, token.end);
+        let (label, tld) = (name.label(), name.tld());
+        let known = Known { label, tld, spread: tld_spread, evidence: &[] };
+        let Recalled { dqs, signals, explanation } = self.recall(known, scratch);
+        let explanation = explanation.to_owned();
+        Scored { dqs, signals: signals.into_owned(), explanation }
+    }
+
+    /// What [`Scorer::score`] gives, from what is known of the name.
+    pub fn recall<'a>(&self, known: Known<'a>, scratch: &'a mut Scratch) -> Recalled<'a> {
+        let seen = self.seen(&known, scratch);
+        let explanation = self.tell(&known, &seen, scratch);
+        scratch.sentence = explanation;
+        let scratch: &'a Scratch = scratch;
+        let Seen { facts, points, .. } = seen;
         let signals = Signals {
             scorer_version: SCORER_VERSION,
             length_band: signals::length_band(facts.chars),
             dictionary_quality: facts.quality,
-            words: tokens.iter().map(written).collect(),
-            language: facts.language.and_then(Tongue::code),
+            words: seen.words(&known, scratch),
+            language: language(&scratch.reading.tokens).and_then(Tongue::code),
             digits: facts.digits,
             hyphens: facts.hyphens,
             pronounceability: facts.pronounceability,
             tld_weight: facts.tld_weight,
-            tld_spread: tld_spread.max(1),
+            tld_spread: known.spread.max(1),
             points,
             caps: facts.caps.list().collect(),
         };
-        Scored { dqs, signals, explanation }
+        let base = Base::new(points.sum() - points.tld_spread, facts.caps);
+        let dqs = base.with_spread(known.spread);
+        Recalled { dqs, signals, explanation: &scratch.sentence }
+    }
+
+    /// The sentence of [`Scorer::recall`] alone.
+    pub fn explain<'a>(&self, known: Known<'_>, scratch: &'a mut Scratch) -> &'a str {
+        let seen = self.seen(&known, scratch);
+        let explanation = self.tell(&known, &seen, scratch);
+        scratch.sentence = explanation;
+        &scratch.sentence
+    }
+
+    /// What is to be told of the name: from its evidence or, where that says nothing, from the
+    /// name. Leaves tokens and cuts in `scratch`.
+    fn seen(&self, known: &Known<'_>, scratch: &mut Scratch) -> Seen {
+        let mut seen = Seen::default();
+        let Scratch { label, reading, .. } = scratch;
+        let Known { label: text, tld, spread, evidence } = *known;
+        match evidence::read(text, evidence, &mut reading.tokens, label, &mut seen.facts) {
+            Some(printable) => {
+                (seen.printable, seen.unread) = (printable, !seen.facts.idn);
+                seen.facts.tld_weight = self.tlds.of(tld);
+            }
+            None => {
+                seen.facts = self.look(text, tld, scratch);
+                seen.printable = self.reader.printable(&scratch.label, &scratch.reading.tokens);
+            }
+        }
+        let Scratch { label, reading, cuts, .. } = scratch;
+        cuts.clear();
+        // An ASCII label is cut where its tokens are.
+        let cut = |token: &Token| match seen.facts.idn {
+            true => label.cut(token.start, token.end),
+            false => (token.start as u8, token.end as u8),
+        };
+        cuts.extend(reading.tokens.iter().map(cut));
+        seen.points = Points::of(&seen.facts);
+        seen.points.tld_spread = signals::spread(spread);
+        seen
+    }
+
+    /// The sentence, in the buffer that `scratch` keeps for it.
+    fn tell(&self, known: &Known<'_>, seen: &Seen, scratch: &mut Scratch) -> String {
+        let mut sentence = std::mem::take(&mut scratch.sentence);
+        let story = explain::Story {
+            tld: known.tld,
+            facts: &seen.facts,
+            points: &seen.points,
+            tokens: &scratch.reading.tokens,
+            written: &seen.words(known, scratch),
+            printable: seen.printable,
+            tld_spread: known.spread.max(1),
+        };
+        story.tell(&mut sentence);
+        sentence
     }
 
     /// Reads the name into `scratch` and sums up what is there.
-    fn look(&self, name: &DomainName, scratch: &mut Scratch) -> Facts {
-        let Scratch { label, reading } = scratch;
-        label.read(name.label());
-        self.dictionary.read(label, self.dictionary.expected(name.tld()), reading);
+    fn look(&self, text: &str, tld: &str, scratch: &mut Scratch) -> Facts {
+        Facts { tld_weight: self.tlds.of(tld), ..self.reader.look(text, tld, scratch) }
+    }
+}
+
+impl Reader {
+    fn load() -> Reader {
+        let dictionary = Dictionary::load();
+        let letters = LetterModel::learn(dictionary.words());
+        Reader { dictionary, letters, terms: Terms::load() }
+    }
+
+    /// True when sentences may hold every word among the tokens.
+    fn printable(&self, label: &Label, tokens: &[Token]) -> bool {
+        let mut words = tokens.iter().filter(|token| token.is_word());
+        words.all(|word| self.terms.may_print(label.text(word.start, word.end)))
+    }
+
+    /// As [`Scorer::look`], with `tld_weight` left at nothing.
+    fn look(&self, text: &str, tld: &str, scratch: &mut Scratch) -> Facts {
+        let Scratch { label, reading, .. } = scratch;
+        label.read(text);
+        self.dictionary.read(label, self.dictionary.expected(tld), reading);
         let tokens = &reading.tokens;
         let count = |kind| tokens.iter().filter(|token| token.kind == kind).map(Token::len).sum();
         let letters = tokens.iter().filter(|token| token.is_letters());
@@ -206,12 +360,11 @@ impl Scorer {
             idn: label.idn,
             quality: Percent::clamped(dictionary::quality(tokens, pieces)),
             pronounceability: self.pronounceability(label),
-            language: language(tokens),
-            tld_weight: self.tlds.of(name.tld()),
+            tld_weight: Percent::default(),
             caps: Caps {
                 offensive: self.terms.offend(label, tokens),
                 mixed_scripts: label.mixed_scripts,
-                many_hyphens: label.hyphens >= 3,
+                many_hyphens: label.hyphens >= MANY_HYPHENS_MIN,
             },
         }
     }
@@ -252,4 +405,30 @@ fn language(tokens: &[Token]) -> Option<Tongue> {
         _ => None,
     });
     tongues.rev().max_by_key(|&tongue| letters_of(tongue))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn telling_a_name_from_its_evidence_loads_no_dictionary() {
+        let bare = Scorer {
+            tlds: TldWeights::load(),
+            reader: LazyLock::new(|| panic!("nothing is to be read")),
+        };
+        let mut scratch = Scratch::default();
+        for name in ["best-hotel-4u.com", "łódź24.pl", "东京.cn", "p\u{430}ypal.com", "ß.de"]
+        {
+            let name = DomainName::parse(name).expect(name);
+            let mut evidence = Vec::new();
+            Scorer::shared().base_with_evidence(&name, &mut scratch, &mut evidence);
+            let scored = Scorer::shared().score(&name, 2, &mut scratch);
+            let (label, tld) = (name.label(), name.tld());
+            let known = Known { label, tld, spread: 2, evidence: &evidence };
+            let told = bare.recall(known, &mut scratch);
+            assert_eq!((told.dqs, told.explanation), (scored.dqs, &*scored.explanation), "{name}");
+            assert!(told.signals.words.iter().eq(scored.signals.words.iter()), "{name}");
+        }
+    }
 }

@@ -6,11 +6,13 @@
 
 use serde::Serialize;
 
-use super::dictionary::Tongue;
 use super::percent::Percent;
 
 /// Points of a name with nothing to be said for or against it.
 pub const START: i32 = 33;
+
+/// Hyphens from which [`Caps::many_hyphens`] holds.
+pub const MANY_HYPHENS_MIN: u32 = 3;
 
 /// What the name shows, before any judgement.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,8 +35,6 @@ pub struct Facts {
     pub quality: Percent,
     /// How easily it is spoken; half where that cannot be judged.
     pub pronounceability: Percent,
-    /// The language of most of its words.
-    pub language: Option<Tongue>,
     /// Weight of the public suffix.
     pub tld_weight: Percent,
     /// What limits the score.
@@ -48,7 +48,7 @@ pub struct Caps {
     pub offensive: bool,
     /// Letters of scripts that are not written together: the usual way to fake a known name.
     pub mixed_scripts: bool,
-    /// Three hyphens or more.
+    /// [`MANY_HYPHENS_MIN`] hyphens or more.
     pub many_hyphens: bool,
 }
 
@@ -75,7 +75,8 @@ impl Caps {
 
     /// The strictest one that applies.
     pub fn strictest(self) -> Option<Cap> {
-        self.list().next()
+        let any = self.many_hyphens || self.mixed_scripts || self.offensive;
+        if any { self.list().next() } else { None }
     }
 }
 
@@ -160,27 +161,38 @@ fn length(facts: &Facts) -> i32 {
     LENGTH[at.min(LENGTH.len() - 1)]
 }
 
+/// By quality in hundredths.
+static DICTIONARY: [i8; 101] = {
+    let mut points = [0; 101];
+    let mut quality = 0;
+    while quality < points.len() {
+        points[quality] = match quality {
+            95.. => 26,
+            85.. => 23,
+            80.. => 21,
+            75.. => 18,
+            70.. => 15,
+            65.. => 12,
+            60.. => 9,
+            55.. => 6,
+            50.. => 3,
+            45.. => 0,
+            40.. => -3,
+            30.. => -6,
+            // A little of it being a word is worth less than an invention that holds none.
+            10.. => -8,
+            _ => -5,
+        };
+        quality += 1;
+    }
+    points
+};
+
 fn dictionary(facts: &Facts) -> i32 {
     if facts.letters == 0 {
         return 0;
     }
-    let points = match facts.quality.get() {
-        95.. => 26,
-        85.. => 23,
-        80.. => 21,
-        75.. => 18,
-        70.. => 15,
-        65.. => 12,
-        60.. => 9,
-        55.. => 6,
-        50.. => 3,
-        45.. => 0,
-        40.. => -3,
-        30.. => -6,
-        // A little of it being a word is worth less than an invention that holds none.
-        10.. => -8,
-        _ => -5,
-    };
+    let points = i32::from(DICTIONARY[usize::from(facts.quality.get())]);
     // Nobody expects so few letters to be a word.
     if facts.chars <= 3 { points.max(0) } else { points }
 }
@@ -188,17 +200,28 @@ fn dictionary(facts: &Facts) -> i32 {
 /// From this `dictionary_quality` on, in hundredths, a name reads as words.
 const KNOWN_QUALITY_MIN: u8 = 50;
 
+/// By ease of speaking in hundredths.
+static SOUND: [i8; 101] = {
+    let mut points = [0; 101];
+    let mut ease = 0;
+    while ease < points.len() {
+        points[ease] = match ease {
+            80.. => 5,
+            70.. => 3,
+            60.. => 1,
+            50.. => 0,
+            40.. => -3,
+            30.. => -6,
+            15.. => -12,
+            _ => -22,
+        };
+        ease += 1;
+    }
+    points
+};
+
 fn pronounceability(facts: &Facts) -> i32 {
-    let points = match facts.pronounceability.get() {
-        80.. => 5,
-        70.. => 3,
-        60.. => 1,
-        50.. => 0,
-        40.. => -3,
-        30.. => -6,
-        15.. => -12,
-        _ => -22,
-    };
+    let points = i32::from(SOUND[usize::from(facts.pronounceability.get())]);
     match facts.chars {
         // Four letters are remembered as letters: the market for them is one of initials.
         0..=4 => points / 2,
@@ -289,7 +312,6 @@ mod tests {
         idn: false,
         quality: Percent::clamped(83),
         pronounceability: Percent::HALF,
-        language: None,
         tld_weight: Percent::clamped(46),
         caps: Caps { offensive: false, mixed_scripts: false, many_hyphens: false },
     };

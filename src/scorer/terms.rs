@@ -13,7 +13,9 @@ const INSIDE_LETTERS_MIN: usize = 4;
 
 /// The reviewed list.
 pub struct Terms {
-    unprintable: Vec<&'static str>,
+    unprintable: FxHashSet<&'static str>,
+    /// The longer ones by their first [`INSIDE_LETTERS_MIN`] letters, which few words hold.
+    inside: FxHashMap<[u8; INSIDE_LETTERS_MIN], Vec<&'static str>>,
     slurs: FxHashSet<&'static str>,
 }
 
@@ -22,9 +24,16 @@ impl Terms {
     pub fn load() -> Terms {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
         let kinds: FxHashMap<_, _> = rows.filter_map(|row| row.split_once(',')).collect();
+        let mut inside: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        for &term in kinds.keys() {
+            if let Some(head) = term.as_bytes().first_chunk() {
+                inside.entry(*head).or_default().push(term);
+            }
+        }
         let slurs = kinds.iter().filter(|&(_, &kind)| kind == "slur");
         Terms {
             slurs: slurs.map(|(&term, _)| term).collect(),
+            inside,
             unprintable: kinds.keys().copied().collect(),
         }
     }
@@ -37,9 +46,13 @@ impl Terms {
 
     /// False for a word that no sentence of ours should hold; `word` without marks.
     pub fn may_print(&self, word: &str) -> bool {
-        let holds =
-            |term: &str| word == term || term.len() >= INSIDE_LETTERS_MIN && word.contains(term);
-        !self.unprintable.iter().any(|term| holds(term))
+        let mut places = word.as_bytes().windows(INSIDE_LETTERS_MIN).enumerate();
+        let held = places.any(|(at, head)| {
+            let head = head.first_chunk().expect("a window has its length");
+            let mut terms = self.inside.get(head).into_iter().flatten();
+            terms.any(|term| word[at..].starts_with(term))
+        });
+        !held && !self.unprintable.contains(word)
     }
 }
 
@@ -61,5 +74,8 @@ mod tests {
         let terms = Terms::load();
         assert!(!terms.may_print("motherfucker") && !terms.may_print("ass"));
         assert!(terms.may_print("class") && terms.may_print("hotel"));
+        for term in terms.inside.values().flatten() {
+            assert!(!terms.may_print(&format!("x{term}")) && !terms.may_print(&format!("{term}x")));
+        }
     }
 }
