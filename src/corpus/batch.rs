@@ -7,8 +7,15 @@
 //! meta              JSON: where the list came from, counts, scorer version
 //! trailer           index offset u64, meta offset u64, BLAKE3 of all bytes before it, magic
 //! ```
+//! An entry: octets shared with the name before, octets of the rest, the rest; octets of the label,
+//! characters of the label, flags; score; seconds of the observation, unless the entry before has
+//! the same; the days that the flags name; for a drop, length and bytes of the evidence of its score.
+//!
+//! Version 1 held no evidence and the seconds of every entry. It is read to be scored again.
+//!
 //! Integers are little-endian. A file is read only after its checksum holds.
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -20,17 +27,22 @@ use serde::{Deserialize, Serialize};
 use crate::feeds::Sighting;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
-use crate::vocab::name::NAME_OCTETS_MAX;
 
 const MAGIC: &[u8; 8] = b"DDXBATCH";
 /// Raised when the layout changes; older versions stay readable.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
+/// The first version that holds evidence.
+const VERSION_OF_EVIDENCE: u16 = 2;
 const HEADER_LEN: usize = MAGIC.len() + 2;
 const TRAILER_LEN: usize = 8 + 8 + blake3::OUT_LEN + MAGIC.len();
 /// More than any meta needs; less than would hurt to read from a damaged file.
 const META_LEN_MAX: u64 = 1 << 20;
-/// Entries between two whole names: a merge can start at any block.
-const BLOCK_ENTRIES: u32 = 1024;
+/// Bytes of evidence that a byte can count.
+const EVIDENCE_LEN_MAX: usize = 255;
+/// Entries between two whole names at most: a merge can start at any block.
+pub const BLOCK_ENTRIES: u32 = 1024;
+/// Bytes gathered before they are hashed and written.
+const BUFFER_BYTES: usize = 1 << 18;
 
 /// Why a batch cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +111,9 @@ pub struct Entry<'a> {
     /// Characters of the registrable label in Unicode.
     pub length: u8,
     pub base: Base,
+    /// What the score was made from, as [`crate::scorer::Known`] takes it: at most 255 bytes, and
+    /// none where `record` is no drop.
+    pub evidence: &'a [u8],
     pub record: Record,
 }
 
@@ -151,33 +166,72 @@ const KIND_MASK: u8 = 0b11;
 const FLAG_REGISTERED: u8 = 1 << 2;
 const FLAG_FIRST_SEEN: u8 = 1 << 3;
 const FLAG_RELEASE: u8 = 1 << 4;
+/// Observed at the same second as the entry before, which is in the same block.
+const FLAG_SAME_SECOND: u8 = 1 << 5;
+
+/// Entries in name order as a batch holds them, in memory: threads make segments side by side for
+/// one [`BatchWriter`] to append.
+#[derive(Default)]
+pub struct Segment {
+    bytes: Vec<u8>,
+    /// Start in `bytes` and first name of each block.
+    blocks: Vec<(u64, Vec<u8>)>,
+    /// Entries in the last block.
+    in_block: u32,
+    last_name: Vec<u8>,
+    last_second: i64,
+    rows: u64,
+    names: u64,
+}
+
+impl Segment {
+    /// Appends `entry`, whose name is not before the last one's.
+    pub fn push(&mut self, entry: &Entry<'_>) {
+        debug_assert!(entry.name >= self.last_name.as_slice(), "entries come in name order");
+        let shared = common_prefix(&self.last_name, entry.name);
+        let repeated = shared == entry.name.len() && shared == self.last_name.len();
+        self.names += u64::from(!repeated || self.rows == 0);
+        let first = self.rows == 0 || self.in_block == BLOCK_ENTRIES;
+        if first {
+            self.blocks.push((self.bytes.len() as u64, entry.name.to_vec()));
+            self.in_block = 0;
+        }
+        let same_second = !first && entry.record.observed_at == self.last_second;
+        encode(entry, if first { 0 } else { shared }, same_second, &mut self.bytes);
+        self.last_name.truncate(shared);
+        self.last_name.extend_from_slice(&entry.name[shared..]);
+        self.last_second = entry.record.observed_at;
+        self.in_block += 1;
+        self.rows += 1;
+    }
+}
+
+impl<'a> FromIterator<Entry<'a>> for Segment {
+    fn from_iter<I: IntoIterator<Item = Entry<'a>>>(entries: I) -> Segment {
+        let mut segment = Segment::default();
+        entries.into_iter().for_each(|entry| segment.push(&entry));
+        segment
+    }
+}
 
 /// Writes entries, given in name order, then the index, meta and checksum.
 pub struct BatchWriter<W: Write> {
     out: W,
     hasher: blake3::Hasher,
+    /// Bytes written.
     offset: u64,
-    last_name: Vec<u8>,
+    /// The blocks of what is written.
     blocks: Vec<(u64, Vec<u8>)>,
-    rows: u64,
-    names: u64,
-    row: Vec<u8>,
+    /// What is not written yet, and where the entries end.
+    tail: Segment,
 }
 
 impl<W: Write> BatchWriter<W> {
     /// # Errors
     /// Those of `out`.
     pub fn new(out: W) -> io::Result<BatchWriter<W>> {
-        let mut writer = BatchWriter {
-            out,
-            hasher: blake3::Hasher::new(),
-            offset: 0,
-            last_name: Vec::with_capacity(NAME_OCTETS_MAX),
-            blocks: Vec::new(),
-            rows: 0,
-            names: 0,
-            row: Vec::with_capacity(NAME_OCTETS_MAX + 32),
-        };
+        let (hasher, tail) = (blake3::Hasher::new(), Segment::default());
+        let mut writer = BatchWriter { out, hasher, offset: 0, blocks: Vec::new(), tail };
         writer.put(MAGIC)?;
         writer.put(&VERSION.to_le_bytes())?;
         Ok(writer)
@@ -188,29 +242,30 @@ impl<W: Write> BatchWriter<W> {
     /// # Errors
     /// Those of the writer below.
     pub fn push(&mut self, entry: &Entry<'_>) -> io::Result<()> {
-        debug_assert!(entry.name >= self.last_name.as_slice(), "entries come in name order");
-        let repeated = self.rows > 0 && entry.name == self.last_name.as_slice();
-        let shared = if self.rows.is_multiple_of(u64::from(BLOCK_ENTRIES)) {
-            self.blocks.push((self.offset, entry.name.to_vec()));
-            0
-        } else {
-            common_prefix(&self.last_name, entry.name)
+        self.tail.push(entry);
+        if self.tail.bytes.len() < BUFFER_BYTES { Ok(()) } else { self.write_tail() }
+    }
+
+    /// Appends all entries of `segment`, whose first name is not before the last one here.
+    ///
+    /// # Errors
+    /// Those of the writer below.
+    pub fn append(&mut self, segment: Segment) -> io::Result<()> {
+        let Some((_, first)) = segment.blocks.first() else { return Ok(()) };
+        self.write_tail()?;
+        let repeated = self.tail.rows > 0 && self.tail.last_name == *first;
+        let (rows, names) = self.counts();
+        self.tail = Segment {
+            rows: rows + segment.rows,
+            names: names + segment.names - u64::from(repeated),
+            ..segment
         };
-        let mut row = std::mem::take(&mut self.row);
-        row.clear();
-        encode(entry, shared, &mut row);
-        let written = self.put(&row);
-        self.row = row;
-        self.last_name.clear();
-        self.last_name.extend_from_slice(entry.name);
-        self.rows += 1;
-        self.names += u64::from(!repeated);
-        written
+        self.write_tail()
     }
 
     /// Entries and distinct names so far.
     pub fn counts(&self) -> (u64, u64) {
-        (self.rows, self.names)
+        (self.tail.rows, self.tail.names)
     }
 
     /// Writes what follows the entries and gives the writer below back, flushed.
@@ -218,21 +273,36 @@ impl<W: Write> BatchWriter<W> {
     /// # Errors
     /// Those of the writer below.
     pub fn finish(mut self, meta: &BatchMeta) -> io::Result<W> {
+        self.write_tail()?;
         let index_at = self.offset;
+        let mut end = Vec::new();
         for (offset, name) in std::mem::take(&mut self.blocks) {
-            self.put(&offset.to_le_bytes())?;
-            self.put(&[name.len() as u8])?;
-            self.put(&name)?;
+            end.extend_from_slice(&offset.to_le_bytes());
+            end.push(name.len() as u8);
+            end.extend_from_slice(&name);
         }
-        let meta_at = self.offset;
-        self.put(&serde_json::to_vec(meta).map_err(io::Error::other)?)?;
-        self.put(&index_at.to_le_bytes())?;
-        self.put(&meta_at.to_le_bytes())?;
+        let meta_at = index_at + end.len() as u64;
+        end.extend(serde_json::to_vec(meta).map_err(io::Error::other)?);
+        end.extend(index_at.to_le_bytes());
+        end.extend(meta_at.to_le_bytes());
+        self.put(&end)?;
         let checksum = self.hasher.finalize();
         self.out.write_all(checksum.as_bytes())?;
         self.out.write_all(MAGIC)?;
         self.out.flush()?;
         Ok(self.out)
+    }
+
+    /// Writes the entries of the tail, which then only tells where they end.
+    fn write_tail(&mut self) -> io::Result<()> {
+        let start = self.offset;
+        let blocks = self.tail.blocks.drain(..);
+        self.blocks.extend(blocks.map(|(offset, name)| (start + offset, name)));
+        let mut bytes = std::mem::take(&mut self.tail.bytes);
+        let written = self.put(&bytes);
+        bytes.clear();
+        self.tail.bytes = bytes;
+        written
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -242,11 +312,22 @@ impl<W: Write> BatchWriter<W> {
     }
 }
 
+/// Octets that both names start with.
 fn common_prefix(left: &[u8], right: &[u8]) -> usize {
-    left.iter().zip(right).take_while(|(left, right)| left == right).count()
+    let words = left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0);
+    let mut shared = 0;
+    for (left, right) in words {
+        let differing = u64::from_le_bytes(*left) ^ u64::from_le_bytes(*right);
+        if differing != 0 {
+            return shared + differing.trailing_zeros() as usize / 8;
+        }
+        shared += 8;
+    }
+    let rest = left[shared..].iter().zip(&right[shared..]);
+    shared + rest.take_while(|(left, right)| left == right).count()
 }
 
-fn encode(entry: &Entry<'_>, shared: usize, row: &mut Vec<u8>) {
+fn encode(entry: &Entry<'_>, shared: usize, same_second: bool, row: &mut Vec<u8>) {
     let Record { sighting, first_seen, observed_at } = entry.record;
     let (kind, registered, day, release) = match sighting {
         Sighting::Dropped { date, release, registered_again } => {
@@ -259,15 +340,24 @@ fn encode(entry: &Entry<'_>, shared: usize, row: &mut Vec<u8>) {
     let flags = kind
         | flag(registered, FLAG_REGISTERED)
         | flag(first_seen.is_some(), FLAG_FIRST_SEEN)
-        | flag(release.is_some(), FLAG_RELEASE);
+        | flag(release.is_some(), FLAG_RELEASE)
+        | flag(same_second, FLAG_SAME_SECOND);
     let suffix = &entry.name[shared..];
     row.extend_from_slice(&[shared as u8, suffix.len() as u8]);
     row.extend_from_slice(suffix);
     row.extend_from_slice(&[entry.label_len, entry.length, flags]);
     row.extend_from_slice(&entry.base.to_bits().to_le_bytes());
-    row.extend_from_slice(&observed_at.to_le_bytes());
+    if !same_second {
+        row.extend_from_slice(&observed_at.to_le_bytes());
+    }
     for day in [day, release, first_seen].into_iter().flatten() {
         row.extend_from_slice(&day.raw().to_le_bytes());
+    }
+    if kind == KIND_DROPPED {
+        // Longer evidence may be left out, as no evidence is always right.
+        let evidence = if entry.evidence.len() <= EVIDENCE_LEN_MAX { entry.evidence } else { &[] };
+        row.push(evidence.len() as u8);
+        row.extend_from_slice(evidence);
     }
 }
 
@@ -276,6 +366,7 @@ fn encode(entry: &Entry<'_>, shared: usize, row: &mut Vec<u8>) {
 pub struct Batch {
     path: PathBuf,
     bytes: Mmap,
+    version: u16,
     meta: BatchMeta,
     /// Start of each block and its first name's place in the index.
     blocks: Vec<(usize, std::ops::Range<usize>)>,
@@ -295,12 +386,18 @@ impl Batch {
             BatchError::Malformed { path: path.to_owned(), offset: layout.meta.start, what: "meta" }
         })?;
         let blocks = read_blocks(path, &bytes, &layout)?;
-        Ok(Batch { path: path.to_owned(), bytes, meta, blocks, index_at: layout.index.start })
+        let Layout { version, index, .. } = layout;
+        Ok(Batch { path: path.to_owned(), bytes, version, meta, blocks, index_at: index.start })
     }
 
     /// Where the list came from and what it holds.
     pub fn meta(&self) -> &BatchMeta {
         &self.meta
+    }
+
+    /// True when its drops carry the evidence of their scores: not in batches of an older format.
+    pub fn has_evidence(&self) -> bool {
+        self.version >= VERSION_OF_EVIDENCE
     }
 
     /// The file.
@@ -332,9 +429,94 @@ impl Batch {
             None => self.index_at,
         };
         let mut cursor =
-            Cursor { batch: self, at, name: Vec::with_capacity(NAME_OCTETS_MAX), rest: None };
-        while cursor.advance()? && cursor.name.as_slice() < from {}
+            Cursor { batch: self, at, name: NameBytes::default(), found: None, observed_at: 0 };
+        while cursor.advance()? && cursor.name().as_slice() < from {}
         Ok(cursor)
+    }
+}
+
+/// Room for any name whose length is a byte, and for as many octets again.
+const NAME_BYTES: usize = 2 * u8::MAX as usize;
+/// Most names and their ends are no longer: copied whole, which takes a few instructions.
+const SHORT: usize = 32;
+
+/// A name that is overwritten by the next.
+#[derive(Clone, Copy, Debug)]
+pub struct NameBytes {
+    bytes: [u8; NAME_BYTES],
+    len: usize,
+    /// The first octets as a number: names stand in the order of their heads where those differ.
+    head: u64,
+}
+
+impl Default for NameBytes {
+    fn default() -> NameBytes {
+        NameBytes { bytes: [0; NAME_BYTES], len: 0, head: 0 }
+    }
+}
+
+impl NameBytes {
+    /// The name.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Becomes the name that `other` is.
+    pub fn copy(&mut self, other: &NameBytes) {
+        (self.len, self.head) = (other.len, other.head);
+        match (self.bytes.first_chunk_mut::<SHORT>(), other.bytes.first_chunk::<SHORT>()) {
+            (Some(to), Some(from)) if other.len <= SHORT => *to = *from,
+            _ => self.bytes[..other.len].copy_from_slice(other.as_slice()),
+        }
+    }
+
+    /// Keeps `shared` octets, and goes on with the first `suffix` of `input`, which is moved past
+    /// them. `None` when there are not as many.
+    fn follow(&mut self, shared: usize, suffix: usize, input: &mut &[u8]) -> Option<()> {
+        (shared <= self.len && suffix <= u8::MAX.into()).then_some(())?;
+        match input.first_chunk::<SHORT>() {
+            Some(octets) if suffix <= SHORT => {
+                self.bytes[shared..shared + SHORT].copy_from_slice(octets);
+                *input = &input[suffix..];
+            }
+            _ => self.bytes[shared..shared + suffix].copy_from_slice(input.split_off(..suffix)?),
+        }
+        self.len = shared + suffix;
+        if shared < 8 {
+            self.head = head_of(self.as_slice());
+        }
+        Some(())
+    }
+}
+
+impl Ord for NameBytes {
+    fn cmp(&self, other: &NameBytes) -> Ordering {
+        self.head.cmp(&other.head).then_with(|| self.as_slice().cmp(other.as_slice()))
+    }
+}
+
+impl PartialOrd for NameBytes {
+    fn partial_cmp(&self, other: &NameBytes) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for NameBytes {
+    fn eq(&self, other: &NameBytes) -> bool {
+        self.head == other.head && self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for NameBytes {}
+
+/// The first eight octets of a name as a number, big-endian; zeros stand for those it has not.
+pub fn head_of(name: &[u8]) -> u64 {
+    match name.first_chunk::<8>() {
+        Some(head) => u64::from_be_bytes(*head),
+        None => {
+            let octets = name.iter().fold(0, |head, &octet| head << 8 | u64::from(octet));
+            if name.is_empty() { 0 } else { octets << (64 - 8 * name.len()) }
+        }
     }
 }
 
@@ -342,24 +524,36 @@ impl Batch {
 pub struct Cursor<'a> {
     batch: &'a Batch,
     at: usize,
-    name: Vec<u8>,
-    rest: Option<(u8, u8, Base, Record)>,
+    name: NameBytes,
+    found: Option<Found<'a>>,
+    /// Of the entry before, in seconds.
+    observed_at: i64,
 }
 
-impl Cursor<'_> {
+/// An [`Entry`] but for its name.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    pub label_len: u8,
+    pub length: u8,
+    pub base: Base,
+    pub evidence: &'a [u8],
+    pub record: Record,
+}
+
+impl<'a> Cursor<'a> {
     /// The entry the cursor stands on; `None` past the end.
     pub fn entry(&self) -> Option<Entry<'_>> {
-        self.rest.map(|(label_len, length, base, record)| Entry {
-            name: &self.name,
-            label_len,
-            length,
-            base,
-            record,
-        })
+        let Found { label_len, length, base, evidence, record } = self.found?;
+        Some(Entry { name: self.name.as_slice(), label_len, length, base, evidence, record })
+    }
+
+    /// The same but for its name, which [`Cursor::name`] tells.
+    pub fn found(&self) -> Option<Found<'a>> {
+        self.found
     }
 
     /// The name the cursor stands on; empty past the end.
-    pub fn name(&self) -> &[u8] {
+    pub fn name(&self) -> &NameBytes {
         &self.name
     }
 
@@ -369,34 +563,30 @@ impl Cursor<'_> {
     /// [`BatchError::Malformed`], which a verified file does not give.
     pub fn advance(&mut self) -> Result<bool, BatchError> {
         if self.at >= self.batch.index_at {
-            self.rest = None;
-            self.name.clear();
+            self.found = None;
+            self.name = NameBytes::default();
             return Ok(false);
         }
-        match self.decode() {
-            Some(rest) => {
-                self.rest = Some(rest);
-                Ok(true)
-            }
-            None => Err(BatchError::Malformed {
-                path: self.batch.path.clone(),
-                offset: self.at,
-                what: "entry",
-            }),
-        }
+        self.found = self.decode();
+        if self.found.is_some() { Ok(true) } else { Err(self.malformed()) }
     }
 
-    fn decode(&mut self) -> Option<(u8, u8, Base, Record)> {
-        let mut input = &self.batch.bytes[self.at..self.batch.index_at];
+    #[cold]
+    fn malformed(&self) -> BatchError {
+        BatchError::Malformed { path: self.batch.path.clone(), offset: self.at, what: "entry" }
+    }
+
+    fn decode(&mut self) -> Option<Found<'a>> {
+        let batch = self.batch;
+        let mut input = &batch.bytes[self.at..batch.index_at];
         let before = input.len();
-        let [shared, suffix] = take::<2>(&mut input)?;
-        let suffix = input.split_off(..usize::from(suffix))?;
-        (usize::from(shared) <= self.name.len()).then_some(())?;
-        self.name.truncate(usize::from(shared));
-        self.name.extend_from_slice(suffix);
-        let [label_len, length, flags] = take::<3>(&mut input)?;
-        let base = Base::from_bits(u32::from_le_bytes(take(&mut input)?));
-        let observed_at = i64::from_le_bytes(take(&mut input)?);
+        let [shared, suffix] = take::<2>(&mut input)?.map(usize::from);
+        self.name.follow(shared, suffix, &mut input)?;
+        let [label_len, length, flags, base @ ..] = take::<7>(&mut input)?;
+        let base = Base::from_bits(u32::from_le_bytes(base));
+        if flags & FLAG_SAME_SECOND == 0 {
+            self.observed_at = i64::from_le_bytes(take(&mut input)?);
+        }
         let registered = flags & FLAG_REGISTERED != 0;
         let kind = flags & KIND_MASK;
         let day = if kind == KIND_KNOWN { None } else { Some(take_day(&mut input)?) };
@@ -409,8 +599,15 @@ impl Cursor<'_> {
             KIND_KNOWN => Sighting::Known { registered },
             _ => return None,
         };
+        let evidence = if kind == KIND_DROPPED && batch.has_evidence() {
+            let [len] = take(&mut input)?;
+            input.split_off(..usize::from(len))?
+        } else {
+            &[]
+        };
         self.at += before - input.len();
-        Some((label_len, length, base, Record { sighting, first_seen, observed_at }))
+        let record = Record { sighting, first_seen, observed_at: self.observed_at };
+        Some(Found { label_len, length, base, evidence, record })
     }
 }
 
@@ -431,6 +628,7 @@ fn map(file: &File) -> io::Result<Mmap> {
 }
 
 struct Layout {
+    version: u16,
     index: std::ops::Range<usize>,
     meta: std::ops::Range<usize>,
 }
@@ -464,7 +662,7 @@ fn check(path: &Path, bytes: &[u8]) -> Result<Layout, BatchError> {
     };
     let (index_at, meta_at, end) = (number(sum_at - 16), number(sum_at - 8), sum_at - 16);
     if HEADER_LEN <= index_at && index_at <= meta_at && meta_at <= end {
-        Ok(Layout { index: index_at..meta_at, meta: meta_at..end })
+        Ok(Layout { version, index: index_at..meta_at, meta: meta_at..end })
     } else {
         Err(foreign("its parts overlap"))
     }
@@ -525,6 +723,12 @@ mod tests {
         ]
     }
 
+    /// Of a drop: from none to as much as fits, by its row.
+    fn evidence(row: usize) -> &'static [u8] {
+        static BYTES: [u8; EVIDENCE_LEN_MAX] = [7; EVIDENCE_LEN_MAX];
+        if row % 5 < 2 { &BYTES[..row % (EVIDENCE_LEN_MAX + 1)] } else { &[] }
+    }
+
     fn write(path: &Path, names: &[String]) -> Vec<(String, Record)> {
         let mut writer = create(path).expect("a new file");
         let mut rows = Vec::new();
@@ -532,10 +736,17 @@ mod tests {
             let record = Record {
                 sighting: sightings()[at % 5],
                 first_seen: at.is_multiple_of(3).then(|| day("2001-02-03")),
-                observed_at: at as i64 - 5,
+                observed_at: at as i64 / 3 - 5,
             };
             let base = Base::from_bits(at as u32);
-            let entry = Entry { name: name.as_bytes(), label_len: 3, length: 4, base, record };
+            let entry = Entry {
+                name: name.as_bytes(),
+                label_len: 3,
+                length: 4,
+                base,
+                evidence: evidence(at),
+                record,
+            };
             writer.push(&entry).expect("written");
             rows.push((name.clone(), record));
         }
@@ -549,6 +760,8 @@ mod tests {
         while let Some(entry) = cursor.entry() {
             let name = String::from_utf8(entry.name.to_vec()).expect("ASCII");
             rows.push((name, entry.record));
+            let row = entry.base.to_bits() as usize;
+            assert_eq!(entry.evidence, evidence(row), "row {row}");
             cursor.advance().expect("an entry");
         }
         rows
@@ -570,6 +783,70 @@ mod tests {
                 rows.iter().filter(|(name, _)| name.as_str() >= from).cloned().collect();
             assert_eq!(read(&batch, from), expected, "{from}");
         }
+    }
+
+    #[test]
+    fn segments_are_as_entries_one_by_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let names: Vec<String> = (0..5000).map(|at| format!("n{:04}.com", at / 3)).collect();
+        let entry = |at: usize| {
+            let sighting = sightings()[at % 5];
+            let record = Record { sighting, first_seen: None, observed_at: at as i64 / 7 };
+            let base = Base::from_bits(at as u32);
+            let name = names[at].as_bytes();
+            Entry { name, label_len: 5, length: 5, base, evidence: evidence(at), record }
+        };
+        let mut reads = Vec::new();
+        // Segments end at these rows; the rows after the last come one by one.
+        let ends: [&[usize]; 4] = [&[], &[0, 1, 2, 1024, 1025], &[700, 701, 4000], &[3000, 5000]];
+        for (at, ends) in ends.into_iter().enumerate() {
+            let path = folder.path().join(at.to_string());
+            let mut writer = create(&path).expect("a new file");
+            let mut start = 0;
+            for &end in ends {
+                writer.append((start..end).map(entry).collect()).expect("written");
+                start = end;
+            }
+            for at in start..names.len() {
+                writer.push(&entry(at)).expect("written");
+            }
+            assert_eq!(writer.counts(), (5000, 1667));
+            writer.finish(&meta()).expect("finished");
+            let batch = Batch::open(&path).expect("opens");
+            reads.push((read(&batch, ""), read(&batch, "n0341.com")));
+        }
+        assert_eq!(reads[0].0.len(), 5000);
+        assert!(reads.iter().all(|read| *read == reads[0]));
+    }
+
+    #[test]
+    fn names_are_compared_as_their_octets_are() {
+        let long = "abcdefgh".repeat(30);
+        let names = ["", "a", "a-b.com", "a.com", "ab", "abcdefgh", "abcdefghi", &long[..32]];
+        let names = [&names[..], &[&long[..33], &long[..100], &long, "b"]].concat();
+        let stored = |name: &&str| {
+            let (mut stored, mut copy) = (NameBytes::default(), NameBytes::default());
+            // What was there before does not count.
+            stored.follow(0, 100, &mut long.as_bytes()).expect("octets");
+            let half = name.len() / 2;
+            stored.follow(0, half, &mut &name.as_bytes()[..half]).expect("octets");
+            let rest = name.len() - half;
+            stored.follow(half, rest, &mut &name.as_bytes()[half..]).expect("octets");
+            copy.copy(&stored);
+            assert_eq!(copy.as_slice(), name.as_bytes());
+            copy
+        };
+        for left in &names {
+            for right in &names {
+                let (one, other) = (stored(left), stored(right));
+                assert_eq!(one.cmp(&other), left.cmp(right), "{left} {right}");
+                assert_eq!(one == other, left == right, "{left} {right}");
+                let shared = left.bytes().zip(right.bytes()).take_while(|(l, r)| l == r).count();
+                assert_eq!(common_prefix(left.as_bytes(), right.as_bytes()), shared);
+            }
+        }
+        assert!(NameBytes::default().follow(1, 1, &mut &b"ab"[..]).is_none());
+        assert!(NameBytes::default().follow(0, 3, &mut &b"ab"[..]).is_none());
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
 use crate::corpus::batch::{self, BatchError, BatchMeta, Entry, Record};
 use crate::corpus::merge::Merge;
-use crate::corpus::sorter::{Runs, Scoring, Sorter};
+use crate::corpus::scored;
+use crate::corpus::sorter::{FileWriter, Runs, Scoring, Sorter};
 use crate::corpus::{Corpus, CorpusError};
 use crate::feeds::{FeedError, Observation, Reject, Row, Sighting, ZoneRow};
 use crate::scorer::{SCORER_VERSION, Scorer, Scratch};
@@ -103,13 +104,8 @@ impl Corpus {
             }
         }
         intake.check()?;
-        let runs = sorter.finish()?;
         let mut draft = self.draft()?;
-        let mut merge = Merge::new(runs.batches(), b"")?;
-        while let Some(entry) = merge.peek() {
-            draft.push(&entry)?;
-            merge.advance()?;
-        }
+        sorter.finish_into(&mut draft.writer, &draft.path)?;
         self.seal(draft, source, intake)
     }
 
@@ -135,7 +131,7 @@ impl Corpus {
         let mut scratch = Scratch::default();
         let border = older.batches().len();
         let mut merge = Merge::new(older.batches().iter().chain(newer.batches()), b"")?;
-        let mut name = Vec::new();
+        let (mut name, mut evidence) = (Vec::new(), Vec::new());
         while let Some(first) = merge.peek() {
             name.clear();
             name.extend_from_slice(first.name);
@@ -154,10 +150,18 @@ impl Corpus {
                 _ => continue,
             };
             let Some(parsed) = DomainName::from_stored(&name, label_len) else { continue };
-            let base = scorer.base(&parsed, &mut scratch);
+            evidence.clear();
+            let base = scored::score(scorer, &parsed, sighting, &mut scratch, &mut evidence);
             let observed_at = source.observed_at.timestamp();
             let record = Record { sighting, first_seen: None, observed_at };
-            draft.push(&Entry { name: &name, label_len, length, base, record })?;
+            draft.push(&Entry {
+                name: &name,
+                label_len,
+                length,
+                base,
+                evidence: &evidence,
+                record,
+            })?;
             intake.accepted += 1;
         }
         if intake.accepted == 0 {
@@ -222,7 +226,7 @@ impl Corpus {
 }
 
 struct Draft {
-    writer: batch::BatchWriter<BufWriter<File>>,
+    writer: FileWriter,
     path: PathBuf,
 }
 

@@ -1,9 +1,9 @@
 //! Sorted batches in, one [`Dossier`] per name out, whatever the number of lists
 //! (decisions.md §2, §10).
 
-use std::cmp::Ordering;
+use rayon::prelude::*;
 
-use crate::corpus::batch::{Batch, BatchError, Cursor, Entry, Record};
+use crate::corpus::batch::{Batch, BatchError, Cursor, Entry, Found, NameBytes, Record};
 use crate::feeds::Sighting;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
@@ -30,6 +30,9 @@ pub struct Dossier<'a> {
     pub length: u8,
     /// Its score but for tldSpread.
     pub base: Base,
+    /// What the score was made from, as [`crate::scorer::Known`] takes it; empty for names that
+    /// never dropped.
+    pub evidence: &'a [u8],
     /// Every drop, oldest first; the last one decides stage and registeredAgain.
     pub drops: &'a [DropRecord],
     /// A list said that the name is held, and no later one that it is not.
@@ -86,17 +89,25 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    fn order(&self, left: usize, right: usize) -> Ordering {
-        self.cursors[left].name().cmp(self.cursors[right].name()).then(left.cmp(&right))
+    /// The name of the entry of [`Merge::peek`].
+    fn name(&self) -> Option<&NameBytes> {
+        self.heap.first().map(|&top| self.cursors[top].name())
+    }
+
+    /// The entry of [`Merge::peek`] but for its name.
+    fn found(&self) -> Option<Found<'a>> {
+        self.cursors[*self.heap.first()?].found()
+    }
+
+    fn is_before(&self, left: usize, right: usize) -> bool {
+        (self.cursors[left].name(), left) < (self.cursors[right].name(), right)
     }
 
     fn sift_down(&mut self, mut place: usize) {
         loop {
             let mut first = place;
             for child in [2 * place + 1, 2 * place + 2] {
-                if child < self.heap.len()
-                    && self.order(self.heap[child], self.heap[first]) == Ordering::Less
-                {
+                if child < self.heap.len() && self.is_before(self.heap[child], self.heap[first]) {
                     first = child;
                 }
             }
@@ -109,13 +120,34 @@ impl<'a> Merge<'a> {
     }
 }
 
+/// Names that cut `batches` into about `parts` ranges of like size, none through a label.
+pub fn cuts(batches: &[Batch], parts: usize) -> Vec<Vec<u8>> {
+    let mut names: Vec<&[u8]> = batches.iter().flat_map(Batch::block_names).collect();
+    names.par_sort_unstable();
+    let step = names.len().div_ceil(parts).max(1);
+    let mut cuts: Vec<Vec<u8>> = names
+        .into_iter()
+        .step_by(step)
+        .skip(1)
+        .map(|name| {
+            // `label.` stands right before all names of the label.
+            let dot = name.iter().position(|&byte| byte == b'.').unwrap_or(name.len() - 1);
+            name[..=dot].to_vec()
+        })
+        .collect();
+    cuts.dedup();
+    cuts
+}
+
 /// Gathers the entries of each name of a [`Merge`] into a [`Dossier`].
 pub struct Dossiers<'a> {
     merge: Merge<'a>,
-    name: Vec<u8>,
-    drops: Vec<(DropRecord, i64)>,
-    merged: Vec<DropRecord>,
+    name: NameBytes,
+    evidence: &'a [u8],
+    /// Of the name at hand, where it has several entries.
+    seen: Vec<(DropRecord, i64)>,
     registrations: Vec<Day>,
+    drops: Vec<DropRecord>,
 }
 
 impl<'a> Dossiers<'a> {
@@ -126,10 +158,11 @@ impl<'a> Dossiers<'a> {
     pub fn new(batches: &'a [Batch], from: &[u8]) -> Result<Dossiers<'a>, BatchError> {
         Ok(Dossiers {
             merge: Merge::new(batches, from)?,
-            name: Vec::new(),
-            drops: Vec::new(),
-            merged: Vec::new(),
+            name: NameBytes::default(),
+            evidence: &[],
+            seen: Vec::new(),
             registrations: Vec::new(),
+            drops: Vec::new(),
         })
     }
 
@@ -138,54 +171,86 @@ impl<'a> Dossiers<'a> {
     /// # Errors
     /// A batch that does not decode.
     pub fn gather(&mut self) -> Result<Option<Dossier<'_>>, BatchError> {
-        let Some(first) = self.merge.peek() else { return Ok(None) };
-        self.name.clear();
-        self.name.extend_from_slice(first.name);
-        let Entry { label_len, length, .. } = first;
-        let mut base = first.base;
+        let (Some(first), Some(name)) = (self.merge.found(), self.merge.name()) else {
+            return Ok(None);
+        };
+        self.name.copy(name);
+        self.merge.advance()?;
+        let alone = self.merge.name() != Some(&self.name);
+        let (base, registered) =
+            if alone { (first.base, self.take_one(&first)) } else { self.take_all(first)? };
+        Ok(Some(Dossier {
+            name: self.name.as_slice(),
+            label_len: first.label_len,
+            length: first.length,
+            base,
+            evidence: self.evidence,
+            drops: &self.drops,
+            registered,
+        }))
+    }
+
+    /// Takes the only entry of a name; true when it says that the name is held.
+    fn take_one(&mut self, entry: &Found<'a>) -> bool {
         self.drops.clear();
+        self.evidence = &[];
+        match entry.record.sighting {
+            Sighting::Dropped { date, release, registered_again } => {
+                self.drops.push(DropRecord { date, release, registered_again });
+                self.evidence = entry.evidence;
+                false
+            }
+            Sighting::Registered { .. } => true,
+            Sighting::Known { registered } => registered,
+        }
+    }
+
+    /// Takes `first` and all entries of the same name that follow it; gives the base of the last
+    /// and whether the name is held.
+    #[inline(never)]
+    fn take_all(&mut self, first: Found<'a>) -> Result<(Base, bool), BatchError> {
+        self.seen.clear();
         self.registrations.clear();
+        self.evidence = &[];
         let mut held = Held::default();
-        while let Some(entry) = self.merge.peek().filter(|entry| entry.name == self.name) {
-            base = entry.base;
-            let record = entry.record;
-            held.see(&record);
-            match record.sighting {
-                Sighting::Dropped { date, release, registered_again } => self
-                    .drops
-                    .push((DropRecord { date, release, registered_again }, record.observed_at)),
+        let mut entry = first;
+        loop {
+            held.see(&entry.record);
+            match entry.record.sighting {
+                Sighting::Dropped { date, release, registered_again } => {
+                    self.evidence = entry.evidence;
+                    let drop = DropRecord { date, release, registered_again };
+                    self.seen.push((drop, entry.record.observed_at));
+                }
                 Sighting::Registered { on } => self.registrations.push(on),
                 Sighting::Known { .. } => {}
+            }
+            match self.merge.found() {
+                Some(next) if self.merge.name() == Some(&self.name) => entry = next,
+                _ => break,
             }
             self.merge.advance()?;
         }
         self.merge_drops();
-        Ok(Some(Dossier {
-            name: &self.name,
-            label_len,
-            length,
-            base,
-            drops: &self.merged,
-            registered: held.registered,
-        }))
+        Ok((entry.base, held.registered))
     }
 
     /// One record per drop date, the one observed last, oldest date first; then each drop that a
     /// registration followed before the next drop is marked.
     fn merge_drops(&mut self) {
         // Stable: of two records observed at the same second the later list's stays last.
-        self.drops.sort_by_key(|(drop, observed_at)| (drop.date, *observed_at));
-        self.merged.clear();
-        for (drop, _) in &self.drops {
-            match self.merged.last_mut() {
+        self.seen.sort_by_key(|(drop, observed_at)| (drop.date, *observed_at));
+        self.drops.clear();
+        for (drop, _) in &self.seen {
+            match self.drops.last_mut() {
                 Some(last) if last.date == drop.date => *last = *drop,
-                _ => self.merged.push(*drop),
+                _ => self.drops.push(*drop),
             }
         }
         for &on in &self.registrations {
-            let after = self.merged.partition_point(|drop| drop.date <= on);
+            let after = self.drops.partition_point(|drop| drop.date <= on);
             if let Some(before) = after.checked_sub(1) {
-                self.merged[before].registered_again = true;
+                self.drops[before].registered_again = true;
             }
         }
     }
@@ -234,7 +299,10 @@ mod tests {
                     Record { sighting: *sighting, first_seen: None, observed_at: *observed_at };
                 let base = Base::from_bits(7);
                 let name = name.as_bytes();
-                writer.push(&Entry { name, label_len: 1, length: 1, base, record }).expect("fits");
+                let dropped = matches!(sighting, Sighting::Dropped { .. });
+                let evidence = if dropped { name } else { &[] };
+                let entry = Entry { name, label_len: 1, length: 1, base, evidence, record };
+                writer.push(&entry).expect("fits");
             }
             writer.finish(&BatchMeta::of_a_run()).expect("finished");
             Batch::open(&path).expect("opens")
@@ -255,6 +323,8 @@ mod tests {
                 let release = drop.release.map(|release| release.to_string());
                 (drop.date.to_string(), release, drop.registered_again)
             });
+            let evidence = if dossier.drops.is_empty() { &[] } else { dossier.name };
+            assert_eq!(dossier.evidence, evidence, "of the name, and of no other");
             let name = String::from_utf8(dossier.name.to_vec()).expect("ASCII");
             told.push((name, drops.collect(), dossier.registered));
         }

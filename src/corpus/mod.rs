@@ -6,16 +6,16 @@
 pub mod batch;
 pub mod ingest;
 pub mod merge;
+mod scored;
 pub mod sorter;
 
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use crate::corpus::batch::{Batch, BatchError, BatchMeta, Entry};
-use crate::scorer::{SCORER_VERSION, Scorer, Scratch};
+use crate::corpus::scored::{Evidences, ScoredRow};
+use crate::scorer::SCORER_VERSION;
 use crate::vocab::name::DomainName;
 
 /// Why the corpus cannot be used.
@@ -63,8 +63,8 @@ impl Corpus {
         Ok(corpus)
     }
 
-    /// Opens and verifies every batch, oldest first; those of an older scorer are scored again
-    /// and replaced before.
+    /// Opens and verifies every batch, oldest first; those of an older scorer, or of a format
+    /// without the evidence of scores, are scored again and replaced before.
     ///
     /// # Errors
     /// A batch is missing, damaged or of a newer format.
@@ -73,7 +73,7 @@ impl Corpus {
             .iter()
             .map(|path| {
                 let batch = Batch::open(path)?;
-                if batch.meta().scorer_version == SCORER_VERSION {
+                if batch.meta().scorer_version == SCORER_VERSION && batch.has_evidence() {
                     return Ok(batch);
                 }
                 self.rescore(&batch)?;
@@ -144,33 +144,15 @@ impl Corpus {
             while chunk.len() < RESCORE_CHUNK
                 && let Some(entry) = cursor.entry()
             {
-                let name =
-                    DomainName::from_stored(entry.name, entry.label_len).ok_or_else(|| {
-                        BatchError::Malformed {
-                            path: old.path().to_owned(),
-                            offset: 0,
-                            what: "a name that is none",
-                        }
-                    })?;
-                chunk.push((name, entry.length, entry.base, entry.record));
+                chunk.push(ScoredRow::unscored(stored_name(&entry, old)?, entry.record));
                 cursor.advance()?;
             }
             if chunk.is_empty() {
                 break;
             }
-            let scorer = Scorer::shared();
-            chunk.par_iter_mut().for_each_init(Scratch::default, |scratch, (name, _, base, _)| {
-                *base = scorer.base(name, scratch);
-            });
-            for (name, length, base, record) in &chunk {
-                let entry = Entry {
-                    name: name.as_str().as_bytes(),
-                    label_len: name.label_len(),
-                    length: *length,
-                    base: *base,
-                    record: *record,
-                };
-                writer.push(&entry).map_err(failed)?;
+            let evidences = Evidences::score(&mut chunk);
+            for row in &chunk {
+                writer.push(&evidences.entry(row)).map_err(failed)?;
             }
         }
         let meta = BatchMeta { scorer_version: SCORER_VERSION, ..old.meta().clone() };
@@ -191,6 +173,15 @@ impl Corpus {
     }
 }
 
+/// The name of an entry of `batch`.
+fn stored_name(entry: &Entry<'_>, batch: &Batch) -> Result<DomainName, BatchError> {
+    DomainName::from_stored(entry.name, entry.label_len).ok_or_else(|| BatchError::Malformed {
+        path: batch.path().to_owned(),
+        offset: 0,
+        what: "a name that is none",
+    })
+}
+
 /// Rows scored at once when a batch is scored again.
 const RESCORE_CHUNK: usize = 200_000;
 
@@ -198,4 +189,62 @@ const RESCORE_CHUNK: usize = 200_000;
 fn batch_number(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("batch-")?.strip_suffix(".ddb")?;
     (digits.len() == 10).then(|| digits.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feeds::Sighting;
+    use crate::scorer::{Scorer, Scratch};
+
+    /// What is told of every entry, without the evidence.
+    fn told(batch: &Batch) -> Vec<String> {
+        let mut cursor = batch.cursor(b"").expect("a cursor");
+        let mut told = Vec::new();
+        while let Some(entry) = cursor.entry() {
+            let name = std::str::from_utf8(entry.name).expect("ASCII");
+            let Entry { label_len, length, base, record, .. } = entry;
+            told.push(format!("{name} {label_len} {length} {base:?} {record:?}"));
+            cursor.advance().expect("an entry");
+        }
+        told
+    }
+
+    /// A list as the first dropdex wrote it: drops (one with a release day, one registered again,
+    /// one an IDN), a registration and names that were only known.
+    fn version_1() -> Vec<u8> {
+        let golden = include_str!("../../tests/golden/corpus-batch-v1.hex");
+        hex::decode(golden.split_whitespace().collect::<String>()).expect("hex")
+    }
+
+    #[test]
+    fn a_batch_without_evidence_is_scored_again_and_replaced() {
+        let data = tempfile::tempdir().expect("a folder");
+        let corpus = Corpus::open(data.path()).expect("opens");
+        let path = corpus.path(1);
+        fs::write(&path, version_1()).expect("written");
+        let before = Batch::open(&path).expect("version 1 is readable");
+        assert!(!before.has_evidence());
+        let old_meta = before.meta().clone();
+
+        let batches = corpus.batches().expect("rewritten");
+        let [after] = batches.as_slice() else { panic!("one batch") };
+        assert!(after.has_evidence());
+        assert_eq!((after.meta(), told(after)), (&old_meta, told(&before)));
+        assert_eq!(told(after).len(), 7);
+        let mut cursor = after.cursor(b"").expect("a cursor");
+        while let Some(entry) = cursor.entry() {
+            let mut evidence = Vec::new();
+            let name = stored_name(&entry, after).expect("a name");
+            Scorer::shared().base_with_evidence(&name, &mut Scratch::default(), &mut evidence);
+            let dropped = matches!(entry.record.sighting, Sighting::Dropped { .. });
+            assert_eq!(entry.evidence, if dropped { evidence.as_slice() } else { &[] }, "{name}");
+            assert_eq!(entry.evidence.is_empty(), !dropped, "{name}");
+            cursor.advance().expect("an entry");
+        }
+
+        let written = fs::read(&path).expect("readable");
+        corpus.batches().expect("opens");
+        assert_eq!(fs::read(&path).expect("readable"), written, "once is enough");
+    }
 }

@@ -1,17 +1,26 @@
 //! Observations in any order in, sorted runs out, in memory that does not grow with the list.
 
-use std::io;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::{panic, thread};
 
 use rayon::prelude::*;
 use tempfile::TempDir;
 
-use crate::corpus::batch::{self, Batch, BatchError, BatchMeta, Entry, Record};
-use crate::scorer::{Base, Scorer, Scratch};
+use crate::corpus::batch::{
+    self, Batch, BatchError, BatchMeta, BatchWriter, Record, Segment, head_of,
+};
+use crate::corpus::merge::{self, Merge};
+use crate::corpus::scored::{Evidences, ScoredRow};
 use crate::vocab::name::DomainName;
 
-/// Rows held in memory before they are sorted and spilled: about 50 MB.
+/// Rows of a run: about 50 MB. Two runs are in memory, one while it is filled and one while it is
+/// scored, sorted and written.
 const RUN_ROWS: usize = 500_000;
+/// Rows that one task makes a segment of.
+const SEGMENT_ROWS: usize = 1 << 16;
 
 /// Whether a run's rows need their score: a zone's unchanged names do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,19 +29,24 @@ pub enum Scoring {
     Later,
 }
 
-struct Row {
-    name: DomainName,
-    base: Base,
-    record: Record,
-}
+/// Where sorted rows end up.
+pub type FileWriter = BatchWriter<BufWriter<File>>;
 
 /// Collects rows, spilling sorted runs into a temporary folder.
 pub struct Sorter {
-    folder: TempDir,
     scoring: Scoring,
-    rows: Vec<Row>,
+    rows: Vec<ScoredRow>,
+    /// Rows of a full run.
+    run_rows: usize,
     runs: usize,
+    /// Stands before the folder, so that the writing ends before the folder goes.
+    spilling: Spilling,
+    folder: TempDir,
 }
+
+/// The run that is being written, if any, by a thread that gives back the emptied rows.
+#[derive(Default)]
+struct Spilling(Option<JoinHandle<Result<Vec<ScoredRow>, BatchError>>>);
 
 /// Sorted runs, in the order their rows came. The files go when this does.
 pub struct Runs {
@@ -45,6 +59,37 @@ impl Runs {
     pub fn batches(&self) -> &[Batch] {
         &self.batches
     }
+
+    /// Merges the runs into `out` on all cores, each working on its own range of names.
+    fn merge_into(&self, out: &mut FileWriter, path: &Path) -> Result<(), BatchError> {
+        let blocks = self.batches.iter().map(|batch| batch.block_names().count()).sum::<usize>();
+        let ranges = (blocks * batch::BLOCK_ENTRIES as usize).div_ceil(2 * SEGMENT_ROWS);
+        let cuts = merge::cuts(&self.batches, ranges);
+        let at: Vec<usize> = (0..=cuts.len()).collect();
+        // Segments are as many as keep all cores busy: they wait in memory to be written.
+        for wave in at.chunks(2 * rayon::current_num_threads()) {
+            let segments: Vec<Segment> = wave
+                .par_iter()
+                .map(|&at| {
+                    let from = at.checked_sub(1).map_or(&[] as &[u8], |at| &cuts[at]);
+                    self.segment(from, cuts.get(at).map(Vec::as_slice))
+                })
+                .collect::<Result<_, _>>()?;
+            append(segments, out, path)?;
+        }
+        Ok(())
+    }
+
+    /// The rows of the names from `from` to before `to`.
+    fn segment(&self, from: &[u8], to: Option<&[u8]>) -> Result<Segment, BatchError> {
+        let mut segment = Segment::default();
+        let mut merge = Merge::new(&self.batches, from)?;
+        while let Some(entry) = merge.peek().filter(|entry| to.is_none_or(|to| entry.name < to)) {
+            segment.push(&entry);
+            merge.advance()?;
+        }
+        Ok(segment)
+    }
 }
 
 impl Sorter {
@@ -54,7 +99,8 @@ impl Sorter {
     /// The folder cannot be made.
     pub fn new(scratch: &Path, scoring: Scoring) -> io::Result<Sorter> {
         let folder = tempfile::Builder::new().prefix(".sorting-").tempdir_in(scratch)?;
-        Ok(Sorter { folder, scoring, rows: Vec::new(), runs: 0 })
+        let (rows, spilling) = (Vec::new(), Spilling::default());
+        Ok(Sorter { scoring, rows, run_rows: RUN_ROWS, runs: 0, spilling, folder })
     }
 
     /// Adds one row.
@@ -62,8 +108,8 @@ impl Sorter {
     /// # Errors
     /// A full run cannot be written.
     pub fn push(&mut self, name: DomainName, record: Record) -> Result<(), BatchError> {
-        self.rows.push(Row { name, base: Base::from_bits(0), record });
-        if self.rows.len() >= RUN_ROWS { self.spill() } else { Ok(()) }
+        self.rows.push(ScoredRow::unscored(name, record));
+        if self.rows.len() >= self.run_rows { self.spill() } else { Ok(()) }
     }
 
     /// Writes the last run and opens all.
@@ -72,39 +118,171 @@ impl Sorter {
     /// A run cannot be written or read back.
     pub fn finish(mut self) -> Result<Runs, BatchError> {
         self.spill()?;
-        let batches = (0..self.runs)
-            .map(|run| Batch::open(&self.folder.path().join(run.to_string())))
-            .collect::<Result<_, _>>()?;
+        self.spilling.finish()?;
+        let batches =
+            (0..self.runs).map(|run| Batch::open(&self.run_path(run))).collect::<Result<_, _>>()?;
         Ok(Runs { batches, _folder: self.folder })
     }
 
+    /// Writes all rows, sorted, to `out`, the new file at `path`. A list of a single run is
+    /// written nowhere else.
+    ///
+    /// # Errors
+    /// A run cannot be written or read back, or `out` cannot be written.
+    pub fn finish_into(mut self, out: &mut FileWriter, path: &Path) -> Result<(), BatchError> {
+        if self.runs == 0 {
+            return write_sorted(&mut self.rows, self.scoring, out, path);
+        }
+        self.finish()?.merge_into(out, path)
+    }
+
+    fn run_path(&self, run: usize) -> PathBuf {
+        self.folder.path().join(run.to_string())
+    }
+
+    /// Has the rows written by another thread, once that has written those before.
     fn spill(&mut self) -> Result<(), BatchError> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        if self.scoring == Scoring::Now {
-            let scorer = Scorer::shared();
-            self.rows.par_iter_mut().for_each_init(Scratch::default, |scratch, row| {
-                row.base = scorer.base(&row.name, scratch);
-            });
-        }
-        // Stable: rows of one name stay in the order of the list.
-        self.rows.par_sort_by(|left, right| left.name.cmp(&right.name));
-        let path = self.folder.path().join(self.runs.to_string());
+        let room = self.spilling.finish()?;
+        let mut rows = std::mem::replace(&mut self.rows, room);
+        let (path, scoring) = (self.run_path(self.runs), self.scoring);
         self.runs += 1;
-        let mut writer = batch::create(&path)?;
-        let io = |source| BatchError::Io { path: path.clone(), source };
-        for row in self.rows.drain(..) {
-            let entry = Entry {
-                name: row.name.as_str().as_bytes(),
-                label_len: row.name.label_len(),
-                length: row.name.length(),
-                base: row.base,
-                record: row.record,
-            };
-            writer.push(&entry).map_err(io)?;
-        }
-        writer.finish(&BatchMeta::of_a_run()).map_err(io)?;
+        self.spilling = Spilling(Some(thread::spawn(move || {
+            let mut writer = batch::create(&path)?;
+            write_sorted(&mut rows, scoring, &mut writer, &path)?;
+            let finished = writer.finish(&BatchMeta::of_a_run());
+            finished.map_err(|source| BatchError::Io { path, source })?;
+            Ok(rows)
+        })));
         Ok(())
+    }
+}
+
+impl Spilling {
+    /// Waits for the run; gives room for the rows of another.
+    fn finish(&mut self) -> Result<Vec<ScoredRow>, BatchError> {
+        match self.0.take() {
+            Some(thread) => thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Drop for Spilling {
+    /// Nobody asks any more what became of the run.
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+/// Scores the rows if need be, appends them to `out`, sorted, on all cores, and empties them.
+fn write_sorted(
+    rows: &mut Vec<ScoredRow>,
+    scoring: Scoring,
+    out: &mut FileWriter,
+    path: &Path,
+) -> Result<(), BatchError> {
+    let evidences = match scoring {
+        Scoring::Now => Evidences::score(rows),
+        Scoring::Later => Evidences::default(),
+    };
+    let order = order(rows);
+    let segments = order
+        .par_chunks(SEGMENT_ROWS)
+        .map(|places| places.iter().map(|&(_, at)| evidences.entry(&rows[at as usize])).collect())
+        .collect();
+    append(segments, out, path)?;
+    rows.clear();
+    Ok(())
+}
+
+/// The places of `rows` in the order of their names, with the heads of these; rows of one name
+/// stay in the order of the list.
+fn order(rows: &[ScoredRow]) -> Vec<(u64, u32)> {
+    let name = |at: u32| rows[at as usize].name.as_str();
+    let mut order: Vec<(u64, u32)> =
+        rows.iter().zip(0..).map(|(row, at)| (head_of(row.name.as_str().as_bytes()), at)).collect();
+    order.par_sort_unstable_by(|&(left_head, left), &(right_head, right)| {
+        left_head
+            .cmp(&right_head)
+            .then_with(|| name(left).cmp(name(right)))
+            .then_with(|| left.cmp(&right))
+    });
+    order
+}
+
+fn append(segments: Vec<Segment>, out: &mut FileWriter, path: &Path) -> Result<(), BatchError> {
+    segments
+        .into_iter()
+        .try_for_each(|segment| out.append(segment))
+        .map_err(|source| BatchError::Io { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feeds::Sighting;
+
+    /// The rows of a batch in order: name, second, and whether it is scored.
+    fn told(batch: &Batch) -> Vec<(String, i64, bool)> {
+        let mut cursor = batch.cursor(b"").expect("a cursor");
+        let mut told = Vec::new();
+        while let Some(entry) = cursor.entry() {
+            let name = String::from_utf8(entry.name.to_vec()).expect("ASCII");
+            told.push((name, entry.record.observed_at, entry.base.to_bits() != 0));
+            cursor.advance().expect("an entry");
+        }
+        told
+    }
+
+    fn sorted(names: &[String], run_rows: usize, scoring: Scoring) -> Vec<(String, i64, bool)> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut sorter = Sorter::new(folder.path(), scoring).expect("a sorter");
+        sorter.run_rows = run_rows;
+        for (name, observed_at) in names.iter().zip(0..) {
+            let sighting = Sighting::Known { registered: true };
+            let name = DomainName::parse(name).expect("a name");
+            sorter.push(name, Record { sighting, first_seen: None, observed_at }).expect("pushed");
+        }
+        let path = folder.path().join("batch");
+        let mut out = batch::create(&path).expect("a new file");
+        sorter.finish_into(&mut out, &path).expect("sorted");
+        let counts = out.counts();
+        out.finish(&BatchMeta::of_a_run()).expect("finished");
+        let left = std::fs::read_dir(folder.path()).expect("readable").count();
+        assert_eq!(left, 1, "runs go");
+        let told = told(&Batch::open(&path).expect("opens"));
+        let mut distinct: Vec<&str> = told.iter().map(|(name, ..)| name.as_str()).collect();
+        distinct.dedup();
+        assert_eq!(counts, (told.len() as u64, distinct.len() as u64));
+        told
+    }
+
+    #[test]
+    fn rows_are_sorted_and_rows_of_a_name_stay_in_order_however_many_runs() {
+        let mut seed = 1_u32;
+        let mut names: Vec<String> = Vec::new();
+        for _ in 0..5_000 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // Many names share their first eight octets, and some are shorter.
+            let stem = ["a", "ab", "abcdefgh", "abcdefghi"][(seed >> 8) as usize % 4];
+            names.push(format!("{stem}{}.com", (seed >> 16) % 300));
+        }
+        for scoring in [Scoring::Now, Scoring::Later] {
+            let mut expected: Vec<(String, i64, bool)> = names
+                .iter()
+                .zip(0..)
+                .map(|(name, at)| (name.clone(), at, scoring == Scoring::Now))
+                .collect();
+            expected.sort();
+            for run_rows in [1_000_000, 5_000, 4_999, 1_300, 40] {
+                assert_eq!(sorted(&names, run_rows, scoring), expected, "runs of {run_rows}");
+            }
+        }
+        assert_eq!(sorted(&[], 10, Scoring::Now), []);
     }
 }
