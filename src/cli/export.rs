@@ -1,18 +1,21 @@
 //! `dropdex export drops`: the CSV export without HTTP and without a row limit.
 
-use std::io::{self, BufWriter, Write, stdout};
+use std::io::{self, Write, stdout};
 use std::ops::ControlFlow;
 
 use clap::{Args, Subcommand};
 
 use crate::config::Config;
-use crate::http::export::{DROPS_HEADER, write_drop};
 use crate::index::filter::{DropFilter, Moment, Narrow, Pipeline};
 use crate::index::open;
+use crate::index::rows::DROPS_CSV_HEADER;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::query::{QueryError, Substring, fold_tld};
 use crate::vocab::stage::Stage;
+
+/// Rows wait until there are this many bytes of them: a write of less costs more than its rows.
+const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 
 /// Write lists as CSV to standard output, without a running server
 #[derive(Args, Debug)]
@@ -95,14 +98,20 @@ pub fn run(args: ExportArgs, config: &Config) -> anyhow::Result<()> {
     let ExportCommand::Drops(args) = args.command;
     let index = open::open_current(&config.index)?.index;
     let moment = Moment { today: config.clock.today(), catch_days: config.catch_days };
-    let mut out = BufWriter::new(stdout().lock());
-    out.write_all(DROPS_HEADER.as_bytes())?;
+    let mut out = stdout().lock();
+    let mut waiting = DROPS_CSV_HEADER.as_bytes().to_vec();
     let mut written: io::Result<()> = Ok(());
     index.for_each_drop(&args.into(), moment, |row| {
-        written = write_drop(&row, &mut out);
+        row.write_csv(&mut waiting);
+        if waiting.len() < WRITTEN_AT_ONCE_BYTES {
+            return ControlFlow::Continue(());
+        }
+        written = out.write_all(&waiting);
+        waiting.clear();
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     written?;
+    out.write_all(&waiting)?;
     out.flush()?;
     Ok(())
 }

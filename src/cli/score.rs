@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::index::automaton::NameAutomaton;
 use crate::index::open::{self, OpenError};
+use crate::index::texts::Texts;
 use crate::scorer::{Scored, Scorer, Scratch, Signals};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
@@ -34,7 +34,7 @@ struct ScoreLine<'a> {
     length: u8,
     dqs: Dqs,
     explanation: &'a str,
-    signals: &'a Signals,
+    signals: &'a Signals<'a>,
 }
 
 /// Scores every name.
@@ -42,7 +42,7 @@ struct ScoreLine<'a> {
 /// # Errors
 /// What to print on stderr before exit 1.
 pub fn run(args: ScoreArgs, config: &Config) -> anyhow::Result<()> {
-    let corpus = match open::open_name_automaton(&config.index) {
+    let corpus = match open::open_texts(&config.index) {
         Ok(names) => Some(names),
         Err(OpenError::Missing(_)) => None,
         Err(err) => return Err(err.into()),
@@ -80,7 +80,7 @@ pub fn run(args: ScoreArgs, config: &Config) -> anyhow::Result<()> {
 const SHOWN_CHARS_MAX: usize = 253;
 
 struct Scoring<W: Write> {
-    corpus: Option<NameAutomaton>,
+    corpus: Option<Texts>,
     scratch: Scratch,
     json: bool,
     out: W,
@@ -106,7 +106,10 @@ impl<W: Write> Scoring<W> {
                 return Ok(());
             }
         };
-        let spread = self.corpus.as_ref().map_or(1, |names| names.tld_spread(name.label()).max(1));
+        let spread = self
+            .corpus
+            .as_ref()
+            .map_or(1, |names| (names.label_range(name.label()).len() as u32).max(1));
         let scored = Scorer::shared().score(&name, spread, &mut self.scratch);
         if self.json { self.print_json(&name, &scored) } else { self.print_table(&name, &scored) }
     }

@@ -21,7 +21,7 @@ use crate::vocab::day::Day;
 
 /// Raised when files of a generation change their meaning. Others are refused by number; the
 /// corpus builds a new one.
-pub const INDEX_FORMAT: u32 = 1;
+pub const INDEX_FORMAT: u32 = 2;
 
 /// The file that names the generation to serve.
 const CURRENT: &str = "CURRENT";
@@ -98,16 +98,15 @@ pub struct Manifest {
     pub batches: u64,
     /// When the newest of the lists was observed.
     pub newest_observed_at: Option<DateTime<Utc>>,
-    /// Names in all, and names in the drops index.
+    /// Names in all.
     pub names: u32,
+    /// Names that dropped, registered again or not.
+    pub dropped: u32,
+    /// Names on the drops list: those that dropped and were not registered again.
     pub drops: u32,
-    /// Automata the names are cut into, in name order.
-    pub name_shards: u32,
-    /// Segments the drops index is cut into, in rank order.
-    pub drop_shards: u32,
     /// Every day a name dropped on, ascending.
     pub drop_dates: Vec<Day>,
-    /// Every TLD, sorted by bytes; a TLD's place here is its number in the columns.
+    /// Every TLD, the most frequent first; a TLD's place here is its number in the columns.
     pub tlds: Vec<String>,
     /// Every file of the generation but this one, by path within its folder.
     pub files: BTreeMap<String, FileSum>,

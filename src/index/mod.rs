@@ -2,28 +2,56 @@
 //! and loaded into memory we own ([`open`]), asked through [`Index`] and replaced whole
 //! ([`live`]).
 
-pub mod automaton;
+pub mod aliases;
 pub mod build;
-mod columns;
-pub mod drops;
+pub mod by_tld;
+pub mod day;
+pub mod draft;
+pub mod dropped;
+pub mod files;
 pub mod filter;
-mod grams;
+mod letters;
+pub mod listed;
 pub mod live;
+pub mod lookup;
 pub mod manifest;
-pub mod names;
+pub mod rank_key;
 pub mod open;
+mod rank_order;
+pub mod ranked;
+pub mod records;
+pub mod rows;
 mod sealed;
+mod separators;
+#[cfg(test)]
+mod specimen;
+pub mod table;
+mod tld_docs;
+pub mod tlds;
+pub mod texts;
+mod trigrams;
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use arc_swap::ArcSwap;
 use serde::Serialize;
 
-use crate::index::drops::{DropHit, Drops};
+use crate::index::aliases::Aliases;
+use crate::index::by_tld::ByTld;
+use crate::index::day::DayStages;
+use crate::index::dropped::{Dropped, DroppedDay};
 use crate::index::filter::{DropFilter, Moment, Pipeline, SearchFilter};
+use crate::index::listed::Listed;
 use crate::index::manifest::Manifest;
-use crate::index::names::{NameRow, Names};
-use crate::scorer::{Scored, Scorer, Scratch, Signals};
+use crate::index::rank_key::{dqs_of, length_of};
+use crate::index::ranked::Ranked;
+use crate::index::records::{Record, Records};
+use crate::index::rows::{DropRow, JsonArray, LatestDrop, SearchRow, Status};
+use crate::index::texts::{NameBuf, Texts};
+use crate::index::tlds::Tlds;
+use crate::scorer::{Known, Recalled, Scorer, Scratch, Signals};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::SEARCH_TOTAL_MAX;
@@ -33,10 +61,52 @@ use crate::vocab::stage::Stage;
 /// One generation in memory.
 pub struct Index {
     manifest: Manifest,
-    names: Names,
-    drops: Drops,
-    /// Pending-delete days by TLD number.
-    pending: Vec<u16>,
+    tlds: Tlds,
+    /// Every name ever seen, and what finds them by their Unicode forms.
+    texts: Texts,
+    aliases: Aliases,
+    /// All names in name order, and by TLD.
+    names: Ranked,
+    by_tld: ByTld,
+    /// Those that dropped, in name order.
+    dropped: Dropped,
+    /// Those that dropped, in rank order, and what is shown of them.
+    listed: Listed,
+    records: Records,
+    /// The newest first.
+    days: ArcSwap<Vec<Arc<DayIndex>>>,
+    making_day: Mutex<()>,
+}
+
+/// What a day makes of a generation: stages change at 00:00 UTC.
+struct DayIndex {
+    moment: Moment,
+    stages: DayStages,
+    dropped: DroppedDay,
+    /// The TLDs of each part of the pipeline as a JSON array: some ten kilobytes in every page.
+    tlds: [(Pipeline, String); PIPELINES.len()],
+}
+
+/// What the columns say of a name.
+#[derive(Clone, Copy)]
+struct NameRow {
+    dqs: Dqs,
+    length: u8,
+    /// TLD number.
+    tld: u16,
+    drop: Option<RowDrop>,
+    /// Never dropped and held, as lists say.
+    registered: bool,
+}
+
+/// The latest drop of a name.
+#[derive(Clone, Copy)]
+struct RowDrop {
+    doc: u32,
+    date: Day,
+    /// Effective.
+    release: Day,
+    registered_again: bool,
 }
 
 /// A verified file did not answer: a bug or failing memory, never the client's fault.
@@ -44,58 +114,30 @@ pub struct Index {
 #[error("index generation {generation}: {source}")]
 pub struct QueryError {
     generation: String,
-    source: tantivy::TantivyError,
+    source: std::io::Error,
 }
 
-/// A row of the drops list (api.md, Drop).
-#[derive(Debug, Serialize)]
-pub struct DropRow {
-    pub name: DomainName,
-    pub tld: String,
-    /// Characters of the label.
-    pub length: u8,
-    pub dqs: Dqs,
-    pub explanation: String,
-    pub signals: Signals,
-}
-
-/// A page of the drops list.
-#[derive(Debug)]
+/// A page of the drops list. It knows where its rows are; they are shaped when they are asked for.
 pub struct DropsPage<'a> {
     /// The newest drop date not after today; today where there is none, and in the view `today`.
     pub date: Day,
-    /// TLDs in the view before other filters, sorted.
-    pub available_tlds: Vec<&'a str>,
-    pub rows: Vec<DropRow>,
+    index: &'a Index,
+    day: Arc<DayIndex>,
+    pipeline: Pipeline,
+    /// In the order of the list.
+    docs: Vec<u32>,
 }
 
-/// What a name's last drop was (api.md, latestDrop of search).
-#[derive(Debug, Serialize)]
-pub struct LatestDrop {
-    pub date: Day,
-    pub dqs: Dqs,
-    pub explanation: String,
-}
-
-/// A search result (api.md).
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SearchRow {
-    pub domain: String,
-    pub tld: String,
-    pub length: u8,
-    pub current_status: Status,
-    pub latest_drop: Option<LatestDrop>,
-}
-
-/// A page of search results.
-#[derive(Debug)]
-pub struct SearchPage {
+/// A page of search results. It knows where its rows are; they are shaped when they are asked for.
+pub struct SearchPage<'a> {
     /// Matches, at most [`SEARCH_TOTAL_MAX`].
     pub total: u32,
     /// True when there are more than `total`.
     pub capped: bool,
-    pub rows: Vec<SearchRow>,
+    index: &'a Index,
+    moment: Moment,
+    /// Best first.
+    ordinals: Vec<u32>,
 }
 
 /// What a dossier says of a name in the pipeline (api.md, latestDrop of the dossier).
@@ -104,13 +146,13 @@ pub struct PipelineDrop {
     pub date: Day,
     pub dqs: Dqs,
     pub explanation: String,
-    pub signals: Signals,
+    pub signals: Signals<'static>,
 }
 
 /// All that is known of one name (api.md, Domain dossier, but for feedback).
 #[derive(Debug)]
-pub struct Dossier {
-    pub tld: String,
+pub struct Dossier<'a> {
+    pub tld: &'a str,
     pub length: u8,
     pub status: Status,
     /// The effective release while the name is not free yet.
@@ -132,20 +174,79 @@ pub struct NameFacts {
     pub registered_again: bool,
 }
 
-/// What `currentStatus` holds (decisions.md §2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    Registered,
-    Redemption,
-    PendingDelete,
-    Available,
-    Unknown,
+/// What shaping rows reuses from row to row.
+#[derive(Default)]
+struct Shaper {
+    name: NameBuf,
+    text: String,
+    docs: Vec<u32>,
+    scratch: Scratch,
 }
 
 thread_local! {
-    /// Buffers of the scorer, one set a thread.
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    /// One a thread, out while rows are shaped.
+    static SHAPER: Cell<Shaper> = Cell::default();
+}
+
+/// Lends `work` the thread's buffers. Work within work gets new ones.
+fn with_shaper<T>(work: impl FnOnce(&mut Shaper) -> T) -> T {
+    let mut shaper = SHAPER.take();
+    let done = work(&mut shaper);
+    SHAPER.set(shaper);
+    done
+}
+
+impl DropsPage<'_> {
+    /// Rows on the page.
+    pub fn count(&self) -> u32 {
+        self.docs.len() as u32
+    }
+
+    /// Appends the rows as a JSON array.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        let mut rows = JsonArray::open(out);
+        self.for_each(|row| row.write_json(rows.item()));
+        rows.close();
+    }
+
+    /// The TLDs in the view before other filters, sorted.
+    pub fn tlds(&self) -> impl Iterator<Item = &str> {
+        self.day.stages.tlds_in(self.pipeline).iter().map(|&tld| self.index.tlds.name(tld))
+    }
+
+    /// The same as a JSON array.
+    pub fn tlds_json(&self) -> &str {
+        self.day.tlds_json(self.pipeline)
+    }
+
+    /// Shows `visit` the rows, in their order.
+    pub fn for_each(&self, visit: impl FnMut(&DropRow<'_>)) {
+        self.index.shape_drops(&self.docs, visit);
+    }
+}
+
+impl SearchPage<'_> {
+    /// Rows on the page.
+    pub fn count(&self) -> u32 {
+        self.ordinals.len() as u32
+    }
+
+    /// Appends the rows as a JSON array.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        let mut rows = JsonArray::open(out);
+        self.for_each(|row| row.write_json(rows.item()));
+        rows.close();
+    }
+
+    /// Shows `visit` the rows, in their order.
+    pub fn for_each(&self, mut visit: impl FnMut(&SearchRow<'_>)) {
+        with_shaper(|shaper| {
+            self.index.touch(&self.ordinals, &mut shaper.docs);
+            for &ordinal in &self.ordinals {
+                self.index.shape_result(ordinal, self.moment, shaper, &mut visit);
+            }
+        });
+    }
 }
 
 impl Index {
@@ -161,29 +262,53 @@ impl Index {
         known.checked_sub(1).map(|at| dates[at])
     }
 
+    /// Works out what a day makes of the names, unless that is done: milliseconds for a million
+    /// drops, that the first query of the day would wait for.
+    pub fn prepare(&self, moment: Moment) {
+        self.day(moment);
+    }
+
+    /// True when nothing is left to [`Index::prepare`].
+    pub fn is_prepared(&self, moment: Moment) -> bool {
+        self.days.load().iter().any(|day| day.moment == moment)
+    }
+
+    /// The names on a day.
+    fn day(&self, moment: Moment) -> Arc<DayIndex> {
+        let find = || self.days.load().iter().find(|day| day.moment == moment).cloned();
+        if let Some(day) = find() {
+            return day;
+        }
+        // One works it out, the others wait for it.
+        let _making = self.making_day.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(day) = find() {
+            return day;
+        }
+        let day = Arc::new(DayIndex::new(self, moment));
+        let kept = self.days.load().iter().take(DAYS_KEPT - 1).cloned().collect::<Vec<_>>();
+        self.days.store(Arc::new([vec![Arc::clone(&day)], kept].concat()));
+        day
+    }
+
     /// A page of the drops list, best first.
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
     pub fn drops(&self, filter: &DropFilter, moment: Moment) -> Result<DropsPage<'_>, QueryError> {
-        let mut rows = Vec::new();
-        self.for_each_drop(filter, moment, |row| {
-            rows.push(row);
+        let day = self.day(moment);
+        let mut docs = Vec::with_capacity(filter.limit.min(ROWS_ABOUT) as usize);
+        self.walk_drops(filter, &day, |doc| {
+            docs.push(doc);
             ControlFlow::Continue(())
         })?;
         let date = match filter.pipeline {
             Pipeline::Today => moment.today,
             _ => self.newest_drop_date(moment.today).unwrap_or(moment.today),
         };
-        let numbers = self.drops.tlds_in(filter.pipeline, moment, &self.pending);
-        Ok(DropsPage {
-            date,
-            available_tlds: numbers.iter().map(|&tld| self.tld(tld)).collect(),
-            rows,
-        })
+        Ok(DropsPage { date, index: self, day, pipeline: filter.pipeline, docs })
     }
 
-    /// Calls `visit` with the rows of [`Index::drops`], one by one, until it breaks.
+    /// Shows `visit` the rows of [`Index::drops`], one by one, until it breaks.
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
@@ -191,177 +316,277 @@ impl Index {
         &self,
         filter: &DropFilter,
         moment: Moment,
-        mut visit: impl FnMut(DropRow) -> ControlFlow<()>,
+        mut visit: impl FnMut(&DropRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), QueryError> {
-        self.walk_drops(filter, moment, |place| visit(self.drop_at(place)))
+        let day = self.day(moment);
+        with_shaper(|shaper| {
+            self.walk_drops(filter, &day, |doc| self.shape_drop(doc, shaper, &mut visit))
+        })
     }
 
     fn walk_drops(
         &self,
         filter: &DropFilter,
-        moment: Moment,
+        day: &DayIndex,
         mut visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<(), QueryError> {
-        let (mut skip, mut left) = (filter.offset, filter.limit);
-        self.drops
-            .for_each(filter, moment, &self.manifest.tlds, &self.pending, |place| {
-                if skip > 0 {
-                    skip -= 1;
-                    return ControlFlow::Continue(());
-                }
-                visit(place)?;
-                left -= 1;
-                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })
-            .map_err(|source| {
-                let generation = self.manifest.generation.to_string();
-                QueryError { generation, source }
-            })
+        let mut left = filter.limit;
+        let walked = self.listed.for_each(filter, &day.stages, &self.tlds, &self.records, |doc| {
+            visit(doc)?;
+            left -= 1;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        walked.map_err(|source| {
+            let generation = self.manifest.generation.to_string();
+            QueryError { generation, source }
+        })
     }
 
-    /// The places of the rows of [`Index::drops`], for [`Index::drop_at`].
+    /// The places of the rows of [`Index::drops`], for [`Index::shape_drops`].
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
     pub fn drop_places(&self, filter: &DropFilter, moment: Moment) -> Result<Vec<u32>, QueryError> {
-        let mut places = Vec::new();
-        self.walk_drops(filter, moment, |place| {
-            places.push(place);
-            ControlFlow::Continue(())
-        })?;
-        Ok(places)
+        Ok(self.drops(filter, moment)?.docs)
     }
 
-    /// The row at a place that [`Index::drop_places`] of this generation gave.
-    pub fn drop_at(&self, place: u32) -> DropRow {
-        self.drop_row(&self.drops.hit(place))
+    /// Shows `visit` the rows at places that [`Index::drop_places`] of this generation gave.
+    pub fn shape_drops(&self, places: &[u32], mut visit: impl FnMut(&DropRow<'_>)) {
+        with_shaper(|shaper| {
+            for docs in places.chunks(ROWS_TOUCHED) {
+                self.listed.touch(docs);
+                self.records.touch(docs);
+                docs.iter().for_each(|&doc| self.shape_drop(doc, shaper, &mut visit));
+            }
+        });
     }
 
     /// A page of names that start with a prefix: whole matches first, then best first.
-    pub fn search(&self, filter: &SearchFilter, moment: Moment) -> SearchPage {
-        let ranked = self.names.search(filter, moment, &self.manifest.tlds, &self.pending);
-        let mut text = Vec::new();
-        let rows = ranked.ordinals.iter().map(|&ordinal| {
-            self.names.name_into(ordinal, &mut text);
-            self.search_row(&text, self.names.row(ordinal), moment)
-        });
+    pub fn search(&self, filter: &SearchFilter, moment: Moment) -> SearchPage<'_> {
+        let day = self.day(moment);
+        let matches = aliases::matches(&self.texts, &self.aliases, filter.prefix.as_str());
+        let found =
+            lookup::search(&self.lookup_parts(), &matches, filter, &day.dropped, &self.tlds);
         SearchPage {
-            total: ranked.total.min(SEARCH_TOTAL_MAX),
-            capped: ranked.total > SEARCH_TOTAL_MAX,
-            rows: rows.collect(),
+            total: found.total.min(SEARCH_TOTAL_MAX),
+            capped: found.total > SEARCH_TOTAL_MAX,
+            index: self,
+            moment,
+            ordinals: found.ordinals,
+        }
+    }
+
+    fn lookup_parts(&self) -> lookup::Parts<'_> {
+        let (ordinals, keys) = (self.aliases.ordinals(), self.aliases.keys());
+        lookup::Parts {
+            names: &self.names,
+            by_tld: &self.by_tld,
+            dropped: &self.dropped,
+            aliases: lookup::AliasColumns { ordinals, keys, tlds: self.aliases.tlds() },
         }
     }
 
     /// What is known of `name`; `None` for a name never seen.
-    pub fn dossier(&self, name: &DomainName, moment: Moment) -> Option<Dossier> {
-        let row = self.names.row(self.names.find(name.as_str())?);
-        let stage = self.stage(&row, moment);
-        let in_pipeline =
-            !row.registered_again && stage.is_some_and(|stage| stage != Stage::Released);
-        let before_release = matches!(stage, Some(Stage::Redemption | Stage::PendingDelete))
-            && !row.registered_again;
-        let latest_drop = row.drop.filter(|_| in_pipeline).map(|(date, _)| {
-            let Scored { dqs, signals, explanation } = self.score(name);
-            PipelineDrop { date, dqs, explanation, signals }
-        });
+    pub fn dossier(&self, name: &DomainName, moment: Moment) -> Option<Dossier<'_>> {
+        let ordinal = self.texts.find(name.as_str())?;
+        let row = self.row(ordinal, self.tlds.find(name.tld())?);
+        let stage = row.drop.map(|drop| self.stage(row.tld, &drop, moment));
+        let held = |drop: &RowDrop| !drop.registered_again;
+        let active = row.drop.filter(held).filter(|_| stage != Some(Stage::Released));
+        let before_release = matches!(stage, Some(Stage::Redemption | Stage::PendingDelete));
         Some(Dossier {
-            tld: self.tld(row.tld).to_owned(),
+            tld: self.tlds.name(row.tld),
             length: row.length,
             status: self.status(&row, moment),
-            drop_predicted_at: row.drop.filter(|_| before_release).map(|(_, release)| release),
-            latest_drop,
+            drop_predicted_at: active.filter(|_| before_release).map(|drop| drop.release),
+            latest_drop: active.map(|drop| self.pipeline_drop(&row, &drop)),
         })
     }
 
     /// The facts of `name`; `None` for a name never seen.
     pub fn facts(&self, name: &DomainName, moment: Moment) -> Option<NameFacts> {
-        let row = self.names.row(self.names.find(name.as_str())?);
-        let stage = self.stage(&row, moment).filter(|_| !row.registered_again);
+        let ordinal = self.texts.find(name.as_str())?;
+        let row = self.row(ordinal, self.tlds.find(name.tld())?);
+        let stage = |drop: RowDrop| (self.stage(row.tld, &drop, moment), drop.release);
         Some(NameFacts {
             dqs: row.dqs,
-            latest_drop: row.drop.map(|(date, _)| date),
-            stage: stage.zip(row.drop.map(|(_, release)| release)),
-            registered_again: row.registered_again,
+            latest_drop: row.drop.map(|drop| drop.date),
+            stage: row.drop.filter(|drop| !drop.registered_again).map(stage),
+            registered_again: row.drop.is_some_and(|drop| drop.registered_again),
         })
     }
 
     /// Whether `name` was ever seen.
     pub fn holds(&self, name: &DomainName) -> bool {
-        self.names.find(name.as_str()).is_some()
+        self.texts.find(name.as_str()).is_some()
     }
 
-    /// How many rows a search looks at, with what its answer costs in rows: what tells a query that can be answered at once from one that has to leave the async threads.
-    pub fn search_cost(&self, filter: &SearchFilter) -> u32 {
-        self.names.width(filter).saturating_add(filter.limit.saturating_mul(COST_OF_A_ROW))
+    /// About how many microseconds a search takes: what tells a query that can be answered at once
+    /// from one that has to leave the async threads.
+    pub fn search_cost_us(&self, filter: &SearchFilter, moment: Moment) -> u32 {
+        // Deep pages are sorted, rows are shaped, and nothing else takes long.
+        self.day_cost_us(moment) + filter.limit + filter.offset / 20
     }
 
-    /// See [`Index::search_cost`].
-    pub fn drops_cost(&self, filter: &DropFilter, moment: Moment) -> u32 {
-        let rows = filter.limit.saturating_mul(COST_OF_A_ROW).saturating_add(filter.offset);
-        let plain = filter.pipeline == Pipeline::Active
-            && filter.contains.is_none()
-            && filter.narrow
-                == filter::Narrow { min_dqs: filter.narrow.min_dqs, ..Default::default() }
-            && self.drops.knows_tlds_in(filter.pipeline, moment);
-        if plain { rows } else { rows.saturating_add(self.drops.count()) }
+    /// See [`Index::search_cost_us`].
+    pub fn drops_cost_us(&self, filter: &DropFilter, moment: Moment) -> u32 {
+        // What passes a filter is looked for among all drops, until the page is full.
+        let looked_at = self.listed.len() / if filter.contains.is_some() { 10_000 } else { 50_000 };
+        self.day_cost_us(moment) + filter.limit + looked_at
     }
 
-    fn tld(&self, number: u16) -> &str {
-        &self.manifest.tlds[usize::from(number)]
+    /// A day that is not prepared has to be, by whoever comes first.
+    fn day_cost_us(&self, moment: Moment) -> u32 {
+        if self.is_prepared(moment) { 0 } else { self.dropped.len() / 10 }
     }
 
-    fn stage(&self, row: &NameRow, moment: Moment) -> Option<Stage> {
-        let pending = self.pending[usize::from(row.tld)];
-        let (_, release) = row.drop?;
-        Some(Stage::on(moment.today, release, pending, moment.catch_days))
+    /// Has the memory of the rows of an answer come at once: they lie far apart.
+    fn touch(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
+        self.texts.touch(ordinals);
+        docs.clear();
+        self.dropped.docs_of(ordinals, docs);
+        self.listed.touch(docs);
+        self.records.touch(docs);
+    }
+
+    /// All that is known of an ordinal whose TLD is `tld`.
+    fn row(&self, ordinal: u32, tld: u16) -> NameRow {
+        let key = self.names.keys()[ordinal as usize];
+        let drop = self.dropped.place(ordinal).map(|place| self.row_drop(self.dropped.doc(place)));
+        NameRow {
+            dqs: dqs_of(key),
+            length: length_of(key),
+            tld,
+            drop,
+            registered: drop.is_none() && self.dropped.registered(ordinal),
+        }
+    }
+
+    fn row_drop(&self, doc: u32) -> RowDrop {
+        let day = |column: &[u16]| {
+            Day::from_raw(column[doc as usize]).expect("names that dropped have their days")
+        };
+        RowDrop {
+            doc,
+            date: day(self.listed.drop_dates()),
+            release: day(self.listed.releases()),
+            registered_again: doc >= self.listed.len(),
+        }
+    }
+
+    fn stage(&self, tld: u16, drop: &RowDrop, moment: Moment) -> Stage {
+        let pending = self.tlds.pending_days(tld);
+        Stage::on(moment.today, drop.release, pending, moment.catch_days)
     }
 
     fn status(&self, row: &NameRow, moment: Moment) -> Status {
-        match self.stage(row, moment) {
-            _ if row.registered_again => Status::Registered,
-            Some(Stage::Redemption) => Status::Redemption,
-            Some(Stage::PendingDelete) => Status::PendingDelete,
-            Some(Stage::Catchable | Stage::Released) => Status::Available,
+        match row.drop {
+            Some(drop) if drop.registered_again => Status::Registered,
+            Some(drop) => match self.stage(row.tld, &drop, moment) {
+                Stage::Redemption => Status::Redemption,
+                Stage::PendingDelete => Status::PendingDelete,
+                Stage::Catchable | Stage::Released => Status::Available,
+            },
             None if row.registered => Status::Registered,
             None => Status::Unknown,
         }
     }
 
-    fn score(&self, name: &DomainName) -> Scored {
-        let spread = self.names.tld_spread(name.label()).max(1);
-        SCRATCH.with_borrow_mut(|scratch| Scorer::shared().score(name, spread, scratch))
+    fn pipeline_drop(&self, row: &NameRow, drop: &RowDrop) -> PipelineDrop {
+        with_shaper(|shaper| {
+            let known = self.known(drop.doc, row.tld);
+            let Recalled { signals, explanation, .. } =
+                Scorer::shared().recall(known, &mut shaper.scratch);
+            let (signals, explanation) = (signals.into_owned(), explanation.to_owned());
+            PipelineDrop { date: drop.date, dqs: row.dqs, explanation, signals }
+        })
     }
 
-    fn name(&self, text: &[u8], tld: u16) -> DomainName {
-        let label_len = text.len().saturating_sub(self.tld(tld).len() + 1);
-        DomainName::from_stored(text, u8::try_from(label_len).unwrap_or(0))
-            .expect("a verified generation holds names that were parsed")
+    /// What the scorer has to know to say why a dropped name has its score.
+    fn known(&self, doc: u32, tld: u16) -> Known<'_> {
+        let Record { label, spread, evidence } = self.records.get(doc);
+        let spread = match spread {
+            u8::MAX => self.texts.label_range(label).len() as u32,
+            spread => spread.into(),
+        };
+        Known { label, tld: self.tlds.name(tld), spread, evidence }
     }
 
-    fn drop_row(&self, hit: &DropHit<'_>) -> DropRow {
-        let name = self.name(hit.name.as_bytes(), hit.tld);
-        let Scored { dqs, signals, explanation } = self.score(&name);
-        debug_assert_eq!(dqs, hit.dqs, "{name}: the index and the scorer agree");
-        let tld = self.tld(hit.tld).to_owned();
-        DropRow { name, tld, length: hit.length, dqs: hit.dqs, explanation, signals }
+    fn shape_drop<T>(
+        &self,
+        doc: u32,
+        shaper: &mut Shaper,
+        visit: &mut impl FnMut(&DropRow<'_>) -> T,
+    ) -> T {
+        let Shaper { text, scratch, .. } = shaper;
+        let known = self.known(doc, self.listed.tlds()[doc as usize]);
+        text.clear();
+        text.extend([known.label, ".", known.tld]);
+        let Recalled { dqs, signals, explanation } = Scorer::shared().recall(known, scratch);
+        debug_assert_eq!(dqs, self.listed.dqs(doc), "{text}: the index and the scorer agree");
+        let (tld, length) = (known.tld, self.listed.length(doc));
+        visit(&DropRow { name: text, tld, length, dqs, explanation, signals: &signals })
     }
 
-    fn search_row(&self, text: &[u8], row: NameRow, moment: Moment) -> SearchRow {
-        let name = self.name(text, row.tld);
-        let latest_drop = row.drop.map(|(date, _)| LatestDrop {
-            date,
+    fn shape_result(
+        &self,
+        ordinal: u32,
+        moment: Moment,
+        shaper: &mut Shaper,
+        visit: &mut impl FnMut(&SearchRow<'_>),
+    ) {
+        let Shaper { name, scratch, .. } = shaper;
+        self.texts.read(ordinal, name);
+        let row = self.row(ordinal, name.tld());
+        let latest_drop = row.drop.map(|drop| LatestDrop {
+            date: drop.date,
             dqs: row.dqs,
-            explanation: self.score(&name).explanation,
+            explanation: Scorer::shared().explain(self.known(drop.doc, row.tld), scratch),
         });
-        SearchRow {
-            domain: name.as_str().to_owned(),
-            tld: self.tld(row.tld).to_owned(),
+        visit(&SearchRow {
+            domain: name.as_str(),
+            tld: self.tlds.name(row.tld),
             length: row.length,
             current_status: self.status(&row, moment),
             latest_drop,
-        }
+        });
     }
 }
 
-/// Looking at this many rows costs about what shaping one row of an answer does.
-const COST_OF_A_ROW: u32 = 2_000;
+impl DayIndex {
+    fn new(index: &Index, moment: Moment) -> DayIndex {
+        let stages = DayStages::new(&index.listed, &index.tlds, moment);
+        let dropped = DroppedDay::new(&index.dropped, stages.by_doc());
+        let tlds = PIPELINES.map(|pipeline| {
+            let mut json = Vec::new();
+            let mut names = JsonArray::open(&mut json);
+            let numbers = stages.tlds_in(pipeline).iter();
+            numbers.for_each(|&tld| rows::push_json_text(names.item(), index.tlds.name(tld)));
+            names.close();
+            (pipeline, String::from_utf8(json).expect("was written from text"))
+        });
+        DayIndex { moment, stages, dropped, tlds }
+    }
+
+    fn tlds_json(&self, pipeline: Pipeline) -> &str {
+        let found = self.tlds.iter().find(|(of, _)| *of == pipeline);
+        &found.expect("all parts of the pipeline are there").1
+    }
+}
+
+/// Rows whose memory is asked for at once: few enough that it is still there when they are shaped.
+const ROWS_TOUCHED: usize = 32;
+/// Rows that room is made for before they are known.
+const ROWS_ABOUT: u32 = 1_000;
+/// Days kept: today, and the day before or after around midnight.
+const DAYS_KEPT: usize = 2;
+/// Every part of the pipeline.
+const PIPELINES: [Pipeline; 7] = [
+    Pipeline::Active,
+    Pipeline::Today,
+    Pipeline::All,
+    Pipeline::Stage(Stage::Redemption),
+    Pipeline::Stage(Stage::PendingDelete),
+    Pipeline::Stage(Stage::Catchable),
+    Pipeline::Stage(Stage::Released),
+];

@@ -1,30 +1,26 @@
 //! Generations from disk into memory: every byte verified before it is used, and when the
 //! current generation is damaged, the one before it.
 
-use std::collections::HashMap;
-use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
-use fst::raw::Fst;
-use tantivy::SegmentReader;
-use tantivy::schema::Schema;
+use arc_swap::ArcSwap;
 
-use crate::index::automaton::{NameAutomaton, OwnedFst};
-use crate::index::drops::{DropColumns, DropFields, DropTexts, Drops, Shard};
+use crate::index::Index;
+use crate::index::aliases::Aliases;
+use crate::index::by_tld::ByTld;
+use crate::index::dropped::Dropped;
+use crate::index::files::Files;
+use crate::index::listed::Listed;
 use crate::index::manifest::{self, GenerationError, GenerationId, Manifest};
-use crate::index::names::Names;
-use crate::index::sealed::SealedDirectory;
-use crate::index::{Index, columns};
-use crate::vocab::stage::Periods;
+use crate::index::ranked::Ranked;
+use crate::index::records::Records;
+use crate::index::texts::Texts;
+use crate::index::tlds::Tlds;
 
-/// File names within a generation.
-pub(super) const NAMES_FOLDER: &str = "names";
-pub(super) const UNICODE_FST: &str = "unicode.fst";
-pub(super) const NAMES_COLUMNS: &str = "names.columns";
-pub(super) const DROPS_TEXT: &str = "drops.names";
-/// The folder of the tantivy indexes within a generation, one folder a shard.
-pub(super) const DROPS_FOLDER: &str = "drops";
+/// Files of the orders of all names.
+pub(super) const NAMES_RANKED: &str = "names/ranked";
+pub(super) const NAMES_BY_TLD: &str = "names/by-tld";
 
 /// Why no generation can be served.
 #[derive(Debug, thiserror::Error)]
@@ -88,17 +84,48 @@ pub fn open_current(index: &Path) -> Result<Opened, OpenError> {
 /// # Errors
 /// Anything missing, damaged or of another format.
 pub fn open(index: &Path, generation: GenerationId) -> Result<Index, GenerationError> {
-    let folder = manifest::folder_of(index, generation);
-    let manifest = Manifest::read(&folder)?;
+    open_folder(&manifest::folder_of(index, generation), generation)
+}
+
+/// Opens the generation in `folder`, whatever the folder is called.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_folder(
+    folder: &Path,
+    generation: GenerationId,
+) -> Result<Index, GenerationError> {
+    let manifest = Manifest::read(folder)?;
     if manifest.generation != generation {
         let what = format!("is the manifest of {}", manifest.generation);
-        return Err(GenerationError::malformed(&folder, what));
+        return Err(GenerationError::malformed(folder, what));
     }
-    let mut files = read_files(&folder, &manifest)?;
-    let names = open_names(&folder, &manifest, &mut files)?;
-    let drops = open_drops(&folder, &manifest, &mut files)?;
-    let pending = manifest.tlds.iter().map(|tld| Periods::of(tld).pending_delete_days).collect();
-    Ok(Index { manifest, names, drops, pending })
+    let files = Files::new(folder, &manifest);
+    let tlds = Tlds::new(manifest.tlds.clone());
+    let index = open_parts(manifest, tlds, &files)?;
+    files.finish()?;
+    Ok(index)
+}
+
+fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, GenerationError> {
+    let (names, dropped, listed) = (manifest.names, manifest.dropped, manifest.drops);
+    let index = Index {
+        texts: Texts::open(files, names, &tlds)?,
+        aliases: Aliases::open(files, names)?,
+        names: Ranked::open(NAMES_RANKED, files)?,
+        by_tld: ByTld::open(NAMES_BY_TLD, files)?,
+        dropped: Dropped::open(files)?,
+        listed: Listed::open(files, &tlds, dropped, listed)?,
+        records: Records::open(files, dropped)?,
+        days: ArcSwap::default(),
+        making_day: Mutex::default(),
+        tlds,
+        manifest,
+    };
+    let fits = index.names.len() == names as usize
+        && index.by_tld.len() == names as usize
+        && index.dropped.len() == dropped;
+    if fits { Ok(index) } else { Err(files.malformed("names", "its files are not of one table")) }
 }
 
 /// Verifies one generation without keeping it.
@@ -109,181 +136,15 @@ pub fn verify(index: &Path, generation: GenerationId) -> Result<Manifest, Genera
     open(index, generation).map(|index| index.manifest)
 }
 
-fn read_files(
-    folder: &Path,
-    manifest: &Manifest,
-) -> Result<HashMap<String, Vec<u8>>, GenerationError> {
-    let read = |(name, sum): (&String, &manifest::FileSum)| {
-        let path = folder.join(name);
-        let len = fs::metadata(&path).map_err(GenerationError::io(&path))?.len();
-        if len != sum.len {
-            return Err(GenerationError::Length { path, len, expected: sum.len });
-        }
-        let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
-        fs::File::open(&path)
-            .and_then(|file| file.take(len).read_to_end(&mut bytes))
-            .map_err(GenerationError::io(&path))?;
-        let found = blake3::Hasher::new().update_rayon(&bytes).finalize().to_hex().to_string();
-        if found != sum.blake3 || bytes.len() as u64 != sum.len {
-            return Err(GenerationError::Checksum { path, found, expected: sum.blake3.clone() });
-        }
-        Ok((name.clone(), bytes))
-    };
-    manifest.files.iter().map(read).collect()
-}
-
-fn take(
-    folder: &Path,
-    files: &mut HashMap<String, Vec<u8>>,
-    name: &str,
-) -> Result<Vec<u8>, GenerationError> {
-    files
-        .remove(name)
-        .ok_or_else(|| GenerationError::malformed(folder, format!("its manifest lists no {name}")))
-}
-
-/// The file of a shard of the names.
-pub(super) fn names_file(shard: u32) -> String {
-    format!("{NAMES_FOLDER}/{shard}.fst")
-}
-
-fn open_automaton(
-    folder: &Path,
-    manifest: &Manifest,
-    files: &mut HashMap<String, Vec<u8>>,
-) -> Result<NameAutomaton, GenerationError> {
-    let fsts = (0..manifest.name_shards)
-        .map(|shard| open_fst(folder, files, &names_file(shard)))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(NameAutomaton::new(fsts))
-}
-
-fn open_fst(
-    folder: &Path,
-    files: &mut HashMap<String, Vec<u8>>,
-    name: &str,
-) -> Result<OwnedFst, GenerationError> {
-    let bytes = take(folder, files, name)?;
-    Fst::new(bytes).map_err(|err| GenerationError::malformed(&folder.join(name), err))
-}
-
-fn open_names(
-    folder: &Path,
-    manifest: &Manifest,
-    files: &mut HashMap<String, Vec<u8>>,
-) -> Result<Names, GenerationError> {
-    let by_name = open_automaton(folder, manifest, files)?;
-    let by_unicode = open_fst(folder, files, UNICODE_FST)?;
-    let path = folder.join(NAMES_COLUMNS);
-    let columns = columns::read_names(take(folder, files, NAMES_COLUMNS)?, manifest.names)
-        .map_err(|err| GenerationError::malformed(&path, err))?;
-    let tlds = manifest.tlds.len();
-    if by_name.len() as usize != columns.key.len()
-        || columns.tld.iter().any(|&tld| usize::from(tld) >= tlds)
-    {
-        return Err(GenerationError::malformed(&path, "does not fit the other files"));
-    }
-    Ok(Names { by_name, by_unicode, columns })
-}
-
-fn open_drops(
-    folder: &Path,
-    manifest: &Manifest,
-    files: &mut HashMap<String, Vec<u8>>,
-) -> Result<Drops, GenerationError> {
-    let text_path = folder.join(DROPS_TEXT);
-    let texts = read_texts(&take(folder, files, DROPS_TEXT)?, manifest.drops)
-        .ok_or_else(|| GenerationError::malformed(&text_path, "is not a list of names"))?;
-    let path = folder.join(DROPS_FOLDER);
-    let failed = |err: tantivy::TantivyError| GenerationError::malformed(&path, err);
-    let mut shards = Vec::new();
-    let mut columns = DropColumns::default();
-    for number in 0..manifest.drop_shards {
-        let prefix = format!("{DROPS_FOLDER}/{number}/");
-        let sealed = files
-            .extract_if(|name, _| name.starts_with(&prefix))
-            .map(|(name, bytes)| (PathBuf::from(&name[prefix.len()..]), bytes));
-        let (segment, fields) = open_segment(SealedDirectory::new(sealed)).map_err(failed)?;
-        let first = columns.dqs.len() as u32;
-        read_columns(&segment, &mut columns).map_err(failed)?;
-        shards.push(Shard { first, segment, fields });
-    }
-    let tlds = manifest.tlds.len();
-    let sound = columns.dqs.len() == manifest.drops as usize
-        && columns.tld.iter().all(|&tld| usize::from(tld) < tlds)
-        && columns.dqs.is_sorted_by(|left, right| left >= right);
-    if !sound {
-        return Err(GenerationError::malformed(&path, "is not in rank order"));
-    }
-    Ok(Drops::new(columns, texts, shards))
-}
-
-fn open_segment(directory: SealedDirectory) -> tantivy::Result<(SegmentReader, DropFields)> {
-    let index = tantivy::Index::open(directory)?;
-    let schema = index.schema();
-    let fields = DropFields { gram: schema.get_field("gram")?, tld: schema.get_field("tld")? };
-    match index.searchable_segments()?.as_slice() {
-        [segment] => Ok((SegmentReader::open(segment)?, fields)),
-        segments => Err(tantivy::TantivyError::InternalError(format!(
-            "{} segments, expected 1",
-            segments.len()
-        ))),
-    }
-}
-
-/// Appends the columns of a segment.
-fn read_columns(segment: &SegmentReader, columns: &mut DropColumns) -> tantivy::Result<()> {
-    let rows = segment.max_doc();
-    if rows == 0 {
-        return Ok(());
-    }
-    let fast = segment.fast_fields();
-    columns.dqs.extend(columns::flatten::<u8>(&fast.u64("dqs")?, rows)?);
-    columns.length.extend(columns::flatten::<u8>(&fast.u64("length")?, rows)?);
-    columns.tld.extend(columns::flatten::<u16>(&fast.u64("tld")?, rows)?);
-    columns.drop_date.extend(columns::flatten::<u16>(&fast.u64("drop_date")?, rows)?);
-    columns.release.extend(columns::flatten::<u16>(&fast.u64("release")?, rows)?);
-    Ok(())
-}
-
-/// Names end to end: an end offset (u32) for each, then the text.
-fn read_texts(bytes: &[u8], rows: u32) -> Option<DropTexts> {
-    let (ends, text) = bytes.split_at_checked(rows as usize * 4)?;
-    let ends: Vec<u32> = ends
-        .chunks_exact(4)
-        .map(|end| u32::from_le_bytes(end.try_into().expect("four bytes")))
-        .collect();
-    let text = String::from_utf8(text.to_vec()).ok().filter(|text| text.is_ascii())?;
-    let whole = ends.is_sorted() && ends.last().map_or(0, |&end| end as usize) == text.len();
-    whole.then_some(DropTexts { ends, text })
-}
-
-/// The fields of the drops index.
-pub(super) fn drops_schema() -> Schema {
-    use tantivy::schema::{FAST, INDEXED, IndexRecordOption, TextFieldIndexing, TextOptions};
-    let mut schema = Schema::builder();
-    let grams = TextFieldIndexing::default()
-        .set_tokenizer("gram")
-        .set_index_option(IndexRecordOption::Basic)
-        .set_fieldnorms(false);
-    schema.add_text_field("gram", TextOptions::default().set_indexing_options(grams));
-    schema.add_u64_field("tld", FAST | INDEXED);
-    for name in ["dqs", "length", "drop_date", "release"] {
-        schema.add_u64_field(name, FAST);
-    }
-    schema.build()
-}
-
 /// Opens the names of the current generation and nothing else, verified, for those who only ask
 /// in how many TLDs a label stands.
 ///
 /// # Errors
 /// There is no index, or its manifest or names are damaged.
-pub fn open_name_automaton(index: &Path) -> Result<NameAutomaton, OpenError> {
+pub fn open_texts(index: &Path) -> Result<Texts, OpenError> {
     let current = manifest::current(index)?.ok_or_else(|| OpenError::Missing(index.to_owned()))?;
     let folder = manifest::folder_of(index, current);
-    let mut manifest = Manifest::read(&folder)?;
-    manifest.files.retain(|name, _| name.starts_with(NAMES_FOLDER) && name.ends_with(".fst"));
-    let mut files = read_files(&folder, &manifest)?;
-    Ok(open_automaton(&folder, &manifest, &mut files)?)
+    let manifest = Manifest::read(&folder)?;
+    let tlds = Tlds::new(manifest.tlds.clone());
+    Ok(Texts::open(&Files::new(&folder, &manifest), manifest.names, &tlds)?)
 }
