@@ -1,10 +1,13 @@
 //! Who calls, and whether they may: key, plan, the day's allowance, in this order
 //! (decisions.md §4).
 
-use axum::extract::{Request, State};
+use std::future::ready;
+use std::pin::Pin;
+
+use axum::extract::Request;
+use axum::handler::Handler;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
@@ -21,20 +24,37 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 #[derive(Clone, Copy, Debug)]
 pub struct Now(pub DateTime<Utc>);
 
-/// Guards every JSON endpoint: 401 without a valid key, 403 below Pro, 429 when the day is used
-/// up; else the request counts one, whatever its answer, which carries the rate-limit headers. The
-/// handler finds [`Now`] and the [`Caller`] in the request.
-pub async fn guard_json(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let now = app.clock.now();
-    match admit_json(&app, request.headers(), now) {
-        Ok((caller, allowance)) => {
-            request.extensions_mut().insert(Now(now));
-            request.extensions_mut().insert(caller);
-            let mut response = next.run(request).await;
+/// A handler of a JSON endpoint behind its guard.
+#[derive(Clone, Copy, Debug)]
+pub struct Guarded<H>(H);
+
+/// Guards a handler: 401 without a valid key, 403 below Pro, 429 when the day is used up; else the
+/// request counts one, whatever its answer, which carries the rate-limit headers. The handler finds
+/// [`Now`] and the [`Caller`] in the request.
+///
+/// A handler and no layer: a layer is a service in a box, cloned with all that is in it for every
+/// request.
+pub fn guarded<H>(handler: H) -> Guarded<H> {
+    Guarded(handler)
+}
+
+impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
+    type Future = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+    fn call(self, mut request: Request, app: App) -> Self::Future {
+        let now = app.clock.now();
+        let (caller, allowance) = match admit_json(&app, request.headers(), now) {
+            Ok(admitted) => admitted,
+            Err(refusal) => return Box::pin(ready(refusal.into_response())),
+        };
+        request.extensions_mut().insert(Now(now));
+        request.extensions_mut().insert(caller);
+        let answer = self.0.call(request, app);
+        Box::pin(async move {
+            let mut response = answer.await;
             rate_limit_headers(&allowance, response.headers_mut());
             response
-        }
-        Err(refusal) => refusal.into_response(),
+        })
     }
 }
 

@@ -2,15 +2,17 @@
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::response::Response;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{self, Caller};
-use crate::http::App;
 use crate::http::allowance::Now;
 use crate::http::body::{Field, JsonBody};
 use crate::http::error::ApiError;
-use crate::index::{PipelineDrop, Status};
+use crate::http::{App, work};
+use crate::index::PipelineDrop;
+use crate::index::rows::Status;
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
@@ -18,9 +20,9 @@ use crate::vocab::name::DomainName;
 /// The domain dossier (api.md).
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DossierAnswer {
-    domain: DomainName,
-    tld: String,
+struct DossierAnswer<'a> {
+    domain: &'a DomainName,
+    tld: &'a str,
     length: u8,
     current_status: Status,
     drop_predicted_at: Option<Day>,
@@ -81,19 +83,20 @@ pub async fn find_domain(
     State(app): State<App>,
     Extension(now): Extension<Now>,
     name: Result<Path<String>, PathRejection>,
-) -> Result<Json<DossierAnswer>, ApiError> {
+) -> Result<Response, ApiError> {
     let domain = name_in(name)?;
-    let dossier = app.live.current().dossier(&domain, app.moment(now)).ok_or(ApiError::NotFound)?;
-    let feedback = app.store.feedback(&domain).into();
-    Ok(Json(DossierAnswer {
-        domain,
+    let index = app.live.current();
+    let dossier = index.dossier(&domain, app.moment(now)).ok_or(ApiError::NotFound)?;
+    let body = work::json_bytes(&DossierAnswer {
+        domain: &domain,
         tld: dossier.tld,
         length: dossier.length,
         current_status: dossier.status,
         drop_predicted_at: dossier.drop_predicted_at,
         latest_drop: dossier.latest_drop,
-        feedback,
-    }))
+        feedback: app.store.feedback(&domain).into(),
+    })?;
+    Ok(work::json_response(body))
 }
 
 /// `PUT /api/v1/domain/{name}/feedback`: sets or, with null, takes back the caller's one vote on a

@@ -3,29 +3,21 @@
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use serde::Serialize;
 
 use crate::http::allowance::Now;
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params};
+use crate::http::work::push_member;
 use crate::http::{App, work};
-use crate::index::DropRow;
-use crate::vocab::day::Day;
+use crate::index::DropsPage;
+use crate::index::filter::DropFilter;
+use crate::index::rows::{DROP_JSON_BYTES, push_day};
 use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 
 const LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
 
-/// The drops response (api.md).
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DropsAnswer<'a> {
-    date: Day,
-    count: usize,
-    limit: u32,
-    offset: u32,
-    available_tlds: Vec<&'a str>,
-    drops: Vec<DropRow>,
-}
+/// Bytes of a response around its rows and TLDs.
+const FRAME_BYTES: usize = 128;
 
 /// `GET /api/v1/drops`: the ranked drop list.
 pub async fn list_drops(
@@ -35,16 +27,27 @@ pub async fn list_drops(
 ) -> Result<Response, ApiError> {
     let filter = Params::new(query.as_deref()).drops(LIMITS)?;
     let (index, moment) = (app.live.current(), app.moment(now));
-    let body = work::run(index.drops_cost(&filter, moment), move || {
-        let page = index.drops(&filter, moment)?;
-        work::json_bytes(&DropsAnswer {
-            date: page.date,
-            count: page.rows.len(),
-            limit: filter.limit,
-            offset: filter.offset,
-            available_tlds: page.available_tlds,
-            drops: page.rows,
-        })
+    let body = work::run(index.drops_cost_us(&filter, moment), move || {
+        Ok(drops_json(&filter, &index.drops(&filter, moment)?))
     });
     Ok(work::json_response(body.await?))
+}
+
+/// The drops response (api.md).
+fn drops_json(filter: &DropFilter, page: &DropsPage<'_>) -> Vec<u8> {
+    let tlds = page.tlds_json();
+    let room = FRAME_BYTES + tlds.len() + page.count() as usize * DROP_JSON_BYTES;
+    let mut out = Vec::with_capacity(room);
+    out.extend_from_slice(b"{\"date\":\"");
+    push_day(&mut out, page.date);
+    out.push(b'"');
+    push_member(&mut out, "count", page.count());
+    push_member(&mut out, "limit", filter.limit);
+    push_member(&mut out, "offset", filter.offset);
+    out.extend_from_slice(b",\"availableTlds\":");
+    out.extend_from_slice(tlds.as_bytes());
+    out.extend_from_slice(b",\"drops\":");
+    page.write_json(&mut out);
+    out.push(b'}');
+    out
 }

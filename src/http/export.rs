@@ -20,7 +20,7 @@ use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
 use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, work};
-use crate::index::DropRow;
+use crate::index::rows::{DROP_CSV_BYTES, DROPS_CSV_HEADER};
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 
@@ -28,24 +28,12 @@ const LIMITS: Limits = Limits { default: EXPORT_ROWS_MAX, max: EXPORT_ROWS_MAX }
 /// Rows shaped at once: a few hundred kilobytes wait for a slow client, not a whole export.
 const ROWS_PER_CHUNK: usize = 500;
 
-/// The columns of the drops export.
-pub const DROPS_HEADER: &str = "domain,tld,length,dqs,explanation\r\n";
 /// The columns of the watchlist export.
 const WATCHLIST_HEADER: &str =
     "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at\r\n";
 /// The columns of the portfolio export.
 const PORTFOLIO_HEADER: &str = "id,domain,tld,status,registrar,acquired_price_usd,\
     resale_price_usd,sold_at,reported_at,updated_at,user_notes\r\n";
-
-/// Writes one row of the drops export. Names and TLDs are letters, digits, hyphens and dots, and
-/// need no quotes; the explanation always has them.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_drop(row: &DropRow, out: &mut impl Write) -> io::Result<()> {
-    let explanation = row.explanation.replace('"', "\"\"");
-    write!(out, "{},{},{},{},\"{explanation}\"\r\n", row.name, row.tld, row.length, row.dqs)
-}
 
 /// Writes one row of the watchlist export. No cell is a user's own text.
 fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
@@ -96,8 +84,10 @@ pub async fn export_drops(
     let searched = Arc::clone(&index);
     // Places of rows, four bytes each: rows themselves are shaped as the client reads.
     let places = work::run(u32::MAX, move || Ok(searched.drop_places(&filter, moment)?)).await?;
-    let body =
-        chunks(DROPS_HEADER, places, move |&place, out| write_drop(&index.drop_at(place), out));
+    let body = chunks(DROPS_CSV_HEADER, places, move |places, out| {
+        index.shape_drops(places, |row| row.write_csv(out));
+        Ok(())
+    });
     Ok(csv_response("drops", moment.today, body, &charged))
 }
 
@@ -117,9 +107,9 @@ pub async fn export_watchlist(
         let rows = sorted_rows(&listed, &searched, moment, sort);
         Ok(page.of(rows.iter()).map(|row| row.name().clone()).collect())
     });
-    let body = chunks(WATCHLIST_HEADER, names.await?, move |name, out| {
-        let entry = owned.watch(name).into_iter();
-        entry
+    let body = chunks(WATCHLIST_HEADER, names.await?, move |names, out| {
+        let entries = names.iter().filter_map(|name| owned.watch(name));
+        entries
             .map(|entry| WatchRow::new(entry, &index, moment))
             .try_for_each(|row| write_watch(&row, out))
     });
@@ -139,8 +129,9 @@ pub async fn export_portfolio(
     let owned = app.store.owned(&export.caller);
     let listed = Arc::clone(&owned);
     let ids = work::run(u32::MAX, move || Ok(filter.of(&listed).map(|claim| claim.id).collect()));
-    let body = chunks(PORTFOLIO_HEADER, ids.await?, move |&id, out| {
-        owned.claim(id).into_iter().try_for_each(|claim| write_claim(claim, out))
+    let body = chunks(PORTFOLIO_HEADER, ids.await?, move |ids, out| {
+        let mut claims = ids.iter().filter_map(|&id| owned.claim(id));
+        claims.try_for_each(|claim| write_claim(claim, out))
     });
     Ok(csv_response("portfolio", today, body, &charged))
 }
@@ -171,12 +162,12 @@ fn csv_response(what: &str, today: Day, body: Body, charged: &Allowance) -> Resp
     response
 }
 
-/// The header line, then what `write` makes of each of `places`, a chunk at a time, each made when
-/// the one before is on its way.
+/// The header line, then what `write` makes of `places`, a chunk at a time, each made when the one
+/// before is on its way.
 fn chunks<P: Send + Sync + 'static>(
     header: &'static str,
     places: Vec<P>,
-    write: impl Fn(&P, &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
+    write: impl Fn(&[P], &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
 ) -> Body {
     let rows = Arc::new((places, write));
     // Rows done; the header line goes with the first chunk, which an empty list has too.
@@ -190,11 +181,11 @@ fn chunks<P: Send + Sync + 'static>(
             }
             let shape = move || -> io::Result<Vec<u8>> {
                 let (places, write) = &*rows;
-                let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * 128);
+                let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * DROP_CSV_BYTES);
                 if done.is_none() {
                     chunk.extend_from_slice(header.as_bytes());
                 }
-                places[start..end].iter().try_for_each(|place| write(place, &mut chunk))?;
+                write(&places[start..end], &mut chunk)?;
                 Ok(chunk)
             };
             let chunk = tokio::task::spawn_blocking(shape).await.map_err(io::Error::other)??;

@@ -21,12 +21,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, get, put};
+use axum::routing::{get, put};
 use serde::Serialize;
 
 use crate::accounts::Store;
-use crate::http::allowance::Now;
+use crate::http::allowance::{Now, guarded};
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::vocab::clock::Clock;
@@ -131,29 +130,17 @@ pub const ENDPOINTS: &[Endpoint] = &[
     endpoint("GET", "/api/docs", false, "The documentation of this API"),
 ];
 
-/// Every route.
+/// Every route. Guards stand before handlers, not before routes: a wrong method is 405 without a
+/// key.
 pub fn router(app: App) -> Router {
-    let json = |route: MethodRouter<App>| {
-        // On the methods there are, not on the route: a wrong method is 405 without a key.
-        route.route_layer(from_fn_with_state(app.clone(), allowance::guard_json))
-    };
-    let claim =
-        get(portfolio::find_claim).patch(portfolio::change_claim).delete(portfolio::remove_claim);
-    let watchlist =
-        get(watchlist::list_watches).post(watchlist::add_watch).delete(watchlist::remove_watch);
-    let alert = get(alerts::find_alert).patch(alerts::change_alert).delete(alerts::remove_alert);
     Router::new()
         .route("/api/v1", get(health::api_index))
         .route("/api/v1/", get(health::api_index))
-        .route("/api/v1/drops", json(get(drops::list_drops)))
-        .route("/api/v1/search", json(get(search::search_names)))
-        .route("/api/v1/domain/{name}", json(get(domain::find_domain)))
-        .route("/api/v1/domain/{name}/feedback", json(put(domain::vote)))
-        .route("/api/v1/portfolio", json(get(portfolio::list_claims).post(portfolio::add_claim)))
-        .route("/api/v1/portfolio/{id}", json(claim))
-        .route("/api/v1/watchlist", json(watchlist))
-        .route("/api/v1/alerts", json(get(alerts::list_alerts).post(alerts::add_alert)))
-        .route("/api/v1/alerts/{id}", json(alert))
+        .route("/api/v1/drops", get(guarded(drops::list_drops)))
+        .route("/api/v1/search", get(guarded(search::search_names)))
+        .route("/api/v1/domain/{name}", get(guarded(domain::find_domain)))
+        .route("/api/v1/domain/{name}/feedback", put(guarded(domain::vote)))
+        .merge(resources())
         .route("/api/export/drops", get(export::export_drops))
         .route("/api/export/watchlist", get(export::export_watchlist))
         .route("/api/export/portfolio", get(export::export_portfolio))
@@ -164,4 +151,25 @@ pub fn router(app: App) -> Router {
         .fallback(error::not_found)
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(app)
+}
+
+/// The routes of what users own.
+fn resources() -> Router<App> {
+    let claims = get(guarded(portfolio::list_claims)).post(guarded(portfolio::add_claim));
+    let claim = get(guarded(portfolio::find_claim))
+        .patch(guarded(portfolio::change_claim))
+        .delete(guarded(portfolio::remove_claim));
+    let watchlist = get(guarded(watchlist::list_watches))
+        .post(guarded(watchlist::add_watch))
+        .delete(guarded(watchlist::remove_watch));
+    let alerts = get(guarded(alerts::list_alerts)).post(guarded(alerts::add_alert));
+    let alert = get(guarded(alerts::find_alert))
+        .patch(guarded(alerts::change_alert))
+        .delete(guarded(alerts::remove_alert));
+    Router::new()
+        .route("/api/v1/portfolio", claims)
+        .route("/api/v1/portfolio/{id}", claim)
+        .route("/api/v1/watchlist", watchlist)
+        .route("/api/v1/alerts", alerts)
+        .route("/api/v1/alerts/{id}", alert)
 }

@@ -52,21 +52,33 @@ impl Page {
     }
 }
 
-/// A query string, decoded parameter by parameter when one is asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Params<'a>(&'a str);
+/// A query string, cut into its parameters once. Values are decoded when they are asked for.
+#[derive(Clone, Debug)]
+pub struct Params<'a> {
+    /// Names, decoded, and values as sent, in their order. A name that cannot be decoded is one
+    /// that nobody asks for.
+    pairs: Vec<(Cow<'a, str>, &'a str)>,
+}
+
+/// Parameters that a query seldom has more of.
+const PAIRS_EXPECTED: usize = 8;
 
 impl<'a> Params<'a> {
     /// The part of a URL after the question mark, as sent.
     pub fn new(query: Option<&'a str>) -> Params<'a> {
-        Params(query.unwrap_or_default())
+        let mut pairs = Vec::with_capacity(PAIRS_EXPECTED);
+        for pair in query.unwrap_or_default().split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            pairs.extend(decode(name).map(|name| (name, value)));
+        }
+        Params { pairs }
     }
 
     /// The drops filter, with the row limits of the endpoint.
     ///
     /// # Errors
     /// The first parameter that is not as it should be.
-    pub fn drops(self, limits: Limits) -> Result<DropFilter, ApiError> {
+    pub fn drops(&self, limits: Limits) -> Result<DropFilter, ApiError> {
         let contains = match self.get("q")? {
             Some(text) => {
                 Some(Substring::parse(&text).map_err(|err| ApiError::parameter("q", err))?)
@@ -86,7 +98,7 @@ impl<'a> Params<'a> {
     ///
     /// # Errors
     /// The first parameter that is not as it should be.
-    pub fn search(self) -> Result<(String, SearchFilter), ApiError> {
+    pub fn search(&self) -> Result<(String, SearchFilter), ApiError> {
         let sent = self.sent("q")?.unwrap_or_default();
         let prefix = NamePrefix::parse(&sent).map_err(|err| ApiError::parameter("q", err))?;
         let filter = SearchFilter {
@@ -104,7 +116,7 @@ impl<'a> Params<'a> {
     ///
     /// # Errors
     /// One of them does not parse or is out of its range.
-    pub fn page(self, limits: Limits, offset_max: u32) -> Result<Page, ApiError> {
+    pub fn page(&self, limits: Limits, offset_max: u32) -> Result<Page, ApiError> {
         Ok(Page {
             limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),
             offset: self.integer("offset", 0..=offset_max)?.unwrap_or(0),
@@ -115,7 +127,7 @@ impl<'a> Params<'a> {
     ///
     /// # Errors
     /// It does not parse.
-    pub fn one<T: FromStr<Err: Display>>(self, name: &'static str) -> Result<Option<T>, ApiError> {
+    pub fn one<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<Option<T>, ApiError> {
         let Some(text) = self.get(name)? else { return Ok(None) };
         text.parse().map(Some).map_err(|err| ApiError::parameter(name, err))
     }
@@ -125,7 +137,7 @@ impl<'a> Params<'a> {
     ///
     /// # Errors
     /// An item does not parse.
-    pub fn list<T: FromStr<Err: Display>>(self, name: &'static str) -> Result<Vec<T>, ApiError> {
+    pub fn list<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<Vec<T>, ApiError> {
         let Some(text) = self.get(name)? else { return Ok(Vec::new()) };
         let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
         items.map(|item| item.parse().map_err(|err| ApiError::parameter(name, err))).collect()
@@ -135,12 +147,12 @@ impl<'a> Params<'a> {
     ///
     /// # Errors
     /// It is absent or no registrable name.
-    pub fn domain(self, name: &'static str) -> Result<DomainName, ApiError> {
+    pub fn domain(&self, name: &'static str) -> Result<DomainName, ApiError> {
         let text = self.get(name)?.ok_or_else(|| ApiError::parameter(name, "is required"))?;
         DomainName::parse(&text).map_err(|err| ApiError::parameter(name, err))
     }
 
-    fn narrow(self) -> Result<Narrow, ApiError> {
+    fn narrow(&self) -> Result<Narrow, ApiError> {
         let min_dqs = self.integer("min_dqs", 0..=u32::from(Dqs::MAX.points()))?.unwrap_or(0);
         let longest = u32::from(LABEL_CHARS_MAX);
         let max_len = self.integer("max_len", 1..=longest)?.unwrap_or(longest);
@@ -156,7 +168,7 @@ impl<'a> Params<'a> {
     }
 
     /// `stage`, or else `view`; a view that is no view is refused beside a stage too.
-    fn pipeline(self) -> Result<Option<Pipeline>, ApiError> {
+    fn pipeline(&self) -> Result<Option<Pipeline>, ApiError> {
         let view = match self.get("view")?.as_deref() {
             None => None,
             Some("active") => Some(Pipeline::Active),
@@ -171,7 +183,7 @@ impl<'a> Params<'a> {
     }
 
     fn integer(
-        self,
+        &self,
         name: &'static str,
         range: RangeInclusive<u32>,
     ) -> Result<Option<u32>, ApiError> {
@@ -189,33 +201,29 @@ impl<'a> Params<'a> {
     }
 
     /// The decoded value; `None` when it is absent or empty.
-    fn get(self, name: &'static str) -> Result<Option<Cow<'a, str>>, ApiError> {
+    fn get(&self, name: &'static str) -> Result<Option<Cow<'a, str>>, ApiError> {
         Ok(self.sent(name)?.filter(|value| !value.is_empty()))
     }
 
     /// The decoded value, empty or not.
-    fn sent(self, name: &'static str) -> Result<Option<Cow<'a, str>>, ApiError> {
-        let mut found = None;
-        for pair in self.0.split('&') {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if decode(key).as_deref() != Some(name) {
-                continue;
-            }
-            if found.is_some() {
-                return Err(ApiError::parameter(name, "is given more than once"));
-            }
-            found = Some(
-                decode(value)
-                    .ok_or_else(|| ApiError::parameter(name, "is not percent-encoded UTF-8"))?,
-            );
+    fn sent(&self, name: &'static str) -> Result<Option<Cow<'a, str>>, ApiError> {
+        let mut sent = self.pairs.iter().filter(|(sent, _)| sent == name).map(|&(_, value)| value);
+        let Some(value) = sent.next() else { return Ok(None) };
+        let value = decode(value)
+            .ok_or_else(|| ApiError::parameter(name, "is not percent-encoded UTF-8"))?;
+        if sent.next().is_some() {
+            return Err(ApiError::parameter(name, "is given more than once"));
         }
-        Ok(found)
+        Ok(Some(value))
     }
 }
 
 /// `application/x-www-form-urlencoded` text; `None` for a broken escape or bytes that are no
 /// UTF-8.
 fn decode(text: &str) -> Option<Cow<'_, str>> {
+    if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
+        return Some(Cow::Borrowed(text));
+    }
     let escapes_are_whole = text.split('%').skip(1).all(|rest| {
         rest.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit))
     });
@@ -279,6 +287,8 @@ mod tests {
             ),
             ("stage=released&view=x", "view: must be one of active, today, all"),
             ("limit=5&limit=5", "limit: is given more than once"),
+            ("limit=5&li%6Dit=5", "limit: is given more than once"),
+            ("limit=%zz&limit=5", "limit: is not percent-encoded UTF-8"),
             ("q=%ff", "q: is not percent-encoded UTF-8"),
             ("q=%zz", "q: is not percent-encoded UTF-8"),
             ("q=%4", "q: is not percent-encoded UTF-8"),

@@ -3,26 +3,18 @@
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use serde::Serialize;
 
 use crate::http::allowance::Now;
 use crate::http::error::ApiError;
 use crate::http::params::Params;
+use crate::http::work::push_member;
 use crate::http::{App, work};
-use crate::index::SearchRow;
+use crate::index::SearchPage;
+use crate::index::filter::SearchFilter;
+use crate::index::rows::{SEARCH_JSON_BYTES, push_json_text};
 
-/// The search response (api.md).
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SearchAnswer {
-    query: String,
-    total: u32,
-    total_capped: bool,
-    count: usize,
-    limit: u32,
-    offset: u32,
-    results: Vec<SearchRow>,
-}
+/// Bytes of a response around its rows, but for the query.
+const FRAME_BYTES: usize = 128;
 
 /// `GET /api/v1/search`: names by prefix, over everything ever seen.
 pub async fn search_names(
@@ -32,17 +24,27 @@ pub async fn search_names(
 ) -> Result<Response, ApiError> {
     let (query, filter) = Params::new(query.as_deref()).search()?;
     let (index, moment) = (app.live.current(), app.moment(now));
-    let body = work::run(index.search_cost(&filter), move || {
-        let page = index.search(&filter, moment);
-        work::json_bytes(&SearchAnswer {
-            query,
-            total: page.total,
-            total_capped: page.capped,
-            count: page.rows.len(),
-            limit: filter.limit,
-            offset: filter.offset,
-            results: page.rows,
-        })
+    let body = work::run(index.search_cost_us(&filter, moment), move || {
+        Ok(search_json(&query, &filter, &index.search(&filter, moment)))
     });
     Ok(work::json_response(body.await?))
+}
+
+/// The search response (api.md).
+fn search_json(query: &str, filter: &SearchFilter, page: &SearchPage<'_>) -> Vec<u8> {
+    let room = FRAME_BYTES + query.len() + page.count() as usize * SEARCH_JSON_BYTES;
+    let mut out = Vec::with_capacity(room);
+    out.extend_from_slice(b"{\"query\":");
+    push_json_text(&mut out, query);
+    push_member(&mut out, "total", page.total);
+    let capped: &[u8] = if page.capped { b"true" } else { b"false" };
+    out.extend_from_slice(b",\"totalCapped\":");
+    out.extend_from_slice(capped);
+    push_member(&mut out, "count", page.count());
+    push_member(&mut out, "limit", filter.limit);
+    push_member(&mut out, "offset", filter.offset);
+    out.extend_from_slice(b",\"results\":");
+    page.write_json(&mut out);
+    out.push(b'}');
+    out
 }

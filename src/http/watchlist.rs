@@ -29,8 +29,8 @@ use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
-/// Looking at this many rows of an index costs about what one look-up of a name does.
-const COST_OF_A_LOOKUP: usize = 500;
+/// Microseconds that one look-up of a name takes, about.
+const LOOKUP_US: usize = 1;
 
 /// The order of a watchlist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,9 +173,9 @@ impl WatchRow {
     }
 }
 
-/// What looking up a whole watchlist costs, for [`work::run`].
-fn watches_cost(owned: &Owned) -> u32 {
-    u32::try_from(owned.watches().len() * COST_OF_A_LOOKUP).unwrap_or(u32::MAX)
+/// Microseconds that looking up a whole watchlist takes, for [`work::run`].
+fn watches_cost_us(owned: &Owned) -> u32 {
+    u32::try_from(owned.watches().len() * LOOKUP_US).unwrap_or(u32::MAX)
 }
 
 /// The whole list as `index` sees it, in the order asked for.
@@ -266,7 +266,7 @@ pub async fn list_watches(
 ) -> Result<Response, ApiError> {
     let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
     let (owned, index, moment) = (app.store.owned(&caller), app.live.current(), app.moment(now));
-    let body = work::run(watches_cost(&owned), move || {
+    let body = work::run(watches_cost_us(&owned), move || {
         let rows = sorted_rows(&owned, &index, moment, sort);
         let watchlist: Vec<_> = page.of(rows.iter()).map(EntryAnswer::new).collect();
         work::json_bytes(&WatchlistAnswer {
@@ -298,7 +298,7 @@ pub async fn add_watch(
         Some(_) => Vec::new(),
         None => {
             let (owned, index) = (app.store.owned(&caller), Arc::clone(&index));
-            work::run(watches_cost(&owned), move || {
+            work::run(watches_cost_us(&owned), move || {
                 Ok(owned.external_names().filter(|name| index.holds(name)).collect())
             })
             .await?

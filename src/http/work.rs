@@ -7,19 +7,22 @@ use axum::response::Response;
 use serde::Serialize;
 
 use crate::http::error::ApiError;
+use crate::index::rows::push_number;
 
-/// Rows a query may look at on an async thread: some 0.3 ms of work.
-const INLINE_COST_MAX: u32 = 150_000;
+/// Microseconds that a query may take on an async thread.
+const INLINE_US_MAX: u32 = 500;
+/// Room for a dossier, so that it does not move while it is written.
+const SMALL_BODY_BYTES: usize = 1024;
 
-/// Runs `work`, here when its `cost` in rows looked at is small, else on the blocking pool.
+/// Runs `work`, here when it takes few microseconds (about `cost_us`), else on the blocking pool.
 ///
 /// # Errors
 /// Those of `work`, and 500 when it panicked.
 pub async fn run<T: Send + 'static>(
-    cost: u32,
+    cost_us: u32,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    if cost <= INLINE_COST_MAX {
+    if cost_us <= INLINE_US_MAX {
         return work();
     }
     tokio::task::spawn_blocking(work).await.map_err(|err| ApiError::Internal(err.into()))?
@@ -30,7 +33,17 @@ pub async fn run<T: Send + 'static>(
 /// # Errors
 /// 500 for a value that cannot be JSON, which is a bug.
 pub fn json_bytes(value: &impl Serialize) -> Result<Vec<u8>, ApiError> {
-    serde_json::to_vec(value).map_err(|err| ApiError::Internal(err.into()))
+    let mut bytes = Vec::with_capacity(SMALL_BODY_BYTES);
+    serde_json::to_writer(&mut bytes, value).map_err(|err| ApiError::Internal(err.into()))?;
+    Ok(bytes)
+}
+
+/// Appends a member to a JSON object that has one before it.
+pub fn push_member(out: &mut Vec<u8>, name: &str, number: u32) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+    push_number(out, number);
 }
 
 /// Status 200 with these bytes of JSON.

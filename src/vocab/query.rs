@@ -60,13 +60,15 @@ impl Substring {
 
 fn normalise(text: &str, chars_max: usize) -> Result<String, QueryError> {
     let text = text.trim();
-    if text.is_empty() || text.chars().count() > chars_max {
+    let is_ascii = text.is_ascii();
+    let chars = if is_ascii { text.len() } else { text.chars().count() };
+    if chars == 0 || chars > chars_max {
         return Err(QueryError::Length(chars_max));
     }
     if text.chars().any(char::is_control) {
         return Err(QueryError::Control);
     }
-    if text.is_ascii() {
+    if is_ascii {
         return Ok(text.to_ascii_lowercase());
     }
     let mapped: String = Uts46MapperBorrowed::new().map_normalize(text.chars()).collect();
@@ -81,6 +83,11 @@ pub fn fold_tld(text: &str) -> Option<CompactString> {
     let text = text.strip_prefix('.').unwrap_or(text);
     if text.is_empty() {
         return None;
+    }
+    // As nearly all are sent; an A-label may still be one that UTS 46 spells otherwise.
+    let folded = text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'.'));
+    if folded {
+        return Some(text.into());
     }
     let ascii = Uts46::new()
         .to_ascii(text.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
