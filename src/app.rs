@@ -14,9 +14,9 @@ use tokio::task::JoinSet;
 use crate::accounts::Store;
 use crate::config::Config;
 use crate::http::{self, App, Parts};
+use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::open::{self, Opened};
-use crate::scorer::Scorer;
 use crate::workers::admin::AdminSocket;
 use crate::workers::reload::Reload;
 
@@ -42,8 +42,8 @@ pub fn serve(
             "the current generation is damaged; serving the one before it"
         );
     }
-    // Its dictionaries load here, not under the first request.
-    Scorer::shared();
+    // Worked out here, not under the first request.
+    index.prepare(Moment { today: config.clock.today(), catch_days: config.catch_days });
     // The corpus is not opened here, but a data folder that is none should be told at once.
     check_folder(&config.data)?;
     let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
@@ -91,6 +91,8 @@ async fn run(
         index: config.index.clone(),
         live: Arc::clone(&app.live),
         problem: Arc::clone(&app.index_problem),
+        clock: config.clock,
+        catch_days: config.catch_days,
     };
     workers.spawn(reload.run(until(stopped.clone())));
     let signal = stop_signal()?;

@@ -1,14 +1,19 @@
-//! Watches `CURRENT` and publishes the generation it names, while requests go on.
+//! Watches `CURRENT` and publishes the generation it names, while requests go on; and has the
+//! stages of a day worked out before the day begins.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::manifest::{self, GenerationId};
 use crate::index::open::{self, OpenError, Opened};
+use crate::vocab::clock::Clock;
+use crate::vocab::day::Day;
 
 /// How often `CURRENT` is looked at: a new generation is served well within two seconds.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -19,7 +24,13 @@ pub struct Reload {
     pub live: Arc<LiveIndex>,
     /// Where the reason for serving an older generation is told.
     pub problem: Arc<Mutex<Option<String>>>,
+    pub clock: Clock,
+    /// Days a name counts as catchable after its effective release.
+    pub catch_days: u16,
 }
+
+/// How long before midnight the next day is made ready: more than it takes for any corpus.
+const AHEAD: TimeDelta = TimeDelta::seconds(60);
 
 impl Reload {
     /// Watches until `stop` is done.
@@ -31,7 +42,10 @@ impl Reload {
         loop {
             tokio::select! {
                 () = &mut stop => return,
-                _ = ticks.tick() => seen = self.look(seen).await,
+                _ = ticks.tick() => {
+                    seen = self.look(seen).await;
+                    self.prepare().await;
+                }
             }
         }
     }
@@ -44,8 +58,10 @@ impl Reload {
             return seen;
         }
         let (index, live) = (self.index.clone(), Arc::clone(&self.live));
+        let moment = self.moment(TimeDelta::zero());
         let opened = tokio::task::spawn_blocking(move || -> Result<Option<String>, OpenError> {
             let Opened { index, fallback } = open::open_current(&index)?;
+            index.prepare(moment);
             let generation = index.manifest().generation;
             if generation != live.current().manifest().generation {
                 // Dropped here, where freeing gigabytes holds no request up.
@@ -64,6 +80,20 @@ impl Reload {
         }
         *self.problem.lock().expect("no code panics holding this lock") = problem;
         named
+    }
+
+    /// Has the stages of the day that will be in [`AHEAD`] worked out, unless they are.
+    async fn prepare(&self) {
+        let (index, moment) = (self.live.current(), self.moment(AHEAD));
+        if !index.is_prepared(moment) {
+            // A panic there is logged; a query then works them out itself.
+            let _ = tokio::task::spawn_blocking(move || index.prepare(moment)).await;
+        }
+    }
+
+    fn moment(&self, ahead: TimeDelta) -> Moment {
+        let today = Day::of(self.clock.now() + ahead).unwrap_or_else(|| self.clock.today());
+        Moment { today, catch_days: self.catch_days }
     }
 }
 
