@@ -1,7 +1,7 @@
 //! What owned rows cost: memory a row, the time to start from a snapshot and from a log, and to
 //! write a snapshot.
 //!
-//! `cargo bench --bench accounts [-- --rows N] [FOLDER]`; 10 million rows unless told. An account
+//! `cargo bench --bench accounts [-- --rows N] [FOLDER]`; a million rows unless told. An account
 //! has 100 rows: 80 watches, 18 claims, one rule, one vote. Rows go into the log as transactions of
 //! 100, since one at a time would measure the disk for hours. Memory is what the process holds under
 //! mimalloc, the allocator of the binary.
@@ -27,7 +27,7 @@ use dropdex::vocab::time::UnixMs;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const ROWS_DEFAULT: u64 = 10_000_000;
+const ROWS_DEFAULT: u64 = 1_000_000;
 const WATCHES: u64 = 80;
 const CLAIMS: u64 = 18;
 /// With one rule and one vote.

@@ -36,6 +36,8 @@ const NUMBER_PER_MILLE: u32 = 50;
 const IDN_NEIGHBOURS: u64 = 64;
 /// Names made by one task, and names in one block of a finished corpus.
 const BLOCK: usize = 1 << 16;
+/// Tasks whose names are kept before more are made.
+const TASKS_AT_ONCE: usize = 32;
 
 /// Where the random numbers of each decision come from.
 mod place {
@@ -192,6 +194,16 @@ impl Corpus {
         self.blocks[at / BLOCK].get(at % BLOCK)
     }
 
+    /// The text of name number `at`, and how many octets of it are the label.
+    ///
+    /// # Panics
+    /// `at` is [`Corpus::len`] or more.
+    pub fn text(&self, at: usize) -> (&str, usize) {
+        let block = &self.blocks[at / BLOCK];
+        let text = std::str::from_utf8(block.bytes(at % BLOCK)).expect("names are ASCII");
+        (text, usize::from(block.label_lens[at % BLOCK]))
+    }
+
     /// All names in byte order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = DomainName> {
         (0..self.len).map(|at| self.get(at))
@@ -215,10 +227,14 @@ impl Block {
         self.label_lens.push(label_len);
     }
 
-    fn get(&self, at: usize) -> DomainName {
+    fn bytes(&self, at: usize) -> &[u8] {
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        let text = &self.text[start as usize..self.ends[at] as usize];
-        DomainName::from_stored(text, self.label_lens[at]).expect("was a DomainName when pushed")
+        &self.text[start as usize..self.ends[at] as usize]
+    }
+
+    fn get(&self, at: usize) -> DomainName {
+        DomainName::from_stored(self.bytes(at), self.label_lens[at])
+            .expect("was a DomainName when pushed")
     }
 }
 
@@ -439,16 +455,19 @@ impl Drafts {
         let base = self.texts.len();
         let end = first + count;
         let tasks = count.div_ceil(BLOCK);
-        let made: Vec<_> = (0..tasks)
-            .into_par_iter()
-            .map(|task| {
-                let from = first + task * BLOCK;
-                make_block(maker, from..(from + BLOCK).min(end), (base + task) as u32)
-            })
-            .collect();
-        for (text, entries) in made {
-            self.texts.push(text);
-            self.entries.extend_from_slice(&entries);
+        self.entries.reserve_exact(count);
+        let make = |task: usize| {
+            let from = first + task * BLOCK;
+            make_block(maker, from..(from + BLOCK).min(end), (base + task) as u32)
+        };
+        // Some at a time: all at once would hold every entry twice.
+        for group in (0..tasks).step_by(TASKS_AT_ONCE) {
+            let tasks = group..(group + TASKS_AT_ONCE).min(tasks);
+            let made: Vec<_> = tasks.into_par_iter().map(make).collect();
+            for (text, entries) in made {
+                self.texts.push(text);
+                self.entries.extend_from_slice(&entries);
+            }
         }
         let texts = &self.texts;
         self.entries.par_sort_unstable_by(|a, b| {
@@ -560,6 +579,9 @@ mod tests {
         }
         assert_eq!(corpus.text_len(), names.iter().map(|name| name.as_str().len()).sum::<usize>());
         assert!(corpus.par_iter().eq(names.par_iter().cloned()));
+        for (at, name) in names.iter().enumerate() {
+            assert_eq!(corpus.text(at), (name.as_str(), name.label().len()));
+        }
     }
 
     #[test]

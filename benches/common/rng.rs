@@ -51,6 +51,22 @@ fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
+/// The numbers `0..len`, each once, in an order that has nothing to do with them: a list of them
+/// would cost more than some corpora.
+///
+/// A Feistel network over the next even power of two; what lies beyond `len` is left out.
+pub fn shuffled(len: u64, seed: u64) -> impl Iterator<Item = u64> {
+    let half = len.next_power_of_two().trailing_zeros().div_ceil(2).max(1);
+    let mask = (1_u64 << half) - 1;
+    let permute = move |number: u64| {
+        let (left, right) = (0..4).fold((number >> half, number & mask), |(left, right), round| {
+            (right, left ^ (mix(seed ^ mix(right << 8 | round)) & mask))
+        });
+        left << half | right
+    };
+    (0..1_u64 << (2 * half)).map(permute).filter(move |&number| number < len)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +95,17 @@ mod tests {
         assert!((2_700..3_300).contains(&hits), "{hits}");
         assert_eq!((rng.below(0), rng.below(1)), (0, 0));
         assert_eq!(rng.pick::<u8>(&[]), None);
+    }
+
+    #[test]
+    fn shuffled_numbers_are_all_there_and_in_no_order() {
+        for len in [0, 1, 2, 3, 64, 1_000, 65_537] {
+            let mut numbers: Vec<u64> = shuffled(len, 1).collect();
+            let rises = numbers.windows(2).filter(|pair| pair[0] < pair[1]).count() as u64;
+            assert!(len < 1_000 || rises.abs_diff(len / 2) < len / 20, "{rises} of {len} rise");
+            assert!(len < 1_000 || !shuffled(len, 2).eq(numbers.iter().copied()));
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..len), "{len}");
+        }
     }
 }

@@ -12,62 +12,63 @@ const TRIES: usize = 200;
 const SYLLABLES: [&str; 12] =
     ["ing", "ter", "ent", "est", "ion", "the", "man", "car", "art", "per", "lin", "son"];
 
-/// Hard queries with what is hard about them.
-pub fn queries(scan: Scan<'_>, seed: u64) -> Vec<(String, Query)> {
+/// A query that is hard on purpose.
+pub struct Hard {
+    /// What is hard about it, in the same words for every corpus.
+    pub name: &'static str,
+    pub query: Query,
+}
+
+/// All hard queries.
+pub fn queries(scan: Scan<'_>, seed: u64) -> Vec<Hard> {
     let mut all = searches(scan.market);
     all.extend(drops(scan, seed));
     all
 }
 
-fn searches(market: &Market) -> Vec<(String, Query)> {
-    let wide = widest_start(market);
-    let start = || Query { q: Some(wide.to_string()), ..Query::plain(List::Search, 20) };
+fn searches(market: &Market) -> Vec<Hard> {
+    let wide = widest_start(market).to_string();
+    let start = || Query { q: Some(wide.clone()), ..Query::plain(List::Search, 20) };
     let rare: Vec<String> = market.rarest_tld(|_| true).map(str::to_owned).into_iter().collect();
-    let rarest = rare.first().cloned().unwrap_or_default();
+    let pending = Some(Stage::PendingDelete);
     vec![
-        (format!("search `{wide}`, the widest prefix"), start()),
-        (format!("search `{wide}` in the rarest TLD, .{rarest}"), Query { tlds: rare, ..start() }),
-        (format!("search `{wide}`, min_dqs 100"), Query { min_dqs: Some(100), ..start() }),
-        (
-            format!("search `{wide}`, pending-delete, max_len 4"),
-            Query { stage: Some(Stage::PendingDelete), max_len: Some(4), ..start() },
-        ),
-        (
-            format!("search `{wide}`, the deepest page"),
-            Query { limit: 100, offset: 10_000, ..start() },
-        ),
+        Hard { name: "search, the widest letter", query: start() },
+        Hard { name: "search, it in the rarest TLD", query: Query { tlds: rare, ..start() } },
+        Hard {
+            name: "search, it with min_dqs 100",
+            query: Query { min_dqs: Some(100), ..start() },
+        },
+        Hard {
+            name: "search, it, pending-delete, max_len 4",
+            query: Query { stage: pending, max_len: Some(4), ..start() },
+        },
+        Hard {
+            name: "search, it, the deepest page",
+            query: Query { limit: 100, offset: 10_000, ..start() },
+        },
     ]
 }
 
-fn drops(scan: Scan<'_>, seed: u64) -> Vec<(String, Query)> {
+fn drops(scan: Scan<'_>, seed: u64) -> Vec<Hard> {
     let page = || Query::plain(List::Drops, 100);
-    let moment = scan.moment;
-    let active = |stage: Option<Stage>| stage.is_some_and(|stage| stage != Stage::Released);
     let rare = scan.market.rarest_tld(|row| {
-        active(row.drop.and_then(|drop| drop.stage(moment.today, moment.catch_days)))
+        let stage = scan.market.dropped(row).and_then(|drop| scan.stage(&drop));
+        stage.is_some_and(|stage| stage != Stage::Released)
     });
-    let rare: Vec<String> = rare.map(str::to_owned).into_iter().collect();
-    let rarest = rare.first().cloned().unwrap_or_default();
+    let (rare, q) = (rare.map(str::to_owned).into_iter().collect(), Some("e".to_owned()));
+    let released = Some(Stage::Released);
     let mut all = vec![
-        (format!("drops in the rarest TLD, .{rarest}"), Query { tlds: rare, ..page() }),
-        ("drops, min_dqs 100".to_owned(), Query { min_dqs: Some(100), ..page() }),
-        (
-            "drops with `e`, offset 5,000".to_owned(),
-            Query { q: Some("e".to_owned()), offset: 5_000, ..page() },
-        ),
-        (
-            "drops, view all, released, max_len 3".to_owned(),
-            Query {
-                stage: Some(Stage::Released),
-                view: Some(View::All),
-                max_len: Some(3),
-                ..page()
-            },
-        ),
+        Hard { name: "drops in the rarest TLD", query: Query { tlds: rare, ..page() } },
+        Hard { name: "drops, min_dqs 100", query: Query { min_dqs: Some(100), ..page() } },
+        Hard { name: "drops with `e`, offset 5,000", query: Query { q, offset: 5_000, ..page() } },
+        Hard {
+            name: "drops, view all, released, max_len 3",
+            query: Query { stage: released, view: Some(View::All), max_len: Some(3), ..page() },
+        },
     ];
     if let Some(text) = absent_text(scan, seed) {
-        let name = format!("drops with `{text}`, which no name holds");
-        all.push((name, Query { q: Some(text), ..page() }));
+        let query = Query { q: Some(text), ..page() };
+        all.push(Hard { name: "drops with a text that no name holds", query });
     }
     all
 }

@@ -1,29 +1,33 @@
 //! The corpus under measurement and what is true of every name in it, worked out without the
 //! corpus and index code: what the answers of the service are compared with.
+//!
+//! Names are one text, rows are 12 bytes: 100 million names take 3.5 GB.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use dropdex::feeds::{Observation, Sighting};
-use dropdex::scorer::{Base, Scorer, Scratch};
+use dropdex::scorer::{Scorer, Scratch};
 use dropdex::vocab::day::Day;
-use dropdex::vocab::name::{DomainName, to_unicode};
+use dropdex::vocab::name::{DomainName, is_a_label, to_unicode};
 use dropdex::vocab::stage::{Periods, Stage};
 use rayon::prelude::*;
 
 use crate::common::drops::Drops;
 use crate::common::names::Corpus;
 
+/// Names that one task looks at.
+const TASK: usize = 1 << 16;
+
 /// Every name in byte order, with what lists said of it.
 pub struct Market {
     names: Corpus,
-    /// All names, end to end: a scan over [`DomainName`]s would make each anew.
-    text: String,
-    /// `ends[at]` is where name `at` ends in `text`.
-    ends: Vec<usize>,
     rows: Vec<Row>,
     tlds: Vec<String>,
-    /// The Unicode forms of internationalised names, by place.
-    unicode: BTreeMap<usize, String>,
+    /// Days of pending delete, by the number of the TLD.
+    pending: Vec<u16>,
+    /// The Unicode forms of internationalised names, in the order of their places.
+    unicode: Vec<(u32, Box<str>)>,
 }
 
 /// What is known of one name.
@@ -33,14 +37,17 @@ pub struct Row {
     pub dqs: u8,
     /// Characters of its label.
     pub length: u8,
-    /// Octets of its label.
-    label_len: u8,
     /// A place in [`Market::tlds`].
     pub tld: u16,
-    /// Its newest drop.
-    pub drop: Option<Dropped>,
+    /// The day and the effective release (decisions.md §2) of its newest drop: both or neither.
+    date: Option<Day>,
+    release: Option<Day>,
+    /// After that drop.
+    registered_again: bool,
     /// Held, as lists say.
     pub registered: bool,
+    /// It has a Unicode form that differs.
+    pub has_unicode: bool,
 }
 
 /// A name's newest drop.
@@ -52,6 +59,13 @@ pub struct Dropped {
     /// Days before the release in which nobody can restore it.
     pub pending_delete_days: u16,
     pub registered_again: bool,
+}
+
+impl Row {
+    /// Whether the name ever dropped.
+    pub fn is_dropped(&self) -> bool {
+        self.date.is_some()
+    }
 }
 
 impl Dropped {
@@ -70,24 +84,24 @@ impl Dropped {
 impl Market {
     /// What `drops` says of all `names`, scored for this corpus.
     pub fn new(names: Corpus, drops: &Drops) -> Market {
-        let (tlds, numbers) = number_tlds(&names);
-        let scored: Vec<(Base, Row)> = names
-            .par_iter()
-            .map_init(Scratch::default, |scratch, name| {
-                (Scorer::shared().base(&name, scratch), row(name, drops, &numbers))
-            })
-            .collect();
-        let mut market = Market {
-            text: String::with_capacity(names.text_len()),
-            ends: Vec::with_capacity(names.len()),
-            rows: Vec::new(),
-            tlds,
-            unicode: BTreeMap::new(),
-            names,
-        };
-        market.read_names();
-        market.rows = market.with_spread(scored);
-        market
+        let tlds = tlds_of(&names);
+        let numbers: HashMap<&str, u16> = tlds.iter().map(String::as_str).zip(0..).collect();
+        let maker = RowMaker { names: &names, numbers: &numbers, drops };
+        let mut rows = Vec::with_capacity(names.len());
+        let mut unicode = Vec::new();
+        // A few tasks at a time: what is made and not yet kept stays small.
+        for tasks in tasks(&names).chunks(64) {
+            let made: Vec<_> = tasks
+                .par_iter()
+                .map(|task| maker.rows(task.clone(), &mut Scratch::default()))
+                .collect();
+            for (some_rows, forms) in made {
+                rows.extend(some_rows);
+                unicode.extend(forms);
+            }
+        }
+        let pending = tlds.iter().map(|tld| Periods::of(tld).pending_delete_days).collect();
+        Market { names, rows, tlds, pending, unicode }
     }
 
     /// How many names.
@@ -97,7 +111,7 @@ impl Market {
 
     /// Octets of all names together.
     pub fn text_len(&self) -> usize {
-        self.text.len()
+        self.names.text_len()
     }
 
     /// Name number `at` in byte order.
@@ -107,28 +121,33 @@ impl Market {
 
     /// Its canonical text.
     pub fn text(&self, at: usize) -> &str {
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.text[start..self.ends[at]]
+        self.names.text(at).0
     }
 
     /// Its Unicode form, where that is another.
     pub fn unicode(&self, at: usize) -> Option<&str> {
-        self.unicode.get(&at).map(String::as_str)
-    }
-
-    /// Every Unicode form with the place of its name, in the order of places.
-    pub fn unicode_forms(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.unicode.iter().map(|(&at, text)| (at, text.as_str()))
+        if !self.rows[at].has_unicode {
+            return None;
+        }
+        let found = self.unicode.binary_search_by_key(&(at as u32), |&(place, _)| place);
+        found.ok().map(|found| &*self.unicode[found].1)
     }
 
     /// What is known of it.
-    pub fn row(&self, at: usize) -> Row {
-        self.rows[at]
+    pub fn row(&self, at: usize) -> &Row {
+        &self.rows[at]
     }
 
     /// All rows, in byte order of their names.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// The newest drop that `row` tells of.
+    pub fn dropped(&self, row: &Row) -> Option<Dropped> {
+        let &Row { date, release, registered_again, tld, .. } = row;
+        let pending_delete_days = self.pending[usize::from(tld)];
+        Some(Dropped { date: date?, release: release?, pending_delete_days, registered_again })
     }
 
     /// Every TLD, sorted.
@@ -151,84 +170,113 @@ impl Market {
         let present = found.iter().enumerate().filter(|(_, found)| **found > 0);
         present.min_by_key(|(_, found)| **found).map(|(tld, _)| self.tlds[tld].as_str())
     }
+}
 
-    fn read_names(&mut self) {
-        for (at, name) in self.names.iter().enumerate() {
-            self.text.push_str(name.as_str());
-            self.ends.push(self.text.len());
-            if name.is_idn() {
-                let unicode = to_unicode(name.as_str());
-                if unicode != name.as_str() {
-                    self.unicode.insert(at, unicode.into_owned());
-                }
-            }
-        }
-    }
+fn label(names: &Corpus, at: usize) -> &str {
+    let (text, label_len) = names.text(at);
+    &text[..label_len]
+}
 
-    /// Finishes the scores. In byte order the names of one label stand together.
-    fn with_spread(&self, scored: Vec<(Base, Row)>) -> Vec<Row> {
-        let same_label = |left: &usize, right: &usize| {
-            let label = |at: usize| {
-                let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-                &self.text[start..start + usize::from(scored[at].1.label_len)]
-            };
-            label(*left) == label(*right)
+fn tlds_of(names: &Corpus) -> Vec<String> {
+    let places: Vec<usize> = (0..names.len()).step_by(TASK).collect();
+    let found = places.par_iter().map(|&first| {
+        let places = first..(first + TASK).min(names.len());
+        let tld = |at| {
+            let (text, label_len) = names.text(at);
+            &text[label_len + 1..]
         };
-        let places: Vec<usize> = (0..scored.len()).collect();
-        let mut rows = Vec::with_capacity(scored.len());
-        for run in places.chunk_by(same_label) {
-            let spread = u32::try_from(run.len()).unwrap_or(u32::MAX);
-            rows.extend(run.iter().map(|&at| {
-                let (base, row) = scored[at];
-                Row { dqs: base.with_spread(spread).points(), ..row }
-            }));
-        }
-        rows
-    }
-}
-
-fn number_tlds(names: &Corpus) -> (Vec<String>, HashMap<String, u16>) {
-    let mut tlds: Vec<String> = names
-        .par_iter()
-        .fold(HashMap::new, |mut seen: HashMap<String, ()>, name| {
-            if !seen.contains_key(name.tld()) {
-                seen.insert(name.tld().to_owned(), ());
-            }
-            seen
-        })
-        .flat_map_iter(HashMap::into_keys)
-        .collect();
+        places.map(tld).collect::<HashSet<&str>>()
+    });
+    let all: HashSet<&str> = found.reduce(HashSet::new, |mut all, more| {
+        all.extend(more);
+        all
+    });
+    let mut tlds: Vec<String> = all.into_iter().map(str::to_owned).collect();
     tlds.sort_unstable();
-    tlds.dedup();
-    let numbers = tlds.iter().cloned().zip(0..).collect();
-    (tlds, numbers)
+    tlds
 }
 
-fn row(name: DomainName, drops: &Drops, numbers: &HashMap<String, u16>) -> Row {
-    let Periods { pending_delete_days, .. } = Periods::of(name.tld());
-    let mut row = Row {
-        dqs: 0,
-        length: name.length(),
-        label_len: name.label_len(),
-        tld: numbers[name.tld()],
-        drop: None,
-        registered: false,
-    };
-    let periods = Periods::of(name.tld());
-    for Observation { sighting, .. } in drops.of(name) {
-        match sighting {
-            Sighting::Dropped { date, release, registered_again } => {
-                if row.drop.is_none_or(|before| before.date < date) {
-                    let release = periods.effective_release(date, release);
-                    row.drop =
-                        Some(Dropped { date, release, pending_delete_days, registered_again });
+/// All places, cut where a label ends: in byte order the names of one label stand together.
+fn tasks(names: &Corpus) -> Vec<Range<usize>> {
+    let mut tasks = Vec::new();
+    let mut start = 0;
+    while start < names.len() {
+        let mut end = (start + TASK).min(names.len());
+        while end < names.len() && label(names, end) == label(names, end - 1) {
+            end += 1;
+        }
+        tasks.push(start..end);
+        start = end;
+    }
+    tasks
+}
+
+struct RowMaker<'a> {
+    names: &'a Corpus,
+    numbers: &'a HashMap<&'a str, u16>,
+    drops: &'a Drops,
+}
+
+/// Some rows, and the Unicode forms of their names where they differ.
+type Made = (Vec<Row>, Vec<(u32, Box<str>)>);
+
+impl RowMaker<'_> {
+    /// The rows of whole labels.
+    fn rows(&self, places: Range<usize>, scratch: &mut Scratch) -> Made {
+        let (mut rows, mut forms) = (Vec::with_capacity(places.len()), Vec::new());
+        let mut start = places.start;
+        while start < places.end {
+            let same = |&at: &usize| label(self.names, at) == label(self.names, start);
+            let end = start + (start..places.end).take_while(same).count();
+            let spread = u32::try_from(end - start).unwrap_or(u32::MAX);
+            for at in start..end {
+                let name = self.names.get(at);
+                let dqs = Scorer::shared().base(&name, scratch).with_spread(spread).points();
+                let form = unicode_form(&name);
+                rows.push(Row { dqs, has_unicode: form.is_some(), ..self.row(name) });
+                forms.extend(form.map(|form| (at as u32, form)));
+            }
+            start = end;
+        }
+        (rows, forms)
+    }
+
+    /// All but the score.
+    fn row(&self, name: DomainName) -> Row {
+        let mut row = Row {
+            dqs: 0,
+            length: name.length(),
+            tld: self.numbers[name.tld()],
+            date: None,
+            release: None,
+            registered_again: false,
+            registered: false,
+            has_unicode: false,
+        };
+        let periods = Periods::of(name.tld());
+        for Observation { sighting, .. } in self.drops.of(name) {
+            match sighting {
+                Sighting::Dropped { date, release, registered_again } => {
+                    if row.date.is_none_or(|before| before < date) {
+                        let release = Some(periods.effective_release(date, release));
+                        row = Row { date: Some(date), release, registered_again, ..row };
+                    }
+                }
+                Sighting::Known { registered } => row.registered = registered,
+                Sighting::Registered { .. } => {
+                    unreachable!("the generator makes no negative lists")
                 }
             }
-            Sighting::Known { registered } => row.registered = registered,
-            Sighting::Registered { .. } => {
-                unreachable!("the generator makes no negative lists")
-            }
         }
+        row
     }
-    row
+}
+
+fn unicode_form(name: &DomainName) -> Option<Box<str>> {
+    // Cheaper than asking the name, and a name without an A-label has no other form.
+    if !name.as_str().split('.').any(is_a_label) {
+        return None;
+    }
+    let form = to_unicode(name.as_str());
+    (form != name.as_str()).then(|| form.into())
 }

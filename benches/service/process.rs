@@ -1,15 +1,16 @@
-//! The server as an operator runs it, in a process of its own: how much memory it takes.
+//! The binary as an operator runs it: what it prints, how long it takes, and what of the machine.
 
-use std::io::{BufRead, BufReader};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use dropdex::vocab::day::Day;
 
-use crate::load::{self, Request};
+use crate::client;
 use crate::report::{field, kibibytes};
 
 /// How long a server that answered is left alone, so that its allocator can give memory back.
@@ -17,66 +18,135 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// The first of each kind builds what the server keeps.
 const FIRST_REQUESTS: [&str; 2] = ["/api/v1/drops", "/api/v1/search?q=solar"];
 const EMAIL: &str = "bench@dropdex.example";
+/// How often a process is asked for its memory.
+const LOOK: Duration = Duration::from_millis(5);
+/// Of the times in `/proc/PID/stat` on Linux, whatever the kernel's own ticks are.
+const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Starts a server, asks it one request of each kind, lets it idle, and gives the bytes that are
-/// resident; `None` where the system does not tell (`/proc` is Linux's).
-///
-/// # Errors
-/// The server does not start or does not answer.
-pub fn resident_bytes(data: &Path, index: &Path, today: Day) -> anyhow::Result<Option<u64>> {
-    run(dropdex(data, index).args(["account", "add", EMAIL, "--plan", "api"]))?;
-    let key = run(dropdex(data, index).args(["account", "key", EMAIL]))?;
-    let today = today.to_string();
-    let mut command = dropdex(data, index);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--today", &today]);
-    let server = Server::start(&mut command)?;
-    let requests: Vec<Request> =
-        FIRST_REQUESTS.iter().map(|target| Request::new(target, Some(key.trim_end()))).collect();
-    load::ask_each(server.address, &requests, |_, _| Ok(()))?;
-    std::thread::sleep(SETTLE);
-    let status = format!("/proc/{}/status", server.child.id());
-    Ok(field(&status, "VmRSS").and_then(|text| kibibytes(&text)))
+/// A command that ended well.
+#[derive(Debug)]
+pub struct Ran {
+    pub stdout: String,
+    pub seconds: f64,
+    /// Of all cores together; zero where the system does not tell (`/proc` is Linux's).
+    pub cpu_seconds: f64,
+    /// Resident bytes at most, as far as looking now and then shows.
+    pub peak_bytes: u64,
 }
 
-/// A command on these folders, whatever the environment says.
-fn dropdex(data: &Path, index: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dropdex"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("DROPDEX_") {
-            command.env_remove(name);
-        }
+/// The folders and the day of one installation.
+pub struct Site {
+    pub data: PathBuf,
+    pub index: PathBuf,
+    pub today: Day,
+}
+
+impl Site {
+    /// Runs `dropdex` with `arguments`.
+    ///
+    /// # Errors
+    /// It cannot be run or does not end well.
+    pub fn run(&self, arguments: &[&str]) -> anyhow::Result<Ran> {
+        self.ended(arguments, Stdio::piped())
     }
-    command.env("DROPDEX_DATA", data).env("DROPDEX_INDEX", index).env("RUST_LOG", "warn");
-    command
-}
 
-fn run(command: &mut Command) -> anyhow::Result<String> {
-    let output = command.output().context("cannot run dropdex")?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?} ended with {}: {stderr}", output.status);
-    String::from_utf8(output.stdout).context("dropdex prints UTF-8")
-}
+    /// As [`Site::run`], what it prints thrown away: for what prints gigabytes.
+    ///
+    /// # Errors
+    /// As [`Site::run`].
+    pub fn run_silent(&self, arguments: &[&str]) -> anyhow::Result<Ran> {
+        self.ended(arguments, Stdio::null())
+    }
 
-/// A running server. It ends with this value.
-struct Server {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Server {
-    fn start(command: &mut Command) -> anyhow::Result<Server> {
+    /// Starts a server.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn serve(&self) -> anyhow::Result<Server> {
+        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let begun = Instant::now();
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let child = child.context("cannot start dropdex")?;
         // Owned from here on: a server that says something else is ended too.
-        let mut server = Server { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut server = Server { child, address, start: Duration::ZERO };
         let stdout = server.child.stdout.take().context("standard output is piped")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).context("the server's first line")?;
+        server.start = begun.elapsed();
         let address = line.trim_end().strip_prefix("listening on http://");
         server.address = address
             .and_then(|address| address.parse().ok())
             .with_context(|| format!("the server said `{}`", line.trim_end()))?;
         Ok(server)
+    }
+
+    /// Adds an account and gives its key.
+    ///
+    /// # Errors
+    /// As [`Site::run`].
+    pub fn add_account(&self) -> anyhow::Result<String> {
+        self.run(&["account", "add", EMAIL, "--plan", "api"])?;
+        Ok(self.run(&["account", "key", EMAIL])?.stdout.trim_end().to_owned())
+    }
+
+    /// A command on these folders, whatever the environment says.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dropdex"));
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("DROPDEX_") {
+                command.env_remove(name);
+            }
+        }
+        command.env("DROPDEX_DATA", &self.data).env("DROPDEX_INDEX", &self.index);
+        command.env("DROPDEX_TODAY", self.today.to_string()).env("RUST_LOG", "warn");
+        command.args(arguments);
+        command
+    }
+
+    fn ended(&self, arguments: &[&str], stdout: Stdio) -> anyhow::Result<Ran> {
+        let mut command = self.command(arguments);
+        let (begun, cpu) = (Instant::now(), children_cpu_seconds());
+        let mut child =
+            command.stdin(Stdio::null()).stdout(stdout).spawn().context("cannot run dropdex")?;
+        let status_file = proc_status(&child);
+        let mut peak_bytes = 0;
+        let status = loop {
+            peak_bytes = peak_bytes.max(memory(&status_file, "VmHWM").unwrap_or(0));
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            std::thread::sleep(LOOK);
+        };
+        let seconds = begun.elapsed().as_secs_f64();
+        let mut stdout = String::new();
+        // Lines of JSON and keys: less than a pipe holds.
+        child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut stdout)).transpose()?;
+        ensure!(status.success(), "{command:?} ended with {status}");
+        let cpu_seconds = children_cpu_seconds() - cpu;
+        Ok(Ran { stdout, seconds, cpu_seconds, peak_bytes })
+    }
+}
+
+/// A running server. It ends with this value.
+pub struct Server {
+    child: Child,
+    address: SocketAddr,
+    /// From the start of the process until it listens.
+    pub start: Duration,
+}
+
+impl Server {
+    /// Asks it one request of each kind, lets it idle, and gives the bytes that are resident;
+    /// `None` where the system does not tell.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn idle_bytes(&self, key: &str) -> anyhow::Result<Option<u64>> {
+        let targets = FIRST_REQUESTS.map(str::to_owned);
+        client::ask_each(self.address, key, &targets, |_, _| Ok(()))?;
+        std::thread::sleep(SETTLE);
+        Ok(memory(&proc_status(&self.child), "VmRSS"))
     }
 }
 
@@ -86,4 +156,22 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn proc_status(child: &Child) -> PathBuf {
+    Path::new("/proc").join(child.id().to_string()).join("status")
+}
+
+fn memory(status: &Path, name: &str) -> Option<u64> {
+    field(status.to_str()?, name).and_then(|text| kibibytes(&text))
+}
+
+/// What the children of this process that ended have taken of all cores.
+fn children_cpu_seconds() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The second field is a name in parentheses, which may hold spaces; times 16 and 17 of all.
+    let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
+    let ticks =
+        after.split_whitespace().skip(13).take(2).filter_map(|ticks| ticks.parse::<f64>().ok());
+    ticks.sum::<f64>() / TICKS_PER_SECOND
 }

@@ -6,13 +6,13 @@ use std::ops::RangeInclusive;
 
 use anyhow::anyhow;
 use dropdex::http::params::{Limits, Params};
-use dropdex::index::filter::{DropFilter, SearchFilter};
 use dropdex::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 use dropdex::vocab::name::DomainName;
 use dropdex::vocab::stage::Stage;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
+use crate::answer::Ask;
 use crate::common::rng::Rng;
 use crate::market::Market;
 
@@ -80,21 +80,14 @@ impl Query {
     ///
     /// # Errors
     /// The API refuses it.
-    pub fn search_filter(&self) -> anyhow::Result<SearchFilter> {
-        let (_, filter) = Params::new(Some(&self.parameters()))
-            .search()
-            .map_err(|err| anyhow!("{self}: {err:?}"))?;
-        Ok(filter)
-    }
-
-    /// As the index takes it, through the door of the API.
-    ///
-    /// # Errors
-    /// The API refuses it.
-    pub fn drop_filter(&self) -> anyhow::Result<DropFilter> {
-        Params::new(Some(&self.parameters()))
-            .drops(DROPS_LIMITS)
-            .map_err(|err| anyhow!("{self}: {err:?}"))
+    pub fn ask(&self) -> anyhow::Result<Ask> {
+        let parameters = self.parameters();
+        let params = Params::new(Some(&parameters));
+        let ask = match self.list {
+            List::Search => params.search().map(|(_, filter)| Ask::Search(filter)),
+            List::Drops => params.drops(DROPS_LIMITS).map(Ask::Drops),
+        };
+        ask.map_err(|err| anyhow!("{self}: {err:?}"))
     }
 
     fn parameters(&self) -> String {
@@ -124,6 +117,51 @@ impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.target())
     }
+}
+
+/// What is asked of one market, the same for the same seed.
+pub struct Mixes {
+    pub search: Vec<Query>,
+    pub search_narrow: Vec<Query>,
+    pub drops: Vec<Query>,
+    pub drops_long: Vec<Query>,
+    pub dossiers: Vec<DomainName>,
+}
+
+impl Mixes {
+    /// `count` questions of each mix.
+    pub fn draw(market: &Market, seed: u64, count: usize) -> Mixes {
+        let draw = |mix: u64, make: &dyn Fn(&mut Asker<'_>) -> Query| -> Vec<Query> {
+            let mut asker = Asker::new(market, seed, mix);
+            (0..count).map(|_| make(&mut asker)).collect()
+        };
+        let mut asker = Asker::new(market, seed, 5);
+        Mixes {
+            search: draw(1, &|asker| asker.keystroke(1..=8)),
+            search_narrow: draw(2, &|asker| asker.keystroke(3..=8)),
+            drops: draw(3, &|asker| asker.drops(20)),
+            drops_long: draw(4, &|asker| asker.drops(100)),
+            dossiers: (0..count).map(|_| asker.dossier()).collect(),
+        }
+    }
+
+    /// The mixes of list queries with what they are called.
+    pub fn lists(&self) -> [(&'static str, &[Query]); 4] {
+        [
+            ("search, keystrokes (1 to 8 characters)", &self.search),
+            ("search, 3 to 8 characters", &self.search_narrow),
+            ("drops, limit 20", &self.drops),
+            ("drops, limit 100", &self.drops_long),
+        ]
+    }
+}
+
+/// Parses all of `queries`.
+///
+/// # Errors
+/// The API refuses one.
+pub fn asks(queries: &[Query]) -> anyhow::Result<Vec<Ask>> {
+    queries.iter().map(Query::ask).collect()
 }
 
 /// Draws queries about one market.

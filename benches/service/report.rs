@@ -1,96 +1,147 @@
-//! One Markdown table and the machine it was measured on, ready to be pasted.
+//! What a run found, as JSON for later; several runs as one Markdown table, sizes as columns.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::fs;
 
-use dropdex::vocab::day::Day;
+use serde::{Deserialize, Serialize};
 
 use crate::timing::Timing;
 
-/// One line of the table.
-#[derive(Debug, Default)]
+/// The sizes between which the growth of the worst searches has a goal.
+const GROWTH: [u64; 2] = [10_000_000, 100_000_000];
+
+/// One line of the table, for one size.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figure {
     pub name: String,
-    pub value: f64,
-    pub unit: &'static str,
-    /// Of single queries, where they were timed.
-    pub timing: Option<Timing>,
+    pub unit: String,
+    /// As it is shown.
+    pub value: String,
     /// What the project wants the value to be.
-    pub goal: Option<String>,
-    /// The peer's figure from the same run.
-    pub peer: Option<String>,
-    /// As `name` or a note says.
-    pub ratio: Option<String>,
+    pub goal: String,
 }
 
 impl Figure {
     /// A single number.
-    pub fn number(name: impl Into<String>, value: f64, unit: &'static str) -> Figure {
-        Figure { name: name.into(), value, unit, ..Figure::default() }
+    pub fn number(name: impl Into<String>, value: f64, unit: &str) -> Figure {
+        Figure::text(name, number(value), unit)
     }
 
-    /// Queries a second, and the latencies of single ones.
-    pub fn queries(name: impl Into<String>, per_second: f64, timing: Timing) -> Figure {
-        Figure { timing: Some(timing), ..Figure::number(name, per_second, "queries/s") }
+    /// Latencies of single queries.
+    pub fn queries(name: impl Into<String>, timing: &Timing) -> Figure {
+        Figure::text(name, triple(timing), "µs p50 / p99 / worst")
     }
 
     /// With what the project wants it to be.
     pub fn goal(self, goal: impl Into<String>) -> Figure {
-        Figure { goal: Some(goal.into()), ..self }
+        Figure { goal: goal.into(), ..self }
     }
 
-    /// With a ratio.
-    pub fn ratio(self, ratio: impl Into<String>) -> Figure {
-        Figure { ratio: Some(ratio.into()), ..self }
-    }
-
-    /// With the peer's latencies for the same queries, and by how much they are longer.
-    pub fn beside(self, peer: &Timing) -> Figure {
-        let ratio = self.timing.map(|ours| {
-            let ratios = [
-                peer.p50_us / ours.p50_us,
-                peer.p99_us / ours.p99_us,
-                peer.worst_us / ours.worst_us,
-            ];
-            ratios.map(number).join(" / ")
-        });
-        Figure { peer: Some(triple(peer)), ratio, ..self }
+    fn text(name: impl Into<String>, value: String, unit: &str) -> Figure {
+        Figure { name: name.into(), unit: unit.to_owned(), value, goal: String::new() }
     }
 }
 
-/// All that a run found.
-#[derive(Debug)]
+/// What queries of one kind cost, for the curve.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Point {
+    pub kind: String,
+    pub p50_us: f64,
+    pub p99_us: f64,
+}
+
+/// All that a run on one size found.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
+    /// Names.
+    pub count: u64,
     /// What was measured: the corpus.
     pub subject: String,
-    /// The wall clock's day.
-    pub measured_on: Day,
+    /// Where and when.
+    pub machine: String,
     pub figures: Vec<Figure>,
-    /// What one must know to read the table.
+    pub points: Vec<Point>,
+    /// What one must know to read the figures; the same in all sizes, or of one alone.
     pub notes: Vec<String>,
 }
 
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.subject)?;
-        writeln!(f, "Machine: {}; {}.\n", machine(), self.measured_on)?;
-        writeln!(f, "| What | Figure | Unit | µs p50 / p99 / worst | Goal | SQLite | Ratio |")?;
-        writeln!(f, "| --- | ---: | --- | ---: | --- | ---: | ---: |")?;
-        for Figure { name, value, unit, timing, goal, peer, ratio } in &self.figures {
-            let value = number(*value);
-            let timing = timing.as_ref().map(triple);
-            let [timing, goal, peer, ratio] =
-                [timing.as_ref(), goal.as_ref(), peer.as_ref(), ratio.as_ref()]
-                    .map(|cell| cell.map(String::as_str).unwrap_or_default());
-            writeln!(f, "| {name} | {value} | {unit} | {timing} | {goal} | {peer} | {ratio} |")?;
-        }
-        writeln!(f)?;
-        self.notes.iter().try_for_each(|note| writeln!(f, "- {note}"))
+/// The Markdown of some runs, the smallest first.
+pub fn table(reports: &[Report]) -> Result<String, fmt::Error> {
+    let mut out = String::new();
+    for report in reports {
+        writeln!(out, "- {}", report.subject)?;
     }
+    let machine = reports.first().map(|report| report.machine.as_str()).unwrap_or_default();
+    writeln!(out, "\nMachine: {machine}.\n")?;
+    let sizes: Vec<String> = reports.iter().map(|report| short(report.count)).collect();
+    writeln!(out, "| What | Unit | {} | Goal |", sizes.join(" | "))?;
+    writeln!(out, "| --- | --- |{} --- |", " ---: |".repeat(sizes.len()))?;
+    for Figure { name, unit, goal, .. } in lines(reports) {
+        let value = |report: &Report| {
+            let same = |figure: &&Figure| figure.name == name && figure.unit == unit;
+            report.figures.iter().find(same).map(|figure| figure.value.clone()).unwrap_or_default()
+        };
+        let values: Vec<String> = reports.iter().map(value).collect();
+        writeln!(out, "| {name} | {unit} | {} | {goal} |", values.join(" | "))?;
+    }
+    if let Some(times) = growth(reports) {
+        let values: Vec<String> = reports
+            .iter()
+            .map(|report| if report.count == GROWTH[1] { number(times) } else { String::new() })
+            .collect();
+        let values = values.join(" | ");
+        writeln!(out, "| search p99, by that at 10 M | times | {values} | at most 3 |")?;
+    }
+    writeln!(out)?;
+    let mut notes: Vec<&str> = Vec::new();
+    for note in reports.iter().flat_map(|report| &report.notes) {
+        if !notes.contains(&note.as_str()) {
+            notes.push(note);
+        }
+    }
+    notes.iter().try_for_each(|note| writeln!(out, "- {note}"))?;
+    Ok(out)
+}
+
+/// The lines of all runs, each once. A line that the first run has not comes after the one that
+/// stands before it in its own.
+fn lines(reports: &[Report]) -> Vec<Figure> {
+    let mut lines: Vec<Figure> = Vec::new();
+    for report in reports {
+        let mut after = 0;
+        for figure in &report.figures {
+            let same = |line: &Figure| line.name == figure.name && line.unit == figure.unit;
+            match lines.iter().position(same) {
+                Some(at) => after = at + 1,
+                None => {
+                    lines.insert(after, figure.clone());
+                    after += 1;
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// How many times as long the slowest hundredth of searches takes at the larger size.
+fn growth(reports: &[Report]) -> Option<f64> {
+    let [small, large] = GROWTH.map(|count| {
+        let report = reports.iter().find(|report| report.count == count)?;
+        report.points.iter().find(|point| point.kind == "search").map(|point| point.p99_us)
+    });
+    Some(large? / small?)
 }
 
 fn triple(timing: &Timing) -> String {
     [timing.p50_us, timing.p99_us, timing.worst_us].map(number).join(" / ")
+}
+
+/// A corpus size as a word: `1 M`, `250,000`.
+pub fn short(count: u64) -> String {
+    match count {
+        count if count >= 1_000_000 && count % 1_000_000 == 0 => format!("{} M", count / 1_000_000),
+        count => number(count as f64),
+    }
 }
 
 /// Three digits that say something: `0.53`, `7.21`, `48.3`, `1,234,567`.
@@ -113,7 +164,7 @@ pub fn number(value: f64) -> String {
 }
 
 /// Cores, processor and memory; what the system does not tell is left out.
-fn machine() -> String {
+pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cpu = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown processor".into());
     let memory = field("/proc/meminfo", "MemTotal").and_then(|text| kibibytes(&text));

@@ -71,7 +71,8 @@ impl Service {
     }
 
     /// Listens on a free port, as the service does, with one more route for each of `bare`: a
-    /// path, and how many bytes of JSON it returns.
+    /// path, and how many bytes of JSON it returns. A route of the same process and library is the
+    /// most that any service on it could reach.
     ///
     /// # Errors
     /// There is no free port.

@@ -1,23 +1,28 @@
-//! From observations to an index that answers: each stage of the pipeline with its time.
+//! From a list to an index that answers, as an operator goes: `dropdex ingest`, `dropdex rebuild`,
+//! a start; each with what it takes.
 
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use chrono::{DateTime, Utc};
-use dropdex::corpus::Corpus;
-use dropdex::corpus::ingest::Source;
-use dropdex::feeds::{Observation, Row};
 use dropdex::index::Index;
-use dropdex::index::build;
 use dropdex::index::open::{self, Opened};
+use dropdex::vocab::day::Day;
+use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::rng::Rng;
+use crate::common::drops::{Drops, write_csv};
+use crate::common::rng::shuffled;
+use crate::market::Market;
+use crate::process::{Ran, Site};
 
 /// The folders of one run. They go with this value.
 pub struct Folders {
     root: TempDir,
+    /// The installation under measurement.
+    pub site: Site,
 }
 
 impl Folders {
@@ -25,19 +30,11 @@ impl Folders {
     ///
     /// # Errors
     /// They cannot be made.
-    pub fn new() -> anyhow::Result<Folders> {
+    pub fn new(today: Day) -> anyhow::Result<Folders> {
         let root = tempfile::Builder::new().prefix("dropdex-bench-").tempdir();
-        Ok(Folders { root: root.context("cannot make a folder; TMPDIR names another place")? })
-    }
-
-    /// The data folder of the corpus and of the server process.
-    pub fn data(&self) -> PathBuf {
-        self.root.path().join("data")
-    }
-
-    /// The index folder.
-    pub fn index(&self) -> PathBuf {
-        self.root.path().join("index")
+        let root = root.context("cannot make a folder; TMPDIR names another place")?;
+        let site = Site { data: root.path().join("data"), index: root.path().join("index"), today };
+        Ok(Folders { root, site })
     }
 
     /// The data folder of the server in this process, which holds accounts alone.
@@ -45,73 +42,76 @@ impl Folders {
         self.root.path().join("accounts")
     }
 
-    /// Where files for the peer go.
-    pub fn peer(&self) -> &Path {
+    /// Where files for peers and clients go.
+    pub fn root(&self) -> &Path {
         self.root.path()
     }
 }
 
-/// An index and how long each stage on the way to it took.
+/// How long each stage took, and what it made.
 pub struct Built {
-    pub index: Index,
-    pub ingest: Duration,
-    pub rebuild: Duration,
-    pub open: Duration,
+    /// Rows of the list.
+    pub rows: u64,
+    pub ingest: Ran,
+    pub rebuild: Ran,
     /// Bytes of all files of the generation.
     pub index_bytes: u64,
     /// Bytes of the batch.
     pub corpus_bytes: u64,
 }
 
-/// Puts `observations` into an order that has nothing to do with their names, so that ingest has
-/// something to sort.
-pub fn shuffle(observations: &mut [Observation], seed: u64) {
-    let mut rng = Rng::at(seed, 0);
-    for at in (1..observations.len()).rev() {
-        observations.swap(at, rng.below(at as u64 + 1) as usize);
+/// Takes what `drops` says of the market through every stage. The list has no order, so that ingest
+/// has something to sort, and goes when it is read.
+///
+/// # Errors
+/// A stage fails, or the corpus holds other names.
+pub fn build(
+    folders: &Folders,
+    market: &Market,
+    drops: &Drops,
+    seed: u64,
+) -> anyhow::Result<Built> {
+    let (site, list) = (&folders.site, folders.root().join("list.csv"));
+    write_list(&list, market, drops, seed).with_context(|| list.display().to_string())?;
+    let path = list.to_str().context("TMPDIR is UTF-8")?;
+    let observed = site.today.to_string();
+    let ingest = site.run(&["ingest", "--no-rebuild", "--observed-at", &observed, path])?;
+    fs::remove_file(&list)?;
+    let summary: Value = serde_json::from_str(&ingest.stdout)?;
+    let (names, rows) = (summary["names"].as_u64(), summary["rows"].as_u64());
+    ensure!(names == Some(market.len() as u64), "{names:?} of {} names ingested", market.len());
+    let rebuild = site.run(&["rebuild"])?;
+    let corpus_bytes = bytes_in(&site.data.join("corpus"))?;
+    let index_bytes = bytes_in(&site.index)?;
+    Ok(Built { rows: rows.unwrap_or(0), ingest, rebuild, index_bytes, corpus_bytes })
+}
+
+/// Opens what was built, and says how long that took.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn open(folders: &Folders) -> anyhow::Result<(Index, Duration)> {
+    let started = Instant::now();
+    let Opened { index, fallback } = open::open_current(&folders.site.index)?;
+    let took = started.elapsed();
+    match fallback {
+        Some(problem) => Err(problem.into()),
+        None => Ok((index, took)),
     }
 }
 
-/// Takes `observations` through every stage.
-///
-/// # Errors
-/// A stage fails, or the index holds another number of names than `names`.
-pub fn build(
-    folders: &Folders,
-    observations: Vec<Observation>,
-    names: usize,
-    now: DateTime<Utc>,
-) -> anyhow::Result<Built> {
-    let corpus = Corpus::open(&folders.data())?;
-    let source = Source {
-        name: "bench".to_owned(),
-        sha256: [0; 32],
-        format: "bench".to_owned(),
-        observed_at: now,
-        ingested_at: now,
-    };
+fn write_list(path: &Path, market: &Market, drops: &Drops, seed: u64) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let names = shuffled(market.len() as u64, seed).map(|at| market.name(at as usize));
+    write_csv(drops.observations(names), &mut out)?;
+    out.flush()
+}
 
-    let started = Instant::now();
-    let rows = observations.into_iter().map(|seen| Ok(Row::Seen(seen)));
-    let ingested = corpus.ingest(&source, rows)?;
-    let ingest = started.elapsed();
-    ensure!(ingested.names == names as u64, "{} of {names} names ingested", ingested.names);
-
-    let started = Instant::now();
-    let batches = corpus.batches()?;
-    build::rebuild(&folders.index(), &batches, now)?;
-    let rebuild = started.elapsed();
-    let sizes = batches.iter().map(|batch| std::fs::metadata(batch.path()).map(|file| file.len()));
-    let corpus_bytes = sizes.sum::<std::io::Result<u64>>()?;
-    drop(batches);
-
-    let started = Instant::now();
-    let Opened { index, fallback } = open::open_current(&folders.index())?;
-    let open = started.elapsed();
-    if let Some(problem) = fallback {
-        return Err(problem.into());
+fn bytes_in(folder: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let (path, meta) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?)))?;
+        bytes += if meta.is_dir() { bytes_in(&path)? } else { meta.len() };
     }
-    ensure!(index.manifest().names as usize == names, "the index has other names");
-    let index_bytes = index.manifest().files.values().map(|sum| sum.len).sum();
-    Ok(Built { index, ingest, rebuild, open, index_bytes, corpus_bytes })
+    Ok(bytes)
 }

@@ -3,6 +3,11 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use dropdex::index::Index;
+use dropdex::index::filter::Moment;
+
+use crate::answer::{Ask, answer};
+
 /// Queries asked before the clock counts: caches fill and lists that are kept are made.
 const WARM_UP: usize = 200;
 
@@ -33,20 +38,25 @@ impl Timing {
 }
 
 /// Asks one query after the other on this thread, all of them or as many as `budget` allows.
-/// The time of each is that of making its answer and dropping it. Also gives queries a second.
-pub fn ask_all<Q, A>(
-    queries: &[Q],
+///
+/// # Errors
+/// A query fails.
+pub fn ask_all(
+    index: &Index,
+    queries: &[Ask],
+    moment: Moment,
     budget: Duration,
-    mut ask: impl FnMut(&Q) -> A,
-) -> (Timing, f64) {
+) -> anyhow::Result<Timing> {
+    let mut body = Vec::new();
     for query in queries.iter().take(WARM_UP) {
-        black_box(ask(query));
+        answer(index, query, moment, &mut body)?;
     }
     let begun = Instant::now();
     let mut latencies_ns = Vec::with_capacity(queries.len());
     let mut asked = Instant::now();
     for query in queries {
-        black_box(ask(black_box(query)));
+        answer(index, black_box(query), moment, &mut body)?;
+        black_box(&body);
         let answered = Instant::now();
         latencies_ns.push(answered.duration_since(asked).as_nanos() as u64);
         if answered.duration_since(begun) > budget {
@@ -54,6 +64,5 @@ pub fn ask_all<Q, A>(
         }
         asked = answered;
     }
-    let per_second = latencies_ns.len() as f64 / begun.elapsed().as_secs_f64();
-    (Timing::of(latencies_ns), per_second)
+    Ok(Timing::of(latencies_ns))
 }

@@ -1,0 +1,109 @@
+//! Ten fixed questions over an index made from the sample, for `tests/counts`, which counts the
+//! instructions each takes under valgrind. `counts build FOLDER` makes the index, `counts ask FOLDER`
+//! asks, and prints the names of the questions in the order in which they were asked. Does nothing
+//! when it is asked for neither.
+
+#[path = "service/answer.rs"]
+mod answer;
+mod common;
+#[path = "service/small.rs"]
+mod small;
+
+use std::hint::black_box;
+use std::io::{self, Write};
+use std::path::Path;
+
+use answer::{Ask, answer};
+use anyhow::anyhow;
+use common::drops::{Drops, Mix};
+use common::names::RealNames;
+use dropdex::http::params::{Limits, Params};
+use dropdex::index::Index;
+use dropdex::index::filter::Moment;
+use dropdex::vocab::clock::Clock;
+use dropdex::vocab::day::Day;
+use dropdex::vocab::limits::{CATCH_DAYS_DEFAULT, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
+use dropdex::vocab::name::DomainName;
+
+/// What the server uses: allocation is part of every answer.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// All names of the sample, and as many made from them.
+const NAMES: usize = 100_000;
+const SEED: u64 = 1;
+const TODAY: &str = "2026-11-20";
+/// Each question is asked this often before it counts: what is kept is made, buffers have grown.
+const WARM_UP: usize = 3;
+
+/// What is asked: a list and its parameters, or a name.
+enum Question {
+    Search(&'static str),
+    Drops(&'static str),
+    Dossier(&'static str),
+}
+
+const QUESTIONS: [(&str, Question); 10] = [
+    ("search-letter", Question::Search("q=s")),
+    ("search-letter-rare-tld", Question::Search("q=s&tld=art")),
+    ("search-letter-min-dqs-100", Question::Search("q=s&min_dqs=100")),
+    ("search-letter-stage", Question::Search("q=s&stage=pending-delete")),
+    ("search-word", Question::Search("q=solar&max_len=12")),
+    ("search-deep", Question::Search("q=a&limit=100&offset=1000")),
+    ("drops-page", Question::Drops("limit=20")),
+    ("drops-substring", Question::Drops("q=shop&max_len=12&limit=20")),
+    ("drops-offset", Question::Drops("tld=com&min_dqs=40&limit=20&offset=1000")),
+    ("dossier", Question::Dossier("greencoffeebeansextracts.com")),
+];
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["build", folder] => build(Path::new(folder)),
+        ["ask", folder] => ask_all(&small::open(Path::new(folder))?),
+        _ => Ok(()),
+    }
+}
+
+fn build(folder: &Path) -> anyhow::Result<()> {
+    let today: Day = TODAY.parse()?;
+    let names = RealNames::read(&RealNames::sample_path())?.extend(NAMES, SEED)?;
+    let drops = Drops::new(SEED, today, Mix::MARKET);
+    small::build(folder, names.iter(), &drops, Clock::pinned_to(today).now())
+}
+
+fn ask_all(index: &Index) -> anyhow::Result<()> {
+    let moment = Moment { today: TODAY.parse()?, catch_days: CATCH_DAYS_DEFAULT };
+    let (mut body, mut out) = (Vec::new(), io::stdout().lock());
+    for (name, question) in QUESTIONS {
+        let ask = question.ask()?;
+        for _ in 0..WARM_UP {
+            answer(index, black_box(&ask), moment, &mut body)?;
+        }
+        measured(index, &ask, moment, &mut body)?;
+        writeln!(out, "{name} {}", body.len())?;
+    }
+    Ok(())
+}
+
+/// What is counted: valgrind knows it by its name.
+#[inline(never)]
+fn measured(index: &Index, ask: &Ask, moment: Moment, body: &mut Vec<u8>) -> anyhow::Result<()> {
+    answer(index, black_box(ask), moment, body)?;
+    black_box(body);
+    Ok(())
+}
+
+impl Question {
+    fn ask(&self) -> anyhow::Result<Ask> {
+        let limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
+        let ask = match *self {
+            Question::Search(text) => {
+                Params::new(Some(text)).search().map(|(_, filter)| Ask::Search(filter))
+            }
+            Question::Drops(text) => Params::new(Some(text)).drops(limits).map(Ask::Drops),
+            Question::Dossier(name) => return Ok(Ask::Dossier(DomainName::parse(name)?)),
+        };
+        ask.map_err(|err| anyhow!("{err:?}"))
+    }
+}

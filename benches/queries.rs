@@ -1,0 +1,115 @@
+//! `cargo bench --bench queries`: what whole answers cost in this process, on a million names made
+//! from the sample; `DROPDEX_BENCH_COUNT` sets another number. Each line is one question of a mix
+//! after the other (divide by 2,000 for one), or one hard question again and again.
+
+#[path = "service/answer.rs"]
+mod answer;
+mod common;
+#[path = "service/hard.rs"]
+mod hard;
+#[path = "service/market.rs"]
+#[expect(dead_code, reason = "peers and checks are the service bench's")]
+mod market;
+#[path = "service/queries.rs"]
+mod queries;
+#[path = "service/scan.rs"]
+#[expect(dead_code, reason = "checks are the service bench's")]
+mod scan;
+#[path = "service/small.rs"]
+mod small;
+
+use std::sync::LazyLock;
+
+use answer::{Ask, answer};
+use common::drops::{Drops, Mix};
+use common::names::RealNames;
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use dropdex::index::Index;
+use dropdex::index::filter::Moment;
+use dropdex::vocab::clock::Clock;
+use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
+use market::Market;
+use queries::{Mixes, asks};
+use scan::Scan;
+
+/// What the server uses: allocation is part of every answer.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const COUNT_DEFAULT: usize = 1_000_000;
+const SEED: u64 = 1;
+const TODAY: &str = "2026-11-20";
+/// Questions of each mix.
+const QUERIES: usize = 2_000;
+
+/// One index and all that is asked of it.
+struct Asked {
+    index: Index,
+    moment: Moment,
+    mixes: Vec<Named>,
+    hard: Vec<Named>,
+}
+
+static ASKED: LazyLock<Asked> = LazyLock::new(|| make().expect("an index of the sample"));
+
+fn main() {
+    divan::main();
+}
+
+fn make() -> anyhow::Result<Asked> {
+    let count = std::env::var("DROPDEX_BENCH_COUNT").ok().and_then(|count| count.parse().ok());
+    let today = TODAY.parse()?;
+    let drops = Drops::new(SEED, today, Mix::MARKET);
+    let names = RealNames::read(&RealNames::sample_path())?;
+    let names = names.extend(count.unwrap_or(COUNT_DEFAULT), SEED)?;
+    let folder = tempfile::tempdir()?;
+    small::build(folder.path(), names.iter(), &drops, Clock::pinned_to(today).now())?;
+    let index = small::open(folder.path())?;
+    let moment = Moment { today, catch_days: CATCH_DAYS_DEFAULT };
+    let market = Market::new(names, &drops);
+    let drawn = Mixes::draw(&market, SEED, QUERIES);
+    let mut mixes = Vec::new();
+    for (name, queries) in drawn.lists() {
+        mixes.push((name, asks(queries)?));
+    }
+    mixes.push(("dossier", drawn.dossiers.into_iter().map(Ask::Dossier).collect()));
+    let mut hard = Vec::new();
+    for one in hard::queries(Scan { market: &market, moment }, SEED) {
+        hard.push((one.name, vec![one.query.ask()?]));
+    }
+    Ok(Asked { index, moment, mixes, hard })
+}
+
+/// All questions of a mix.
+#[divan::bench(args = names_of(&ASKED.mixes), sample_count = 10, sample_size = 1)]
+fn mix(bencher: Bencher<'_, '_>, name: &str) {
+    ask_all(bencher, of_name(&ASKED.mixes, name));
+}
+
+/// One hard question.
+#[divan::bench(args = names_of(&ASKED.hard))]
+fn hard_query(bencher: Bencher<'_, '_>, name: &str) {
+    ask_all(bencher, of_name(&ASKED.hard, name));
+}
+
+type Named = (&'static str, Vec<Ask>);
+
+fn names_of(named: &[Named]) -> impl Iterator<Item = &'static str> {
+    named.iter().map(|(name, _)| *name)
+}
+
+fn of_name<'a>(named: &'a [Named], name: &str) -> &'a [Ask] {
+    named.iter().find(|(known, _)| *known == name).map_or(&[], |(_, asks)| asks)
+}
+
+fn ask_all(bencher: Bencher<'_, '_>, asks: &[Ask]) {
+    let Asked { index, moment, .. } = &*ASKED;
+    let mut body = Vec::new();
+    bencher.counter(ItemsCount::new(asks.len())).bench_local(|| {
+        for ask in asks {
+            answer(index, black_box(ask), *moment, &mut body).expect("a sound index answers");
+            black_box(&body);
+        }
+    });
+}

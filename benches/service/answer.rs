@@ -1,0 +1,61 @@
+//! The one place where benches ask the index: a question in, the whole answer as JSON out, so that
+//! what is measured is all that a client would wait for but HTTP itself.
+
+use std::io::Write;
+
+use dropdex::index::Index;
+use dropdex::index::filter::{DropFilter, Moment, SearchFilter};
+use dropdex::vocab::name::DomainName;
+use serde::Serialize;
+
+/// A question, parsed.
+#[derive(Clone, Debug)]
+pub enum Ask {
+    Search(SearchFilter),
+    Drops(DropFilter),
+    Dossier(DomainName),
+}
+
+/// Makes the answer to `ask` and writes it into `body`, which is emptied first; `null` is the
+/// dossier of a name never seen.
+///
+/// # Errors
+/// The index cannot answer, which a verified one always can.
+pub fn answer(index: &Index, ask: &Ask, moment: Moment, body: &mut Vec<u8>) -> anyhow::Result<()> {
+    body.clear();
+    match ask {
+        Ask::Search(filter) => {
+            let page = index.search(filter, moment);
+            let (total, capped) = (page.total, page.capped);
+            write!(body, "{{\"total\":{total},\"capped\":{capped},\"results\":")?;
+            page.write_json(body);
+        }
+        Ask::Drops(filter) => {
+            let page = index.drops(filter, moment)?;
+            write!(body, "{{\"availableTlds\":{},\"drops\":", page.tlds_json())?;
+            page.write_json(body);
+        }
+        Ask::Dossier(name) => {
+            let dossier = index.dossier(name, moment).map(|dossier| Known {
+                length: dossier.length,
+                current_status: dossier.status,
+                drop_predicted_at: dossier.drop_predicted_at,
+                latest_drop: dossier.latest_drop,
+            });
+            serde_json::to_writer(&mut *body, &dossier)?;
+            return Ok(());
+        }
+    }
+    body.push(b'}');
+    Ok(())
+}
+
+/// What `GET /api/v1/domain/{name}` shows of a name.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Known<S, P, L> {
+    length: u8,
+    current_status: S,
+    drop_predicted_at: P,
+    latest_drop: L,
+}

@@ -1,0 +1,156 @@
+//! The answers of the index beside those of a scan: what is fast and wrong is not worth a figure.
+
+use anyhow::ensure;
+use dropdex::index::Index;
+use dropdex::vocab::limits::SEARCH_TOTAL_MAX;
+use dropdex::vocab::name::DomainName;
+use dropdex::vocab::stage::Stage;
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::answer::{Ask, answer};
+use crate::queries::{List, Query};
+use crate::scan::Scan;
+
+/// A search page, as far as a scan knows it.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Found {
+    total: usize,
+    capped: bool,
+    results: Vec<FoundRow>,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FoundRow {
+    domain: String,
+    tld: String,
+    length: u8,
+    current_status: String,
+    latest_drop: Option<LatestDrop>,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct LatestDrop {
+    date: String,
+    dqs: u8,
+}
+
+/// A page of drops, as far as a scan knows it.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    available_tlds: Vec<String>,
+    drops: Vec<ListedRow>,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct ListedRow {
+    name: String,
+    tld: String,
+    length: u8,
+    dqs: u8,
+}
+
+/// A dossier, as far as lists say it.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Known {
+    length: u8,
+    current_status: String,
+    drop_predicted_at: Option<String>,
+    latest_drop: Option<LatestDrop>,
+}
+
+/// Compares what the index answers with a scan, row by row.
+///
+/// # Errors
+/// The first query whose answers differ, with both.
+pub fn lists(index: &Index, scan: Scan<'_>, queries: &[Query]) -> anyhow::Result<()> {
+    queries.par_iter().try_for_each(|query| match query.list {
+        List::Search => {
+            let told: Found = ask(index, scan, &query.ask()?)?;
+            let known = found(scan, query);
+            ensure!(told == known, "{query} gives\n{told:?}\na scan gives\n{known:?}");
+            Ok(())
+        }
+        List::Drops => {
+            let told: Listed = ask(index, scan, &query.ask()?)?;
+            let known = listed(scan, query);
+            ensure!(told == known, "{query} gives\n{told:?}\na scan gives\n{known:?}");
+            Ok(())
+        }
+    })
+}
+
+/// Compares dossiers with what lists said.
+///
+/// # Errors
+/// The first name whose dossier is another, with both.
+pub fn dossiers(index: &Index, scan: Scan<'_>, names: &[DomainName]) -> anyhow::Result<()> {
+    for name in names {
+        let told: Option<Known> = ask(index, scan, &Ask::Dossier(name.clone()))?;
+        let known = scan.place(name).map(|at| known(scan, at));
+        ensure!(told == known, "the dossier of {name} says\n{told:?}\nlists say\n{known:?}");
+    }
+    Ok(())
+}
+
+fn ask<T: DeserializeOwned>(index: &Index, scan: Scan<'_>, ask: &Ask) -> anyhow::Result<T> {
+    let mut body = Vec::new();
+    answer(index, ask, scan.moment, &mut body)?;
+    Ok(serde_json::from_slice(&body)?)
+}
+
+fn found(scan: Scan<'_>, query: &Query) -> Found {
+    let (market, answer) = (scan.market, scan.answer(query));
+    let row = |at: usize| {
+        let row = market.row(at);
+        let latest_drop = market
+            .dropped(row)
+            .map(|drop| LatestDrop { date: drop.date.to_string(), dqs: row.dqs });
+        FoundRow {
+            domain: market.text(at).to_owned(),
+            tld: market.tld(at).to_owned(),
+            length: row.length,
+            current_status: scan.status(row).to_owned(),
+            latest_drop,
+        }
+    };
+    let most = SEARCH_TOTAL_MAX as usize;
+    Found {
+        total: answer.total.min(most),
+        capped: answer.total > most,
+        results: answer.page.into_iter().map(row).collect(),
+    }
+}
+
+fn listed(scan: Scan<'_>, query: &Query) -> Listed {
+    let (market, answer) = (scan.market, scan.answer(query));
+    let row = |at: usize| ListedRow {
+        name: market.text(at).to_owned(),
+        tld: market.tld(at).to_owned(),
+        length: market.row(at).length,
+        dqs: market.row(at).dqs,
+    };
+    let tlds = market.tlds().iter().zip(&answer.tlds);
+    Listed {
+        available_tlds: tlds.filter(|(_, has)| **has).map(|(tld, _)| tld.clone()).collect(),
+        drops: answer.page.into_iter().map(row).collect(),
+    }
+}
+
+fn known(scan: Scan<'_>, at: usize) -> Known {
+    let row = scan.market.row(at);
+    let drop = scan.market.dropped(row);
+    let stage = drop.and_then(|drop| scan.stage(&drop));
+    let active = drop.filter(|_| stage.is_some_and(|stage| stage != Stage::Released));
+    let held = matches!(stage, Some(Stage::Redemption | Stage::PendingDelete));
+    Known {
+        length: row.length,
+        current_status: scan.status(row).to_owned(),
+        drop_predicted_at: drop.filter(|_| held).map(|drop| drop.release.to_string()),
+        latest_drop: active.map(|drop| LatestDrop { date: drop.date.to_string(), dqs: row.dqs }),
+    }
+}

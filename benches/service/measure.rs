@@ -1,0 +1,427 @@
+//! One size, from the corpus to the last figure.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::ensure;
+use dropdex::index::Index;
+use dropdex::index::filter::Moment;
+use dropdex::vocab::clock::Clock;
+use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
+use rayon::prelude::*;
+
+use crate::answer::Ask;
+use crate::check;
+use crate::client;
+use crate::common::drops::{Drops, Mix};
+use crate::common::names::RealNames;
+use crate::hard::{self, Hard};
+use crate::market::Market;
+use crate::peers::{self, Peer, Peers};
+use crate::queries::{Mixes, Query, asks};
+use crate::report::{Figure, Point, Report, machine, number};
+use crate::scan::Scan;
+use crate::server::Service;
+use crate::stages::{self, Built, Folders};
+use crate::timing::{Timing, ask_all};
+use crate::wrk::{self, Load};
+
+/// Queries of each mix in this process, and how long they may take.
+const QUERIES: usize = 20_000;
+const MIX_BUDGET: Duration = Duration::from_secs(10);
+/// Queries of each mix whose answers are compared with a scan before anything is timed: so many
+/// that the scans look at this many names, within limits.
+const NAMES_SCANNED: usize = 2_000_000_000;
+const CHECKED: std::ops::RangeInclusive<usize> = 20..=200;
+/// Each hard query is asked this often, or for this long.
+const HARD_TIMES: usize = 300;
+const HARD_BUDGET: Duration = Duration::from_secs(1);
+/// Queries of each mix that peers are asked too.
+const PEER_QUERIES: usize = 300;
+/// Over HTTP each mix and its static route take turns, so that a mood of the machine meets both.
+const TURNS: usize = 3;
+const TURN: Duration = Duration::from_secs(3);
+const WARM_UP: Duration = Duration::from_secs(1);
+
+/// Everything that figures are made from.
+struct Run {
+    market: Market,
+    moment: Moment,
+    folders: Folders,
+    report: Report,
+}
+
+/// All figures of one size.
+///
+/// # Errors
+/// A stage fails, or an answer is wrong.
+pub fn run(size: &crate::Measure) -> anyhow::Result<Report> {
+    progress("making the corpus");
+    let drops = Drops::new(size.seed, size.today, Mix::MARKET);
+    let mut run = Run::new(size, &drops)?;
+    progress("ingesting, rebuilding");
+    let built = stages::build(&run.folders, &run.market, &drops, size.seed)?;
+    run.stage_figures(&built)?;
+    let mixes = Mixes::draw(&run.market, size.seed, QUERIES);
+    let index = Arc::new(run.open(&built)?);
+    progress("comparing answers with a scan");
+    let hard = hard::queries(run.scan(), size.seed);
+    run.check(&index, &mixes, &hard)?;
+    progress("asking in this process");
+    run.mix_figures(&index, &mixes)?;
+    run.hard_figures(&index, &hard)?;
+    progress("asking over HTTP");
+    run.http_figures(&index, &mixes)?;
+    run.peer_figures(&index, &mixes, &built)?;
+    Ok(run.report)
+}
+
+/// Says on standard error what takes the time.
+fn progress(doing: &str) {
+    // Nobody reads it where standard error is closed.
+    let _ = writeln!(io::stderr(), "{doing} ...");
+}
+
+impl Run {
+    fn new(size: &crate::Measure, drops: &Drops) -> anyhow::Result<Run> {
+        let path = size.names.clone().unwrap_or_else(RealNames::sample_path);
+        let real = RealNames::read(&path)?;
+        let known = real.names().len();
+        let names = real.extend(size.count as usize, size.seed)?;
+        drop(real);
+        let market = Market::new(names, drops);
+        let dropped = market.rows().iter().filter(|row| row.is_dropped()).count();
+        let subject = format!(
+            "{} names made from {} real ones (seed {}, today {}), {:.1} octets each, {} with a drop.",
+            number(market.len() as f64),
+            number(known as f64),
+            size.seed,
+            size.today,
+            market.text_len() as f64 / market.len() as f64,
+            number(dropped as f64),
+        );
+        let report = Report {
+            count: market.len() as u64,
+            subject,
+            machine: format!("{}; {}", machine(), Clock::system().today()),
+            figures: Vec::new(),
+            points: Vec::new(),
+            notes: Vec::new(),
+        };
+        let moment = Moment { today: size.today, catch_days: CATCH_DAYS_DEFAULT };
+        Ok(Run { market, moment, folders: Folders::new(size.today)?, report })
+    }
+
+    fn scan(&self) -> Scan<'_> {
+        Scan { market: &self.market, moment: self.moment }
+    }
+
+    fn add(&mut self, figure: Figure) {
+        self.report.figures.push(figure);
+    }
+
+    fn note(&mut self, note: impl Into<String>) {
+        self.report.notes.push(note.into());
+    }
+
+    fn stage_figures(&mut self, built: &Built) -> anyhow::Result<()> {
+        let (names, Built { ingest, rebuild, .. }) = (self.market.len() as f64, built);
+        let gb = |bytes: u64| bytes as f64 / 1e9;
+        self.add(Figure::number(
+            "ingest: read, score, sort, write",
+            built.rows as f64 / ingest.seconds,
+            "rows/s",
+        ));
+        let rate = names / rebuild.seconds;
+        self.add(
+            Figure::number("rebuild, to a published generation", rate, "names/s").goal("1,500,000"),
+        );
+        let a_million = rebuild.cpu_seconds / names * 1e6;
+        self.add(
+            Figure::number("rebuild, of all cores", a_million, "core-seconds a million names")
+                .goal("1.3"),
+        );
+        self.add(Figure::number("rebuild, memory at most", gb(rebuild.peak_bytes), "GB"));
+        self.add(Figure::number("corpus on disk", built.corpus_bytes as f64 / names, "bytes/name"));
+        self.add(Figure::number("index on disk", built.index_bytes as f64 / names, "bytes/name"));
+        let key = self.folders.site.add_account()?;
+        let server = self.folders.site.serve()?;
+        let start = server.start.as_secs_f64();
+        self.add(Figure::number("start, until it listens", start * 1e3, "ms"));
+        self.add(
+            Figure::number("start, index read and verified", gb(built.index_bytes) / start, "GB/s")
+                .goal("1"),
+        );
+        if let Some(bytes) = server.idle_bytes(&key)? {
+            self.add(Figure::number("idle server, resident", bytes as f64 / 1e6, "MB"));
+            let each = bytes as f64 / names;
+            self.add(
+                Figure::number("idle server, resident, all in", each, "bytes/name")
+                    .goal("32, from 10 M"),
+            );
+        }
+        drop(server);
+        self.export_figure()
+    }
+
+    /// What a row of the export costs beyond a start: by the time of a core that all rows take and
+    /// one row takes.
+    fn export_figure(&mut self) -> anyhow::Result<()> {
+        let scan = self.scan();
+        let listed = |row| scan.market.dropped(row).is_some_and(|drop| scan.stage(&drop).is_some());
+        let rows = self.market.rows().iter().filter(|row| listed(row)).count();
+        let export = ["export", "drops", "--view", "all"];
+        let site = &self.folders.site;
+        let all = site.run_silent(&export)?.cpu_seconds;
+        let one = site.run_silent(&[&export[..], &["--limit", "1"]].concat())?.cpu_seconds;
+        let rate = rows as f64 / (all - one).max(0.01);
+        self.add(
+            Figure::number("export, rows after the start", rate, "rows/s a core").goal("1,000,000"),
+        );
+        Ok(())
+    }
+
+    fn open(&mut self, built: &Built) -> anyhow::Result<Index> {
+        let (index, took) = stages::open(&self.folders)?;
+        ensure!(index.manifest().names as usize == self.market.len(), "the index has other names");
+        let rate = built.index_bytes as f64 / 1e9 / took.as_secs_f64();
+        self.add(Figure::number("open in process, verified", rate, "GB/s").goal("1"));
+        Ok(index)
+    }
+
+    fn check(&mut self, index: &Index, mixes: &Mixes, hard: &[Hard]) -> anyhow::Result<()> {
+        let checked = self.checked();
+        for (_, queries) in mixes.lists() {
+            check::lists(index, self.scan(), &queries[..checked])?;
+        }
+        let hard: Vec<Query> = hard.iter().map(|hard| hard.query.clone()).collect();
+        check::lists(index, self.scan(), &hard)?;
+        check::dossiers(index, self.scan(), &mixes.dossiers[..checked])?;
+        self.note(
+            "Answers of every mix and of every hard query were compared with a plain scan over all \
+             names before anything was timed (200 of a mix; fewer above 10 M names), and as many \
+             bodies over HTTP.",
+        );
+        Ok(())
+    }
+
+    fn checked(&self) -> usize {
+        (NAMES_SCANNED / self.market.len()).clamp(*CHECKED.start(), *CHECKED.end())
+    }
+
+    fn mix_figures(&mut self, index: &Index, mixes: &Mixes) -> anyhow::Result<()> {
+        let goals = ["10 / 150 / 1,000", "", "50 / 1,000", ""];
+        let kinds = [Some("search"), None, Some("drops"), None];
+        for (((name, queries), goal), kind) in mixes.lists().into_iter().zip(goals).zip(kinds) {
+            let timing = ask_all(index, &asks(queries)?, self.moment, MIX_BUDGET)?;
+            self.add(Figure::queries(format!("in process: {name}"), &timing).goal(goal));
+            self.point(kind, &timing);
+        }
+        let dossiers: Vec<Ask> = mixes.dossiers.iter().cloned().map(Ask::Dossier).collect();
+        let timing = ask_all(index, &dossiers, self.moment, MIX_BUDGET)?;
+        self.add(Figure::queries("in process: dossier", &timing).goal("p99 20"));
+        self.point(Some("dossier"), &timing);
+        self.note(
+            "In process: whole answers as JSON, with explanations and signals; one thread, one query \
+             after the other.",
+        );
+        Ok(())
+    }
+
+    fn point(&mut self, kind: Option<&str>, timing: &Timing) {
+        let &Timing { p50_us, p99_us, .. } = timing;
+        self.report.points.extend(kind.map(|kind| Point { kind: kind.to_owned(), p50_us, p99_us }));
+    }
+
+    fn hard_figures(&mut self, index: &Index, hard: &[Hard]) -> anyhow::Result<()> {
+        let mut asked = Vec::new();
+        for Hard { name, query } in hard {
+            let again = vec![query.ask()?; HARD_TIMES];
+            let timing = ask_all(index, &again, self.moment, HARD_BUDGET)?;
+            let goal = if name.starts_with("search") { "worst 1,000" } else { "" };
+            self.add(Figure::queries(format!("hard: {name}"), &timing).goal(goal));
+            asked.push(format!("`{query}`"));
+        }
+        let count = number(self.market.len() as f64);
+        self.note(format!("Hard queries at {count} names, in their order: {}.", asked.join(", ")));
+        Ok(())
+    }
+
+    fn http_figures(&mut self, index: &Arc<Index>, mixes: &Mixes) -> anyhow::Result<()> {
+        let clock = Clock::pinned_to(self.moment.today);
+        let service = Service::new(Arc::clone(index), &self.folders.accounts(), clock)?;
+        let own = service.listen(&[])?;
+        for (name, path, queries, goal) in [
+            ("search", "/bare/search", &mixes.search, "0.5"),
+            ("drops, limit 20", "/bare/drops", &mixes.drops, "0.4"),
+        ] {
+            let targets: Vec<String> = queries.iter().map(Query::target).collect();
+            let mean_bytes = self.check_bodies(own, service.key(), &targets, queries)?;
+            if !wrk::is_there() {
+                self.note("HTTP was not measured: there is no `wrk`.");
+                continue;
+            }
+            let (mix, bare) = (self.folders.root().join("mix"), self.folders.root().join("bare"));
+            fs::write(&mix, targets.join("\n"))?;
+            fs::write(&bare, path)?;
+            let address = service.listen(&[(path, mean_bytes)])?;
+            let (mix, bare) = take_turns(address, (&mix, Some(service.key())), (&bare, None))?;
+            self.http_rows(name, mean_bytes, (&mix, &bare), goal);
+        }
+        Ok(())
+    }
+
+    /// Asks every request once, compares the names in the first answers with a scan, and gives the
+    /// mean size of the bodies in bytes.
+    fn check_bodies(
+        &self,
+        address: SocketAddr,
+        key: &str,
+        targets: &[String],
+        queries: &[Query],
+    ) -> anyhow::Result<usize> {
+        let (scan, some) = (self.scan(), &queries[..self.checked()]);
+        let known: Vec<Vec<&str>> =
+            some.par_iter().map(|query| scan.names(&scan.answer(query))).collect();
+        let mut bytes = 0;
+        client::ask_each(address, key, targets, |at, body| {
+            bytes += body.len();
+            if let Some(known) = known.get(at) {
+                let told = names_in(body)?;
+                ensure!(told == *known, "{} lists {told:?}, a scan {known:?}", queries[at]);
+            }
+            Ok(())
+        })?;
+        Ok(bytes / targets.len().max(1))
+    }
+
+    fn http_rows(&mut self, name: &str, bytes: usize, (mix, bare): (&Turns, &Turns), goal: &str) {
+        let (ours, theirs) = (mix.per_second(), bare.per_second());
+        let named = |what: &str| format!("HTTP: {what}");
+        self.add(Figure::number(named(&format!("{name}, mean body")), bytes as f64, "bytes"));
+        self.add(Figure::number(
+            named(&format!("static route of that size beside {name}")),
+            theirs,
+            "requests/s",
+        ));
+        self.add(Figure::number(named(name), ours, "requests/s"));
+        self.add(
+            Figure::number(named(&format!("{name}, by the static route")), ours / theirs, "ratio")
+                .goal(goal),
+        );
+        self.add(Figure::queries(named(name), &mix.timing()));
+        self.note(format!(
+            "HTTP: `wrk` over loopback, one thread, {} keep-alive connections; client and server \
+             share the cores. Mixes are authenticated and counted, the static route is neither and \
+             is of the same process; the two took turns.",
+            wrk::CONNECTIONS,
+        ));
+    }
+
+    fn peer_figures(&mut self, index: &Index, mixes: &Mixes, built: &Built) -> anyhow::Result<()> {
+        if self.market.len() > peers::NAMES_MAX {
+            return Ok(());
+        }
+        let (search, drops) = (&mixes.search[..PEER_QUERIES], &mixes.drops[..PEER_QUERIES]);
+        let mut ours = Vec::new();
+        for (name, queries) in [("search", search), ("drops", drops)] {
+            let timing = ask_all(index, &asks(queries)?, self.moment, MIX_BUDGET)?;
+            ours.push(Figure::queries(format!("{name}, {PEER_QUERIES} queries: dropdex"), &timing));
+        }
+        let load = built.ingest.seconds + built.rebuild.seconds;
+        let mut loads = vec![Figure::number("list to index: dropdex", load, "s")];
+        let mut beside: Vec<Vec<Figure>> = ours.into_iter().map(|figure| vec![figure]).collect();
+        let mut notes = Vec::new();
+        let asked = Peers::new(self.folders.root(), self.scan(), [search, drops])?;
+        for name in peers::PEERS {
+            progress(&format!("asking {name}"));
+            match asked.run(name)? {
+                Ok(peer) => self.peer_rows(&peer, &mut loads, &mut beside, &mut notes),
+                Err(why) => notes.push(format!("{name} was not measured: {why}.")),
+            }
+        }
+        self.report.figures.extend(loads.into_iter().chain(beside.into_iter().flatten()));
+        self.report.notes.extend(notes);
+        Ok(())
+    }
+
+    fn peer_rows(
+        &self,
+        peer: &Peer,
+        loads: &mut Vec<Figure>,
+        beside: &mut [Vec<Figure>],
+        notes: &mut Vec<String>,
+    ) {
+        let version = &peer.version;
+        let seconds = peer.load_s + peer.index_s;
+        loads.push(Figure::number(format!("list to index: {version}"), seconds, "s"));
+        for ((figures, mix), kind) in beside.iter_mut().zip(&peer.mixes).zip(["search", "drops"]) {
+            let timing = Timing::of(mix.latencies_ns.clone());
+            let name = format!("{kind}, {PEER_QUERIES} queries: {version}");
+            if timing.count < PEER_QUERIES {
+                let (count, names) = (timing.count, number(self.market.len() as f64));
+                notes.push(format!("{version} came to {count} {kind} queries at {names} names."));
+            }
+            figures.push(Figure::queries(name, &timing));
+        }
+        let each = peer.bytes as f64 / self.market.len() as f64;
+        let names = number(self.market.len() as f64);
+        notes.push(format!(
+            "{version} through Python on one connection, {each:.0} bytes/name at {names} names; names \
+             come scored, rows without explanations and signals; its answers to {} queries of each \
+             mix were compared with the same scan.",
+            peers::COMPARED,
+        ));
+    }
+}
+
+/// The names of the rows of a page, in order.
+fn names_in(body: &[u8]) -> anyhow::Result<Vec<String>> {
+    let page: serde_json::Value = serde_json::from_slice(body)?;
+    let rows = page["results"].as_array().or_else(|| page["drops"].as_array());
+    let name = |row: &serde_json::Value| {
+        row["domain"].as_str().or_else(|| row["name"].as_str()).map(str::to_owned)
+    };
+    Ok(rows.into_iter().flatten().filter_map(name).collect())
+}
+
+/// Loads that took turns with others.
+struct Turns(Vec<Load>);
+
+impl Turns {
+    /// That of the turn in the middle, as [`Turns::timing`].
+    fn per_second(&self) -> f64 {
+        let mut rates: Vec<f64> = self.0.iter().map(Load::per_second).collect();
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    }
+
+    fn timing(&self) -> Timing {
+        let mut timings: Vec<Timing> = self.0.iter().map(Load::timing).collect();
+        timings.sort_by(|one, other| one.p99_us.total_cmp(&other.p99_us));
+        timings[timings.len() / 2]
+    }
+}
+
+/// A file of targets and the key they need.
+type Targets<'a> = (&'a Path, Option<&'a str>);
+
+fn take_turns(
+    address: SocketAddr,
+    mix: Targets<'_>,
+    bare: Targets<'_>,
+) -> anyhow::Result<(Turns, Turns)> {
+    let drive = |(targets, key): Targets<'_>, time| wrk::drive(address, targets, key, time);
+    drive(bare, WARM_UP)?;
+    drive(mix, WARM_UP)?;
+    let (mut of_mix, mut of_bare) = (Turns(Vec::new()), Turns(Vec::new()));
+    for _ in 0..TURNS {
+        of_bare.0.push(drive(bare, TURN)?);
+        of_mix.0.push(drive(mix, TURN)?);
+    }
+    Ok((of_mix, of_bare))
+}

@@ -1,0 +1,166 @@
+//! Databases on the same names and queries: `benches/peers.py`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail, ensure};
+use dropdex::index::filter::Moment;
+use dropdex::vocab::day::Day;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::market::Market;
+use crate::queries::Query;
+use crate::scan::Scan;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers.py");
+/// Names at most: larger corpora would take the peers hours and more memory than there is.
+pub const NAMES_MAX: usize = 10_000_000;
+/// What the peers are, as the script knows them.
+pub const PEERS: [&str; 3] = ["postgresql", "sqlite", "duckdb"];
+/// Seconds a mix may take a peer; it then says how many queries it got to.
+const MIX_BUDGET_S: u32 = 45;
+/// Seconds that all of it may take a peer.
+const BUDGET_S: u32 = 900;
+/// Answers of each mix that are compared.
+pub const COMPARED: usize = 50;
+/// The exit code that says what is missing on standard error.
+const NOT_THERE: i32 = 3;
+
+/// What a peer is asked.
+#[derive(Serialize)]
+struct Task<'a> {
+    /// [`Day::raw`], as all days.
+    today: u16,
+    catch_days: u16,
+    mix_budget_s: u32,
+    budget_s: u32,
+    /// The answers of so many queries of each mix are told.
+    told: usize,
+    mixes: [&'a [Query]; 2],
+}
+
+/// What it found.
+#[derive(Deserialize)]
+pub struct Peer {
+    /// Its name with its version.
+    pub version: String,
+    /// Seconds to load all rows, and to make the indexes.
+    pub load_s: f64,
+    pub index_s: f64,
+    /// Bytes of the database with its indexes.
+    pub bytes: u64,
+    /// For each mix, in the order given.
+    pub mixes: Vec<Mix>,
+}
+
+/// What it found for one mix.
+#[derive(Deserialize)]
+pub struct Mix {
+    /// Of the first so many queries.
+    pub latencies_ns: Vec<u64>,
+    answers: Vec<Told>,
+}
+
+/// One answer.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Told {
+    names: Vec<String>,
+    /// Matches up to 10,001; on search alone.
+    total: Option<usize>,
+}
+
+/// The files that all peers read.
+pub struct Peers<'a> {
+    scan: Scan<'a>,
+    mixes: [&'a [Query]; 2],
+    names: PathBuf,
+    task: PathBuf,
+}
+
+impl<'a> Peers<'a> {
+    /// Writes the market of `scan` and the questions of a search mix and a drops mix into `folder`.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn new(
+        folder: &Path,
+        scan: Scan<'a>,
+        mixes: [&'a [Query]; 2],
+    ) -> anyhow::Result<Peers<'a>> {
+        let (names, task) = (folder.join("names.tsv"), folder.join("queries.json"));
+        write_names(scan.market, &names).with_context(|| names.display().to_string())?;
+        let Moment { today, catch_days } = scan.moment;
+        let asked = Task {
+            today: today.raw(),
+            catch_days,
+            mix_budget_s: MIX_BUDGET_S,
+            budget_s: BUDGET_S,
+            told: COMPARED,
+            mixes,
+        };
+        std::fs::write(&task, serde_json::to_vec(&asked)?).context("writing the queries")?;
+        Ok(Peers { scan, mixes, names, task })
+    }
+
+    /// Loads the names into `peer` and asks it. Some of its answers are compared with a scan: it
+    /// has to find the same to be a peer. `Err` within says why it was not measured.
+    ///
+    /// # Errors
+    /// It cannot be run, or finds something else.
+    pub fn run(&self, peer: &str) -> anyhow::Result<Result<Peer, String>> {
+        let python = std::env::var_os("DROPDEX_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
+        let mut command = Command::new(python);
+        command.args([SCRIPT, peer]).args([&self.names, &self.task]).stdin(Stdio::null());
+        let Ok(output) = command.output() else { return Ok(Err("there is no python3".into())) };
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() == Some(NOT_THERE) {
+            return Ok(Err(said.trim().to_owned()));
+        }
+        if !output.status.success() {
+            bail!("{command:?} ended with {}: {said}", output.status);
+        }
+        let found: Peer =
+            serde_json::from_slice(&output.stdout).context("what the peer printed")?;
+        for (queries, mix) in self.mixes.iter().zip(&found.mixes) {
+            self.compare(&found.version, queries, &mix.answers)?;
+        }
+        Ok(Ok(found))
+    }
+
+    fn compare(&self, peer: &str, queries: &[Query], told: &[Told]) -> anyhow::Result<()> {
+        ensure!(!told.is_empty(), "{peer} told no answer");
+        queries.par_iter().zip(told).try_for_each(|(query, told)| {
+            let answer = self.scan.answer(query);
+            let names = self.scan.names(&answer);
+            let total = answer.total.min(10_001);
+            ensure!(
+                told.names == names && told.total.is_none_or(|told| told == total),
+                "{query}: {peer} finds\n{told:?}\na scan finds {total}:\n{names:?}"
+            );
+            Ok(())
+        })
+    }
+}
+
+/// name, Unicode form, TLD, length, dqs, drop date, effective release, first day of pending
+/// delete, registered again; a tab between two, what there is not stays empty, days as numbers.
+fn write_names(market: &Market, path: &Path) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    for (at, row) in market.rows().iter().enumerate() {
+        let unicode = market.unicode(at).unwrap_or_default();
+        let (name, tld) = (market.text(at), market.tld(at));
+        write!(out, "{name}\t{unicode}\t{tld}\t{}\t{}", row.length, row.dqs)?;
+        let drop = market.dropped(row);
+        let days = drop.map(|drop| [drop.date, drop.release, drop.pending_from()]);
+        match days.map(|days| days.map(Day::raw)) {
+            Some([date, release, pending]) => write!(out, "\t{date}\t{release}\t{pending}")?,
+            None => write!(out, "\t\t\t")?,
+        }
+        let again = drop.is_some_and(|drop| drop.registered_again);
+        writeln!(out, "\t{}", u8::from(again))?;
+    }
+    out.flush()
+}

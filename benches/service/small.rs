@@ -1,0 +1,48 @@
+//! Names in, an index in a folder out, built in this process: for benches of answers alone.
+
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use dropdex::corpus::Corpus;
+use dropdex::corpus::ingest::Source;
+use dropdex::feeds::Row;
+use dropdex::index::open::{self, Opened};
+use dropdex::index::{Index, build as generation};
+use dropdex::vocab::name::DomainName;
+
+use crate::common::drops::Drops;
+
+/// Builds an index of what `drops` says of `names` in `folder`.
+///
+/// # Errors
+/// A stage fails.
+pub fn build(
+    folder: &Path,
+    names: impl Iterator<Item = DomainName>,
+    drops: &Drops,
+    now: DateTime<Utc>,
+) -> anyhow::Result<()> {
+    let corpus = Corpus::open(&folder.join("data"))?;
+    let source = Source {
+        name: "bench".to_owned(),
+        sha256: [0; 32],
+        format: "bench".to_owned(),
+        observed_at: now,
+        ingested_at: now,
+    };
+    corpus.ingest(&source, drops.observations(names).map(|seen| Ok(Row::Seen(seen))))?;
+    generation::rebuild(&folder.join("index"), &corpus.batches()?, now)?;
+    Ok(())
+}
+
+/// Opens what [`build`] left in `folder`.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn open(folder: &Path) -> anyhow::Result<Index> {
+    let Opened { index, fallback } = open::open_current(&folder.join("index"))?;
+    match fallback {
+        Some(problem) => Err(problem.into()),
+        None => Ok(index),
+    }
+}

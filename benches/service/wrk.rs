@@ -1,0 +1,78 @@
+//! Load over HTTP by `wrk`, which costs less of the shared cores than a client of ours would.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+
+use crate::timing::Timing;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/wrk.lua");
+/// Keep-alive connections at once.
+pub const CONNECTIONS: u32 = 16;
+
+/// What a time of load came to, as `wrk.lua` prints it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Load {
+    requests: u64,
+    seconds: f64,
+    /// Answers with a status that is none of 2xx and 3xx, and connections that failed.
+    errors: u64,
+    p50_us: f64,
+    p99_us: f64,
+    worst_us: f64,
+}
+
+impl Load {
+    /// Answers a second.
+    pub fn per_second(&self) -> f64 {
+        self.requests as f64 / self.seconds
+    }
+
+    /// From the first byte sent to the last one received.
+    pub fn timing(&self) -> Timing {
+        let &Load { p50_us, p99_us, worst_us, .. } = self;
+        Timing { p50_us, p99_us, worst_us, count: self.requests as usize }
+    }
+}
+
+/// True when there is a `wrk`.
+pub fn is_there() -> bool {
+    let run =
+        Command::new("wrk").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    // It prints its version and ends with 1.
+    run.is_ok()
+}
+
+/// Sends the request targets of the file `targets` round and round for `duration`, whole seconds,
+/// with `key` where one is given.
+///
+/// # Errors
+/// `wrk` fails, or an answer is an error.
+pub fn drive(
+    address: SocketAddr,
+    targets: &Path,
+    key: Option<&str>,
+    duration: Duration,
+) -> anyhow::Result<Load> {
+    let mut command = Command::new("wrk");
+    command.arg("-t1").arg(format!("-c{CONNECTIONS}"));
+    command.arg(format!("-d{}s", duration.as_secs())).arg("-s").arg(SCRIPT);
+    command.arg(format!("http://{address}")).arg("--").arg(targets).args(key);
+    let output = command.output().context("cannot run wrk")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().find(|line| line.starts_with('{'));
+    let line = line.with_context(|| {
+        format!(
+            "{command:?} ended with {}: {text}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        )
+    })?;
+    let load: Load = serde_json::from_str(line)?;
+    ensure!(load.errors == 0 && load.requests > 0, "{load:?}");
+    Ok(load)
+}
