@@ -16,7 +16,6 @@ use crate::index::draft::Draft;
 use crate::index::files::Files;
 use crate::index::manifest::GenerationError;
 use crate::index::ranked::Ranked;
-use crate::index::table::Table;
 
 /// Numbers in a block.
 const BLOCK: usize = 128;
@@ -24,16 +23,6 @@ const BLOCK: usize = 128;
 const HIGH_WORDS: usize = 2 * BLOCK / 64;
 /// Words in a unit of storage: one low bit of every number of a block.
 const UNIT: usize = BLOCK / 64;
-
-/// Writes all names by TLD, for [`ByTld::open`] to open as `by-tld`; rows are ordinals.
-///
-/// # Errors
-/// Those of the disk.
-pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
-    let tlds = table.parts.iter().flat_map(|part| &part.tld);
-    let keys = table.parts.iter().flat_map(|part| &part.key);
-    ByTld::new(table.tlds.len(), tlds, keys).write("by-tld", draft)
-}
 
 /// Rows in the order of (TLD number, row), with their keys.
 #[derive(Debug, Default)]

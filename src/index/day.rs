@@ -30,17 +30,6 @@ const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 /// Multiplied with bytes of 0 or 1, puts them side by side in the top byte.
 const GATHER: u64 = 0x0102_0408_1020_4080;
 
-/// Every part of the pipeline, in the order of [`place_of`].
-const PIPELINES: [Pipeline; 7] = [
-    Pipeline::Stage(Stage::Redemption),
-    Pipeline::Stage(Stage::PendingDelete),
-    Pipeline::Stage(Stage::Catchable),
-    Pipeline::Stage(Stage::Released),
-    Pipeline::Today,
-    Pipeline::Active,
-    Pipeline::All,
-];
-
 /// Where every dropped name stands on one day.
 #[derive(Debug)]
 pub struct DayStages {
@@ -48,8 +37,8 @@ pub struct DayStages {
     by_doc: Vec<u8>,
     /// For each bit of a code, a bit a doc.
     bits: [Vec<u64>; CODE_BITS],
-    /// TLD numbers of each of [`PIPELINES`], in the order of their names.
-    tlds: [Vec<u16>; PIPELINES.len()],
+    /// TLD numbers of each of [`Pipeline::EVERY`], in the order of their names.
+    tlds: [Vec<u16>; Pipeline::EVERY.len()],
 }
 
 /// The docs of a part of the pipeline among those on the drops list, a bit a doc.
@@ -125,7 +114,7 @@ impl DayStages {
             let present = |&tld: &u16| seen[usize::from(tld)] & DayStages::mask(pipeline) != 0;
             tlds.sorted().iter().copied().filter(present).collect()
         };
-        DayStages { by_doc, bits, tlds: PIPELINES.map(tlds_of) }
+        DayStages { by_doc, bits, tlds: Pipeline::EVERY.map(tlds_of) }
     }
 
     /// One code a doc.
@@ -169,13 +158,10 @@ fn code_of(stage: Stage) -> u8 {
     }
 }
 
+/// The place in [`Pipeline::EVERY`].
 fn place_of(pipeline: Pipeline) -> usize {
-    match pipeline {
-        Pipeline::Stage(stage) => code_of(stage).trailing_zeros() as usize,
-        Pipeline::Today => 4,
-        Pipeline::Active => 5,
-        Pipeline::All => 6,
-    }
+    let place = Pipeline::EVERY.iter().position(|&of| of == pipeline);
+    place.expect("every view and stage is there")
 }
 
 impl Rule<'_> {

@@ -29,6 +29,19 @@ pub enum Pipeline {
     Stage(Stage),
 }
 
+impl Pipeline {
+    /// Every view and every stage.
+    pub const EVERY: [Pipeline; 7] = [
+        Pipeline::Stage(Stage::Redemption),
+        Pipeline::Stage(Stage::PendingDelete),
+        Pipeline::Stage(Stage::Catchable),
+        Pipeline::Stage(Stage::Released),
+        Pipeline::Today,
+        Pipeline::Active,
+        Pipeline::All,
+    ];
+}
+
 /// What both lists can be narrowed by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Narrow {

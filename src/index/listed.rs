@@ -168,7 +168,7 @@ impl Listed {
         visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let names = Names { tld: &self.tld, tlds, records, tld_docs: &self.tld_docs };
-        let wanted = numbers(&filter.narrow, tlds);
+        let wanted = tlds.numbers(&filter.narrow.tlds);
         let seeker = match &filter.contains {
             Some(text) => Some(self.trigrams.seeker(text.as_str(), names, wanted.as_deref())?),
             None => None,
@@ -195,17 +195,6 @@ impl Listed {
             .filter(|range| !range.is_empty())
             .collect()
     }
-}
-
-/// The numbers of the TLDs that pass, in order; `None` when all do.
-fn numbers(narrow: &Narrow, tlds: &Tlds) -> Option<Vec<u16>> {
-    if narrow.tlds.is_empty() {
-        return None;
-    }
-    let mut numbers: Vec<u16> = narrow.tlds.iter().filter_map(|tld| tlds.find(tld)).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    Some(numbers)
 }
 
 /// What a needle is looked for in.
@@ -446,16 +435,6 @@ mod tests {
         }
     }
 
-    const PIPELINES: [Pipeline; 7] = [
-        Pipeline::All,
-        Pipeline::Active,
-        Pipeline::Today,
-        Pipeline::Stage(Stage::Redemption),
-        Pipeline::Stage(Stage::PendingDelete),
-        Pipeline::Stage(Stage::Catchable),
-        Pipeline::Stage(Stage::Released),
-    ];
-
     /// A text that some name holds, or may hold.
     fn text(made: &mut Specimen, rows: &[Row]) -> Option<Substring> {
         if rows.is_empty() || made.below(4) == 0 {
@@ -485,7 +464,7 @@ mod tests {
         }
         DropFilter {
             narrow,
-            pipeline: PIPELINES[made.below(PIPELINES.len())],
+            pipeline: Pipeline::EVERY[made.below(Pipeline::EVERY.len())],
             contains: if made.below(4) == 0 { None } else { text(made, rows) },
             limit: [1, 2, 20, 1_000_000][made.below(4)],
             offset: [0, 0, 1, 63, 64, 500][made.below(6)],
@@ -571,7 +550,7 @@ mod tests {
                 }
                 assert_eq!(day.by_doc().len(), built.listed.tlds().len());
                 assert!(day.by_doc()[built.rows.len()..].iter().all(|&code| code == 0));
-                for pipeline in PIPELINES {
+                for pipeline in Pipeline::EVERY {
                     let mut tlds: Vec<u16> = (0..present.len() as u16)
                         .filter(|&tld| present[usize::from(tld)] & DayStages::mask(pipeline) != 0)
                         .collect();

@@ -13,7 +13,7 @@ use crate::index::aliases::Matches;
 use crate::index::by_tld::ByTld;
 use crate::index::day::DayStages;
 use crate::index::dropped::{Dropped, DroppedDay};
-use crate::index::filter::{Narrow, Pipeline, SearchFilter};
+use crate::index::filter::{Pipeline, SearchFilter};
 use crate::index::ranked::{Column, KeyFilter, Order, Ranked, key_of};
 use crate::index::tlds::Tlds;
 use crate::vocab::limits::SEARCH_TOTAL_MAX;
@@ -81,7 +81,7 @@ pub fn search(
     day: &DroppedDay,
     tlds: &Tlds,
 ) -> Found {
-    let numbers = numbers(&filter.narrow, tlds);
+    let numbers = tlds.numbers(&filter.narrow.tlds);
     if numbers.as_ref().is_some_and(Vec::is_empty) {
         return Found::default();
     }
@@ -106,17 +106,6 @@ pub fn search(
         };
         narrow.find(matches, best)
     })
-}
-
-/// The numbers of the TLDs asked for, each once, without those that no name has; `None` for all.
-fn numbers(narrow: &Narrow, tlds: &Tlds) -> Option<Vec<u16>> {
-    if narrow.tlds.is_empty() {
-        return None;
-    }
-    let mut numbers: Vec<u16> = narrow.tlds.iter().filter_map(|tld| tlds.find(tld)).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    Some(numbers)
 }
 
 /// What matches are narrowed by.
@@ -323,6 +312,7 @@ impl Best<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::filter::Narrow;
     use crate::index::ranked::tests::Random;
     use crate::index::table::{Part, PartDrops, Table};
     use crate::vocab::query::NamePrefix;

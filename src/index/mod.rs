@@ -84,7 +84,7 @@ struct DayIndex {
     stages: DayStages,
     dropped: DroppedDay,
     /// The TLDs of each part of the pipeline as a JSON array: some ten kilobytes in every page.
-    tlds: [(Pipeline, String); PIPELINES.len()],
+    tlds: [(Pipeline, String); Pipeline::EVERY.len()],
 }
 
 /// What the columns say of a name.
@@ -557,7 +557,7 @@ impl DayIndex {
     fn new(index: &Index, moment: Moment) -> DayIndex {
         let stages = DayStages::new(&index.listed, &index.tlds, moment);
         let dropped = DroppedDay::new(&index.dropped, stages.by_doc());
-        let tlds = PIPELINES.map(|pipeline| {
+        let tlds = Pipeline::EVERY.map(|pipeline| {
             let mut json = Vec::new();
             let mut names = JsonArray::open(&mut json);
             let numbers = stages.tlds_in(pipeline).iter();
@@ -580,13 +580,3 @@ const ROWS_TOUCHED: usize = 32;
 const ROWS_ABOUT: u32 = 1_000;
 /// Days kept: today, and the day before or after around midnight.
 const DAYS_KEPT: usize = 2;
-/// Every part of the pipeline.
-const PIPELINES: [Pipeline; 7] = [
-    Pipeline::Active,
-    Pipeline::Today,
-    Pipeline::All,
-    Pipeline::Stage(Stage::Redemption),
-    Pipeline::Stage(Stage::PendingDelete),
-    Pipeline::Stage(Stage::Catchable),
-    Pipeline::Stage(Stage::Released),
-];

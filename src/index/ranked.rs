@@ -18,7 +18,6 @@ use crate::index::files::Files;
 use crate::index::filter::Narrow;
 use crate::index::manifest::GenerationError;
 use crate::index::rank_key::{length_of, rank_key};
-use crate::index::table::Table;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 
@@ -539,16 +538,6 @@ impl<C: Column> Order<'_, C> {
         });
         filter.key_max.min(key_of(row))
     }
-}
-
-/// Writes the keys of all names in name order, for [`Ranked::open`] to open as `names`.
-///
-/// # Errors
-/// Those of the disk.
-pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
-    let mut keys = Vec::with_capacity(table.len() as usize);
-    table.parts.iter().for_each(|part| keys.extend_from_slice(&part.key));
-    Ranked::new(keys).write("names", draft)
 }
 
 /// Keys in an order of names, with their tables.

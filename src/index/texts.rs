@@ -559,10 +559,8 @@ impl Suffixes {
 pub(super) mod tests {
     use std::collections::BTreeSet;
 
-    use chrono::DateTime;
-
     use super::*;
-    use crate::index::manifest::{GenerationId, INDEX_FORMAT, Manifest};
+    use crate::index::specimen::round_trip;
     use crate::index::table::Part;
 
     /// Xorshift: the same numbers from the same seed.
@@ -612,28 +610,7 @@ pub(super) mod tests {
         write: impl FnOnce(&Draft) -> Result<(), BuildError>,
         open: impl FnOnce(&Files) -> Result<T, GenerationError>,
     ) -> T {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("draft");
-        let draft = Draft::new(path.clone()).expect("a new folder");
-        write(&draft).expect("written");
-        let manifest = Manifest {
-            format: INDEX_FORMAT,
-            generation: GenerationId(1),
-            created: DateTime::UNIX_EPOCH,
-            scorer_version: 0,
-            tantivy: String::new(),
-            fst: String::new(),
-            corpus: String::new(),
-            batches: 0,
-            newest_observed_at: None,
-            names: 0,
-            drops: 0,
-            dropped: 0,
-            drop_dates: Vec::new(),
-            tlds: Vec::new(),
-            files: draft.sums(),
-        };
-        let files = Files::new(&path, &manifest);
+        let (_folder, files) = round_trip(write).expect("written");
         let opened = open(&files).expect("opens");
         files.finish().expect("every file is taken");
         opened

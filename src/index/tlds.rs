@@ -1,5 +1,6 @@
 //! The TLDs of a generation and their numbers, which columns hold in their stead.
 
+use compact_str::CompactString;
 use rustc_hash::FxHashMap;
 
 use crate::vocab::stage::Periods;
@@ -44,6 +45,18 @@ impl Tlds {
     /// The number of a TLD in A-label form; `None` for one that no name here has.
     pub fn find(&self, name: &str) -> Option<u16> {
         self.numbers.get(name).copied()
+    }
+
+    /// The numbers of those of `wanted` that are here, ascending, each once; `None`, which is all of
+    /// them, where none is asked for.
+    pub fn numbers(&self, wanted: &[CompactString]) -> Option<Vec<u16>> {
+        if wanted.is_empty() {
+            return None;
+        }
+        let mut numbers: Vec<u16> = wanted.iter().filter_map(|tld| self.find(tld)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Some(numbers)
     }
 
     /// Days before the release in which nobody can restore a name of the TLD.
