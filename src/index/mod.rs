@@ -3,6 +3,7 @@
 //! ([`live`]).
 
 pub mod aliases;
+pub mod appraise;
 pub mod build;
 pub mod by_tld;
 pub mod day;
