@@ -1,16 +1,22 @@
 //! `dropdex score`: score, signals and explanation of names, without a running server.
 
+mod table;
+mod variants;
+
 use std::io::{self, BufRead, BufWriter, Write, stdout};
 
 use clap::Args;
 use serde::Serialize;
 
 use crate::config::Config;
+use crate::index::appraise::Standing;
 use crate::index::open::{self, OpenError};
 use crate::index::texts::Texts;
 use crate::scorer::{Scored, Scorer, Scratch, Signals};
 use crate::vocab::dqs::Dqs;
-use crate::vocab::name::DomainName;
+use crate::vocab::name::{DomainName, NameError};
+
+use variants::{Change, variants};
 
 /// Score names, with the reasons
 ///
@@ -25,8 +31,13 @@ pub struct ScoreArgs {
     /// Print one JSON object a line, in input order
     #[arg(long)]
     json: bool,
+    /// Tell also what each name would score without its hyphens, without its digits, and in other
+    /// suffixes
+    #[arg(long)]
+    why_not: bool,
 }
 
+/// A name as `--json` prints it.
 #[derive(Serialize)]
 struct ScoreLine<'a> {
     domain: &'a DomainName,
@@ -35,6 +46,18 @@ struct ScoreLine<'a> {
     dqs: Dqs,
     explanation: &'a str,
     signals: &'a Signals<'a>,
+    #[serde(rename = "whyNot", skip_serializing_if = "Option::is_none")]
+    why_not: Option<&'a [Otherwise]>,
+}
+
+/// What a name would score if it were another one.
+#[derive(Serialize)]
+struct Otherwise {
+    domain: DomainName,
+    change: Change,
+    dqs: Dqs,
+    /// From the score of the name as it is.
+    difference: i32,
 }
 
 /// Scores every name.
@@ -51,6 +74,7 @@ pub fn run(args: ScoreArgs, config: &Config) -> anyhow::Result<()> {
         corpus,
         scratch: Scratch::default(),
         json: args.json,
+        why_not: args.why_not,
         out: BufWriter::new(stdout().lock()),
         refused: 0,
         rows: 0,
@@ -83,6 +107,7 @@ struct Scoring<W: Write> {
     corpus: Option<Texts>,
     scratch: Scratch,
     json: bool,
+    why_not: bool,
     out: W,
     refused: u64,
     rows: u64,
@@ -93,28 +118,51 @@ impl<W: Write> Scoring<W> {
         self.rows += 1;
         let name = match DomainName::parse(text) {
             Ok(name) => name,
-            Err(err) => {
-                self.refused += 1;
-                if self.json {
-                    let text: String = text.chars().take(SHOWN_CHARS_MAX).collect();
-                    let refused = serde_json::json!({ "domain": text, "error": err.to_string() });
-                    writeln!(self.out, "{refused}")?;
-                } else {
-                    let text: String = text.chars().take(SHOWN_CHARS_MAX).collect();
-                    writeln!(io::stderr(), "{text}: {err}")?;
-                }
-                return Ok(());
-            }
+            Err(err) => return self.refuse(text, err),
         };
-        let spread = self
-            .corpus
-            .as_ref()
-            .map_or(1, |names| (names.label_range(name.label()).len() as u32).max(1));
-        let scored = Scorer::shared().score(&name, spread, &mut self.scratch);
-        if self.json { self.print_json(&name, &scored) } else { self.print_table(&name, &scored) }
+        let scored = self.scored(&name);
+        let why_not = self.why_not.then(|| self.otherwise(&name, scored.dqs));
+        if self.json {
+            self.print_json(&name, &scored, why_not.as_deref())
+        } else {
+            self.print_table(&name, &scored, why_not.as_deref())
+        }
     }
 
-    fn print_json(&mut self, name: &DomainName, scored: &Scored) -> anyhow::Result<()> {
+    fn refuse(&mut self, text: &str, err: NameError) -> anyhow::Result<()> {
+        self.refused += 1;
+        let text: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+        if self.json {
+            let refused = serde_json::json!({ "domain": text, "error": err.to_string() });
+            writeln!(self.out, "{refused}")?;
+        } else {
+            writeln!(io::stderr(), "{text}: {err}")?;
+        }
+        Ok(())
+    }
+
+    fn scored(&mut self, name: &DomainName) -> Scored {
+        let corpus = self.corpus.as_ref();
+        let standing = corpus.map_or(Standing::WITHOUT_CORPUS, |names| Standing::of(name, names));
+        Scorer::shared().score(name, standing.tld_spread, &mut self.scratch)
+    }
+
+    /// The variants of a name that has `dqs`.
+    fn otherwise(&mut self, name: &DomainName, dqs: Dqs) -> Vec<Otherwise> {
+        let as_it_is = i32::from(dqs.points());
+        let mut scored = |(change, domain)| {
+            let dqs = self.scored(&domain).dqs;
+            Otherwise { domain, change, dqs, difference: i32::from(dqs.points()) - as_it_is }
+        };
+        variants(name).into_iter().map(&mut scored).collect()
+    }
+
+    fn print_json(
+        &mut self,
+        name: &DomainName,
+        scored: &Scored,
+        why_not: Option<&[Otherwise]>,
+    ) -> anyhow::Result<()> {
         let line = ScoreLine {
             domain: name,
             tld: name.tld(),
@@ -122,25 +170,31 @@ impl<W: Write> Scoring<W> {
             dqs: scored.dqs,
             explanation: &scored.explanation,
             signals: &scored.signals,
+            why_not,
         };
         serde_json::to_writer(&mut self.out, &line)?;
         writeln!(self.out)?;
         Ok(())
     }
 
-    fn print_table(&mut self, name: &DomainName, scored: &Scored) -> anyhow::Result<()> {
-        writeln!(self.out, "{:>3}  {name}", scored.dqs)?;
-        writeln!(self.out, "     {}", scored.explanation)?;
-        let signals = serde_json::to_value(&scored.signals)?;
-        if let Some(points) = signals["points"].as_object() {
-            let parts: Vec<String> = points
-                .iter()
-                .filter_map(|(part, points)| Some((part, points.as_i64()?)))
-                .filter(|(_, points)| *points != 0)
-                .map(|(part, points)| format!("{part} {points:+}"))
-                .collect();
-            writeln!(self.out, "     {}", parts.join(", "))?;
+    fn print_table(
+        &mut self,
+        name: &DomainName,
+        scored: &Scored,
+        why_not: Option<&[Otherwise]>,
+    ) -> anyhow::Result<()> {
+        if self.rows - self.refused > 1 {
+            writeln!(self.out)?;
         }
+        let signals = serde_json::to_value(&scored.signals)?;
+        let score = table::Score {
+            name,
+            dqs: scored.dqs,
+            explanation: &scored.explanation,
+            signals: &signals,
+            why_not: why_not.unwrap_or_default(),
+        };
+        table::write(&mut self.out, &score)?;
         Ok(())
     }
 }
