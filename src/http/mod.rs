@@ -4,6 +4,7 @@
 pub mod alerts;
 pub mod allowance;
 mod answer;
+pub mod appraise;
 pub mod body;
 pub mod domain;
 pub mod drops;
@@ -21,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use axum::Router;
-use axum::routing::{get, put};
+use axum::routing::{get, post, put};
 use serde::Serialize;
 
 use crate::accounts::Store;
@@ -108,6 +109,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     endpoint("GET", "/api/v1/search", true, "Prefix search over every name ever seen"),
     endpoint("GET", "/api/v1/domain/{name}", true, "The dossier of one name"),
     endpoint("PUT", "/api/v1/domain/{name}/feedback", true, "Your vote on a name"),
+    endpoint("POST", "/api/v1/appraise", true, "The scores of up to 100 names, seen or not"),
     endpoint("GET", "/api/v1/portfolio", true, "Your backorder claims"),
     endpoint("POST", "/api/v1/portfolio", true, "Add a claim"),
     endpoint("GET", "/api/v1/portfolio/{id}", true, "One claim"),
@@ -140,6 +142,7 @@ pub fn router(app: App) -> Router {
         .route("/api/v1/search", get(guarded(search::search_names)))
         .route("/api/v1/domain/{name}", get(guarded(domain::find_domain)))
         .route("/api/v1/domain/{name}/feedback", put(guarded(domain::vote)))
+        .route("/api/v1/appraise", post(guarded(appraise::appraise_names)))
         .merge(resources())
         .route("/api/export/drops", get(export::export_drops))
         .route("/api/export/watchlist", get(export::export_watchlist))

@@ -1,5 +1,7 @@
 //! Every limit of the public interface, written once (decisions.md §3, §6; api.md, Limits).
 
+use crate::vocab::name::NAME_OCTETS_MAX;
+
 /// Rows of a drops page when the client names none.
 pub const DROPS_LIMIT_DEFAULT: u32 = 100;
 /// Rows of a drops page at most.
@@ -28,6 +30,8 @@ pub const TLD_FILTER_MAX: usize = 1_000;
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Objects and arrays within each other in a body at most: the API's own shapes have three.
 pub const BODY_DEPTH_MAX: u32 = 16;
+/// Names of one appraisal at most: their answer is about as large as a page of drops.
+pub const APPRAISED_MAX: usize = 100;
 /// Rows of a page of claims, watchlist entries or alert rules when the client names none.
 pub const OWNED_LIMIT_DEFAULT: u32 = 100;
 /// Rows of such a page at most.
@@ -59,6 +63,8 @@ pub const REGISTRAR_CHARS_MAX: usize = 200;
 /// Characters of a claim's note at most: several pages.
 pub const NOTES_CHARS_MAX: usize = 10_000;
 
+// As many names of full length, each in quotes and with a comma, fit in a body.
+const _: () = assert!(APPRAISED_MAX * (NAME_OCTETS_MAX + 3) + 64 <= BODY_BYTES_MAX);
 const _: () = assert!(DROPS_LIMIT_DEFAULT <= DROPS_LIMIT_MAX);
 const _: () = assert!(OWNED_LIMIT_DEFAULT <= OWNED_LIMIT_MAX);
 const _: () = assert!(SEARCH_LIMIT_DEFAULT <= SEARCH_LIMIT_MAX);
