@@ -133,7 +133,7 @@ fn spread_over(text: &str) -> Vec<DomainName> {
 
 /// One to three words or letter salad, in the mix of suffixes that real lists have.
 fn invented() -> Vec<DomainName> {
-    let words: Vec<&str> = include_str!("../data/words/en.txt")
+    let words: Vec<&str> = include_str!("../data/scorer/words.tsv")
         .lines()
         .filter_map(|line| line.split('\t').next())
         .collect();

@@ -198,22 +198,28 @@ fn write_points(points: &Points, out: &mut Vec<u8>) {
         start,
         length,
         dictionary,
+        market,
+        language,
         pronounceability,
         digits,
         hyphens,
         idn,
         tld,
         tld_spread,
+        scale,
     } = *points;
     push_part(out, ",\"points\":{\"start\":", start);
     push_part(out, ",\"length\":", length);
     push_part(out, ",\"dictionary\":", dictionary);
+    push_part(out, ",\"market\":", market);
+    push_part(out, ",\"language\":", language);
     push_part(out, ",\"pronounceability\":", pronounceability);
     push_part(out, ",\"digits\":", digits);
     push_part(out, ",\"hyphens\":", hyphens);
     push_part(out, ",\"idn\":", idn);
     push_part(out, ",\"tld\":", tld);
     push_part(out, ",\"tldSpread\":", tld_spread);
+    push_part(out, ",\"scale\":", scale);
     push(out, "}");
 }
 

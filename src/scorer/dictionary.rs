@@ -1,17 +1,32 @@
 //! The words people know, and which of them a label is made of.
 //!
-//! English labels are split by the most probable sentence ([`super::segment`]). Words of other
-//! languages, given names and places are looked up: the whole run of letters, or two halves of it.
-//! The lists and their licences are in `data/words`.
+//! One list holds the words of fourteen languages, given names, surnames and places, as far as
+//! registered names use them: what each costs (how rare it is there), in which languages it is how
+//! common, and what it adds to a name's market value. `data/scorer/README.md` says where it comes
+//! from, `benches/scoring` makes it.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::label::{Label, Run, RunKind};
-use super::lexicon::{self, Hash, Lexicon};
+use super::letters::LetterModel;
 use super::percent::Percent;
-use super::segment::{Counted, CountedPair, Search, Segmenter};
+use super::segment::{Cost, Search, Segmenter};
+use super::tlds::SuffixClass;
 
-/// A list of words: a language, or one of the two kinds of proper names.
+static WORDS: &str = include_str!("../../data/scorer/words.tsv");
+
+/// Words of the list, so that nothing grows while it is read.
+const WORDS_ABOUT: usize = 112_000;
+/// What a digit costs, in sixteenths of a bit: one of ten.
+const DIGIT_COST: Cost = 53;
+/// What digits cost before the first of them.
+const DIGITS_FEE: Cost = 32;
+/// What a letter of another script costs: one of some thirty.
+const OTHER_COST: Cost = 80;
+/// What a word is that the list holds and no language claims.
+const UNLISTED: (Tongue, u8) = (Tongue::ENGLISH, 1);
+
+/// A language, or one of the two kinds of proper names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tongue(u8);
 
@@ -23,93 +38,42 @@ struct TongueInfo {
     name: &'static str,
     /// Country suffixes where it is the language to expect.
     suffixes: &'static [&'static str],
-    /// Its words, most frequent first, one a line.
-    words: &'static str,
 }
 
-macro_rules! spoken {
-    ($code:literal, $name:literal, $suffixes:expr) => {
-        TongueInfo {
-            code: Some($code),
-            name: $name,
-            suffixes: &$suffixes,
-            words: include_str!(concat!("../../data/words/frequencywords/", $code, ".txt")),
-        }
-    };
+const fn spoken(
+    code: &'static str,
+    name: &'static str,
+    suffixes: &'static [&'static str],
+) -> TongueInfo {
+    TongueInfo { code: Some(code), name, suffixes }
 }
 
 /// Sixteen at most: a word's levels are kept in four bits each of one `u64`.
 static TONGUES: [TongueInfo; 16] = [
-    TongueInfo {
-        code: Some("en"),
-        name: "English",
-        suffixes: &["uk", "us", "au", "nz", "ie", "ca", "in", "za"],
-        words: include_str!("../../data/words/en.txt"),
-    },
-    spoken!("de", "German", ["de", "at", "ch", "li", "koeln", "wien", "hamburg", "berlin"]),
-    spoken!("fr", "French", ["fr", "re"]),
-    spoken!("es", "Spanish", ["es", "mx", "ar", "cl", "pe", "uy", "ve", "ec"]),
-    spoken!("it", "Italian", ["it", "sm"]),
-    spoken!("pl", "Polish", ["pl"]),
-    spoken!("sv", "Swedish", ["se", "nu"]),
-    spoken!("nl", "Dutch", ["nl", "be", "amsterdam", "vlaanderen"]),
-    spoken!("pt", "Portuguese", ["pt", "br"]),
-    spoken!("da", "Danish", ["dk"]),
-    spoken!("no", "Norwegian", ["no"]),
-    spoken!("fi", "Finnish", ["fi"]),
-    spoken!("cs", "Czech", ["cz"]),
-    spoken!("tr", "Turkish", ["tr"]),
-    TongueInfo {
-        code: None,
-        name: "name",
-        suffixes: &[],
-        words: include_str!("../../data/words/names.txt"),
-    },
-    TongueInfo {
-        code: None,
-        name: "place",
-        suffixes: &[],
-        words: include_str!("../../data/words/cities.txt"),
-    },
+    spoken("en", "English", &["uk", "us", "au", "nz", "ie", "ca", "in", "za"]),
+    spoken("de", "German", &["de", "at", "ch", "li", "koeln", "wien", "hamburg", "berlin"]),
+    spoken("fr", "French", &["fr", "re"]),
+    spoken("es", "Spanish", &["es", "mx", "ar", "cl", "pe", "uy", "ve", "ec"]),
+    spoken("it", "Italian", &["it", "sm"]),
+    spoken("pl", "Polish", &["pl"]),
+    spoken("sv", "Swedish", &["se", "nu"]),
+    spoken("nl", "Dutch", &["nl", "be", "amsterdam", "vlaanderen"]),
+    spoken("pt", "Portuguese", &["pt", "br"]),
+    spoken("da", "Danish", &["dk"]),
+    spoken("no", "Norwegian", &["no"]),
+    spoken("fi", "Finnish", &["fi"]),
+    spoken("cs", "Czech", &["cz"]),
+    spoken("tr", "Turkish", &["tr"]),
+    TongueInfo { code: None, name: "name", suffixes: &[] },
+    TongueInfo { code: None, name: "place", suffixes: &[] },
 ];
 
-static MODERN: &str = include_str!("../../data/words/en-modern.txt");
-static PAIRS: &str = include_str!("../../data/words/en-pairs.txt");
-
-/// Words of all lists together, so that the table need not grow while it is filled.
-const WORDS_ABOUT: usize = 229_376;
-/// Words of the English list and of the modern one, for the same reason.
-const ENGLISH_WORDS_ABOUT: usize = 57_344;
-const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz";
-/// What a word of `en-modern.txt` counts as at least: books use these words less than names do.
-const MODERN_COUNT_MIN: u64 = 8_000_000;
-/// One in so many words is, for the segmenter, each letter that is no word: left to its own rule it
-/// would rather read `in` and a stray `n` than `inn`.
-const STRAY_LETTER_ONE_IN: u64 = 30_000;
-/// A run that is a word of this level is not taken apart: two parts of it mean less.
-const PLAIN_WORD_LEVEL_MIN: u8 = 8;
-/// Above this quality of the English reading no other is tried.
-const PAIR_WORTH_TRYING: u32 = 60;
-/// Letters of a run that is tried as two foreign words: in shorter ones two are found by chance.
-const PAIR_LETTERS: std::ops::RangeInclusive<usize> = 8..=30;
-/// Letters of each of two foreign words at least: shorter ones are found in anything.
-const PAIR_WORD_LETTERS_MIN: usize = 3;
-/// Letters of a name or place beside another word at least, for the same reason.
-const PROPER_LETTERS_MIN: usize = 5;
-/// The level of the word beside a name or place at least.
-const BESIDE_PROPER_LEVEL_MIN: u8 = 6;
-/// Of a run's letters, the share that words must cover, in hundredths; below it the run is an
-/// invented word that happens to hold a real one.
-const COVERED_MIN: u32 = 60;
-/// Letters of a run in which words must cover everything: `goty` is no `got` with a `y`.
-const COVERED_WHOLLY: u32 = 5;
-
 impl Tongue {
-    /// The one the segmenter splits by.
+    /// That of most names.
     pub const ENGLISH: Tongue = Tongue(0);
     /// Given names and surnames.
     pub const NAMES: Tongue = Tongue(14);
-    /// Towns and cities.
+    /// Towns, cities and countries.
     pub const PLACES: Tongue = Tongue(15);
 
     /// ISO 639-1 code; `None` for names and places.
@@ -157,10 +121,6 @@ impl Levels {
             let shift = 4 * tongue.0;
             self.0 = self.0 & !(15 << shift) | u64::from(level) << shift;
         }
-    }
-
-    fn proper(self) -> u8 {
-        self.get(Tongue::NAMES).max(self.get(Tongue::PLACES))
     }
 
     /// The tongues that know the word, in the order of the table, and its levels there.
@@ -256,17 +216,29 @@ impl Token {
     pub fn may_be_word(&self) -> bool {
         matches!(self.kind, TokenKind::Word(_) | TokenKind::Unknown)
     }
-
-    fn unknown(run: Run) -> Token {
-        Token { kind: TokenKind::Unknown, start: run.start, end: run.end, level: 0 }
-    }
 }
 
-/// All word lists, and the segmenter over the English one.
+/// The list of words, and how labels are split by it.
 pub struct Dictionary {
-    lexicon: Lexicon,
     segmenter: Segmenter,
+    /// By number of the word.
+    levels: Vec<Levels>,
+    /// By number of the word: tenths of a point, by class of suffix.
+    values: Vec<[i8; SuffixClass::COUNT]>,
     by_suffix: FxHashMap<&'static str, Tongue>,
+}
+
+/// What a word counts for more in the language that the suffix speaks, where several know it.
+const EXPECTED_BONUS: u32 = 6;
+/// The highest level that names and places have: no list says how common they are.
+const PROPER_LEVEL_MAX: u8 = 5;
+
+/// Where a label's suffix puts it.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The language to expect, if the suffix speaks one.
+    pub expected: Option<Tongue>,
+    pub class: SuffixClass,
 }
 
 /// What [`Dictionary::read`] works in and leaves behind; reused from name to name.
@@ -275,20 +247,34 @@ pub struct Reading {
     search: Search,
     /// The pieces of the label, in order.
     pub tokens: Vec<Token>,
-    run: Vec<Token>,
+    /// What is known of the words among them, in order.
+    levels: Vec<Levels>,
+    /// What it costs to say the label piece by piece: how much there is to remember.
+    pub cost: Cost,
+    /// Of all words together, how common they are in the language of the suffix (English where
+    /// that speaks none), in levels.
+    pub fit: u32,
+    /// Of all words together, what buyers pay for them: tenths of a point, before they share it.
+    pub value: i32,
 }
 
 impl Dictionary {
-    /// Takes some tens of milliseconds and some 6 MB.
+    /// Takes some tens of milliseconds and some 5 MB.
     pub fn load() -> Dictionary {
         let by_suffix = Tongue::all()
             .flat_map(|tongue| tongue.info().suffixes.iter().map(move |&suffix| (suffix, tongue)));
-        let (words, pairs) = english_model();
-        Dictionary {
-            lexicon: lexicon(&words),
-            segmenter: Segmenter::new(words, &pairs),
-            by_suffix: by_suffix.collect(),
+        let mut words = Vec::with_capacity(WORDS_ABOUT);
+        let mut costs = Vec::with_capacity(WORDS_ABOUT);
+        let mut levels = Vec::with_capacity(WORDS_ABOUT);
+        let mut values = Vec::with_capacity(WORDS_ABOUT);
+        for word in WORDS.lines().filter_map(Word::parse) {
+            words.push(word.text);
+            costs.push(word.cost);
+            levels.push(word.levels);
+            values.push(word.values);
         }
+        let segmenter = Segmenter::new(&words, costs);
+        Dictionary { segmenter, levels, values, by_suffix: by_suffix.collect() }
     }
 
     /// The language to expect under a public suffix, by its last label: German for `de`.
@@ -297,147 +283,107 @@ impl Dictionary {
         self.by_suffix.get(last).copied()
     }
 
-    /// Every word known, in no particular order.
-    pub fn words(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.lexicon.words()
-    }
-
-    /// Splits `label` into `reading.tokens`. `expected` is the language its suffix speaks.
-    pub fn read(&self, label: &Label, expected: Option<Tongue>, reading: &mut Reading) {
+    /// Splits `label` into `reading.tokens`, and sums up what they are worth in `setting`.
+    pub fn read(&self, label: &Label, setting: Setting, reading: &mut Reading) {
         reading.tokens.clear();
+        reading.levels.clear();
+        (reading.cost, reading.fit, reading.value) = (0, 0, 0);
         for &run in &label.runs {
-            let kind = match run.kind {
-                RunKind::Letters if run.end - run.start == 1 => TokenKind::Letter,
+            let letters = Cost::from(run.end - run.start);
+            let (kind, cost) = match run.kind {
                 RunKind::Letters => {
-                    self.read_letters(label, run, expected, reading);
+                    self.read_letters(label, run, setting, reading);
                     continue;
                 }
-                RunKind::Digits => TokenKind::Digits,
-                RunKind::Other => TokenKind::Other,
+                RunKind::Digits => (TokenKind::Digits, DIGITS_FEE + DIGIT_COST * letters),
+                RunKind::Other => (TokenKind::Other, OTHER_COST * letters),
             };
+            reading.cost += cost;
             reading.tokens.push(Token { kind, start: run.start, end: run.end, level: 0 });
         }
+        settle_language(setting, reading);
     }
 
-    fn read_letters(&self, label: &Label, run: Run, expected: Option<Tongue>, out: &mut Reading) {
+    fn read_letters(&self, label: &Label, run: Run, setting: Setting, out: &mut Reading) {
         let text = label.text(run.start, run.end);
-        let whole = self.whole(text, run, expected);
-        if let Some(token) = whole.filter(|token| token.level >= PLAIN_WORD_LEVEL_MIN) {
-            out.tokens.push(token);
-            return;
-        }
-        self.segment_english(text, run, out);
-        let mut best = quality(&out.run, out.run.len());
-        if let Some(token) = whole.filter(|&token| quality(&[token], 1) >= best) {
-            best = quality(&[token], 1);
-            out.run.clear();
-            out.run.push(token);
-        }
-        if PAIR_LETTERS.contains(&text.len())
-            && best < PAIR_WORTH_TRYING
-            && let Some(pair) = self.pair(text, run, expected)
-            && quality(&pair, 2) > best
-        {
-            out.run.clear();
-            out.run.extend(pair);
-        }
-        out.tokens.append(&mut out.run);
-    }
-
-    /// English words and what is between them, into `out.run`.
-    fn segment_english(&self, text: &str, run: Run, out: &mut Reading) {
-        out.run.clear();
+        let Reading { search, tokens, levels: seen, .. } = out;
+        let (segments, cost) = self.segmenter.segment(text, LetterModel::names(), search);
+        let (mut fit, mut value) = (0, 0);
         let mut start = run.start;
-        for segment in self.segmenter.segment(text, &mut out.search) {
-            let (end, level) = (start + u16::from(segment.len), segment.level);
-            let kind = match level {
-                0 => TokenKind::Unknown,
-                _ => TokenKind::Word(Tongue::ENGLISH),
-            };
-            out.run.push(Token { kind, start, end, level });
+        for segment in segments {
+            let end = start + u16::from(segment.len);
+            let mut token = Token { kind: TokenKind::Unknown, start, end, level: 0 };
+            if let Some(word) = segment.word {
+                let levels = self.levels[word as usize];
+                let (tongue, level) = levels.best(setting.expected).unwrap_or(UNLISTED);
+                (token.kind, token.level) = (TokenKind::Word(tongue), level);
+                seen.push(levels);
+                fit += u32::from(levels.get(setting.expected.unwrap_or(Tongue::ENGLISH)));
+                value += i32::from(self.values[word as usize][setting.class.number()]);
+            } else if text.len() == 1 {
+                token.kind = TokenKind::Letter;
+            }
+            tokens.push(token);
             start = end;
         }
-        merge_unknown(&mut out.run, run);
-    }
-
-    fn whole(&self, text: &str, run: Run, expected: Option<Tongue>) -> Option<Token> {
-        let text = text.as_bytes();
-        let (tongue, level) = self.lexicon.get(text, Hash::of(text))?.best(expected)?;
-        let kind = TokenKind::Word(tongue);
-        Some(Token { kind, start: run.start, end: run.end, level })
-    }
-
-    /// The best two words of one language that make up the run, or a word and a proper name.
-    fn pair(&self, text: &str, run: Run, expected: Option<Tongue>) -> Option<[Token; 2]> {
-        let text = text.as_bytes();
-        let mut best: Option<(usize, Joint)> = None;
-        let mut hash = Hash::default();
-        for at in 1..=text.len() - PAIR_WORD_LETTERS_MIN {
-            hash = hash.with(text[at - 1]);
-            if at < PAIR_WORD_LETTERS_MIN {
-                continue;
-            }
-            let (before, after) = text.split_at(at);
-            let Some(left) = self.lexicon.get(before, hash) else { continue };
-            let Some(right) = self.lexicon.get(after, Hash::of(after)) else { continue };
-            let joint = join((left, at), (right, text.len() - at), expected);
-            if let Some(joint) = joint
-                && best.as_ref().is_none_or(|(_, best)| joint.claim > best.claim)
-            {
-                best = Some((at, joint));
-            }
-        }
-        let (at, Joint { words: [left, right], .. }) = best?;
-        let split = run.start + at as u16;
-        let token = |(tongue, level), start, end| Token {
-            kind: TokenKind::Word(tongue),
-            start,
-            end,
-            level,
-        };
-        Some([token(left, run.start, split), token(right, split, run.end)])
+        (out.cost, out.fit, out.value) = (out.cost + cost, out.fit + fit, out.value + value);
     }
 }
 
-/// How two halves go together.
-struct Joint {
-    /// How well, by the weaker one.
-    claim: u8,
-    /// Of each half.
-    words: [(Tongue, u8); 2],
-}
-
-/// The language that knows both halves best. A name or place of some length may stand beside one of
-/// its common words: `gdanskhotel`. Each half comes with its letters.
-fn join(
-    (left, left_letters): (Levels, usize),
-    (right, right_letters): (Levels, usize),
-    expected: Option<Tongue>,
-) -> Option<Joint> {
-    let mut best: Option<Joint> = None;
-    for tongue in Tongue::all().take_while(|&tongue| tongue < Tongue::NAMES) {
-        let mut words = [(tongue, left.get(tongue)), (tongue, right.get(tongue))];
-        if words[0].1 == 0 && goes_with_proper(words[1].1, left_letters) {
-            words[0] = proper(left);
-        } else if words[1].1 == 0 && goes_with_proper(words[0].1, right_letters) {
-            words[1] = proper(right);
-        }
-        let weaker = words[0].1.min(words[1].1);
-        let claim = claim(tongue, weaker, expected);
-        if weaker > 0 && best.as_ref().is_none_or(|best| claim > best.claim) {
-            best = Some(Joint { claim, words });
+/// Where the words of a label are of several tongues, gives those words that one language knows
+/// to it: to the one that knows the most of them, and of several the one that claims them best.
+fn settle_language(setting: Setting, reading: &mut Reading) {
+    let Reading { tokens, levels, .. } = reading;
+    let words = tokens.iter().filter(|token| token.is_word());
+    if levels.len() < 2 || words.clone().all(|word| word.kind == tokens[0].kind) {
+        return;
+    }
+    let mut merits = [(0u32, 0u32); TONGUES.len()];
+    for &levels in levels.iter() {
+        for (tongue, level) in levels.known().filter(|(tongue, _)| tongue.code().is_some()) {
+            let (words, claims) = &mut merits[usize::from(tongue.0)];
+            *words += 1;
+            let bonus = if Some(tongue) == setting.expected { EXPECTED_BONUS } else { 0 };
+            *claims += u32::from(claim(tongue, level, setting.expected)) + bonus;
         }
     }
-    best
+    let Some(best) = Tongue::all().rev().max_by_key(|tongue| merits[usize::from(tongue.0)]) else {
+        return;
+    };
+    let words = tokens.iter_mut().filter(|token| token.is_word());
+    for (word, levels) in words.zip(levels.iter()).filter(|(_, levels)| levels.get(best) > 0) {
+        // Who is called Paul is called so in a German name, too.
+        let proper = matches!(word.kind, TokenKind::Word(tongue) if tongue.code().is_none());
+        if !proper || levels.get(best) > PROPER_LEVEL_MAX {
+            word.kind = TokenKind::Word(best);
+        }
+    }
 }
 
-fn goes_with_proper(level: u8, proper_letters: usize) -> bool {
-    level >= BESIDE_PROPER_LEVEL_MIN && proper_letters >= PROPER_LETTERS_MIN
+/// A line of the list: the word, its cost, its levels as pairs of a letter for the tongue (`a` is
+/// the first) and a hexadecimal digit, and, if any is not 0, its values by class of suffix.
+struct Word {
+    text: &'static str,
+    cost: u16,
+    levels: Levels,
+    values: [i8; SuffixClass::COUNT],
 }
 
-fn proper(levels: Levels) -> (Tongue, u8) {
-    let place = levels.get(Tongue::PLACES) > levels.get(Tongue::NAMES);
-    (if place { Tongue::PLACES } else { Tongue::NAMES }, levels.proper())
+impl Word {
+    fn parse(line: &'static str) -> Option<Word> {
+        let mut fields = line.split('\t');
+        let (text, cost) = (fields.next()?, fields.next()?.parse().ok()?);
+        let mut levels = Levels::default();
+        for pair in fields.next()?.as_bytes().chunks_exact(2) {
+            let level = char::from(pair[1]).to_digit(16)?;
+            levels.raise(Tongue::numbered(pair[0] - b'a'), level as u8);
+        }
+        let mut values = [0; SuffixClass::COUNT];
+        for (value, text) in values.iter_mut().zip(fields.next().unwrap_or_default().split(' ')) {
+            *value = text.parse().unwrap_or_default();
+        }
+        Some(Word { text, cost, levels, values })
+    }
 }
 
 /// How well dictionaries know a label of `tokens`, in hundredths: its words by their letters and by
@@ -469,128 +415,14 @@ fn level_beside(token: &Token, words: usize) -> u32 {
     u32::from(token.level).min(most)
 }
 
-/// Makes one piece of what is no word, and of the whole run when too little of it is words.
-fn merge_unknown(tokens: &mut Vec<Token>, run: Run) {
-    for at in 0..tokens.len() {
-        if found_by_chance(tokens, at) {
-            (tokens[at].kind, tokens[at].level) = (TokenKind::Unknown, 0);
-        }
-    }
-    tokens.dedup_by(|next, kept| {
-        let join = !next.is_word() && !kept.is_word();
-        if join {
-            kept.end = next.end;
-        }
-        join
-    });
-    let letters = u32::from(run.end - run.start);
-    let covered: u32 = tokens.iter().filter(|token| token.is_word()).map(Token::len).sum();
-    let enough = if letters <= COVERED_WHOLLY { 100 } else { COVERED_MIN };
-    if covered * 100 < letters * enough {
-        tokens.clear();
-        tokens.push(Token::unknown(run));
-    }
-}
-
-/// True for a two-letter word beside what is no word, and for a one-letter word but before a word
-/// of three letters or more, as in `rent a car`: the segmenter finds such words in anything.
-fn found_by_chance(tokens: &[Token], at: usize) -> bool {
-    let no_word = |other: Option<&Token>| other.is_some_and(|token| !token.is_word());
-    let (before, next) = (at.checked_sub(1).and_then(|at| tokens.get(at)), tokens.get(at + 1));
-    match tokens[at].len() {
-        1 => !next.is_some_and(|next| next.is_word() && next.len() >= 3),
-        2 => no_word(before) || no_word(next),
-        _ => false,
-    }
-}
-
-/// All lists in one table. `english` are the words of the English list in its order, then others.
-fn lexicon(english: &[Counted<'_>]) -> Lexicon {
-    let mut lists: Vec<_> = Tongue::all().map(|tongue| tongue.info().words).collect();
-    lists.push(MODERN);
-    let mut lexicon = lexicon::Builder::new(lists.clone(), WORDS_ABOUT);
-    let english: FxHashMap<_, _> = english.iter().map(|word| (word.word, word.level)).collect();
-    let tongues = Tongue::all().chain([Tongue::ENGLISH]);
-    for ((list, text), tongue) in lists.into_iter().enumerate().zip(tongues) {
-        let mut offset = 0;
-        for (rank, line) in text.lines().enumerate() {
-            let word = line.split('\t').next().unwrap_or(line);
-            let level = match tongue {
-                Tongue::ENGLISH => english.get(word).copied().unwrap_or_default(),
-                _ => listed_level(tongue, rank),
-            };
-            lexicon.raise(list, offset, word, tongue, level);
-            offset += line.len() + 1;
-        }
-    }
-    lexicon.finish()
-}
-
-/// What the segmenter knows: words, and letters that are none, with their counts and levels, and
-/// pairs of words.
-pub fn english_model() -> (Vec<Counted<'static>>, Vec<CountedPair<'static>>) {
-    let mut modern: Vec<_> = MODERN.lines().collect();
-    modern.sort_unstable();
-    let mut words = Vec::with_capacity(ENGLISH_WORDS_ABOUT);
-    let mut take = |word, count| words.push(Counted { word, count, level: english_level(count) });
-    for (word, count) in Tongue::ENGLISH.info().words.lines().filter_map(parse_count) {
-        match modern.binary_search(&word) {
-            Ok(at) => {
-                modern.remove(at);
-                take(word, count.max(MODERN_COUNT_MIN));
-            }
-            Err(_) => take(word, count),
-        }
-    }
-    modern.into_iter().for_each(|word| take(word, MODERN_COUNT_MIN));
-    let total: u64 = words.iter().map(|word| word.count).sum();
-    let known: FxHashSet<&str> =
-        words.iter().map(|word| word.word).filter(|word| word.len() == 1).collect();
-    let strays = (0..ALPHABET.len()).map(|at| &ALPHABET[at..=at]);
-    let strays = strays.filter(|letter| !known.contains(letter));
-    let count = total / STRAY_LETTER_ONE_IN;
-    words.extend(strays.map(|word| Counted { word, count, level: 0 }));
-    let mut pairs: Vec<_> = PAIRS.lines().filter_map(parse_pair).collect();
-    let pairs_total: u64 = pairs.iter().map(|&(_, count)| count).sum();
-    // Only the most frequent pairs are kept: without the mass of the others each would seem many
-    // times as likely as it is. No word precedes `the` as an empty one, so this pair only weighs.
-    pairs.push((("", "the"), total.saturating_sub(pairs_total)));
-    (words, pairs)
-}
-
-fn parse_count(line: &'static str) -> Option<(&'static str, u64)> {
-    let (word, count) = line.split_once('\t')?;
-    Some((word, count.parse().ok()?))
-}
-
-fn parse_pair(line: &'static str) -> Option<CountedPair<'static>> {
-    let (pair, count) = line.split_once('\t')?;
-    Some((pair.split_once(' ')?, count.parse().ok()?))
-}
-
-/// Tenths, by occurrences in the English list: the limits are about its 2,700th, 7,000th,
-/// 14,000th, 29,000th and 46,000th word.
-fn english_level(count: u64) -> u8 {
-    match count {
-        15_000_000.. => 10,
-        5_000_000.. => 9,
-        1_500_000.. => 8,
-        400_000.. => 6,
-        100_000.. => 5,
-        _ => 4,
-    }
-}
-
-/// Tenths, by place in the list of a language; names and places are listed without an order.
-fn listed_level(tongue: Tongue, rank: usize) -> u8 {
-    match (tongue, rank) {
-        (Tongue::NAMES, _) => 5,
-        (Tongue::PLACES, _) => 4,
-        (_, 0..500) => 9,
-        (_, 500..2_500) => 8,
-        (_, 2_500..6_000) => 7,
-        (_, 6_000..10_000) => 6,
-        _ => 5,
+/// [`super::signals::Facts::digits_where`] of a label of `tokens`.
+pub fn digits_where(tokens: &[Token]) -> u32 {
+    let is_number = |token: &&Token| token.kind == TokenKind::Digits;
+    match tokens.iter().filter(is_number).count() {
+        0 => 0,
+        1 if tokens.last().as_ref().is_some_and(is_number) => 1,
+        1 if tokens.first().as_ref().is_some_and(is_number) => 2,
+        _ => 3,
     }
 }
 
@@ -602,14 +434,12 @@ mod tests {
 
     static DICTIONARY: LazyLock<Dictionary> = LazyLock::new(Dictionary::load);
 
-    /// The pieces of a label under a suffix, as `hotel:en`, `zynga:?`, and their quality.
-    fn read(label: &str, tld: &str) -> (String, u32) {
+    fn read(label: &str, tld: &str) -> (Label, Reading) {
         let (mut parts, mut reading) = (Label::default(), Reading::default());
         parts.read(label);
-        DICTIONARY.read(&parts, DICTIONARY.expected(tld), &mut reading);
-        let pieces = reading.tokens.iter().filter(|token| token.may_be_word()).count();
-        let shown: Vec<_> = reading.tokens.iter().map(|token| show(&parts, token)).collect();
-        (shown.join(" "), quality(&reading.tokens, pieces))
+        let setting = Setting { expected: DICTIONARY.expected(tld), class: SuffixClass::of(tld) };
+        DICTIONARY.read(&parts, setting, &mut reading);
+        (parts, reading)
     }
 
     fn show(label: &Label, token: &Token) -> String {
@@ -623,72 +453,79 @@ mod tests {
         format!("{}:{kind}", label.text(token.start, token.end))
     }
 
+    /// The pieces of a label under a suffix, as `hotel:en`, `zynga:?`.
     #[track_caller]
     fn assert_reads(label: &str, tld: &str, expected: &str) {
-        assert_eq!(read(label, tld).0, expected, "{label}.{tld}");
+        let (parts, reading) = read(label, tld);
+        let shown: Vec<_> = reading.tokens.iter().map(|token| show(&parts, token)).collect();
+        assert_eq!(shown.join(" "), expected, "{label}.{tld}");
     }
 
     #[test]
-    fn every_line_of_every_list_is_a_word() {
-        for tongue in Tongue::all() {
-            for line in tongue.info().words.lines().chain(MODERN.lines()) {
-                let word = line.split('\t').next().unwrap_or_default();
-                assert!(!word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase()), "{line}");
-            }
-        }
-        assert!(Tongue::ENGLISH.info().words.lines().all(|line| line.contains('\t')));
-        assert!(PAIRS.lines().all(|line| parse_pair(line).is_some()));
-        assert!(DICTIONARY.words().count() <= WORDS_ABOUT, "the table in memory has doubled");
+    fn every_line_is_a_word() {
+        let mut words: Vec<_> = WORDS.lines().filter_map(Word::parse).collect();
+        assert_eq!(words.len(), WORDS.lines().count(), "a line is malformed");
+        assert!(words.iter().all(|word| word.cost > 0 && word.text.len() <= 24));
+        assert!(words.iter().all(|word| word.text.bytes().all(|byte| byte.is_ascii_lowercase())));
+        words.dedup_by_key(|word| word.text);
+        assert_eq!(words.len(), WORDS.lines().count(), "a word is listed twice");
+        assert!(words.len() <= WORDS_ABOUT, "the tables grow while they are filled");
     }
 
     #[test]
-    fn english_is_segmented() {
+    fn labels_are_split_into_words() {
         assert_reads("hotel", "com", "hotel:en");
         assert_reads("besthotel", "com", "best:en hotel:en");
         assert_reads("bestcityhotel", "com", "best:en city:en hotel:en");
         assert_reads("cryptowallet", "io", "crypto:en wallet:en");
-        assert_reads("rentacar", "com", "rent:en a:en car:en");
-        assert_reads("breakfastinnlondon", "com", "breakfast:en inn:en london:en");
         assert_reads("best-hotel-4u", "com", "best:en hotel:en 4:digits u:letter");
+        assert_reads("xkqzjv", "com", "xkqzjv:?");
     }
 
     #[test]
-    fn the_suffix_tells_words_that_two_languages_share() {
+    fn languages_are_found_per_name() {
+        assert_reads("zeitung", "com", "zeitung:de");
+        assert_reads("autoversicherung", "de", "auto:de versicherung:de");
+        assert_reads("tanieubezpieczenia", "pl", "tanie:pl ubezpieczenia:pl");
+        assert_reads("voiture", "fr", "voiture:fr");
         assert_reads("rose", "com", "rose:en");
-        assert_reads("auto", "com", "auto:en");
         assert_reads("auto", "de", "auto:de");
         assert_eq!(DICTIONARY.expected("com.pl"), Some(Tongue(5)));
         assert_eq!(DICTIONARY.expected("com"), None);
     }
 
     #[test]
-    fn other_languages_are_known_whole_or_in_two_halves() {
-        assert_reads("zeitung", "com", "zeitung:de");
-        assert_reads("autohaus", "de", "auto:de haus:de");
-        assert_reads("voiture", "fr", "voiture:fr");
-        assert_reads("dziecko", "pl", "dziecko:pl");
-        assert_reads("flicka", "se", "flicka:sv");
+    fn common_words_cost_less_than_rare_ones_and_than_nonsense() {
+        let cost = |label| read(label, "com").1.cost;
+        assert!(cost("hotel") < cost("trireme") && cost("hotel") < cost("hxtql"));
+        assert!(cost("hotel") < cost("besthotel") && cost("besthotel") < cost("bestcityhotel"));
+        assert!(cost("1") < cost("12"));
     }
 
     #[test]
-    fn nonsense_stays_one_piece() {
-        assert_reads("xkqzjv", "com", "xkqzjv:?");
-        assert_reads("ywwmysuqcyisauco", "org", "ywwmysuqcyisauco:?");
-        assert_eq!(read("xkqzjv", "com").1, 0);
-        assert_reads("a", "com", "a:letter");
-        assert_reads("goty", "com", "goty:?");
-        let run = "a".repeat(63);
-        assert_reads(&run, "com", &format!("{run}:?"));
+    fn words_fit_the_language_of_the_suffix() {
+        let fit = |label, tld| read(label, tld).1.fit;
+        assert!(fit("zeitung", "de") > fit("zeitung", "com"));
+        assert!(fit("newspaper", "com") > fit("newspaper", "de"));
     }
 
     #[test]
     fn one_strong_word_beats_two_and_two_beat_three() {
-        let quality = |label| read(label, "com").1;
+        let quality = |label| {
+            let tokens = read(label, "com").1.tokens;
+            super::quality(&tokens, tokens.len())
+        };
         assert!(quality("hotel") > quality("besthotel"));
         assert!(quality("besthotel") > quality("bestcityhotel"));
         assert!(quality("bestcityhotel") > quality("xkqzjv"));
-        assert!(quality("hotel") > quality("hotelx"), "leftovers cost");
         assert!(quality("hotel") > quality("trireme"), "rare words are worth less");
+    }
+
+    #[test]
+    fn where_digits_stand() {
+        let digits = |label| digits_where(&read(label, "com").1.tokens);
+        let seen = ["hotel", "hotel24", "24", "24hotel", "ho24tel", "4hotel4"].map(digits);
+        assert_eq!(seen, [0, 1, 1, 2, 3, 3]);
     }
 
     #[test]

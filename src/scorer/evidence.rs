@@ -2,8 +2,10 @@
 //! signals and explanation are told again without looking the name up in dictionaries.
 //!
 //! ```text
-//! quality in hundredths; highest bit: offensive
-//! ease of speaking in hundredths; highest bit: words that no sentence should hold
+//! quality in hundredths; highest bit: words that no sentence should hold
+//! ease of speaking in hundredths
+//! caps, one bit each
+//! points of dictionary, market, language and pronounceability, one signed byte each
 //! per token: tongue << 4 | level for a word, else one of the marks below; then its letters in a
 //! byte, but for the last token, which takes what is left
 //! ```
@@ -11,10 +13,10 @@
 //! skipped. What only the characters of an `xn--` label say is read from it again: that takes no
 //! dictionary. A label without a token has no evidence (no bytes) and is read again whole.
 
-use super::dictionary::{Token, TokenKind, Tongue};
+use super::dictionary::{Token, TokenKind, Tongue, digits_where};
 use super::label::Label;
 use super::percent::Percent;
-use super::signals::{Facts, MANY_HYPHENS_MIN};
+use super::signals::{Caps, Facts, ReadPoints};
 use crate::vocab::name::is_a_label;
 
 const FLAG: u8 = 1 << 7;
@@ -23,6 +25,8 @@ const UNKNOWN: u8 = 0x0f;
 const LETTER: u8 = 0x1f;
 const DIGITS: u8 = 0x2f;
 const OTHER: u8 = 0x3f;
+/// Bytes before the tokens.
+const HEAD: usize = 7;
 /// Bytes at most.
 const LEN_MAX: usize = 255;
 
@@ -30,12 +34,13 @@ const LEN_MAX: usize = 255;
 /// again.
 pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>) {
     // No label has so many: 63 octets decode to fewer characters, of two folded letters each.
-    if tokens.is_empty() || 2 * tokens.len() >= LEN_MAX {
+    if tokens.is_empty() || 2 * tokens.len() + HEAD >= LEN_MAX {
         return;
     }
-    let flag = |set: bool| if set { FLAG } else { 0 };
-    out.push(facts.quality.get() | flag(facts.caps.offensive));
-    out.push(facts.pronounceability.get() | flag(!printable));
+    let flag = if printable { 0 } else { FLAG };
+    let ReadPoints { dictionary, market, language, pronounceability } = facts.read;
+    out.extend([facts.quality.get() | flag, facts.pronounceability.get(), facts.caps.bits()]);
+    out.extend([dictionary, market, language, pronounceability].map(|points| points as u8));
     for (at, token) in tokens.iter().enumerate() {
         out.push(mark(token));
         if at + 1 < tokens.len() {
@@ -67,23 +72,23 @@ pub fn read(
     facts: &mut Facts,
 ) -> Option<bool> {
     tokens.clear();
-    let (&[quality, ease], marks) = evidence.split_first_chunk::<2>()?;
+    let (&[quality, ease, caps, points @ ..], marks) = evidence.split_first_chunk::<HEAD>()?;
+    let [dictionary, market, language, pronounceability] = points.map(|points: u8| points as i8);
     facts.quality = Percent::clamped(u32::from(quality & !FLAG));
-    facts.pronounceability = Percent::clamped(u32::from(ease & !FLAG));
-    facts.caps.offensive = quality & FLAG != 0;
+    facts.pronounceability = Percent::clamped(u32::from(ease));
+    facts.caps = Caps::from_bits(caps);
+    facts.read = ReadPoints { dictionary, market, language, pronounceability };
     if is_a_label(name) {
         read.read(name);
         read_tokens(read.whole_text(), marks, tokens, facts)?;
         (facts.chars, facts.idn) = (read.chars, true);
-        facts.caps.mixed_scripts = read.mixed_scripts;
     } else if name.is_ascii() {
         read_tokens(name, marks, tokens, facts)?;
         facts.chars = name.len() as u32;
     } else {
         return None;
     }
-    facts.caps.many_hyphens = facts.hyphens >= MANY_HYPHENS_MIN;
-    Some(ease & FLAG == 0)
+    Some(quality & FLAG == 0)
 }
 
 /// The tokens of `text`, and how many characters of each kind they hold.
@@ -118,6 +123,7 @@ fn read_tokens(text: &str, marks: &[u8], tokens: &mut Vec<Token>, facts: &mut Fa
         at = end;
     }
     facts.distinct_digits = seen_digits.count_ones();
+    facts.digits_where = digits_where(tokens);
     (at == text.len()).then_some(())
 }
 

@@ -1,8 +1,10 @@
-//! The score in one sentence: what the name is, then what moved the score most.
+//! The score in one sentence: what the name is, then what moved the score most, first what speaks
+//! for it, then what against.
 
 use super::dictionary::{Token, TokenKind, Tongue};
 use super::percent::Percent;
-use super::signals::{Cap, Facts, Points};
+use super::signals::{Facts, Points};
+use super::tlds::SuffixClass;
 use super::words::Words;
 use crate::vocab::name::to_unicode;
 
@@ -33,29 +35,25 @@ pub struct Story<'a> {
 /// A part of the points that has words of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
+    Market,
     Length,
-    Words,
-    Sound,
-    Digits,
-    Hyphens,
-    Idn,
     Tld,
     Spread,
+    Hyphens,
+    Digits,
+    Sound,
+    Language,
+    Memory,
+    Idn,
 }
 
-/// The parts that a sentence is to name.
-#[derive(Clone, Copy, Default)]
-struct Parts(u8);
-
-impl Parts {
-    fn has(self, part: Part) -> bool {
-        self.0 >> part as u8 & 1 != 0
-    }
-
-    fn with(self, part: Part) -> Parts {
-        Parts(self.0 | 1 << part as u8)
-    }
-}
+/// How many of them there are.
+const PARTS: usize = 10;
+/// How common, in hundredths, a word is that is called common, and one that is not called rare.
+const COMMON_FROM: u8 = 80;
+const RARE_BELOW: u8 = 50;
+/// Letters that are easier than this can be spoken.
+const HARD_BELOW: u8 = 40;
 
 /// The words of a label taken together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,11 +101,9 @@ impl Story<'_> {
         let seen = Vocabulary::of(self.tokens);
         let (strongest, count) = self.strongest(seen);
         for count in (0..=count).rev() {
-            let parts =
-                strongest[..count].iter().fold(Parts::default(), |all, &part| all.with(part));
             for quoted in [true, false] {
                 out.clear();
-                self.sentence(seen, parts, quoted, out);
+                self.sentence(seen, &strongest[..count], quoted, out);
                 // Few sentences hold more bytes than characters.
                 if out.len() <= EXPLANATION_CHARS_MAX
                     || out.chars().count() <= EXPLANATION_CHARS_MAX
@@ -117,72 +113,168 @@ impl Story<'_> {
             }
         }
         out.clear();
-        self.lead(seen, false, false, out);
+        self.lead(seen, false, out);
     }
 
-    /// The parts that moved the score most, first the strongest, and how many there are.
-    fn strongest(&self, seen: Vocabulary) -> ([Part; PARTS_MAX], usize) {
+    /// The parts that moved the score most with what they moved it by, first the strongest, and
+    /// how many there are.
+    fn strongest(&self, seen: Vocabulary) -> ([(Part, i32); PARTS_MAX], usize) {
         let points = self.points;
-        // That a word can be pronounced goes without saying.
-        let spoken = seen.words > 0 && points.pronounceability > 0;
-        let parts = [
-            (Part::Words, points.dictionary),
-            (Part::Length, points.length),
+        // That known words can be pronounced goes without saying, and how little a name of no
+        // word says is in the lead.
+        let sound =
+            if seen.words > 0 { points.pronounceability.min(0) } else { points.pronounceability };
+        let memory = if seen.words > 0 { points.dictionary.min(0) } else { 0 };
+        let idle = |applies: bool, points: i32| if applies { points } else { 0 };
+        let parts: [(Part, i32); PARTS] = [
+            (Part::Market, idle(seen.words > 0, points.market)),
+            (Part::Length, idle(self.tells_length(seen), points.length)),
             (Part::Tld, points.tld),
-            (Part::Hyphens, points.hyphens),
-            (Part::Digits, points.digits),
-            (Part::Sound, if spoken { 0 } else { points.pronounceability }),
             (Part::Spread, points.tld_spread),
+            (Part::Hyphens, idle(self.facts.hyphens > 0, points.hyphens)),
+            (Part::Digits, idle(self.facts.digits > 0 && !self.is_number(), points.digits)),
+            (Part::Sound, idle(self.facts.letters > 3 && !self.said_hard(seen), sound)),
+            (Part::Language, idle(self.tells_language(seen), points.language)),
+            (Part::Memory, memory),
             (Part::Idn, points.idn),
         ];
         // One number each, without a branch: of equals the first is the higher one.
         let mut best = [0; PARTS_MAX];
         for (at, (_, points)) in parts.iter().enumerate() {
             let moved = points.unsigned_abs() as usize;
-            let mut next = if moved >= POINTS_MIN { moved * parts.len() + 7 - at } else { 0 };
+            let mut next = if moved >= POINTS_MIN { moved * PARTS + PARTS - 1 - at } else { 0 };
             for best in &mut best {
                 (*best, next) = (next.max(*best), next.min(*best));
             }
         }
-        let part = |key: usize| parts[7 - key % parts.len()].0;
+        let part = |key: usize| parts[PARTS - 1 - key % PARTS];
         (best.map(part), best.iter().filter(|&&key| key > 0).count())
     }
 
-    fn sentence(&self, seen: Vocabulary, parts: Parts, quoted: bool, out: &mut String) {
-        let counted = parts.has(Part::Length);
-        self.lead(seen, quoted, counted, out);
-        if counted && seen.words > 0 {
+    /// What people call neither short nor long is not told, nor what the lead says already.
+    fn tells_length(&self, seen: Vocabulary) -> bool {
+        const SHORT: u32 = 8;
+        const LONG: u32 = 10;
+        match self.facts.chars {
+            0..=3 => seen.words > 0,
+            chars if self.points.length > 0 => chars <= SHORT,
+            chars => chars >= LONG,
+        }
+    }
+
+    /// Likewise: common words are everyday ones, and rare ones are not. That they are not what
+    /// people of a country say is told always.
+    fn tells_language(&self, seen: Vocabulary) -> bool {
+        let suffix = SuffixClass::of(self.tld);
+        let abroad = matches!(suffix, SuffixClass::Country | SuffixClass::Polish);
+        let between = (RARE_BELOW..COMMON_FROM).contains(&seen.rarest.get());
+        seen.words > 0 && (between || self.points.language < 0 && abroad)
+    }
+
+    /// The lead, then what speaks for the name, then what against it.
+    fn sentence(&self, seen: Vocabulary, parts: &[(Part, i32)], quoted: bool, out: &mut String) {
+        self.lead(seen, quoted, out);
+        let good = parts.iter().filter(|(_, points)| *points > 0);
+        for &(part, _) in good.clone() {
             out.push_str(", ");
-            self.size(out);
+            self.strength(part, seen, out);
         }
-        if parts.has(Part::Sound) && seen.words > 0 {
-            out.push_str(", hard to pronounce");
+        let bad = parts.iter().filter(|(_, points)| *points < 0);
+        let (praised, faults) = (good.count() > 0, bad.clone().count());
+        for (at, &(part, _)) in bad.enumerate() {
+            out.push_str(match at {
+                0 if praised => "; but ",
+                0 => ", ",
+                _ if at + 1 == faults => " and ",
+                _ => ", ",
+            });
+            self.weakness(part, seen, out);
         }
-        let hyphens = parts.has(Part::Hyphens);
-        let digits = parts.has(Part::Digits) && (hyphens || !self.is_number());
-        self.spelt_out(hyphens, digits, out);
-        if parts.has(Part::Idn) {
-            out.push_str(", as an internationalised name");
-        }
-        if parts.has(Part::Tld) {
-            self.suffix(out);
-        }
-        if parts.has(Part::Spread) {
-            out.push_str("; known in ");
-            plural(self.tld_spread - 1, "other TLD", out);
-        }
-        if let Some(cap) = self.facts.caps.strictest() {
-            self.held_to(cap, out);
-        }
+        self.held(out);
         out.push('.');
     }
 
+    fn strength(&self, part: Part, seen: Vocabulary, out: &mut String) {
+        let one = seen.words == 1;
+        match part {
+            Part::Market if self.varied() => {
+                out.push_str(if one { "a word that sells" } else { "words that sell" });
+            }
+            Part::Market => {
+                out.push_str("the kind of ");
+                out.push_str(if one { "word" } else { "words" });
+                out.push_str(" buyers pay for");
+            }
+            Part::Length if seen.words == 0 => out.push_str("short"),
+            Part::Length => {
+                out.push_str(if self.facts.chars <= 5 { "only " } else { "short at " });
+                self.size(out);
+            }
+            Part::Tld => self.suffix("in .", out),
+            Part::Spread => {
+                out.push_str("registered in ");
+                plural(self.tld_spread.saturating_sub(1), "other TLD", out);
+            }
+            Part::Hyphens => out.push_str("read easily with its hyphen"),
+            Part::Digits => out.push_str("with digits that fit"),
+            Part::Sound => out.push_str("easy to say"),
+            Part::Language => out.push_str(if one { "an everyday word" } else { "everyday words" }),
+            Part::Memory | Part::Idn => {}
+        }
+    }
+
+    fn weakness(&self, part: Part, seen: Vocabulary, out: &mut String) {
+        let one = seen.words == 1;
+        match part {
+            Part::Market => {
+                out.push_str(if one { "a word" } else { "words" });
+                out.push_str(match (self.varied(), one) {
+                    (true, _) => " few buyers look for",
+                    (false, true) => " that seldom sells",
+                    (false, false) => " that seldom sell",
+                });
+            }
+            Part::Length => {
+                out.push_str("long at ");
+                self.size(out);
+            }
+            Part::Tld => self.suffix("in the less wanted .", out),
+            Part::Spread if self.tld_spread <= 1 => out.push_str("wanted in no other TLD"),
+            Part::Spread => {
+                out.push_str("wanted in only ");
+                plural(self.tld_spread.saturating_sub(1), "other TLD", out);
+            }
+            Part::Hyphens => {
+                out.push_str("with ");
+                with(self.facts.hyphens, "hyphen", out);
+            }
+            Part::Digits => {
+                out.push_str("with ");
+                with(self.facts.digits, "digit", out);
+            }
+            Part::Sound => out.push_str("an unusual run of letters"),
+            Part::Language => {
+                out.push_str(if one { "not an everyday word" } else { "not everyday words" });
+                if matches!(SuffixClass::of(self.tld), SuffixClass::Country | SuffixClass::Polish) {
+                    self.suffix(" under .", out);
+                }
+            }
+            Part::Memory => out.push_str("a lot to remember"),
+            Part::Idn => out.push_str("hard to type as an internationalised name"),
+        }
+    }
+
+    /// Half of all names are told in other words, so that a list of them does not drone.
+    fn varied(&self) -> bool {
+        self.facts.chars % 2 == 1
+    }
+
     /// What the name is. It starts with a capital letter or a digit.
-    fn lead(&self, seen: Vocabulary, quoted: bool, counted: bool, out: &mut String) {
+    fn lead(&self, seen: Vocabulary, quoted: bool, out: &mut String) {
         match seen.words {
             _ if self.is_number() => self.number(out),
             0 if self.facts.letters == 0 => self.other_script(out),
-            0 => self.no_word(counted, out),
+            0 => self.no_word(out),
             _ => self.known_words(seen, quoted, out),
         }
     }
@@ -218,18 +310,23 @@ impl Story<'_> {
         }
     }
 
-    fn no_word(&self, counted: bool, out: &mut String) {
+    fn no_word(&self, out: &mut String) {
         let few = self.facts.chars <= 3;
-        if few && counted {
+        if few {
             out.push_str("Only ");
         }
         self.size(out);
         out.push_str(match self.facts.pronounceability.get() {
             _ if few => "",
-            70.. => " that read as a word but no dictionary knows",
-            0..40 => " that are hard to pronounce",
+            65.. => " that sound like a word but are none",
+            0..HARD_BELOW => " that are hard to pronounce",
             _ => " that form no known word",
         });
+    }
+
+    /// The lead says already that the letters are unusual.
+    fn said_hard(&self, seen: Vocabulary) -> bool {
+        seen.words == 0 && self.facts.pronounceability.get() < HARD_BELOW
     }
 
     fn known_words(&self, seen: Vocabulary, quoted: bool, out: &mut String) {
@@ -266,19 +363,9 @@ impl Story<'_> {
         plural(chars, if self.facts.letters == chars { "letter" } else { "character" }, out);
     }
 
-    fn spelt_out(&self, hyphens: bool, digits: bool, out: &mut String) {
-        if hyphens {
-            out.push_str(", with ");
-            with(self.facts.hyphens, "hyphen", out);
-        }
-        if digits {
-            out.push_str(if hyphens { " and " } else { ", with " });
-            with(self.facts.digits, "digit", out);
-        }
-    }
-
-    fn suffix(&self, out: &mut String) {
-        out.push_str(if self.points.tld < 0 { ", in the less wanted ." } else { ", in ." });
+    /// `before` and the suffix as people write it.
+    fn suffix(&self, before: &str, out: &mut String) {
+        out.push_str(before);
         if self.tld.as_bytes().windows(4).any(|part| part == b"xn--") {
             out.push_str(&to_unicode(self.tld));
         } else {
@@ -286,7 +373,10 @@ impl Story<'_> {
         }
     }
 
-    fn held_to(&self, cap: Cap, out: &mut String) {
+    /// The cap that holds the score, if one does.
+    fn held(&self, out: &mut String) {
+        let strictest = self.facts.caps.strictest();
+        let Some(cap) = strictest.filter(|cap| self.points.sum() > cap.max) else { return };
         out.push_str("; held to ");
         number(cap.max.unsigned_abs(), out);
         out.push_str(" for ");
@@ -296,6 +386,9 @@ impl Story<'_> {
                 plural(self.facts.hyphens, "hyphen", out);
             }
             "mixedScripts" => out.push_str("mixing scripts"),
+            "spam" => out.push_str("a term that spam is made of"),
+            "trademark" => out.push_str("a well-known trademark"),
+            "adult" => out.push_str("an adult term"),
             _ => out.push_str("an offensive word"),
         }
     }
@@ -331,12 +424,13 @@ fn how_many(seen: Vocabulary, out: &mut String) {
     }
 }
 
-/// Judged by the rarest of them.
+/// Judged by the rarest of them. Of other languages the list is of spoken words, where those of
+/// trades are rare: only English ones, which are counted in print, too, are called so.
 fn how_common(seen: Vocabulary) -> &'static str {
     match seen.rarest.get() {
-        80.. => "common ",
-        50.. => "",
-        _ => "rare ",
+        COMMON_FROM.. => "common ",
+        ..RARE_BELOW if seen.tongue == Some(Tongue::ENGLISH) => "rare ",
+        _ => "",
     }
 }
 

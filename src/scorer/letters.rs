@@ -1,44 +1,67 @@
-//! How easily a run of letters can be spoken, from the letter sequences of real words.
+//! How likely a run of letters is, letter by letter: among those of registered names, and among
+//! English words.
 //!
-//! A trigram model over the words of every dictionary: what follows two letters in real words is
-//! cheap, what never follows them is dear. Whole numbers only, so that every platform agrees.
+//! What three letters are followed by there is cheap, what never follows them is dear. The
+//! statistics are `data/scorer/letters-*.bin`, which `benches/scoring` makes.
 
 use super::percent::Percent;
 
-/// `a` to `z`, and 0 for the edge of a word.
+/// `a` to `z`, and 0 for the edge of a run.
 const SYMBOLS: usize = 27;
-/// Cost per letter, in sixteenths of a bit, of names that read as words: a quarter of the
-/// dictionaries' own words cost less.
-const COST_EASY: u32 = 40;
-/// Cost per letter of letters drawn at random.
-const COST_HARD: u32 = 104;
+/// By the three symbols before and the next one: sixteenths of a bit.
+type Costs = [u8; SYMBOLS.pow(4)];
 
-/// What each letter costs after the two before it.
+static NAMES: LetterModel =
+    LetterModel { costs: include_bytes!("../../data/scorer/letters-names.bin") };
+static ENGLISH: LetterModel =
+    LetterModel { costs: include_bytes!("../../data/scorer/letters-english.bin") };
+
+/// Cost per letter, in sixteenths of a bit, of the easiest names.
+const COST_EASY: u32 = 42;
+/// Cost per letter of letters drawn at random.
+const COST_HARD: u32 = 92;
+
+/// What each letter costs after the three before it.
+#[derive(Clone, Copy)]
 pub struct LetterModel {
-    /// Sixteenths of a bit, by `(before last, last, next)`.
-    cost: Vec<u8>,
+    costs: &'static Costs,
 }
 
+/// The three letters before the next one, as the start of their costs.
+#[derive(Clone, Copy, Default)]
+pub struct Context(usize);
+
 impl LetterModel {
-    /// Learns from `words`, which consist of `a` to `z` (others are passed over).
-    pub fn learn<'a>(words: impl Iterator<Item = &'a str>) -> LetterModel {
-        let mut seen = vec![0u32; SYMBOLS * SYMBOLS * SYMBOLS];
-        for word in words.filter(|word| word.bytes().all(|byte| byte.is_ascii_lowercase())) {
-            for_each_trigram(word, |at| seen[at] += 1);
-        }
-        let cost = seen.chunks_exact(SYMBOLS).flat_map(costs_of_next).collect();
-        LetterModel { cost }
+    /// Of the runs of letters in registered names.
+    pub fn names() -> &'static LetterModel {
+        &NAMES
+    }
+
+    /// Of English words.
+    pub fn english() -> &'static LetterModel {
+        &ENGLISH
+    }
+
+    /// What `letter`, of `a` to `z`, costs after `context`, which moves on to it.
+    #[inline]
+    pub fn next(&self, context: &mut Context, letter: u8) -> u32 {
+        let at = context.0 + usize::from(letter - b'a') + 1;
+        context.0 = at % SYMBOLS.pow(3) * SYMBOLS;
+        u32::from(self.costs[at])
+    }
+
+    /// What it costs that the run ends here.
+    #[inline]
+    pub fn end(&self, context: Context) -> u32 {
+        u32::from(self.costs[context.0])
     }
 
     /// Total cost in sixteenths of a bit, and the number of steps it is made of (the end of the
-    /// word is one). `letters` must consist of `a` to `z`.
+    /// run is one). `letters` must consist of `a` to `z`.
     pub fn cost(&self, letters: &str) -> (u32, u32) {
-        let (mut total, mut steps) = (0, 0);
-        for_each_trigram(letters, |at| {
-            total += u32::from(self.cost[at]);
-            steps += 1;
-        });
-        (total, steps)
+        let mut context = Context::default();
+        let spelt: u32 = letters.bytes().map(|letter| self.next(&mut context, letter)).sum();
+        (spelt + self.end(context), letters.len() as u32 + 1)
     }
 
     /// 0 for random letters, 100 for what reads like a word; `None` without any step.
@@ -49,49 +72,37 @@ impl LetterModel {
     }
 }
 
-fn for_each_trigram(word: &str, mut visit: impl FnMut(usize)) {
-    let (mut before, mut last) = (0, 0);
-    for next in word.bytes().map(|byte| usize::from(byte - b'a') + 1).chain([0]) {
-        visit((before * SYMBOLS + last) * SYMBOLS + next);
-        (before, last) = (last, next);
-    }
-}
-
-/// Costs of the symbols after one pair, each counted once more than seen so that none is
-/// impossible.
-fn costs_of_next(seen: &[u32]) -> impl Iterator<Item = u8> + '_ {
-    let all = log2_16(seen.iter().sum::<u32>() + SYMBOLS as u32);
-    seen.iter().map(move |&count| u8::try_from(all - log2_16(count + 1)).unwrap_or(u8::MAX))
-}
-
-/// Sixteen times the binary logarithm of `n`, which is at least 1; linear between powers of two.
-fn log2_16(n: u32) -> u32 {
-    let whole = n.ilog2();
-    let rest = (u64::from(n) << 4 >> whole) as u32 & 15;
-    16 * whole + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn logarithms_are_whole_numbers() {
-        let logs: Vec<_> = [1, 2, 3, 4, 1024, 1536, u32::MAX].map(log2_16).into();
-        assert_eq!(logs, [0, 16, 24, 32, 160, 168, 511]);
-    }
-
-    #[test]
-    fn what_was_learnt_is_easier_than_what_was_not() {
-        let model = LetterModel::learn(["banana", "bandana", "cabana", "panama"].into_iter());
-        let ease = |word| {
-            let (total, steps) = model.cost(word);
-            (total, steps)
+    fn what_people_register_is_cheaper_than_what_they_do_not() {
+        let mean = |text| {
+            let (total, steps) = LetterModel::names().cost(text);
+            total / steps
         };
-        assert_eq!(ease("bana").1, 5, "four letters and the end");
-        assert!(ease("bana").0 < ease("bxqa").0);
+        for (easy, hard) in [("banana", "bnnxqa"), ("hotel", "htlqe"), ("strasse", "sqrzasx")] {
+            assert!(mean(easy) < mean(hard), "{easy} {hard}");
+        }
+        assert_eq!(LetterModel::names().cost("bana").1, 5, "four letters and the end");
         assert_eq!(LetterModel::ease(0, 0), None);
         assert_eq!(LetterModel::ease(10, 1).map(Percent::get), Some(100));
         assert_eq!(LetterModel::ease(2000, 10).map(Percent::get), Some(0));
+    }
+
+    #[test]
+    fn every_letter_goes_on() {
+        let mut context = Context::default();
+        for letter in "abcdefghijklmnopqrstuvwxyzzzzz".bytes() {
+            assert!(LetterModel::names().next(&mut context, letter) > 0);
+        }
+    }
+
+    #[test]
+    fn after_each_context_something_is_likely() {
+        for costs in NAMES.costs.chunks_exact(SYMBOLS) {
+            assert!(costs.iter().any(|&cost| cost < 16 * 5), "a sum of shares is one");
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Names in, [`Dqs`] with its reasons out. Pure: no clock, no I/O, so the same name always gets
 //! the same score.
 //!
-//! A name is taken apart ([`label`]), its words are looked for ([`dictionary`]), its letters are
-//! tried for how they sound ([`letters`]), its suffix is weighed ([`tlds`]). What was seen becomes
-//! whole points per part ([`signals`]), whose sum is the score, and a sentence ([`explain`]).
+//! A name is taken apart ([`label`]), split into the most probable words ([`segment`],
+//! [`dictionary`]), its letters are tried for how usual they are ([`letters`]), its suffix is weighed
+//! ([`tlds`]). What was seen becomes whole points per part ([`signals`]) by fitted tables
+//! ([`model`]); their sum is the score. A sentence says what moved it ([`explain`]).
 //! What was seen fits in a few bytes ([`evidence`]): whoever keeps them with the name has its
 //! signals and its sentence again without reading it ([`Scorer::recall`]), and without the memory
 //! that dictionaries take.
@@ -13,7 +14,7 @@ mod evidence;
 mod explain;
 mod label;
 mod letters;
-mod lexicon;
+mod model;
 mod percent;
 mod segment;
 mod signals;
@@ -29,12 +30,13 @@ use serde::Serialize;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
-use dictionary::{Dictionary, Reading, Token, TokenKind, Tongue};
+use dictionary::{Dictionary, Reading, Setting, Token, TokenKind, Tongue, digits_where};
 use label::Label;
 use letters::LetterModel;
-use signals::{Caps, Facts, MANY_HYPHENS_MIN};
+use model::{Class, Model};
+use signals::{Caps, Facts, MANY_HYPHENS_MIN, ReadPoints};
 use terms::Terms;
-use tlds::TldWeights;
+use tlds::{SuffixClass, TldWeights};
 use words::Cut;
 
 pub use percent::Percent;
@@ -43,7 +45,7 @@ pub use words::Words;
 
 /// Which scorer gave a score. Any change to a score, signal or explanation raises it, and the
 /// next rebuild scores the whole corpus again.
-pub const SCORER_VERSION: u32 = 1;
+pub const SCORER_VERSION: u32 = 2;
 
 /// Everything a score is made from: dictionaries, letter statistics, suffix weights. Immutable.
 pub struct Scorer {
@@ -55,7 +57,6 @@ pub struct Scorer {
 /// What reading a name takes.
 struct Reader {
     dictionary: Dictionary,
-    letters: LetterModel,
     terms: Terms,
 }
 
@@ -73,7 +74,7 @@ pub struct Scratch {
 /// ingest, kept in the batch, finished at rebuild by [`Base::with_spread`].
 ///
 /// The low 16 bits hold the sum of the points so far, plus [`Base::BIAS`]; the next 8 the highest
-/// score that the caps allow.
+/// score that the caps allow, the highest 8 the class in which spread is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base(u32);
 
@@ -107,6 +108,20 @@ pub struct Recalled<'a> {
     pub signals: Signals<'a>,
     /// As [`Scored::explanation`].
     pub explanation: &'a str,
+}
+
+/// A name as the model sees it.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// By name; `spread` is 1.
+    pub facts: [(&'static str, i32); model::FACTS.len()],
+    /// Those of its suffix and of its length.
+    pub class: [&'static str; 2],
+    pub tld_weight: Percent,
+    pub idn: bool,
+    /// The pieces in order: the word, or nothing for what is no word.
+    pub words: Vec<String>,
+    pub caps: Vec<Cap>,
 }
 
 /// What a score is told from, but for what stands in a [`Scratch`].
@@ -176,10 +191,10 @@ impl Base {
     /// Keeps negative sums apart from the bits above them.
     const BIAS: i32 = 1 << 15;
 
-    /// Of the sum of all points but those of `tldSpread`.
-    fn new(sum: i32, caps: Caps) -> Base {
+    /// Of the sum of all points but those of `tldSpread` and of the scale.
+    fn new(sum: i32, caps: Caps, class: Class) -> Base {
         let max = caps.strictest().map_or(100, |cap| cap.max);
-        Base((max as u32) << 16 | (sum + Base::BIAS) as u32)
+        Base(u32::from(class.number()) << 24 | (max as u32) << 16 | (sum + Base::BIAS) as u32)
     }
 
     /// As a batch stores it.
@@ -195,7 +210,10 @@ impl Base {
     /// The score of the name when the corpus holds its label in `tld_spread` TLDs, its own
     /// included; 0 is read as 1.
     pub fn with_spread(self, tld_spread: u32) -> Dqs {
-        let sum = (self.0 & 0xffff) as i32 - Base::BIAS + signals::spread(tld_spread);
+        let model = Model::shared();
+        let class = Class::numbered((self.0 >> 24) as u8);
+        let sum = (self.0 & 0xffff) as i32 - Base::BIAS + model.spread(class, tld_spread);
+        let sum = sum + model.scale(sum);
         Dqs::clamped(sum.min((self.0 >> 16 & 0xff) as i32))
     }
 }
@@ -215,11 +233,11 @@ impl Scorer {
     /// ASCII name once `scratch` has grown.
     pub fn base(&self, name: &DomainName, scratch: &mut Scratch) -> Base {
         let facts = self.look(name.label(), name.tld(), scratch);
-        Base::new(Points::of(&facts).sum(), facts.caps)
+        base(&facts, name.tld())
     }
 
     /// As [`Scorer::base`], and appends to `out` what the score was made from: at most 255 bytes,
-    /// mostly five to eight, none where the name is to be read again.
+    /// mostly ten to thirteen, none where the name is to be read again.
     pub fn base_with_evidence(
         &self,
         name: &DomainName,
@@ -230,7 +248,26 @@ impl Scorer {
         let Scratch { label, reading, .. } = scratch;
         let printable = self.reader.printable(label, &reading.tokens);
         evidence::write(&facts, printable, &reading.tokens, out);
-        Base::new(Points::of(&facts).sum(), facts.caps)
+        base(&facts, name.tld())
+    }
+
+    /// What the model's tables look at, by name, and the pieces of the label: what fitting the
+    /// model anew takes.
+    pub fn observe(&self, name: &DomainName, scratch: &mut Scratch) -> Observed {
+        let facts = self.look(name.label(), name.tld(), scratch);
+        let Scratch { label, reading, .. } = scratch;
+        let text = |token: &Token| {
+            let word = token.is_word().then(|| label.text(token.start, token.end).to_owned());
+            word.unwrap_or_default()
+        };
+        Observed {
+            facts: model::FACTS.map(|(name, fact)| (name, fact(&facts))),
+            class: Class::of(SuffixClass::of(name.tld()), facts.chars).names(),
+            tld_weight: facts.tld_weight,
+            idn: facts.idn,
+            words: reading.tokens.iter().map(text).collect(),
+            caps: facts.caps.list().collect(),
+        }
     }
 
     /// The score with its reasons, when the corpus holds the label in `tld_spread` TLDs, the
@@ -264,8 +301,8 @@ impl Scorer {
             points,
             caps: facts.caps.list().collect(),
         };
-        let base = Base::new(points.sum() - points.tld_spread, facts.caps);
-        let dqs = base.with_spread(known.spread);
+        let max = facts.caps.strictest().map_or(100, |cap| cap.max);
+        let dqs = Dqs::clamped(points.sum().min(max));
         Recalled { dqs, signals, explanation: &scratch.sentence }
     }
 
@@ -301,8 +338,11 @@ impl Scorer {
             false => (token.start as u8, token.end as u8),
         };
         cuts.extend(reading.tokens.iter().map(cut));
-        seen.points = Points::of(&seen.facts);
-        seen.points.tld_spread = signals::spread(spread);
+        let class = Class::of(SuffixClass::of(tld), seen.facts.chars);
+        let model = Model::shared();
+        seen.points = Points::of(&seen.facts, class);
+        seen.points.tld_spread = model.spread(class, spread);
+        seen.points.scale = model.scale(seen.points.sum());
         seen
     }
 
@@ -328,11 +368,15 @@ impl Scorer {
     }
 }
 
+/// All of the score but for what `tldSpread` adds.
+fn base(facts: &Facts, tld: &str) -> Base {
+    let class = Class::of(SuffixClass::of(tld), facts.chars);
+    Base::new(Points::of(facts, class).sum(), facts.caps, class)
+}
+
 impl Reader {
     fn load() -> Reader {
-        let dictionary = Dictionary::load();
-        let letters = LetterModel::learn(dictionary.words());
-        Reader { dictionary, letters, terms: Terms::load() }
+        Reader { dictionary: Dictionary::load(), terms: Terms::load() }
     }
 
     /// True when sentences may hold every word among the tokens.
@@ -345,45 +389,84 @@ impl Reader {
     fn look(&self, text: &str, tld: &str, scratch: &mut Scratch) -> Facts {
         let Scratch { label, reading, .. } = scratch;
         label.read(text);
-        self.dictionary.read(label, self.dictionary.expected(tld), reading);
+        let suffix = SuffixClass::of(tld);
+        let setting = Setting { expected: self.dictionary.expected(tld), class: suffix };
+        self.dictionary.read(label, setting, reading);
+        let class = Class::of(suffix, label.chars);
+        let mut facts = self.facts(label, reading);
+        facts.read = ReadPoints::of(&facts, class, market(reading));
+        facts
+    }
+
+    /// What the pieces of a label show.
+    fn facts(&self, label: &Label, reading: &Reading) -> Facts {
         let tokens = &reading.tokens;
         let count = |kind| tokens.iter().filter(|token| token.kind == kind).map(Token::len).sum();
         let letters = tokens.iter().filter(|token| token.is_letters());
         let pieces = tokens.iter().filter(|token| token.may_be_word()).count();
+        let words = tokens.iter().filter(|token| token.is_word()).count() as u32;
+        let letters: u32 = letters.map(Token::len).sum();
+        let others: u32 = count(TokenKind::Other);
+        let (total, steps) = letter_costs(LetterModel::names(), label);
+        let (english, _) = letter_costs(LetterModel::english(), label);
         Facts {
             chars: label.chars,
             digits: label.digits,
             distinct_digits: distinct_digits(label, tokens),
+            digits_where: digits_where(tokens),
             hyphens: label.hyphens,
-            letters: letters.map(Token::len).sum(),
-            others: count(TokenKind::Other),
+            letters,
+            others,
             idn: label.idn,
+            bits: reading.cost / 16,
+            bits_per_letter: reading.cost.checked_div(letters + others + label.digits).unwrap_or(0),
+            pieces: tokens.len() as u32,
+            unknown: count(TokenKind::Unknown) + count(TokenKind::Letter),
+            fit: (10 * reading.fit).checked_div(words).unwrap_or(0),
+            letter_cost: total.checked_div(steps).unwrap_or(LETTER_COST_PLAIN),
+            english_cost: english.checked_div(steps).unwrap_or(LETTER_COST_PLAIN),
+            spread: 1,
             quality: Percent::clamped(dictionary::quality(tokens, pieces)),
-            pronounceability: self.pronounceability(label),
+            pronounceability: ease(total, steps),
             tld_weight: Percent::default(),
-            caps: Caps {
-                offensive: self.terms.offend(label, tokens),
-                mixed_scripts: label.mixed_scripts,
-                many_hyphens: label.hyphens >= MANY_HYPHENS_MIN,
-            },
+            read: ReadPoints::default(),
+            caps: self.caps(label, tokens),
         }
     }
 
-    /// Of all runs of letters together; half below four letters, where every name is spelt out.
-    fn pronounceability(&self, label: &Label) -> Percent {
-        const LETTERS_MIN: u32 = 4;
-        let (mut total, mut steps, mut letters) = (0, 0, 0);
-        for run in label.runs.iter().filter(|run| run.kind == label::RunKind::Letters) {
-            let (cost, length) = self.letters.cost(label.text(run.start, run.end));
-            total += cost;
-            steps += length;
-            letters += u32::from(run.end - run.start);
-        }
-        if letters < LETTERS_MIN {
-            return Percent::HALF;
-        }
-        LetterModel::ease(total, steps).unwrap_or(Percent::HALF)
+    fn caps(&self, label: &Label, tokens: &[Token]) -> Caps {
+        let hyphens = Caps::MANY_HYPHENS.when(label.hyphens >= MANY_HYPHENS_MIN);
+        let scripts = Caps::MIXED_SCRIPTS.when(label.mixed_scripts);
+        self.terms.caps(label, tokens).with(hyphens).with(scripts)
     }
+}
+
+/// Cost of a letter where there is none to judge, in sixteenths of a bit.
+const LETTER_COST_PLAIN: u32 = 64;
+
+/// Of all runs of letters together: their cost and its steps.
+fn letter_costs(model: &LetterModel, label: &Label) -> (u32, u32) {
+    let runs = label.runs.iter().filter(|run| run.kind == label::RunKind::Letters);
+    let costs = runs.map(|run| model.cost(label.text(run.start, run.end)));
+    costs.fold((0, 0), |(total, steps), (cost, length)| (total + cost, steps + length))
+}
+
+/// How easily it is spoken; half below four letters, where every name is spelt out.
+fn ease(total: u32, steps: u32) -> Percent {
+    const STEPS_MIN: u32 = 5;
+    let judged = LetterModel::ease(total, steps).filter(|_| steps >= STEPS_MIN);
+    judged.unwrap_or(Percent::HALF)
+}
+
+/// Whole points for what buyers pay for the words: more words share more, though not as much as
+/// each alone would have.
+fn market(reading: &Reading) -> i32 {
+    /// One by the square root of the number of pieces, in 256ths.
+    const SHARE: [i32; 8] = [256, 256, 181, 148, 128, 114, 105, 97];
+    const TENTHS: i32 = 10;
+    let share = SHARE[reading.tokens.len().min(SHARE.len() - 1)];
+    let value = reading.value * share;
+    (value + value.signum() * 128 * TENTHS) / (256 * TENTHS)
 }
 
 fn distinct_digits(label: &Label, tokens: &[Token]) -> u32 {

@@ -1,10 +1,11 @@
-//! Words that explanations never print, and those among them that hold a score down, from
+//! Words that hold a score down, and those that explanations never print, from
 //! `data/scorer/terms.csv`.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::dictionary::Token;
-use super::label::Label;
+use super::label::{Label, RunKind};
+use super::signals::Caps;
 
 static TABLE: &str = include_str!("../../data/scorer/terms.csv");
 
@@ -16,7 +17,8 @@ pub struct Terms {
     unprintable: FxHashSet<&'static str>,
     /// The longer ones by their first [`INSIDE_LETTERS_MIN`] letters, which few words hold.
     inside: FxHashMap<[u8; INSIDE_LETTERS_MIN], Vec<&'static str>>,
-    slurs: FxHashSet<&'static str>,
+    /// Terms that limit a score.
+    capped: FxHashMap<&'static str, Caps>,
 }
 
 impl Terms {
@@ -25,23 +27,31 @@ impl Terms {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
         let kinds: FxHashMap<_, _> = rows.filter_map(|row| row.split_once(',')).collect();
         let mut inside: FxHashMap<_, Vec<_>> = FxHashMap::default();
-        for &term in kinds.keys() {
+        for (&term, _) in kinds.iter().filter(|(_, kind)| !prints(kind)) {
             if let Some(head) = term.as_bytes().first_chunk() {
                 inside.entry(*head).or_default().push(term);
             }
         }
-        let slurs = kinds.iter().filter(|&(_, &kind)| kind == "slur");
+        let capped = kinds.iter().filter_map(|(&term, kind)| Some((term, cap(kind)?)));
         Terms {
-            slurs: slurs.map(|(&term, _)| term).collect(),
+            capped: capped.collect(),
             inside,
-            unprintable: kinds.keys().copied().collect(),
+            unprintable: kinds
+                .into_iter()
+                .filter(|(_, kind)| !prints(kind))
+                .map(|(term, _)| term)
+                .collect(),
         }
     }
 
-    /// True when a piece of the label, or the whole of it, is a slur.
-    pub fn offend(&self, label: &Label, tokens: &[Token]) -> bool {
-        let mut letters = tokens.iter().filter(|token| token.is_letters());
-        letters.any(|token| self.slurs.contains(label.text(token.start, token.end)))
+    /// What the pieces of the label, and each of its runs of letters, limit the score to.
+    pub fn caps(&self, label: &Label, tokens: &[Token]) -> Caps {
+        let words = tokens.iter().filter(|token| token.is_letters());
+        let words = words.map(|token| label.text(token.start, token.end));
+        let runs = label.runs.iter().filter(|run| run.kind == RunKind::Letters);
+        let runs = runs.map(|run| label.text(run.start, run.end));
+        let found = words.chain(runs).filter_map(|text| self.capped.get(text));
+        found.fold(Caps::default(), |all, &cap| all.with(cap))
     }
 
     /// False for a word that no sentence of ours should hold; `word` without marks.
@@ -56,6 +66,22 @@ impl Terms {
     }
 }
 
+/// What a term of this kind limits a score by.
+fn cap(kind: &str) -> Option<Caps> {
+    match kind {
+        "slur" => Some(Caps::OFFENSIVE),
+        "adult" => Some(Caps::ADULT),
+        "spam" => Some(Caps::SPAM),
+        "brand" => Some(Caps::TRADEMARK),
+        _ => None,
+    }
+}
+
+/// Sentences may hold terms of this kind.
+fn prints(kind: &str) -> bool {
+    matches!(kind, "spam" | "brand")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,7 +91,7 @@ mod tests {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
         for row in rows {
             let kind = row.split_once(',').map(|(_, kind)| kind);
-            assert!(matches!(kind, Some("slur" | "crude")), "{row}");
+            assert!(matches!(kind, Some("slur" | "crude" | "adult" | "spam" | "brand")), "{row}");
         }
     }
 

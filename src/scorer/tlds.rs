@@ -11,6 +11,50 @@ const SECOND_LEVEL: Percent = Percent::clamped(30);
 const IDN_SUFFIX: Percent = Percent::clamped(25);
 const NEW_GENERIC: Percent = Percent::clamped(20);
 
+/// Markets that judge names differently: under `ai` nearly every name is a word, under `pl` words
+/// are Polish.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SuffixClass {
+    #[default]
+    Com,
+    /// `net` and `org`.
+    Generic,
+    /// Countries' suffixes.
+    Country,
+    /// Countries' suffixes that the world uses for something else: `ai`, `io`, `tv`.
+    Repurposed,
+    /// All others, most of them a word themselves.
+    New,
+    /// `pl` and what lies under it.
+    Polish,
+}
+
+impl SuffixClass {
+    /// How many there are.
+    pub const COUNT: usize = 6;
+    /// As `data/scorer/model.txt` calls them, by number.
+    pub const NAMES: [&str; SuffixClass::COUNT] =
+        ["com", "generic", "country", "repurposed", "new", "polish"];
+
+    /// That of a public suffix.
+    pub fn of(tld: &str) -> SuffixClass {
+        let last = tld.rsplit('.').next().unwrap_or(tld);
+        match tld {
+            "com" => SuffixClass::Com,
+            "net" | "org" => SuffixClass::Generic,
+            "ai" | "io" | "co" | "me" | "tv" | "cc" => SuffixClass::Repurposed,
+            _ if last == "pl" => SuffixClass::Polish,
+            _ if last.len() == 2 => SuffixClass::Country,
+            _ => SuffixClass::New,
+        }
+    }
+
+    /// Its place in tables.
+    pub fn number(self) -> usize {
+        self as usize
+    }
+}
+
 /// Weights of public suffixes.
 pub struct TldWeights {
     listed: FxHashMap<&'static str, Percent>,

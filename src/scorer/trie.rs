@@ -6,7 +6,10 @@
 //! bases differ, another letter.
 
 /// Most words that a trie can number.
-pub const WORDS_MAX: usize = u16::MAX as usize;
+pub const WORDS_MAX: usize = (1 << (u32::BITS - LETTER_BITS)) - 2;
+
+/// Of [`Node::end`], for the letter.
+const LETTER_BITS: u32 = 5;
 
 /// `a` to `z` are 1 to 26.
 const LETTERS: usize = 26;
@@ -24,13 +27,22 @@ pub struct Trie {
 #[derive(Clone, Copy)]
 struct Node {
     base: u32,
-    /// The number of the word that ends here, from 1; 0 for none.
-    word: u16,
-    /// 0 where no node stands.
-    letter: u8,
+    /// The letter, in the lowest bits: 0 where no node stands. Above it the number of the word that
+    /// ends here, from 1; 0 for none.
+    end: u32,
 }
 
-const FREE: Node = Node { base: BARREN, word: 0, letter: 0 };
+const FREE: Node = Node { base: BARREN, end: 0 };
+
+impl Node {
+    fn letter(self) -> u8 {
+        (self.end & ((1 << LETTER_BITS) - 1)) as u8
+    }
+
+    fn word(self) -> u32 {
+        self.end >> LETTER_BITS
+    }
+}
 
 /// A walk through a [`Trie`] along the letters of a text.
 #[derive(Clone, Copy)]
@@ -59,19 +71,19 @@ impl Walk<'_> {
     /// Goes on along `letter`. The number of the word that the letters so far make, if they make
     /// one; the outer `None` when they begin no word.
     #[inline]
-    pub fn step(&mut self, letter: u8) -> Option<Option<u16>> {
+    pub fn step(&mut self, letter: u8) -> Option<Option<u32>> {
         let letter = letter.wrapping_sub(b'a' - 1);
         let node = self.nodes.get(self.base as usize + usize::from(letter))?;
-        if node.letter != letter || letter == 0 {
+        if node.letter() != letter || letter == 0 {
             return None;
         }
         self.base = node.base;
-        Some(node.word.checked_sub(1))
+        Some(node.word().checked_sub(1))
     }
 }
 
 /// A sorted word and its number from 1.
-type Numbered<'a> = (&'a [u8], u16);
+type Numbered<'a> = (&'a [u8], u32);
 
 /// Words that begin alike, still to be placed below `node`.
 struct Branch<'w, 'a> {
@@ -116,7 +128,8 @@ impl Builder {
                 let at = base + usize::from(letter);
                 let ends = usize::from(words[0].0.len() == depth + 1);
                 let word = if ends == 1 { words[0].1 } else { 0 };
-                self.nodes[at] = Node { base: BARREN, word, letter };
+                let end = word << LETTER_BITS | u32::from(letter);
+                self.nodes[at] = Node { base: BARREN, end };
                 if words.len() > ends {
                     let words = &words[ends..];
                     waiting.push_back(Branch { words, depth: depth + 1, node: Some(at) });
@@ -137,9 +150,9 @@ impl Builder {
                 self.nodes.resize(at + 4096, FREE);
                 self.taken.resize(at + 4096, false);
             }
-            if self.nodes[at].letter == 0 {
+            if self.nodes[at].letter() == 0 {
                 let base = at - usize::from(first);
-                let free = |&letter: &u8| self.nodes[base + usize::from(letter)].letter == 0;
+                let free = |&letter: &u8| self.nodes[base + usize::from(letter)].letter() == 0;
                 if base >= LETTERS && !self.taken[base] && letters.iter().all(free) {
                     self.taken[base] = true;
                     self.advance(letters.len(), at, tries);
@@ -167,7 +180,7 @@ mod tests {
 
     fn check(words: &[&str], texts: &[String]) {
         let trie = Trie::new(words);
-        let numbers: HashMap<_, _> = words.iter().copied().zip(0u16..).collect();
+        let numbers: HashMap<_, _> = words.iter().copied().zip(0u32..).collect();
         for text in texts.iter().map(String::as_str).chain(words.iter().copied()) {
             let mut walk = trie.walk();
             for end in 1..=text.len() {

@@ -1,0 +1,130 @@
+//! What `benches/score` asks of the scorer: standard input to standard output, one name a line.
+//!
+//! ```text
+//! segment WORDS   labels in; their pieces out, `?` after what is no word. WORDS: word, cost
+//! observe         names in; what the model's tables see of each
+//! score           name, tldSpread in; name, score out
+//! ```
+//! Fields are separated by tabs. A name that is refused gives a line with nothing but the name.
+
+use std::io::{self, BufRead, BufWriter, Write};
+use std::{env, fs};
+
+use dropdex::scorer::{Scorer, Scratch};
+use dropdex::vocab::name::DomainName;
+
+// The scorer's own, which the library does not show.
+#[path = "../../src/scorer/letters.rs"]
+#[allow(dead_code, unused_imports, reason = "splitting takes a part of it, and no test")]
+mod letters;
+#[path = "../../src/scorer/percent.rs"]
+#[allow(dead_code, reason = "likewise")]
+mod percent;
+#[path = "../../src/scorer/segment.rs"]
+#[allow(dead_code, unused_imports, reason = "splitting takes a part of it, and no test")]
+mod segment;
+#[path = "../../src/scorer/trie.rs"]
+#[allow(dead_code, unused_imports, reason = "splitting takes a part of it, and no test")]
+mod trie;
+
+fn main() -> io::Result<()> {
+    let args: Vec<_> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let mut out = BufWriter::new(io::stdout().lock());
+    match args[..] {
+        ["segment", words] => segment(words, &mut out)?,
+        ["observe"] => observe(&mut out)?,
+        ["score"] => score(&mut out)?,
+        _ => writeln!(io::stderr(), "does nothing by itself: benches/score runs it")?,
+    }
+    out.flush()
+}
+
+fn segment(words: &str, out: &mut impl Write) -> io::Result<()> {
+    let text = fs::read_to_string(words)?;
+    let rows = text.lines().filter_map(|line| line.split_once('\t'));
+    let rows: Vec<_> = rows.filter_map(|(word, cost)| Some((word, cost.parse().ok()?))).collect();
+    let words: Vec<_> = rows.iter().map(|&(word, _)| word).collect();
+    let costs = rows.iter().map(|&(_, cost)| cost).collect();
+    let segmenter = segment::Segmenter::new(&words, costs);
+    let mut search = segment::Search::default();
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let mut before = "";
+        for run in line.as_bytes().chunk_by(|one, next| kind(*one) == kind(*next)) {
+            let run = std::str::from_utf8(run).unwrap_or_default();
+            if !run.starts_with(|first: char| first.is_ascii_lowercase()) {
+                write!(out, "{before}{run}")?;
+                before = " ";
+                continue;
+            }
+            let mut rest = run;
+            for segment in segmenter.segment(run, letters::LetterModel::names(), &mut search).0 {
+                let piece;
+                (piece, rest) = rest.split_at(segment.len.into());
+                write!(out, "{before}{piece}{}", if segment.word.is_some() { "" } else { "?" })?;
+                before = " ";
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Letters, digits, hyphens.
+fn kind(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => 0,
+        b'0'..=b'9' => 1,
+        _ => 2,
+    }
+}
+
+fn observe(out: &mut impl Write) -> io::Result<()> {
+    let mut scratch = Scratch::default();
+    let mut headed = false;
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let Ok(name) = DomainName::parse(&line) else {
+            writeln!(out, "{line}")?;
+            continue;
+        };
+        let seen = Scorer::shared().observe(&name, &mut scratch);
+        if !headed {
+            let facts: Vec<_> = seen.facts.iter().map(|&(fact, _)| fact).collect();
+            writeln!(
+                out,
+                "name\tsuffix\tlength\ttld_weight\tidn\tcap\t{}\twords",
+                facts.join("\t")
+            )?;
+            headed = true;
+        }
+        let facts: Vec<_> = seen.facts.iter().map(|(_, fact)| fact.to_string()).collect();
+        let cap = seen.caps.first().map_or(100, |cap| cap.max);
+        writeln!(
+            out,
+            "{line}\t{}\t{}\t{}\t{cap}\t{}\t{}",
+            seen.class.join("\t"),
+            seen.tld_weight.get(),
+            u8::from(seen.idn),
+            facts.join("\t"),
+            seen.words.join("|"),
+        )?;
+    }
+    Ok(())
+}
+
+fn score(out: &mut impl Write) -> io::Result<()> {
+    let mut scratch = Scratch::default();
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let (text, spread) = line.split_once('\t').unwrap_or((&line, "1"));
+        let Ok(name) = DomainName::parse(text) else {
+            writeln!(out, "{text}")?;
+            continue;
+        };
+        let base = Scorer::shared().base(&name, &mut scratch);
+        writeln!(out, "{text}\t{}", base.with_spread(spread.parse().unwrap_or(1)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,338 @@
+//! Facts in, whole points per part out: the fitted tables of `data/scorer/model.txt`.
+//!
+//! Every table is of one fact and of one way to sort names into classes (by suffix or by length),
+//! and says in hundredths of a point what each range of the fact adds in each class. A part is the
+//! sum of its tables, rounded once. Nothing else happens: what a name gets can be looked up by hand.
+
+use std::sync::LazyLock;
+
+use super::signals::Facts;
+use super::tlds::SuffixClass;
+
+static TABLES: &str = include_str!("../../data/scorer/model.txt");
+
+/// Classes of length: characters from which the next one begins.
+const LENGTHS: [u32; 6] = [4, 5, 6, 8, 11, 15];
+const LENGTH_CLASSES: usize = LENGTHS.len() + 1;
+/// As [`TABLES`] calls them, by number.
+const LENGTH_NAMES: [&str; LENGTH_CLASSES] = ["1-3", "4", "5", "6-7", "8-10", "11-14", "15+"];
+/// Classes of suffix and length together.
+const CLASSES: usize = SuffixClass::COUNT * LENGTH_CLASSES;
+/// Hundredths.
+const POINT: i32 = 100;
+/// Spreads from here on are worth the same.
+const SPREAD_MAX: usize = 255;
+
+/// A part of the score that tables decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Length,
+    Dictionary,
+    Language,
+    Pronounceability,
+    Digits,
+    Hyphens,
+    Spread,
+}
+
+impl Part {
+    const COUNT: usize = 7;
+    /// As [`TABLES`] calls them, by number.
+    const NAMES: [&str; Part::COUNT] =
+        ["length", "dictionary", "language", "pronounceability", "digits", "hyphens", "tldSpread"];
+}
+
+/// What a table looks at.
+pub type Fact = fn(&Facts) -> i32;
+
+/// Facts by name. Each is a whole number that a name shows, or that `signals` shows of it.
+pub static FACTS: [(&str, Fact); 14] = [
+    ("chars", |facts| facts.chars as i32),
+    ("bits", |facts| facts.bits as i32),
+    ("bits_per_letter", |facts| facts.bits_per_letter as i32),
+    ("pieces", |facts| facts.pieces as i32),
+    ("fit", |facts| facts.fit as i32),
+    ("letter_cost", |facts| facts.letter_cost as i32),
+    ("english_cost", |facts| facts.english_cost as i32),
+    ("digits", |facts| facts.digits as i32),
+    ("distinct_digits", |facts| facts.distinct_digits as i32),
+    ("digits_where", |facts| facts.digits_where as i32),
+    ("number", |facts| i32::from(facts.letters + facts.others == 0)),
+    ("hyphens", |facts| facts.hyphens as i32),
+    ("unknown", |facts| facts.unknown as i32),
+    ("spread", |facts| facts.spread as i32),
+];
+
+/// The class of suffix and length that a name is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class(u8);
+
+impl Class {
+    /// That of a label of so many characters under a suffix.
+    pub fn of(suffix: SuffixClass, chars: u32) -> Class {
+        let length = LENGTHS.iter().filter(|&&from| chars >= from).count();
+        Class((suffix.number() * LENGTH_CLASSES + length) as u8)
+    }
+
+    /// Its number: below 64.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
+    /// The one with this number; of one that no class has, the last.
+    pub fn numbered(number: u8) -> Class {
+        Class(number.min(CLASSES as u8 - 1))
+    }
+
+    /// Those of its suffix and of its length, as the tables call them.
+    pub fn names(self) -> [&'static str; 2] {
+        [SuffixClass::NAMES[self.suffix()], LENGTH_NAMES[self.length()]]
+    }
+
+    fn suffix(self) -> usize {
+        usize::from(self.0) / LENGTH_CLASSES
+    }
+
+    fn length(self) -> usize {
+        usize::from(self.0) % LENGTH_CLASSES
+    }
+}
+
+#[derive(Clone, Copy)]
+enum By {
+    Suffix,
+    Length,
+}
+
+/// What one fact is worth.
+struct Table {
+    fact: Fact,
+    by: By,
+    /// Where ranges end: the first holds what is below the first edge.
+    edges: Vec<i32>,
+    /// By class, then by range: hundredths of a point.
+    points: Vec<i32>,
+}
+
+impl Table {
+    fn of(&self, facts: &Facts, class: Class) -> i32 {
+        let value = (self.fact)(facts);
+        // Few edges: counting them all takes no branch.
+        let range: usize = self.edges.iter().map(|&edge| usize::from(value >= edge)).sum();
+        let class = match self.by {
+            By::Suffix => class.suffix(),
+            By::Length => class.length(),
+        };
+        self.points[class * (self.edges.len() + 1) + range]
+    }
+}
+
+/// All tables.
+pub struct Model {
+    parts: [Vec<Table>; Part::COUNT],
+    /// By class, then by spread.
+    spread: Vec<i8>,
+    /// By sum of points from 0 on: the score.
+    scale: Vec<u8>,
+    /// By class of suffix.
+    start: [i32; SuffixClass::COUNT],
+}
+
+impl Model {
+    /// The one the program was built with.
+    pub fn shared() -> &'static Model {
+        static SHARED: LazyLock<Model> = LazyLock::new(|| Model::parse(TABLES));
+        &SHARED
+    }
+
+    /// What a name without digits and hyphens that nobody wanted gets: what names start from.
+    pub fn start(&self, class: Class) -> i32 {
+        self.start[class.suffix()]
+    }
+
+    /// Whole points of one part.
+    pub fn points(&self, part: Part, facts: &Facts, class: Class) -> i32 {
+        let tables = self.parts[part as usize].iter();
+        rounded(tables.map(|table| table.of(facts, class)).sum())
+    }
+
+    /// Whole points for the number of TLDs that hold the label, the name's own included; 0 is read
+    /// as 1.
+    pub fn spread(&self, class: Class, tld_spread: u32) -> i32 {
+        let at = (tld_spread.max(1) as usize).min(SPREAD_MAX);
+        i32::from(self.spread[usize::from(class.0) * (SPREAD_MAX + 1) + at])
+    }
+
+    /// What brings a sum of points to the scale of the score: nothing for a sum below the lower
+    /// end of the scale, where the score is 0 whatever the sum.
+    pub fn scale(&self, sum: i32) -> i32 {
+        match usize::try_from(sum) {
+            Ok(at) => i32::from(self.scale[at.min(self.scale.len() - 1)]) - sum,
+            Err(_) => 0,
+        }
+    }
+
+    /// Panics on a table that is not well-formed: it is part of the program, and a test reads it.
+    fn parse(text: &str) -> Model {
+        let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        let mut lines = lines.map(|line| line.split(' ').collect::<Vec<_>>());
+        let mut model = Model {
+            parts: Default::default(),
+            spread: Vec::new(),
+            scale: Vec::new(),
+            start: [0; SuffixClass::COUNT],
+        };
+        while let Some(line) = lines.next() {
+            match line[..] {
+                ["start", ref points @ ..] => {
+                    assert_eq!(points.len(), SuffixClass::COUNT, "names start by class of suffix");
+                    model.start = std::array::from_fn(|at| number(points[at]));
+                }
+                ["scale", ref steps @ ..] => model.scale = scale(steps),
+                ["table", part, fact, by] => {
+                    let part = place(&Part::NAMES, part);
+                    let (fact, by) = (fact_named(fact), by_named(by));
+                    model.parts[part].push(table(fact, by, &mut lines));
+                }
+                _ => panic!("no such line in a model: {line:?}"),
+            }
+        }
+        model.spread = spreads(&model);
+        model
+    }
+}
+
+/// To the nearest whole point, halves away from nothing.
+fn rounded(hundredths: i32) -> i32 {
+    (hundredths + hundredths.signum() * POINT / 2) / POINT
+}
+
+fn number(text: &str) -> i32 {
+    text.parse().unwrap_or_else(|_| panic!("no number: {text}"))
+}
+
+fn place(names: &[&str], name: &str) -> usize {
+    let found = names.iter().position(|&known| known == name);
+    found.unwrap_or_else(|| panic!("a model knows no {name}"))
+}
+
+fn fact_named(name: &str) -> Fact {
+    FACTS[place(&FACTS.map(|(name, _)| name), name)].1
+}
+
+fn by_named(name: &str) -> By {
+    match name {
+        "suffix" => By::Suffix,
+        "length" => By::Length,
+        _ => panic!("classes are by suffix or by length, not by {name}"),
+    }
+}
+
+/// The lines of one table: its edges, then one of points for every class.
+fn table<'a>(fact: Fact, by: By, lines: &mut impl Iterator<Item = Vec<&'a str>>) -> Table {
+    let mut row = |name: &str| -> Vec<i32> {
+        let line = lines.next().unwrap_or_default();
+        assert_eq!(line.first(), Some(&name), "the rows of a table have their order");
+        line[1..].iter().map(|text| number(text)).collect()
+    };
+    let edges = row("edges");
+    assert!(edges.is_sorted_by(|one, next| one < next), "edges go up");
+    let names: &[&str] = match by {
+        By::Suffix => &SuffixClass::NAMES,
+        By::Length => &LENGTH_NAMES,
+    };
+    let points: Vec<_> = names.iter().flat_map(|name| row(name)).collect();
+    assert_eq!(points.len(), names.len() * (edges.len() + 1), "a row has a value for each range");
+    Table { fact, by, edges, points }
+}
+
+/// The score by sum of points, from `sum score` pairs in between which it grows evenly.
+fn scale(steps: &[&str]) -> Vec<u8> {
+    let steps: Vec<_> = steps.chunks(2).map(|step| (number(step[0]), number(step[1]))).collect();
+    let mut scale = Vec::new();
+    for pair in steps.windows(2) {
+        let [(from, low), (to, high)] = [pair[0], pair[1]];
+        let at = |sum: i32| {
+            (low + (2 * (sum - from) * (high - low) + to - from) / (2 * (to - from))) as u8
+        };
+        scale.extend((from..to).map(at));
+    }
+    scale.extend(steps.last().map(|&(_, high)| high as u8));
+    scale
+}
+
+/// What every spread is worth in every class.
+fn spreads(model: &Model) -> Vec<i8> {
+    let classes = (0..CLASSES as u8).map(Class);
+    let all = classes.flat_map(|class| (0..=SPREAD_MAX as u32).map(move |spread| (class, spread)));
+    let points = all.map(|(class, spread)| {
+        let facts = Facts { spread, ..Facts::default() };
+        model.points(Part::Spread, &facts, class)
+    });
+    points.map(|points| i8::try_from(points).expect("a spread is worth a few points")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_looked_up_by_class_and_range() {
+        let text = "start 7 0 0 0 0 0\nscale 0 0 50 50 60 90 80 100\n\ntable hyphens hyphens suffix\nedges 1 2\n\
+            com 50 -150 -260\ngeneric 0 0 0\ncountry 0 100 0\nrepurposed 0 0 0\nnew 0 0 0\npolish 0 0 -49\n";
+        let model = Model::parse(text);
+        let points = |suffix, hyphens| {
+            let facts = Facts { hyphens, ..Facts::default() };
+            model.points(Part::Hyphens, &facts, Class::of(suffix, 8))
+        };
+        assert_eq!(model.start[0], 7);
+        assert_eq!([0, 1, 2, 9].map(|hyphens| points(SuffixClass::Com, hyphens)), [1, -2, -3, -3]);
+        assert_eq!((points(SuffixClass::Country, 1), points(SuffixClass::Polish, 2)), (1, 0));
+        let scaled = [-5, 0, 50, 55, 60, 70, 80, 300].map(|sum| sum + model.scale(sum));
+        assert_eq!(scaled, [-5, 0, 50, 70, 90, 95, 100, 100]);
+    }
+
+    #[test]
+    fn the_scale_never_falls() {
+        let model = Model::shared();
+        let score = |sum: i32| sum + model.scale(sum);
+        assert!((-50..300).all(|sum| score(sum) <= score(sum + 1)));
+        assert_eq!((score(0), score(50), score(300)), (0, 50, 100));
+    }
+
+    #[test]
+    fn every_part_has_a_table_and_every_fact_is_looked_at() {
+        let model = Model::shared();
+        assert!(model.parts.iter().all(|tables| !tables.is_empty()));
+        for (name, _) in FACTS {
+            let used = TABLES
+                .lines()
+                .any(|line| line.starts_with("table") && line.split(' ').nth(2) == Some(name));
+            assert!(used, "no table looks at {name}");
+        }
+    }
+
+    #[test]
+    fn classes_have_numbers_of_their_own() {
+        let seen: std::collections::BTreeSet<_> = (0..SuffixClass::COUNT)
+            .flat_map(|suffix| {
+                let tld = ["com", "net", "de", "io", "club", "com.pl"][suffix];
+                [1, 4, 5, 6, 8, 11, 15, 63]
+                    .map(|chars| Class::of(SuffixClass::of(tld), chars).number())
+            })
+            .collect();
+        assert_eq!(seen.len(), CLASSES);
+        assert!(seen.iter().all(|&number| Class::numbered(number).number() == number));
+        assert_eq!(Class::of(SuffixClass::Polish, 6).names(), ["polish", "6-7"]);
+    }
+
+    #[test]
+    fn a_label_in_many_tlds_is_worth_more_than_one_in_none() {
+        for class in (0..CLASSES as u8).map(Class) {
+            let model = Model::shared();
+            assert!(model.spread(class, 100) > model.spread(class, 1), "{class:?}");
+            assert_eq!(model.spread(class, 0), model.spread(class, 1));
+            assert_eq!(model.spread(class, 255), model.spread(class, u32::MAX));
+        }
+    }
+}
