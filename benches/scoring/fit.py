@@ -1,0 +1,230 @@
+"""The model of the scorer, fitted to labelled names: tables of points, and values of words.
+
+Every set of names has a base rate of its own, and one score serves all of them: the sum of one cell
+of each table and of the values of the words. What the sum is to say is whether a name is the wanted
+one (logistic loss), and within one source of sales how far up its price is.
+"""
+import numpy as np
+
+from evaluation import FOLDS, SETS
+
+SUFFIXES = ["com", "generic", "country", "repurposed", "new", "polish"]
+LENGTHS = ["1-3", "4", "5", "6-7", "8-10", "11-14", "15+"]
+# part, fact, classes
+TABLES = [
+    ("length", "chars", "suffix"),
+    ("dictionary", "bits", "suffix"),
+    ("dictionary", "bits", "length"),
+    ("dictionary", "bits_per_letter", "suffix"),
+    ("dictionary", "bits_per_letter", "length"),
+    ("dictionary", "pieces", "suffix"),
+    ("dictionary", "pieces", "length"),
+    ("dictionary", "unknown", "length"),
+    ("dictionary", "unknown", "suffix"),
+    ("language", "fit", "suffix"),
+    ("language", "fit", "length"),
+    ("pronounceability", "letter_cost", "suffix"),
+    ("pronounceability", "letter_cost", "length"),
+    ("pronounceability", "english_cost", "suffix"),
+    ("pronounceability", "english_cost", "length"),
+    ("digits", "digits", "suffix"),
+    ("digits", "digits", "length"),
+    ("digits", "distinct_digits", "length"),
+    ("digits", "digits_where", "length"),
+    ("digits", "digits_where", "suffix"),
+    ("digits", "number", "length"),
+    ("digits", "number", "suffix"),
+    ("hyphens", "hyphens", "suffix"),
+    ("hyphens", "hyphens", "length"),
+    ("tldSpread", "spread", "suffix"),
+    ("tldSpread", "spread", "length"),
+]
+WEIGHTS = {"sold_vs_random": 1.0, "listed_vs_zone": 0.8, "popular_vs_random": 2.0, "rereg_pl": 1.2, "rereg_se_nu": 0.5}
+# The needle test: few wanted names among very many.
+NEEDLE_WANTED, NEEDLE_OTHERS = 8.0, 0.15
+PRICE_WEIGHT = 2.0
+RANGES = 14
+# Most labels are known in one TLD: equally full ranges would tell 20 from 200 TLDs nowhere.
+EDGES = {"spread": [2, 3, 4, 6, 9, 14, 20, 30, 50, 80]}
+# Facts that only ever help (1) or only ever harm (-1), whatever a table would rather learn.
+ONE_WAY = {"chars": -1, "bits": -1, "hyphens": -1, "spread": 1}
+SWEEPS = 50
+STEP = 0.3
+SMOOTH = 0.3
+SHRINK = 40.0
+WORD_SHRINK = 30.0
+
+
+class Examples:
+    """What is to be learnt: rows of the evaluation, some of them twice, with targets and weights."""
+
+    def __init__(self, evaluation):
+        e = evaluation
+        weight = np.array([WEIGHTS.get(name, 0.0) for name in e.set])
+        needle = e.set == "needle_com"
+        weight[needle] = np.where(e.wanted[needle] == 1, NEEDLE_WANTED, NEEDLE_OTHERS)
+        # A cheap sale counts less: it often buys back-links and age, not the name.
+        sold = (e.set == "sold_vs_random") & (e.wanted == 1)
+        weight[sold] *= np.clip(np.log10(np.maximum(e.price[sold], 50)) / 3, 0.6, 2.0) ** 1.5
+        rows, target, weights = [np.arange(len(e.name))], [e.wanted.astype(float)], [weight]
+        group = [np.array([SETS.index(name) for name in e.set])]
+        at = len(SETS)
+        for source in ("namebio", "dnjournal"):
+            for com in (True, False):
+                own = sold & np.char.startswith(e.source, source) & ((e.tld == "com") == com)
+                own = np.where(own)[0]
+                place = np.argsort(np.argsort(e.price[own], kind="stable")) + 0.5
+                rows.append(own)
+                target.append(place / len(own))
+                weights.append(np.full(len(own), PRICE_WEIGHT if com else PRICE_WEIGHT / 2))
+                group.append(np.full(len(own), at))
+                at += 1
+        self.row, self.target = np.concatenate(rows), np.concatenate(target)
+        self.weight, self.group = np.concatenate(weights), np.concatenate(group)
+        self.groups = at
+
+    def of(self, keep):
+        """Those of the rows that are to be kept."""
+        here = keep[self.row] & (self.weight > 0)
+        return self.row[here], self.target[here], self.weight[here], self.group[here]
+
+
+def edges_of(values):
+    """Where the ranges of a fact end: at most RANGES of them, equally full."""
+    distinct = np.unique(values)
+    if len(distinct) <= RANGES + 4:
+        return distinct[1:]
+    return np.unique(np.quantile(values, np.linspace(0, 1, RANGES + 1)[1:-1]).round().astype(int))
+
+
+class Table:
+    def __init__(self, part, fact, by, seen):
+        self.part, self.fact, self.by = part, fact, by
+        self.edges = np.array(EDGES[fact]) if fact in EDGES else edges_of(seen[fact])
+        self.ranges = len(self.edges) + 1
+        self.classes = len(SUFFIXES if by == "suffix" else LENGTHS)
+        self.cell = self.cells(seen)
+        self.points = np.zeros(self.classes * self.ranges)
+
+    def cells(self, seen):
+        """In which cell each row is."""
+        return seen[self.by] * self.ranges + np.searchsorted(self.edges, seen[self.fact], side="right")
+
+    def improve(self, row, gradient, hessian):
+        """One damped step; what neighbouring ranges learn is shared. Returns it by row."""
+        cell = self.cell[row]
+        size = len(self.points)
+        pull = np.bincount(cell, gradient, size) - SHRINK * 0.3 * self.points
+        step = (pull / (np.bincount(cell, hessian, size) + SHRINK)).reshape(self.classes, self.ranges)
+        if self.ranges > 6:
+            padded = np.pad(step, ((0, 0), (1, 1)), mode="edge")
+            step = (1 - SMOOTH) * step + SMOOTH / 2 * (padded[:, :-2] + padded[:, 2:])
+        before = self.points.copy()
+        self.points += STEP * step.ravel()
+        if self.fact in ONE_WAY:
+            self.straighten(np.bincount(cell, hessian, size) + SHRINK)
+        return (self.points - before)[cell]
+
+    def straighten(self, weight):
+        """The nearest points that go one way with the fact, in each class."""
+        way = ONE_WAY[self.fact]
+        rows = way * self.points.reshape(self.classes, self.ranges)
+        weights = weight.reshape(self.classes, self.ranges)
+        self.points = way * np.concatenate([rising(row, own) for row, own in zip(rows, weights)])
+
+
+def rising(values, weights):
+    """The nearest values that never fall: neighbours that do are pooled."""
+    pools = []
+    for value, weight in zip(values, weights):
+        pools.append([value, weight, 1])
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            value, weight, count = pools.pop()
+            before = pools[-1]
+            before[0] = (before[0] * before[1] + value * weight) / (before[1] + weight)
+            before[1] += weight
+            before[2] += count
+    return np.repeat([pool[0] for pool in pools], [pool[2] for pool in pools])
+
+
+class Model:
+    """Tables and word values, in logits."""
+
+    def __init__(self, seen, words):
+        self.tables = [Table(*spec, seen) for spec in TABLES]
+        self.words = words
+        self.suffix = seen["suffix"]
+        self.direction = np.zeros((words.size, len(SUFFIXES) + 1))
+
+    def fit(self, examples, keep):
+        row, target, weight, group = examples.of(keep)
+        offset, score = np.zeros(examples.groups), np.zeros(len(row))
+        for _ in range(SWEEPS):
+            gradient, hessian = slopes(score + offset[group], target, weight)
+            offset += np.bincount(group, gradient, examples.groups) / (
+                np.bincount(group, hessian, examples.groups) + 1e-3
+            )
+            for table in self.tables:
+                gradient, hessian = slopes(score + offset[group], target, weight)
+                score += table.improve(row, gradient, hessian)
+        self.fit_words(row, target, weight, group, score)
+        return self
+
+    def fit_words(self, row, target, weight, group, score):
+        """Directions in the space of words: one for all suffixes, and what each class adds."""
+        shared = self.words.rows[row]
+        own = [shared * (self.suffix[row] == at)[:, None] for at in range(len(SUFFIXES))]
+        used = np.unique(group)
+        columns = np.concatenate([shared, *own, (group[:, None] == used).astype(float)], axis=1)
+        shrink = np.full(columns.shape[1], WORD_SHRINK)
+        shrink[-len(used) :] = 1e-3
+        found = np.zeros(columns.shape[1])
+        for _ in range(10):
+            gradient, hessian = slopes(score + columns @ found, target, weight)
+            curve = (columns * hessian[:, None]).T @ columns + np.diag(shrink)
+            found += np.linalg.solve(curve, columns.T @ gradient - shrink * found)
+        self.direction = found[: -len(used)].reshape(len(SUFFIXES) + 1, -1).T
+
+    def word_values(self):
+        """Logits of each word, by class of suffix."""
+        return self.words.vectors @ (self.direction[:, :1] + self.direction[:, 1:])
+
+    def parts(self, seen, words=None):
+        """Logits of each part, by row of `seen`, of which `words` holds the vectors."""
+        out = {}
+        for table in self.tables:
+            out[table.part] = out.get(table.part, 0) + table.points[table.cells(seen)]
+        values = self.direction[:, :1] + self.direction[:, 1:]
+        rows = (words or self.words).rows
+        out["market"] = np.einsum("rd,dr->r", rows, values[:, seen["suffix"]])
+        return out
+
+
+def slopes(logit, target, weight):
+    chance = 1 / (1 + np.exp(-logit))
+    return weight * (target - chance), weight * chance * (1 - chance)
+
+
+class WordSpace:
+    """Vectors of words, and of each row the sum of those of its words, shared among its pieces."""
+
+    def __init__(self, words, vectors, seen):
+        self.vectors, self.size = vectors, vectors.shape[1]
+        number = {word: at for at, word in enumerate(words)}
+        self.rows = np.zeros((len(seen["words"]), self.size))
+        for at, pieces in enumerate(seen["words"]):
+            known = [number[word] for word in pieces if word in number]
+            if known:
+                self.rows[at] = vectors[known].sum(axis=0) / min(len(pieces), 7) ** 0.5
+
+
+def cross_validated(evaluation, seen, words):
+    """Logits of every row by part, from a model that saw no row with its label."""
+    examples = Examples(evaluation)
+    out = {}
+    for fold in range(FOLDS):
+        model = Model(seen, words).fit(examples, evaluation.fold != fold)
+        here = evaluation.fold == fold
+        for part, logits in model.parts(seen).items():
+            out.setdefault(part, np.zeros(len(here)))[here] = logits[here]
+    return out

@@ -1,0 +1,431 @@
+"""Makes what the scorer knows of words and letters, out of word lists and registered names.
+
+  words.py --sources DIR --names FILE --leave-out CSV... --segmenter COMMAND --work DIR [--keep-letters] [--out DIR]
+
+Into data/scorer (or --out):
+  letters-names.bin    what each letter costs after the three before it, in the labels of registered names
+  letters-english.bin  the same, in English words
+  words.tsv            the words that labels are made of, what each costs, and in which languages it is how common
+and into --work vectors.npz: which words stand in the same labels and under the same TLDs, for benches/score --fit.
+data/scorer/README.md says what the files hold. The values of words, which the fit adds to words.tsv, stay as they are.
+
+--sources holds the unpacked downloads:
+  frequencywords/XX_50k.txt       github.com/hermitdave/FrequencyWords, content/2018
+  google-books/1grams_LANG.csv    github.com/orgtre/google-books-ngram-frequency, ngrams
+  instant-segment-en-unigrams.txt github.com/InstantDomain/instant-segment, its data
+  names/*.txt                     lists of given names and surnames, one a line
+  world-cities.csv                github.com/datasets/world-cities, data
+--names is a list of registered names, one a line; plain, gzip or zstd. --leave-out are CSV files with names in the first
+column; their labels are counted nowhere, so that nothing measured on these names was learnt from them.
+
+COMMAND is the bench `scoring` as built (cargo bench --bench scoring --no-run): it splits labels into words, and holds the
+letters-names.bin that it was built with. So when that file changes, which is said at the end, build COMMAND again, and
+run this again with --keep-letters, which leaves both files of letters alone.
+
+The same files and the same COMMAND always give the same letters and words; vectors may differ in the last digit from one
+machine to another. Needs Python 3.11, numpy and scipy; six million names take some minutes and 3 GB.
+"""
+import argparse
+import csv
+import math
+import shlex
+import subprocess
+import sys
+import time
+import unicodedata
+from array import array
+from collections import Counter, defaultdict
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import coo_matrix, csr_matrix, hstack
+
+from evaluation import open_text
+
+ROOT = Path(__file__).resolve().parents[2]
+SCORER = ROOT / "data" / "scorer"
+
+# Costs are information, in sixteenths of a bit.
+BIT = 16
+
+# `a` to `z`, and 0 for the edge of a run of letters.
+SYMBOLS = 27
+LETTERS_BEFORE = 3
+# By the number of letters before: how many sightings what is known from fewer letters counts for, at least.
+LETTERS_TRUST = [20, 10, 6, 4]
+
+# Tongues in the order of src/scorer/dictionary.rs, and how many of the words of labels they are taken to give at first.
+LANGUAGES = {
+    "en": 0.55,
+    "de": 0.07,
+    "fr": 0.05,
+    "es": 0.06,
+    "it": 0.04,
+    "pl": 0.08,
+    "sv": 0.03,
+    "nl": 0.03,
+    "pt": 0.03,
+    "da": 0.01,
+    "no": 0.01,
+    "fi": 0.01,
+    "cs": 0.015,
+    "tr": 0.015,
+}
+NAMES, PLACES = "names", "places"
+TONGUES = [*LANGUAGES, NAMES, PLACES]
+BOOKS = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian"}
+UMLAUTS = {"de", "sv", "da", "no", "fi"}
+GIVEN_NAMES = ["all", "us"]
+SURNAMES = ["all", "de", "es", "fr", "it", "pl", "pt", "us"]
+
+WORD_LETTERS_MAX = 24
+PROPER_LETTERS = range(4, 21)
+PLACE_LETTERS = range(4, 15)
+# The two-letter strings that people read as words; all others only break real words apart.
+TWO = set(
+    "ad ai am an as at ax be by dj do dr eu ex fm go he hi hr id if in io is it me mr my no "
+    "of oh ok on or ox pc pr so tv uk up us vr we".split()
+)
+# Of short words, only as many as this of the most frequent ones, for the same reason.
+SHORT_ENGLISH = {3: 9_000, 4: 30_000}
+SHORT_FOREIGN = {3: 2_500, 4: 12_000}
+# How common a word is, in tenths: up to which rank it has which level, and what is left for all others.
+LEVELS_ENGLISH = [(2_700, 10), (7_000, 9), (14_000, 8), (29_000, 6), (46_000, 5)]
+LEVELS_FOREIGN = [(500, 9), (2_500, 8), (6_000, 7), (10_000, 6), (20_000, 5)]
+LEVEL_LEAST = 4
+LEVEL_GIVEN_NAME, LEVEL_PROPER = 5, 4
+LEVEL_MODERN = 6
+
+# Shares before anything is counted: of a proper name, and of a modern or two-letter word at least.
+PROPER_SHARE, MODERN_SHARE = 3e-8, 1e-5
+# How many counted words these shares weigh, and the most one of them says: what books need most, names do not.
+PRIOR_WORDS, PRIOR_SHARE_MAX = 500_000, 1e-4
+ROUNDS = 5
+# After these rounds, counted from 1: words that are used in fewer labels than this go.
+USES_MIN = {2: 2, 4: 4}
+COST_MAX = 511
+
+VECTOR_USES_MIN, VECTOR_TLDS, VECTOR_SIZE = 6, 400, 64
+# Of a TLD, beside another word of the label.
+TLD_WEIGHT = 0.5
+# Frequent neighbours count for less than their frequency, as rare ones happen by chance.
+NEIGHBOUR_POWER = 0.75
+
+# What decomposition leaves: letters with a stroke, ligatures, the dotless i.
+PLAIN = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ı": "i", "ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"})
+GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+
+
+def plain(word):
+    """The ASCII letters of a word without its marks, or None when others are left."""
+    text = unicodedata.normalize("NFD", word.lower().translate(PLAIN))
+    text = "".join(letter for letter in text if not unicodedata.combining(letter))
+    return text if text.isascii() and text.isalpha() else None
+
+
+def spellings(word, umlauts):
+    """How a word is written in a domain name: without marks, and German style."""
+    found = [plain(word)]
+    if umlauts:
+        found.append(plain(unicodedata.normalize("NFC", word.lower()).translate(GERMAN)))
+    return [word for word in dict.fromkeys(found) if word]
+
+
+def lines(path):
+    return path.read_text(encoding="utf-8-sig").splitlines()
+
+
+class Labels:
+    """The labels of a list of names, each once, and under which TLDs each is."""
+
+    def __init__(self, names, leave_out):
+        number, tlds = {}, {}
+        label_of, tld_of = array("i"), array("i")
+        with open_text(names) as file:
+            for line in file:
+                label, _, tld = line.strip().partition(".")
+                if tld and not label.startswith("xn--") and label not in leave_out:
+                    label_of.append(number.setdefault(label, len(number)))
+                    tld_of.append(tlds.setdefault(tld, len(tlds)))
+        self.text, self.tlds = list(number), list(tlds)
+        self.under = csr_matrix((np.ones(len(label_of)), (label_of, tld_of)), (len(number), len(tlds)))
+        self.under.sum_duplicates()
+        self.under.data[:] = 1
+
+    def under_frequent(self, count):
+        """Only the columns of the most frequent TLDs."""
+        size = np.asarray(self.under.sum(axis=0)).ravel()
+        order = sorted(range(len(self.tlds)), key=lambda at: (-size[at], self.tlds[at]))
+        return self.under[:, order[:count]]
+
+
+def labels_of(paths):
+    """Labels of the names in the first column of CSV files, which may have a head."""
+    found = set()
+    for path in paths:
+        with open_text(path) as file:
+            found.update(row[0].split(".", 1)[0] for row in csv.reader(file) if row and "." in row[0])
+    return found
+
+
+def letter_costs(texts, weights=None):
+    """By the three symbols before and the next one: what it costs, as the bytes of letters-*.bin.
+
+    What is known from a number of letters is mixed with what is known from one fewer, which weighs as
+    much as there are different letters to follow (Witten and Bell), but LETTERS_TRUST at least.
+    """
+    text = np.frombuffer("".join(f"{text}\n" for text in texts).encode(), np.uint8)
+    symbols = np.where((text >= ord("a")) & (text <= ord("z")), text & 31, 0).astype(np.int32)
+    edge = symbols == 0
+    kept = ~(edge & np.concatenate([[True], edge[:-1]]))
+    symbols = symbols[kept]
+    if weights is not None:
+        weights = np.repeat(weights, [len(text) + 1 for text in texts])[kept]
+    place, inside = symbols.copy(), np.ones(len(symbols), bool)
+    for back in range(1, LETTERS_BEFORE + 1):
+        before = np.concatenate([np.zeros(back, np.int32), symbols[:-back]])
+        inside &= before > 0
+        place[inside] += before[inside] * SYMBOLS**back
+    counts = np.bincount(place, weights, SYMBOLS ** (LETTERS_BEFORE + 1))
+    shares = np.full((1, SYMBOLS), 1 / SYMBOLS)
+    for known, trust in enumerate(LETTERS_TRUST):
+        seen = counts.reshape(-1, SYMBOLS**known, SYMBOLS).sum(axis=0)
+        trust = np.maximum((seen > 0).sum(axis=1, keepdims=True), trust)
+        fewer = np.tile(shares, (SYMBOLS if known else 1, 1))
+        shares = (seen + trust * fewer) / (seen.sum(axis=1, keepdims=True) + trust)
+    return np.clip(np.round(-BIT * np.log2(shares)), 1, 255).astype(np.uint8).tobytes()
+
+
+def english_letter_costs(shares):
+    """The same of English words; a frequent word counts for more, but far from as often as it is used."""
+    weights = [max(1, min(30, (share * 1e6) ** 0.4)) for share in shares.values()]
+    return letter_costs(list(shares), weights)
+
+
+def frequencies(sources):
+    """By language: words, and how often each is one of all. Every source of a language weighs the same,
+    but that of English web pages as much as both others."""
+    counts = {language: defaultdict(float) for language in LANGUAGES}
+
+    def add(language, rows, umlauts):
+        known, total = sum(counts[language].values()), sum(count for _, count in rows)
+        for word, count in rows:
+            for spelling in spellings(word, umlauts):
+                counts[language][spelling] += count / total * known if known else count
+
+    for language in LANGUAGES:
+        rows = [line.split() for line in lines(sources / f"frequencywords/{language}_50k.txt")]
+        add(language, [(row[0], int(row[1])) for row in rows if len(row) == 2], language in UMLAUTS)
+    for language, file in BOOKS.items():
+        rows = csv.DictReader(lines(sources / f"google-books/1grams_{file}.csv"))
+        add(language, [(row["ngram"], int(row["freq"])) for row in rows], language == "de")
+    rows = [line.split("\t") for line in lines(sources / "instant-segment-en-unigrams.txt") if "\t" in line]
+    add("en", [(word, int(count)) for word, count in rows], False)
+    totals = {language: sum(words.values()) for language, words in counts.items()}
+    return {
+        language: {word: count / totals[language] for word, count in words.items()}
+        for language, words in counts.items()
+    }
+
+
+def proper_names(sources):
+    """Given names, all names of people, and places, as far as they have a usual length."""
+
+    def people(kind, lists):
+        found = chain.from_iterable(lines(sources / f"names/{kind}-{name}.txt") for name in lists)
+        return {word for line in found for word in spellings(line.strip(), True) if len(word) in PROPER_LETTERS}
+
+    given = people("first", GIVEN_NAMES)
+    rows = csv.DictReader(lines(sources / "world-cities.csv"))
+    found = {row[column].replace(" ", "").replace("-", "") for row in rows for column in ("name", "country")}
+    places = {word for text in found for word in spellings(text, True) if len(word) in PLACE_LETTERS}
+    return given, given | people("surnames", SURNAMES), places
+
+
+class Vocabulary:
+    """All words that labels may be made of."""
+
+    def __init__(self, shares, sources, modern):
+        self.always = modern | TWO
+        # By word, by tongue: tenths.
+        self.levels = defaultdict(dict)
+        # How often a word is expected, before anything is counted.
+        self.prior = defaultdict(float)
+        for language, words in shares.items():
+            self.add_language(language, words)
+        self.add_proper_names(*proper_names(sources))
+        for word in self.always:
+            self.prior[word] = max(self.prior[word], MODERN_SHARE)
+            self.levels[word]["en"] = max(self.levels[word].get("en", 0), LEVEL_MODERN)
+
+    def add_language(self, language, words):
+        short, steps = (
+            (SHORT_ENGLISH, LEVELS_ENGLISH) if language == "en" else (SHORT_FOREIGN, LEVELS_FOREIGN)
+        )
+        order = sorted(words, key=lambda word: (-words[word], word))
+        for rank, word in enumerate(order):
+            if len(word) == 2 and word not in TWO or not 2 <= len(word) <= WORD_LETTERS_MAX:
+                continue
+            if rank < short.get(len(word), len(order)):
+                self.prior[word] += LANGUAGES[language] * words[word]
+                self.levels[word][language] = next((level for below, level in steps if rank < below), LEVEL_LEAST)
+
+    def add_proper_names(self, given, people, places):
+        for word in people | places:
+            self.prior[word] += PROPER_SHARE
+        for word in people:
+            self.levels[word][NAMES] = LEVEL_GIVEN_NAME if word in given else LEVEL_PROPER
+        for word in places:
+            self.levels[word][PLACES] = LEVEL_PROPER
+
+    def levels_text(self, word):
+        """Pairs of a letter for the tongue and a hexadecimal digit."""
+        levels = self.levels[word]
+        return "".join(f"{chr(ord('a') + at)}{levels[tongue]:x}" for at, tongue in enumerate(TONGUES) if tongue in levels)
+
+
+def cost(share):
+    return min(COST_MAX, round(-BIT * math.log2(share)))
+
+
+class Splitter:
+    """Splits all labels into words, with the scorer's own search, and leaves the pieces in a file: a line
+    a label, a space between pieces, `?` after letters that are no word."""
+
+    def __init__(self, command, labels, work):
+        self.command, self.labels = shlex.split(command), len(labels)
+        self.input, self.words, self.pieces = work / "labels.txt", work / "costs.tsv", work / "pieces.txt"
+        self.input.write_text("".join(f"{label}\n" for label in labels))
+
+    def split(self, shares):
+        """Splits them at these shares of words, and counts the pieces."""
+        self.words.write_text("".join(f"{word}\t{cost(shares[word])}\n" for word in sorted(shares)))
+        with open(self.input) as labels, open(self.pieces, "w") as pieces:
+            subprocess.run([*self.command, "segment", self.words], stdin=labels, stdout=pieces, check=True)
+        seen = 0
+        counts = Counter()
+        with open(self.pieces) as pieces:
+            for seen, line in enumerate(pieces, 1):
+                counts.update(line.split())
+        if seen != self.labels:
+            raise SystemExit(f"{shlex.join(self.command)} split {seen} of {self.labels} labels")
+        return counts
+
+
+def estimate(vocabulary, splitter):
+    """Shares of words among the pieces of labels, and how often each is used, by EM: splits all labels,
+    counts, and does so again with what was counted. Words that are hardly used go."""
+    prior = vocabulary.prior
+    shares = dict(prior)
+    for turn in range(1, ROUNDS + 1):
+        counts = splitter.split(shares)
+        progress(f"split with {len(shares):,} words, round {turn} of {ROUNDS}")
+        if turn == ROUNDS:
+            return shares, counts
+        pieces = sum(count for piece, count in counts.items() if piece.isalpha() or piece.endswith("?"))
+        least = USES_MIN.get(turn, 0)
+        shares = {
+            word: (counts[word] + PRIOR_WORDS * min(prior[word], PRIOR_SHARE_MAX)) / pieces
+            for word in shares
+            if counts[word] >= least or word in vocabulary.always
+        }
+
+
+def write_words(path, shares, vocabulary):
+    """Words with costs and levels; a word that has values already keeps them."""
+    rows = [line.split("\t") for line in lines(path)] if path.exists() else []
+    values = {row[0]: row[3:] for row in rows}
+    with open(path, "w") as file:
+        for word in sorted(shares):
+            row = [word, str(cost(shares[word])), vocabulary.levels_text(word), *values.get(word, [])]
+            file.write("\t".join(row) + "\n")
+
+
+def word_vectors(words, pieces, under):
+    """Of each word a direction, the closer the more often they share a label, or their labels a TLD.
+
+    The vectors are those of the largest singular values of how much more often than by chance a word
+    has each other word or TLD beside it (positive pointwise mutual information).
+    """
+    number = {word: at for at, word in enumerate(words)}
+    found, ends = array("i"), array("q", [0])
+    with open(pieces) as file:
+        for line in file:
+            found.extend(number[piece] for piece in line.split() if piece in number)
+            ends.append(len(found))
+    holds = csr_matrix((np.ones(len(found)), found, ends), (len(ends) - 1, len(words)))
+    together = (holds.T @ holds).tocsr()
+    # No piece is beside itself.
+    together.setdiag(together.diagonal() - np.asarray(holds.sum(axis=0)).ravel())
+    beside = hstack([together, TLD_WEIGHT * (holds.T @ under)]).tocoo()
+    beside.eliminate_zeros()
+    word_sum = np.asarray(beside.sum(axis=1)).ravel() + 1
+    neighbour_sum = (np.asarray(beside.sum(axis=0)).ravel() + 1) ** NEIGHBOUR_POWER
+    chance = word_sum[beside.row] * neighbour_sum[beside.col] / neighbour_sum.sum()
+    above = np.log(beside.data / chance)
+    kept = above > 0
+    matrix = coo_matrix((above[kept], (beside.row[kept], beside.col[kept])), beside.shape).tocsr()
+    left, values = largest_singular(matrix, VECTOR_SIZE)
+    vectors = left * np.sqrt(values)
+    return (vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-9)).astype(np.float32)
+
+
+def largest_singular(matrix, size, spare=10, turns=6):
+    """Left singular vectors and values, the largest ones, nearly: within a random subspace that is turned
+    towards them (Halko, Martinsson and Tropp 2011)."""
+    space = np.random.default_rng(1).standard_normal((matrix.shape[1], size + spare))
+    for _ in range(turns):
+        space = np.linalg.qr(matrix @ space)[0]
+        space = np.linalg.qr(matrix.T @ space)[0]
+    space = np.linalg.qr(matrix @ space)[0]
+    left, values, _ = np.linalg.svd((matrix.T @ space).T, full_matrices=False)
+    left = (space @ left)[:, :size]
+    # Signs are arbitrary: the largest entry of each is positive.
+    signs = np.sign(left[np.abs(left).argmax(axis=0), np.arange(size)])
+    return left * signs, values[:size]
+
+
+def progress(what, start=time.monotonic()):
+    print(f"{time.monotonic() - start:5.0f} s  {what}", file=sys.stderr, flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sources", type=Path, required=True, help="folder with the unpacked downloads")
+    parser.add_argument("--names", required=True, help="registered names, one a line")
+    parser.add_argument("--leave-out", nargs="+", default=[], help="CSV files of names not to learn from")
+    parser.add_argument("--segmenter", required=True, help="the bench `scoring` as built")
+    parser.add_argument("--work", type=Path, required=True, help="folder for vectors.npz and what is made on the way")
+    parser.add_argument("--out", type=Path, default=SCORER, help="folder for letters-*.bin and words.tsv [data/scorer]")
+    parser.add_argument("--keep-letters", action="store_true", help="leave letters-*.bin alone")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    args.out.mkdir(parents=True, exist_ok=True)
+
+    labels = Labels(args.names, labels_of(args.leave_out))
+    progress(f"read {len(labels.text):,} labels")
+    shares = frequencies(args.sources)
+    stale = False
+    if not args.keep_letters:
+        letters = letter_costs(labels.text)
+        # The segmenter was built with the file of this folder, whatever --out is.
+        built_with = SCORER / "letters-names.bin"
+        stale = not built_with.exists() or built_with.read_bytes() != letters
+        (args.out / "letters-names.bin").write_bytes(letters)
+        (args.out / "letters-english.bin").write_bytes(english_letter_costs(shares["en"]))
+        progress("counted letters")
+    vocabulary = Vocabulary(shares, args.sources, set(lines(SCORER / "modern.txt")))
+    splitter = Splitter(args.segmenter, labels.text, args.work)
+    shares, uses = estimate(vocabulary, splitter)
+    write_words(args.out / "words.tsv", shares, vocabulary)
+    words = sorted(word for word in shares if uses[word] >= VECTOR_USES_MIN)
+    vectors = word_vectors(words, splitter.pieces, labels.under_frequent(VECTOR_TLDS))
+    np.savez_compressed(args.work / "vectors.npz", words=np.array(words), vectors=vectors)
+    progress(f"{len(shares):,} words, {len(words):,} of them with vectors")
+    if stale:
+        print("letters-names.bin changed: build the segmenter with it, then run this with --keep-letters", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
