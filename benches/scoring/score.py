@@ -1,13 +1,14 @@
 """Command of benches/score: fits the model where asked to, and says how well names are ranked."""
 import argparse
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import numpy as np
 
 import fit
-from evaluation import Evaluation, by_group, open_text
+from evaluation import Evaluation, by_group, open_text, spreads
 from histogram import histogram
 from publish import Publication
 
@@ -119,15 +120,25 @@ def main():
     length = np.array([len(label) for label in evaluation.label_text])
     print_groups("sold_vs_random by length", by_group(evaluation, scores, length), 200)
     print_worst(evaluation, scores)
+    print(f"\nnames a second and core, read and printed: {speed(scorer, evaluation.name):,.0f}")
     shown = scorer.scores(day, day_spreads(day, args.names))
     sold = scores[(evaluation.set == "sold_vs_random") & (evaluation.wanted == 1)]
     print(f"\nmedian of sold names {np.median(sold):.0f}; of {len(day):,} names of the day {np.mean(shown >= 90):.2%} score 90 or more")
     (ROOT / "benches" / "score.svg").write_text(histogram(shown, sold))
 
 
-def day_spreads(names, corpus):
-    from evaluation import spreads
+def speed(scorer, names, times=4):
+    """Names a second of one core's time, beyond what one name takes: loading what the scorer knows."""
+    seconds = []
+    for lines in (names[:1], np.tile(names, times)):
+        start = os.times()
+        scorer.ask("score", lines)
+        end = os.times()
+        seconds.append(end.children_user + end.children_system - start.children_user - start.children_system)
+    return times * len(names) / (seconds[1] - seconds[0])
 
+
+def day_spreads(names, corpus):
     return spreads(corpus, names, [name.split(".", 1)[0] for name in names])
 
 
