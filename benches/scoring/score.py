@@ -95,6 +95,8 @@ def main():
     args = parser.parse_args()
 
     day = sorted({line.strip().split(",")[0] for path in args.day for line in open_text(path) if "." in line})
+    labels = [name.split(".", 1)[0] for name in day]
+    day_spreads = spreads(args.names, day, labels)
     evaluation = Evaluation(args.eval, args.names)
     scorer = Scorer()
     figures = {}
@@ -102,7 +104,7 @@ def main():
         seen = scorer.observe(evaluation.name) | {"spread": evaluation.spread}
         vectors = np.load(args.vectors)
         words = fit.WordSpace(vectors["words"], vectors["vectors"], seen)
-        publication = Publication(evaluation, seen, scorer.observe(day) | {"spread": day_spreads(day, args.names)})
+        publication = Publication(evaluation, seen, scorer.observe(day) | {"spread": day_spreads})
         parts = fit.cross_validated(evaluation, seen, words)
         publication.calibrate(parts)
         figures["cross-validated"] = evaluation.figures(publication.scores(parts))
@@ -121,7 +123,7 @@ def main():
     print_groups("sold_vs_random by length", by_group(evaluation, scores, length), 200)
     print_worst(evaluation, scores)
     print(f"\nnames a second and core, read and printed: {speed(scorer, evaluation.name):,.0f}")
-    shown = scorer.scores(day, day_spreads(day, args.names))
+    shown = scorer.scores(day, day_spreads)
     sold = scores[(evaluation.set == "sold_vs_random") & (evaluation.wanted == 1)]
     print(f"\nmedian of sold names {np.median(sold):.0f}; of {len(day):,} names of the day {np.mean(shown >= 90):.2%} score 90 or more")
     (ROOT / "benches" / "score.svg").write_text(histogram(shown, sold))
@@ -136,10 +138,6 @@ def speed(scorer, names, times=4):
         end = os.times()
         seconds.append(end.children_user + end.children_system - start.children_user - start.children_system)
     return times * len(names) / (seconds[1] - seconds[0])
-
-
-def day_spreads(names, corpus):
-    return spreads(corpus, names, [name.split(".", 1)[0] for name in names])
 
 
 if __name__ == "__main__":

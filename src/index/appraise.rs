@@ -13,7 +13,8 @@ use crate::scorer::{Scored, Scorer, Signals};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
-/// Microseconds that loading the dictionaries takes, which the first name of a process waits for.
+/// Microseconds that loading the dictionaries takes at most, which the first name of a process waits
+/// for.
 const LOADING_US: u32 = 200_000;
 /// Microseconds that a name takes, beside one for each of its octets. Generous: most names take
 /// some five in all, but long ones that hold no words take longer to read.

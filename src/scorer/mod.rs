@@ -193,8 +193,8 @@ impl Base {
 
     /// Of the sum of all points but those of `tldSpread` and of the scale.
     fn new(sum: i32, caps: Caps, class: Class) -> Base {
-        let max = caps.strictest().map_or(100, |cap| cap.max);
-        Base(u32::from(class.number()) << 24 | (max as u32) << 16 | (sum + Base::BIAS) as u32)
+        let max = caps.max() as u32;
+        Base(u32::from(class.number()) << 24 | max << 16 | (sum + Base::BIAS) as u32)
     }
 
     /// As a batch stores it.
@@ -301,8 +301,7 @@ impl Scorer {
             points,
             caps: facts.caps.list().collect(),
         };
-        let max = facts.caps.strictest().map_or(100, |cap| cap.max);
-        let dqs = Dqs::clamped(points.sum().min(max));
+        let dqs = Dqs::clamped(points.sum().min(facts.caps.max()));
         Recalled { dqs, signals, explanation: &scratch.sentence }
     }
 

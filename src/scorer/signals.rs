@@ -153,6 +153,11 @@ impl Caps {
         (0..Caps::ALL.len()).filter(applies).map(|at| Caps::ALL[at])
     }
 
+    /// The highest score that they allow.
+    pub fn max(self) -> i32 {
+        self.strictest().map_or(100, |cap| cap.max)
+    }
+
     /// The strictest one that applies.
     pub fn strictest(self) -> Option<Cap> {
         (self.0 != 0).then(|| Caps::ALL[self.0.trailing_zeros() as usize])

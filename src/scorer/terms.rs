@@ -26,22 +26,16 @@ impl Terms {
     pub fn load() -> Terms {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
         let kinds: FxHashMap<_, _> = rows.filter_map(|row| row.split_once(',')).collect();
+        let hidden = kinds.iter().filter(|(_, kind)| !prints(kind));
+        let unprintable: FxHashSet<_> = hidden.map(|(&term, _)| term).collect();
         let mut inside: FxHashMap<_, Vec<_>> = FxHashMap::default();
-        for (&term, _) in kinds.iter().filter(|(_, kind)| !prints(kind)) {
+        for &term in &unprintable {
             if let Some(head) = term.as_bytes().first_chunk() {
                 inside.entry(*head).or_default().push(term);
             }
         }
         let capped = kinds.iter().filter_map(|(&term, kind)| Some((term, cap(kind)?)));
-        Terms {
-            capped: capped.collect(),
-            inside,
-            unprintable: kinds
-                .into_iter()
-                .filter(|(_, kind)| !prints(kind))
-                .map(|(term, _)| term)
-                .collect(),
-        }
+        Terms { capped: capped.collect(), inside, unprintable }
     }
 
     /// What the pieces of the label, and each of its runs of letters, limit the score to.
