@@ -353,7 +353,11 @@ mod tests {
                 .to_ascii(text.as_bytes(), AsciiDenyList::STD3, Hyphens::Check, DnsLength::Verify)
                 .map(|name| name.into_owned())
                 .ok();
-            prop_assert_eq!(parse(&text).ok(), by_library);
+            match parse(&text) {
+                // A matter of the Public Suffix List (`cn.com`), of which UTS 46 knows nothing.
+                Err(NameError::PrivateSuffix) => prop_assert!(by_library.is_some()),
+                parsed => prop_assert_eq!(parsed.ok(), by_library),
+            }
         }
 
         #[test]
