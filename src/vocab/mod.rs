@@ -10,6 +10,7 @@ pub mod limits;
 pub mod money;
 pub mod name;
 pub mod net;
+pub mod observation;
 pub mod plan;
 pub mod query;
 pub mod rdap;
