@@ -17,3 +17,4 @@ pub mod rdap;
 pub mod stage;
 pub mod time;
 pub mod url;
+pub mod watermark;
