@@ -17,6 +17,7 @@ use crate::http::{self, App, Parts};
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::open::{self, Opened};
+use crate::vocab::rdap::{Bootstrap, LiveBootstrap};
 use crate::workers::admin::AdminSocket;
 use crate::workers::reload::Reload;
 
@@ -51,6 +52,7 @@ pub fn serve(
         live: Arc::new(LiveIndex::new(Arc::new(index))),
         store: store.clone(),
         clock: config.clock,
+        bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
         catch_days: config.catch_days,
         node: config.node.clone(),
         started: Instant::now(),

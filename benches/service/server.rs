@@ -19,6 +19,7 @@ use dropdex::index::live::LiveIndex;
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
 use dropdex::vocab::plan::{Plan, Plans};
+use dropdex::vocab::rdap::{Bootstrap, LiveBootstrap};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -51,6 +52,7 @@ impl Service {
             live: Arc::new(LiveIndex::new(index)),
             store,
             clock,
+            bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
             catch_days: CATCH_DAYS_DEFAULT,
             node: "bench".to_owned(),
             started: Instant::now(),

@@ -31,6 +31,7 @@ use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
+use crate::vocab::rdap::LiveBootstrap;
 
 /// What every handler asks.
 #[derive(Clone)]
@@ -43,6 +44,8 @@ pub struct Parts {
     /// What users own.
     pub store: Store,
     pub clock: Clock,
+    /// Which names RDAP can verify.
+    pub bootstrap: Arc<LiveBootstrap>,
     /// Days a name counts as catchable after its effective release.
     pub catch_days: u16,
     /// What this instance calls itself.

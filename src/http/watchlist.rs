@@ -24,7 +24,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
 use crate::vocab::name::DomainName;
-use crate::vocab::rdap;
+use crate::vocab::rdap::Bootstrap;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
@@ -222,13 +222,13 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(rows: &[WatchRow]) -> Summary {
-        let count = |is: fn(&WatchRow) -> bool| rows.iter().filter(|row| is(row)).count();
+    fn of(rows: &[WatchRow], bootstrap: &Bootstrap) -> Summary {
+        let count = |is: &dyn Fn(&WatchRow) -> bool| rows.iter().filter(|row| is(row)).count();
         Summary {
             total: rows.len(),
-            external: count(WatchRow::is_external),
-            renewed: count(WatchRow::is_renewed),
-            checkable: count(|row| rdap::is_checkable(row.name())),
+            external: count(&WatchRow::is_external),
+            renewed: count(&WatchRow::is_renewed),
+            checkable: count(&|row| bootstrap.is_checkable(row.name())),
         }
     }
 }
@@ -266,6 +266,7 @@ pub async fn list_watches(
 ) -> Result<Response, ApiError> {
     let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
     let (owned, index, moment) = (app.store.owned(&caller), app.live.current(), app.moment(now));
+    let bootstrap = app.bootstrap.current();
     let body = work::run(watches_cost_us(&owned), move || {
         let rows = sorted_rows(&owned, &index, moment, sort);
         let watchlist: Vec<_> = page.of(rows.iter()).map(EntryAnswer::new).collect();
@@ -274,7 +275,7 @@ pub async fn list_watches(
             limit: page.limit,
             offset: page.offset,
             sort: sort.as_str(),
-            summary: Summary::of(&rows),
+            summary: Summary::of(&rows, &bootstrap),
             watchlist,
         })
     });

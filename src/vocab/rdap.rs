@@ -1,76 +1,309 @@
-//! Which names RDAP can verify, by the bootstrap registry of IANA (RFC 9224), compiled in.
+//! Which RDAP servers speak for a name: IANA's bootstrap registry (RFC 9224) in, base URLs out.
+//!
+//! A copy is compiled in, so that a first start needs nobody; [`LiveBootstrap`] is the one in use,
+//! which a newer file may replace while requests go on. A file is hostile input: its parts are
+//! bounded, and only addresses that may be asked are kept. Fetching it is not done here.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
 
+use arc_swap::ArcSwap;
 use serde::Deserialize;
+use url::Url;
 
-use crate::vocab::name::DomainName;
+use crate::vocab::name::{DomainName, NAME_OCTETS_MAX};
+use crate::vocab::time::UnixMs;
 
-/// The registry as IANA publishes it (RFC 9224 §3): pairs of entries and base URLs.
-#[derive(Deserialize)]
-struct Bootstrap {
-    services: Vec<(Vec<String>, Vec<String>)>,
-}
+/// Suffixes that a file may list: ten times what IANA's has.
+const SUFFIXES_MAX: usize = 15_000;
+/// Servers that one entry may list: IANA's have one.
+const SERVERS_MAX: usize = 16;
+/// Octets of a base URL at most.
+const BASE_OCTETS_MAX: usize = 1_024;
 
-/// The base URLs of the RDAP servers for `name`, each ending in a slash, in the registry's order;
-/// none when its registry has no server. The longest entry that the name ends with counts
-/// (RFC 9224 §4).
-pub fn servers(name: &DomainName) -> &'static [String] {
-    static TABLE: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
-        parse_bootstrap(include_str!("../../data/rdap/dns.json"))
-            .expect("data/rdap/dns.json is checked by a test")
-    });
-    let mut suffix = name.tld();
-    loop {
-        if let Some(urls) = TABLE.get(suffix) {
-            return urls;
+/// The base URL of an RDAP server. Invariant: canonical by the URL Standard, at most
+/// [`BASE_OCTETS_MAX`] octets, ends in a slash, has neither user nor query nor fragment, and is
+/// https unless whoever made it said that this address may be asked in plain text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RdapBase(Url);
+
+impl RdapBase {
+    /// Judges an address; `plain` says which ones may be asked without TLS. `None` for one that
+    /// must not be asked.
+    pub fn parse(text: &str, plain: &dyn Fn(&Url) -> bool) -> Option<RdapBase> {
+        if text.len() >= BASE_OCTETS_MAX || text.chars().any(|c| c.is_control() || c == '\\') {
+            return None;
         }
-        let Some((_, shorter)) = suffix.split_once('.') else { return &[] };
-        suffix = shorter;
+        let mut url = Url::parse(text).ok()?;
+        // RFC 9224 §3 wants the slash; without it the last segment would be lost.
+        if !url.path().ends_with('/') {
+            let path = format!("{}/", url.path());
+            url.set_path(&path);
+        }
+        let bare = url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none();
+        let allowed = url.scheme() == "https" || url.scheme() == "http" && plain(&url);
+        (bare && allowed && url.has_host() && url.as_str().len() <= BASE_OCTETS_MAX)
+            .then_some(RdapBase(url))
+    }
+
+    /// Where `name` is asked for (RFC 9082 §3.1.3).
+    pub fn domain(&self, name: &DomainName) -> Url {
+        let mut url = self.0.clone();
+        // Letters, digits, hyphens and dots: nothing to escape.
+        url.set_path(&format!("{}domain/{name}", self.0.path()));
+        url
+    }
+
+    /// The canonical text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
     }
 }
 
-/// Whether RDAP can verify `name`.
-pub fn is_checkable(name: &DomainName) -> bool {
-    !servers(name).is_empty()
+/// The registry as IANA publishes it (RFC 9224 §3): pairs of entries and base URLs.
+#[derive(Deserialize)]
+struct Sent {
+    version: String,
+    publication: String,
+    services: Vec<(Vec<String>, Vec<String>)>,
 }
 
-fn parse_bootstrap(text: &str) -> serde_json::Result<HashMap<String, Vec<String>>> {
-    let bootstrap: Bootstrap = serde_json::from_str(text)?;
-    let rows = bootstrap.services.into_iter().flat_map(|(suffixes, urls)| {
-        suffixes.into_iter().map(move |suffix| (suffix.to_ascii_lowercase(), urls.clone()))
-    });
-    Ok(rows.collect())
+/// Why a file is no bootstrap registry.
+#[derive(Debug, thiserror::Error)]
+pub enum BootstrapError {
+    #[error("it is not a bootstrap file (RFC 9224 §3): {0}")]
+    Malformed(#[from] serde_json::Error),
+    #[error("its version is `{0}`; 1.0 is known")]
+    Version(String),
+    #[error("its publication date `{0}` is not a timestamp")]
+    Publication(String),
+    #[error("it lists more than {SUFFIXES_MAX} suffixes")]
+    TooLong,
+    #[error("it lists `{0}`, which is no domain suffix")]
+    Suffix(String),
+    #[error("none of its servers may be asked: they are not https")]
+    NoServer,
+}
+
+/// Which servers speak for which suffix.
+pub struct Bootstrap {
+    publication: UnixMs,
+    /// By suffix in lower-case A-label form, without a leading dot. No value is empty.
+    servers: HashMap<String, Arc<[RdapBase]>>,
+}
+
+impl Bootstrap {
+    /// The copy that is compiled in.
+    pub fn compiled() -> Arc<Bootstrap> {
+        static COPY: LazyLock<Arc<Bootstrap>> = LazyLock::new(|| {
+            let text = include_str!("../../data/rdap/dns.json");
+            Arc::new(
+                Bootstrap::parse(text, &|_| false)
+                    .expect("data/rdap/dns.json is checked by a test"),
+            )
+        });
+        Arc::clone(&COPY)
+    }
+
+    /// Reads a file; `plain` says which servers may be asked without TLS. A suffix none of whose
+    /// servers may be asked is left out, as if its registry had none.
+    ///
+    /// # Errors
+    /// [`BootstrapError`]: the file as a whole is not to be used.
+    pub fn parse(text: &str, plain: &dyn Fn(&Url) -> bool) -> Result<Bootstrap, BootstrapError> {
+        let sent: Sent = serde_json::from_str(text)?;
+        if sent.version != "1.0" {
+            return Err(BootstrapError::Version(short(sent.version)));
+        }
+        let publication = sent.publication.parse();
+        let publication =
+            publication.map_err(|_| BootstrapError::Publication(short(sent.publication)))?;
+        if sent.services.iter().map(|(suffixes, _)| suffixes.len()).sum::<usize>() > SUFFIXES_MAX {
+            return Err(BootstrapError::TooLong);
+        }
+        let mut servers = HashMap::new();
+        for (suffixes, urls) in sent.services {
+            let bases = urls.iter().take(SERVERS_MAX).filter_map(|url| RdapBase::parse(url, plain));
+            let bases: Arc<[RdapBase]> = bases.collect();
+            for suffix in suffixes {
+                let suffix = suffix.to_ascii_lowercase();
+                if !is_suffix(&suffix) {
+                    return Err(BootstrapError::Suffix(short(suffix)));
+                }
+                if !bases.is_empty() {
+                    servers.insert(suffix, Arc::clone(&bases));
+                }
+            }
+        }
+        (!servers.is_empty())
+            .then_some(Bootstrap { publication, servers })
+            .ok_or(BootstrapError::NoServer)
+    }
+
+    /// The servers for `name`, in the registry's order; none when its registry has no server. The
+    /// longest entry that the name ends with counts (RFC 9224 §4).
+    pub fn servers(&self, name: &DomainName) -> &[RdapBase] {
+        let mut suffix = name.tld();
+        loop {
+            if let Some(servers) = self.servers.get(suffix) {
+                return servers;
+            }
+            let Some((_, shorter)) = suffix.split_once('.') else { return &[] };
+            suffix = shorter;
+        }
+    }
+
+    /// Whether RDAP can verify `name`.
+    pub fn is_checkable(&self, name: &DomainName) -> bool {
+        !self.servers(name).is_empty()
+    }
+
+    /// When the file was published.
+    pub fn publication(&self) -> UnixMs {
+        self.publication
+    }
+
+    /// How many suffixes have a server.
+    pub fn len(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// Whether no suffix has one. Never: such a file is refused.
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
+    /// Whether `self` has lost so much of `older` that it was more likely cut or exchanged than
+    /// published: less than half the suffixes.
+    pub fn is_shrunken(&self, older: &Bootstrap) -> bool {
+        self.len() * 2 < older.len()
+    }
+}
+
+impl fmt::Debug for Bootstrap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bootstrap({}, {} suffixes)", self.publication, self.len())
+    }
+}
+
+/// The registry in use.
+pub struct LiveBootstrap(ArcSwap<Bootstrap>);
+
+impl LiveBootstrap {
+    /// Begins with `bootstrap`.
+    pub fn new(bootstrap: Arc<Bootstrap>) -> LiveBootstrap {
+        LiveBootstrap(ArcSwap::new(bootstrap))
+    }
+
+    /// The one in use now.
+    pub fn current(&self) -> Arc<Bootstrap> {
+        self.0.load_full()
+    }
+
+    /// Puts another in its place.
+    pub fn publish(&self, bootstrap: Arc<Bootstrap>) {
+        self.0.store(bootstrap);
+    }
+}
+
+fn is_suffix(text: &str) -> bool {
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    text.len() <= NAME_OCTETS_MAX && text.split('.').all(label)
+}
+
+/// Enough of a stranger's text to recognise it in a log.
+fn short(text: String) -> String {
+    text.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_registry_is_whole() {
-        let text = include_str!("../../data/rdap/dns.json");
-        let table = parse_bootstrap(text).expect("parses");
-        assert!(table.len() > 1_000, "{} suffixes", table.len());
-        for (suffix, urls) in &table {
-            assert!(!urls.is_empty(), "{suffix}");
-            let whole = urls.iter().all(|url| url.starts_with("http") && url.ends_with('/'));
-            assert!(whole, "{suffix}: {urls:?}");
-        }
+    fn name(text: &str) -> DomainName {
+        DomainName::parse(text).expect("a name")
+    }
+
+    fn servers(bootstrap: &Bootstrap, of: &str) -> Vec<String> {
+        bootstrap.servers(&name(of)).iter().map(|base| base.as_str().to_owned()).collect()
+    }
+
+    fn file(services: &str) -> String {
+        format!(
+            "{{\"version\":\"1.0\",\"publication\":\"2026-10-01T00:00:00Z\",\"x\":[{{}}],\
+             \"services\":{services}}}"
+        )
     }
 
     #[test]
-    fn the_registry_of_the_name_is_asked() {
+    fn the_copy_compiled_in_is_whole() {
+        let copy = Bootstrap::compiled();
+        assert!(copy.len() > 1_000, "{copy:?}");
         for (name, url) in [
             ("example.com", Some("https://rdap.verisign.com/com/v1/")),
             ("example.co.uk", Some("https://rdap.nominet.uk/uk/")),
             ("example.de", None),
             ("example.se", None),
+            // Its server has no TLS.
+            ("example.kg", None),
         ] {
-            let name = DomainName::parse(name).expect("a name");
-            assert_eq!(servers(&name).first().map(String::as_str), url, "{name}");
-            assert_eq!(is_checkable(&name), url.is_some());
+            assert_eq!(servers(&copy, name).first().map(String::as_str), url, "{name}");
+        }
+        assert!(copy.is_checkable(&name("example.com")) && !copy.is_checkable(&name("a.de")));
+    }
+
+    #[test]
+    fn the_longest_entry_counts_and_only_servers_that_may_be_asked() {
+        let text = file(
+            "[[[\"UK\",\"xn--p1ai\"],[\"http://plain.example/\",\"https://Uk.example/rdap\"]],\
+              [[\"co.uk\"],[\"https://co.example/a/\"]],\
+              [[\"com\"],[\"http://127.0.0.1:9000/\"]],\
+              [[\"net\"],[\"ftp://net.example/\",\"https://u@net.example/\",\"https://n.example/?\"]]]",
+        );
+        let none = Bootstrap::parse(&text, &|_| false).expect("a file");
+        assert_eq!(servers(&none, "a.uk"), ["https://uk.example/rdap/"]);
+        assert_eq!(servers(&none, "a.org.uk"), ["https://uk.example/rdap/"]);
+        assert_eq!(servers(&none, "a.co.uk"), ["https://co.example/a/"]);
+        assert_eq!(servers(&none, "пример.рф"), ["https://uk.example/rdap/"]);
+        assert!(servers(&none, "a.com").is_empty() && servers(&none, "a.net").is_empty());
+        let loopback = |url: &Url| url.host_str() == Some("127.0.0.1");
+        let some = Bootstrap::parse(&text, &loopback).expect("a file");
+        assert_eq!(servers(&some, "a.com"), ["http://127.0.0.1:9000/"]);
+        let asked = some.servers(&name("a.co.uk"))[0].domain(&name("a.co.uk"));
+        assert_eq!(asked.as_str(), "https://co.example/a/domain/a.co.uk");
+        assert!(none.is_shrunken(&Bootstrap::compiled()) && !some.is_shrunken(&none));
+    }
+
+    #[test]
+    fn what_is_no_registry_is_refused() {
+        let good = file("[[[\"com\"],[\"https://a.example/\"]]]");
+        assert!(Bootstrap::parse(&good, &|_| false).is_ok());
+        let many: Vec<String> = (0..=SUFFIXES_MAX).map(|n| format!("\"a{n}\"")).collect();
+        for bad in [
+            String::new(),
+            "{}".into(),
+            "[]".into(),
+            good.replace("1.0", "2.0"),
+            good.replace("2026-10-01T00:00:00Z", "yesterday"),
+            good.replace("\"com\"", "\"c om\""),
+            good.replace("\"com\"", "\"\""),
+            good.replace("\"com\"", "7"),
+            good.replace("https", "http"),
+            good[..good.len() - 1].to_owned(),
+            file("[]"),
+            file("[[[\"com\"]]]"),
+            file(&format!("[[[{}],[\"https://a.example/\"]]]", many.join(","))),
+            "[".repeat(100_000),
+        ] {
+            let got = Bootstrap::parse(&bad, &|_| false);
+            assert!(got.is_err(), "{:.80}", bad);
         }
     }
 }
