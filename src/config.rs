@@ -1,5 +1,7 @@
 //! Settings from flags, environment and a TOML file, in this order of weight, as one [`Config`]
-//! (decisions.md §11).
+//! (decisions.md §11). Sections about calls to the outside are in [`outbound`].
+
+pub mod outbound;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -7,10 +9,15 @@ use std::str::FromStr;
 use anyhow::Context;
 use serde::Deserialize;
 
+use crate::config::outbound::{
+    DnsFile, GivenSecrets, OutboundFile, RdapFile, SmtpFile, TelegramFile, WebhooksFile,
+};
+use crate::outbound::settings::Settings;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::limits::CATCH_DAYS_DEFAULT;
 use crate::vocab::plan::{Plan, PlanLimits, Plans};
+use crate::vocab::url::BaseUrl;
 
 /// Where the server listens unless told otherwise.
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -62,6 +69,8 @@ pub struct Config {
     pub node: String,
     pub catch_days: u16,
     pub plans: Plans,
+    /// Calls to the outside.
+    pub outbound: Settings,
 }
 
 /// What the command line and the environment say; `None` leaves it to the file.
@@ -72,6 +81,7 @@ pub struct Given {
     pub config: Option<PathBuf>,
     pub today: Option<Day>,
     pub listen: Option<ListenAddress>,
+    pub secrets: GivenSecrets,
 }
 
 /// The file. Unknown keys are refused: a misspelt setting is not a default.
@@ -85,6 +95,12 @@ struct File {
     node: Option<String>,
     catch_days: Option<u16>,
     plans: PlansFile,
+    public_url: Option<BaseUrl>,
+    smtp: Option<SmtpFile>,
+    telegram: Option<TelegramFile>,
+    webhooks: WebhooksFile,
+    rdap: RdapFile,
+    dns: DnsFile,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -165,6 +181,14 @@ impl Config {
         );
         let listen = file.listen.map(|text| text.parse::<ListenAddress>()).transpose();
         let listen = listen.map_err(|err| anyhow::anyhow!("listen: {err}"))?;
+        let outside = OutboundFile {
+            public_url: file.public_url,
+            smtp: file.smtp,
+            telegram: file.telegram,
+            webhooks: file.webhooks,
+            rdap: file.rdap,
+            dns: file.dns,
+        };
         Ok(Config {
             data: given.data.or(file.data).unwrap_or_else(|| "data".into()),
             index: given.index.or(file.index).unwrap_or_else(|| "index".into()),
@@ -173,6 +197,7 @@ impl Config {
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
             catch_days,
             plans,
+            outbound: outbound::settings(outside, given.secrets)?,
         })
     }
 }

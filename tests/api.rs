@@ -52,8 +52,7 @@ fn server_with_list(site: &Site) -> (Server, String) {
 /// A server over [`LIST`] on [`TODAY`] for tests that ask without end, and a key.
 fn server_without_allowance(site: &Site) -> (Server, String) {
     let plenty = "[plans.api]\nrequests_per_day = 1000000000\nexports_per_day = 1000000000\n";
-    let settings = site.write("plenty.toml", plenty);
-    let settings = settings.to_str().expect("temporary paths are UTF-8");
+    let settings = &site.settings(plenty);
     let key = site.account("owner@example.com", "api");
     (site.serve_with(&["--config", settings, "--today", TODAY]), key)
 }
@@ -458,8 +457,7 @@ fn strange_requests_are_never_the_servers_fault() {
 fn the_allowance_counts_every_request_and_outlives_restart_and_rotation() {
     let site = site_with_list();
     let settings = "[plans.pro]\nrequests_per_day = 5\nexports_per_day = 2\n";
-    let settings = site.write("dropdex.toml", settings);
-    let settings = settings.to_str().expect("temporary paths are UTF-8");
+    let settings = &site.settings(settings);
     let on = |today: &str| site.serve_with(&["--config", settings, "--today", today]);
     let first_key = site.account("pro@example.com", "pro");
 

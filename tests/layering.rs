@@ -25,7 +25,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("workers", &["vocab", "index", "accounts", "outbound"]),
     ("http", &["vocab", "index", "accounts"]),
     ("web", &["vocab", "index", "accounts", "http"]),
-    ("config", &["vocab"]),
+    // A setting is parsed into what `outbound` takes.
+    ("config", &["vocab", "outbound"]),
     (
         "app",
         &[

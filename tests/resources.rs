@@ -57,9 +57,7 @@ fn served(site: &Site) -> (Server, Client) {
 
 /// A server on `today` with settings of its own.
 fn serve_with(site: &Site, settings: &str, today: &str) -> Server {
-    let path = site.write("dropdex.toml", settings);
-    let path = path.to_str().expect("temporary paths are UTF-8");
-    site.serve_with(&["--config", path, "--today", today])
+    site.serve_with(&["--config", &site.settings(settings), "--today", today])
 }
 
 fn error(text: &str) -> Value {

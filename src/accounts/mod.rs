@@ -20,7 +20,6 @@ pub mod owned;
 pub mod password;
 pub mod quota;
 mod resources;
-pub mod secret;
 mod snapshot;
 mod snapshotter;
 pub mod state;
@@ -31,6 +30,7 @@ mod tests;
 pub mod write;
 
 pub use crate::journal::AppendError;
+pub use crate::vocab::secret;
 pub use audit::{Audit, audit, journal_folder};
 pub use email::Email;
 pub use keys::ApiKey;

@@ -19,8 +19,10 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+use crate::config::outbound::GivenSecrets;
 use crate::config::{Config, Given};
 use crate::vocab::day::Day;
+use crate::vocab::secret::Secret;
 
 /// Self-hosted search for domain names that are leaving registration.
 ///
@@ -117,9 +119,18 @@ fn exit_code(err: &anyhow::Error) -> ExitCode {
     }
 }
 
+/// A secret of the environment. It is no flag: others see the arguments of a process.
+fn secret_of(variable: &str) -> Option<Secret> {
+    std::env::var(variable).ok().filter(|text| !text.is_empty()).map(Secret::new)
+}
+
 fn run(cli: Cli) -> anyhow::Result<()> {
     let Global { data, index, config, today, log_json: _ } = cli.global;
-    let mut given = Given { data, index, config, today, listen: None };
+    let secrets = GivenSecrets {
+        smtp_password: secret_of("DROPDEX_SMTP_PASSWORD"),
+        telegram_token: secret_of("DROPDEX_TELEGRAM_TOKEN"),
+    };
+    let mut given = Given { data, index, config, today, listen: None, secrets };
     if let Command::Serve(args) = &cli.command {
         given.listen.clone_from(&args.listen);
     }

@@ -14,6 +14,7 @@ pub mod observation;
 pub mod plan;
 pub mod query;
 pub mod rdap;
+pub mod secret;
 pub mod stage;
 pub mod time;
 pub mod url;

@@ -3,9 +3,12 @@
 //!
 //! The table is our own, because the question is our own: not what is routed, but what no user may
 //! make this machine talk to. Its source is the IANA special-purpose address registries, with what
-//! clouds add to them.
+//! clouds add to them. [`AllowList`] is what an operator lets through besides.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+use serde::Deserialize;
 
 /// A block of IPv4 addresses: its first address and the length of its prefix in bits, 1 to 32.
 type Block4 = (Ipv4Addr, u32);
@@ -73,6 +76,94 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
         && isatap(address).is_none_or(is_global_v4)
 }
 
+/// Addresses and a port that an operator lets calls go to though they are not public: `10.1.0.0/16:8443`,
+/// `127.0.0.1/32:9000`, `[fd00::/8]:443`; without a length, one address.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Allowed {
+    first: IpAddr,
+    /// Bits of the prefix: at most as many as the address has.
+    bits: u32,
+    port: u16,
+}
+
+impl Allowed {
+    /// Whether it covers `address`. An IPv4 address in IPv6 clothes is another address.
+    pub fn covers(&self, address: SocketAddr) -> bool {
+        let same = match (self.first, address.ip()) {
+            (IpAddr::V4(first), IpAddr::V4(ip)) => {
+                (u32::from(first) ^ u32::from(ip)).leading_zeros() >= self.bits
+            }
+            (IpAddr::V6(first), IpAddr::V6(ip)) => {
+                (u128::from(first) ^ u128::from(ip)).leading_zeros() >= self.bits
+            }
+            _ => false,
+        };
+        same && self.port == address.port()
+    }
+}
+
+impl FromStr for Allowed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Allowed, String> {
+        let wrong = |what: &str| {
+            format!(
+                "`{text}` {what}; write an address, its prefix length and a port, such as \
+                 127.0.0.1/32:9000 or [fd00::/8]:443"
+            )
+        };
+        let (block, port) = text.rsplit_once(':').ok_or_else(|| wrong("has no port"))?;
+        let port =
+            port.parse().ok().filter(|&port| port > 0).ok_or_else(|| wrong("has no port"))?;
+        let bare = block.strip_prefix('[').and_then(|block| block.strip_suffix(']'));
+        let block = bare.unwrap_or(block);
+        let (first, bits) = block.split_once('/').map_or((block, None), |(a, b)| (a, Some(b)));
+        let first: IpAddr = first.parse().map_err(|_| wrong("is no address"))?;
+        if first.is_ipv6() != bare.is_some() {
+            return Err(wrong("has brackets where there should be none, or none"));
+        }
+        let width = if first.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(width), |bits| bits.parse::<u32>().map_err(drop));
+        let bits =
+            bits.ok().filter(|&bits| bits <= width).ok_or_else(|| wrong("has no such prefix"))?;
+        let rest = match first {
+            IpAddr::V4(first) => u32::from(first).checked_shl(bits).unwrap_or(0) != 0,
+            IpAddr::V6(first) => u128::from(first).checked_shl(bits).unwrap_or(0) != 0,
+        };
+        if rest {
+            return Err(wrong("is not the first address of its block"));
+        }
+        Ok(Allowed { first, bits, port })
+    }
+}
+
+impl TryFrom<String> for Allowed {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Allowed, String> {
+        text.parse()
+    }
+}
+
+/// What an operator lets through besides the public: the one way past [`is_global`]. Empty unless
+/// configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct AllowList(Vec<Allowed>);
+
+impl AllowList {
+    /// Whether it covers `address`.
+    pub fn covers(&self, address: SocketAddr) -> bool {
+        self.0.iter().any(|allowed| allowed.covers(address))
+    }
+
+    /// Whether it covers any address at `port`: a name there may be one.
+    pub fn has_port(&self, port: u16) -> bool {
+        self.0.iter().any(|allowed| allowed.port == port)
+    }
+}
+
 /// The IPv4 address in an ISATAP interface identifier (RFC 5214 §6.1), which a tunnel on the way
 /// would deliver to.
 fn isatap(address: Ipv6Addr) -> Option<Ipv4Addr> {
@@ -97,6 +188,47 @@ mod tests {
         let max = u128::MAX >> (128 - width);
         let after = (last < max).then(|| last + 1);
         ([first, last, first + size / 2], [first.checked_sub(1), after])
+    }
+
+    #[test]
+    fn an_allow_list_covers_what_it_names_and_no_more() {
+        let covers = |entry: &str, address: &str| {
+            let allowed: Allowed = entry.parse().expect(entry);
+            allowed.covers(address.parse().expect(address))
+        };
+        for (entry, inside, outside) in [
+            ("127.0.0.1/32:9000", "127.0.0.1:9000", ["127.0.0.2:9000", "127.0.0.1:443"]),
+            ("127.0.0.1:9000", "127.0.0.1:9000", ["127.0.0.0:9000", "[::ffff:127.0.0.1]:9000"]),
+            ("10.0.0.0/8:443", "10.255.255.255:443", ["11.0.0.0:443", "9.255.255.255:443"]),
+            ("0.0.0.0/0:443", "8.8.8.8:443", ["[::1]:443", "8.8.8.8:80"]),
+            ("[::1/128]:9000", "[::1]:9000", ["[::2]:9000", "127.0.0.1:9000"]),
+            ("[fd00::/8]:443", "[fdff::1]:443", ["[fe00::1]:443", "[fc00::1]:443"]),
+            ("[::/0]:443", "[::1]:443", ["0.0.0.1:443", "[::1]:444"]),
+        ] {
+            assert!(covers(entry, inside), "{entry} {inside}");
+            assert!(!outside.iter().any(|address| covers(entry, address)), "{entry}");
+        }
+        for wrong in [
+            "",
+            ":",
+            "127.0.0.1",
+            "127.0.0.1/32",
+            "127.0.0.1/32:0",
+            "127.0.0.1/33:1",
+            "::1:9000",
+            "[::1]",
+            "[127.0.0.1/32]:1",
+            "127.0.0.1/8:1",
+            "[fd00::1/8]:443",
+            "localhost:1",
+            "127.1:1",
+            "127.0.0.1/-1:1",
+            "127.0.0.1/32:65536",
+            "[::1%1]:1",
+            "fd00::/8:443",
+        ] {
+            assert!(wrong.parse::<Allowed>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

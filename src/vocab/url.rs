@@ -6,17 +6,20 @@
 //! and what is kept is its canonical text: no second parser can read it in another way.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-use crate::vocab::net;
+use crate::vocab::net::{self, AllowList};
 
 /// Octets of a webhook's address at most, as sent and in canonical form.
 pub const WEBHOOK_URL_MAX: usize = 2_048;
 /// Ports a webhook may have: where an HTTPS server for the public is.
 pub const WEBHOOK_PORTS: [u16; 2] = [443, 8443];
+
+/// Octets of an address that an operator sets at most.
+const BASE_URL_MAX: usize = 2_048;
 
 /// Names that lead inside: these, and everything below them.
 const NAMES_DENIED: &[&str] = &[
@@ -69,29 +72,28 @@ pub enum WebhookUrlError {
 }
 
 impl WebhookUrl {
-    /// Parses and judges an address.
+    /// Parses an address and judges it where nothing but the public is allowed.
     ///
     /// # Errors
     /// The first rule the text breaks.
     pub fn parse(text: &str) -> Result<WebhookUrl, WebhookUrlError> {
+        WebhookUrl::parse_by(&HostRules::default(), text)
+    }
+
+    /// Parses an address and judges it by these rules.
+    ///
+    /// # Errors
+    /// The first rule the text breaks.
+    pub fn parse_by(rules: &HostRules, text: &str) -> Result<WebhookUrl, WebhookUrlError> {
         check_text(text)?;
         let mut url = Url::parse(text).map_err(WebhookUrlError::Malformed)?;
         if url.fragment().is_some() {
             return Err(WebhookUrlError::Fragment);
         }
-        let port = url.port_or_known_default().unwrap_or(0);
-        if !WEBHOOK_PORTS.contains(&port) {
-            return Err(WebhookUrlError::Port(port));
-        }
-        match url.host() {
-            Some(Host::Ipv4(address)) => check_address(address.into())?,
-            Some(Host::Ipv6(address)) => check_address(address.into())?,
-            Some(Host::Domain(name)) => {
-                let name = name.strip_suffix('.').unwrap_or(name).to_owned();
-                check_name(&name)?;
-                url.set_host(Some(&name)).map_err(WebhookUrlError::Malformed)?;
-            }
-            None => return Err(WebhookUrlError::BadHost(String::new())),
+        rules.check(&url)?;
+        if let Some(Host::Domain(name)) = url.host() {
+            let name = without_dot(name).to_owned();
+            url.set_host(Some(&name)).map_err(WebhookUrlError::Malformed)?;
         }
         let canonical = String::from(url);
         // Escapes may have made it longer.
@@ -134,30 +136,143 @@ fn check_text(text: &str) -> Result<(), WebhookUrlError> {
     if authority.contains('@') { Err(WebhookUrlError::UserInfo) } else { Ok(()) }
 }
 
-fn check_address(address: IpAddr) -> Result<(), WebhookUrlError> {
-    net::is_global(address).then_some(()).ok_or(WebhookUrlError::DeniedAddress(address))
+/// What an operator adds to the rules for hosts: nothing, unless configured.
+#[derive(Clone, Debug, Default)]
+pub struct HostRules {
+    /// What is let through besides the public.
+    pub allow: AllowList,
+    /// Names that lead inside, with everything below them.
+    pub deny_names: Vec<DeniedName>,
 }
 
-/// `name` in lower-case A-label form, without a trailing dot.
-fn check_name(name: &str) -> Result<(), WebhookUrlError> {
-    let label = |label: &str| {
-        let ldh = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        (1..=63).contains(&label.len())
-            && label.bytes().all(ldh)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    let denied = |suffix: &&str| {
-        name.strip_suffix(*suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
-    let kubernetes =
-        name.strip_prefix(KUBERNETES).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    // Before the form: `localhost` has one label, and its reason is another.
-    if NAMES_DENIED.iter().any(denied) || kubernetes {
-        return Err(WebhookUrlError::DeniedName(name.to_owned()));
+impl HostRules {
+    /// Judges host and port of an address as far as its text tells: a literal address must be
+    /// public or allowed; a name must be well formed and not known to lead inside. A port besides
+    /// those for the public needs an allowed address there.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(&self, url: &Url) -> Result<(), WebhookUrlError> {
+        let port = url.port_or_known_default().unwrap_or(0);
+        match url.host() {
+            Some(Host::Ipv4(address)) => self.check_address((address, port).into()),
+            Some(Host::Ipv6(address)) => self.check_address((address, port).into()),
+            Some(Host::Domain(name)) => {
+                if !WEBHOOK_PORTS.contains(&port) && !self.allow.has_port(port) {
+                    return Err(WebhookUrlError::Port(port));
+                }
+                self.check_name(without_dot(name))
+            }
+            None => Err(WebhookUrlError::BadHost(String::new())),
+        }
     }
-    let well_formed = name.len() <= 253 && name.contains('.') && name.split('.').all(label);
-    well_formed.then_some(()).ok_or_else(|| WebhookUrlError::BadHost(name.to_owned()))
+
+    /// Judges an address to be dialled, wherever it comes from.
+    ///
+    /// # Errors
+    /// It is neither public, at a port for the public, nor allowed.
+    pub fn check_address(&self, address: SocketAddr) -> Result<(), WebhookUrlError> {
+        if self.allow.covers(address) {
+            Ok(())
+        } else if !WEBHOOK_PORTS.contains(&address.port()) {
+            Err(WebhookUrlError::Port(address.port()))
+        } else if !net::is_global(address.ip()) {
+            Err(WebhookUrlError::DeniedAddress(address.ip()))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// `name` in lower-case A-label form, without a trailing dot.
+    fn check_name(&self, name: &str) -> Result<(), WebhookUrlError> {
+        let kubernetes = name
+            .strip_prefix(KUBERNETES)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let ours = NAMES_DENIED.iter().any(|denied| is_below(name, denied));
+        let operators = self.deny_names.iter().any(|denied| is_below(name, &denied.0));
+        // Before the form: `localhost` has one label, and its reason is another.
+        if ours || operators || kubernetes {
+            return Err(WebhookUrlError::DeniedName(name.to_owned()));
+        }
+        let well_formed = name.len() <= 253 && name.contains('.') && name.split('.').all(is_label);
+        well_formed.then_some(()).ok_or_else(|| WebhookUrlError::BadHost(name.to_owned()))
+    }
+}
+
+/// A name that an operator lets no call go to, with everything below it: `example.com`. In A-label
+/// form, without dots at its ends.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct DeniedName(String);
+
+impl TryFrom<String> for DeniedName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<DeniedName, String> {
+        let bare = text.strip_prefix("*.").unwrap_or(&text).trim_matches('.');
+        match Host::parse(bare) {
+            Ok(Host::Domain(name)) if name.split('.').all(is_label) => Ok(DeniedName(name)),
+            _ => Err(format!("`{text}` is no host name")),
+        }
+    }
+}
+
+/// An address that an operator sets, to which paths are added: http or https, a host, no user, query
+/// or fragment. Kept without a slash at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct BaseUrl(String);
+
+impl BaseUrl {
+    /// The text, which ends without a slash.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Its host as a name that no user may have calls go to; `None` when it is a literal address.
+    pub fn host_name(&self) -> Option<DeniedName> {
+        let url = Url::parse(&self.0).ok()?;
+        DeniedName::try_from(url.domain()?.to_owned()).ok()
+    }
+
+    /// Whether it is https.
+    pub fn is_https(&self) -> bool {
+        self.0.starts_with("https:")
+    }
+}
+
+impl TryFrom<String> for BaseUrl {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<BaseUrl, String> {
+        let url = Url::parse(&text).map_err(|err| format!("`{text}` is no URL: {err}"))?;
+        let bare = url.username().is_empty() && url.password().is_none();
+        let plain = bare && url.query().is_none() && url.fragment().is_none();
+        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+            return Err(format!("`{text}` must start with https:// or http:// and a host"));
+        }
+        if !plain || text.len() > BASE_URL_MAX {
+            return Err(format!("`{text}` must have no user, no query and no fragment"));
+        }
+        Ok(BaseUrl(url.as_str().trim_end_matches('/').to_owned()))
+    }
+}
+
+fn without_dot(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
+}
+
+/// Whether `name` is `suffix` or ends with its labels.
+fn is_below(name: &str, suffix: &str) -> bool {
+    name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+fn is_label(label: &str) -> bool {
+    let ldh = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    (1..=63).contains(&label.len())
+        && label.bytes().all(ldh)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
 }
 
 #[cfg(test)]
@@ -278,6 +393,69 @@ mod tests {
                 let got = parse(&format!("https://{host}/"));
                 assert!(matches!(got, Err(WebhookUrlError::DeniedAddress(_))), "{host}: {got:?}");
             }
+        }
+    }
+
+    fn rules(allow: &[&str], deny: &[&str]) -> HostRules {
+        let allow = serde_json::from_value(serde_json::json!(allow)).expect("a list");
+        let deny = deny.iter().map(|name| DeniedName::try_from((*name).to_owned()));
+        HostRules { allow, deny_names: deny.collect::<Result<_, _>>().expect("names") }
+    }
+
+    #[test]
+    fn an_operator_lets_through_and_shuts_out_what_is_configured() {
+        let rules = rules(
+            &["127.0.0.1/32:9000", "[::1/128]:443", "10.0.0.0/8:8443"],
+            &["Example.org", "*.mü.example."],
+        );
+        for (text, allowed) in [
+            ("https://127.0.0.1:9000/x", true),
+            ("https://0x7f.1:9000/x", true),
+            ("https://[::1]/", true),
+            ("https://10.9.8.7:8443/", true),
+            ("https://hooks.example.com:9000/", true),
+            ("https://8.8.8.8/", true),
+            ("http://127.0.0.1:9000/x", false),
+            ("https://127.0.0.1/", false),
+            ("https://127.0.0.2:9000/", false),
+            ("https://8.8.8.8:9000/", false),
+            ("https://[::ffff:127.0.0.1]:9000/", false),
+            ("https://10.9.8.7/", false),
+            ("https://hooks.example.com:9001/", false),
+            ("https://localhost:9000/", false),
+            ("https://example.org/", false),
+            ("https://a.b.example.org/", false),
+            ("https://notexample.org/", true),
+            ("https://a.xn--m-eha.example/", false),
+        ] {
+            let got = WebhookUrl::parse_by(&rules, text);
+            assert_eq!(got.is_ok(), allowed, "{text}: {got:?}");
+        }
+        for wrong in ["", ".", "a..b", "127.0.0.1", "a b", "-a"] {
+            assert!(DeniedName::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_an_operator_sets_is_an_address_without_ornaments() {
+        for (text, kept) in [
+            ("https://drops.example.com", "https://drops.example.com"),
+            ("HTTPS://Drops.Example.com/", "https://drops.example.com"),
+            ("http://127.0.0.1:8080/under/", "http://127.0.0.1:8080/under"),
+        ] {
+            let base = BaseUrl::try_from(text.to_owned()).expect(text);
+            assert_eq!(base.as_str(), kept);
+        }
+        for wrong in [
+            "",
+            "drops.example.com",
+            "ftp://example.com",
+            "https://",
+            "https://a@example.com",
+            "https://example.com/?a",
+            "https://example.com/#a",
+        ] {
+            assert!(BaseUrl::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }
 

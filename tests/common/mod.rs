@@ -8,6 +8,7 @@
 pub mod http;
 pub mod json;
 pub mod ledger;
+pub mod nameless;
 pub mod process;
 pub mod rng;
 pub mod runs;
@@ -27,6 +28,23 @@ use tempfile::TempDir;
 pub use http::{Client, Response};
 pub use process::{Finished, Server, Starting};
 
+/// The file of settings of an installation that is given no other.
+const SETTINGS: &str = "default-settings.toml";
+
+/// Sections for the outside, but for those that `toml` has: every channel is set up, nothing listens
+/// where they lead (port 1 is nobody's), and no name is known.
+fn outside(toml: &str) -> String {
+    let dns = format!("[dns]\nservers = [\"{}\"]\n", nameless::address());
+    let sections = [
+        "[smtp]\nhost = \"127.0.0.1\"\nport = 1\ntls = \"none\"\nfrom = \"dropdex@example.com\"\n",
+        "[telegram]\ntoken = \"1:test\"\nbase = \"http://127.0.0.1:1\"\n",
+        "[rdap]\nenabled = false\n",
+        &dns,
+    ];
+    let has = |section: &str| section.lines().next().is_some_and(|header| toml.contains(header));
+    sections.into_iter().filter(|section| !has(section)).collect()
+}
+
 /// One installation of dropdex in a temporary folder, removed when this is dropped.
 pub struct Site {
     dir: TempDir,
@@ -42,7 +60,9 @@ impl Site {
             std::fs::create_dir(dir.path().join(folder)).expect("a folder can be made");
         }
         let data = dir.path().join("data");
-        Site { dir, data }
+        let site = Site { dir, data };
+        site.write(SETTINGS, outside(""));
+        site
     }
 
     /// An installation whose index holds `names`, which all dropped on `day`.
@@ -76,9 +96,10 @@ impl Site {
         path
     }
 
-    /// Writes a file of settings and gives its path, for `--config`.
+    /// Writes a file of settings and gives its path, for `--config`. Sections about the outside
+    /// that it does not have are those of every installation here.
     pub fn settings(&self, toml: &str) -> String {
-        let path = self.write("settings.toml", toml);
+        let path = self.write("settings.toml", format!("{toml}\n{}", outside(toml)));
         path.to_str().expect("temporary paths are UTF-8").to_owned()
     }
 
@@ -96,6 +117,7 @@ impl Site {
             .args(args)
             .env("DROPDEX_DATA", self.data())
             .env("DROPDEX_INDEX", self.index())
+            .env("DROPDEX_CONFIG", self.dir.path().join("lists").join(SETTINGS))
             .current_dir(self.dir.path());
         command
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A key or password on its way between two processes of one operator. Its `Debug` hides it, and it
-/// has no `Display`.
+/// A key, password or token: on its way between two processes of one operator, in a setting, or of
+/// a webhook. Its `Debug` hides it, and it has no `Display`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -16,7 +16,7 @@ impl Secret {
         Secret(text)
     }
 
-    /// The text itself: for the one place that hashes it or hands it to its owner.
+    /// The text itself: for the one place that hashes it, signs with it, or hands it to whom it is for.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,0 +1,388 @@
+//! The sections for calls to the outside: as sent in the file, and what they mean.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use crate::outbound::settings::{
+    Dns, RDAP_BOOTSTRAP_DEFAULT, RETRY_SECONDS_DEFAULT, Rdap, SecretSource, Settings, Smtp,
+    SmtpTls, TELEGRAM_BASE_DEFAULT, Telegram, Webhooks,
+};
+use crate::vocab::net::{self, AllowList};
+use crate::vocab::secret::Secret;
+use crate::vocab::url::{BaseUrl, DeniedName};
+
+/// Attempts of a delivery at most: each is kept until its time.
+const RETRIES_MAX: usize = 20;
+/// The last attempt is within a week of the first.
+const RETRY_SECONDS_MAX: u32 = 7 * 86_400;
+/// Requests a second, and at once, to one RDAP server: no registry allows nearly as many.
+const RDAP_RATE_MAX: u32 = 1_000;
+/// A bootstrap file is as old as this at most.
+const BOOTSTRAP_HOURS_MAX: u32 = 24 * 30;
+const DNS_SERVERS_MAX: usize = 8;
+const DNS_PORT: u16 = 53;
+
+/// Secrets from the environment, which beats the file.
+#[derive(Clone, Debug, Default)]
+pub struct GivenSecrets {
+    pub smtp_password: Option<Secret>,
+    pub telegram_token: Option<Secret>,
+}
+
+/// The sections of the file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct SmtpFile {
+    host: Option<String>,
+    port: Option<u16>,
+    tls: Option<SmtpTlsFile>,
+    username: Option<String>,
+    password: Option<Secret>,
+    password_file: Option<PathBuf>,
+    from: Option<String>,
+    ca_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SmtpTlsFile {
+    StartTls,
+    Tls,
+    None,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct TelegramFile {
+    token: Option<Secret>,
+    token_file: Option<PathBuf>,
+    base: Option<BaseUrl>,
+    allow: AllowList,
+    ca_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct WebhooksFile {
+    allow: AllowList,
+    deny_names: Vec<DeniedName>,
+    ca_file: Option<PathBuf>,
+    retry_seconds: Option<Vec<u32>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct RdapFile {
+    enabled: Option<bool>,
+    bootstrap: Option<BaseUrl>,
+    bootstrap_refresh_hours: Option<u32>,
+    requests_per_second: Option<u32>,
+    concurrency: Option<u32>,
+    allow: AllowList,
+    ca_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct DnsFile {
+    servers: Vec<String>,
+}
+
+/// The parts of the file that are about the outside.
+pub(super) struct OutboundFile {
+    pub public_url: Option<BaseUrl>,
+    /// `None` when there is no such section.
+    pub smtp: Option<SmtpFile>,
+    pub telegram: Option<TelegramFile>,
+    pub webhooks: WebhooksFile,
+    pub rdap: RdapFile,
+    pub dns: DnsFile,
+}
+
+/// Puts the settings together.
+///
+/// # Errors
+/// The setting by its name, and what is wrong with it.
+pub(super) fn settings(file: OutboundFile, given: GivenSecrets) -> anyhow::Result<Settings> {
+    let OutboundFile { public_url, smtp, telegram, webhooks, rdap, dns } = file;
+    Ok(Settings {
+        public_url,
+        smtp: smtp.map(|file| file.smtp(given.smtp_password)).transpose()?,
+        telegram: telegram.map(|file| file.telegram(given.telegram_token)).transpose()?,
+        webhooks: webhooks.webhooks()?,
+        rdap: rdap.rdap()?,
+        dns: dns.dns()?,
+    })
+}
+
+impl SmtpFile {
+    fn smtp(self, given: Option<Secret>) -> anyhow::Result<Smtp> {
+        let host = self.host.filter(|host| !host.is_empty());
+        let host = host.context("smtp.host is missing: the name of your mail server")?;
+        let tls = match self.tls.unwrap_or(SmtpTlsFile::StartTls) {
+            SmtpTlsFile::StartTls => SmtpTls::StartTls,
+            SmtpTlsFile::Tls => SmtpTls::Tls,
+            SmtpTlsFile::None => SmtpTls::None,
+        };
+        anyhow::ensure!(
+            tls != SmtpTls::None || is_near(&host),
+            "smtp.tls = \"none\" sends mails and passwords in the clear: it is for localhost, a private \
+             address or a name without a dot, not for {host}"
+        );
+        let from =
+            self.from.context("smtp.from is missing: the sender, \"dropdex <a@b.example>\"")?;
+        let from = from.parse().with_context(|| format!("smtp.from: `{from}` is no mailbox"))?;
+        let password = secret(
+            given,
+            self.password,
+            self.password_file,
+            "smtp.password",
+            "smtp.password_file",
+        )?;
+        let login = match (self.username, password) {
+            (Some(username), Some(password)) => Some((username, password)),
+            (None, None) => None,
+            (Some(_), None) => anyhow::bail!(
+                "smtp.username has no password: set smtp.password_file, smtp.password or \
+                 DROPDEX_SMTP_PASSWORD"
+            ),
+            (None, Some(_)) => anyhow::bail!("smtp.password has no smtp.username"),
+        };
+        let port = self.port.unwrap_or(tls.default_port());
+        Ok(Smtp { host, port, tls, login, from, ca_file: self.ca_file })
+    }
+}
+
+/// Whether `host` is on this machine or in a network of its own, as far as its name tells.
+fn is_near(host: &str) -> bool {
+    match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        Ok(address) => !net::is_global(address),
+        Err(_) => {
+            !host.contains('.') || host.ends_with(".internal") || host.ends_with(".localhost")
+        }
+    }
+}
+
+fn secret(
+    given: Option<Secret>,
+    text: Option<Secret>,
+    file: Option<PathBuf>,
+    text_name: &str,
+    file_name: &str,
+) -> anyhow::Result<Option<SecretSource>> {
+    anyhow::ensure!(text.is_none() || file.is_none(), "set {text_name} or {file_name}, not both");
+    let text = given.or(text).map(SecretSource::Text);
+    Ok(text.or(file.map(SecretSource::File)))
+}
+
+impl TelegramFile {
+    fn telegram(self, given: Option<Secret>) -> anyhow::Result<Telegram> {
+        let token =
+            secret(given, self.token, self.token_file, "telegram.token", "telegram.token_file")?;
+        let token = token.context(
+            "telegram.token is missing: set telegram.token_file, telegram.token or \
+             DROPDEX_TELEGRAM_TOKEN to what @BotFather gave you",
+        )?;
+        let base = self.base.unwrap_or_else(|| built_in(TELEGRAM_BASE_DEFAULT));
+        Ok(Telegram { token, base, allow: self.allow, ca_file: self.ca_file })
+    }
+}
+
+impl WebhooksFile {
+    fn webhooks(self) -> anyhow::Result<Webhooks> {
+        let retry = self.retry_seconds.unwrap_or_else(|| RETRY_SECONDS_DEFAULT.to_vec());
+        let ascending = retry.is_sorted() && retry.last().is_some_and(|&s| s <= RETRY_SECONDS_MAX);
+        anyhow::ensure!(
+            ascending && retry.len() <= RETRIES_MAX,
+            "webhooks.retry_seconds must be 1 to {RETRIES_MAX} ascending numbers of seconds, up to \
+             {RETRY_SECONDS_MAX}"
+        );
+        let retry = retry.into_iter().map(|seconds| Duration::from_secs(seconds.into())).collect();
+        let WebhooksFile { allow, deny_names, ca_file, retry_seconds: _ } = self;
+        Ok(Webhooks { allow, deny_names, ca_file, retry })
+    }
+}
+
+impl RdapFile {
+    fn rdap(self) -> anyhow::Result<Rdap> {
+        let within = |number: Option<u32>, default, most, name: &str| {
+            let number = number.unwrap_or(default);
+            anyhow::ensure!(
+                (1..=most).contains(&number),
+                "rdap.{name} is {number}; it must be 1 to {most}"
+            );
+            Ok(number)
+        };
+        let hours = self.bootstrap_refresh_hours;
+        let hours = within(hours, 24, BOOTSTRAP_HOURS_MAX, "bootstrap_refresh_hours")?;
+        let rate = self.requests_per_second;
+        Ok(Rdap {
+            enabled: self.enabled.unwrap_or(true),
+            bootstrap: self.bootstrap.unwrap_or_else(|| built_in(RDAP_BOOTSTRAP_DEFAULT)),
+            bootstrap_refresh: Duration::from_secs(u64::from(hours) * 3_600),
+            requests_per_second: within(rate, 1, RDAP_RATE_MAX, "requests_per_second")?,
+            concurrency: within(self.concurrency, 2, RDAP_RATE_MAX, "concurrency")?,
+            allow: self.allow,
+            ca_file: self.ca_file,
+        })
+    }
+}
+
+impl DnsFile {
+    fn dns(self) -> anyhow::Result<Dns> {
+        anyhow::ensure!(
+            self.servers.len() <= DNS_SERVERS_MAX,
+            "dns.servers has more than {DNS_SERVERS_MAX} items"
+        );
+        let server = |text: &String| {
+            let address = text.parse::<SocketAddr>().ok();
+            let address = address.or_else(|| Some((text.parse::<IpAddr>().ok()?, DNS_PORT).into()));
+            address.with_context(|| {
+                format!("dns.servers: `{text}` is no address such as 127.0.0.1:5353 or 9.9.9.9")
+            })
+        };
+        Ok(Dns { servers: self.servers.iter().map(server).collect::<anyhow::Result<_>>()? })
+    }
+}
+
+fn built_in(text: &str) -> BaseUrl {
+    BaseUrl::try_from(text.to_owned()).expect("our own addresses are well formed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Given};
+
+    fn load(text: &str, secrets: GivenSecrets) -> anyhow::Result<Settings> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("dropdex.toml");
+        std::fs::write(&path, text).expect("writable");
+        let given = Given { config: Some(path), secrets, ..Given::default() };
+        Ok(Config::load(given)?.outbound)
+    }
+
+    fn of(text: &str) -> Settings {
+        load(text, GivenSecrets::default()).unwrap_or_else(|err| panic!("{text}: {err:#}"))
+    }
+
+    #[test]
+    fn nothing_is_set_up_unless_it_is_configured() {
+        let settings = of("");
+        assert!(settings.smtp.is_none() && settings.telegram.is_none());
+        assert!(settings.public_url.is_none() && settings.dns.servers.is_empty());
+        assert_eq!(settings.webhooks.allow, AllowList::default());
+        assert_eq!(settings.webhooks.retry.len(), 10);
+        assert_eq!(settings.webhooks.retry.last(), Some(&Duration::from_secs(86_400)));
+        assert!(settings.rdap.enabled);
+        assert_eq!(settings.rdap.bootstrap.as_str(), RDAP_BOOTSTRAP_DEFAULT);
+        assert_eq!((settings.rdap.requests_per_second, settings.rdap.concurrency), (1, 2));
+    }
+
+    #[test]
+    fn every_section_is_read() {
+        let settings = of("public_url = \"https://drops.example.com/\"\n\
+             [smtp]\nhost = \"mail.example.com\"\nusername = \"u\"\npassword_file = \"p\"\n\
+             from = \"Drops <drops@example.com>\"\nca_file = \"ca.pem\"\n\
+             [telegram]\ntoken = \"1:abc\"\nbase = \"http://127.0.0.1:8081\"\nallow = [\"127.0.0.1:8081\"]\n\
+             [webhooks]\nallow = [\"127.0.0.1/32:9000\"]\ndeny_names = [\"corp.example\"]\n\
+             ca_file = \"ca.pem\"\nretry_seconds = [0, 1, 1, 3]\n\
+             [rdap]\nenabled = false\nbootstrap = \"https://rdap.example/dns.json\"\n\
+             bootstrap_refresh_hours = 1\nrequests_per_second = 5\nconcurrency = 7\n\
+             allow = [\"[::1]:9001\"]\nca_file = \"ca.pem\"\n\
+             [dns]\nservers = [\"127.0.0.1:5353\", \"9.9.9.9\", \"::1\"]\n");
+        let smtp = settings.smtp.as_ref().expect("set up");
+        assert_eq!((smtp.tls, smtp.port), (SmtpTls::StartTls, 587));
+        assert!(matches!(&smtp.login, Some((user, SecretSource::File(_))) if user == "u"));
+        assert_eq!(smtp.from.to_string(), "Drops <drops@example.com>");
+        let telegram = settings.telegram.as_ref().expect("set up");
+        assert_eq!(telegram.base.as_str(), "http://127.0.0.1:8081");
+        assert_eq!(settings.webhooks.retry[3], Duration::from_secs(3));
+        assert_eq!(settings.rdap.bootstrap_refresh, Duration::from_secs(3_600));
+        let servers = ["127.0.0.1:5353", "9.9.9.9:53", "[::1]:53"].map(|s| s.parse().expect(s));
+        assert_eq!(settings.dns.servers, servers);
+        let rules = settings.webhook_rules();
+        let own = url::Url::parse("https://drops.example.com/x").expect("a URL");
+        assert!(rules.check(&own).is_err(), "no webhook leads to ourselves");
+        let shown = format!("{settings:?}");
+        assert!(!shown.contains("1:abc"), "{shown}");
+    }
+
+    #[test]
+    fn a_secret_of_the_environment_beats_the_file() {
+        let secrets = GivenSecrets {
+            smtp_password: Some(Secret::new("given".into())),
+            telegram_token: Some(Secret::new("2:given".into())),
+        };
+        let text = "[smtp]\nhost = \"h.example\"\nusername = \"u\"\nfrom = \"a@h.example\"\n\
+                    [telegram]\ntoken = \"1:file\"\n";
+        let settings = load(text, secrets).expect("loads");
+        let (_, password) = settings.smtp.expect("set up").login.expect("a login");
+        assert_eq!(password.read().expect("given").reveal(), "given");
+        let token = settings.telegram.expect("set up").token;
+        assert_eq!(token.read().expect("given").reveal(), "2:given");
+    }
+
+    #[test]
+    fn a_secret_in_a_file_ends_before_its_line_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("secret");
+        for (text, secret) in [("a b \r\n", Some("a b ")), ("x", Some("x")), ("\n", None)] {
+            std::fs::write(&path, text).expect("writable");
+            let read = SecretSource::File(path.clone()).read().ok();
+            assert_eq!(read.as_ref().map(Secret::reveal), secret, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn plain_mail_stays_near() {
+        let text = |host: &str| {
+            format!("[smtp]\nhost = \"{host}\"\ntls = \"none\"\nfrom = \"a@b.example\"\n")
+        };
+        for near in ["localhost", "127.0.0.1", "::1", "10.0.0.5", "mailhog", "mail.internal"] {
+            assert_eq!(of(&text(near)).smtp.expect("set up").port, 25);
+        }
+        for far in ["mail.example.com", "8.8.8.8", "2606:4700::1"] {
+            let refused = load(&text(far), GivenSecrets::default()).expect_err(far);
+            assert!(refused.to_string().contains("smtp.tls"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, word) in [
+            ("public_url = \"drops.example.com\"", "drops.example.com"),
+            ("[smtp]\nfrom = \"a@b.example\"", "smtp.host"),
+            ("[smtp]\nhost = \"h.example\"", "smtp.from"),
+            ("[smtp]\nhost = \"h.example\"\nfrom = \"nobody\"", "smtp.from"),
+            ("[smtp]\nhost = \"h\"\nfrom = \"a@b.example\"\nusername = \"u\"", "smtp.username"),
+            ("[smtp]\nhost = \"h\"\nfrom = \"a@b.example\"\npassword = \"p\"", "smtp.username"),
+            (
+                "[smtp]\nhost = \"h\"\nfrom = \"a@b.example\"\nusername = \"u\"\npassword = \"p\"\n\
+                 password_file = \"f\"",
+                "not both",
+            ),
+            ("[smtp]\nhost = \"h\"\nfrom = \"a@b.example\"\ntls = \"maybe\"", "maybe"),
+            ("[smtp]\nhost = \"h\"\nfrom = \"a@b.example\"\nsecure = true", "secure"),
+            ("[telegram]", "telegram.token"),
+            ("[telegram]\ntoken = \"1:a\"\nbase = \"ftp://x\"", "ftp"),
+            ("[webhooks]\nallow = [\"127.0.0.1\"]", "127.0.0.1"),
+            ("[webhooks]\ndeny_names = [\"a b\"]", "a b"),
+            ("[webhooks]\nretry_seconds = []", "retry_seconds"),
+            ("[webhooks]\nretry_seconds = [5, 1]", "retry_seconds"),
+            ("[webhooks]\nretry_seconds = [0, 604801]", "retry_seconds"),
+            ("[webhooks]\nallowed = []", "allowed"),
+            ("[rdap]\nrequests_per_second = 0", "requests_per_second"),
+            ("[rdap]\nconcurrency = 0", "concurrency"),
+            ("[rdap]\nbootstrap_refresh_hours = 0", "bootstrap_refresh_hours"),
+            ("[dns]\nservers = [\"localhost\"]", "localhost"),
+        ] {
+            let refused = load(text, GivenSecrets::default()).expect_err(text);
+            assert!(format!("{refused:#}").contains(word), "{text}: {refused:#}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The world we call: nothing here is asked for by a request that waits for it.
+
+pub mod settings;
