@@ -1,0 +1,333 @@
+//! Answers of several registries' shapes, damaged ones, and random ones.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+macro_rules! fixture {
+    ($name:literal) => {
+        include_str!(concat!("../../../tests/fixtures/rdap/", $name, ".json"))
+    };
+}
+
+fn name(text: &str) -> DomainName {
+    DomainName::parse(text).expect(text)
+}
+
+fn day(text: &str) -> Day {
+    text.parse().expect(text)
+}
+
+fn now() -> DateTime<Utc> {
+    "2026-11-21T12:00:00Z".parse().expect("an instant")
+}
+
+fn found(text: &str, about: &str) -> Registration {
+    parse(text.as_bytes(), &name(about), now()).unwrap_or_else(|err| panic!("{about}: {err}"))
+}
+
+/// What of an answer is compared: statuses in their words, days as text.
+fn told(registration: Registration) -> (Vec<&'static str>, [String; 4]) {
+    let Registration { statuses, registered_on, expires_on, changed_on, deleted_on } = registration;
+    let day = |day: Option<Day>| day.map(|day| day.to_string()).unwrap_or_default();
+    let days = [registered_on, expires_on, changed_on, deleted_on].map(day);
+    (statuses.iter().map(RdapStatus::as_str).collect(), days)
+}
+
+#[test]
+fn shapes_of_registries_are_understood() {
+    for (text, about, statuses, days) in [
+        (
+            fixture!("thin-held"),
+            "example.com",
+            &["client delete prohibited", "client transfer prohibited", "client update prohibited"]
+                [..],
+            ["1995-08-14", "2027-08-13", "2026-08-14", ""],
+        ),
+        (
+            fixture!("thin-redemption"),
+            "example.com",
+            &["pending delete", "redemption period", "client transfer prohibited"],
+            ["2014-03-02", "2026-09-02", "2026-10-15", ""],
+        ),
+        (
+            fixture!("thick-add-period"),
+            "example.info",
+            &["add period", "client transfer prohibited", "server transfer prohibited"],
+            ["2026-11-18", "2027-11-18", "2026-11-18", ""],
+        ),
+        (
+            fixture!("thick-pending-restore"),
+            "example.online",
+            &["pending delete", "pending restore"],
+            ["2019-06-01", "", "2026-11-01", ""],
+        ),
+        (
+            fixture!("thick-pending-delete"),
+            "example.online",
+            &["inactive", "pending delete", "server hold"],
+            ["2019-06-01", "", "", "2026-11-24"],
+        ),
+        (fixture!("idn"), "münchen.online", &["active"], ["2020-05-05", "", "", ""]),
+        // The day is that of UTC, not of the registry's clock.
+        (
+            fixture!("cc-server-hold"),
+            "example.co.uk",
+            &["client hold", "server hold"],
+            ["2026-10-19", "2027-10-19", "2026-10-19", ""],
+        ),
+        (
+            fixture!("cc-own-words"),
+            "example.pl",
+            &["active"],
+            ["2026-03-28", "2027-03-29", "2026-10-01", ""],
+        ),
+        (fixture!("cc-no-events"), "example.nl", &["active"], ["", "", "", ""]),
+    ] {
+        let days = days.map(str::to_owned);
+        assert_eq!(told(found(text, about)), (statuses.to_vec(), days), "{about}");
+    }
+}
+
+#[test]
+fn states_follow_from_statuses_and_days() {
+    let state =
+        |text, about, drop: &str| derive(Some(&found(text, about)), drop.parse().ok()).as_str();
+    for (text, about, drop, expected) in [
+        (fixture!("thin-held"), "example.com", "", "registered"),
+        (fixture!("thin-held"), "example.com", "2026-10-01", "renewed"),
+        (fixture!("thin-redemption"), "example.com", "2026-10-15", "redemption"),
+        (fixture!("thin-redemption"), "example.com", "", "redemption"),
+        (fixture!("thick-pending-restore"), "example.online", "2026-10-15", "redemption"),
+        (fixture!("thick-pending-delete"), "example.online", "2026-10-15", "pending-delete"),
+        (fixture!("thick-add-period"), "example.info", "2026-10-10", "registered-again"),
+        (fixture!("thick-add-period"), "example.info", "", "registered"),
+        // Registered on 19 October by UTC: not after a drop of that day.
+        (fixture!("cc-server-hold"), "example.co.uk", "2026-10-19", "renewed"),
+        (fixture!("cc-server-hold"), "example.co.uk", "2026-10-18", "registered-again"),
+        (fixture!("cc-no-events"), "example.nl", "2026-10-18", "registered"),
+    ] {
+        assert_eq!(state(text, about, drop), expected, "{about} {drop}");
+    }
+    assert_eq!(derive(None, None), RdapState::Available);
+    assert_eq!(derive(None, Some(day("2026-11-20"))), RdapState::Available, "whatever is due");
+}
+
+/// Every combination of the statuses that decide, and every order of the two days.
+#[test]
+fn deletions_beat_days_and_the_one_that_can_be_taken_back_beats_the_other() {
+    use RdapStatus::{Active, AddPeriod, PendingDelete, PendingRestore, RedemptionPeriod};
+    let deciding = [RedemptionPeriod, PendingRestore, PendingDelete, Active, AddPeriod];
+    let days = [None, Some(day("2026-01-01")), Some(day("2026-01-02"))];
+    for bits in 0..1 << deciding.len() {
+        let chosen = deciding.iter().enumerate().filter(|(at, _)| bits & 1 << at != 0);
+        let statuses: RdapStatuses = chosen.map(|(_, &status)| status).collect();
+        for registered_on in days {
+            for drop_date in days {
+                let known = Registration { statuses, registered_on, ..Registration::default() };
+                let expected = if bits & 0b011 != 0 {
+                    RdapState::Redemption
+                } else if bits & 0b100 != 0 {
+                    RdapState::PendingDelete
+                } else if registered_on.is_none() || drop_date.is_none() {
+                    RdapState::Registered
+                } else if registered_on > drop_date {
+                    RdapState::RegisteredAgain
+                } else {
+                    RdapState::Renewed
+                };
+                assert_eq!(derive(Some(&known), drop_date), expected, "{known:?} {drop_date:?}");
+            }
+        }
+    }
+}
+
+fn domain(members: Value) -> String {
+    let mut whole = json!({"objectClassName": "domain", "ldhName": "example.com"});
+    let Value::Object(members) = members else { panic!("members of an object") };
+    whole.as_object_mut().expect("an object").extend(members);
+    whole.to_string()
+}
+
+fn events(dates: &[(&str, &str)]) -> String {
+    let event = |(action, date): &(&str, &str)| json!({"eventAction": action, "eventDate": date});
+    domain(json!({"events": dates.iter().map(event).collect::<Vec<_>>()}))
+}
+
+#[test]
+fn wrong_types_count_as_absent_where_nothing_hangs_on_them() {
+    for (members, statuses, registered) in [
+        (json!({"status": null, "events": null}), &[][..], ""),
+        (json!({"status": {"a": 1}, "events": "x"}), &[], ""),
+        (json!({"status": "redemptionPeriod"}), &["redemption period"], ""),
+        (json!({"status": [1, null, ["active"], "serverHold", {}]}), &["server hold"], ""),
+        (json!({"objectClassName": 7, "handle": [[]], "entities": {"x": [1]}}), &[], ""),
+        (json!({"objectClassName": "DOMAIN"}), &[], ""),
+        (json!({"unicodeName": 3, "ldhName": "EXAMPLE.com."}), &[], ""),
+        (
+            json!({"events": [
+                7, null, {}, {"eventAction": "registration"},
+                {"eventAction": "registration", "eventDate": 20200101},
+                {"eventDate": "2020-01-01T00:00:00Z"},
+                {"eventAction": " Registration ", "eventDate": "2020-01-01T00:00:00Z", "x": [[1]]}
+            ]}),
+            &[],
+            "2020-01-01",
+        ),
+    ] {
+        let text = domain(members);
+        let (got, days) = told(found(&text, "example.com"));
+        assert_eq!((got.as_slice(), days[0].as_str()), (statuses, registered), "{text}");
+    }
+}
+
+#[test]
+fn dates_are_judged() {
+    for (date, day) in [
+        ("2026-11-20T23:59:60Z", "2026-11-20"),
+        ("2026-11-20t10:00:00z", "2026-11-20"),
+        ("2026-11-19T23:30:00.123456-05:00", "2026-11-20"),
+        ("2026-11-20T00:30:00+0100", "2026-11-19"),
+        ("2026-11-20T10:00:00", "2026-11-20"),
+        ("2026-11-20 10:00:00.5", "2026-11-20"),
+        ("2026-11-20", "2026-11-20"),
+        // A clock beside ours, and one that is wrong.
+        ("2026-11-22T11:00:00Z", "2026-11-22"),
+        ("2026-11-23T00:00:00Z", ""),
+        ("9999-12-31T23:59:59Z", ""),
+        ("0001-01-01T00:00:00Z", ""),
+        ("1970-01-01T00:00:00Z", ""),
+        ("+262142-12-31T23:59:59-23:59", ""),
+        ("2026-02-30", ""),
+        ("20.11.2026", ""),
+        ("", ""),
+        ("２０２６-11-20", ""),
+        ("2026-11-20T10:00:00.000000000000000000000000000000000Z", ""),
+    ] {
+        let days = told(found(&events(&[("registration", date)]), "example.com")).1;
+        assert_eq!(days[0], day, "{date}");
+    }
+    let several = [
+        ("registration", "2010-01-01"),
+        ("reregistration", "2026-11-01"),
+        ("registration", "2015-01-01"),
+        ("reinstantiation", "2026-11-05"),
+    ];
+    assert_eq!(told(found(&events(&several), "example.com")).1[0], "2026-11-01");
+}
+
+#[test]
+fn an_answer_about_anything_else_is_none() {
+    let other = |text: &str| parse(text.as_bytes(), &name("example.com"), now());
+    for (members, expected) in [
+        (json!({"ldhName": "example.net"}), Unusable::OtherName),
+        (json!({"ldhName": "www.example.com"}), Unusable::OtherName),
+        (json!({"ldhName": "com"}), Unusable::OtherName),
+        (json!({"ldhName": "example.com\u{0}"}), Unusable::OtherName),
+        (json!({"ldhName": "example.net", "unicodeName": "example.com"}), Unusable::OtherName),
+        (json!({"objectClassName": "nameserver"}), Unusable::NotDomain),
+        (json!({"objectClassName": "entity"}), Unusable::NotDomain),
+        (json!({"ldhName": null}), Unusable::NotDomain),
+        (json!({"ldhName": ["example.com"]}), Unusable::NotDomain),
+        (json!({"status": vec!["active"; STATUSES_MAX + 1]}), Unusable::TooMany),
+        (json!({"events": vec![json!({}); EVENTS_MAX + 1]}), Unusable::TooMany),
+    ] {
+        let text = domain(members);
+        assert_eq!(other(&text), Err(expected), "{text:.200}");
+    }
+    assert_eq!(other(fixture!("registrar-error")), Err(Unusable::NotDomain));
+    let twice = "{\"ldhName\":\"example.com\",\"ldhName\":\"example.com\"}";
+    for text in [
+        fixture!("truncated"),
+        "",
+        "null",
+        "[\"domain\",\"example.com\",null,null,null]",
+        "\"example.com\"",
+        "<html>",
+        twice,
+        "{\"ldhName\":\"example.com\"} x",
+    ] {
+        let got = other(text);
+        assert!(matches!(got, Err(Unusable::NotJson(_) | Unusable::NotDomain)), "{text}: {got:?}");
+    }
+    let deep = format!("{{\"ldhName\":\"example.com\",\"x\":{}}}", "[".repeat(100_000));
+    assert_eq!(other(&deep), Err(Unusable::TooDeep));
+    let within = format!("{}1{}", "[".repeat(DEPTH_MAX - 1), "]".repeat(DEPTH_MAX - 1));
+    let brackets = "[{\\\"".repeat(1_000);
+    assert!(other(&format!("{{\"ldhName\":\"example.com\",\"x\":{within}}}")).is_ok());
+    assert!(other(&format!("{{\"ldhName\":\"example.com\",\"x\":\"{brackets}\"}}")).is_ok());
+    let long = domain(json!({"x": "a".repeat(ANSWER_OCTETS_MAX)}));
+    assert_eq!(other(&long), Err(Unusable::TooLong));
+    assert_eq!(parse(b"\xff", &name("example.com"), now()), Err(Unusable::NotText));
+    let marked = format!("\u{feff}{}", domain(json!({})));
+    assert!(other(&marked).is_ok(), "a byte order mark");
+    assert!(other("{\"unicodeName\":\"EXAMPLE.com\"}").is_ok(), "the Unicode form alone");
+}
+
+#[test]
+fn every_status_of_http_has_its_meaning() {
+    let reply = |status, location, retry_after| {
+        let body = fixture!("thin-held").as_bytes();
+        let response = Response { status, location, retry_after, body };
+        read(response, &name("example.com"), now())
+    };
+    assert!(matches!(reply(200, None, None), Reply::Found(_)));
+    assert!(matches!(reply(404, None, None), Reply::NotFound));
+    for status in [301, 302, 307, 308] {
+        let elsewhere = reply(status, Some("https://a.example/"), None);
+        assert!(matches!(elsewhere, Reply::Elsewhere(to) if to == "https://a.example/"));
+        assert!(matches!(reply(status, None, None), Reply::Unusable(_)));
+    }
+    for status in [429, 503] {
+        assert!(matches!(reply(status, None, None), Reply::NotNow(None)));
+        let wait = Some(Duration::from_secs(120));
+        assert!(matches!(reply(status, None, Some("120")), Reply::NotNow(got) if got == wait));
+    }
+    for status in [408, 500, 502, 504, 599] {
+        assert!(matches!(reply(status, None, None), Reply::Failed(got) if got == status));
+    }
+    for status in [100, 201, 204, 300, 303, 304, 400, 401, 403, 410, 422, 451, 999] {
+        let reply = reply(status, Some("https://a.example/"), Some("1"));
+        assert!(matches!(reply, Reply::Unusable(Unusable::Status(got)) if got == status));
+    }
+}
+
+#[test]
+fn waits_are_bounded() {
+    for (text, seconds) in [
+        ("0", Some(0)),
+        (" 7 ", Some(7)),
+        ("99999999999999999999999999", Some(24 * 3600)),
+        ("Sat, 21 Nov 2026 12:00:30 GMT", Some(30)),
+        ("Sat, 21 Nov 2026 11:00:00 GMT", Some(0)),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", Some(24 * 3600)),
+        ("", None),
+        ("-1", None),
+        ("1.5", None),
+        ("soon", None),
+    ] {
+        let wait = parse_retry_after(text, now());
+        assert_eq!(wait, seconds.map(Duration::from_secs), "{text}");
+    }
+}
+
+proptest! {
+    /// Whatever comes, it is read or refused, and every cut and every changed octet of a good
+    /// answer too.
+    #[test]
+    fn anything_is_read_or_refused(noise in proptest::collection::vec(any::<u8>(), 0..2_000)) {
+        let _ = parse(&noise, &name("example.com"), now());
+    }
+
+    #[test]
+    fn damage_is_read_or_refused(cut in 0usize..4_000, at in 0usize..4_000, octet: u8) {
+        let mut text = fixture!("thin-redemption").as_bytes().to_vec();
+        let length = text.len();
+        text[at % length] = octet;
+        text.truncate(length - cut % length);
+        if let Ok(registration) = parse(&text, &name("example.com"), now()) {
+            prop_assert!(registration.registered_on <= Some(day("2026-11-22")));
+        }
+    }
+}
