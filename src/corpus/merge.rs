@@ -35,6 +35,9 @@ pub struct Dossier<'a> {
     pub evidence: &'a [u8],
     /// Every drop, oldest first; the last one decides stage and registeredAgain.
     pub drops: &'a [DropRecord],
+    /// The number of the batch that was the first to tell of the last of `drops`, whatever later
+    /// ones corrected; 0 where there are none. Batches are numbered from 1 in their order.
+    pub first_batch: u32,
     /// A list said that the name is held, and no later one that it is not.
     pub registered: bool,
 }
@@ -74,6 +77,11 @@ impl<'a> Merge<'a> {
     /// The place of the batch that [`Merge::peek`] comes from.
     pub fn source(&self) -> Option<usize> {
         self.heap.first().copied()
+    }
+
+    /// The number of that batch: 1 is the first.
+    fn number(&self) -> u32 {
+        self.heap.first().map_or(0, |&top| top as u32 + 1)
     }
 
     /// Steps past the entry of [`Merge::peek`].
@@ -144,10 +152,12 @@ pub struct Dossiers<'a> {
     merge: Merge<'a>,
     name: NameBytes,
     evidence: &'a [u8],
-    /// Of the name at hand, where it has several entries.
-    seen: Vec<(DropRecord, i64)>,
+    /// Of the name at hand, where it has several entries: drops, when each was observed, and the
+    /// number of its batch.
+    seen: Vec<(DropRecord, i64, u32)>,
     registrations: Vec<Day>,
     drops: Vec<DropRecord>,
+    first_batch: u32,
 }
 
 impl<'a> Dossiers<'a> {
@@ -163,6 +173,7 @@ impl<'a> Dossiers<'a> {
             seen: Vec::new(),
             registrations: Vec::new(),
             drops: Vec::new(),
+            first_batch: 0,
         })
     }
 
@@ -175,10 +186,14 @@ impl<'a> Dossiers<'a> {
             return Ok(None);
         };
         self.name.copy(name);
+        let batch = self.merge.number();
         self.merge.advance()?;
         let alone = self.merge.name() != Some(&self.name);
-        let (base, registered) =
-            if alone { (first.base, self.take_one(&first)) } else { self.take_all(first)? };
+        let (base, registered) = if alone {
+            (first.base, self.take_one(&first, batch))
+        } else {
+            self.take_all(first, batch)?
+        };
         Ok(Some(Dossier {
             name: self.name.as_slice(),
             label_len: first.label_len,
@@ -186,16 +201,20 @@ impl<'a> Dossiers<'a> {
             base,
             evidence: self.evidence,
             drops: &self.drops,
+            first_batch: self.first_batch,
             registered,
         }))
     }
 
-    /// Takes the only entry of a name; true when it says that the name is held.
-    fn take_one(&mut self, entry: &Found<'a>) -> bool {
+    /// Takes the only entry of a name, of the batch with this number; true when it says that the
+    /// name is held.
+    fn take_one(&mut self, entry: &Found<'a>, batch: u32) -> bool {
         self.drops.clear();
         self.evidence = &[];
+        self.first_batch = 0;
         match entry.record.sighting {
             Sighting::Dropped { date, release, registered_again } => {
+                self.first_batch = batch;
                 self.drops.push(DropRecord { date, release, registered_again });
                 self.evidence = entry.evidence;
                 false
@@ -205,28 +224,30 @@ impl<'a> Dossiers<'a> {
         }
     }
 
-    /// Takes `first` and all entries of the same name that follow it; gives the base of the last
-    /// and whether the name is held.
+    /// Takes `first`, of the batch with this number, and all entries of the same name that follow
+    /// it; gives the base of the last and whether the name is held.
     #[inline(never)]
-    fn take_all(&mut self, first: Found<'a>) -> Result<(Base, bool), BatchError> {
+    fn take_all(&mut self, first: Found<'a>, batch: u32) -> Result<(Base, bool), BatchError> {
         self.seen.clear();
         self.registrations.clear();
         self.evidence = &[];
         let mut held = Held::default();
-        let mut entry = first;
+        let (mut entry, mut batch) = (first, batch);
         loop {
             held.see(&entry.record);
             match entry.record.sighting {
                 Sighting::Dropped { date, release, registered_again } => {
                     self.evidence = entry.evidence;
                     let drop = DropRecord { date, release, registered_again };
-                    self.seen.push((drop, entry.record.observed_at));
+                    self.seen.push((drop, entry.record.observed_at, batch));
                 }
                 Sighting::Registered { on } => self.registrations.push(on),
                 Sighting::Known { .. } => {}
             }
             match self.merge.found() {
-                Some(next) if self.merge.name() == Some(&self.name) => entry = next,
+                Some(next) if self.merge.name() == Some(&self.name) => {
+                    (entry, batch) = (next, self.merge.number());
+                }
                 _ => break,
             }
             self.merge.advance()?;
@@ -239,12 +260,19 @@ impl<'a> Dossiers<'a> {
     /// registration followed before the next drop is marked.
     fn merge_drops(&mut self) {
         // Stable: of two records observed at the same second the later list's stays last.
-        self.seen.sort_by_key(|(drop, observed_at)| (drop.date, *observed_at));
+        self.seen.sort_by_key(|(drop, observed_at, _)| (drop.date, *observed_at));
         self.drops.clear();
-        for (drop, _) in &self.seen {
+        self.first_batch = 0;
+        for &(drop, _, batch) in &self.seen {
             match self.drops.last_mut() {
-                Some(last) if last.date == drop.date => *last = *drop,
-                _ => self.drops.push(*drop),
+                Some(last) if last.date == drop.date => {
+                    *last = drop;
+                    self.first_batch = self.first_batch.min(batch);
+                }
+                _ => {
+                    self.drops.push(drop);
+                    self.first_batch = batch;
+                }
             }
         }
         for &on in &self.registrations {
@@ -379,6 +407,32 @@ mod tests {
         assert_eq!(again(&["2026-01-02"], "2026-01-01"), [false]);
         assert_eq!(again(&["2026-01-01", "2026-03-01"], "2026-02-01"), [true, false]);
         assert_eq!(again(&["2026-01-01", "2026-03-01"], "2026-03-01"), [false, true]);
+    }
+
+    #[test]
+    fn a_drop_is_known_since_the_first_list_that_told_of_it() {
+        let first = |lists: &[&[(&str, Sighting, i64)]]| {
+            let (_folder, batches) = batches(lists);
+            let mut dossiers = Dossiers::new(&batches, b"").expect("opens");
+            dossiers.gather().expect("decodes").expect("a name").first_batch
+        };
+        let drop = |date: &str, at| ("a.com", dropped(date, None, false), at);
+        let (may, june) = (drop("2026-05-01", 9), drop("2026-06-01", 1));
+        assert_eq!(first(&[&[may]]), 1);
+        assert_eq!(first(&[&[], &[may]]), 2);
+        // A correction leaves it, whichever was observed last; another drop does not.
+        assert_eq!(first(&[&[may], &[drop("2026-05-01", 10)]]), 1);
+        assert_eq!(first(&[&[], &[drop("2026-05-01", 10)], &[may]]), 2);
+        assert_eq!(first(&[&[may], &[june], &[drop("2026-06-01", 0)]]), 2);
+        // An older drop told of late changes nothing.
+        assert_eq!(first(&[&[june], &[may]]), 1);
+        // Nor does what is no drop.
+        let known = ("a.com", Sighting::Known { registered: true }, 1);
+        assert_eq!(first(&[&[known], &[may], &[known]]), 2);
+        assert_eq!(first(&[&[known]]), 0);
+        assert_eq!(first(&[&[known], &[known]]), 0);
+        let on = Sighting::Registered { on: day("2026-05-02") };
+        assert_eq!(first(&[&[("a.com", on, 1)], &[may]]), 2);
     }
 
     #[test]

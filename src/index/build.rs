@@ -236,8 +236,9 @@ struct Specimen {
     label_len: u8,
     ordinal: u32,
     key: u16,
-    /// Date and effective release of the latest drop, and registered again after it.
-    drop: Option<(u16, u16, bool)>,
+    /// Date and effective release of the latest drop, registered again after it, and the batch
+    /// that was the first to tell of it.
+    drop: Option<(u16, u16, bool, u32)>,
     registered: bool,
 }
 
@@ -270,7 +271,10 @@ impl Specimen {
             label_len: part.label_len[at],
             ordinal: part.first + at as u32,
             key: part.key[at],
-            drop: drop.map(|drop| (drops.date[drop], drops.release[drop], drops.again[drop])),
+            drop: drop.map(|drop| {
+                let first_batch = drops.first_batch[drop];
+                (drops.date[drop], drops.release[drop], drops.again[drop], first_batch)
+            }),
             registered: part.registered[at],
         }
     }
@@ -281,8 +285,10 @@ impl Specimen {
         let mut read = NameBuf::default();
         index.texts.read(self.ordinal, &mut read);
         let row = index.row(self.ordinal, tld);
-        let drop =
-            row.drop.map(|drop| (drop.date.raw(), drop.release.raw(), drop.registered_again));
+        let drop = row.drop.map(|drop| {
+            let first_batch = index.listed.first_batches().number(drop.doc);
+            (drop.date.raw(), drop.release.raw(), drop.registered_again, first_batch)
+        });
         let place = index.by_tld.places(tld, self.ordinal..self.ordinal + 1);
         index.texts.find(name.as_str()) == Some(self.ordinal)
             && index.texts.range(&self.name).start == self.ordinal

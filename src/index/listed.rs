@@ -22,6 +22,7 @@ use crate::index::day::{DayStages, StageDocs};
 use crate::index::draft::Draft;
 use crate::index::files::Files;
 use crate::index::filter::{DropFilter, Narrow};
+use crate::index::first_batches::FirstBatches;
 use crate::index::manifest::GenerationError;
 use crate::index::rank_key::{dqs_of, length_of, rank_key};
 use crate::index::rank_order::{DropRows, RankOrder};
@@ -52,6 +53,7 @@ pub struct Listed {
     key: Vec<u16>,
     drop_date: Vec<u16>,
     release: Vec<u16>,
+    first_batches: FirstBatches,
     /// For each score, best first, and each length: the first doc that comes no sooner.
     cuts: Vec<u32>,
     tld_docs: TldDocs,
@@ -72,6 +74,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             draft.put(KEY, &rows.key)?;
             draft.put(DROP_DATE, &rows.drop_date)?;
             draft.put(RELEASE, &rows.release)?;
+            FirstBatches::write(&rows.first_batch, &table.batch_days, draft)?;
             TldDocs::of(on_list, table.tlds.len()).write(draft)?;
             records.write(draft)
         },
@@ -102,9 +105,10 @@ impl Listed {
             return Err(files.malformed(KEY, "does not fit the other files"));
         }
         let cuts = cuts(&key[..listed as usize]);
+        let first_batches = FirstBatches::open(files, dropped)?;
         let tld_docs = TldDocs::open(files, listed, tlds.len())?;
         let trigrams = Trigrams::open(files, listed, tlds)?;
-        Ok(Listed { listed, tld, key, drop_date, release, cuts, tld_docs, trigrams })
+        Ok(Listed { listed, tld, key, drop_date, release, first_batches, cuts, tld_docs, trigrams })
     }
 
     /// Docs on the drops list.
@@ -137,6 +141,11 @@ impl Listed {
         &self.release
     }
 
+    /// Which list was the first to tell of each drop.
+    pub fn first_batches(&self) -> &FirstBatches {
+        &self.first_batches
+    }
+
     /// Has the columns of some docs come at once: see [`Records::touch`].
     pub fn touch(&self, docs: &[u32]) {
         let of =
@@ -152,6 +161,12 @@ impl Listed {
     /// The characters of a doc's label.
     pub fn length(&self, doc: u32) -> u8 {
         length_of(self.key[doc as usize])
+    }
+
+    /// Docs below this have that score or a better one.
+    pub fn docs_from(&self, min_dqs: Dqs) -> u32 {
+        let worst = usize::from(rank_key(min_dqs, 0) >> 8);
+        self.cuts[(worst + 1) * LENGTHS]
     }
 
     /// Calls `visit` with the docs that pass `filter`, best first, from its offset on until it
@@ -184,11 +199,10 @@ impl Listed {
 
     /// The docs with a score and a length that pass, in order.
     fn ranges(&self, narrow: &Narrow) -> Vec<Range<u32>> {
-        let worst = usize::from(rank_key(narrow.min_dqs, 0) >> 8);
         if narrow.max_len >= LABEL_CHARS_MAX {
-            let all = 0..self.cuts[(worst + 1) * LENGTHS];
-            return vec![all];
+            return std::iter::once(0..self.docs_from(narrow.min_dqs)).collect();
         }
+        let worst = usize::from(rank_key(narrow.min_dqs, 0) >> 8);
         let longest = usize::from(narrow.max_len) + 1;
         (0..=worst)
             .map(|score| self.cuts[score * LENGTHS]..self.cuts[score * LENGTHS + longest])
@@ -345,6 +359,7 @@ mod tests {
         key: u16,
         drop_date: u16,
         release: u16,
+        first_batch: u32,
     }
 
     struct Built {
@@ -369,6 +384,7 @@ mod tests {
                     key: part.key[at as usize],
                     drop_date: part.drops.date[drop],
                     release: part.drops.release[drop],
+                    first_batch: part.drops.first_batch[drop],
                 });
             }
         }
@@ -525,6 +541,7 @@ mod tests {
             assert_eq!(built.listed.tlds()[at], row.tld);
             assert_eq!(built.listed.drop_dates()[at], row.drop_date);
             assert_eq!(built.listed.releases()[at], row.release);
+            assert_eq!(built.listed.first_batches().number(doc), row.first_batch);
             let label = built.records.get(doc).label;
             assert_eq!(format!("{label}.{}", built.tlds.name(row.tld)), row.name);
         }

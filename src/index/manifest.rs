@@ -21,7 +21,7 @@ use crate::vocab::day::Day;
 
 /// Raised when files of a generation change their meaning. Others are refused by number; the
 /// corpus builds a new one.
-pub const INDEX_FORMAT: u32 = 2;
+pub const INDEX_FORMAT: u32 = 3;
 
 /// The file that names the generation to serve.
 const CURRENT: &str = "CURRENT";
@@ -93,7 +93,8 @@ pub struct Manifest {
     /// The engines that wrote its files.
     pub tantivy: String,
     pub fst: String,
-    /// BLAKE3 over the checksums of the batches it was built from, and their number.
+    /// BLAKE3 over the checksums of the batches it was built from, and their number, which is that
+    /// of the newest.
     pub corpus: String,
     pub batches: u64,
     /// When the newest of the lists was observed.

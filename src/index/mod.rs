@@ -11,6 +11,7 @@ pub mod draft;
 pub mod dropped;
 pub mod files;
 pub mod filter;
+pub mod first_batches;
 mod letters;
 pub mod listed;
 pub mod live;

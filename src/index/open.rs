@@ -124,7 +124,8 @@ fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, Ge
     };
     let fits = index.names.len() == names as usize
         && index.by_tld.len() == names as usize
-        && index.dropped.len() == dropped;
+        && index.dropped.len() == dropped
+        && u64::from(index.listed.first_batches().newest()) == index.manifest.batches;
     if fits { Ok(index) } else { Err(files.malformed("names", "its files are not of one table")) }
 }
 

@@ -42,6 +42,8 @@ pub struct DropRows {
     pub drop_date: Vec<u16>,
     /// Effective release of that drop.
     pub release: Vec<u16>,
+    /// The number of the batch that was the first to tell of it.
+    pub first_batch: Vec<u32>,
     pub records: RecordBytes,
 }
 
@@ -52,6 +54,7 @@ struct Row {
     key: u16,
     drop_date: u16,
     release: u16,
+    first_batch: u32,
 }
 
 /// Consecutive docs while they are copied.
@@ -115,6 +118,7 @@ impl DropRows {
             rows.key.extend(piece.rows.iter().map(|row| row.key));
             rows.drop_date.extend(piece.rows.iter().map(|row| row.drop_date));
             rows.release.extend(piece.rows.iter().map(|row| row.release));
+            rows.first_batch.extend(piece.rows.iter().map(|row| row.first_batch));
             rows.records.append(piece.records)?;
         }
         Ok(rows)
@@ -132,6 +136,7 @@ impl Piece {
                 key: part.key[at],
                 drop_date: part.drops.date[drop],
                 release: part.drops.release[drop],
+                first_batch: part.drops.first_batch[drop],
             };
             lens[place] = parts_of(part, drop).len() as u32;
         });
@@ -202,6 +207,7 @@ mod tests {
                 assert_eq!(rows.key[at_doc], part.key[at]);
                 assert_eq!(rows.drop_date[at_doc], part.drops.date[drop]);
                 assert_eq!(rows.release[at_doc], part.drops.release[drop]);
+                assert_eq!(rows.first_batch[at_doc], part.drops.first_batch[drop]);
                 let record = records.get(doc);
                 assert_eq!(record.label.as_bytes(), part.label(at));
                 assert_eq!(record.spread, part.drops.spread[drop]);

@@ -7,6 +7,7 @@ use crate::index::manifest::{GenerationId, INDEX_FORMAT, Manifest};
 use crate::index::rank_key::rank_key;
 use crate::index::table::{Part, Table};
 use crate::index::tlds::Tlds;
+use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
@@ -30,6 +31,8 @@ const TLDS: [&str; 12] = [
     "xn--fiqs8s",
     "se",
 ];
+/// Batches that told of the drops.
+const BATCHES: usize = 12;
 const PIECES: [&str; 16] =
     ["a", "b", "ab", "aa", "e", "x-", "7", "q", "ing", "shop", "com", "ü", "ö", "я", "п", "中"];
 
@@ -52,7 +55,8 @@ impl Specimen {
         (0..=self.below(pieces)).map(|_| PIECES[self.below(PIECES.len())]).collect()
     }
 
-    fn name(&mut self) -> Option<DomainName> {
+    /// A name, unless what was drawn is none.
+    pub fn name(&mut self) -> Option<DomainName> {
         let most = self.below(TLDS.len()) + 1;
         let tld = TLDS[self.below(most)];
         DomainName::parse(&format!("{}.{tld}", self.text(5))).ok()
@@ -80,7 +84,9 @@ impl Specimen {
             let part = parts.last_mut().expect("one was pushed");
             self.push(part, name, &tlds);
         }
-        Table { parts, tlds, drop_dates: Vec::new() }
+        let batch_days = (0..BATCHES).map(|_| 985 + self.below(20) as u16);
+        let batch_days = batch_days.filter_map(Day::from_raw).collect();
+        Table { parts, tlds, drop_dates: Vec::new(), batch_days }
     }
 
     fn push(&mut self, part: &mut Part, name: &DomainName, tlds: &Tlds) {
@@ -101,6 +107,7 @@ impl Specimen {
         drops.date.push(date);
         drops.release.push(date + self.below(20) as u16);
         drops.again.push(self.below(6) == 0);
+        drops.first_batch.push(1 + self.below(BATCHES) as u32);
         drops.spread.push(self.below(256) as u8);
         drops.evidence.extend((0..self.below(9)).map(|at| at as u8));
         drops.evidence_ends.push(drops.evidence.len() as u32);

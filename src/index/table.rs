@@ -25,6 +25,8 @@ pub struct Table {
     pub tlds: Tlds,
     /// Every day a name dropped on, ascending.
     pub drop_dates: Vec<Day>,
+    /// The day each batch was ingested on, in their order.
+    pub batch_days: Vec<Day>,
 }
 
 /// The names of one range. All names of a label are in one part.
@@ -58,6 +60,8 @@ pub struct PartDrops {
     pub release: Vec<u16>,
     /// Registered again after it.
     pub again: Vec<bool>,
+    /// The number of the batch that was the first to tell of it.
+    pub first_batch: Vec<u32>,
     /// TLDs with the label; 255 stands for 255 and more.
     pub spread: Vec<u8>,
     /// What the scores were made from, end to end.
@@ -93,7 +97,10 @@ impl Table {
             let next = u32::try_from(part.len()).ok().and_then(|names| first.checked_add(names));
             first = next.ok_or(BuildError::TooMany { what: "names", limit: u32::MAX.into() })?;
         }
-        Ok(Table { parts, tlds, drop_dates })
+        // A clock before 1985 was wrong: everything is known since the beginning then.
+        let ingested = |batch: &Batch| Day::of(batch.meta().ingested_at).unwrap_or(Day::MIN);
+        let batch_days = batches.iter().map(ingested).collect();
+        Ok(Table { parts, tlds, drop_dates, batch_days })
     }
 
     /// Names in all.
@@ -258,6 +265,7 @@ impl Merging {
         drops.date.push(latest.date.raw());
         drops.release.push(periods.effective_release(latest.date, latest.release).raw());
         drops.again.push(latest.registered_again);
+        drops.first_batch.push(dossier.first_batch);
         drops.evidence.extend_from_slice(dossier.evidence);
         drops.evidence_ends.push(end_of(&drops.evidence)?);
         for drop in dossier.drops {
