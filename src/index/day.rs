@@ -149,7 +149,8 @@ impl DayStages {
     }
 }
 
-fn code_of(stage: Stage) -> u8 {
+/// The bit of a stage: those of later stages are higher.
+pub fn code_of(stage: Stage) -> u8 {
     match stage {
         Stage::Redemption => REDEMPTION,
         Stage::PendingDelete => PENDING_DELETE,
@@ -186,17 +187,24 @@ impl Rule<'_> {
         Piece { bits, seen }
     }
 
-    /// The stage that [`Stage::on`] gives: one step back for each border not reached.
+    /// The stage that [`Stage::on`] gives: one step back for each border not reached; and whether
+    /// it dropped today.
     #[inline]
     fn code(&self, tld: u16, drop_date: u16, release: u16) -> u8 {
         let left = i32::from(release) - self.today;
-        let pending = i32::from(self.pending[usize::from(tld)]);
-        let steps =
-            u8::from(left > -self.catch_days) + u8::from(left > 0) + u8::from(left > pending);
         let today = u8::from(i32::from(drop_date) == self.today);
-        // With no days to catch, a name is released on the day it is free.
-        (RELEASED >> steps) | (today * DROPPED_TODAY)
+        stage_code(left, self.pending[usize::from(tld)], self.catch_days) | (today * DROPPED_TODAY)
     }
+}
+
+/// The bit of the stage with so many days left to the release.
+#[inline]
+pub fn stage_code(days_left: i32, pending_days: u16, catch_days: i32) -> u8 {
+    let steps = u8::from(days_left > -catch_days)
+        + u8::from(days_left > 0)
+        + u8::from(days_left > i32::from(pending_days));
+    // With no days to catch, a name is released on the day it is free.
+    RELEASED >> steps
 }
 
 /// For each bit of a code, the bits of up to 64 codes side by side.

@@ -2,6 +2,7 @@
 
 use compact_str::CompactString;
 
+use crate::index::day::{CATCHABLE, PENDING_DELETE, REDEMPTION, code_of};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
@@ -56,6 +57,34 @@ impl Default for Narrow {
     fn default() -> Narrow {
         Narrow { tlds: Vec::new(), min_dqs: Dqs::MIN, max_len: LABEL_CHARS_MAX }
     }
+}
+
+/// Some stages. Bits are those of the codes in [`crate::index::day`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StageSet(u8);
+
+impl StageSet {
+    /// The active pipeline, which a rule is about that names no stage (decisions.md §9).
+    pub const ACTIVE: StageSet = StageSet(REDEMPTION | PENDING_DELETE | CATCHABLE);
+
+    /// These stages; [`StageSet::ACTIVE`] where there is none.
+    pub fn of(stages: &[Stage]) -> StageSet {
+        let bits = stages.iter().fold(0, |bits, &stage| bits | code_of(stage));
+        if bits == 0 { StageSet::ACTIVE } else { StageSet(bits) }
+    }
+
+    /// Their codes, joined.
+    pub(super) fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+/// Which names an alert rule is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleQuery {
+    pub narrow: Narrow,
+    pub contains: Option<Substring>,
+    pub stages: StageSet,
 }
 
 /// `GET /api/v1/drops` and the drops export.

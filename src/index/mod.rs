@@ -17,6 +17,8 @@ pub mod listed;
 pub mod live;
 pub mod lookup;
 pub mod manifest;
+pub mod matching;
+pub mod preview;
 pub mod rank_key;
 pub mod open;
 mod rank_order;

@@ -58,6 +58,10 @@ pub const RULE_NAME_CHARS_MAX: usize = 100;
 pub const RULE_TLDS_MAX: usize = 100;
 /// Channels of a rule at most (decisions.md §5).
 pub const RULE_CHANNELS_MAX: usize = 5;
+/// Drop dates that the preview of a rule tells of: a month of lists.
+pub const PREVIEW_DAYS: usize = 30;
+/// Names that it shows.
+pub const PREVIEW_SAMPLES: usize = 10;
 /// Characters of a claim's registrar at most.
 pub const REGISTRAR_CHARS_MAX: usize = 200;
 /// Characters of a claim's note at most: several pages.
