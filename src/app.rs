@@ -17,6 +17,8 @@ use crate::http::{self, App, Parts};
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::open::{self, Opened};
+use crate::outbound::dns::Dns;
+use crate::outbound::guard::Guard;
 use crate::vocab::rdap::{Bootstrap, LiveBootstrap};
 use crate::workers::admin::AdminSocket;
 use crate::workers::reload::Reload;
@@ -48,9 +50,11 @@ pub fn serve(
     // The corpus is not opened here, but a data folder that is none should be told at once.
     check_folder(&config.data)?;
     let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
+    let dns = Dns::new(&config.outbound.dns)?;
     let parts = Parts {
         live: Arc::new(LiveIndex::new(Arc::new(index))),
         store: store.clone(),
+        guard: Guard::new(config.outbound.webhook_rules(), dns),
         clock: config.clock,
         bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
         catch_days: config.catch_days,

@@ -23,7 +23,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("accounts", &["vocab", "journal"]),
     ("outbound", &["vocab"]),
     ("workers", &["vocab", "index", "accounts", "outbound"]),
-    ("http", &["vocab", "index", "accounts"]),
+    // The guard judges a webhook at the door as it does at each call.
+    ("http", &["vocab", "index", "accounts", "outbound"]),
     ("web", &["vocab", "index", "accounts", "http"]),
     // A setting is parsed into what `outbound` takes.
     ("config", &["vocab", "outbound"]),

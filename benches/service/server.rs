@@ -16,10 +16,14 @@ use dropdex::accounts::Store;
 use dropdex::http::{self, App, Parts};
 use dropdex::index::Index;
 use dropdex::index::live::LiveIndex;
+use dropdex::outbound::dns::Dns;
+use dropdex::outbound::guard::Guard;
+use dropdex::outbound::settings;
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
 use dropdex::vocab::plan::{Plan, Plans};
 use dropdex::vocab::rdap::{Bootstrap, LiveBootstrap};
+use dropdex::vocab::url::HostRules;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -51,6 +55,7 @@ impl Service {
         let app = App::new(Parts {
             live: Arc::new(LiveIndex::new(index)),
             store,
+            guard: Guard::new(HostRules::default(), Dns::new(&settings::Dns::default())?),
             clock,
             bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
             catch_days: CATCH_DAYS_DEFAULT,

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::{Extension, Json};
 use compact_str::CompactString;
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{
@@ -16,6 +17,7 @@ use crate::http::body::{Field, JsonBody, Object, PostBody, Whole, required};
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params, path_id};
 use crate::http::{App, work};
+use crate::outbound::guard::{Guard, GuardError};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
 use crate::vocab::limits::{
@@ -24,7 +26,7 @@ use crate::vocab::limits::{
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::query::{Substring, fold_tld};
 use crate::vocab::stage::Stage;
-use crate::vocab::url::WebhookUrl;
+use crate::vocab::url::{HostRules, WebhookUrl};
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
 /// Where a rule has its address.
@@ -195,29 +197,22 @@ enum ChatIdSent {
     Number(i64),
 }
 
-impl TryFrom<RuleSent> for NewRule {
-    type Error = ApiError;
-
-    fn try_from(sent: RuleSent) -> Result<NewRule, ApiError> {
-        Ok(NewRule {
-            name: required(sent.name, "name")?,
-            filter: filter(required(sent.filter, "filter")?)?,
-            channels: channels(required(sent.channels, "channels")?)?,
-        })
-    }
+fn new_rule(sent: RuleSent, rules: &HostRules) -> Result<NewRule, ApiError> {
+    Ok(NewRule {
+        name: required(sent.name, "name")?,
+        filter: filter(required(sent.filter, "filter")?)?,
+        channels: channels(required(sent.channels, "channels")?, rules)?,
+    })
 }
 
-impl TryFrom<RulePatchSent> for RulePatch {
-    type Error = ApiError;
-
-    fn try_from(sent: RulePatchSent) -> Result<RulePatch, ApiError> {
-        Ok(RulePatch {
-            name: sent.name.not_null("name")?,
-            filter: sent.filter.try_map(filter)?.not_null("filter")?,
-            channels: sent.channels.try_map(channels)?.not_null("channels")?,
-            active: sent.active.not_null("active")?,
-        })
-    }
+fn rule_patch(sent: RulePatchSent, rules: &HostRules) -> Result<RulePatch, ApiError> {
+    let channels = sent.channels.try_map(|sent| channels(sent, rules))?;
+    Ok(RulePatch {
+        name: sent.name.not_null("name")?,
+        filter: sent.filter.try_map(filter)?.not_null("filter")?,
+        channels: channels.not_null("channels")?,
+        active: sent.active.not_null("active")?,
+    })
 }
 
 fn filter(Object(sent): Object<FilterSent>) -> Result<RuleFilter, ApiError> {
@@ -277,11 +272,11 @@ fn stages(sent: Vec<String>) -> Result<Vec<Stage>, ApiError> {
     Ok(stages)
 }
 
-fn channels(sent: Vec<Object<ChannelSent>>) -> Result<Vec<Channel>, ApiError> {
-    sent.into_iter().enumerate().map(|(at, Object(sent))| channel(at, sent)).collect()
+fn channels(sent: Vec<Object<ChannelSent>>, rules: &HostRules) -> Result<Vec<Channel>, ApiError> {
+    sent.into_iter().enumerate().map(|(at, Object(sent))| channel(at, sent, rules)).collect()
 }
 
-fn channel(at: usize, sent: ChannelSent) -> Result<Channel, ApiError> {
+fn channel(at: usize, sent: ChannelSent, rules: &HostRules) -> Result<Channel, ApiError> {
     let wrong = |member: &str, what: &dyn std::fmt::Display| {
         ApiError::parameter(format!("channels[{at}].{member}"), what)
     };
@@ -289,7 +284,7 @@ fn channel(at: usize, sent: ChannelSent) -> Result<Channel, ApiError> {
     match (kind, sent.url, sent.chat_id) {
         ("email", None, None) => Ok(Channel::Email),
         ("webhook", Some(url), None) => {
-            let url = WebhookUrl::parse(&url).map_err(|err| wrong("url", &err))?;
+            let url = WebhookUrl::parse_by(rules, &url).map_err(|err| wrong("url", &err))?;
             Ok(Channel::Webhook { url })
         }
         ("telegram", None, Some(ChatIdSent::Text(chat_id))) => Ok(Channel::Telegram { chat_id }),
@@ -302,6 +297,19 @@ fn channel(at: usize, sent: ChannelSent) -> Result<Channel, ApiError> {
         ("email" | "webhook", _, Some(_)) => Err(wrong("chatId", &"belongs to telegram")),
         _ => Err(wrong("type", &"must be one of email, webhook, telegram")),
     }
+}
+
+/// Judges webhooks by where their names lead now. A name that leads nowhere yet passes: it is judged
+/// again whenever it is called.
+async fn judge(guard: &Guard, channels: &[Channel]) -> Result<(), ApiError> {
+    let judged = channels.iter().enumerate().map(async |(at, channel)| {
+        let Channel::Webhook { url } = channel else { return Ok(()) };
+        match guard.judge(&url.to_url()).await {
+            Ok(_) | Err(GuardError::Unresolved { .. }) => Ok(()),
+            Err(err) => Err(ApiError::parameter(format!("channels[{at}].url"), err)),
+        }
+    });
+    join_all(judged).await.into_iter().collect()
 }
 
 /// `GET /api/v1/alerts`: the caller's rules, newest first.
@@ -338,7 +346,8 @@ pub async fn add_alert(
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<RuleSent>,
 ) -> Result<Response, ApiError> {
-    let rule = NewRule::try_from(body)?;
+    let rule = new_rule(body, app.guard.rules())?;
+    judge(&app.guard, &rule.channels).await?;
     let shape = |rule: &Rule, secrets: &[WebhookSecret]| {
         let secrets = SecretsAnswer::new(secrets);
         let added = AddedAlert { id: rule.id, alert: AlertAnswer::new(rule), secrets };
@@ -355,8 +364,10 @@ pub async fn change_alert(
     id: Result<Path<String>, PathRejection>,
     JsonBody(body): JsonBody<RulePatchSent>,
 ) -> Result<Response, ApiError> {
-    let patch = RulePatch::try_from(body)?;
-    let changed = app.store.change_rule(&caller, path_id(id, RuleId::parse)?, patch).await?;
+    let id = path_id(id, RuleId::parse)?;
+    let patch = rule_patch(body, app.guard.rules())?;
+    judge(&app.guard, patch.channels.as_deref().unwrap_or_default()).await?;
+    let changed = app.store.change_rule(&caller, id, patch).await?;
     let ChangedRule { rule, new_secrets } = changed;
     one_alert(&rule, &new_secrets).map(answer::not_stored)
 }

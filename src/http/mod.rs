@@ -29,6 +29,7 @@ use crate::accounts::Store;
 use crate::http::allowance::{Now, guarded};
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
+use crate::outbound::guard::Guard;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::rdap::LiveBootstrap;
@@ -43,6 +44,8 @@ pub struct Parts {
     pub live: Arc<LiveIndex>,
     /// What users own.
     pub store: Store,
+    /// Judges the webhooks that users name.
+    pub guard: Guard,
     pub clock: Clock,
     /// Which names RDAP can verify.
     pub bootstrap: Arc<LiveBootstrap>,

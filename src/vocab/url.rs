@@ -111,6 +111,11 @@ impl WebhookUrl {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The address in its parts.
+    pub fn to_url(&self) -> Url {
+        Url::parse(&self.0).expect("what was parsed once is parsed again")
+    }
 }
 
 impl fmt::Display for WebhookUrl {
