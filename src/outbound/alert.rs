@@ -1,0 +1,324 @@
+//! What an alert says: facts in, the JSON of a webhook, the text of a chat message, the text and
+//! HTML of a mail out. Pure. Whatever users wrote, and names too, is escaped where it could be
+//! taken for something else.
+
+use std::fmt::{self, Write};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Serialize, Serializer};
+
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::ids::RuleId;
+use crate::vocab::name::DomainName;
+use crate::vocab::stage::Stage;
+
+/// Names that a mail shows at most: more is for the API.
+const MAIL_NAMES_MAX: usize = 100;
+/// Names that a chat message shows at most: one screen.
+const CHAT_NAMES_MAX: usize = 40;
+
+/// What a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Names that match a rule.
+    Match,
+    /// What a match would look like.
+    Test,
+}
+
+/// A name that a rule matched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AlertName {
+    pub domain: DomainName,
+    pub dqs: Dqs,
+    pub drop_date: Day,
+    /// The day its registry frees it.
+    pub available_on: Day,
+    #[serde(serialize_with = "word")]
+    pub stage: Stage,
+}
+
+/// A message about the matches of one rule in one list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alert {
+    pub kind: Kind,
+    /// Of the delivery: the same over all tries.
+    pub delivery_id: String,
+    pub rule_id: RuleId,
+    pub rule_name: String,
+    /// When it was decided.
+    pub at: DateTime<Utc>,
+    /// The day of the list, which the stages are of.
+    pub date: Day,
+    /// How many names matched.
+    pub total: u32,
+    /// The best of them, best first.
+    pub names: Vec<AlertName>,
+}
+
+/// Where a mail's links lead.
+#[derive(Clone, Copy, Debug)]
+pub struct Links<'a> {
+    /// The address of this server.
+    pub home: Option<&'a str>,
+    /// The address that switches mails of this rule off.
+    pub unsubscribe: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    r#type: &'static str,
+    timestamp: String,
+    data: Data<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    delivery_id: &'a str,
+    rule: Rule<'a>,
+    date: Day,
+    total: u32,
+    names: &'a [AlertName],
+    /// Whether names are missing here that matched.
+    truncated: bool,
+}
+
+#[derive(Serialize)]
+struct Rule<'a> {
+    id: RuleId,
+    name: &'a str,
+}
+
+fn word<S: Serializer>(stage: &Stage, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(stage.as_str())
+}
+
+impl Alert {
+    /// The body of a webhook: the same octets at every try.
+    pub fn json(&self) -> String {
+        let envelope = Envelope {
+            r#type: match self.kind {
+                Kind::Match => "alert.matched",
+                Kind::Test => "alert.test",
+            },
+            timestamp: self.at.to_rfc3339_opts(SecondsFormat::Millis, true),
+            data: Data {
+                delivery_id: &self.delivery_id,
+                rule: Rule { id: self.rule_id, name: &self.rule_name },
+                date: self.date,
+                total: self.total,
+                names: &self.names,
+                truncated: self.names.len() < self.total as usize,
+            },
+        };
+        serde_json::to_string(&envelope).expect("plain members are JSON")
+    }
+
+    /// One line that says what it is about.
+    pub fn headline(&self) -> String {
+        let names = if self.total == 1 { "name" } else { "names" };
+        let test = if self.kind == Kind::Test { "[Test] " } else { "" };
+        format!("{test}{}: {} {names} on {}", one_line(&self.rule_name), self.total, self.date)
+    }
+
+    /// The text of a chat message. Its receiver cuts what is too long at the end.
+    pub fn chat(&self) -> String {
+        let mut text = self.headline();
+        text.push('\n');
+        for name in self.names.iter().take(CHAT_NAMES_MAX) {
+            write!(text, "\n{}", Line(name)).expect("text takes everything");
+        }
+        text.push_str(&self.rest(CHAT_NAMES_MAX));
+        text
+    }
+
+    /// The text of a mail.
+    pub fn mail_text(&self, links: Links<'_>) -> String {
+        let mut text = format!("{}\n\n", self.headline());
+        for name in self.names.iter().take(MAIL_NAMES_MAX) {
+            writeln!(text, "{}", Line(name)).expect("text takes everything");
+        }
+        write!(text, "{}\n\n-- \n{}\n", self.rest(MAIL_NAMES_MAX), self.why())
+            .expect("text takes everything");
+        if let Some(home) = links.home {
+            writeln!(text, "{home}").expect("text takes everything");
+        }
+        if let Some(unsubscribe) = links.unsubscribe {
+            writeln!(text, "No more mails of this rule: {unsubscribe}").expect("text");
+        }
+        text
+    }
+
+    /// The HTML of a mail.
+    pub fn mail_html(&self, links: Links<'_>) -> String {
+        let mut rows = String::new();
+        for name in self.names.iter().take(MAIL_NAMES_MAX) {
+            writeln!(
+                rows,
+                "<tr><td>{}</td><td align=\"right\">{}</td><td>{}</td><td>{}</td></tr>",
+                Escaped(name.domain.as_str()),
+                name.dqs,
+                name.stage,
+                name.available_on
+            )
+            .expect("text takes everything");
+        }
+        let link = |address: &str, text: &str| {
+            format!("<br><a href=\"{}\">{}</a>", Escaped(address), Escaped(text))
+        };
+        let home = links.home.map(|home| link(home, home)).unwrap_or_default();
+        let unsubscribe = links
+            .unsubscribe
+            .map(|unsubscribe| link(unsubscribe, "No more mails of this rule"))
+            .unwrap_or_default();
+        let title = self.headline();
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\n\
+             <body><h2>{title}</h2>\n<table cellpadding=\"4\"><tr><th align=\"left\">Name</th><th>DQS</th>\
+             <th align=\"left\">Stage</th><th align=\"left\">Available on</th></tr>\n{rows}</table>\n\
+             <p>{rest}</p>\n<p><small>{why}{home}{unsubscribe}</small></p></body></html>\n",
+            title = Escaped(&title),
+            rest = Escaped(&self.rest(MAIL_NAMES_MAX)),
+            why = Escaped(&self.why()),
+        )
+    }
+
+    /// What `shown` names leave out.
+    fn rest(&self, shown: usize) -> String {
+        let shown = self.names.len().min(shown);
+        match self.total as usize - shown.min(self.total as usize) {
+            0 => String::new(),
+            more => format!("\nand {more} more"),
+        }
+    }
+
+    fn why(&self) -> String {
+        format!("Your alert rule \"{}\" (id {}).", one_line(&self.rule_name), self.rule_id.get())
+    }
+}
+
+/// A name in one line of text.
+struct Line<'a>(&'a AlertName);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AlertName { domain, dqs, stage, available_on, .. } = self.0;
+        write!(f, "{}  DQS {dqs}, {stage}, available on {available_on}", domain.as_str())
+    }
+}
+
+/// Text within HTML, or within an attribute in quotes.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `text` with control characters, line ends among them, as spaces: it stands in headers too.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn alert(total: u32, names: usize) -> Alert {
+        let name = |at: usize| AlertName {
+            domain: DomainName::parse(&format!("name{at}.com")).expect("a name"),
+            dqs: Dqs::new(77).expect("a score"),
+            drop_date: "2026-03-01".parse().expect("a day"),
+            available_on: "2026-04-05".parse().expect("a day"),
+            stage: Stage::Redemption,
+        };
+        Alert {
+            kind: Kind::Match,
+            delivery_id: "00ff".into(),
+            rule_id: RuleId::parse("42").expect("an id"),
+            rule_name: "<b>\"R&D's\"\r\nBcc: x@y.example".into(),
+            at: "2026-03-02T01:02:03.456Z".parse().expect("a time"),
+            date: "2026-03-02".parse().expect("a day"),
+            total,
+            names: (0..names).map(name).collect(),
+        }
+    }
+
+    #[test]
+    fn a_webhook_says_type_time_and_data() {
+        let said: Value = serde_json::from_str(&alert(3, 1).json()).expect("JSON");
+        let expected = json!({
+            "type": "alert.matched",
+            "timestamp": "2026-03-02T01:02:03.456Z",
+            "data": {
+                "deliveryId": "00ff",
+                "rule": {"id": 42, "name": "<b>\"R&D's\"\r\nBcc: x@y.example"},
+                "date": "2026-03-02",
+                "total": 3,
+                "names": [{
+                    "domain": "name0.com", "dqs": 77, "dropDate": "2026-03-01",
+                    "availableOn": "2026-04-05", "stage": "redemption",
+                }],
+                "truncated": true,
+            },
+        });
+        assert_eq!(said, expected);
+        let test = Alert { kind: Kind::Test, ..alert(1, 1) };
+        let said: Value = serde_json::from_str(&test.json()).expect("JSON");
+        assert_eq!(
+            (&said["type"], &said["data"]["truncated"]),
+            (&json!("alert.test"), &json!(false))
+        );
+    }
+
+    #[test]
+    fn what_a_user_wrote_is_only_text() {
+        let alert = alert(1, 1);
+        let links = Links { home: Some("https://d.example/?a&b"), unsubscribe: None };
+        let html = alert.mail_html(links);
+        assert!(
+            html.contains("&lt;b&gt;&quot;R&amp;D&#39;s&quot;  Bcc: x@y.example: 1 name on"),
+            "{html}"
+        );
+        assert!(
+            !html.contains("<b>") && html.contains("href=\"https://d.example/?a&amp;b\""),
+            "{html}"
+        );
+        assert!(!alert.headline().contains(['\r', '\n']), "{}", alert.headline());
+    }
+
+    #[test]
+    fn what_is_not_shown_is_counted() {
+        let links = Links { home: None, unsubscribe: Some("https://d.example/unsubscribe/00ff") };
+        let many = alert(1_234, 500);
+        for (text, shown) in [
+            (many.chat(), CHAT_NAMES_MAX),
+            (many.mail_text(links), MAIL_NAMES_MAX),
+            (many.mail_html(links), MAIL_NAMES_MAX),
+        ] {
+            assert!(text.contains(&format!("and {} more", 1_234 - shown)), "{text}");
+            assert_eq!(
+                text.matches("name").count() - text.matches("names").count(),
+                shown,
+                "{text}"
+            );
+        }
+        assert!(!alert(2, 2).chat().contains("more"));
+        assert!(many.mail_text(links).contains("https://d.example/unsubscribe/00ff"));
+    }
+}
