@@ -13,9 +13,11 @@
 pub mod admin;
 mod audit;
 pub mod decide;
+mod dispatch;
 pub mod email;
 pub mod event;
 pub mod keys;
+mod outbox;
 pub mod owned;
 pub mod password;
 pub mod quota;
@@ -27,6 +29,7 @@ pub mod store;
 mod stripes;
 #[cfg(test)]
 mod tests;
+mod watched;
 pub mod write;
 
 pub use crate::journal::AppendError;
@@ -34,8 +37,13 @@ pub use crate::vocab::secret;
 pub use audit::{Audit, audit, journal_folder};
 pub use email::Email;
 pub use keys::ApiKey;
+pub use outbox::{MatchableRule, PendingDelivery, RuleMatch, Target};
 pub use owned::Owned;
 pub use owned::claims::{Attribution, Claim, ClaimPatch, NewClaim};
+pub use owned::deliveries::{
+    Delivery, DeliveryStatus, MatchedName, Message, MessageKind, OffReason, Problem, Settled,
+    StatusClass, SwitchedOff,
+};
 pub use owned::rules::{ChangedRule, Channel, NewRule, Rule, RuleFilter, RulePatch, WebhookSecret};
 pub use owned::watches::{Watch, WatchEntry};
 pub use password::{Password, PasswordHash};

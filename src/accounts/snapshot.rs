@@ -6,6 +6,7 @@
 //! equal bytes, so their digest stands for the state. Items are stored as events are: append only,
 //! and golden bytes hold them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bincode::Options;
@@ -14,11 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use super::email::Email;
 use super::event::{
-    EventError, StoredClaim, StoredDay, StoredReply, StoredRule, StoredWatch, Transaction, codec,
+    EventError, StoredClaim, StoredDay, StoredDelivery, StoredMatchedName, StoredName,
+    StoredObservation, StoredOff, StoredReply, StoredRule, StoredWatch, StoredWatermark,
+    Transaction, codec,
 };
 use super::keys::StoredKey;
 use super::owned::Owned;
 use super::owned::claims::{Claim, Claims};
+use super::owned::deliveries::{MatchedName, Outbox};
 use super::owned::replies::Replies;
 use super::owned::rules::{Rule, Rules};
 use super::owned::watches::{WatchEntry, Watches};
@@ -27,7 +31,8 @@ use super::quota::DayUsage;
 use super::state::{Account, Frozen, State};
 use crate::journal::{CHUNK_BYTES_MAX, Position, Record, Replay, ReplayResult};
 use crate::vocab::claim::Vote;
-use crate::vocab::ids::AccountId;
+use crate::vocab::day::Day;
+use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
 use crate::vocab::plan::Plan;
 
 /// Rows are put into items of about this many bytes.
@@ -53,6 +58,21 @@ enum Item {
     Votes(Vec<(CompactString, Vote)>),
     /// In order of keys' digests.
     Replies(Vec<StoredReply>),
+    /// How far alert rules are matched. About all accounts, as the two after it; they come before
+    /// the first account.
+    Matched(StoredWatermark),
+    /// Rules that are ahead, in order of accounts and rules.
+    Ahead(Vec<(AccountId, RuleId, StoredWatermark)>),
+    /// What was seen of watched names, in order of names.
+    Observed(Vec<(StoredName, StoredObservation)>),
+    /// More of the one table of names that deliveries of all accounts have places in.
+    Names(Vec<StoredMatchedName>),
+    /// The last UTC day with test messages, and how many.
+    Tests(StoredDay, u32),
+    /// In order of rules: what their mails name, channels that are off.
+    Outboxes(Vec<(RuleId, Option<DeliveryId>, Vec<StoredOff>)>),
+    /// In order of rules, then oldest first.
+    Deliveries(Vec<(RuleId, StoredDelivery)>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,15 +94,19 @@ struct StoredAccount {
 /// What `write` returns, at once.
 pub(super) fn write_chunks<E>(
     state: &Frozen,
-    mut write: impl FnMut(&[u8]) -> Result<(), E>,
+    write: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut chunk = Vec::with_capacity(CHUNK_BYTES_MAX);
-    let last_day = state.last_day.map(StoredDay);
-    push(&mut chunk, &Item::Whole { last_account: state.last_account, last_day });
+    let mut chunks = Chunks {
+        chunk: Vec::with_capacity(CHUNK_BYTES_MAX),
+        places: HashMap::new(),
+        new_names: Vec::new(),
+        write,
+    };
+    chunks.whole(state)?;
     for account in &state.accounts {
-        push_account(&mut chunk, account, &mut write)?;
+        chunks.account(account)?;
     }
-    if chunk.is_empty() { Ok(()) } else { write(&chunk) }
+    chunks.finish()
 }
 
 /// What stands for a state: BLAKE3 over its chunks, each after its length (`u32`, little-endian).
@@ -98,55 +122,124 @@ pub(super) fn digest(state: &Frozen) -> [u8; 32] {
     }
 }
 
-fn push_account<E>(
-    chunk: &mut Vec<u8>,
-    account: &Account,
-    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
-    let owned = &account.owned;
-    push_item(chunk, &Item::Account(Box::new(StoredAccount::of(account))), write)?;
-    push_rows(chunk, owned.claims.by_id().map(|it| it.clone().into()), Item::Claims, write)?;
-    push_rows(chunk, owned.watches.iter().map(Into::into), Item::Watches, write)?;
-    push_rows(chunk, owned.rules.newest_first().map(|it| it.clone().into()), Item::Rules, write)?;
-    let votes = owned.votes.iter().map(|(name, vote)| (name.clone(), *vote));
-    push_rows(chunk, votes, Item::Votes, write)?;
-    push_rows(chunk, owned.replies.iter().map(|it| it.clone().into()), Item::Replies, write)
+/// A snapshot on its way out.
+struct Chunks<W> {
+    chunk: Vec<u8>,
+    /// Names of deliveries that are in the table, or in `new_names`, with their places: as equal
+    /// names have one place, equal states have equal bytes.
+    places: HashMap<Arc<MatchedName>, u32>,
+    new_names: Vec<StoredMatchedName>,
+    write: W,
 }
 
-/// Rows as items of about [`ITEM_BYTES`] each; no item where there are none.
-fn push_rows<T: Serialize, E>(
-    chunk: &mut Vec<u8>,
-    rows: impl Iterator<Item = T>,
-    item: fn(Vec<T>) -> Item,
-    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
-    let (mut pending, mut bytes) = (Vec::new(), 0);
-    for row in rows {
-        bytes += codec().serialized_size(&row).expect("a row came through a record");
-        pending.push(row);
-        if bytes >= ITEM_BYTES {
-            push_item(chunk, &item(std::mem::take(&mut pending)), write)?;
-            bytes = 0;
+impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
+    /// What is about all accounts together.
+    fn whole(&mut self, state: &Frozen) -> Result<(), E> {
+        let last_day = state.last_day.map(StoredDay);
+        self.item(&Item::Whole { last_account: state.last_account, last_day })?;
+        if let Some(all) = state.matched.all {
+            self.item(&Item::Matched(all.into()))?;
         }
+        let ahead = state.matched.ahead.iter();
+        self.rows(ahead.map(|(&(account, rule), it)| (account, rule, (*it).into())), Item::Ahead)?;
+        let observed = state.watched.by_name().into_iter();
+        self.rows(observed.map(|(name, it)| (StoredName(name.clone()), it.into())), Item::Observed)
     }
-    if pending.is_empty() { Ok(()) } else { push_item(chunk, &item(pending), write) }
+
+    fn account(&mut self, account: &Account) -> Result<(), E> {
+        let owned = &account.owned;
+        self.item(&Item::Account(Box::new(StoredAccount::of(account))))?;
+        self.rows(owned.claims.by_id().map(|it| it.clone().into()), Item::Claims)?;
+        self.rows(owned.watches.iter().map(Into::into), Item::Watches)?;
+        self.rows(owned.rules.newest_first().map(|it| it.clone().into()), Item::Rules)?;
+        let votes = owned.votes.iter().map(|(name, vote)| (name.clone(), *vote));
+        self.rows(votes, Item::Votes)?;
+        self.rows(owned.replies.iter().map(|it| it.clone().into()), Item::Replies)?;
+        if let Some((day, count)) = owned.tests {
+            self.item(&Item::Tests(StoredDay(day), count))?;
+        }
+        let outboxes =
+            owned.outbox.iter().filter(|(_, it)| it.mail_id.is_some() || !it.off.is_empty());
+        let off = |(channel, off): &(Arc<_>, _)| StoredOff::of(channel, *off);
+        let outboxes =
+            outboxes.map(|(rule, it)| (rule, it.mail_id, it.off.iter().map(off).collect()));
+        self.rows(outboxes, Item::Outboxes)?;
+        self.deliveries(&owned.outbox)
+    }
+
+    /// Deliveries, each after the names it has places of.
+    fn deliveries(&mut self, outbox: &Outbox) -> Result<(), E> {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        for (rule, outbox) in outbox.iter() {
+            for delivery in &outbox.deliveries {
+                let row = (rule, StoredDelivery::of(delivery, |name| self.place(name, &mut bytes)));
+                bytes += size_of(&row);
+                rows.push(row);
+                if bytes >= ITEM_BYTES {
+                    self.names_and(std::mem::take(&mut rows))?;
+                    bytes = 0;
+                }
+            }
+        }
+        if rows.is_empty() { Ok(()) } else { self.names_and(rows) }
+    }
+
+    fn place(&mut self, name: &Arc<MatchedName>, bytes: &mut u64) -> u32 {
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        let place = u32::try_from(self.places.len()).expect("memory holds fewer names");
+        let stored = StoredMatchedName::from(&**name);
+        *bytes += size_of(&stored);
+        self.new_names.push(stored);
+        self.places.insert(Arc::clone(name), place);
+        place
+    }
+
+    fn names_and(&mut self, rows: Vec<(RuleId, StoredDelivery)>) -> Result<(), E> {
+        if !self.new_names.is_empty() {
+            let names = std::mem::take(&mut self.new_names);
+            self.item(&Item::Names(names))?;
+        }
+        self.item(&Item::Deliveries(rows))
+    }
+
+    /// Rows as items of about [`ITEM_BYTES`] each; no item where there are none.
+    fn rows<T: Serialize>(
+        &mut self,
+        rows: impl Iterator<Item = T>,
+        item: fn(Vec<T>) -> Item,
+    ) -> Result<(), E> {
+        let (mut pending, mut bytes) = (Vec::new(), 0);
+        for row in rows {
+            bytes += size_of(&row);
+            pending.push(row);
+            if bytes >= ITEM_BYTES {
+                self.item(&item(std::mem::take(&mut pending)))?;
+                bytes = 0;
+            }
+        }
+        if pending.is_empty() { Ok(()) } else { self.item(&item(pending)) }
+    }
+
+    fn item(&mut self, item: &Item) -> Result<(), E> {
+        codec()
+            .serialize_into(&mut self.chunk, item)
+            .expect("items are far below 1 MiB, and memory takes all");
+        if self.chunk.len() >= CHUNK_BYTES {
+            (self.write)(&self.chunk)?;
+            self.chunk.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), E> {
+        if self.chunk.is_empty() { Ok(()) } else { (self.write)(&self.chunk) }
+    }
 }
 
-fn push_item<E>(
-    chunk: &mut Vec<u8>,
-    item: &Item,
-    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
-    push(chunk, item);
-    if chunk.len() >= CHUNK_BYTES {
-        write(chunk)?;
-        chunk.clear();
-    }
-    Ok(())
-}
-
-fn push(chunk: &mut Vec<u8>, item: &Item) {
-    codec().serialize_into(chunk, item).expect("items are far below 1 MiB, and memory takes all");
+fn size_of(row: &impl Serialize) -> u64 {
+    codec().serialized_size(row).expect("a row came through a record")
 }
 
 impl StoredAccount {
@@ -181,6 +274,8 @@ impl StoredAccount {
 #[derive(Default)]
 pub(super) struct Loader {
     state: State,
+    /// Names of deliveries, by their places.
+    names: Vec<Arc<MatchedName>>,
     /// The account whose things are coming in.
     open: Option<Open>,
 }
@@ -192,6 +287,8 @@ struct Open {
     rules: Vec<Rule>,
     votes: Vec<(CompactString, Vote)>,
     replies: Replies,
+    outbox: Outbox,
+    tests: Option<(Day, u32)>,
 }
 
 impl Loader {
@@ -206,14 +303,29 @@ impl Loader {
         match item {
             Item::Whole { last_account, last_day } => {
                 self.state.set_last(last_account, last_day.map(|day| day.0));
-                return Ok(());
+            }
+            Item::Matched(through) => self.state.set_matched(through.into()),
+            Item::Ahead(rows) => {
+                for (account, rule, through) in rows {
+                    self.state.set_ahead(account, rule, through.into());
+                }
+            }
+            Item::Observed(rows) => {
+                for (name, observation) in rows {
+                    self.state.put_observation(name.0, observation.into());
+                }
+            }
+            Item::Names(rows) => {
+                self.names.extend(rows.into_iter().map(|row| Arc::new(MatchedName::from(row))));
             }
             Item::Account(account) => {
                 self.finish_account();
                 self.open = Some(Open::new(account.account()));
-                return Ok(());
             }
-            item => self.open.as_mut().ok_or("it begins with what no account owns")?.take(item),
+            item => {
+                let open = self.open.as_mut().ok_or("it begins with what no account owns")?;
+                open.take(item, &self.names)?;
+            }
         }
         Ok(())
     }
@@ -228,18 +340,43 @@ impl Loader {
 impl Open {
     fn new(account: Account) -> Open {
         let (claims, watches, rules, votes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Open { account, claims, watches, rules, votes, replies: Replies::default() }
+        let (replies, outbox, tests) = (Replies::default(), Outbox::default(), None);
+        Open { account, claims, watches, rules, votes, replies, outbox, tests }
     }
 
-    fn take(&mut self, item: Item) {
+    fn take(&mut self, item: Item, names: &[Arc<MatchedName>]) -> Result<(), &'static str> {
         match item {
             Item::Claims(rows) => self.claims.extend(rows.into_iter().map(Claim::from)),
             Item::Watches(rows) => self.watches.extend(rows.into_iter().map(WatchEntry::from)),
             Item::Rules(rows) => self.rules.extend(rows.into_iter().map(Rule::from)),
             Item::Votes(rows) => self.votes.extend(rows),
             Item::Replies(rows) => rows.into_iter().for_each(|row| self.replies.put(row.into())),
-            Item::Whole { .. } | Item::Account(_) => {}
+            Item::Tests(day, count) => self.tests = Some((day.0, count)),
+            Item::Outboxes(rows) => {
+                for (rule, mail_id, off) in rows {
+                    let off = off.into_iter().map(StoredOff::into_parts);
+                    let off = off.map(|(channel, off)| (Arc::new(channel), off)).collect();
+                    self.outbox.change(rule, |outbox| {
+                        (outbox.mail_id, outbox.off) = (mail_id, off);
+                    });
+                }
+            }
+            Item::Deliveries(rows) => {
+                for (rule, delivery) in rows {
+                    let delivery = delivery.into_delivery(names);
+                    let delivery = delivery.ok_or("a delivery has names that come nowhere")?;
+                    self.outbox.change(rule, |outbox| outbox.put(delivery));
+                }
+            }
+            // The caller takes these.
+            Item::Whole { .. }
+            | Item::Account(_)
+            | Item::Matched(_)
+            | Item::Ahead(_)
+            | Item::Observed(_)
+            | Item::Names(_) => {}
         }
+        Ok(())
     }
 
     fn close(self) -> Account {
@@ -249,6 +386,8 @@ impl Open {
             rules: Arc::new(Rules::from_unsorted(self.rules)),
             votes: Arc::new(self.votes.into_iter().collect()),
             replies: Arc::new(self.replies),
+            outbox: Arc::new(self.outbox),
+            tests: self.tests,
         };
         Account { owned: Arc::new(owned), ..self.account }
     }
@@ -281,12 +420,20 @@ impl Replay for Loader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts::owned::deliveries::{
+        Delivery, DeliveryStatus, Message, MessageKind, OffReason, Problem, StatusClass,
+        SwitchedOff,
+    };
     use crate::accounts::owned::replies::KeptReply;
+    use crate::accounts::owned::rules::Channel;
     use crate::accounts::quota::Usage;
-    use crate::vocab::day::Day;
-    use crate::vocab::ids::{ClaimId, RuleId};
+    use crate::vocab::dqs::Dqs;
+    use crate::vocab::ids::ClaimId;
     use crate::vocab::name::DomainName;
+    use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatus, RdapStatuses};
+    use crate::vocab::stage::Stage;
     use crate::vocab::time::UnixMs;
+    use crate::vocab::watermark::Watermark;
 
     fn day() -> Day {
         "2026-11-21".parse().expect("a day")
@@ -348,6 +495,7 @@ mod tests {
             rules: Arc::new(Rules::from_unsorted(vec![rule()])),
             votes: Arc::new([("a.com".into(), Vote::Up), ("b.com".into(), Vote::Down)].into()),
             replies: Arc::new(replies),
+            ..Owned::default()
         };
         Arc::new(Account {
             owned: Arc::new(owned),
@@ -358,7 +506,8 @@ mod tests {
     }
 
     fn frozen(accounts: Vec<Arc<Account>>) -> Frozen {
-        Frozen { accounts, last_account: 9, last_day: Some(day()) }
+        let (matched, watched) = Default::default();
+        Frozen { accounts, last_account: 9, last_day: Some(day()), matched, watched }
     }
 
     fn chunks(state: &Frozen) -> Vec<Vec<u8>> {
@@ -388,6 +537,123 @@ mod tests {
         let ours: String =
             chunks(&frozen(vec![full, bare])).iter().map(|it| hex::encode(it) + "\n").collect();
         assert_eq!(ours, include_str!("../../tests/golden/accounts-snapshot-v1.hex"));
+    }
+
+    fn matched(text: &str) -> Arc<MatchedName> {
+        Arc::new(MatchedName {
+            name: name(text),
+            dqs: Dqs::new(70).expect("a score"),
+            drop_date: day(),
+            release: day().plus(35),
+            stage: Stage::Redemption,
+        })
+    }
+
+    fn delivery(byte: u8, channel: Channel, names: Option<&[&str]>) -> Delivery {
+        let names = names.map(|names| names.iter().map(|name| matched(name)).collect());
+        let (kind, total) = (MessageKind::Match, 3);
+        Delivery {
+            id: DeliveryId::new([byte; 16]),
+            channel: Arc::new(channel),
+            message: Message { kind, at: at(5), list_day: day(), total, names },
+            attempts: u16::from(byte),
+            status: DeliveryStatus::Pending { next_at: at(6) },
+            last_attempt_at: None,
+            last_problem: None,
+        }
+    }
+
+    /// A state with all that came to snapshots after the first version.
+    fn sending() -> Frozen {
+        let (rule_id, mut outbox) = (rule().id, Outbox::default());
+        let telegram = Channel::Telegram { chat_id: "-100".into() };
+        outbox.change(rule_id, |outbox| {
+            outbox.mail_id = Some(DeliveryId::new([1; 16]));
+            outbox.put(Delivery {
+                status: DeliveryStatus::Delivered,
+                last_attempt_at: Some(at(7)),
+                ..delivery(1, Channel::Email, None)
+            });
+            outbox.put(delivery(2, Channel::Email, Some(&["a.com", "b.com"])));
+            outbox.put(Delivery {
+                status: DeliveryStatus::Failed,
+                last_problem: Some(Problem::Status(StatusClass::ServerError)),
+                ..delivery(3, telegram.clone(), Some(&["b.com", "c.com"]))
+            });
+            let (reason, at) = (OffReason::Unsubscribed, at(8));
+            outbox.off.push((Arc::new(telegram), SwitchedOff { reason, at }));
+        });
+        let mut full = (*account(3, Vec::new(), vec![watch("a.com"), watch("b.com")])).clone();
+        let owned = Arc::make_mut(&mut full.owned);
+        owned.outbox = Arc::new(outbox);
+        owned.tests = Some((day(), 4));
+        let mut state = frozen(vec![Arc::new(full)]);
+        let through = |batch| Watermark { batch, day: day() };
+        state.matched.finish(through(5));
+        state.matched.advance(AccountId(3), rule_id, through(6));
+        let seen = Observation {
+            state: RdapState::Renewed,
+            at: at(9),
+            registered_on: Some(day()),
+            statuses: RdapStatuses::NONE.with(RdapStatus::Active),
+            source: ObservedBy::Rdap,
+        };
+        state.watched.put(name("b.com"), seen);
+        state
+    }
+
+    #[test]
+    fn the_bytes_of_what_is_sent_never_change() {
+        let ours: String = chunks(&sending()).iter().map(|it| hex::encode(it) + "\n").collect();
+        assert_eq!(ours, include_str!("../../tests/golden/accounts-snapshot-v2.hex"));
+    }
+
+    #[test]
+    fn snapshots_of_every_kind_are_read() {
+        for (golden, is_bare) in [
+            (include_str!("../../tests/golden/accounts-snapshot-v1.hex"), true),
+            (include_str!("../../tests/golden/accounts-snapshot-v2.hex"), false),
+        ] {
+            let bytes: Vec<_> =
+                golden.lines().map(|line| hex::decode(line).expect("hex")).collect();
+            let state = load(&bytes).expect("read");
+            assert_eq!(chunks(&state.freeze()), bytes, "and written as it was");
+            assert_eq!(state.watermark().is_none(), is_bare);
+            assert_eq!(state.pending().len(), usize::from(!is_bare));
+            assert_eq!(state.observation(&name("b.com")).is_none(), is_bare);
+            assert_eq!(state.of_mail(DeliveryId::new([1; 16])).is_none(), is_bare);
+        }
+    }
+
+    /// Ten thousand messages of the same five hundred names.
+    #[test]
+    fn names_are_written_once() {
+        let texts: Vec<_> = (0..500).map(|at| format!("name-{at}.com")).collect();
+        let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+        let message = delivery(1, Channel::Email, Some(&texts));
+        let mut outbox = Outbox::default();
+        for number in 1..=10_000_u64 {
+            let rule = RuleId::new(number).expect("an id");
+            outbox.change(rule, |outbox| {
+                // Equal names are one, whether they are shared or not.
+                let copied = message.message.names.as_deref().unwrap_or_default();
+                let copied = copied.iter().map(|name| Arc::new((**name).clone()));
+                let copied = (number == 10_000).then(|| copied.collect());
+                let names = copied.or_else(|| message.message.names.clone());
+                let message_of_it = Message { names, ..message.message.clone() };
+                outbox.put(Delivery { message: message_of_it, ..message.clone() });
+            });
+        }
+        let mut full = (*account(3, Vec::new(), Vec::new())).clone();
+        Arc::make_mut(&mut full.owned).outbox = Arc::new(outbox);
+        let state = frozen(vec![Arc::new(full)]);
+        let chunks = chunks(&state);
+        assert!(chunks.iter().all(|chunk| (1..=CHUNK_BYTES_MAX).contains(&chunk.len())));
+        let bytes: usize = chunks.iter().map(Vec::len).sum();
+        assert!(bytes < 10_000 * (500 * 4 + 200), "{bytes} bytes");
+        let read = load(&chunks).expect("read").freeze();
+        assert!(read.accounts[0].owned == state.accounts[0].owned);
+        assert_eq!(digest(&read), digest(&state));
     }
 
     #[test]
@@ -428,6 +694,17 @@ mod tests {
                 // An error or another state, never a panic: the journal's checksums come first.
                 if let Ok(state) = load(&[hostile]) {
                     digest(&state.freeze());
+                }
+            }
+        }
+        for whole in [chunks(&sending()).remove(0)] {
+            for at in 0..whole.len() {
+                for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+                    let mut hostile = whole.clone();
+                    hostile[at] = value;
+                    if let Ok(state) = load(&[hostile]) {
+                        digest(&state.freeze());
+                    }
                 }
             }
         }

@@ -1,28 +1,34 @@
 //! The users' state in memory: what all events so far lead to.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
+use super::dispatch::{Due, Index, Matched};
 use super::email::Email;
-use super::event::{Event, StoredReply, Transaction};
+use super::event::{Event, StoredMatch, StoredMatchedName, StoredReply, StoredTest, Transaction};
 use super::keys::{KeyDigest, StoredKey};
 use super::owned::Owned;
 use super::owned::claims::Claim;
+use super::owned::deliveries::{MatchedName, Message, MessageKind, Queued, RuleOutbox};
+use super::owned::rules::Rule;
 use super::owned::watches::WatchEntry;
 use super::password::PasswordHash;
 use super::quota::{DayUsage, Usage};
+use super::watched::Watched;
 use super::write::Feedback;
 use crate::journal::Position;
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
-use crate::vocab::ids::AccountId;
+use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
+use crate::vocab::observation::Observation;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
+use crate::vocab::watermark::Watermark;
 
 /// All accounts and what they own.
 ///
@@ -35,6 +41,12 @@ pub struct State {
     by_key: HashMap<KeyDigest, AccountId>,
     /// Names somebody voted on. What the accounts' votes add up to.
     feedback: HashMap<CompactString, Tally>,
+    watched: Watched,
+    matched: Matched,
+    /// What the accounts' outboxes add up to.
+    index: Index,
+    /// Names of a list that is written down in several records, for the messages to share.
+    list_names: HashSet<Arc<MatchedName>>,
     last_account: u64,
     last_day: Option<Day>,
     position: Position,
@@ -105,6 +117,10 @@ pub struct Frozen {
     pub last_account: u64,
     /// The latest UTC day any event tells of.
     pub last_day: Option<Day>,
+    /// How far alert rules are matched.
+    pub(super) matched: Matched,
+    /// What was seen of watched names.
+    pub(super) watched: Watched,
 }
 
 impl State {
@@ -151,35 +167,75 @@ impl State {
             Event::ClaimRemoved { account, claim } => {
                 self.own(account, |owned| Arc::make_mut(&mut owned.claims).remove(claim));
             }
-            Event::WatchAdded { account, watch } => {
-                let entry = WatchEntry::from(watch);
-                self.own(account, |owned| {
-                    owned.forget_replies(entry.added_at);
-                    Arc::make_mut(&mut owned.watches).put(&entry);
-                });
-            }
-            Event::WatchRemoved { account, name } => {
-                self.own(account, |owned| Arc::make_mut(&mut owned.watches).remove(&name.0));
-            }
+            Event::WatchAdded { account, watch } => self.add_watch(account, &watch.into()),
+            Event::WatchRemoved { account, name } => self.remove_watch(account, &name.0),
             Event::WatchesArrived { account, names } => self.own(account, |owned| {
                 let watches = Arc::make_mut(&mut owned.watches);
                 names.iter().for_each(|name| watches.arrive(&name.0));
             }),
             Event::RuleAdded { account, rule } | Event::RuleChanged { account, rule } => {
-                self.own(account, |owned| Arc::make_mut(&mut owned.rules).put((*rule).into()));
+                self.put_rule(account, (*rule).into());
             }
-            Event::RuleRemoved { account, rule } => {
-                self.own(account, |owned| Arc::make_mut(&mut owned.rules).remove(rule));
-            }
+            Event::RuleRemoved { account, rule } => self.remove_rule(account, rule),
             Event::VoteSet { account, name, vote } => self.set_vote(account, &name.0, vote),
             Event::ReplyKept { account, reply } => self.keep_reply(account, *reply),
-            // The caller takes these.
+            event => self.apply_to_outbox(event),
+        }
+    }
+
+    fn apply_to_outbox(&mut self, event: Event) {
+        match event {
+            Event::ListMatched { through, done, at, names, matches } => {
+                self.take_matches(through.into(), at, names, matches);
+                if done {
+                    self.matched.finish(through.into());
+                    self.list_names = HashSet::new();
+                }
+            }
+            Event::TestQueued { account, test } => self.queue_test(account, *test),
+            Event::DeliverySettled { account, attempt } => {
+                self.change_outbox(account, attempt.rule, |outbox, _| {
+                    let settled = attempt.settled.into();
+                    outbox.settle(attempt.delivery, attempt.at, attempt.attempts, settled);
+                });
+            }
+            Event::DeliveryRequeued { account, rule, delivery, at } => {
+                self.change_outbox(account, rule, |outbox, _| outbox.requeue(delivery, at));
+            }
+            Event::ChannelSwitchedOff { account, rule, off } => {
+                let (channel, off) = off.into_parts();
+                self.change_outbox(account, rule, |outbox, rule| {
+                    if rule.channels.contains(&channel) {
+                        outbox.switch_off(&channel, off);
+                    }
+                });
+            }
+            Event::ChannelsSwitchedOn { account, rule } => {
+                self.change_outbox(account, rule, |outbox, _| outbox.switch_on());
+            }
+            Event::NamesVerified { rows } => {
+                for (name, observation) in rows {
+                    self.watched.observe(&name.0, observation.into());
+                }
+            }
+            // The callers take these.
             Event::AccountAdded { .. }
             | Event::PlanSet { .. }
             | Event::KeyIssued { .. }
             | Event::AccountDisabled { .. }
             | Event::UsageNoted { .. }
-            | Event::DayBegan { .. } => {}
+            | Event::DayBegan { .. }
+            | Event::ClaimAdded { .. }
+            | Event::ClaimChanged { .. }
+            | Event::ClaimRemoved { .. }
+            | Event::WatchAdded { .. }
+            | Event::WatchRemoved { .. }
+            | Event::WatchesArrived { .. }
+            | Event::RuleAdded { .. }
+            | Event::RuleChanged { .. }
+            | Event::RuleRemoved { .. }
+            | Event::VoteSet { .. }
+            | Event::ReplyKept { .. } => {}
         }
     }
 
@@ -208,6 +264,31 @@ impl State {
     pub fn feedback(&self, name: &DomainName) -> Feedback {
         let tally = self.feedback.get(name.as_str()).copied().unwrap_or_default();
         Feedback { up: tally.up.into(), down: tally.down.into() }
+    }
+
+    /// What was last seen of a name somebody watches.
+    pub fn observation(&self, name: &DomainName) -> Option<Observation> {
+        self.watched.observation(name)
+    }
+
+    /// How far all alert rules are matched; `None` before the first start of a server.
+    pub fn watermark(&self) -> Option<Watermark> {
+        self.matched.all
+    }
+
+    /// How far one rule is matched.
+    pub(super) fn matched(&self, account: AccountId, rule: RuleId) -> Option<Watermark> {
+        self.matched.of(account, rule)
+    }
+
+    /// What is to be sent, the first that is due first.
+    pub(super) fn pending(&self) -> impl ExactSizeIterator<Item = &Due> {
+        self.index.pending()
+    }
+
+    /// The rule whose mails name `id` in their unsubscribe link.
+    pub(super) fn of_mail(&self, id: DeliveryId) -> Option<(AccountId, RuleId)> {
+        self.index.of_mail(id)
     }
 
     /// The highest account number there was.
@@ -240,9 +321,13 @@ impl State {
 
     /// The state as it is now, at the cost of a pointer an account.
     pub fn freeze(&self) -> Frozen {
-        let accounts = self.accounts.values().cloned().collect();
-        let mut frozen =
-            Frozen { accounts, last_account: self.last_account, last_day: self.last_day };
+        let mut frozen = Frozen {
+            accounts: self.accounts.values().cloned().collect(),
+            last_account: self.last_account,
+            last_day: self.last_day,
+            matched: self.matched.clone(),
+            watched: self.watched.clone(),
+        };
         frozen.accounts.sort_unstable_by_key(|account| account.id);
         frozen
     }
@@ -257,6 +342,12 @@ impl State {
         for (name, vote) in account.owned.votes.iter() {
             *self.feedback.entry(name.clone()).or_default().of(*vote) += 1;
         }
+        for entry in account.owned.watches.iter() {
+            self.watched.add(&entry.name);
+        }
+        for (rule, outbox) in account.owned.outbox.iter() {
+            self.index.put(account.id, rule, outbox);
+        }
         self.accounts.insert(account.id, Arc::new(account));
     }
 
@@ -264,6 +355,21 @@ impl State {
     pub(super) fn set_last(&mut self, account: u64, day: Option<Day>) {
         self.last_account = self.last_account.max(account);
         self.last_day = self.last_day.max(day);
+    }
+
+    /// Takes over how far a snapshot says that rules are matched.
+    pub(super) fn set_matched(&mut self, through: Watermark) {
+        self.matched.finish(through);
+    }
+
+    /// Takes over that a rule is ahead of the others.
+    pub(super) fn set_ahead(&mut self, account: AccountId, rule: RuleId, through: Watermark) {
+        self.matched.advance(account, rule, through);
+    }
+
+    /// Takes over what was seen of a name, before the accounts that watch it.
+    pub(super) fn put_observation(&mut self, name: DomainName, observation: Observation) {
+        self.watched.put(name, observation);
     }
 
     /// Ends the reading of a journal that stands at `position`: every account's live count begins
@@ -328,6 +434,116 @@ impl State {
         }
     }
 
+    fn add_watch(&mut self, account: AccountId, entry: &WatchEntry) {
+        let mut is_new = false;
+        self.own(account, |owned| {
+            owned.forget_replies(entry.added_at);
+            is_new = Arc::make_mut(&mut owned.watches).put(entry);
+        });
+        if is_new {
+            self.watched.add(&entry.name);
+        }
+    }
+
+    fn remove_watch(&mut self, account: AccountId, name: &DomainName) {
+        let mut was_there = false;
+        self.own(account, |owned| was_there = Arc::make_mut(&mut owned.watches).remove(name));
+        if was_there {
+            self.watched.remove(name);
+        }
+    }
+
+    fn put_rule(&mut self, account: AccountId, rule: Rule) {
+        let (id, channels) = (rule.id, rule.channels.clone());
+        let mut has_outbox = false;
+        self.own(account, |owned| {
+            has_outbox = owned.outbox.of(id).is_some();
+            Arc::make_mut(&mut owned.rules).put(rule);
+        });
+        if has_outbox {
+            self.change_outbox(account, id, |outbox, _| outbox.keep_to(&channels));
+        }
+    }
+
+    fn remove_rule(&mut self, account: AccountId, rule: RuleId) {
+        let mut outbox = None;
+        self.own(account, |owned| {
+            Arc::make_mut(&mut owned.rules).remove(rule);
+            if owned.outbox.of(rule).is_some() {
+                outbox = Arc::make_mut(&mut owned.outbox).remove(rule);
+            }
+        });
+        if let Some(outbox) = outbox {
+            self.index.take(account, rule, &outbox);
+        }
+    }
+
+    /// Changes what a rule sends, and what is known of it among all accounts.
+    fn change_outbox(
+        &mut self,
+        account: AccountId,
+        rule: RuleId,
+        change: impl FnOnce(&mut RuleOutbox, &Rule),
+    ) {
+        let Some(found) = self.accounts.get_mut(&account) else { return };
+        let Some(rule) = found.owned.rules.shared(rule).map(Arc::clone) else { return };
+        let owned = Arc::make_mut(&mut Arc::make_mut(found).owned);
+        let outbox = Arc::make_mut(&mut owned.outbox);
+        if let Some(before) = outbox.of(rule.id) {
+            self.index.take(account, rule.id, before);
+        }
+        outbox.change(rule.id, |outbox| change(outbox, &rule));
+        if let Some(after) = outbox.of(rule.id) {
+            self.index.put(account, rule.id, after);
+        }
+    }
+
+    /// A rule that was stopped or removed since it was matched, and one of an account that was shut,
+    /// sends nothing.
+    fn take_matches(
+        &mut self,
+        through: Watermark,
+        at: UnixMs,
+        names: Vec<StoredMatchedName>,
+        matches: Vec<StoredMatch>,
+    ) {
+        let names: Vec<_> = names.into_iter().map(|it| self.shared_name(it.into())).collect();
+        for StoredMatch { account, rule, total, names: places, deliveries } in matches {
+            let Some(found) = self.accounts.get(&account) else { continue };
+            let is_at_work = found.owned.rules.get(rule).is_some_and(|rule| rule.active);
+            if found.disabled || !is_at_work {
+                continue;
+            }
+            self.matched.advance(account, rule, through);
+            let best = places.iter().filter_map(|place| names.get(usize::from(*place)).cloned());
+            let (kind, list_day) = (MessageKind::Match, through.day);
+            let message = Message { kind, at, list_day, total, names: Some(best.collect()) };
+            let queued = Queued { message, deliveries };
+            self.change_outbox(account, rule, |outbox, rule| outbox.queue(rule, queued));
+        }
+    }
+
+    fn shared_name(&mut self, name: MatchedName) -> Arc<MatchedName> {
+        if let Some(known) = self.list_names.get(&name) {
+            return Arc::clone(known);
+        }
+        let new = Arc::new(name);
+        self.list_names.insert(Arc::clone(&new));
+        new
+    }
+
+    fn queue_test(&mut self, account: AccountId, test: StoredTest) {
+        let StoredTest { rule, day, deliveries, .. } = &test;
+        let (rule, day, count) = (*rule, day.0, deliveries.len() as u32);
+        self.own(account, |owned| {
+            owned.tests = Some(match owned.tests {
+                Some((last, before)) if last >= day => (last, before.saturating_add(count)),
+                _ => (day, count),
+            });
+        });
+        self.change_outbox(account, rule, |outbox, rule| outbox.queue(rule, test.into()));
+    }
+
     fn keep_reply(&mut self, account: AccountId, reply: StoredReply) {
         self.own(account, |owned| {
             owned.forget_replies(reply.at());
@@ -361,6 +577,15 @@ impl Account {
             usage: Arc::default(),
             owned: Arc::default(),
         }
+    }
+}
+
+impl From<StoredTest> for Queued {
+    fn from(test: StoredTest) -> Queued {
+        let StoredTest { at, day, total, names, deliveries, .. } = test;
+        let names = names.into_iter().map(|it| Arc::new(MatchedName::from(it))).collect();
+        let (kind, names) = (MessageKind::Test, Some(names));
+        Queued { message: Message { kind, at, list_day: day.0, total, names }, deliveries }
     }
 }
 

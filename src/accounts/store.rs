@@ -12,6 +12,7 @@ use super::decide::{Command, Decided, Refusal, decide};
 use super::email::Email;
 use super::event::{Event, StoredDay, Transaction};
 use super::keys::{self, ApiKey};
+use super::outbox::Wakes;
 use super::password::PasswordHash;
 use super::quota::{Allowance, Counter, DayUsage, Usage};
 use super::snapshot::Loader;
@@ -55,8 +56,11 @@ pub(super) struct Inner {
     /// The latest UTC day seen, as [`Day::raw`]; 0 before the first.
     last_day: AtomicU16,
     warned_of_clock: AtomicBool,
-    plans: Plans,
-    clock: Clock,
+    /// Held while the matches of a list are written: the next list is decided on what they led to.
+    pub(super) matching: tokio::sync::Mutex<()>,
+    pub(super) wakes: Wakes,
+    pub(super) plans: Plans,
+    pub(super) clock: Clock,
     recovery: Recovery,
 }
 
@@ -213,6 +217,8 @@ impl Store {
             last_account: AtomicU64::new(last_account),
             last_day: AtomicU16::new(Day::raw_or_zero(last_day)),
             warned_of_clock: AtomicBool::new(false),
+            matching: tokio::sync::Mutex::default(),
+            wakes: Wakes::default(),
             plans,
             clock,
             recovery,
@@ -425,27 +431,46 @@ impl Store {
         caller: &Caller,
         decide: impl FnOnce(&Account, &PlanLimits) -> Result<Decided<T>, WriteError>,
     ) -> Result<T, WriteError> {
-        let stripe = self.0.stripes.of(&caller.account).await;
-        let Decided { events, answer } = self.decide_for(caller, decide)?;
+        self.write_to(caller.account, decide).await
+    }
+
+    /// As [`Store::write`], of an account that nobody presented a key of.
+    pub(super) async fn write_to<T>(
+        &self,
+        account: AccountId,
+        decide: impl FnOnce(&Account, &PlanLimits) -> Result<Decided<T>, WriteError>,
+    ) -> Result<T, WriteError> {
+        let stripe = self.0.stripes.of(&account).await;
+        let Decided { events, answer } = self.decide_for(account, decide)?;
+        self.append_as(events, Some(stripe)).await?;
+        Ok(answer)
+    }
+
+    /// Makes these durable as one record, if there are any.
+    pub(super) async fn append_as(
+        &self,
+        events: Vec<Event>,
+        stripe: Option<Stripe>,
+    ) -> Result<(), WriteError> {
         if events.is_empty() {
-            return Ok(answer);
+            return Ok(());
         }
         let transaction = Transaction(events);
         let (kind, payload) = transaction.encode();
         let journal = &self.0.shared.journal;
-        let apply = self.applying(transaction, Some(stripe));
+        let apply = self.applying(transaction, stripe);
         journal.append_async(kind, payload, apply)?.durable().await?;
         self.0.snapshotter.consider(&self.0.shared);
-        Ok(answer)
+        Ok(())
     }
 
     /// Decides on the account as it is, without keeping others from reading or changing theirs.
     fn decide_for<T>(
         &self,
-        caller: &Caller,
+        account: AccountId,
         decide: impl FnOnce(&Account, &PlanLimits) -> Result<Decided<T>, WriteError>,
     ) -> Result<Decided<T>, WriteError> {
-        let account = self.state().account(caller.account).map(Arc::clone);
+        let account = self.state().account(account).map(Arc::clone);
         let account = account.ok_or(WriteError::NotFound)?;
         // The plan of this moment: the caller's may be of a moment ago.
         decide(&account, self.0.plans.of(account.plan))
@@ -459,11 +484,13 @@ impl Store {
         stripe: Option<Stripe>,
     ) -> impl FnOnce(Appended) + Send + 'static {
         let state = Arc::clone(&self.0.shared.state);
+        let wake = self.0.wakes.after(&transaction);
         move |appended| {
             let mut state = state.write().unwrap_or_else(PoisonError::into_inner);
             state.apply(transaction, appended.position);
             drop(state);
             drop(stripe);
+            wake();
         }
     }
 

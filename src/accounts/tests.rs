@@ -1,5 +1,7 @@
 //! The store as a whole: what it refuses, what holds under races, what a restart brings back.
 
+mod outbox;
+
 use std::sync::Arc;
 
 use chrono::{DateTime, Duration, TimeZone, Utc};

@@ -128,6 +128,19 @@ pub enum WriteError {
         /// What is wrong with it.
         what: String,
     },
+    /// It does not fit how the thing stands now.
+    #[error("{0}")]
+    Conflict(String),
+    /// Every test message of the day has been sent.
+    #[error("an account may send at most {limit} test messages a day")]
+    TooManyTests {
+        /// How many there may be.
+        limit: u32,
+        /// When the next day begins: 00:00 UTC.
+        resets_at: DateTime<Utc>,
+        /// Whole seconds until then.
+        retry_after_s: i64,
+    },
     /// It could not be made durable.
     #[error(transparent)]
     Journal(#[from] AppendError),

@@ -8,6 +8,7 @@ use axum::Json;
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::accounts::{Allowance, AppendError, WriteError};
@@ -42,6 +43,10 @@ pub enum ApiError {
     MethodNotAllowed,
     /// 429: the day's allowance is used up at this moment.
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
+    /// 409: it does not fit how the resource stands now.
+    Conflict(String),
+    /// 429: every test message of the UTC day has been sent.
+    TooManyTests { limit: u32, resets_at: DateTime<Utc>, retry_after_s: i64, message: String },
     /// 503: nothing can be written now.
     Unavailable(AppendError),
     /// 500: not the client's fault.
@@ -65,6 +70,10 @@ impl From<WriteError> for ApiError {
             }
             WriteError::TooMany { limit, .. } => {
                 ApiError::PlanLimit { plan: None, limit: Some(limit), message: err.to_string() }
+            }
+            WriteError::Conflict(message) => ApiError::Conflict(message),
+            WriteError::TooManyTests { limit, resets_at, retry_after_s } => {
+                ApiError::TooManyTests { limit, resets_at, retry_after_s, message: err.to_string() }
             }
             WriteError::Invalid { field, what } => ApiError::parameter(field, what),
             WriteError::Journal(err @ AppendError::TooLong { .. }) => {
@@ -170,6 +179,19 @@ impl IntoResponse for ApiError {
                     (StatusCode::TOO_MANY_REQUESTS, retry, Json(body)).into_response();
                 rate_limit_headers(&allowance, response.headers_mut());
                 response
+            }
+            ApiError::Conflict(message) => {
+                (StatusCode::CONFLICT, Json(plain(&message))).into_response()
+            }
+            ApiError::TooManyTests { limit, resets_at, retry_after_s, message } => {
+                let body = json!({
+                    "error": message,
+                    "code": "TEST_LIMIT",
+                    "limit": limit,
+                    "resetAt": resets_at.timestamp_millis(),
+                });
+                let retry = [(RETRY_AFTER, HeaderValue::from(retry_after_s))];
+                (StatusCode::TOO_MANY_REQUESTS, retry, Json(body)).into_response()
             }
             ApiError::Internal(err) => {
                 tracing::error!(error = format!("{err:#}"), "request failed");

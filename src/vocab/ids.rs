@@ -3,7 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An account, by the number it got when it was added. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,9 +72,80 @@ random_id! {
     RuleId
 }
 
+/// A delivery: 16 bytes drawn when its match is decided; the same over every retry and restart.
+/// 32 hex digits in JSON, in `webhook-id` (after `msg_`) and in unsubscribe links. Nobody can guess
+/// one, so whoever names one was told it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeliveryId([u8; 16]);
+
+impl DeliveryId {
+    /// The id of these bytes.
+    pub fn new(bytes: [u8; 16]) -> DeliveryId {
+        DeliveryId(bytes)
+    }
+
+    /// An id as [`fmt::Display`] writes it: 32 lower-case hex digits. `None` for any other text.
+    pub fn parse(text: &str) -> Option<DeliveryId> {
+        let mut bytes = [0; 16];
+        let canonical = !text.bytes().any(|byte| byte.is_ascii_uppercase());
+        hex::decode_to_slice(text, &mut bytes).ok().filter(|()| canonical)?;
+        Some(DeliveryId(bytes))
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for DeliveryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for DeliveryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Hex where people read it, 16 bytes where they do not.
+impl Serialize for DeliveryId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for DeliveryId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DeliveryId, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+            DeliveryId::parse(&text).ok_or_else(|| D::Error::custom("must be 32 hex digits"))
+        } else {
+            <[u8; 16]>::deserialize(deserializer).map(DeliveryId)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delivery_has_one_spelling() {
+        let id = DeliveryId::new([0xab; 16]);
+        assert_eq!(id.to_string(), "ab".repeat(16));
+        assert_eq!(DeliveryId::parse(&id.to_string()), Some(id));
+        assert_eq!(serde_json::to_string(&id).expect("JSON"), format!("\"{id}\""));
+        for text in ["", "ab", &"AB".repeat(16), &"ab".repeat(17), &"zz".repeat(16)] {
+            assert_eq!(DeliveryId::parse(text), None, "{text:?}");
+        }
+    }
 
     #[test]
     fn ids_are_what_json_holds_exactly() {

@@ -62,6 +62,19 @@ pub const RULE_CHANNELS_MAX: usize = 5;
 pub const PREVIEW_DAYS: usize = 30;
 /// Names that it shows.
 pub const PREVIEW_SAMPLES: usize = 10;
+/// Names of one alert at most, the best ones; it says how many there were. A mail or a webhook's
+/// body of these is about 60 KB.
+pub const MESSAGE_NAMES_MAX: usize = 500;
+/// Deliveries kept of a rule, those still to be sent aside.
+pub const DELIVERIES_KEPT_MAX: usize = 100;
+/// Failed deliveries of a rule that keep their names, the newest ones, so that they can be sent
+/// after all: names are most of what a delivery weighs.
+pub const FAILED_WITH_NAMES_MAX: usize = 10;
+/// Test messages of an account in a UTC day: each makes the server call an address of the account's
+/// choice.
+pub const TESTS_PER_DAY_MAX: u32 = 30;
+/// Names of a test message at most: enough to see what one looks like.
+pub const TEST_NAMES_MAX: usize = 10;
 /// Characters of a claim's registrar at most.
 pub const REGISTRAR_CHARS_MAX: usize = 200;
 /// Characters of a claim's note at most: several pages.

@@ -1,13 +1,45 @@
-//! How far alert rules have been matched.
+//! How far lists have been matched against alert rules.
 
 use crate::vocab::day::Day;
 
 /// Everything up to here has been matched: all batches of the corpus up to and including `batch`,
-/// with the stages that names had on `day`.
+/// with the stages that names had on `day`. Either part may move alone: a new day brings names into
+/// other stages with no new list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Watermark {
     /// The number of a batch; batches are numbered 1, 2, 3 and so on, 0 is before the first.
     pub batch: u64,
     /// The day whose stages were looked at.
     pub day: Day,
+}
+
+impl Watermark {
+    /// What both together cover: the later of each part. It never goes back, so that nothing fires
+    /// again under an older generation or a clock that was set back.
+    #[must_use]
+    pub fn and(self, other: Watermark) -> Watermark {
+        Watermark { batch: self.batch.max(other.batch), day: self.day.max(other.day) }
+    }
+
+    /// Whether all that `other` covers is covered.
+    pub fn covers(self, other: Watermark) -> bool {
+        self.and(other) == self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watermark_never_goes_back() {
+        let mark = |batch, day: &str| Watermark { batch, day: day.parse().expect("a day") };
+        let (older, newer) = (mark(3, "2026-11-20"), mark(4, "2026-11-21"));
+        assert_eq!(newer.and(older), newer);
+        assert_eq!(older.and(newer), newer);
+        assert!(newer.covers(older) && newer.covers(newer) && !older.covers(newer));
+        let crossed = mark(5, "2026-11-19");
+        assert!(!newer.covers(crossed) && !crossed.covers(newer));
+        assert_eq!(newer.and(crossed), mark(5, "2026-11-21"));
+    }
 }

@@ -3,6 +3,7 @@
 //! their own things in the files beside.
 
 pub(super) mod claims;
+pub(super) mod deliveries;
 pub(super) mod replies;
 pub(super) mod rules;
 pub(super) mod watches;

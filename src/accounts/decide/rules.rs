@@ -90,7 +90,11 @@ pub(in crate::accounts) fn change(
     let is_new = |it: &&WebhookSecret| !before.secrets.contains(it);
     let new_secrets = rule.secrets.iter().filter(is_new).cloned().collect();
     let changed = Event::RuleChanged { account: account.id, rule: Box::new(rule.clone().into()) };
-    let events = if rule == *before { Vec::new() } else { vec![changed] };
+    let mut events = if rule == *before { Vec::new() } else { vec![changed] };
+    // Whoever sends channels wants them used.
+    if has_new_channels && account.owned.has_channel_off(id) {
+        events.push(Event::ChannelsSwitchedOn { account: account.id, rule: id });
+    }
     Ok(Decided { events, answer: ChangedRule { rule, new_secrets } })
 }
 

@@ -10,7 +10,7 @@ const HIDDEN: [&str; 8] =
     ["password", "key", "secrets", "secret", "body", "fingerprint", "digest", "last4"];
 const IN_PLACE: &str = "(hidden)";
 /// Members that hold a day, stored as a number.
-const DAYS: [&str; 2] = ["on", "day"];
+const DAYS: [&str; 5] = ["on", "day", "drop_date", "release", "registered_on"];
 
 impl Transaction {
     /// The events as JSON, an array in which secrets are left out.

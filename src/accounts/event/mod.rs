@@ -6,6 +6,7 @@
 //! old ones for ever. The golden bytes under `tests/golden` hold this.
 
 mod describe;
+mod outbox;
 mod stored;
 
 use bincode::Options;
@@ -14,14 +15,19 @@ use thiserror::Error;
 
 use super::email::Email;
 use super::keys::StoredKey;
+pub use outbox::{
+    StoredAttempt, StoredDelivery, StoredMatch, StoredMatchedName, StoredObservation, StoredOff,
+    StoredTest, StoredWatermark,
+};
 pub use stored::{StoredClaim, StoredName, StoredReply, StoredRule, StoredWatch};
 
 use super::password::PasswordHash;
 use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, ClaimId, RuleId};
+use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId};
 use crate::vocab::plan::Plan;
+use crate::vocab::time::UnixMs;
 
 /// The journal's number for records that hold one [`Event`]. They are read for ever, and written
 /// where one event is all.
@@ -168,6 +174,66 @@ pub enum Event {
         /// The answer.
         reply: Box<StoredReply>,
     },
+    /// A list was matched against rules, and what is to be sent of it. A long list of matches is
+    /// several records, each whole in itself: a rule that one names is done with the list.
+    ListMatched {
+        /// What has been matched then.
+        through: StoredWatermark,
+        /// Whether no other record of this list follows: all rules are done with it.
+        done: bool,
+        /// When.
+        at: UnixMs,
+        /// The names of this record's matches, each once.
+        names: Vec<StoredMatchedName>,
+        /// What matched.
+        matches: Vec<StoredMatch>,
+    },
+    /// The owner of a rule wants to see what a message looks like.
+    TestQueued {
+        /// Whose.
+        account: AccountId,
+        /// The message.
+        test: Box<StoredTest>,
+    },
+    /// A delivery was tried.
+    DeliverySettled {
+        /// Whose.
+        account: AccountId,
+        /// The try.
+        attempt: StoredAttempt,
+    },
+    /// A failed delivery is to be tried again from the start, at its owner's request.
+    DeliveryRequeued {
+        /// Whose.
+        account: AccountId,
+        /// Of which rule.
+        rule: RuleId,
+        /// Which.
+        delivery: DeliveryId,
+        /// When.
+        at: UnixMs,
+    },
+    /// Nothing is to be sent through a channel of a rule any more.
+    ChannelSwitchedOff {
+        /// Whose.
+        account: AccountId,
+        /// Of which rule.
+        rule: RuleId,
+        /// The channel, and why.
+        off: StoredOff,
+    },
+    /// All channels of a rule are to be used again.
+    ChannelsSwitchedOn {
+        /// Whose.
+        account: AccountId,
+        /// The rule.
+        rule: RuleId,
+    },
+    /// Registries were asked for names that somebody watches.
+    NamesVerified {
+        /// What they said, of each name.
+        rows: Vec<(StoredName, StoredObservation)>,
+    },
 }
 
 /// A [`Day`] as two bytes, days since 1984-12-31, where `Day` itself is stored as text.
@@ -249,6 +315,9 @@ pub(super) fn codec() -> impl Options {
 mod tests {
     use super::*;
     use crate::accounts::owned::claims::{Attribution, Claim};
+    use crate::accounts::owned::deliveries::{
+        MatchedName, OffReason, Problem, Settled, StatusClass, SwitchedOff,
+    };
     use crate::accounts::owned::replies::KeptReply;
     use crate::accounts::owned::rules::{Channel, Rule, RuleFilter, WebhookSecret};
     use crate::accounts::owned::watches::WatchEntry;
@@ -257,10 +326,11 @@ mod tests {
     use crate::vocab::dqs::Dqs;
     use crate::vocab::money::Usd;
     use crate::vocab::name::DomainName;
+    use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
     use crate::vocab::query::Substring;
     use crate::vocab::stage::Stage;
-    use crate::vocab::time::UnixMs;
     use crate::vocab::url::WebhookUrl;
+    use crate::vocab::watermark::Watermark;
 
     fn day() -> StoredDay {
         StoredDay("2026-11-21".parse().expect("a day"))
@@ -399,6 +469,134 @@ mod tests {
         events
     }
 
+    fn delivery(byte: u8) -> DeliveryId {
+        DeliveryId::new([byte; 16])
+    }
+
+    /// One of each shape of what is sent and verified.
+    fn outbox() -> Vec<(String, Event)> {
+        let (account, rule_id) = (AccountId(0x0102), rule().id);
+        let matched = |text, stage| {
+            let (drop_date, release) = (day().0, day().0.plus(35));
+            let dqs = Dqs::new(70).expect("a score");
+            StoredMatchedName::from(&MatchedName {
+                name: name(text),
+                dqs,
+                drop_date,
+                release,
+                stage,
+            })
+        };
+        let names: Vec<_> = Stage::ALL.map(|stage| matched("example.co.uk", stage)).to_vec();
+        let through = Watermark { batch: 0x0304, day: day().0 }.into();
+        let found = |names, deliveries| StoredMatch {
+            account,
+            rule: rule_id,
+            total: 0x0506,
+            names,
+            deliveries,
+        };
+        let two = vec![(0, delivery(0x11)), (2, delivery(0x22))];
+        let matches = vec![found(vec![2, 0], two.clone()), found(Vec::new(), Vec::new())];
+        let test = StoredTest {
+            rule: rule_id,
+            at: at(6),
+            day: day(),
+            total: 3,
+            names: names[..1].to_vec(),
+            deliveries: two,
+        };
+        let off = |reason, channel: &Channel| {
+            let off = StoredOff::of(channel, SwitchedOff { reason, at: at(9) });
+            Event::ChannelSwitchedOff { account, rule: rule_id, off }
+        };
+        let (done, id) = (true, delivery(0x33));
+        let mut events = vec![
+            (
+                "list".to_owned(),
+                Event::ListMatched { through, done: false, at: at(5), names, matches },
+            ),
+            (
+                "list, nothing in it".into(),
+                Event::ListMatched {
+                    through,
+                    done,
+                    at: at(5),
+                    names: Vec::new(),
+                    matches: Vec::new(),
+                },
+            ),
+            ("test".into(), Event::TestQueued { account, test: Box::new(test) }),
+            (
+                "requeued".into(),
+                Event::DeliveryRequeued { account, rule: rule_id, delivery: id, at: at(8) },
+            ),
+            ("on".into(), Event::ChannelsSwitchedOn { account, rule: rule_id }),
+        ];
+        for (reason, channel) in [OffReason::Gone, OffReason::Unsubscribed, OffReason::Gone]
+            .into_iter()
+            .zip(&rule().channels)
+        {
+            events.push((format!("off {reason:?}"), off(reason, channel)));
+        }
+        for settled in every_settled() {
+            let attempt = StoredAttempt {
+                rule: rule_id,
+                delivery: id,
+                at: at(7),
+                attempts: 0x0708,
+                settled: settled.into(),
+            };
+            events.push((format!("{settled:?}"), Event::DeliverySettled { account, attempt }));
+        }
+        events.push(("verified".into(), Event::NamesVerified { rows: observations() }));
+        events
+    }
+
+    fn every_settled() -> Vec<Settled> {
+        let classes = [
+            StatusClass::Redirect,
+            StatusClass::ClientError,
+            StatusClass::ServerError,
+            StatusClass::Other,
+        ];
+        let problems = [
+            Problem::Refused,
+            Problem::Timeout,
+            Problem::Unreachable,
+            Problem::Tls,
+            Problem::Gone,
+            Problem::Rejected,
+            Problem::NotConfigured,
+            Problem::SwitchedOff,
+        ];
+        let problems = problems.into_iter().chain(classes.map(Problem::Status));
+        let retried = problems.map(|problem| Settled::Retry { next_at: at(60_000), problem });
+        let problem = Problem::Gone;
+        [Settled::Delivered, Settled::Failed { problem }, Settled::SwitchOff { problem }]
+            .into_iter()
+            .chain(retried)
+            .collect()
+    }
+
+    fn observations() -> Vec<(StoredName, StoredObservation)> {
+        let seen = |(place, state): (usize, RdapState)| Observation {
+            state,
+            at: at(10),
+            registered_on: (place % 2 == 0).then(|| day().0.plus(-1_000)),
+            statuses: RdapStatuses::from(1 << place),
+            source: if place == 2 { ObservedBy::Dns } else { ObservedBy::Rdap },
+        };
+        let all = RdapState::ALL.into_iter().enumerate().map(seen);
+        all.map(|seen| (StoredName(name("a.com")), seen.into())).collect()
+    }
+
+    fn newest() -> impl Iterator<Item = (String, Transaction)> {
+        let singles = outbox().into_iter().map(|(name, event)| (name, Transaction(vec![event])));
+        let both = outbox().drain(..3).map(|(_, event)| event).collect();
+        singles.chain([("three at once".to_owned(), Transaction(both))])
+    }
+
     fn everything() -> Vec<(String, Transaction)> {
         let first = all().into_iter().map(|(name, event)| (name.to_owned(), event));
         let mut singles: Vec<_> = first.chain(owned()).collect();
@@ -433,8 +631,25 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_of_what_is_sent_never_change() {
+        let ours: String = newest()
+            .map(|(name, transaction)| {
+                let (kind, payload) = transaction.encode();
+                format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+            })
+            .collect();
+        assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v3.hex"));
+    }
+
+    #[test]
     fn what_is_stored_is_read_back() {
-        for (name, transaction) in everything() {
+        for settled in every_settled() {
+            assert_eq!(Settled::from(outbox::StoredSettled::from(settled)), settled);
+        }
+        for (_, stored) in observations() {
+            assert_eq!(StoredObservation::from(Observation::from(stored)), stored);
+        }
+        for (name, transaction) in everything().into_iter().chain(newest()) {
             let (kind, payload) = transaction.encode();
             assert!(Transaction::decode(kind, &payload).expect(&name) == transaction, "{name}");
         }
@@ -446,7 +661,7 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_an_error() {
-        for (name, transaction) in everything() {
+        for (name, transaction) in everything().into_iter().chain(newest()) {
             let (kind, bytes) = transaction.encode();
             for len in 0..bytes.len() {
                 assert!(Transaction::decode(kind, &bytes[..len]).is_err(), "{name} cut at {len}");
@@ -466,7 +681,7 @@ mod tests {
     /// set to the values that make the worst lengths. An error or another event, never a panic.
     #[test]
     fn hostile_bytes_do_no_harm() {
-        for (name, transaction) in everything() {
+        for (name, transaction) in everything().into_iter().chain(newest()) {
             let (kind, bytes) = transaction.encode();
             for at in 0..bytes.len() {
                 for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {

@@ -141,11 +141,17 @@ struct StoredFilter {
     stages: Vec<Stage>,
 }
 
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum StoredChannel {
+/// A [`Channel`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredChannel {
+    /// As [`Channel::Email`], and so on.
     Email,
-    Webhook { url: String },
-    Telegram { chat_id: String },
+    Webhook {
+        url: String,
+    },
+    Telegram {
+        chat_id: String,
+    },
 }
 
 impl From<Rule> for StoredRule {

@@ -2,6 +2,7 @@
 //! written meanwhile.
 
 pub mod claims;
+pub mod deliveries;
 pub mod replies;
 pub mod rules;
 pub mod watches;
@@ -12,11 +13,13 @@ use std::sync::Arc;
 use compact_str::CompactString;
 
 use crate::vocab::claim::Vote;
-use crate::vocab::ids::{ClaimId, RuleId};
+use crate::vocab::day::Day;
+use crate::vocab::ids::{ClaimId, DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
 use claims::{Claim, Claims};
+use deliveries::{Delivery, Outbox, SwitchedOff};
 use replies::Replies;
-use rules::{Rule, Rules};
+use rules::{Channel, Rule, Rules};
 use watches::{WatchEntry, Watches};
 
 /// All an account owns. Each part is shared with whoever reads it; a change copies the one part it
@@ -28,6 +31,9 @@ pub struct Owned {
     pub(super) rules: Arc<Rules>,
     pub(super) votes: Arc<Votes>,
     pub(super) replies: Arc<Replies>,
+    pub(super) outbox: Arc<Outbox>,
+    /// The last UTC day with test messages, and how many.
+    pub(super) tests: Option<(Day, u32)>,
 }
 
 /// The votes of one account, by name.
@@ -77,5 +83,26 @@ impl Owned {
     /// The account's own vote on a name.
     pub fn vote(&self, name: &DomainName) -> Option<Vote> {
         self.votes.get(name.as_str()).copied()
+    }
+
+    /// What was, is and will be sent for a rule, newest first.
+    pub fn deliveries(&self, rule: RuleId) -> impl Iterator<Item = &Delivery> {
+        let outbox = self.outbox.of(rule);
+        outbox.into_iter().flat_map(|outbox| outbox.deliveries.iter().rev())
+    }
+
+    /// One of them.
+    pub fn delivery(&self, rule: RuleId, id: DeliveryId) -> Option<&Delivery> {
+        self.outbox.of(rule)?.get(id)
+    }
+
+    /// Why a channel of a rule is off; `None` when it is on.
+    pub fn switched_off(&self, rule: RuleId, channel: &Channel) -> Option<SwitchedOff> {
+        self.outbox.of(rule)?.switched_off(channel)
+    }
+
+    /// Whether any channel of a rule is off.
+    pub(super) fn has_channel_off(&self, rule: RuleId) -> bool {
+        self.outbox.of(rule).is_some_and(|outbox| !outbox.off.is_empty())
     }
 }

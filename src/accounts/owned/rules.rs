@@ -1,5 +1,7 @@
 //! The alert rules of one account.
 
+use std::sync::Arc;
+
 use compact_str::CompactString;
 
 use crate::accounts::secret::Secret;
@@ -103,14 +105,15 @@ pub struct ChangedRule {
     pub new_secrets: Vec<WebhookSecret>,
 }
 
-/// All rules of an account, newest first, then id descending. At most a thousand.
+/// All rules of an account, newest first, then id descending. At most a thousand. A clone copies
+/// pointers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::accounts) struct Rules(Vec<Rule>);
+pub(in crate::accounts) struct Rules(Vec<Arc<Rule>>);
 
 impl Rules {
     pub(in crate::accounts) fn from_unsorted(mut rules: Vec<Rule>) -> Rules {
         rules.sort_by_key(|rule| std::cmp::Reverse((rule.created_at, rule.id)));
-        Rules(rules)
+        Rules(rules.into_iter().map(Arc::new).collect())
     }
 
     pub(in crate::accounts) fn len(&self) -> usize {
@@ -123,13 +126,24 @@ impl Rules {
     }
 
     pub(in crate::accounts) fn get(&self, id: RuleId) -> Option<&Rule> {
+        self.shared(id).map(Arc::as_ref)
+    }
+
+    /// The rule, for those who keep it.
+    pub(in crate::accounts) fn shared(&self, id: RuleId) -> Option<&Arc<Rule>> {
         self.0.iter().find(|rule| rule.id == id)
+    }
+
+    /// The first `limit` that are at work, oldest first: those the plan still allows, should it
+    /// have shrunk since.
+    pub(in crate::accounts) fn at_work(&self, limit: u32) -> impl Iterator<Item = &Arc<Rule>> {
+        self.0.iter().rev().filter(|rule| rule.active).take(limit as usize)
     }
 
     pub(in crate::accounts) fn newest_first(
         &self,
     ) -> impl DoubleEndedIterator<Item = &Rule> + ExactSizeIterator {
-        self.0.iter()
+        self.0.iter().map(Arc::as_ref)
     }
 
     /// Adds a rule, or puts it in the place of the one with its id.
@@ -138,7 +152,7 @@ impl Rules {
         let place = self
             .0
             .partition_point(|other| (other.created_at, other.id) > (rule.created_at, rule.id));
-        self.0.insert(place, rule);
+        self.0.insert(place, Arc::new(rule));
     }
 
     pub(in crate::accounts) fn remove(&mut self, id: RuleId) {

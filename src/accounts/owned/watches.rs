@@ -113,17 +113,20 @@ impl Watches {
         self.entries.iter().map(|(name, packed)| packed.entry(name))
     }
 
-    /// Adds an entry, or puts it in the place of the one with its name.
-    pub(in crate::accounts) fn put(&mut self, entry: &WatchEntry) {
+    /// Adds an entry, or puts it in the place of the one with its name; whether it had none.
+    pub(in crate::accounts) fn put(&mut self, entry: &WatchEntry) -> bool {
         let name = CompactString::new(entry.name.as_str());
         let old = self.entries.insert(name, Packed::of(entry));
         self.external += u32::from(entry.external);
         self.external -= u32::from(old.is_some_and(|old| old.is(EXTERNAL)));
+        old.is_none()
     }
 
-    pub(in crate::accounts) fn remove(&mut self, name: &DomainName) {
+    /// Removes an entry; whether there was one.
+    pub(in crate::accounts) fn remove(&mut self, name: &DomainName) -> bool {
         let old = self.entries.remove(name.as_str());
         self.external -= u32::from(old.is_some_and(|old| old.is(EXTERNAL)));
+        old.is_some()
     }
 
     /// Takes note that a list brought the name: it no longer costs quota.

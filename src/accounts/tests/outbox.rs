@@ -1,0 +1,480 @@
+//! Matches, deliveries and observations: what is queued for whom, once, and what a restart brings
+//! back.
+
+use super::*;
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::ids::DeliveryId;
+use crate::vocab::limits::{
+    DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX, MESSAGE_NAMES_MAX, TEST_NAMES_MAX,
+    TESTS_PER_DAY_MAX,
+};
+use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
+use crate::vocab::stage::Stage;
+use crate::vocab::watermark::Watermark;
+
+fn today() -> Day {
+    "2026-11-21".parse().expect("a day")
+}
+
+fn through(batch: u64) -> Watermark {
+    Watermark { batch, day: today() }
+}
+
+fn at(minutes: i64) -> UnixMs {
+    UnixMs::of(noon() + Duration::minutes(minutes))
+}
+
+fn table(names: usize) -> Arc<[MatchedName]> {
+    let name = |place| MatchedName {
+        name: name(&format!("name-{place}.com")),
+        dqs: Dqs::new(70).expect("a score"),
+        drop_date: today(),
+        release: today().plus(35),
+        stage: Stage::Redemption,
+    };
+    (0..names).map(name).collect()
+}
+
+fn found(caller: &Caller, rule: RuleId, names: &[u32]) -> RuleMatch {
+    let (account, names) = (caller.account, names.to_vec());
+    RuleMatch { account, rule, total: names.len() as u32, names }
+}
+
+impl World {
+    fn begin(&self) {
+        self.wait(self.store.set_watermark_if_none(through(1))).expect("set");
+    }
+
+    fn record(&self, batch: u64, matches: Vec<RuleMatch>, names: &Arc<[MatchedName]>) {
+        let names = Arc::clone(names);
+        let recorded = self.store.record_matches(through(batch), at(0), matches, names);
+        self.wait(recorded).expect("recorded");
+    }
+
+    fn settle(&self, delivery: &PendingDelivery, settled: Settled, minutes: i64) {
+        let outcome = (delivery.account, delivery.rule.id, delivery.delivery.id, settled);
+        self.wait(self.store.settle(vec![outcome], at(minutes))).expect("settled");
+    }
+
+    fn requeue(&self, caller: &Caller, rule: RuleId, id: DeliveryId) -> Result<(), WriteError> {
+        let shape = |delivery: &Delivery| {
+            assert_eq!((delivery.id, delivery.attempts), (id, 0));
+            assert_eq!(delivery.next_at(), Some(UnixMs::of(noon())));
+            created("")
+        };
+        self.wait(self.store.requeue(caller, rule, id, plain(noon()), shape)).map(drop)
+    }
+
+    fn test(&self, caller: &Caller, rule: RuleId, now: DateTime<Utc>) -> Result<usize, WriteError> {
+        let (mut count, names) = (0, table(TEST_NAMES_MAX + 1));
+        let shape = |queued: &[Delivery]| {
+            count = queued.len();
+            created("")
+        };
+        self.wait(self.store.queue_test(caller, rule, &names, 77, plain(now), shape))?;
+        Ok(count)
+    }
+
+    fn deliveries(&self, caller: &Caller, rule: RuleId) -> Vec<Delivery> {
+        self.store.owned(caller).deliveries(rule).cloned().collect()
+    }
+
+    fn everywhere(&self, caller: &Caller, name: &str) -> RuleId {
+        let channels = vec![
+            Channel::Email,
+            webhook("https://hooks.example.com/x"),
+            Channel::Telegram { chat_id: "-100".into() },
+        ];
+        self.add_rule(caller, NewRule { channels, ..by_email(name) }).expect("added")
+    }
+}
+
+#[track_caller]
+fn assert_conflict<T: std::fmt::Debug>(result: Result<T, WriteError>, part: &str) {
+    let fits = matches!(&result, Err(WriteError::Conflict(what)) if what.contains(part));
+    assert!(fits, "{result:?}");
+}
+
+#[test]
+fn a_match_is_queued_for_each_channel_once() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let rule = world.everywhere(&ann, "all");
+    assert!(world.store.matchable_rules().is_empty(), "nothing fires before the first watermark");
+    world.begin();
+    world.wait(world.store.set_watermark_if_none(through(9))).expect("set already");
+    assert_eq!(world.store.watermark(), Some(through(1)));
+    let matchable = world.store.matchable_rules();
+    assert_eq!(matchable.len(), 1);
+    assert_eq!((matchable[0].base, &matchable[0].live_channels), (through(1), &vec![0, 1, 2]));
+
+    let names = table(3);
+    let longer = RuleMatch { total: 1_000, ..found(&ann, rule, &[2, 0]) };
+    world.record(2, vec![longer.clone()], &names);
+    world.record(2, vec![longer], &names);
+    let world = world.reopened();
+    assert_eq!(world.store.watermark(), Some(through(2)));
+    let pending = world.store.pending_deliveries();
+    assert_eq!(pending.len(), 3, "the second time it was done");
+    let owned = world.store.owned(&ann);
+    let rule = owned.rule(rule).expect("there");
+    for (channel, one) in rule.channels.iter().zip(world.store.owned(&ann).deliveries(rule.id)) {
+        assert!(pending.iter().any(|it| it.delivery == *one), "{channel:?}");
+    }
+    for one in &pending {
+        let Message { kind, at: queued_at, list_day, total, names } = &one.delivery.message;
+        assert_eq!((*kind, *queued_at, *list_day), (MessageKind::Match, at(0), today()));
+        let names: Vec<_> = names.as_deref().expect("names").iter().map(|it| &it.name).collect();
+        assert_eq!((*total, names), (1_000, vec![&name("name-2.com"), &name("name-0.com")]));
+        assert_eq!(one.delivery.next_at(), Some(at(0)));
+        let is_webhook = matches!(*one.delivery.channel, Channel::Webhook { .. });
+        assert_eq!(one.secret, is_webhook.then(|| rule.secrets[0].secret.clone()));
+        let is_mail = *one.delivery.channel == Channel::Email;
+        assert_eq!(one.unsubscribe, is_mail.then_some(one.delivery.id));
+    }
+}
+
+#[test]
+fn who_is_not_to_get_anything_gets_nothing() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let bob = world.account("bob@example.com", Plan::Pro);
+    let eve = world.account("eve@example.com", Plan::Core);
+    let [stopped, removed, stays] = ["a", "b", "c"].map(|name| world.everywhere(&ann, name));
+    let shut = world.everywhere(&bob, "d");
+    let of_eve: Vec<_> = (0..3).map(|_| world.everywhere(&eve, "e")).collect();
+    world.begin();
+    let all = [(&ann, stopped), (&ann, removed), (&ann, stays), (&bob, shut), (&eve, of_eve[2])];
+    let matches: Vec<_> = all.iter().map(|(who, rule)| found(who, *rule, &[0])).collect();
+    let stop = RulePatch { active: Some(false), ..RulePatch::default() };
+    world.change_rule(&ann, stopped, stop).expect("stopped");
+    world.wait(world.store.remove_rule(&ann, removed)).expect("removed");
+    world.store.disable(&email("bob@example.com")).expect("shut");
+    // One rule is within the plan now, and mails alone.
+    world.store.set_plan(&email("eve@example.com"), Plan::Free).expect("set");
+    let matchable: Vec<_> = world.store.matchable_rules();
+    let told: std::collections::HashSet<_> =
+        matchable.iter().map(|it| (it.rule.id, it.live_channels.clone())).collect();
+    let oldest = *of_eve.iter().min_by_key(|id| **id).expect("three");
+    assert_eq!(told, [(stays, vec![0, 1, 2]), (oldest, vec![0])].into());
+    world.record(2, matches, &table(1));
+    let pending = world.store.pending_deliveries();
+    let of = |rule| pending.iter().filter(|it| it.rule.id == rule).count();
+    assert_eq!((pending.len(), of(stays), of(of_eve[2])), (4, 3, 1));
+    world.reopened();
+}
+
+#[test]
+fn a_long_list_is_several_records_that_share_their_names() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Api);
+    world.begin();
+    let rules: Vec<_> =
+        (0..250).map(|_| world.add_rule(&ann, by_email("x")).expect("added")).collect();
+    let names = table(60_000);
+    let best = MESSAGE_NAMES_MAX as u32;
+    let places = |of: usize| (0..best + 7).map(move |at| (of as u32 % 120) * best + at % best);
+    let matches = rules.iter().enumerate();
+    let matches = matches.map(|(at, rule)| found(&ann, *rule, &places(at).collect::<Vec<_>>()));
+    let matches: Vec<_> = matches.collect();
+    let seq = || world.store.inspect_journal().expect("sound").recovery.position.seq;
+    let before = seq();
+    world.record(2, matches.clone(), &names);
+    let records = seq() - before;
+    assert!((3..20).contains(&records), "{records} records");
+    let pending = world.store.pending_deliveries();
+    assert_eq!(pending.len(), 250);
+    let mut distinct = std::collections::HashSet::new();
+    for one in &pending {
+        let names = one.delivery.message.names.as_deref().expect("names");
+        assert_eq!((names.len(), one.delivery.message.total), (MESSAGE_NAMES_MAX, best + 7));
+        distinct.extend(names.iter().map(Arc::as_ptr));
+    }
+    assert_eq!(distinct.len(), 60_000, "for 125,000 places");
+
+    let world = world.reopened();
+    world.store.snapshot_now().expect("written");
+    world.reopened();
+}
+
+#[test]
+fn a_crash_in_a_long_list_sends_nothing_twice() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let [first, second] =
+        ["a", "b"].map(|name| world.add_rule(&ann, by_email(name)).expect("added"));
+    world.begin();
+    let mut batch = decide::deliveries::Batch::default();
+    let names = table(2);
+    let taken = batch.take(&world.store.state(), through(2), &found(&ann, first, &[0]), &names);
+    assert!(taken.expect("drawn"));
+    let event = batch.event(through(2), at(0), false);
+    world.wait(world.store.append_as(vec![event], None)).expect("written");
+    world.store.snapshot_now().expect("written");
+    let world = world.reopened();
+    assert_eq!(world.store.watermark(), Some(through(1)));
+    let bases: std::collections::HashMap<_, _> =
+        world.store.matchable_rules().iter().map(|it| (it.rule.id, it.base)).collect();
+    assert_eq!(bases, [(first, through(2)), (second, through(1))].into());
+    world.record(2, vec![found(&ann, first, &[0]), found(&ann, second, &[0])], &names);
+    assert_eq!(world.store.pending_deliveries().len(), 2);
+    assert!(world.store.matchable_rules().iter().all(|it| it.base == through(2)));
+    world.record(3, vec![found(&ann, first, &[1])], &names);
+    assert_eq!(world.store.pending_deliveries().len(), 3);
+    world.reopened();
+}
+
+#[test]
+fn what_a_try_came_to_is_kept() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let rule = world.everywhere(&ann, "all");
+    world.begin();
+    world.record(2, vec![found(&ann, rule, &[0, 1])], &table(2));
+    let pending = world.store.pending_deliveries();
+    let by = |wanted: fn(&Channel) -> bool| {
+        pending.iter().find(|it| wanted(&it.delivery.channel)).expect("queued")
+    };
+    let mail = by(|channel| *channel == Channel::Email);
+    let hook = by(|channel| matches!(channel, Channel::Webhook { .. }));
+    let chat = by(|channel| matches!(channel, Channel::Telegram { .. }));
+    world.settle(mail, Settled::Delivered, 1);
+    let problem = Problem::Status(StatusClass::of(503));
+    world.settle(hook, Settled::Retry { next_at: at(9), problem }, 1);
+    world.settle(hook, Settled::Retry { next_at: at(7), problem }, 2);
+    world.settle(chat, Settled::Failed { problem: Problem::Rejected }, 1);
+    let world = world.reopened();
+    let owned = world.store.owned(&ann);
+    let get = |of: &PendingDelivery| owned.delivery(rule, of.delivery.id).expect("kept");
+    assert_eq!((get(mail).status, get(mail).attempts), (DeliveryStatus::Delivered, 1));
+    assert_eq!((&get(mail).message.names, get(mail).message.total), (&None, 2));
+    assert_eq!((get(hook).next_at(), get(hook).attempts), (Some(at(7)), 2));
+    assert_eq!((get(hook).last_problem, get(hook).last_attempt_at), (Some(problem), Some(at(2))));
+    assert_eq!((get(chat).status, get(chat).attempts), (DeliveryStatus::Failed, 1));
+    let due = world.store.pending_deliveries();
+    assert_eq!(due.iter().map(|it| it.delivery.id).collect::<Vec<_>>(), [hook.delivery.id]);
+
+    world.settle(mail, Settled::Failed { problem }, 3);
+    assert_eq!(world.deliveries(&ann, rule).iter().filter(|it| !it.is_pending()).count(), 2);
+    let mail_again = world.requeue(&ann, rule, mail.delivery.id);
+    assert_conflict(mail_again, "it was delivered");
+    assert_conflict(world.requeue(&ann, rule, hook.delivery.id), "it is pending");
+    let bob = world.account("bob@example.com", Plan::Pro);
+    assert_not_found(world.requeue(&bob, rule, chat.delivery.id));
+    assert_not_found(world.requeue(&ann, rule, DeliveryId::new([7; 16])));
+    world.requeue(&ann, rule, chat.delivery.id).expect("queued");
+    let again = world.store.pending_delivery(ann.account, rule, chat.delivery.id).expect("pending");
+    assert_eq!((again.delivery.attempts, again.delivery.next_at()), (0, Some(at(0))));
+    assert_eq!(again.delivery.message.names, chat.delivery.message.names);
+    let world = world.reopened();
+    world.wait(world.store.remove_rule(&ann, rule)).expect("removed");
+    assert!(world.store.pending_deliveries().is_empty());
+    world.settle(&again, Settled::Delivered, 4);
+    world.reopened();
+}
+
+#[test]
+fn channels_are_switched_off_until_their_owner_sends_channels() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let rule = world.everywhere(&ann, "all");
+    world.begin();
+    world.record(2, vec![found(&ann, rule, &[0])], &table(1));
+    world.record(3, vec![found(&ann, rule, &[0])], &table(1));
+    let pending = world.store.pending_deliveries();
+    let hooks: Vec<_> = pending
+        .iter()
+        .filter(|it| matches!(*it.delivery.channel, Channel::Webhook { .. }))
+        .collect();
+    world.settle(hooks[0], Settled::SwitchOff { problem: Problem::Gone }, 1);
+    let owned = world.store.owned(&ann);
+    let status = |of: &PendingDelivery| {
+        let delivery = owned.delivery(rule, of.delivery.id).expect("kept");
+        (delivery.status, delivery.last_problem)
+    };
+    assert_eq!(status(hooks[0]), (DeliveryStatus::Failed, Some(Problem::Gone)));
+    assert_eq!(status(hooks[1]), (DeliveryStatus::Failed, Some(Problem::SwitchedOff)));
+    let off = owned.switched_off(rule, &hooks[0].delivery.channel);
+    assert_eq!(off, Some(SwitchedOff { reason: OffReason::Gone, at: at(1) }));
+    assert_conflict(world.requeue(&ann, rule, hooks[1].delivery.id), "switched off");
+
+    // Any mail of the rule names the first, in the link that all have.
+    let mails: Vec<_> =
+        pending.iter().filter(|it| *it.delivery.channel == Channel::Email).collect();
+    let link = mails[1].unsubscribe.expect("a mail");
+    assert_eq!(mails[0].unsubscribe, Some(link));
+    let world = world.reopened();
+    let unsubscribe = |id| world.wait(world.store.unsubscribe(id, at(2))).expect("written");
+    assert!(!unsubscribe(hooks[0].delivery.id), "no mail");
+    assert!(unsubscribe(link));
+    let digest = world.store.state_digest();
+    assert!(unsubscribe(link), "it was off");
+    assert_eq!(world.store.state_digest(), digest);
+    assert_eq!(world.store.matchable_rules()[0].live_channels, [2]);
+    assert_eq!(world.store.pending_deliveries().len(), 2, "chats");
+
+    let renamed = RulePatch { name: Some("other".into()), ..RulePatch::default() };
+    world.change_rule(&ann, rule, renamed).expect("changed");
+    assert_eq!(world.store.matchable_rules()[0].live_channels, [2]);
+    let channels = world.store.owned(&ann).rule(rule).expect("there").channels.clone();
+    let all = RulePatch { channels: Some(channels), ..RulePatch::default() };
+    world.change_rule(&ann, rule, all).expect("the same ones");
+    assert_eq!(world.store.matchable_rules()[0].live_channels, [0, 1, 2]);
+    world.requeue(&ann, rule, hooks[1].delivery.id).expect("it is on");
+    let mails_only = RulePatch { channels: Some(vec![Channel::Email]), ..RulePatch::default() };
+    world.change_rule(&ann, rule, mails_only).expect("changed");
+    assert!(world.store.pending_deliveries().is_empty(), "their channels are gone");
+    assert_conflict(world.requeue(&ann, rule, hooks[1].delivery.id), "no longer one");
+    assert!(world.wait(world.store.unsubscribe(link, at(3))).expect("written"));
+    assert!(world.store.matchable_rules().is_empty());
+    let world = world.reopened();
+    world.wait(world.store.remove_rule(&ann, rule)).expect("removed");
+    assert!(!world.wait(world.store.unsubscribe(link, at(4))).expect("nothing there"));
+}
+
+#[test]
+fn the_last_hundred_are_kept_and_the_names_of_ten_that_failed() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let rule = world.add_rule(&ann, by_email("x")).expect("added");
+    world.begin();
+    let first = {
+        world.record(2, vec![found(&ann, rule, &[0])], &table(1));
+        world.store.pending_deliveries().remove(0)
+    };
+    for batch in 3..=3 + DELIVERIES_KEPT_MAX as u64 {
+        world.record(batch, vec![found(&ann, rule, &[0])], &table(1));
+        let due = world.store.pending_deliveries();
+        let newest = due.iter().find(|it| it.delivery.id != first.delivery.id).expect("queued");
+        world.settle(newest, Settled::Failed { problem: Problem::Timeout }, batch as i64);
+    }
+    let kept = world.deliveries(&ann, rule);
+    assert_eq!(kept.len(), DELIVERIES_KEPT_MAX + 1);
+    assert!(
+        kept.last().is_some_and(|oldest| oldest.id == first.delivery.id && oldest.is_pending())
+    );
+    let can: Vec<_> = kept.iter().map(Delivery::can_be_retried).collect();
+    assert!(can[..FAILED_WITH_NAMES_MAX].iter().all(|can| *can));
+    assert!(!can[FAILED_WITH_NAMES_MAX..].iter().any(|can| *can));
+    assert_conflict(world.requeue(&ann, rule, kept[FAILED_WITH_NAMES_MAX].id), "no longer kept");
+    world.settle(&first, Settled::Delivered, 500);
+    assert_eq!(world.deliveries(&ann, rule).len(), DELIVERIES_KEPT_MAX);
+    // The first mail is forgotten by then, the link in it is not.
+    let world = world.reopened();
+    assert!(world.store.owned(&ann).delivery(rule, first.delivery.id).is_none());
+    assert!(world.wait(world.store.unsubscribe(first.delivery.id, at(0))).expect("written"));
+}
+
+#[test]
+fn test_messages_are_limited_by_the_day_whatever_rules_come_and_go() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    for sent in (0..TESTS_PER_DAY_MAX).step_by(3) {
+        let rule = world.everywhere(&ann, "x");
+        assert_eq!(world.test(&ann, rule, noon()).expect("sent"), 3, "{sent} before");
+        let queued = &world.deliveries(&ann, rule)[0];
+        assert_eq!((queued.message.kind, queued.message.total), (MessageKind::Test, 77));
+        assert_eq!(queued.message.names.as_deref().map(<[_]>::len), Some(TEST_NAMES_MAX));
+        world.wait(world.store.remove_rule(&ann, rule)).expect("removed");
+    }
+    let world = world.reopened();
+    let rule = world.add_rule(&ann, by_email("x")).expect("added");
+    let refused = world.test(&ann, rule, noon());
+    let Err(WriteError::TooManyTests { limit, resets_at, retry_after_s }) = refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!((limit, retry_after_s), (TESTS_PER_DAY_MAX, 12 * 3_600 + 1));
+    assert_eq!(resets_at.to_rfc3339(), "2026-11-22T00:00:00+00:00");
+    let before = noon() - Duration::days(1);
+    assert!(world.test(&ann, rule, before).is_err(), "a day does not come back");
+    assert_eq!(world.test(&ann, rule, noon() + Duration::days(1)).expect("a new day"), 1);
+    world.record_off(&ann, rule);
+    let none = world.test(&ann, rule, noon() + Duration::days(1));
+    assert_conflict(none, "switched off");
+    assert_not_found(world.test(&ann, RuleId::new(1).expect("an id"), noon()));
+}
+
+impl World {
+    /// Switches the mails of a rule off.
+    fn record_off(&self, caller: &Caller, rule: RuleId) {
+        let owned = self.store.owned(caller);
+        let link = owned.deliveries(rule).last().expect("a mail").id;
+        assert!(self.wait(self.store.unsubscribe(link, at(0))).expect("written"));
+    }
+}
+
+#[test]
+fn what_is_seen_of_a_name_is_kept_while_anybody_watches_it() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let bob = world.account("bob@example.com", Plan::Pro);
+    for (who, text, in_corpus) in
+        [(&ann, "a.com", true), (&bob, "a.com", false), (&ann, "b.com", true)]
+    {
+        world.add_watch(who, watch(text, in_corpus)).expect("added");
+    }
+    let seen = |state, minutes| Observation {
+        state,
+        at: at(minutes),
+        registered_on: Some(today()),
+        statuses: RdapStatuses::NONE,
+        source: ObservedBy::Rdap,
+    };
+    let observe = |world: &World, text, observation| {
+        let rows = vec![(name(text), observation)];
+        world.wait(world.store.record_observations(rows)).expect("written");
+    };
+    observe(&world, "a.com", seen(RdapState::Renewed, 0));
+    observe(&world, "a.com", seen(RdapState::RegisteredAgain, 1));
+    observe(&world, "nobody.com", seen(RdapState::Available, 1));
+    let world = world.reopened();
+    let targets = world.store.verification_targets();
+    let told: Vec<_> = targets
+        .iter()
+        .map(|it| (it.name.as_str(), it.external, it.watchers.len(), it.is_unverified()))
+        .collect();
+    assert_eq!(told, [("a.com", true, 2, false), ("b.com", false, 1, true)]);
+    assert_eq!(targets[0].observation, Some(seen(RdapState::RegisteredAgain, 1)));
+    let of = |world: &World, text| world.store.observations([&name(text)])[0].map(|it| it.state);
+    assert_eq!(of(&world, "nobody.com"), None);
+    world.wait(world.store.remove_watch(&ann, &name("a.com"))).expect("removed");
+    assert_eq!(of(&world, "a.com"), Some(RdapState::RegisteredAgain));
+    world.wait(world.store.remove_watch(&bob, &name("a.com"))).expect("removed");
+    assert_eq!(of(&world, "a.com"), None, "with the last watcher");
+    world.store.snapshot_now().expect("written");
+    let world = world.reopened();
+    world.store.disable(&email("ann@example.com")).expect("shut");
+    assert!(world.store.verification_targets().is_empty());
+}
+
+#[test]
+fn whoever_waits_is_woken() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let (deliveries, watches) = (world.store.deliveries_changed(), world.store.watches_changed());
+    let is_woken = |notify: &tokio::sync::Notify| {
+        world.wait(async {
+            tokio::select! {
+                biased;
+                () = notify.notified() => true,
+                () = std::future::ready(()) => false,
+            }
+        })
+    };
+    let rule = world.add_rule(&ann, by_email("x")).expect("added");
+    world.begin();
+    let _ = is_woken(&deliveries);
+    assert!(!is_woken(&deliveries) && !is_woken(&watches));
+    world.record(2, vec![found(&ann, rule, &[0])], &table(1));
+    assert!(is_woken(&deliveries) && !is_woken(&deliveries));
+    let due = world.store.pending_deliveries().remove(0);
+    world.settle(&due, Settled::Failed { problem: Problem::Tls }, 1);
+    assert!(!is_woken(&deliveries), "whoever settles knows");
+    world.requeue(&ann, rule, due.delivery.id).expect("queued");
+    assert!(is_woken(&deliveries));
+    world.test(&ann, rule, noon()).expect("sent");
+    assert!(is_woken(&deliveries) && !is_woken(&watches));
+    world.add_watch(&ann, watch("a.com", true)).expect("added");
+    assert!(is_woken(&watches) && !is_woken(&deliveries));
+}
