@@ -7,11 +7,14 @@
 
 pub mod http;
 pub mod json;
+pub mod knot;
 pub mod ledger;
 pub mod nameless;
 pub mod process;
+pub mod receiver;
 pub mod rng;
 pub mod runs;
+pub mod tools;
 pub mod writer;
 
 use std::ffi::OsStr;

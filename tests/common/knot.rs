@@ -1,0 +1,131 @@
+//! A real name server on loopback: Knot DNS, authoritative for one zone that the test writes, and
+//! rewrites while it serves.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::tools;
+
+/// The zone, whose names no test can take for somebody's.
+pub const ZONE: &str = "zone.example";
+/// From the start to the first answer, on a busy machine.
+const START_MAX: Duration = Duration::from_secs(60);
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// A name server with a zone. Dropping it ends it.
+pub struct Knot {
+    folder: TempDir,
+    child: Child,
+    address: SocketAddr,
+    serial: u32,
+}
+
+impl Knot {
+    /// Starts one that serves these records (`name TTL type data`, names relative to [`ZONE`]).
+    pub fn start(records: &str) -> Knot {
+        let knotd = tools::knotd();
+        let folder = tempfile::Builder::new().prefix("dropdex-knot-").tempdir();
+        let folder = folder.expect("a temporary folder can be made");
+        let address = free_port();
+        write_zone(folder.path(), records, 1);
+        fs::write(folder.path().join("knot.conf"), config(folder.path(), address))
+            .expect("settings can be written");
+        let child = Command::new(knotd)
+            .arg("-c")
+            .arg(folder.path().join("knot.conf"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(folder.path().join("log")).expect("a log can be written"))
+            .spawn()
+            .expect("knotd can be run");
+        let mut knot = Knot { folder, child, address, serial: 1 };
+        knot.wait_until_it_serves();
+        knot
+    }
+
+    /// Where it answers, over UDP and TCP.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Replaces all records, and returns once they are served.
+    pub fn replace(&mut self, records: &str) {
+        self.serial += 1;
+        write_zone(self.folder.path(), records, self.serial);
+        let reloaded = self.control(&["-b", "zone-reload", ZONE]);
+        assert!(reloaded, "knotc zone-reload failed\n{}", self.log());
+    }
+
+    fn wait_until_it_serves(&mut self) {
+        let deadline = Instant::now() + START_MAX;
+        while !self.control(&["zone-read", ZONE, "@", "SOA"]) {
+            let ended = self.child.try_wait().expect("a child can be looked at");
+            assert!(ended.is_none(), "knotd ended: {ended:?}\n{}", self.log());
+            assert!(Instant::now() < deadline, "knotd does not serve\n{}", self.log());
+            thread::sleep(PERIOD);
+        }
+    }
+
+    /// Whether a command to it succeeded.
+    fn control(&self, arguments: &[&str]) -> bool {
+        let output = Command::new(tools::knotc())
+            .arg("-s")
+            .arg(self.folder.path().join("knot.sock"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output();
+        output.expect("knotc can be run").status.success()
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Knot {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A port on loopback that is free for UDP and TCP alike.
+fn free_port() -> SocketAddr {
+    for _ in 0..100 {
+        let tcp = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+        let address = tcp.local_addr().expect("a bound socket has an address");
+        if UdpSocket::bind(address).is_ok() {
+            return address;
+        }
+    }
+    panic!("no port is free for UDP and TCP");
+}
+
+fn config(folder: &Path, address: SocketAddr) -> String {
+    let folder = folder.display();
+    format!(
+        "server:\n  rundir: \"{folder}\"\n  listen: {}@{}\n  udp-workers: 1\n  tcp-workers: 1\n  \
+         background-workers: 1\n\
+         log:\n  - target: stderr\n    any: info\n\
+         control:\n  listen: \"{folder}/knot.sock\"\n\
+         database:\n  storage: \"{folder}/db\"\n\
+         zone:\n  - domain: {ZONE}\n    file: \"{folder}/zone\"\n    zonefile-sync: -1\n    \
+         zonefile-load: whole\n    journal-content: none\n",
+        address.ip(),
+        address.port()
+    )
+}
+
+fn write_zone(folder: &Path, records: &str, serial: u32) {
+    let text = format!(
+        "$ORIGIN {ZONE}.\n$TTL 0\n@ SOA ns hostmaster {serial} 3600 600 86400 0\n@ NS ns\n\
+         ns A 192.0.2.53\n{records}\n"
+    );
+    fs::write(folder.join("zone"), text).expect("a zone can be written");
+}

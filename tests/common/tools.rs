@@ -1,0 +1,46 @@
+//! Programs of others that tests run: where they are, or what to do about it. `tests/tools` installs
+//! them all.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const INSTALL: &str = "run tests/tools, which installs what the tests use";
+
+/// The name server.
+pub fn knotd() -> PathBuf {
+    program("knotd", &["/usr/sbin/knotd", "/usr/local/sbin/knotd", "/usr/bin/knotd"])
+}
+
+/// What controls it.
+pub fn knotc() -> PathBuf {
+    program("knotc", &["/usr/sbin/knotc", "/usr/local/sbin/knotc", "/usr/bin/knotc"])
+}
+
+/// Node.js.
+pub fn node() -> PathBuf {
+    program("node", &["/usr/bin/node", "/usr/local/bin/node"])
+}
+
+/// Python with the packages that tests use.
+pub fn python() -> PathBuf {
+    let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-tools/bin/python");
+    let given = std::env::var_os("DROPDEX_TEST_PYTHON").map(PathBuf::from);
+    let python = given.unwrap_or(venv);
+    let check = Command::new(&python).args(["-c", "import aiosmtpd, standardwebhooks"]).output();
+    let works = check.is_ok_and(|output| output.status.success());
+    assert!(
+        works,
+        "{} is no Python with aiosmtpd and standardwebhooks: {INSTALL}",
+        python.display()
+    );
+    python
+}
+
+fn program(name: &str, places: &[&str]) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|folder| folder.join(name));
+    let mut candidates = on_path.chain(places.iter().map(PathBuf::from));
+    candidates
+        .find(|candidate| candidate.is_file())
+        .unwrap_or_else(|| panic!("{name} is missing: {INSTALL}"))
+}
