@@ -19,9 +19,13 @@ use crate::index::live::LiveIndex;
 use crate::index::open::{self, Opened};
 use crate::outbound::dns::Dns;
 use crate::outbound::guard::Guard;
-use crate::vocab::rdap::{Bootstrap, LiveBootstrap};
+use crate::outbound::http::Client;
+use crate::vocab::url::HostRules;
 use crate::workers::admin::AdminSocket;
+use crate::workers::bootstrap::Registry;
 use crate::workers::reload::Reload;
+use crate::workers::verify::Verify;
+use crate::workers::verify::server::Limits;
 
 /// How long requests in hand may take after the signal to stop.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -51,12 +55,13 @@ pub fn serve(
     check_folder(&config.data)?;
     let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
     let dns = Dns::new(&config.outbound.dns)?;
+    let registry = Registry::open(&config.data, &config.outbound.rdap, config.clock)?;
     let parts = Parts {
         live: Arc::new(LiveIndex::new(Arc::new(index))),
         store: store.clone(),
         guard: Guard::new(config.outbound.webhook_rules(), dns),
         clock: config.clock,
-        bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
+        bootstrap: registry.live(),
         catch_days: config.catch_days,
         node: config.node.clone(),
         started: Instant::now(),
@@ -69,7 +74,7 @@ pub fn serve(
         .max_blocking_threads(cores * BLOCKING_THREADS_PER_CORE)
         .build()
         .context("cannot start the async runtime")?;
-    let served = runtime.block_on(run(config, app, ready));
+    let served = runtime.block_on(run(config, app, registry, ready));
     // Waits for queries in hand, not for connections: those are gone or past their deadline.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let closed = store.close().context("closing the journal");
@@ -79,6 +84,7 @@ pub fn serve(
 async fn run(
     config: &Config,
     app: App,
+    registry: Registry,
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let listener = TcpListener::bind(config.listen.as_str()).await.with_context(|| {
@@ -101,6 +107,10 @@ async fn run(
         catch_days: config.catch_days,
     };
     workers.spawn(reload.run(until(stopped.clone())));
+    if config.outbound.rdap.enabled {
+        let verify = verify(config, &app, registry)?;
+        workers.spawn(verify.run(until(stopped.clone())));
+    }
     let signal = stop_signal()?;
     let store = app.store.clone();
     let listener = listener.tap_io(|stream| {
@@ -119,6 +129,27 @@ async fn run(
     }
     while workers.join_next().await.is_some() {}
     Ok(())
+}
+
+/// The worker that asks registries.
+fn verify(config: &Config, app: &App, registry: Registry) -> anyhow::Result<Verify> {
+    let settings = &config.outbound.rdap;
+    let dns = Dns::new(&config.outbound.dns)?;
+    let rules = HostRules { allow: settings.allow.clone(), deny_names: Vec::new() };
+    let guard = Guard::new(rules, dns.clone());
+    Ok(Verify {
+        store: app.store.clone(),
+        live: Arc::clone(&app.live),
+        registry,
+        client: Client::new(guard, settings.ca_file.as_deref())?,
+        dns,
+        clock: config.clock,
+        catch_days: config.catch_days,
+        limits: Limits {
+            per_second: settings.requests_per_second,
+            concurrency: settings.concurrency,
+        },
+    })
 }
 
 /// Done when the sender is gone.

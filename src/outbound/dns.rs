@@ -12,13 +12,14 @@ use std::time::Duration;
 use hickory_resolver::config::{
     ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
 };
-use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError as Failure, NetError};
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::{Resolver, TokioResolver};
 use tokio::time::timeout;
 
 use crate::outbound::settings;
+use crate::vocab::name::DomainName;
 
 /// An answer is waited for this long in all.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
@@ -87,6 +88,29 @@ impl Dns {
             0 => Err(DnsError::NoAddress),
             1..=ADDRESSES_MAX => Ok(found.into_iter().collect()),
             _ => Err(DnsError::TooManyAddresses),
+        }
+    }
+
+    /// Whether the name servers of its suffix lead to name servers of `name`'s own. That they do not
+    /// tells nothing more: a name may be registered and not delegated.
+    ///
+    /// # Errors
+    /// [`DnsError::Timeout`] or [`DnsError::Failed`]: it is not known. Among others, a name whose own
+    /// servers do not answer fails.
+    pub async fn is_delegated(&self, name: &DomainName) -> Result<bool, DnsError> {
+        let fqdn = Name::from_ascii(format!("{name}."))
+            .map_err(|err| DnsError::Failed(err.to_string()))?;
+        match timeout(ANSWER_MAX, self.0.lookup(fqdn.clone(), RecordType::NS)).await {
+            Ok(Ok(answer)) => {
+                let is_ns = |data: &RData| matches!(data, RData::NS(_));
+                Ok(answer.answers().iter().any(|record| is_ns(&record.data)))
+            }
+            Ok(Err(NetError::Dns(Failure::NoRecordsFound(none)))) => {
+                // A server that does not ask for us refers to those of the name itself.
+                Ok(none.ns.iter().flat_map(|all| all.iter()).any(|it| it.ns.name == fqdn))
+            }
+            Ok(Err(NetError::Timeout)) | Err(_) => Err(DnsError::Timeout),
+            Ok(Err(err)) => Err(DnsError::Failed(err.to_string())),
         }
     }
 

@@ -58,10 +58,20 @@ impl RdapBase {
         url
     }
 
+    /// Scheme, host and port: which server it is.
+    pub fn origin(&self) -> String {
+        origin(&self.0)
+    }
+
     /// The canonical text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
+}
+
+/// Scheme, host and port of an address.
+pub fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
 }
 
 /// The registry as IANA publishes it (RFC 9224 §3): pairs of entries and base URLs.

@@ -1,4 +1,6 @@
 //! What happens without a request.
 
 pub mod admin;
+pub mod bootstrap;
 pub mod reload;
+pub mod verify;

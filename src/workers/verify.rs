@@ -1,0 +1,596 @@
+//! Asks registries about watched names: watchlists in, observations in the journal out.
+//!
+//! What is due, and in which order, is worked out from the state ([`plan`]) now and then and when a
+//! name is put on a watchlist; there is no other queue, so nothing is lost or asked twice over a
+//! restart but what was under way. How often a server is asked is [`server`]'s to say, what an
+//! answer means `outbound::rdap`'s. Names that were seen to be held are looked up in the DNS as long
+//! as that can tell.
+
+pub mod plan;
+pub mod server;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Method;
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use url::Url;
+
+use crate::accounts::{Store, WriteError};
+use crate::index::filter::Moment;
+use crate::index::live::LiveIndex;
+use crate::outbound::dns::{Dns, DnsError};
+use crate::outbound::http::{Body, CallError, Client, Request};
+use crate::outbound::rdap::{self, ANSWER_OCTETS_MAX, Reply, Response, Unusable};
+use crate::vocab::clock::Clock;
+use crate::vocab::day::Day;
+use crate::vocab::ids::AccountId;
+use crate::vocab::name::DomainName;
+use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
+use crate::vocab::rdap::{LiveBootstrap, origin};
+use crate::vocab::time::UnixMs;
+use crate::workers::bootstrap::Registry;
+use plan::{Due, How, Plan};
+use server::{Ended, Limits, Server};
+
+/// The state is looked through this often, ...
+const PLAN_EVERY: Duration = Duration::from_secs(5);
+/// ... sooner when a name was put on a watchlist, but not before, ...
+const PLAN_GAP: Duration = Duration::from_millis(500);
+/// ... and never for more than one part in so many of a core.
+const PLAN_SHARE: u32 = 50;
+/// Observations that are written as one record at most ...
+const GROUP_MAX: usize = 100;
+/// ... and how long the first of them waits for others.
+const GROUP_WAIT: Duration = Duration::from_secs(1);
+/// Names that are asked about or whose answer is not on disk yet: what a crash may have asked again.
+const UNWRITTEN_MAX: usize = 200;
+/// Questions to the DNS under way: the resolver is our own, or made for many.
+const DNS_CONCURRENCY: usize = 16;
+/// Redirects that are followed for one question: registries need one.
+const REDIRECTS_MAX: u8 = 3;
+/// More servers than the registry lists are forgotten when nothing of them is under way.
+const SERVERS_MAX: usize = 1_000;
+/// A name that could not be asked about is tried again after this, twice that, and so on.
+const NAME_PAUSE_FIRST: Duration = Duration::from_secs(300);
+/// And at most after this.
+const NAME_PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
+/// A journal that takes no observations is tried again after this.
+const WRITE_AGAIN: Duration = Duration::from_secs(5);
+/// What is under way at the stop may take so long.
+const STOP_MAX: Duration = Duration::from_secs(10);
+
+/// What the worker needs.
+pub struct Verify {
+    pub store: Store,
+    pub live: Arc<LiveIndex>,
+    pub registry: Registry,
+    pub client: Client,
+    pub dns: Dns,
+    pub clock: Clock,
+    /// Days a name counts as catchable after its effective release.
+    pub catch_days: u16,
+    /// For each server.
+    pub limits: Limits,
+}
+
+/// A question for an RDAP server.
+struct Ask {
+    due: Due,
+    url: Url,
+    server: String,
+    redirects: u8,
+}
+
+/// What a task came back with.
+enum Done {
+    Planned(Box<Plan>, Duration),
+    Rdap(Box<Ask>, Result<Reply, CallError>),
+    Dns(Box<Due>, Result<bool, DnsError>),
+    Written(Vec<(DomainName, Observation)>, Result<(), WriteError>),
+    Refreshed(Box<Registry>, Duration),
+}
+
+/// A name that could not be asked about.
+#[derive(Clone, Copy)]
+struct Pause {
+    until: Instant,
+    failures: u32,
+}
+
+impl Verify {
+    /// Verifies until `stop` is done; then finishes what is under way.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let changed = self.store.watches_changed();
+        let now = Instant::now();
+        let Verify { store, live, registry, client, dns, clock, catch_days, limits } = self;
+        let refresh_at = now + registry.due_in();
+        let mut work = Work {
+            store,
+            live,
+            client,
+            dns,
+            clock,
+            catch_days,
+            limits,
+            bootstrap: registry.live(),
+            registry: Some(Box::new(registry)),
+            refresh_at,
+            // Whoever has never heard of the registry asks it before it asks anybody in it.
+            waits_for_registry: refresh_at <= now,
+            plan: Plan::default(),
+            ahead: HashMap::new(),
+            servers: HashMap::new(),
+            under_way: 0,
+            dns_under_way: 0,
+            dns_turn: None,
+            busy: HashSet::new(),
+            settled: Vec::new(),
+            pauses: HashMap::new(),
+            planning: false,
+            plan_at: now,
+            plan_not_before: now,
+            answers: Vec::new(),
+            write_at: None,
+            writing: 0,
+            tasks: JoinSet::new(),
+        };
+        work.run(&changed, stop).await;
+        work.finish().await;
+    }
+}
+
+/// The worker at work.
+struct Work {
+    store: Store,
+    live: Arc<LiveIndex>,
+    client: Client,
+    dns: Dns,
+    clock: Clock,
+    catch_days: u16,
+    limits: Limits,
+    bootstrap: Arc<LiveBootstrap>,
+    /// `None` while it is being refreshed.
+    registry: Option<Box<Registry>>,
+    refresh_at: Instant,
+    waits_for_registry: bool,
+    plan: Plan,
+    /// Questions that go before the plan's, by server: redirected, or sent on by the DNS.
+    ahead: HashMap<String, VecDeque<Ask>>,
+    servers: HashMap<String, Server>,
+    /// Questions under way.
+    under_way: usize,
+    /// Those of them to the DNS.
+    dns_under_way: usize,
+    dns_turn: Option<AccountId>,
+    /// Names that are asked about, will be next, or whose answer is not on disk yet.
+    busy: HashSet<DomainName>,
+    /// Names that left `busy` while a plan was made, which may still have them.
+    settled: Vec<DomainName>,
+    pauses: HashMap<DomainName, Pause>,
+    planning: bool,
+    plan_at: Instant,
+    plan_not_before: Instant,
+    /// Answers to be written, and since when at the latest.
+    answers: Vec<(DomainName, Observation)>,
+    write_at: Option<Instant>,
+    /// Answers that are being written.
+    writing: usize,
+    tasks: JoinSet<Done>,
+}
+
+impl Work {
+    async fn run(&mut self, changed: &Notify, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let now = Instant::now();
+            self.start_refresh(now);
+            self.start_plan(now);
+            self.start_write(now);
+            self.dispatch(now);
+            let wake = self.wake_at(now);
+            tokio::select! {
+                () = &mut stop => return,
+                Some(done) = self.tasks.join_next() => self.take(done),
+                () = changed.notified() => self.plan_at = self.plan_not_before,
+                () = sleep_until(wake) => {}
+            }
+        }
+    }
+
+    /// Waits for what is under way, and writes what it brings.
+    async fn finish(&mut self) {
+        let deadline = Instant::now() + STOP_MAX;
+        while let Ok(Some(done)) = timeout_at(deadline, self.tasks.join_next()).await {
+            self.take(done);
+            if self.answers.len() >= GROUP_MAX {
+                self.start_write(Instant::now());
+            }
+        }
+        self.tasks.abort_all();
+        let answers = std::mem::take(&mut self.answers);
+        if let Err(err) = self.store.record_observations(answers).await {
+            tracing::warn!(error = %err, "the last observations could not be written");
+        }
+    }
+
+    fn take(&mut self, done: Result<Done, tokio::task::JoinError>) {
+        let now = Instant::now();
+        match done {
+            Ok(Done::Planned(plan, took)) => self.adopt(*plan, took, now),
+            Ok(Done::Rdap(ask, reply)) => self.take_rdap(*ask, reply, now),
+            Ok(Done::Dns(due, answer)) => self.take_dns(*due, answer, now),
+            Ok(Done::Written(rows, outcome)) => self.take_written(rows, outcome, now),
+            Ok(Done::Refreshed(registry, again)) => {
+                self.registry = Some(registry);
+                self.refresh_at = now + again;
+                self.waits_for_registry = false;
+            }
+            // A panic is logged by its hook. Its name stays busy until a restart, which is better
+            // than to ask again and again what makes us panic.
+            Err(err) => {
+                tracing::error!(error = %err, "a question did not come back");
+                (self.planning, self.writing) = (false, 0);
+            }
+        }
+    }
+}
+
+// What is started.
+impl Work {
+    fn start_refresh(&mut self, now: Instant) {
+        if self.refresh_at > now {
+            return;
+        }
+        if let Some(mut registry) = self.registry.take() {
+            let client = self.client.clone();
+            self.tasks.spawn(async move {
+                let again = registry.refresh(&client).await;
+                Done::Refreshed(registry, again)
+            });
+        }
+    }
+
+    fn start_plan(&mut self, now: Instant) {
+        if self.planning || self.plan_at > now || self.waits_for_registry {
+            return;
+        }
+        self.planning = true;
+        let (store, index) = (self.store.clone(), self.live.current());
+        let (clock, catch_days) = (self.clock, self.catch_days);
+        let bootstrap = self.bootstrap.current();
+        self.pauses.retain(|_, pause| pause.until + NAME_PAUSE_MAX > now);
+        let (pauses, busy) = (self.pauses.clone(), self.busy.clone());
+        let turns = self.servers.iter().map(|(name, server)| (name.clone(), server.turn));
+        let (turns, dns_turn) = (turns.collect::<HashMap<_, _>>(), self.dns_turn);
+        self.tasks.spawn_blocking(move || {
+            let instant = clock.now();
+            let today = Day::of(instant).unwrap_or_else(|| clock.today());
+            let of_index = Moment { today, catch_days };
+            let plan = Plan::new(
+                store.verification_targets(),
+                &bootstrap,
+                &plan::Moment { now: UnixMs::of(instant), today },
+                |name| index.facts(name, of_index),
+                |name| match pauses.get(name) {
+                    _ if busy.contains(name) => None,
+                    Some(pause) => (pause.until <= now).then_some(pause.failures),
+                    None => Some(0),
+                },
+                |server| server.map_or(dns_turn, |server| turns.get(server).copied().flatten()),
+            );
+            Done::Planned(Box::new(plan), now.elapsed())
+        });
+    }
+
+    fn adopt(&mut self, mut plan: Plan, took: Duration, now: Instant) {
+        let settled: HashSet<DomainName> = self.settled.drain(..).collect();
+        let fresh = |due: &Due| !settled.contains(&due.name);
+        plan.rdap.values_mut().for_each(|queue| queue.retain(fresh));
+        plan.dns.retain(fresh);
+        self.plan = plan;
+        self.planning = false;
+        self.plan_not_before = now + PLAN_GAP.max(took * PLAN_SHARE);
+        // A wish that came meanwhile stands.
+        let every = now + PLAN_EVERY.max(took * PLAN_SHARE);
+        self.plan_at = if self.plan_at > now { self.plan_at.min(every) } else { every };
+        self.ahead.retain(|_, queue| !queue.is_empty());
+        // Registries are some hundreds; redirects can lead to any number of hosts.
+        if self.servers.len() > SERVERS_MAX {
+            self.servers.retain(|_, server| !server.is_idle(now));
+        }
+        tracing::debug!(
+            rdap = self.plan.rdap.values().map(VecDeque::len).sum::<usize>(),
+            dns = self.plan.dns.len(),
+            ?took,
+            "names to be verified"
+        );
+    }
+
+    fn start_write(&mut self, now: Instant) {
+        let due = self.write_at.is_some_and(|at| at <= now) || self.answers.len() >= GROUP_MAX;
+        if self.writing > 0 || !due || self.answers.is_empty() {
+            return;
+        }
+        let rest = self.answers.split_off(self.answers.len().min(GROUP_MAX));
+        let rows = std::mem::replace(&mut self.answers, rest);
+        self.writing = rows.len();
+        self.write_at = (!self.answers.is_empty()).then_some(now + GROUP_WAIT);
+        let store = self.store.clone();
+        self.tasks.spawn(async move {
+            let outcome = store.record_observations(rows.clone()).await;
+            Done::Written(rows, outcome)
+        });
+    }
+
+    fn take_written(
+        &mut self,
+        rows: Vec<(DomainName, Observation)>,
+        outcome: Result<(), WriteError>,
+        now: Instant,
+    ) {
+        self.writing = 0;
+        if let Err(err) = outcome {
+            tracing::warn!(error = %err, "observations could not be written; trying again");
+            self.answers.splice(..0, rows);
+            self.write_at = Some(now + WRITE_AGAIN);
+            return;
+        }
+        for (name, _) in rows {
+            self.release(name);
+        }
+    }
+
+    /// The name may be planned again. A plan that is being made may have seen it before.
+    fn release(&mut self, name: DomainName) {
+        self.busy.remove(&name);
+        if self.planning {
+            self.settled.push(name);
+        }
+    }
+
+    /// Sends what may be sent now.
+    fn dispatch(&mut self, now: Instant) {
+        while self.has_room() && self.dns_under_way < DNS_CONCURRENCY {
+            let Some(due) = self.plan.dns.pop_front() else { break };
+            if self.busy.insert(due.name.clone()) {
+                self.ask_dns(due);
+            }
+        }
+        for name in self.waiting() {
+            while self.has_room() && self.server(&name, now).ready_at().is_some_and(|at| at <= now)
+            {
+                let Some(ask) = self.next_ask(&name) else { break };
+                self.ask_rdap(ask, now);
+            }
+        }
+    }
+
+    /// Whether another name may be between the question and the disk.
+    fn has_room(&self) -> bool {
+        self.under_way + self.answers.len() + self.writing < UNWRITTEN_MAX
+    }
+
+    /// The servers for which there are questions.
+    fn waiting(&self) -> Vec<String> {
+        let ahead = self.ahead.iter().filter(|(_, queue)| !queue.is_empty());
+        let planned = self.plan.rdap.iter().filter(|(_, queue)| !queue.is_empty());
+        let names: HashSet<&String> =
+            ahead.map(|(name, _)| name).chain(planned.map(|(name, _)| name)).collect();
+        names.into_iter().cloned().collect()
+    }
+
+    fn server(&mut self, name: &str, now: Instant) -> &mut Server {
+        let limits = self.limits;
+        self.servers.entry(name.to_owned()).or_insert_with(|| Server::new(limits, now))
+    }
+
+    /// The next question for a server, which makes its name busy.
+    fn next_ask(&mut self, server: &str) -> Option<Ask> {
+        if let Some(ask) = self.ahead.get_mut(server).and_then(VecDeque::pop_front) {
+            return Some(ask);
+        }
+        let queue = self.plan.rdap.get_mut(server)?;
+        while let Some(due) = queue.pop_front() {
+            if let Some(ask) = Ask::first(due).filter(|ask| self.busy.insert(ask.due.name.clone()))
+            {
+                return Some(ask);
+            }
+        }
+        None
+    }
+
+    fn ask_rdap(&mut self, ask: Ask, now: Instant) {
+        let server = self.server(&ask.server, now);
+        server.begin(now);
+        server.turn = Some(ask.due.account);
+        self.under_way += 1;
+        let (client, clock) = (self.client.clone(), self.clock);
+        self.tasks.spawn(async move {
+            let reply = ask_server(&client, ask.url.clone(), &ask.due.name, clock).await;
+            Done::Rdap(Box::new(ask), reply)
+        });
+    }
+
+    fn ask_dns(&mut self, due: Due) {
+        self.under_way += 1;
+        self.dns_under_way += 1;
+        self.dns_turn = Some(due.account);
+        let dns = self.dns.clone();
+        self.tasks.spawn(async move {
+            let answer = dns.is_delegated(&due.name).await;
+            Done::Dns(Box::new(due), answer)
+        });
+    }
+
+    /// When something may be to be done though nothing came back.
+    fn wake_at(&mut self, now: Instant) -> Instant {
+        let mut wake = now + PLAN_EVERY;
+        if !self.planning && !self.waits_for_registry {
+            wake = wake.min(self.plan_at);
+        }
+        if self.registry.is_some() {
+            wake = wake.min(self.refresh_at);
+        }
+        if let Some(at) = self.write_at.filter(|_| self.writing == 0) {
+            wake = wake.min(at);
+        }
+        if self.has_room() {
+            for name in self.waiting() {
+                wake = self.server(&name, now).ready_at().map_or(wake, |at| wake.min(at));
+            }
+        }
+        wake
+    }
+}
+
+// What comes back.
+impl Work {
+    fn take_rdap(&mut self, ask: Ask, reply: Result<Reply, CallError>, now: Instant) {
+        self.under_way -= 1;
+        let ended = match &reply {
+            Ok(Reply::NotNow(wait)) => Ended::NotNow(*wait),
+            Ok(Reply::Failed(_)) | Err(_) => Ended::Failed,
+            Ok(_) => Ended::Answered,
+        };
+        if let Some(pause) = self.server(&ask.server, now).end(ended, now) {
+            let Ask { server, .. } = &ask;
+            tracing::warn!(server, ?pause, ?ended, "an RDAP server is left alone");
+        }
+        let drop_date = ask.due.drop_date;
+        match reply {
+            Ok(Reply::Found(found)) => {
+                let state = rdap::derive(Some(&found), drop_date);
+                let observation = self.seen(state, ObservedBy::Rdap);
+                let rdap::Registration { statuses, registered_on, .. } = found;
+                self.answer(
+                    ask.due.name,
+                    Observation { statuses, registered_on, ..observation },
+                    now,
+                );
+            }
+            Ok(Reply::NotFound) => {
+                let observation = self.seen(rdap::derive(None, drop_date), ObservedBy::Rdap);
+                self.answer(ask.due.name, observation, now);
+            }
+            Ok(Reply::Elsewhere(location)) => self.follow(ask, &location, now),
+            // Not the name's fault: the next plan has it again.
+            Ok(Reply::NotNow(_)) => self.release(ask.due.name),
+            Ok(Reply::Failed(status)) => {
+                self.pause(ask.due.name, &ask.server, &format!("HTTP status {status}"), now);
+            }
+            Ok(Reply::Unusable(reason)) => self.unusable(ask, &reason, now),
+            Err(CallError::TooLarge(_)) => self.unusable(ask, &Unusable::TooLong, now),
+            Err(err) => self.pause(ask.due.name, &ask.server, &err.to_string(), now),
+        }
+    }
+
+    /// Puts the question to another server, within its limits; its guard judges where it leads.
+    fn follow(&mut self, ask: Ask, location: &str, now: Instant) {
+        let url =
+            ask.url.join(location).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
+        match url {
+            Some(url) if ask.redirects < REDIRECTS_MAX => {
+                let server = origin(&url);
+                let ask = Ask { server: server.clone(), url, redirects: ask.redirects + 1, ..ask };
+                self.ahead.entry(server).or_default().push_back(ask);
+            }
+            _ => self.pause(ask.due.name, &ask.server, "redirects that lead nowhere", now),
+        }
+    }
+
+    fn take_dns(&mut self, due: Due, answer: Result<bool, DnsError>, now: Instant) {
+        self.under_way -= 1;
+        self.dns_under_way -= 1;
+        match (due.how, due.last, answer) {
+            // It is what it was.
+            (How::DnsFirst, Some(last), Ok(true)) => {
+                let observation = self.seen(last.state, ObservedBy::Dns);
+                let registered_on = last.registered_on;
+                self.answer(due.name, Observation { registered_on, ..observation }, now);
+            }
+            (How::DnsOnly, _, Ok(delegated)) => {
+                let state = if delegated { RdapState::Registered } else { RdapState::Unknown };
+                let observation = self.seen(state, ObservedBy::Dns);
+                self.answer(due.name, observation, now);
+            }
+            (How::DnsOnly, _, Err(err)) => self.pause(due.name, "the DNS", &err.to_string(), now),
+            // It has gone, or the DNS does not know: its registry does. There is one, or the DNS
+            // would be alone.
+            (How::DnsFirst | How::Rdap, ..) => {
+                if let Some(ask) = Ask::first(due) {
+                    self.ahead.entry(ask.server.clone()).or_default().push_back(ask);
+                }
+            }
+        }
+    }
+
+    fn seen(&self, state: RdapState, source: ObservedBy) -> Observation {
+        let at = UnixMs::of(self.clock.now());
+        Observation { state, at, registered_on: None, statuses: RdapStatuses::NONE, source }
+    }
+
+    /// Takes note of an answer: from now on the name waits for the disk.
+    fn answer(&mut self, name: DomainName, observation: Observation, now: Instant) {
+        self.pauses.remove(&name);
+        self.answers.push((name, observation));
+        self.write_at = self.write_at.or(Some(now + GROUP_WAIT));
+    }
+
+    /// The server answered, and no better answer is in sight. Whoever knows nothing yet is told that;
+    /// what was known before stays.
+    fn unusable(&mut self, ask: Ask, reason: &Unusable, now: Instant) {
+        let known = ask.due.last.is_some_and(|last| last.state != RdapState::Unknown);
+        let name = ask.due.name;
+        self.pause(name.clone(), &ask.server, &reason.to_string(), now);
+        if !known && self.busy.insert(name.clone()) {
+            let observation = self.seen(RdapState::Unknown, ObservedBy::Rdap);
+            self.answers.push((name, observation));
+            self.write_at = self.write_at.or(Some(now + GROUP_WAIT));
+        }
+    }
+
+    /// Leaves a name alone for a while, longer each time.
+    fn pause(&mut self, name: DomainName, server: &str, reason: &str, now: Instant) {
+        let failures = self.pauses.get(&name).map_or(0, |pause| pause.failures) + 1;
+        let wait = (NAME_PAUSE_FIRST * (1 << (failures - 1).min(16))).min(NAME_PAUSE_MAX);
+        tracing::info!(domain.name = %name, server, reason, ?wait, "a name could not be verified");
+        self.pauses.insert(name.clone(), Pause { until: now + wait, failures });
+        self.release(name);
+    }
+}
+
+impl Ask {
+    /// The first question about a name; `None` for one whose registry has no server.
+    fn first(due: Due) -> Option<Ask> {
+        let base = due.base.as_ref()?;
+        let (url, server) = (base.domain(&due.name), plan::server_of(base));
+        Some(Ask { due, url, server, redirects: 0 })
+    }
+}
+
+/// Asks one server one question (RFC 7480 §4).
+async fn ask_server(
+    client: &Client,
+    url: Url,
+    name: &DomainName,
+    clock: Clock,
+) -> Result<Reply, CallError> {
+    let accept = HeaderValue::from_static("application/rdap+json, application/json;q=0.9");
+    let headers = HeaderMap::from_iter([(ACCEPT, accept)]);
+    let request = Request { method: Method::GET, url, headers, body: Bytes::new() };
+    let answer = client.send(request, Body::Whole(ANSWER_OCTETS_MAX)).await?;
+    let text = |name| answer.headers.get(name).and_then(|value| value.to_str().ok());
+    let response = Response {
+        status: answer.status.as_u16(),
+        location: text(LOCATION),
+        retry_after: text(RETRY_AFTER),
+        body: &answer.body,
+    };
+    Ok(rdap::read(response, name, clock.now()))
+}

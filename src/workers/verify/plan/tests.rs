@@ -1,0 +1,273 @@
+//! Orders, turns and intervals, on states made up.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::observation::{ObservedBy, RdapStatuses};
+
+const TODAY: &str = "2026-11-21";
+
+fn day(text: &str) -> Day {
+    text.parse().expect(text)
+}
+
+fn at(text: &str) -> UnixMs {
+    text.parse().expect(text)
+}
+
+fn moment() -> Moment {
+    Moment { now: at("2026-11-21T12:00:00Z"), today: day(TODAY) }
+}
+
+/// So many milliseconds before [`moment`].
+fn ago(ms: u64) -> UnixMs {
+    UnixMs::new(moment().now.get() - ms).expect("after 1970")
+}
+
+fn seen(state: RdapState, at: UnixMs, registered_on: Option<&str>) -> Observation {
+    Observation {
+        state,
+        at,
+        registered_on: registered_on.map(day),
+        statuses: RdapStatuses::NONE,
+        source: ObservedBy::Rdap,
+    }
+}
+
+fn target(name: &str, watchers: &[u64], observation: Option<Observation>) -> Target {
+    Target {
+        name: DomainName::parse(name).expect(name),
+        external: false,
+        watchers: watchers.iter().map(|&number| AccountId(number)).collect(),
+        added_at: at("2020-01-01T00:00:00Z"),
+        observation,
+    }
+}
+
+/// A drop whose release is in so many days.
+fn drop_in(days: i32) -> NameFacts {
+    let release = day(TODAY).plus(days);
+    NameFacts {
+        dqs: Dqs::new(50).expect("a score"),
+        latest_drop: Some(release.plus(-35)),
+        stage: Some((Stage::on(day(TODAY), release, 5, 5), release)),
+        registered_again: false,
+    }
+}
+
+fn plan(targets: Vec<Target>, facts: impl Fn(&DomainName) -> Option<NameFacts>) -> Plan {
+    Plan::new(targets, &Bootstrap::compiled(), &moment(), facts, |_| Some(0), |_| None)
+}
+
+fn names(queue: &VecDeque<Due>) -> Vec<&str> {
+    queue.iter().map(|due| due.name.label()).collect()
+}
+
+/// The queue of .com.
+fn com(plan: &Plan) -> Vec<&str> {
+    plan.rdap.get("https://rdap.verisign.com").map(names).unwrap_or_default()
+}
+
+#[test]
+fn the_urgent_go_first_and_the_nearest_and_the_longest_unseen_of_them() {
+    let week = REST_AGAIN_MS;
+    let targets = vec![
+        target("rest-new.com", &[1], None),
+        target("rest-old.com", &[1], Some(seen(RdapState::Unknown, ago(3 * week), None))),
+        target("rest-seen.com", &[1], Some(seen(RdapState::Available, ago(2 * week), None))),
+        target("near-5.com", &[1], None),
+        target("near-1.com", &[1], Some(seen(RdapState::PendingDelete, ago(week), None))),
+        target("near-0.com", &[1], Some(seen(RdapState::Available, ago(week), None))),
+        target("near-past.com", &[1], Some(seen(RdapState::Available, ago(week), None))),
+        target("external-b.com", &[1], None),
+        target("external-a.com", &[1], None),
+    ];
+    let facts = |name: &DomainName| match name.label() {
+        "external-a" | "external-b" => None,
+        "near-0" => Some(drop_in(0)),
+        "near-1" => Some(drop_in(1)),
+        "near-5" => Some(drop_in(5)),
+        "near-past" => Some(drop_in(-3)),
+        _ => Some(drop_in(30)),
+    };
+    let expected = [
+        "external-a",
+        "external-b",
+        "near-0",
+        "near-1",
+        "near-past",
+        "near-5",
+        "rest-new",
+        "rest-old",
+        "rest-seen",
+    ];
+    assert_eq!(com(&plan(targets, facts)), expected);
+}
+
+#[test]
+fn what_was_seen_of_a_name_tells_when_it_is_due_again() {
+    let minute = 60_000;
+    for (state, release_in, again_ms) in [
+        (RdapState::PendingDelete, Some(3), NEAR_AGAIN_MS),
+        (RdapState::Available, Some(0), NEAR_AGAIN_MS),
+        (RdapState::Available, Some(-4), NEAR_AGAIN_MS),
+        (RdapState::Available, Some(-NEAR_DAYS), NEAR_AGAIN_MS),
+        (RdapState::Available, Some(-NEAR_DAYS - 1), REST_AGAIN_MS),
+        (RdapState::Redemption, Some(NEAR_DAYS), NEAR_AGAIN_MS),
+        (RdapState::Redemption, Some(NEAR_DAYS + 1), REDEMPTION_AGAIN_MS),
+        (RdapState::Unknown, Some(20), REDEMPTION_AGAIN_MS),
+        // Whatever the calendar says, its holder has it.
+        (RdapState::Renewed, Some(3), REST_AGAIN_MS),
+        (RdapState::RegisteredAgain, Some(-1), REST_AGAIN_MS),
+        (RdapState::Renewed, Some(20), REST_AGAIN_MS),
+        // The index knows nothing; the registry does.
+        (RdapState::PendingDelete, None, NEAR_AGAIN_MS),
+        (RdapState::Redemption, None, REDEMPTION_AGAIN_MS),
+        (RdapState::Registered, None, REST_AGAIN_MS),
+        (RdapState::Unknown, None, REST_AGAIN_MS),
+    ] {
+        let due = |ms: u64| {
+            let targets = vec![target("a.com", &[1], Some(seen(state, ago(ms), None)))];
+            let plan = plan(targets, |_| release_in.map(drop_in));
+            plan.dns.len() + com(&plan).len() == 1
+        };
+        assert!(due(again_ms), "{state} {release_in:?}");
+        assert!(!due(again_ms - minute), "{state} {release_in:?}");
+    }
+}
+
+#[test]
+fn who_added_a_name_since_is_told_anew() {
+    let observation = seen(RdapState::Registered, ago(1_000), None);
+    let mut watched = target("a.com", &[1, 2], Some(observation));
+    assert!(com(&plan(vec![watched.clone()], |_| None)).is_empty());
+    watched.added_at = ago(500);
+    let plan = plan(vec![watched], |_| None);
+    // It is held, so the DNS may tell.
+    assert_eq!(plan.dns.len() + com(&plan).len(), 1);
+    let due = plan.dns.front().or_else(|| plan.rdap.values().next()?.front()).expect("one");
+    assert_eq!(due.urgency, Urgency::External);
+}
+
+#[test]
+fn a_clock_that_was_put_back_silences_nothing() {
+    let later = UnixMs::new(moment().now.get() + REST_AGAIN_MS).expect("in range");
+    let plan =
+        plan(vec![target("a.com", &[1], Some(seen(RdapState::Unknown, later, None)))], |_| None);
+    assert_eq!(com(&plan), ["a"]);
+}
+
+#[test]
+fn accounts_take_turns_within_an_urgency() {
+    let mut targets: Vec<Target> =
+        (0..1_000).map(|n| target(&format!("many-{n:04}.com"), &[1], None)).collect();
+    targets.extend((0..3).map(|n| target(&format!("few-{n}.com"), &[2], None)));
+    targets.push(target("both.com", &[1, 2], None));
+    let queue = |turn: Option<u64>| {
+        let turn = turn.map(AccountId);
+        Plan::new(
+            targets.clone(),
+            &Bootstrap::compiled(),
+            &moment(),
+            |_| None,
+            |_| Some(0),
+            |_| turn,
+        )
+    };
+    let first = queue(None);
+    let expected = ["both", "few-0", "many-0000", "few-1", "many-0001", "few-2", "many-0002"];
+    assert_eq!(com(&first)[..7], expected);
+    assert_eq!(com(&first)[7..9], ["many-0003", "many-0004"]);
+    assert_eq!(com(&first).len(), 1_004, "each name once");
+    // After account 1 it is account 2's turn, and so on in a circle.
+    assert_eq!(com(&queue(Some(1)))[..3], ["both", "many-0000", "few-0"]);
+    assert_eq!(com(&queue(Some(2)))[..3], ["both", "few-0", "many-0000"]);
+    let turns: Vec<u64> =
+        first.rdap.values().next().expect("one").iter().map(|it| it.account.0).collect();
+    assert_eq!(turns[..5], [1, 2, 1, 2, 1]);
+}
+
+#[test]
+fn servers_have_queues_of_their_own_and_names_without_one_are_for_the_dns() {
+    let targets = ["a.com", "b.net", "c.org", "d.de", "e.co.uk", "found.se"];
+    let plan = plan(targets.iter().map(|name| target(name, &[1], None)).collect(), |_| None);
+    assert_eq!(com(&plan), ["a", "b"], "one server for both");
+    let servers: BTreeSet<&str> = plan.rdap.keys().map(String::as_str).collect();
+    let expected = [
+        "https://rdap.nominet.uk",
+        "https://rdap.publicinterestregistry.org",
+        "https://rdap.verisign.com",
+    ];
+    assert_eq!(servers.into_iter().collect::<Vec<_>>(), expected);
+    assert_eq!(names(&plan.dns), ["d", "found"]);
+    assert!(plan.dns.iter().all(|due| due.how == How::DnsOnly));
+}
+
+#[test]
+fn names_that_failed_or_are_asked_about_wait() {
+    let targets = vec![target("a.com", &[1], None), target("b.com", &[1], None)];
+    let failures = |name: &DomainName| (name.label() == "b").then_some(3);
+    let plan = Plan::new(targets, &Bootstrap::compiled(), &moment(), |_| None, failures, |_| None);
+    assert_eq!(com(&plan), ["b"]);
+}
+
+/// Over three months of weekly looks, a name that is held is asked for by RDAP at least once in
+/// [`DNS_TRUSTED_DAYS`] and one interval, and seldom more often than that.
+#[test]
+fn the_dns_spares_rdap_but_not_for_ever() {
+    let mut asked = 0;
+    for n in 0..200 {
+        let mut observation =
+            seen(RdapState::Renewed, at("2026-01-01T06:00:00Z"), Some("2010-01-01"));
+        let mut last_rdap = day("2026-01-01");
+        for look in 1..=13 {
+            let today = day("2026-01-01").plus(look * 7);
+            let now = UnixMs::of(today.start() + chrono::TimeDelta::hours(7));
+            let facts = NameFacts { latest_drop: Some(day("2025-12-01")), ..drop_in(0) };
+            let plan = Plan::new(
+                vec![target(&format!("a{n}.com"), &[1], Some(observation))],
+                &Bootstrap::compiled(),
+                &Moment { now, today },
+                |_| Some(facts),
+                |_| Some(0),
+                |_| None,
+            );
+            assert_eq!(plan.dns.len() + com(&plan).len(), 1);
+            if plan.dns.is_empty() {
+                asked += 1;
+                last_rdap = today;
+            }
+            let bound = i32::from(DNS_TRUSTED_DAYS) + 7;
+            assert!(today.days_since(last_rdap) < bound, "a{n} on {today}");
+            observation = Observation { at: now, ..observation };
+        }
+    }
+    assert!((200 * 6..=200 * 7).contains(&asked), "{asked}");
+}
+
+#[test]
+fn what_the_dns_cannot_tell_is_asked_of_rdap() {
+    let yesterday = "2026-11-14T06:00:00Z";
+    let spared = |state, registered_on: Option<&str>, drop: Option<&str>| {
+        // Names whose turn it is for RDAP anyway tell nothing: many are tried.
+        (0..50).any(|n| {
+            let observation = seen(state, at(yesterday), registered_on);
+            let facts = NameFacts { latest_drop: drop.map(day), stage: None, ..drop_in(0) };
+            let targets = vec![target(&format!("a{n}.com"), &[1], Some(observation))];
+            !plan(targets, |_| Some(facts)).dns.is_empty()
+        })
+    };
+    use RdapState::*;
+    assert!(spared(Registered, Some("2010-01-01"), None));
+    assert!(spared(Registered, None, None));
+    assert!(spared(Renewed, Some("2010-01-01"), Some("2026-10-01")));
+    assert!(spared(RegisteredAgain, Some("2026-10-02"), Some("2026-10-01")));
+    // It dropped again since, or a drop was learnt of that changes what the day means.
+    assert!(!spared(RegisteredAgain, Some("2026-10-02"), Some("2026-11-14")));
+    assert!(!spared(RegisteredAgain, Some("2026-10-02"), Some("2026-11-01")));
+    assert!(!spared(Registered, Some("2010-01-01"), Some("2026-10-01")));
+    for state in [Redemption, PendingDelete, Available, Unknown] {
+        assert!(!spared(state, Some("2010-01-01"), Some("2026-10-01")), "{state}");
+    }
+}
