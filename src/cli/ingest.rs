@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::corpus::Corpus;
 use crate::corpus::ingest::{Ingested, Source};
 use crate::feeds::{self, Feed, Format, ReadOptions, ZoneOwners};
+use crate::index::manifest::{self, GenerationId, Manifest};
 use crate::vocab::day::Day;
 
 /// Add lists to the corpus, then build and activate a new index
@@ -114,7 +115,9 @@ pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     let mut summary = Summary::default();
     let outcome = ingest_all(&args, config, &corpus, &mut summary);
     let added = summary.lists.iter().any(|list| list.outcome == ADDED);
-    if added && !args.no_rebuild {
+    // A process that died between the two left lists that no index holds.
+    let wanted = added || (outcome.is_ok() && is_behind(&corpus, config));
+    if wanted && !args.no_rebuild {
         summary.generation = Some(rebuild(&corpus, config)?.generation.to_string());
     }
     summary.seconds = seconds(started);
@@ -122,6 +125,18 @@ pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
         writeln!(stdout(), "{}", serde_json::to_string(&summary)?)?;
     }
     outcome
+}
+
+/// Whether no generation holds all lists of the corpus. An index folder that cannot be read is for
+/// `rebuild` and `index verify` to tell of.
+fn is_behind(corpus: &Corpus, config: &Config) -> bool {
+    let batches = |generation: &GenerationId| {
+        let manifest = Manifest::read(&manifest::folder_of(&config.index, *generation));
+        manifest.map_or(0, |manifest| manifest.batches)
+    };
+    let generations = manifest::generations(&config.index).unwrap_or_default();
+    let indexed = generations.iter().map(batches).max().unwrap_or(0);
+    corpus.metas().is_ok_and(|metas| metas.len() as u64 > indexed)
 }
 
 const ADDED: &str = "added";
