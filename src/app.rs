@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::accounts::Store;
@@ -23,6 +23,7 @@ use crate::outbound::http::Client;
 use crate::vocab::url::HostRules;
 use crate::workers::admin::AdminSocket;
 use crate::workers::bootstrap::Registry;
+use crate::workers::notify::matching::Matching;
 use crate::workers::reload::Reload;
 use crate::workers::verify::Verify;
 use crate::workers::verify::server::Limits;
@@ -99,9 +100,11 @@ async fn run(
     let mut workers = JoinSet::new();
     let admin = AdminSocket::bind(&config.data)?;
     workers.spawn(admin.serve(app.store.clone(), until(stopped.clone())));
+    let published = Arc::new(Notify::new());
     let reload = Reload {
         index: config.index.clone(),
         live: Arc::clone(&app.live),
+        published: Arc::clone(&published),
         problem: Arc::clone(&app.index_problem),
         clock: config.clock,
         catch_days: config.catch_days,
@@ -111,6 +114,16 @@ async fn run(
         let verify = verify(config, &app, registry)?;
         workers.spawn(verify.run(until(stopped.clone())));
     }
+    let matching = Matching {
+        live: Arc::clone(&app.live),
+        store: app.store.clone(),
+        clock: config.clock,
+        catch_days: config.catch_days,
+        published,
+    };
+    // Before requests are answered: a rule that is added is about every list from then on.
+    matching.begin().await;
+    workers.spawn(matching.run(until(stopped.clone())));
     let signal = stop_signal()?;
     let store = app.store.clone();
     let listener = listener.tap_io(|stream| {

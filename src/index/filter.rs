@@ -87,6 +87,23 @@ pub struct RuleQuery {
     pub stages: StageSet,
 }
 
+impl RuleQuery {
+    /// A rule's conditions as they are given; what is `None` or empty does not filter, but for
+    /// stages: see [`StageSet::of`].
+    pub fn new(
+        tlds: Vec<CompactString>,
+        min_dqs: Option<Dqs>,
+        max_length: Option<u8>,
+        contains: Option<Substring>,
+        stages: &[Stage],
+    ) -> RuleQuery {
+        let min_dqs = min_dqs.unwrap_or(Dqs::MIN);
+        let max_len = max_length.unwrap_or(LABEL_CHARS_MAX);
+        let narrow = Narrow { tlds, min_dqs, max_len };
+        RuleQuery { narrow, contains, stages: StageSet::of(stages) }
+    }
+}
+
 /// `GET /api/v1/drops` and the drops export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropFilter {

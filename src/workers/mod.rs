@@ -2,5 +2,6 @@
 
 pub mod admin;
 pub mod bootstrap;
+pub mod notify;
 pub mod reload;
 pub mod verify;

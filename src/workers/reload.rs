@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::index::filter::Moment;
@@ -22,6 +23,8 @@ const PERIOD: Duration = Duration::from_millis(250);
 pub struct Reload {
     pub index: PathBuf,
     pub live: Arc<LiveIndex>,
+    /// Told when another generation is served.
+    pub published: Arc<Notify>,
     /// Where the reason for serving an older generation is told.
     pub problem: Arc<Mutex<Option<String>>>,
     pub clock: Clock,
@@ -58,6 +61,7 @@ impl Reload {
             return seen;
         }
         let (index, live) = (self.index.clone(), Arc::clone(&self.live));
+        let published = Arc::clone(&self.published);
         let moment = self.moment(TimeDelta::zero());
         let opened = tokio::task::spawn_blocking(move || -> Result<Option<String>, OpenError> {
             let Opened { index, fallback } = open::open_current(&index)?;
@@ -66,6 +70,7 @@ impl Reload {
             if generation != live.current().manifest().generation {
                 // Dropped here, where freeing gigabytes holds no request up.
                 drop(live.publish(Arc::new(index)));
+                published.notify_one();
                 tracing::info!(%generation, "serving a new generation");
             }
             Ok(fallback.map(|problem| problem.to_string()))
