@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::accounts::Store;
 use crate::config::Config;
-use crate::http::{self, App, Parts};
+use crate::http::{self, App, ConfiguredChannels, Parts};
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::open::{self, Opened};
@@ -61,6 +61,11 @@ pub fn serve(
         live: Arc::new(LiveIndex::new(Arc::new(index))),
         store: store.clone(),
         guard: Guard::new(config.outbound.webhook_rules(), dns),
+        channels: ConfiguredChannels {
+            email: config.outbound.smtp.is_some(),
+            webhook: true,
+            telegram: config.outbound.telegram.is_some(),
+        },
         clock: config.clock,
         bootstrap: registry.live(),
         catch_days: config.catch_days,

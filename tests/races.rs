@@ -24,6 +24,8 @@ const RULES: usize = 5;
 const EXTERNAL: usize = 6;
 const REQUESTS: usize = 7;
 const EXPORTS: usize = 3;
+/// Test messages of a day, of any plan.
+const TESTS: usize = 30;
 const WATCHES_MAX: usize = 10_000;
 const CLAIMS_MAX: usize = 100_000;
 
@@ -163,6 +165,26 @@ fn active_rules_never_exceed_their_cap() {
         assert_eq!(active(&alerts).len(), RULES, "round {round}: {alerts}");
     }
     say(&format!("{rounds} rounds of {CROWD} requests"));
+}
+
+#[test]
+fn test_messages_never_exceed_their_day() {
+    let world = World::new();
+    let mut crowd = world.crowd(&world.key.clone());
+    let channels = json!([{ "type": "email" }, { "type": "telegram", "chatId": 1 }]);
+    let rule = json!({ "name": "n", "filter": {}, "channels": channels });
+    let added = world.client().send("POST", "/api/v1/alerts", &rule).json();
+    let one = format!("/api/v1/alerts/{}", added["id"]);
+    let test = Sent { method: "POST", ..Sent::get(&format!("{one}/test")) };
+    let answers = at_once(&mut crowd, &vec![test; CROWD]);
+    let (done, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|it| it.status == 202);
+    assert_eq!(done.len(), TESTS / 2);
+    for answer in refused {
+        let (status, body) = answer.answer();
+        assert_eq!((status, &body["code"]), (429, &json!("TEST_LIMIT")), "{body}");
+    }
+    let listed = world.read(&format!("{one}/deliveries"));
+    assert_eq!(listed["count"], TESTS, "{listed}");
 }
 
 /// Leaves `RULES - room` rules active and some inactive; gives the inactive ones.

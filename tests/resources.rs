@@ -10,6 +10,8 @@ mod alerts;
 mod common;
 #[path = "resources/contract.rs"]
 mod contract;
+#[path = "resources/deliveries.rs"]
+mod deliveries;
 #[path = "resources/export.rs"]
 mod export;
 #[path = "resources/portfolio.rs"]

@@ -265,10 +265,11 @@ fn every_account_is_answered_as_if_it_were_alone() {
     let (alone, alone_keys) = World::new(&subjects);
     let mut owners: Vec<Tenant> = keys[2..4].iter().map(|key| crowded.tenant(key)).collect();
     owners.iter_mut().for_each(own_something);
+    let delivery = owners.iter_mut().map(send_a_test).next_back().expect("two owners");
     let before: Vec<String> = owners.iter_mut().map(everything).collect();
 
     let foreign: Vec<String> = owners.iter().flat_map(|owner| owner.ids.clone()).collect();
-    let asks = matrix(&paths(&crowded), &foreign);
+    let asks = matrix(&paths(&crowded), &foreign, &delivery);
     let mut callers: Vec<(Tenant, Tenant)> = keys[4..]
         .iter()
         .zip(&alone_keys)
@@ -314,11 +315,22 @@ fn own_something(owner: &mut Tenant) {
     assert_eq!(owner.ids.len(), 4);
 }
 
-/// Everything an account is shown of its own.
+/// The id of a delivery of an account's own.
+fn send_a_test(owner: &mut Tenant) -> String {
+    let answer = owner.ask(&Ask::new("POST", "/api/v1/alerts/<2>/test"));
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    answer.json()["deliveries"][0]["id"].as_str().expect("an id").to_owned()
+}
+
+/// Everything an account is shown of its own. Of deliveries which there are: they are tried
+/// meanwhile.
 fn everything(owner: &mut Tenant) -> String {
-    ["/api/v1/portfolio", "/api/v1/watchlist", "/api/v1/alerts", "/api/export/portfolio"]
+    let all = ["/api/v1/portfolio", "/api/v1/watchlist", "/api/v1/alerts", "/api/export/portfolio"]
         .map(|target| owner.client.get(target).text().to_owned())
-        .concat()
+        .concat();
+    let target = owner.fill("/api/v1/alerts/<2>/deliveries");
+    let sent = owner.client.get(&target).json();
+    all + &format!("{} deliveries, {}", sent["count"], sent["deliveries"][0]["id"])
 }
 
 /// Something of the caller's own, so that its answers are not all 404; the keys are those that the
@@ -350,6 +362,10 @@ fn paths(world: &World) -> BTreeSet<String> {
         "/api/v1/watchlist",
         "/api/v1/alerts",
         "/api/v1/alerts/{id}",
+        "/api/v1/alerts/{id}/deliveries",
+        "/api/v1/alerts/{id}/deliveries/{delivery}/retry",
+        "/api/v1/alerts/{id}/test",
+        "/unsubscribe/{delivery}",
         "/api/v1/domain/{name}/feedback",
         "/api/export/portfolio",
         "/api/export/watchlist",
@@ -360,7 +376,10 @@ fn paths(world: &World) -> BTreeSet<String> {
 }
 
 /// Every path × method × foreign id or name × body.
-fn matrix(paths: &BTreeSet<String>, foreign: &[String]) -> Vec<Ask> {
+///
+/// The id of a delivery is asked for in the links that stop mails too. That is the one thing the
+/// holder of an id may do without being its owner, and it is no mail's: nothing comes of it.
+fn matrix(paths: &BTreeSet<String>, foreign: &[String], delivery: &str) -> Vec<Ask> {
     let id = foreign[0].parse::<u64>().expect("ids are numbers");
     let bodies = [
         json!({}),
@@ -378,7 +397,7 @@ fn matrix(paths: &BTreeSet<String>, foreign: &[String]) -> Vec<Ask> {
         let written = path.starts_with("/api/v1/") && written.iter().any(|it| path.contains(it));
         // Where nothing is written one body shows that nothing is.
         let bodies = if written { &bodies[..] } else { &bodies[..1] };
-        for target in targets(path, foreign) {
+        for target in targets(&path.replace("{delivery}", delivery), foreign) {
             for method in METHODS {
                 asks.push(Ask::new(method, &target));
                 if matches!(method, "POST" | "PUT" | "PATCH") {

@@ -13,7 +13,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use axum::serve::ListenerExt;
 use dropdex::accounts::Store;
-use dropdex::http::{self, App, Parts};
+use dropdex::http::{self, App, ConfiguredChannels, Parts};
 use dropdex::index::Index;
 use dropdex::index::live::LiveIndex;
 use dropdex::outbound::dns::Dns;
@@ -56,6 +56,7 @@ impl Service {
             live: Arc::new(LiveIndex::new(index)),
             store,
             guard: Guard::new(HostRules::default(), Dns::new(&settings::Dns::default())?),
+            channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
             clock,
             bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
             catch_days: CATCH_DAYS_DEFAULT,

@@ -65,6 +65,38 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for PostBody<T> {
     }
 }
 
+/// A POST that says all in its path: no body, or `{}`.
+pub struct BarePost(pub Post);
+
+/// An object without members.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl<S: Send + Sync> FromRequest<S> for BarePost {
+    type Rejection = ApiError;
+
+    async fn from_request(mut request: Request, _: &S) -> Result<BarePost, ApiError> {
+        let axum::Extension(Now(now)) = request
+            .extract_parts()
+            .await
+            .map_err(|_| ApiError::Internal(anyhow::anyhow!("a POST that no guard let in")))?;
+        let key = idempotency_key(request.headers())?;
+        let (parts, body) = request.into_parts();
+        let octets = read_octets(body).await?;
+        if !octets.is_empty() {
+            check_content_type(&parts.headers)?;
+            parse::<Nothing>(&octets)?;
+        }
+        // `{}` and nothing are the same request.
+        let idempotency = key.map(|key| Idempotency {
+            key,
+            fingerprint: fingerprint(&parts.method, &parts.uri, b""),
+        });
+        Ok(BarePost(Post { now, idempotency }))
+    }
+}
+
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -111,7 +143,11 @@ fn is_json(kind: &str) -> bool {
     })
 }
 
-async fn read_octets(body: Body) -> Result<Vec<u8>, ApiError> {
+/// The octets of a body, at most [`BODY_BYTES_MAX`].
+///
+/// # Errors
+/// 413 for more, 400 for one that breaks off.
+pub async fn read_octets(body: Body) -> Result<Vec<u8>, ApiError> {
     // What the client declares is believed when it is too much.
     if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
         return Err(ApiError::BodyTooLarge);

@@ -39,8 +39,9 @@ const PORTFOLIO_HEADER: &str = "id,domain,tld,status,registrar,acquired_price_us
 fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
     let (name, source, added_at) = (row.name(), row.source(), row.added_at());
     let (stage, drop_date) = (cell(row.stage()), cell(row.latest_drop()));
-    // RDAP's two cells are empty: nothing asks it yet.
-    write!(out, "{name},{source},{stage},{drop_date},{},,,{added_at}\r\n", cell(row.dqs()))
+    let (state, seen_at) = row.rdap().unzip();
+    write!(out, "{name},{source},{stage},{drop_date},{},", cell(row.dqs()))?;
+    write!(out, "{},{},{added_at}\r\n", cell(state), cell(seen_at))
 }
 
 /// Writes one row of the portfolio export.
@@ -102,16 +103,16 @@ pub async fn export_watchlist(
     let charged = export.charge(&app)?;
     let (index, moment) = (app.live.current(), app.moment(export.now));
     let owned = app.store.owned(&export.caller);
-    let (listed, searched) = (Arc::clone(&owned), Arc::clone(&index));
+    let (listed, searched, store) = (Arc::clone(&owned), Arc::clone(&index), app.store.clone());
+    let asked = store.clone();
     let names = work::run(u32::MAX, move || {
-        let rows = sorted_rows(&listed, &searched, moment, sort);
+        let rows = sorted_rows(&listed, &searched, &asked, moment, sort);
         Ok(page.of(rows.iter()).map(|row| row.name().clone()).collect())
     });
     let body = chunks(WATCHLIST_HEADER, names.await?, move |names, out| {
-        let entries = names.iter().filter_map(|name| owned.watch(name));
-        entries
-            .map(|entry| WatchRow::new(entry, &index, moment))
-            .try_for_each(|row| write_watch(&row, out))
+        let entries = names.iter().filter_map(|name| owned.watch(name)).collect();
+        let rows = WatchRow::all(entries, &index, &store, moment);
+        rows.iter().try_for_each(|row| write_watch(row, out))
     });
     Ok(csv_response("watchlist", moment.today, body, &charged))
 }

@@ -14,6 +14,7 @@ pub mod health;
 pub mod params;
 pub mod portfolio;
 pub mod search;
+pub mod unsubscribe;
 pub mod watchlist;
 pub mod work;
 
@@ -46,6 +47,8 @@ pub struct Parts {
     pub store: Store,
     /// Judges the webhooks that users name.
     pub guard: Guard,
+    /// Which channels alerts can go through.
+    pub channels: ConfiguredChannels,
     pub clock: Clock,
     /// Which names RDAP can verify.
     pub bootstrap: Arc<LiveBootstrap>,
@@ -56,6 +59,14 @@ pub struct Parts {
     pub started: Instant,
     /// Why the generation being served is not the one `CURRENT` names.
     pub index_problem: Arc<Mutex<Option<String>>>,
+}
+
+/// Which channels of alerts the operator has set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfiguredChannels {
+    pub email: bool,
+    pub webhook: bool,
+    pub telegram: bool,
 }
 
 impl App {
@@ -129,9 +140,20 @@ pub const ENDPOINTS: &[Endpoint] = &[
     endpoint("GET", "/api/v1/alerts/{id}", true, "One alert rule"),
     endpoint("PATCH", "/api/v1/alerts/{id}", true, "Change an alert rule"),
     endpoint("DELETE", "/api/v1/alerts/{id}", true, "Remove an alert rule"),
+    endpoint("POST", "/api/v1/alerts/preview", true, "What an alert rule would match"),
+    endpoint("POST", "/api/v1/alerts/{id}/test", true, "Send a test message"),
+    endpoint("GET", "/api/v1/alerts/{id}/deliveries", true, "What was sent, and what will be"),
+    endpoint(
+        "POST",
+        "/api/v1/alerts/{id}/deliveries/{delivery}/retry",
+        true,
+        "Try a failed delivery again",
+    ),
     endpoint("GET", "/api/export/drops", true, "Ranked drops as CSV"),
     endpoint("GET", "/api/export/watchlist", true, "Your watchlist as CSV"),
     endpoint("GET", "/api/export/portfolio", true, "Your backorder claims as CSV"),
+    endpoint("GET", "/unsubscribe/{delivery}", false, "A page to stop the mails of an alert"),
+    endpoint("POST", "/unsubscribe/{delivery}", false, "Stop the mails of an alert"),
     endpoint("GET", "/api/health", false, "Liveness and freshness, always 200"),
     endpoint("GET", "/api/ready", false, "Readiness of this instance"),
     endpoint("GET", "/api/ready/ingest", false, "503 when the newest list is over 48 hours old"),
@@ -153,6 +175,7 @@ pub fn router(app: App) -> Router {
         .route("/api/export/drops", get(export::export_drops))
         .route("/api/export/watchlist", get(export::export_watchlist))
         .route("/api/export/portfolio", get(export::export_portfolio))
+        .route("/unsubscribe/{delivery}", get(unsubscribe::ask).post(unsubscribe::unsubscribe))
         .route("/api/health", get(health::health))
         .route("/api/ready", get(health::ready))
         .route("/api/ready/ingest", get(health::ready_ingest))
@@ -180,5 +203,12 @@ fn resources() -> Router<App> {
         .route("/api/v1/portfolio/{id}", claim)
         .route("/api/v1/watchlist", watchlist)
         .route("/api/v1/alerts", alerts)
+        .route("/api/v1/alerts/preview", post(guarded(alerts::preview::preview_alert)))
         .route("/api/v1/alerts/{id}", alert)
+        .route("/api/v1/alerts/{id}/test", post(guarded(alerts::deliveries::test_alert)))
+        .route("/api/v1/alerts/{id}/deliveries", get(guarded(alerts::deliveries::list_deliveries)))
+        .route(
+            "/api/v1/alerts/{id}/deliveries/{delivery}/retry",
+            post(guarded(alerts::deliveries::retry_delivery)),
+        )
 }

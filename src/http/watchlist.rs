@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{Caller, Outcome, Owned, Watch, WatchEntry};
+use crate::accounts::{Caller, Outcome, Owned, Store, Watch, WatchEntry};
 use crate::http::allowance::Now;
 use crate::http::answer::{self, Timestamp};
 use crate::http::body::{PostBody, required};
@@ -24,6 +24,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
 use crate::vocab::name::DomainName;
+use crate::vocab::observation::{Observation, RdapState};
 use crate::vocab::rdap::Bootstrap;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
@@ -109,13 +110,31 @@ pub struct WatchRow {
     entry: WatchEntry,
     /// `None` for a name the index does not hold.
     facts: Option<NameFacts>,
+    /// What its registry was last seen to say.
+    seen: Option<Observation>,
 }
 
 impl WatchRow {
-    /// An entry as `index` sees it.
-    pub fn new(entry: WatchEntry, index: &Index, moment: Moment) -> WatchRow {
-        let facts = index.facts(&entry.name, moment);
-        WatchRow { entry, facts }
+    /// An entry, what the index says of its name, and what was last seen of it. What was seen before
+    /// it was put on this list was seen for somebody else, and is nothing to its owner.
+    fn new(entry: WatchEntry, facts: Option<NameFacts>, seen: Option<Observation>) -> WatchRow {
+        let seen = seen.filter(|seen| seen.at >= entry.added_at);
+        WatchRow { entry, facts, seen }
+    }
+
+    /// Entries as `index` and `store` see them now, in their order.
+    pub fn all(
+        entries: Vec<WatchEntry>,
+        index: &Index,
+        store: &Store,
+        moment: Moment,
+    ) -> Vec<WatchRow> {
+        let seen = store.observations(entries.iter().map(|entry| &entry.name));
+        let row = |(entry, seen): (WatchEntry, _)| {
+            let facts = index.facts(&entry.name, moment);
+            WatchRow::new(entry, facts, seen)
+        };
+        entries.into_iter().zip(seen).map(row).collect()
     }
 
     /// The name.
@@ -148,14 +167,22 @@ impl WatchRow {
         self.entry.added_at
     }
 
+    /// What the registry was last seen to say, and when.
+    pub fn rdap(&self) -> Option<(RdapState, UnixMs)> {
+        self.seen.map(|seen| (seen.state, seen.at))
+    }
+
     fn is_external(&self) -> bool {
         self.entry.external && self.facts.is_none()
     }
 
-    /// Registered again since it was added.
+    /// Renewed or registered again since it was added, by a list or by its registry.
     fn is_renewed(&self) -> bool {
-        let now = self.facts.is_some_and(|facts| facts.registered_again);
-        now && !self.entry.registered_again
+        let listed = self.facts.is_some_and(|facts| facts.registered_again);
+        let seen = self.seen.is_some_and(|seen| {
+            matches!(seen.state, RdapState::Renewed | RdapState::RegisteredAgain)
+        });
+        (listed || seen) && !self.entry.registered_again
     }
 
     /// What can be caught, then what can be next, and last what is out of reach.
@@ -178,10 +205,15 @@ fn watches_cost_us(owned: &Owned) -> u32 {
     u32::try_from(owned.watches().len() * LOOKUP_US).unwrap_or(u32::MAX)
 }
 
-/// The whole list as `index` sees it, in the order asked for.
-pub fn sorted_rows(owned: &Owned, index: &Index, moment: Moment, sort: WatchSort) -> Vec<WatchRow> {
-    let mut rows: Vec<_> =
-        owned.watches().map(|entry| WatchRow::new(entry, index, moment)).collect();
+/// The whole list as `index` and `store` see it, in the order asked for.
+pub fn sorted_rows(
+    owned: &Owned,
+    index: &Index,
+    store: &Store,
+    moment: Moment,
+    sort: WatchSort,
+) -> Vec<WatchRow> {
+    let mut rows = WatchRow::all(owned.watches().collect(), index, store, moment);
     sort.sort(&mut rows);
     rows
 }
@@ -203,9 +235,8 @@ impl<'a> EntryAnswer<'a> {
         EntryAnswer {
             domain: row.name(),
             source: row.source(),
-            // Nothing asks RDAP yet.
-            rdap_observed_state: None,
-            rdap_verified_at: None,
+            rdap_observed_state: row.rdap().map(|(state, _)| state.as_str()),
+            rdap_verified_at: row.rdap().map(|(_, at)| Timestamp(at)),
             latest_drop_date: row.latest_drop(),
             dqs: row.dqs(),
         }
@@ -266,9 +297,9 @@ pub async fn list_watches(
 ) -> Result<Response, ApiError> {
     let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
     let (owned, index, moment) = (app.store.owned(&caller), app.live.current(), app.moment(now));
-    let bootstrap = app.bootstrap.current();
+    let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
     let body = work::run(watches_cost_us(&owned), move || {
-        let rows = sorted_rows(&owned, &index, moment, sort);
+        let rows = sorted_rows(&owned, &index, &store, moment, sort);
         let watchlist: Vec<_> = page.of(rows.iter()).map(EntryAnswer::new).collect();
         work::json_bytes(&WatchlistAnswer {
             count: watchlist.len(),
@@ -305,6 +336,7 @@ pub async fn add_watch(
             .await?
         }
     };
+    let seen = app.store.observations([&name]).pop().flatten();
     let watch = Watch {
         name,
         in_corpus: facts.is_some(),
@@ -316,7 +348,7 @@ pub async fn add_watch(
             Outcome::Added => StatusCode::CREATED,
             Outcome::AlreadyThere => StatusCode::OK,
         };
-        let row = WatchRow { entry: entry.clone(), facts };
+        let row = WatchRow::new(entry.clone(), facts, seen);
         answer::reply(status, &EntryAnswer::new(&row))
     };
     let answered = app.store.add_watch(&caller, watch, post, shape).await?;

@@ -30,8 +30,14 @@ const ENDPOINTS: &[(&str, &str, &str)] = &[
     ("GET", "/api/v1/alerts/{alert}", ""),
     ("PATCH", "/api/v1/alerts/{alert}", r#"{"active": false}"#),
     ("DELETE", "/api/v1/alerts/{alert}", ""),
+    ("POST", "/api/v1/alerts/preview", r#"{"filter": {}}"#),
+    ("POST", "/api/v1/alerts/{alert}/test", ""),
+    ("GET", "/api/v1/alerts/{alert}/deliveries", ""),
+    ("POST", "/api/v1/alerts/{alert}/deliveries/{delivery}/retry", ""),
     ("PUT", "/api/v1/domain/pending.com/feedback", r#"{"vote": "up"}"#),
 ];
+/// The id of no delivery.
+const NO_DELIVERY: &str = "0123456789abcdef0123456789abcdef";
 
 fn call(client: &mut Client, method: &str, target: &str, body: &str) -> Response {
     if body.is_empty() {
@@ -48,7 +54,8 @@ fn only_those_who_pay_get_in_and_every_request_counts() {
     let alert = add_alert(&mut client, "n");
     watch(&mut client, "pending.com");
     let target = |path: &str| {
-        path.replace("{claim}", &claim.to_string()).replace("{alert}", &alert.to_string())
+        let path = path.replace("{claim}", &claim.to_string()).replace("{delivery}", NO_DELIVERY);
+        path.replace("{alert}", &alert.to_string())
     };
     let plans = ["free", "core"];
     let keys = plans.map(|plan| site.account(&format!("{plan}@example.com"), plan));
@@ -119,8 +126,9 @@ fn what_is_anothers_is_not_there() {
     ];
     let mut other = server.client_with(&site.account("other@example.com", "api"));
     for id in [claim.to_string(), alert.to_string()] {
-        for (method, path, body) in ENDPOINTS.iter().filter(|(_, path, _)| path.ends_with("}")) {
+        for (method, path, body) in ENDPOINTS.iter().filter(|(_, path, _)| path.contains('{')) {
             let target = path.replace("{claim}", &id).replace("{alert}", &id);
+            let target = target.replace("{delivery}", NO_DELIVERY);
             let answer = call(&mut other, method, &target, body).answer();
             assert_eq!(answer, (404, error("not found")), "{method} {target}");
         }
@@ -153,8 +161,9 @@ fn what_is_anothers_is_not_there() {
         "%20",
         "%ff",
     ] {
-        for (method, path, body) in ENDPOINTS.iter().filter(|(_, path, _)| path.ends_with("}")) {
+        for (method, path, body) in ENDPOINTS.iter().filter(|(_, path, _)| path.contains('{')) {
             let target = path.replace("{claim}", id).replace("{alert}", id);
+            let target = target.replace("{delivery}", NO_DELIVERY);
             let answer = call(&mut owner, method, &target, body).answer();
             assert_eq!(answer, (404, error("not found")), "{method} {target}");
         }
@@ -172,6 +181,11 @@ fn a_method_that_is_not_there_is_told_with_those_that_are() {
         ("/api/v1/watchlist", vec!["GET", "POST", "DELETE"]),
         ("/api/v1/alerts", vec!["GET", "POST"]),
         ("/api/v1/alerts/1", vec!["GET", "PATCH", "DELETE"]),
+        ("/api/v1/alerts/preview", vec!["POST"]),
+        ("/api/v1/alerts/1/test", vec!["POST"]),
+        ("/api/v1/alerts/1/deliveries", vec!["GET"]),
+        ("/api/v1/alerts/1/deliveries/1/retry", vec!["POST"]),
+        ("/unsubscribe/1", vec!["GET", "POST"]),
         ("/api/v1/domain/pending.com/feedback", vec!["PUT"]),
         ("/api/export/watchlist", vec!["GET"]),
         ("/api/export/portfolio", vec!["GET"]),
@@ -294,7 +308,8 @@ fn an_endless_body_is_not_waited_for() {
 fn a_post_with_a_key_is_done_once() {
     let site = site();
     let (server, mut client) = served(&site);
-    let posts = || ENDPOINTS.iter().filter(|(method, _, _)| *method == "POST");
+    let adds = |path: &str| !path.contains('{') && !path.ends_with("/preview");
+    let posts = || ENDPOINTS.iter().filter(|(method, path, _)| *method == "POST" && adds(path));
     let send = |client: &mut Client, target: &str, key: &str, body: &str| {
         client.send_with("POST", target, &[JSON, ("Idempotency-Key", key)], body.as_bytes())
     };

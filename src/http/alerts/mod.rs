@@ -1,5 +1,8 @@
 //! `/api/v1/alerts`: the caller's alert rules (api.md; decisions.md §5).
 
+pub mod deliveries;
+pub mod preview;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
@@ -10,13 +13,15 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{
-    Caller, ChangedRule, Channel, NewRule, Rule, RuleFilter, RulePatch, WebhookSecret,
+    Caller, ChangedRule, Channel, NewRule, OffReason, Owned, Rule, RuleFilter, RulePatch,
+    SwitchedOff, WebhookSecret,
 };
 use crate::http::answer::{self, Deleted, Timestamp};
 use crate::http::body::{Field, JsonBody, Object, PostBody, Whole, required};
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params, path_id};
-use crate::http::{App, work};
+use crate::http::{App, ConfiguredChannels, work};
+use crate::index::filter::{Narrow, RuleQuery, StageSet};
 use crate::outbound::guard::{Guard, GuardError};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
@@ -62,16 +67,50 @@ struct FilterAnswer<'a> {
     stages: &'a [Stage],
 }
 
+/// A channel of a rule, and whether it is off.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ChannelAnswer<'a> {
+    #[serde(flatten)]
+    kind: ChannelKind<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    switched_off: Option<SwitchedOffAnswer>,
+}
+
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
-enum ChannelAnswer<'a> {
+enum ChannelKind<'a> {
     Email,
     Webhook { url: &'a WebhookUrl },
     Telegram { chat_id: &'a str },
 }
 
+/// Why nothing is sent through a channel, since when.
+#[derive(Serialize)]
+struct SwitchedOffAnswer {
+    reason: &'static str,
+    at: Timestamp,
+}
+
 impl<'a> AlertAnswer<'a> {
-    fn new(rule: &'a Rule) -> AlertAnswer<'a> {
+    /// A rule that has just been added: all its channels are on.
+    fn of_new(rule: &'a Rule) -> AlertAnswer<'a> {
+        AlertAnswer::with(rule, |_| None)
+    }
+
+    /// A rule as `owned` has it.
+    fn new(rule: &'a Rule, owned: &Owned) -> AlertAnswer<'a> {
+        AlertAnswer::with(rule, |channel| owned.switched_off(rule.id, channel))
+    }
+
+    fn with(
+        rule: &'a Rule,
+        switched_off: impl Fn(&Channel) -> Option<SwitchedOff>,
+    ) -> AlertAnswer<'a> {
+        let channel = |channel| ChannelAnswer {
+            kind: ChannelKind::new(channel),
+            switched_off: switched_off(channel).map(SwitchedOffAnswer::new),
+        };
         let filter = &rule.filter;
         AlertAnswer {
             id: rule.id,
@@ -83,20 +122,30 @@ impl<'a> AlertAnswer<'a> {
                 contains: filter.contains.as_ref().map(Substring::as_str),
                 stages: &filter.stages,
             },
-            channels: rule.channels.iter().map(ChannelAnswer::new).collect(),
+            channels: rule.channels.iter().map(channel).collect(),
             active: rule.active,
             created_at: Timestamp(rule.created_at),
         }
     }
 }
 
-impl<'a> ChannelAnswer<'a> {
-    fn new(channel: &'a Channel) -> ChannelAnswer<'a> {
+impl<'a> ChannelKind<'a> {
+    fn new(channel: &'a Channel) -> ChannelKind<'a> {
         match channel {
-            Channel::Email => ChannelAnswer::Email,
-            Channel::Webhook { url } => ChannelAnswer::Webhook { url },
-            Channel::Telegram { chat_id } => ChannelAnswer::Telegram { chat_id },
+            Channel::Email => ChannelKind::Email,
+            Channel::Webhook { url } => ChannelKind::Webhook { url },
+            Channel::Telegram { chat_id } => ChannelKind::Telegram { chat_id },
         }
+    }
+}
+
+impl SwitchedOffAnswer {
+    fn new(off: SwitchedOff) -> SwitchedOffAnswer {
+        let reason = match off.reason {
+            OffReason::Gone => "gone",
+            OffReason::Unsubscribed => "unsubscribed",
+        };
+        SwitchedOffAnswer { reason, at: Timestamp(off.at) }
     }
 }
 
@@ -215,6 +264,28 @@ fn rule_patch(sent: RulePatchSent, rules: &HostRules) -> Result<RulePatch, ApiEr
     })
 }
 
+/// The filter of a rule that is not to be added: of its other members, those that are sent must be
+/// sound.
+fn draft_filter(sent: RuleSent, rules: &HostRules) -> Result<RuleFilter, ApiError> {
+    if let Some(sent) = sent.channels {
+        channels(sent, rules)?;
+    }
+    filter(required(sent.filter, "filter")?)
+}
+
+/// The same conditions, as the index asks them.
+fn rule_query(filter: &RuleFilter) -> RuleQuery {
+    RuleQuery {
+        narrow: Narrow {
+            tlds: filter.tlds.clone(),
+            min_dqs: filter.min_dqs.unwrap_or(Dqs::MIN),
+            max_len: filter.max_length.unwrap_or(LABEL_CHARS_MAX),
+        },
+        contains: filter.contains.clone(),
+        stages: StageSet::of(&filter.stages),
+    }
+}
+
 fn filter(Object(sent): Object<FilterSent>) -> Result<RuleFilter, ApiError> {
     let substring = |text: String| {
         Substring::parse(&text).map_err(|err| ApiError::parameter("filter.contains", err))
@@ -299,6 +370,24 @@ fn channel(at: usize, sent: ChannelSent, rules: &HostRules) -> Result<Channel, A
     }
 }
 
+/// Whether this server can send there at all. What it lacks is for the operator to know: the log
+/// names the setting.
+fn check_configured(configured: ConfiguredChannels, channels: &[Channel]) -> Result<(), ApiError> {
+    for (at, channel) in channels.iter().enumerate() {
+        let (is_there, what, setting) = match channel {
+            Channel::Email => (configured.email, "email", "smtp.host"),
+            Channel::Webhook { .. } => (configured.webhook, "webhook", "webhooks"),
+            Channel::Telegram { .. } => (configured.telegram, "telegram", "telegram.token"),
+        };
+        if !is_there {
+            tracing::warn!(setting, "an alert rule was refused: {what} delivery is not set up");
+            let why = "delivery is not set up on this server; ask its operator";
+            return Err(ApiError::parameter(format!("channels[{at}]"), format!("{what} {why}")));
+        }
+    }
+    Ok(())
+}
+
 /// Judges webhooks by where their names lead now. A name that leads nowhere yet passes: it is judged
 /// again whenever it is called.
 async fn judge(guard: &Guard, channels: &[Channel]) -> Result<(), ApiError> {
@@ -322,7 +411,8 @@ pub async fn list_alerts(
     let owned = app.store.owned(&caller);
     let cost_us = u32::try_from(owned.rules().len() * RULE_US).unwrap_or(u32::MAX);
     let body = work::run(cost_us, move || {
-        let alerts: Vec<_> = page.of(owned.rules()).map(AlertAnswer::new).collect();
+        let alerts: Vec<_> =
+            page.of(owned.rules()).map(|rule| AlertAnswer::new(rule, &owned)).collect();
         let (count, limit, offset) = (alerts.len(), page.limit, page.offset);
         work::json_bytes(&AlertsAnswer { count, limit, offset, alerts })
     });
@@ -337,7 +427,7 @@ pub async fn find_alert(
 ) -> Result<Response, ApiError> {
     let owned = app.store.owned(&caller);
     let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?;
-    one_alert(rule, &[])
+    one_alert(rule, &owned, &[])
 }
 
 /// `POST /api/v1/alerts`: adds a rule, which is active.
@@ -347,10 +437,11 @@ pub async fn add_alert(
     PostBody { body, post }: PostBody<RuleSent>,
 ) -> Result<Response, ApiError> {
     let rule = new_rule(body, app.guard.rules())?;
+    check_configured(app.channels, &rule.channels)?;
     judge(&app.guard, &rule.channels).await?;
     let shape = |rule: &Rule, secrets: &[WebhookSecret]| {
         let secrets = SecretsAnswer::new(secrets);
-        let added = AddedAlert { id: rule.id, alert: AlertAnswer::new(rule), secrets };
+        let added = AddedAlert { id: rule.id, alert: AlertAnswer::of_new(rule), secrets };
         answer::reply(StatusCode::CREATED, &added)
     };
     let answered = app.store.add_rule(&caller, rule, post, shape).await?;
@@ -366,10 +457,12 @@ pub async fn change_alert(
 ) -> Result<Response, ApiError> {
     let id = path_id(id, RuleId::parse)?;
     let patch = rule_patch(body, app.guard.rules())?;
-    judge(&app.guard, patch.channels.as_deref().unwrap_or_default()).await?;
+    let channels = patch.channels.as_deref().unwrap_or_default();
+    check_configured(app.channels, channels)?;
+    judge(&app.guard, channels).await?;
     let changed = app.store.change_rule(&caller, id, patch).await?;
     let ChangedRule { rule, new_secrets } = changed;
-    one_alert(&rule, &new_secrets).map(answer::not_stored)
+    one_alert(&rule, &app.store.owned(&caller), &new_secrets).map(answer::not_stored)
 }
 
 /// `DELETE /api/v1/alerts/{id}`: removes a rule.
@@ -383,8 +476,8 @@ pub async fn remove_alert(
     Ok(Json(Deleted { id: id.get(), deleted: true }))
 }
 
-fn one_alert(rule: &Rule, secrets: &[WebhookSecret]) -> Result<Response, ApiError> {
+fn one_alert(rule: &Rule, owned: &Owned, secrets: &[WebhookSecret]) -> Result<Response, ApiError> {
     let secrets = SecretsAnswer::new(secrets);
-    let body = work::json_bytes(&OneAlert { alert: AlertAnswer::new(rule), secrets })?;
+    let body = work::json_bytes(&OneAlert { alert: AlertAnswer::new(rule, owned), secrets })?;
     Ok(work::json_response(body))
 }

@@ -1,0 +1,171 @@
+//! `/api/v1/alerts/{id}/deliveries` and `/test`: what was, is and will be sent for a rule.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+
+use super::{ChannelKind, rule_query};
+use crate::accounts::{
+    Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Problem, RuleFilter, StatusClass,
+};
+use crate::http::allowance::Now;
+use crate::http::answer::{self, Timestamp};
+use crate::http::body::BarePost;
+use crate::http::error::ApiError;
+use crate::http::params::path_id;
+use crate::http::{App, work};
+use crate::index::Index;
+use crate::index::filter::Moment;
+use crate::vocab::ids::{DeliveryId, RuleId};
+use crate::vocab::name::DomainName;
+
+/// A delivery, as its owner sees it: nothing of what a receiver said but what kind of thing it was.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeliveryAnswer<'a> {
+    id: DeliveryId,
+    channel: ChannelKind<'a>,
+    kind: &'static str,
+    status: &'static str,
+    attempts: u16,
+    /// How many matched.
+    names: u32,
+    created_at: Timestamp,
+    last_attempt_at: Option<Timestamp>,
+    next_attempt_at: Option<Timestamp>,
+    problem: Option<&'static str>,
+}
+
+impl<'a> DeliveryAnswer<'a> {
+    fn new(delivery: &'a Delivery) -> DeliveryAnswer<'a> {
+        DeliveryAnswer {
+            id: delivery.id,
+            channel: ChannelKind::new(&delivery.channel),
+            kind: match delivery.message.kind {
+                MessageKind::Match => "match",
+                MessageKind::Test => "test",
+            },
+            status: match delivery.status {
+                DeliveryStatus::Pending { .. } => "pending",
+                DeliveryStatus::Delivered => "delivered",
+                DeliveryStatus::Failed => "failed",
+            },
+            attempts: delivery.attempts,
+            names: delivery.message.total,
+            created_at: Timestamp(delivery.message.at),
+            last_attempt_at: delivery.last_attempt_at.map(Timestamp),
+            next_attempt_at: delivery.next_at().map(Timestamp),
+            problem: delivery.last_problem.map(word),
+        }
+    }
+}
+
+/// The word of the API.
+fn word(problem: Problem) -> &'static str {
+    match problem {
+        Problem::Refused => "refused",
+        Problem::Timeout => "timeout",
+        Problem::Unreachable => "unreachable",
+        Problem::Tls => "tls",
+        Problem::Status(StatusClass::Redirect) => "3xx",
+        Problem::Status(StatusClass::ClientError) => "4xx",
+        Problem::Status(StatusClass::ServerError) => "5xx",
+        Problem::Status(StatusClass::Other) => "bad-status",
+        Problem::Gone => "gone",
+        Problem::Rejected => "rejected",
+        Problem::NotConfigured => "not-configured",
+        Problem::SwitchedOff => "switched-off",
+    }
+}
+
+#[derive(Serialize)]
+struct DeliveriesAnswer<'a> {
+    count: usize,
+    deliveries: Vec<DeliveryAnswer<'a>>,
+}
+
+#[derive(Serialize)]
+struct QueuedAnswer<'a> {
+    deliveries: Vec<DeliveryAnswer<'a>>,
+}
+
+#[derive(Serialize)]
+struct OneDelivery<'a> {
+    delivery: DeliveryAnswer<'a>,
+}
+
+/// `GET /api/v1/alerts/{id}/deliveries`: the last ones of a rule, newest first.
+pub async fn list_deliveries(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, ApiError> {
+    let owned = app.store.owned(&caller);
+    let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?.id;
+    let deliveries: Vec<_> = owned.deliveries(rule).map(DeliveryAnswer::new).collect();
+    let answer = DeliveriesAnswer { count: deliveries.len(), deliveries };
+    Ok(work::json_response(work::json_bytes(&answer)?))
+}
+
+/// `POST /api/v1/alerts/{id}/test`: a message that is marked as a test, to every channel of a rule
+/// that is on, with some of the names that match it now.
+pub async fn test_alert(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Extension(now): Extension<Now>,
+    id: Result<Path<String>, PathRejection>,
+    BarePost(post): BarePost,
+) -> Result<Response, ApiError> {
+    let id = path_id(id, RuleId::parse)?;
+    let filter = app.store.owned(&caller).rule(id).ok_or(ApiError::NotFound)?.filter.clone();
+    let (index, moment) = (app.live.current(), app.moment(now));
+    let cost_us = index.preview_cost_us(moment);
+    let (names, total) = work::run(cost_us, move || samples(&filter, &index, moment)).await?;
+    let shape = |deliveries: &[Delivery]| {
+        let deliveries = deliveries.iter().map(DeliveryAnswer::new).collect();
+        answer::reply(StatusCode::ACCEPTED, &QueuedAnswer { deliveries })
+    };
+    let answered = app.store.queue_test(&caller, id, &names, total, post, shape).await?;
+    Ok(answer::posted(answered, None))
+}
+
+/// `POST /api/v1/alerts/{id}/deliveries/{delivery}/retry`: a failed delivery is tried again from the
+/// start.
+pub async fn retry_delivery(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    ids: Result<Path<(String, String)>, PathRejection>,
+    BarePost(post): BarePost,
+) -> Result<Response, ApiError> {
+    let Path((rule, delivery)) = ids.map_err(|_| ApiError::NotFound)?;
+    let rule = RuleId::parse(&rule).ok_or(ApiError::NotFound)?;
+    let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
+    let shape = |delivery: &Delivery| {
+        let delivery = DeliveryAnswer::new(delivery);
+        answer::reply(StatusCode::ACCEPTED, &OneDelivery { delivery })
+    };
+    let answered = app.store.requeue(&caller, rule, delivery, post, shape).await?;
+    Ok(answer::posted(answered, None))
+}
+
+/// Some of the names that match now, and how many do.
+fn samples(
+    filter: &RuleFilter,
+    index: &Arc<Index>,
+    moment: Moment,
+) -> Result<(Vec<MatchedName>, u32), ApiError> {
+    let preview = index.preview(&rule_query(filter), moment)?;
+    let mut names = Vec::new();
+    preview.for_each_sample(|row| names.extend(DomainName::parse(row.name).ok()));
+    let matched = |name: DomainName| {
+        let facts = index.facts(&name, moment)?;
+        let ((stage, release), drop_date, dqs) = (facts.stage?, facts.latest_drop?, facts.dqs);
+        Some(MatchedName { name, dqs, drop_date, release, stage })
+    };
+    Ok((names.into_iter().filter_map(matched).collect(), preview.today))
+}
