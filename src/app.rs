@@ -23,6 +23,9 @@ use crate::outbound::http::Client;
 use crate::vocab::url::HostRules;
 use crate::workers::admin::AdminSocket;
 use crate::workers::bootstrap::Registry;
+use crate::workers::deliver::Deliver;
+use crate::workers::deliver::schedule::Schedule;
+use crate::workers::deliver::send::Senders;
 use crate::workers::notify::matching::Matching;
 use crate::workers::reload::Reload;
 use crate::workers::verify::Verify;
@@ -57,15 +60,22 @@ pub fn serve(
     let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
     let dns = Dns::new(&config.outbound.dns)?;
     let registry = Registry::open(&config.data, &config.outbound.rdap, config.clock)?;
+    let guard = Guard::new(config.outbound.webhook_rules(), dns.clone());
+    let deliver = Deliver {
+        store: store.clone(),
+        senders: Senders::new(&config.outbound, guard.clone(), &dns)?,
+        schedule: Schedule::new(config.outbound.webhooks.retry.clone()),
+        clock: config.clock,
+    };
     let parts = Parts {
         live: Arc::new(LiveIndex::new(Arc::new(index))),
         store: store.clone(),
-        guard: Guard::new(config.outbound.webhook_rules(), dns),
         channels: ConfiguredChannels {
             email: config.outbound.smtp.is_some(),
             webhook: true,
             telegram: config.outbound.telegram.is_some(),
         },
+        guard,
         clock: config.clock,
         bootstrap: registry.live(),
         catch_days: config.catch_days,
@@ -80,7 +90,7 @@ pub fn serve(
         .max_blocking_threads(cores * BLOCKING_THREADS_PER_CORE)
         .build()
         .context("cannot start the async runtime")?;
-    let served = runtime.block_on(run(config, app, registry, ready));
+    let served = runtime.block_on(run(config, app, (registry, deliver), ready));
     // Waits for queries in hand, not for connections: those are gone or past their deadline.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let closed = store.close().context("closing the journal");
@@ -90,7 +100,7 @@ pub fn serve(
 async fn run(
     config: &Config,
     app: App,
-    registry: Registry,
+    (registry, deliver): (Registry, Deliver),
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let listener = TcpListener::bind(config.listen.as_str()).await.with_context(|| {
@@ -129,6 +139,7 @@ async fn run(
     // Before requests are answered: a rule that is added is about every list from then on.
     matching.begin().await;
     workers.spawn(matching.run(until(stopped.clone())));
+    workers.spawn(deliver.run(until(stopped.clone())));
     let signal = stop_signal()?;
     let store = app.store.clone();
     let listener = listener.tap_io(|stream| {

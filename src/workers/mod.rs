@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod bootstrap;
+pub mod deliver;
 pub mod notify;
 pub mod reload;
 pub mod verify;

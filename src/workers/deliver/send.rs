@@ -1,0 +1,160 @@
+//! One delivery to its channel: what is pending in, what came of it out.
+
+use anyhow::Context;
+use chrono::{DateTime, Utc};
+
+use crate::accounts::{Channel, MatchedName, Message, MessageKind, PendingDelivery};
+use crate::outbound::alert::{Alert, AlertName, Kind, Links};
+use crate::outbound::dns::Dns;
+use crate::outbound::email::{Mail, Mailer};
+use crate::outbound::guard::Guard;
+use crate::outbound::http::Client;
+use crate::outbound::settings::Settings;
+use crate::outbound::telegram::Bot;
+use crate::outbound::webhook;
+use crate::outbound::{Failure, SendError};
+use crate::vocab::url::HostRules;
+use crate::workers::deliver::queue::{Health, Target};
+
+/// Everything that sends. Cheap to clone.
+#[derive(Clone)]
+pub struct Senders {
+    webhooks: Client,
+    mailer: Option<Mailer>,
+    bot: Option<Bot>,
+    /// Where people reach this server.
+    home: Option<String>,
+}
+
+impl Senders {
+    /// What the settings set up; webhooks go through `guard`.
+    ///
+    /// # Errors
+    /// A file of the settings cannot be read, or does not hold what it should.
+    pub fn new(settings: &Settings, guard: Guard, dns: &Dns) -> anyhow::Result<Senders> {
+        let webhooks = Client::new(guard, settings.webhooks.ca_file.as_deref());
+        let mailer = settings.smtp.as_ref().map(Mailer::new).transpose()?;
+        let bot = settings.telegram.as_ref().map(|telegram| {
+            let rules = HostRules { allow: telegram.allow.clone(), deny_names: Vec::new() };
+            let client = Client::new(Guard::new(rules, dns.clone()), telegram.ca_file.as_deref());
+            Bot::new(telegram, client.context("telegram.ca_file")?)
+        });
+        Ok(Senders {
+            webhooks: webhooks.context("webhooks.ca_file")?,
+            mailer,
+            bot: bot.transpose()?,
+            home: settings.public_url.as_ref().map(|url| url.as_str().to_owned()),
+        })
+    }
+
+    /// Sends what is pending.
+    ///
+    /// # Errors
+    /// It was not taken.
+    pub async fn send(
+        &self,
+        pending: PendingDelivery,
+        now: DateTime<Utc>,
+    ) -> Result<(), SendError> {
+        let alert = alert(&pending);
+        match &*pending.delivery.channel {
+            Channel::Webhook { url } => {
+                let secret = pending.secret.as_ref().ok_or_else(|| not_set_up("its secret"))?;
+                let id = format!("msg_{}", alert.delivery_id);
+                let body = alert.json();
+                let message = webhook::Message { url, secret, id: &id, body };
+                webhook::send(&self.webhooks, message, now).await
+            }
+            Channel::Email => {
+                let mailer = self.mailer.as_ref().ok_or_else(|| not_set_up("smtp.host"))?;
+                self.mail(mailer, &pending, &alert).await
+            }
+            Channel::Telegram { chat_id } => {
+                let bot = self.bot.as_ref().ok_or_else(|| not_set_up("telegram.token"))?;
+                bot.send(chat_id, &alert.chat()).await
+            }
+        }
+    }
+
+    async fn mail(
+        &self,
+        mailer: &Mailer,
+        pending: &PendingDelivery,
+        alert: &Alert,
+    ) -> Result<(), SendError> {
+        let unsubscribe = pending.unsubscribe.unwrap_or(pending.delivery.id);
+        let unsubscribe =
+            self.home.as_ref().map(|home| format!("{home}/unsubscribe/{unsubscribe}"));
+        let links = Links { home: self.home.as_deref(), unsubscribe: unsubscribe.as_deref() };
+        let mail = Mail {
+            id: &alert.delivery_id,
+            to: pending.email.as_str(),
+            subject: &alert.headline(),
+            text: alert.mail_text(links),
+            html: alert.mail_html(links),
+            unsubscribe: unsubscribe.as_deref(),
+            at: alert.at,
+        };
+        mailer.send(mail).await
+    }
+}
+
+/// Whom a slow answer of this channel's receiver holds up.
+pub fn target(channel: &Channel) -> Target {
+    match channel {
+        Channel::Webhook { url } => {
+            let url = url.to_url();
+            let host = url.host_str().unwrap_or_default();
+            Target::Host(format!("{host}:{}", url.port_or_known_default().unwrap_or_default()))
+        }
+        Channel::Email => Target::Mail,
+        Channel::Telegram { .. } => Target::Telegram,
+    }
+}
+
+/// What a try says of its target: a receiver that does not want this one message is well.
+pub fn health(result: &Result<(), SendError>) -> Health {
+    let Err(err) = result else { return Health::Well };
+    match (err.failure, err.retry_after) {
+        (Failure::Status(_), Some(asked)) => Health::Busy(asked),
+        (Failure::Status(429 | 500..), None)
+        | (Failure::Timeout | Failure::Unreachable | Failure::Tls | Failure::NotConfigured, _) => {
+            Health::Ill
+        }
+        _ => Health::Well,
+    }
+}
+
+fn not_set_up(setting: &str) -> SendError {
+    tracing::error!(setting, "a delivery needs a setting that is not there");
+    let detail = format!("{setting} is not set");
+    SendError { failure: Failure::NotConfigured, retry_after: None, detail }
+}
+
+fn alert(pending: &PendingDelivery) -> Alert {
+    let Message { kind, at, list_day, total, names } = &pending.delivery.message;
+    Alert {
+        kind: match kind {
+            MessageKind::Match => Kind::Match,
+            MessageKind::Test => Kind::Test,
+        },
+        delivery_id: pending.delivery.id.to_string(),
+        rule_id: pending.rule.id,
+        rule_name: pending.rule.name.to_string(),
+        at: at.instant(),
+        date: *list_day,
+        total: *total,
+        names: names.iter().flat_map(|names| names.iter()).map(|name| named(name)).collect(),
+    }
+}
+
+fn named(name: &MatchedName) -> AlertName {
+    let MatchedName { name, dqs, drop_date, release, stage } = name;
+    AlertName {
+        domain: name.clone(),
+        dqs: *dqs,
+        drop_date: *drop_date,
+        available_on: *release,
+        stage: *stage,
+    }
+}
