@@ -12,9 +12,9 @@ use std::time::Duration;
 use hickory_resolver::config::{
     ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
 };
+use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::net::{DnsError as Failure, NetError};
-use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use hickory_resolver::{Resolver, TokioResolver};
 use tokio::time::timeout;
 
@@ -102,13 +102,13 @@ impl Dns {
             .map_err(|err| DnsError::Failed(err.to_string()))?;
         match timeout(ANSWER_MAX, self.0.lookup(fqdn.clone(), RecordType::NS)).await {
             Ok(Ok(answer)) => {
-                let is_ns = |data: &RData| matches!(data, RData::NS(_));
-                Ok(answer.answers().iter().any(|record| is_ns(&record.data)))
+                // A server that does not ask for us refers to those of the name itself, beside the
+                // answer.
+                let records = answer.answers().iter().chain(answer.authorities());
+                let is_own = |it: &Record| it.name == fqdn && matches!(it.data, RData::NS(_));
+                Ok(records.into_iter().any(is_own))
             }
-            Ok(Err(NetError::Dns(Failure::NoRecordsFound(none)))) => {
-                // A server that does not ask for us refers to those of the name itself.
-                Ok(none.ns.iter().flat_map(|all| all.iter()).any(|it| it.ns.name == fqdn))
-            }
+            Ok(Err(err)) if err.is_no_records_found() => Ok(false),
             Ok(Err(NetError::Timeout)) | Err(_) => Err(DnsError::Timeout),
             Ok(Err(err)) => Err(DnsError::Failed(err.to_string())),
         }

@@ -32,7 +32,7 @@ use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
-use crate::vocab::rdap::{LiveBootstrap, origin};
+use crate::vocab::rdap::{Bootstrap, LiveBootstrap, origin};
 use crate::vocab::time::UnixMs;
 use crate::workers::bootstrap::Registry;
 use plan::{Due, How, Plan};
@@ -89,7 +89,8 @@ struct Ask {
 
 /// What a task came back with.
 enum Done {
-    Planned(Box<Plan>, Duration),
+    /// By the registry that was in use then.
+    Planned(Box<Plan>, Arc<Bootstrap>, Duration),
     Rdap(Box<Ask>, Result<Reply, CallError>),
     Dns(Box<Due>, Result<bool, DnsError>),
     Written(Vec<(DomainName, Observation)>, Result<(), WriteError>),
@@ -121,7 +122,8 @@ impl Verify {
             bootstrap: registry.live(),
             registry: Some(Box::new(registry)),
             refresh_at,
-            // Whoever has never heard of the registry asks it before it asks anybody in it.
+            has_names: false,
+            // Whoever has not heard of the registry for a day asks it before anybody in it.
             waits_for_registry: refresh_at <= now,
             plan: Plan::default(),
             ahead: HashMap::new(),
@@ -158,6 +160,8 @@ struct Work {
     /// `None` while it is being refreshed.
     registry: Option<Box<Registry>>,
     refresh_at: Instant,
+    /// Whether there ever was a name to be verified: without one nobody is called.
+    has_names: bool,
     waits_for_registry: bool,
     plan: Plan,
     /// Questions that go before the plan's, by server: redirected, or sent on by the DNS.
@@ -222,7 +226,7 @@ impl Work {
     fn take(&mut self, done: Result<Done, tokio::task::JoinError>) {
         let now = Instant::now();
         match done {
-            Ok(Done::Planned(plan, took)) => self.adopt(*plan, took, now),
+            Ok(Done::Planned(plan, bootstrap, took)) => self.adopt(*plan, &bootstrap, took, now),
             Ok(Done::Rdap(ask, reply)) => self.take_rdap(*ask, reply, now),
             Ok(Done::Dns(due, answer)) => self.take_dns(*due, answer, now),
             Ok(Done::Written(rows, outcome)) => self.take_written(rows, outcome, now),
@@ -230,6 +234,9 @@ impl Work {
                 self.registry = Some(registry);
                 self.refresh_at = now + again;
                 self.waits_for_registry = false;
+                // It may lead elsewhere now.
+                self.plan = Plan::default();
+                self.plan_at = now;
             }
             // A panic is logged by its hook. Its name stays busy until a restart, which is better
             // than to ask again and again what makes us panic.
@@ -244,7 +251,7 @@ impl Work {
 // What is started.
 impl Work {
     fn start_refresh(&mut self, now: Instant) {
-        if self.refresh_at > now {
+        if self.refresh_at > now || !self.has_names {
             return;
         }
         if let Some(mut registry) = self.registry.take() {
@@ -257,10 +264,12 @@ impl Work {
     }
 
     fn start_plan(&mut self, now: Instant) {
-        if self.planning || self.plan_at > now || self.waits_for_registry {
+        if self.planning || self.plan_at > now {
             return;
         }
         self.planning = true;
+        // Until somebody wishes for one.
+        self.plan_at = now + PLAN_EVERY;
         let (store, index) = (self.store.clone(), self.live.current());
         let (clock, catch_days) = (self.clock, self.catch_days);
         let bootstrap = self.bootstrap.current();
@@ -284,21 +293,30 @@ impl Work {
                 },
                 |server| server.map_or(dns_turn, |server| turns.get(server).copied().flatten()),
             );
-            Done::Planned(Box::new(plan), now.elapsed())
+            Done::Planned(Box::new(plan), bootstrap, now.elapsed())
         });
     }
 
-    fn adopt(&mut self, mut plan: Plan, took: Duration, now: Instant) {
+    fn adopt(&mut self, plan: Plan, bootstrap: &Arc<Bootstrap>, took: Duration, now: Instant) {
+        self.planning = false;
+        self.has_names |= !plan.is_empty();
+        self.plan = plan;
         let settled: HashSet<DomainName> = self.settled.drain(..).collect();
         let fresh = |due: &Due| !settled.contains(&due.name);
-        plan.rdap.values_mut().for_each(|queue| queue.retain(fresh));
-        plan.dns.retain(fresh);
-        self.plan = plan;
-        self.planning = false;
+        self.plan.rdap.values_mut().for_each(|queue| queue.retain(fresh));
+        self.plan.dns.retain(fresh);
         self.plan_not_before = now + PLAN_GAP.max(took * PLAN_SHARE);
         // A wish that came meanwhile stands.
-        let every = now + PLAN_EVERY.max(took * PLAN_SHARE);
-        self.plan_at = if self.plan_at > now { self.plan_at.min(every) } else { every };
+        self.plan_at = if self.plan_at <= now {
+            self.plan_not_before
+        } else {
+            now + PLAN_EVERY.max(took * PLAN_SHARE)
+        };
+        if !Arc::ptr_eq(bootstrap, &self.bootstrap.current()) {
+            // It leads where names were once asked for.
+            self.plan = Plan::default();
+            self.plan_at = now;
+        }
         self.ahead.retain(|_, queue| !queue.is_empty());
         // Registries are some hundreds; redirects can lead to any number of hosts.
         if self.servers.len() > SERVERS_MAX {
@@ -356,6 +374,9 @@ impl Work {
 
     /// Sends what may be sent now.
     fn dispatch(&mut self, now: Instant) {
+        if self.waits_for_registry {
+            return;
+        }
         while self.has_room() && self.dns_under_way < DNS_CONCURRENCY {
             let Some(due) = self.plan.dns.pop_front() else { break };
             if self.busy.insert(due.name.clone()) {
@@ -431,16 +452,16 @@ impl Work {
     /// When something may be to be done though nothing came back.
     fn wake_at(&mut self, now: Instant) -> Instant {
         let mut wake = now + PLAN_EVERY;
-        if !self.planning && !self.waits_for_registry {
+        if !self.planning {
             wake = wake.min(self.plan_at);
         }
-        if self.registry.is_some() {
+        if self.registry.is_some() && self.has_names {
             wake = wake.min(self.refresh_at);
         }
         if let Some(at) = self.write_at.filter(|_| self.writing == 0) {
             wake = wake.min(at);
         }
-        if self.has_room() {
+        if self.has_room() && !self.waits_for_registry {
             for name in self.waiting() {
                 wake = self.server(&name, now).ready_at().map_or(wake, |at| wake.min(at));
             }

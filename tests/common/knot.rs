@@ -23,18 +23,25 @@ pub struct Knot {
     folder: TempDir,
     child: Child,
     address: SocketAddr,
+    /// With its last dot.
+    zone: String,
     serial: u32,
 }
 
 impl Knot {
     /// Starts one that serves these records (`name TTL type data`, names relative to [`ZONE`]).
     pub fn start(records: &str) -> Knot {
+        Knot::start_zone(&format!("{ZONE}."), records)
+    }
+
+    /// The same for another zone, with its last dot: `.` for all names there are.
+    pub fn start_zone(zone: &str, records: &str) -> Knot {
         let knotd = tools::knotd();
         let folder = tempfile::Builder::new().prefix("dropdex-knot-").tempdir();
         let folder = folder.expect("a temporary folder can be made");
         let address = free_port();
-        write_zone(folder.path(), records, 1);
-        fs::write(folder.path().join("knot.conf"), config(folder.path(), address))
+        write_zone(folder.path(), zone, records, 1);
+        fs::write(folder.path().join("knot.conf"), config(folder.path(), zone, address))
             .expect("settings can be written");
         let child = Command::new(knotd)
             .arg("-c")
@@ -44,7 +51,8 @@ impl Knot {
             .stderr(fs::File::create(folder.path().join("log")).expect("a log can be written"))
             .spawn()
             .expect("knotd can be run");
-        let mut knot = Knot { folder, child, address, serial: 1 };
+        let zone = zone.to_owned();
+        let mut knot = Knot { folder, child, address, zone, serial: 1 };
         knot.wait_until_it_serves();
         knot
     }
@@ -57,14 +65,14 @@ impl Knot {
     /// Replaces all records, and returns once they are served.
     pub fn replace(&mut self, records: &str) {
         self.serial += 1;
-        write_zone(self.folder.path(), records, self.serial);
-        let reloaded = self.control(&["-b", "zone-reload", ZONE]);
+        write_zone(self.folder.path(), &self.zone, records, self.serial);
+        let reloaded = self.control(&["-b", "zone-reload", &self.zone]);
         assert!(reloaded, "knotc zone-reload failed\n{}", self.log());
     }
 
     fn wait_until_it_serves(&mut self) {
         let deadline = Instant::now() + START_MAX;
-        while !self.control(&["zone-read", ZONE, "@", "SOA"]) {
+        while !self.control(&["zone-read", &self.zone, "@", "SOA"]) {
             let ended = self.child.try_wait().expect("a child can be looked at");
             assert!(ended.is_none(), "knotd ended: {ended:?}\n{}", self.log());
             assert!(Instant::now() < deadline, "knotd does not serve\n{}", self.log());
@@ -107,7 +115,7 @@ fn free_port() -> SocketAddr {
     panic!("no port is free for UDP and TCP");
 }
 
-fn config(folder: &Path, address: SocketAddr) -> String {
+fn config(folder: &Path, zone: &str, address: SocketAddr) -> String {
     let folder = folder.display();
     format!(
         "server:\n  rundir: \"{folder}\"\n  listen: {}@{}\n  udp-workers: 1\n  tcp-workers: 1\n  \
@@ -115,16 +123,16 @@ fn config(folder: &Path, address: SocketAddr) -> String {
          log:\n  - target: stderr\n    any: info\n\
          control:\n  listen: \"{folder}/knot.sock\"\n\
          database:\n  storage: \"{folder}/db\"\n\
-         zone:\n  - domain: {ZONE}\n    file: \"{folder}/zone\"\n    zonefile-sync: -1\n    \
+         zone:\n  - domain: {zone}\n    file: \"{folder}/zone\"\n    zonefile-sync: -1\n    \
          zonefile-load: whole\n    journal-content: none\n",
         address.ip(),
         address.port()
     )
 }
 
-fn write_zone(folder: &Path, records: &str, serial: u32) {
+fn write_zone(folder: &Path, zone: &str, records: &str, serial: u32) {
     let text = format!(
-        "$ORIGIN {ZONE}.\n$TTL 0\n@ SOA ns hostmaster {serial} 3600 600 86400 0\n@ NS ns\n\
+        "$ORIGIN {zone}\n$TTL 0\n@ SOA ns hostmaster {serial} 3600 600 86400 0\n@ NS ns\n\
          ns A 192.0.2.53\n{records}\n"
     );
     fs::write(folder.join("zone"), text).expect("a zone can be written");

@@ -11,6 +11,7 @@ pub mod knot;
 pub mod ledger;
 pub mod nameless;
 pub mod process;
+pub mod rdap;
 pub mod receiver;
 pub mod rng;
 pub mod runs;

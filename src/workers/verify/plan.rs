@@ -141,6 +141,13 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Whether nothing is due.
+    pub fn is_empty(&self) -> bool {
+        self.dns.is_empty() && self.rdap.is_empty()
+    }
+}
+
 /// What rates and limits are counted by: scheme, host and port of a base URL. One host speaks for
 /// hundreds of suffixes.
 pub fn server_of(base: &RdapBase) -> String {

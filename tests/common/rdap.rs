@@ -1,0 +1,345 @@
+//! A registry's RDAP server on loopback: real JSON of a registry's shape over real HTTP, with limits
+//! of its own, which it counts by its own clock, and a log of what it was asked.
+//!
+//! It also publishes a bootstrap registry (RFC 9224) at `/dns.json`, with a tag.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// A client that says nothing for so long is none of ours.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+
+/// What the registry says of a name.
+#[derive(Clone, Debug)]
+pub enum Says {
+    /// Registered on that day, with these statuses.
+    Found { registered: String, statuses: Vec<String> },
+    /// There is no such name.
+    NotFound,
+    /// This status, with an answer's body that is right otherwise.
+    Status(u16),
+    /// Not now: 429 or 503, and `Retry-After` in seconds if there is one.
+    NotNow { status: u16, retry_after_s: Option<u64> },
+    /// These octets as the body of a 200.
+    Body(Vec<u8>),
+    /// An answer about another name.
+    About(String),
+    /// The answer, an octet a second.
+    Slowly,
+    /// The connection is closed without an answer.
+    Nothing,
+    /// 302 to this address, in which `{name}` is the name.
+    Elsewhere(String),
+}
+
+impl Says {
+    pub fn held_since(day: &str) -> Says {
+        Says::Found {
+            registered: day.to_owned(),
+            statuses: vec!["client transfer prohibited".into()],
+        }
+    }
+
+    pub fn held_with(day: &str, statuses: &[&str]) -> Says {
+        let statuses = statuses.iter().map(|&word| word.to_owned()).collect();
+        Says::Found { registered: day.to_owned(), statuses }
+    }
+}
+
+/// What a server does not take more than, by its own clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Questions in any second.
+    pub in_a_second: usize,
+    /// Questions at once.
+    pub at_once: usize,
+    /// How long it thinks about one.
+    pub think: Duration,
+}
+
+/// A question.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub name: String,
+    pub at: Instant,
+}
+
+/// What the server has and has seen.
+#[derive(Default)]
+struct State {
+    says: HashMap<String, Says>,
+    otherwise: Option<Says>,
+    limits: Option<Limits>,
+    log: Vec<Asked>,
+    under_way: usize,
+    /// Questions beyond the limits.
+    exceeded: usize,
+    bootstrap: Option<Bootstrap>,
+    /// Questions for the bootstrap registry: the tag they came with, and the status they got.
+    bootstrap_log: Vec<(Option<String>, u16)>,
+}
+
+/// A bootstrap registry and its tag.
+#[derive(Clone)]
+pub struct Bootstrap {
+    pub body: String,
+    pub etag: String,
+}
+
+/// The server. It listens for as long as the test's process lives.
+#[derive(Clone)]
+pub struct RdapServer {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+impl RdapServer {
+    /// A server that knows no name.
+    pub fn start() -> RdapServer {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+        let address = listener.local_addr().expect("a listener has an address");
+        let state = Arc::new(Mutex::new(State::default()));
+        let server = RdapServer { address, state };
+        let accepting = server.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let server = accepting.clone();
+                // Who hangs up meanwhile, or is killed, needs no answer.
+                thread::spawn(move || drop(stream.and_then(|stream| server.answer(stream))));
+            }
+        });
+        server
+    }
+
+    /// Its base URL.
+    pub fn base(&self) -> String {
+        format!("http://{}/rdap/", self.address)
+    }
+
+    /// Where its bootstrap registry is.
+    pub fn bootstrap_url(&self) -> String {
+        format!("http://{}/dns.json", self.address)
+    }
+
+    /// Its entry of an allow list.
+    pub fn allowed(&self) -> String {
+        format!("{}/32:{}", self.address.ip(), self.address.port())
+    }
+
+    /// From now on it says this of a name.
+    pub fn say(&self, name: &str, says: Says) {
+        self.state().says.insert(name.to_owned(), says);
+    }
+
+    /// And this of names it was told nothing about; else it does not know them.
+    pub fn say_otherwise(&self, says: Says) {
+        self.state().otherwise = Some(says);
+    }
+
+    /// Beyond this it answers 429, and counts.
+    pub fn limit(&self, limits: Limits) {
+        self.state().limits = Some(limits);
+    }
+
+    /// Publishes a bootstrap registry.
+    pub fn publish(&self, body: String, etag: &str) {
+        self.state().bootstrap = Some(Bootstrap { body, etag: etag.to_owned() });
+    }
+
+    /// Publishes one that leads from these suffixes to these servers.
+    pub fn publish_servers(&self, services: &[(&[&str], &RdapServer)]) {
+        self.publish(bootstrap_of(services, "2026-10-01T00:00:00Z"), "\"1\"");
+    }
+
+    /// What it was asked, in the order in which it came.
+    pub fn log(&self) -> Vec<Asked> {
+        self.state().log.clone()
+    }
+
+    /// How often it was asked.
+    pub fn asked(&self) -> usize {
+        self.state().log.len()
+    }
+
+    /// How often about this name.
+    pub fn asked_about(&self, name: &str) -> usize {
+        self.state().log.iter().filter(|asked| asked.name == name).count()
+    }
+
+    /// Questions beyond its limits.
+    pub fn exceeded(&self) -> usize {
+        self.state().exceeded
+    }
+
+    /// How it was asked for its bootstrap registry: with which tag, and answered with which status.
+    pub fn bootstrap_log(&self) -> Vec<(Option<String>, u16)> {
+        self.state().bootstrap_log.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no thread of the server panics")
+    }
+
+    /// One question and its answer.
+    fn answer(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_read_timeout(Some(SILENCE_MAX))?;
+        stream.set_nodelay(true)?;
+        let mut reader = BufReader::new(stream);
+        let (target, headers) = read_head(&mut reader)?;
+        let mut stream = reader.into_inner();
+        if target == "/dns.json" {
+            let answer = self.bootstrap(headers.get("if-none-match").cloned());
+            return stream.write_all(&answer);
+        }
+        let Some(name) = target.strip_prefix("/rdap/domain/") else {
+            return stream.write_all(&response(400, &[], b"{}"));
+        };
+        let says = self.judge(name);
+        match says {
+            Says::Nothing => Ok(()),
+            Says::Slowly => trickle(&mut stream, &render(name, &Says::held_since("2000-01-01"))),
+            says => stream.write_all(&render(name, &says)),
+        }
+    }
+
+    /// Counts a question, and says what to answer. It is over before its answer leaves: who has the
+    /// answer may ask again.
+    fn judge(&self, name: &str) -> Says {
+        let now = Instant::now();
+        let mut state = self.state();
+        state.under_way += 1;
+        state.log.push(Asked { name: name.to_owned(), at: now });
+        let over = state.limits.is_some_and(|limits| {
+            let recent = state.log.iter().rev();
+            let second = Duration::from_secs(1);
+            let recent = recent.take_while(|asked| now.duration_since(asked.at) < second).count();
+            recent > limits.in_a_second || state.under_way > limits.at_once
+        });
+        let says = state.says.get(name).or(state.otherwise.as_ref()).cloned();
+        let think = state.limits.map_or(Duration::ZERO, |limits| limits.think);
+        state.exceeded += usize::from(over);
+        drop(state);
+        // Others come meanwhile, if the client lets them.
+        thread::sleep(think);
+        self.state().under_way -= 1;
+        if over {
+            return Says::NotNow { status: 429, retry_after_s: Some(1) };
+        }
+        says.unwrap_or(Says::NotFound)
+    }
+
+    fn bootstrap(&self, tag: Option<String>) -> Vec<u8> {
+        let mut state = self.state();
+        let (status, answer) = match state.bootstrap.clone() {
+            None => (404, response(404, &[], b"")),
+            Some(held) if tag.as_ref() == Some(&held.etag) => (304, response(304, &[], b"")),
+            Some(held) => {
+                (200, response(200, &[("ETag", held.etag.clone())], held.body.as_bytes()))
+            }
+        };
+        state.bootstrap_log.push((tag, status));
+        answer
+    }
+}
+
+/// A bootstrap registry that leads from these suffixes to these servers.
+pub fn bootstrap_of(services: &[(&[&str], &RdapServer)], publication: &str) -> String {
+    let services: Vec<Value> =
+        services.iter().map(|(suffixes, server)| json!([suffixes, [server.base()]])).collect();
+    json!({"version": "1.0", "publication": publication, "services": services}).to_string()
+}
+
+fn read_head(reader: &mut impl BufRead) -> io::Result<(String, HashMap<String, String>)> {
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut headers = HashMap::new();
+    loop {
+        line.clear();
+        if reader.read_line(&mut line)? == 0 || line.trim().is_empty() {
+            return Ok((target, headers));
+        }
+        if let Some((name, value)) = line.split_once(':') {
+            headers.insert(name.trim().to_ascii_lowercase(), value.trim().to_owned());
+        }
+    }
+}
+
+/// An answer of a registry.
+fn render(name: &str, says: &Says) -> Vec<u8> {
+    let held = |about: &str, registered: &str, statuses: &[String]| {
+        domain(about, registered, statuses).to_string().into_bytes()
+    };
+    match says {
+        Says::Found { registered, statuses } => {
+            response(200, &[], &held(name, registered, statuses))
+        }
+        Says::About(other) => response(200, &[], &held(other, "2000-01-01", &[])),
+        Says::NotFound => {
+            let body = json!({"errorCode": 404, "title": "Not Found", "rdapConformance": ["rdap_level_0"]});
+            response(404, &[], body.to_string().as_bytes())
+        }
+        Says::Status(status) => response(*status, &[], &held(name, "2000-01-01", &[])),
+        Says::NotNow { status, retry_after_s } => {
+            let header = retry_after_s.map(|seconds| ("Retry-After", seconds.to_string()));
+            response(*status, &Vec::from_iter(header), b"")
+        }
+        Says::Body(body) => response(200, &[], body),
+        Says::Elsewhere(to) => response(302, &[("Location", to.replace("{name}", name))], b""),
+        Says::Slowly | Says::Nothing => Vec::new(),
+    }
+}
+
+/// A domain object as registries of generic TLDs write it.
+fn domain(name: &str, registered: &str, statuses: &[String]) -> Value {
+    json!({
+        "objectClassName": "domain",
+        "handle": "D1-EXAMPLE",
+        "ldhName": name.to_ascii_uppercase(),
+        "links": [{"rel": "self", "href": format!("https://rdap.example/domain/{name}"), "type": "application/rdap+json"}],
+        "status": statuses,
+        "entities": [{
+            "objectClassName": "entity", "handle": "9999", "roles": ["registrar"],
+            "publicIds": [{"type": "IANA Registrar ID", "identifier": "9999"}],
+            "vcardArray": ["vcard", [["version", {}, "text", "4.0"], ["fn", {}, "text", "Example Registrar"]]]
+        }],
+        "events": [
+            {"eventAction": "registration", "eventDate": format!("{registered}T04:00:00Z")},
+            {"eventAction": "expiration", "eventDate": "2030-08-13T04:00:00Z"},
+            {"eventAction": "last update of RDAP database", "eventDate": "2026-11-20T12:00:00Z"}
+        ],
+        "nameservers": [{"objectClassName": "nameserver", "ldhName": "NS1.EXAMPLE.NET"}],
+        "secureDNS": {"delegationSigned": false},
+        "rdapConformance": ["rdap_level_0", "icann_rdap_response_profile_0"],
+        "notices": [{"title": "Terms of Use", "description": ["Service subject to Terms of Use."]}]
+    })
+}
+
+fn response(status: u16, headers: &[(&str, String)], body: &[u8]) -> Vec<u8> {
+    let mut head = format!("HTTP/1.1 {status} Status\r\nContent-Type: application/rdap+json\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if status != 304 {
+        head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+    }
+    head.push_str("Connection: close\r\n\r\n");
+    let mut response = head.into_bytes();
+    response.extend_from_slice(body);
+    response
+}
+
+/// Slower than anybody waits.
+fn trickle(stream: &mut TcpStream, answer: &[u8]) -> io::Result<()> {
+    for octet in answer {
+        stream.write_all(&[*octet])?;
+        thread::sleep(Duration::from_secs(1));
+    }
+    Ok(())
+}
