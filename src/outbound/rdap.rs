@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -94,8 +94,8 @@ pub struct Response<'a> {
     pub status: u16,
     /// `Location`, if there is one.
     pub location: Option<&'a str>,
-    /// `Retry-After`, if there is one.
-    pub retry_after: Option<&'a str>,
+    /// What `Retry-After` says, if there is one.
+    pub retry_after: Option<Duration>,
     pub body: &'a [u8],
 }
 
@@ -113,7 +113,9 @@ pub fn read(response: Response<'_>, name: &DomainName, now: DateTime<Utc>) -> Re
             None => Reply::Unusable(Unusable::Status(response.status)),
         },
         429 | 503 => {
-            Reply::NotNow(response.retry_after.and_then(|text| parse_retry_after(text, now)))
+            // Who says "now" while refusing says nothing.
+            let wait = response.retry_after.filter(|wait| !wait.is_zero());
+            Reply::NotNow(wait.map(|wait| wait.min(RETRY_AFTER_MAX)))
         }
         status @ (408 | 500..=599) => Reply::Failed(status),
         status => Reply::Unusable(Unusable::Status(status)),
@@ -275,20 +277,6 @@ fn parse_day(text: &str) -> Option<Day> {
         return Day::of(at);
     }
     NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(Day::from_date)
-}
-
-/// `Retry-After`: seconds or a date (RFC 9110 §10.2.3), at most [`RETRY_AFTER_MAX`]. A date in the
-/// past is no wait.
-pub fn parse_retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
-    let text = text.trim();
-    let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More digits than fit are a long time too.
-        Duration::from_secs(text.parse().unwrap_or(u64::MAX))
-    } else {
-        let at = DateTime::parse_from_rfc2822(text).ok()?;
-        (at.to_utc() - now).max(TimeDelta::zero()).to_std().ok()?
-    };
-    Some(wait.min(RETRY_AFTER_MAX))
 }
 
 /// Counts brackets before the parser meets them: what nobody reads may be nested as well.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use hyper::body::Bytes;
-use hyper::header::{ACCEPT, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue, LOCATION};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -606,12 +606,12 @@ async fn ask_server(
     let headers = HeaderMap::from_iter([(ACCEPT, accept)]);
     let request = Request { method: Method::GET, url, headers, body: Bytes::new() };
     let answer = client.send(request, Body::Whole(ANSWER_OCTETS_MAX)).await?;
-    let text = |name| answer.headers.get(name).and_then(|value| value.to_str().ok());
+    let now = clock.now();
     let response = Response {
         status: answer.status.as_u16(),
-        location: text(LOCATION),
-        retry_after: text(RETRY_AFTER),
+        location: answer.headers.get(LOCATION).and_then(|value| value.to_str().ok()),
+        retry_after: answer.retry_after(now),
         body: &answer.body,
     };
-    Ok(rdap::read(response, name, clock.now()))
+    Ok(rdap::read(response, name, now))
 }

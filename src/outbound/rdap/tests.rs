@@ -281,34 +281,17 @@ fn every_status_of_http_has_its_meaning() {
     }
     for status in [429, 503] {
         assert!(matches!(reply(status, None, None), Reply::NotNow(None)));
-        let wait = Some(Duration::from_secs(120));
-        assert!(matches!(reply(status, None, Some("120")), Reply::NotNow(got) if got == wait));
+        for (sent, wait) in [(0, None), (120, Some(120)), (u64::MAX, Some(24 * 3600))] {
+            let (sent, wait) = (Duration::from_secs(sent), wait.map(Duration::from_secs));
+            assert!(matches!(reply(status, None, Some(sent)), Reply::NotNow(got) if got == wait));
+        }
     }
     for status in [408, 500, 502, 504, 599] {
         assert!(matches!(reply(status, None, None), Reply::Failed(got) if got == status));
     }
     for status in [100, 201, 204, 300, 303, 304, 400, 401, 403, 410, 422, 451, 999] {
-        let reply = reply(status, Some("https://a.example/"), Some("1"));
+        let reply = reply(status, Some("https://a.example/"), Some(Duration::from_secs(1)));
         assert!(matches!(reply, Reply::Unusable(Unusable::Status(got)) if got == status));
-    }
-}
-
-#[test]
-fn waits_are_bounded() {
-    for (text, seconds) in [
-        ("0", Some(0)),
-        (" 7 ", Some(7)),
-        ("99999999999999999999999999", Some(24 * 3600)),
-        ("Sat, 21 Nov 2026 12:00:30 GMT", Some(30)),
-        ("Sat, 21 Nov 2026 11:00:00 GMT", Some(0)),
-        ("Fri, 31 Dec 9999 23:59:59 GMT", Some(24 * 3600)),
-        ("", None),
-        ("-1", None),
-        ("1.5", None),
-        ("soon", None),
-    ] {
-        let wait = parse_retry_after(text, now());
-        assert_eq!(wait, seconds.map(Duration::from_secs), "{text}");
     }
 }
 
