@@ -200,7 +200,7 @@ impl Corpus {
     }
 
     fn seal(&self, draft: Draft, source: &Source, intake: Intake) -> Result<Ingested, IngestError> {
-        let number = self.paths()?.len() as u64 + 1;
+        let number = self.next_number(source.ingested_at)?;
         let (rows, names) = draft.writer.counts();
         let meta = BatchMeta {
             source: source.name.clone(),
@@ -220,6 +220,7 @@ impl Corpus {
             .map_err(|source| IngestError::Io { path: draft.path.clone(), source })?;
         let path = self.path(number);
         self.publish(file, &draft.path, &path)?;
+        self.note_number(number)?;
         let batch = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         intake.finish(names, batch)
     }

@@ -6,6 +6,7 @@
 pub mod batch;
 pub mod ingest;
 pub mod merge;
+mod numbers;
 mod scored;
 pub mod sorter;
 

@@ -95,7 +95,14 @@ impl Matching {
             return Ok(self.store.set_watermark_if_none(through).await?);
         };
         if through.batch <= before.batch {
-            tracing::debug!(batch = through.batch, matched = before.batch, "no new list");
+            if through.batch < before.batch {
+                tracing::warn!(
+                    lists = through.batch,
+                    matched = before.batch,
+                    "fewer lists are served than alert rules were matched with; nothing is told \
+                     before there are more"
+                );
+            }
             return Ok(());
         }
         // A clock that was set back must not have a stage come twice.

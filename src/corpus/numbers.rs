@@ -1,0 +1,126 @@
+//! Numbers of batches, none of which is given twice: alert rules remember up to which number they
+//! were matched. The last number given is kept beside the batches. When batches were removed after
+//! it, the next list gets a new number all the same, and empty batches take the places of those that
+//! are gone.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+
+use chrono::{DateTime, Utc};
+
+use crate::corpus::batch::{self, BatchError, BatchMeta};
+use crate::corpus::{Corpus, CorpusError};
+use crate::scorer::SCORER_VERSION;
+
+/// The file with the last number given.
+const LAST: &str = "LAST";
+
+impl Corpus {
+    /// The number of the next batch, after all others have been filled up.
+    ///
+    /// # Errors
+    /// The disk fails, or the file of the last number is damaged.
+    pub(super) fn next_number(&self, now: DateTime<Utc>) -> Result<u64, CorpusError> {
+        let last = self.last_number()?;
+        let mut next = self.paths()?.len() as u64 + 1;
+        while next <= last {
+            tracing::info!(batch = next, "an empty batch takes the place of one that was removed");
+            self.fill(next, now)?;
+            next += 1;
+        }
+        Ok(next)
+    }
+
+    /// Keeps in mind that a number was given.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(super) fn note_number(&self, number: u64) -> Result<(), CorpusError> {
+        let (draft, path) = (self.folder.join(".new-last"), self.folder.join(LAST));
+        let mut file = File::create(&draft)
+            .map(BufWriter::new)
+            .map_err(|source| CorpusError::Io { path: draft.clone(), source })?;
+        writeln!(file, "{number}")
+            .and_then(|()| file.flush())
+            .map_err(|source| CorpusError::Io { path: draft.clone(), source })?;
+        self.publish(file, &draft, &path)
+    }
+
+    fn last_number(&self) -> Result<u64, CorpusError> {
+        let path = self.folder.join(LAST);
+        let failed = |source| CorpusError::Io { path: path.clone(), source };
+        match fs::read_to_string(&path) {
+            Ok(text) => text.trim_end().parse().map_err(|_| {
+                let what = "is not the number of a batch; remove it";
+                failed(io::Error::new(io::ErrorKind::InvalidData, what))
+            }),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(0),
+            Err(err) => Err(failed(err)),
+        }
+    }
+
+    fn fill(&self, number: u64, now: DateTime<Utc>) -> Result<(), CorpusError> {
+        let draft = self.folder.join(".new-filler");
+        let meta = BatchMeta {
+            source: "removed".to_owned(),
+            ingested_at: now,
+            scorer_version: SCORER_VERSION,
+            ..BatchMeta::of_a_run()
+        };
+        let file = batch::create(&draft)?
+            .finish(&meta)
+            .map_err(|source| BatchError::Io { path: draft.clone(), source })?;
+        self.publish(file, &draft, &self.path(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::ingest::Source;
+    use crate::feeds::{Observation, Row, Sighting};
+    use crate::vocab::name::DomainName;
+
+    fn ingest(corpus: &Corpus, name: &str) -> String {
+        let now = DateTime::UNIX_EPOCH;
+        let source = Source {
+            name: name.to_owned(),
+            sha256: *blake3::hash(name.as_bytes()).as_bytes(),
+            format: "test".to_owned(),
+            observed_at: now,
+            ingested_at: now,
+        };
+        let name = DomainName::parse(name).expect("a name");
+        let sighting = Sighting::Known { registered: true };
+        let seen = Observation { name, sighting, first_seen: None, observed_at: now };
+        corpus.ingest(&source, std::iter::once(Ok(Row::Seen(seen)))).expect("ingested").batch
+    }
+
+    #[test]
+    fn no_number_is_given_twice() {
+        let data = tempfile::tempdir().expect("a folder");
+        let corpus = Corpus::open(data.path()).expect("opens");
+        let file = |number: u64| format!("batch-{number:010}.ddb");
+        for number in 1..=4 {
+            assert_eq!(ingest(&corpus, &format!("name{number}.com")), file(number));
+        }
+        fs::remove_file(corpus.path(4)).expect("removed");
+        fs::remove_file(corpus.path(3)).expect("removed");
+        assert_eq!(
+            corpus.batches().expect("two").len(),
+            2,
+            "nothing is filled before a list comes"
+        );
+        assert_eq!(ingest(&corpus, "name3.com"), file(5));
+        let rows: Vec<u64> =
+            corpus.batches().expect("sound").iter().map(|batch| batch.meta().rows).collect();
+        assert_eq!(rows, [1, 1, 0, 0, 1]);
+        assert_eq!(ingest(&corpus, "name6.com"), file(6));
+        fs::write(corpus.folder.join(LAST), "six").expect("written");
+        let damaged = corpus.next_number(DateTime::UNIX_EPOCH).expect_err("refused");
+        assert!(damaged.to_string().contains("LAST"), "{damaged}");
+        // A corpus of before has no such file.
+        fs::remove_file(corpus.folder.join(LAST)).expect("removed");
+        assert_eq!(ingest(&corpus, "name7.com"), file(7));
+    }
+}
