@@ -195,6 +195,21 @@ impl Site {
         Starting::new(self.command(&args))
     }
 
+    /// Starts a command on a day, and waits for nothing.
+    pub fn start_on(&self, day: &str, args: &[&str]) -> Starting {
+        let mut command = self.command(args);
+        command.env("DROPDEX_TODAY", day);
+        Starting::new(command)
+    }
+
+    /// Runs a command on a day, which must succeed.
+    pub fn ok_on(&self, day: &str, args: &[&str]) {
+        let mut command = self.command(args);
+        command.env("DROPDEX_TODAY", day);
+        let finished = process::finish(command);
+        assert_eq!(finished.code, Some(0), "{finished}");
+    }
+
     /// Starts the demo on a free port, and waits until it is ready.
     pub fn demo(&self) -> Server {
         Starting::new(self.command(&["demo", "--listen", "127.0.0.1:0"])).ready()
