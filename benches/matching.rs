@@ -1,0 +1,278 @@
+//! `cargo bench --bench matching`: ten thousand alert rules against the 400,000 names that a list
+//! brought to a corpus of a million, and what else one would do it with. Prints a Markdown table;
+//! `--help` lists what can be set.
+
+mod common;
+#[path = "service/small.rs"]
+#[expect(dead_code, reason = "two lists are made here, not one")]
+mod small;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use clap::Parser;
+use common::drops::{Drops, Mix};
+use common::names::{Corpus as Names, RealNames};
+use common::rng::Rng;
+use dropdex::corpus::Corpus;
+use dropdex::corpus::ingest::Source;
+use dropdex::feeds::Row;
+use dropdex::index::filter::{DropFilter, Moment, Narrow, Pipeline, RuleQuery, StageSet};
+use dropdex::index::matching::{DueRule, RuleMatches};
+use dropdex::index::{Index, build};
+use dropdex::vocab::clock::Clock;
+use dropdex::vocab::day::Day;
+use dropdex::vocab::dqs::Dqs;
+use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
+use dropdex::vocab::name::{DomainName, to_unicode};
+use dropdex::vocab::query::Substring;
+use dropdex::vocab::stage::Stage;
+use dropdex::vocab::watermark::Watermark;
+use serde::{Deserialize, Serialize};
+
+/// What the server uses.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const SEED: u64 = 1;
+const TODAY: &str = "2026-11-20";
+/// Names that a message lists at most.
+const BEST_MAX: usize = 500;
+/// Rounds, of which the middle one is told.
+const ROUNDS: usize = 5;
+/// Rules that the others are asked, one after the other; times for all are extrapolated.
+const SLICE: usize = 200;
+const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/matching_peer.py");
+
+/// Matches alert rules against the names of a new list.
+#[derive(Parser)]
+struct Arguments {
+    /// Names known before
+    #[arg(long, default_value_t = 1_000_000)]
+    known: usize,
+    /// Names that the list brings
+    #[arg(long, default_value_t = 400_000)]
+    new: usize,
+    #[arg(long, default_value_t = 10_000)]
+    rules: usize,
+    /// Given by `cargo bench`; changes nothing
+    #[arg(long, hide = true)]
+    bench: bool,
+    /// Given by `cargo bench FILTER` to every bench: run only where the name has it
+    #[arg(hide = true)]
+    filter: Option<String>,
+}
+
+/// A rule, as the peer reads it.
+#[derive(Serialize)]
+struct Asked<'a> {
+    tlds: Vec<&'a str>,
+    min_dqs: u8,
+    max_length: u8,
+    contains: Option<&'a str>,
+    stages: Vec<usize>,
+}
+
+#[derive(Deserialize)]
+struct Peer {
+    version: String,
+    seconds: f64,
+    totals: Vec<u32>,
+}
+
+/// A rule with its stages, which it does not give back.
+struct Drawn {
+    rule: DueRule,
+    stages: Vec<Stage>,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    if arguments.filter.is_some_and(|filter| !"matching".contains(&filter)) {
+        return Ok(());
+    }
+    let today: Day = TODAY.parse()?;
+    let moment = Moment { today, catch_days: CATCH_DAYS_DEFAULT };
+    let names = RealNames::read(&RealNames::sample_path())?;
+    let names = names.extend(arguments.known + arguments.new, SEED)?;
+    let folder = tempfile::tempdir()?;
+    let index = make(folder.path(), &names, arguments.new, today)?;
+    index.prepare(moment);
+    let drawn = draw(&names, arguments.rules, today);
+    let rules: Vec<DueRule> = drawn.iter().map(|drawn| drawn.rule.clone()).collect();
+    let mut out = io::stdout().lock();
+    let (seconds, matches) = median(|| index.matches(&rules, BEST_MAX, moment));
+    let fired = matches.iter().filter(|found| found.total > 0).count();
+    let told: u64 = matches.iter().map(|found| u64::from(found.total)).sum();
+    writeln!(
+        out,
+        "{} rules, {} names of which {} on the drops list and {} new: {fired} rules fire, {told} \
+         names in all\n",
+        rules.len(),
+        index.manifest().names,
+        index.manifest().drops,
+        arguments.new,
+    )?;
+    writeln!(out, "| | {} rules |\n| --- | ---: |", rules.len())?;
+    writeln!(out, "| all at once, as a new list is matched | {seconds:.3} s |")?;
+
+    // Those that take one rule at a time are asked for new names alone, which is less.
+    let base = Watermark { batch: 1, day: today };
+    let slice: Vec<DueRule> =
+        rules.iter().take(SLICE).map(|rule| DueRule { base, ..rule.clone() }).collect();
+    let expected = index.matches(&slice, BEST_MAX, moment);
+    let all = rules.len() as f64 / slice.len() as f64;
+    let (seconds, one_by_one) = median(|| {
+        let one = |rule| index.matches(std::slice::from_ref(rule), BEST_MAX, moment).remove(0);
+        slice.iter().map(one).collect::<Vec<RuleMatches>>()
+    });
+    ensure!(one_by_one == expected, "a rule alone fires as it does among others");
+    writeln!(out, "| one rule after the other ({SLICE}, extrapolated) | {:.1} s |", seconds * all)?;
+    let (seconds, _) = median(|| slice.iter().map(|rule| walk(&index, rule, moment)).sum::<u32>());
+    writeln!(
+        out,
+        "| one drops query a rule, new and old ({SLICE}, extrapolated) | {:.1} s |",
+        seconds * all
+    )?;
+    let peer = ask_peer(folder.path(), &index, &drawn[..slice.len()], moment)?;
+    let totals: Vec<u32> = expected.iter().map(|found| found.total).collect();
+    ensure!(peer.totals == totals, "the peer finds something else");
+    writeln!(
+        out,
+        "| one query a rule over the new names alone, {} ({SLICE}, extrapolated; same answers) | {:.1} s |",
+        peer.version,
+        peer.seconds * all
+    )?;
+    let (seconds, _) =
+        median(|| slice.iter().filter(|rule| index.preview(&rule.query, moment).is_ok()).count());
+    writeln!(out, "| one preview, on average | {:.2} ms |", seconds / slice.len() as f64 * 1e3)?;
+    Ok(())
+}
+
+/// Does it again and again: the middle time, and what came of it.
+fn median<T>(work: impl Fn() -> T) -> (f64, T) {
+    let mut seconds = Vec::new();
+    let mut last = None;
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        last = Some(work());
+        seconds.push(begun.elapsed().as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    (seconds[ROUNDS / 2], last.expect("there are rounds"))
+}
+
+/// An index of two lists: what was known, and `new` names, spread over the others, that are all
+/// dropping.
+fn make(folder: &Path, names: &Names, new: usize, today: Day) -> anyhow::Result<Index> {
+    let is_new = |at: &usize| (at * new) / names.len() != ((at + 1) * new) / names.len();
+    let corpus = Corpus::open(&folder.join("data"))?;
+    let dropping = Mix { recent: 1_000, released: 0, registered_again: 0, ..Mix::MARKET };
+    let lists = [(0, Mix::MARKET, today.plus(-1)), (1, dropping, today)];
+    for (list, mix, day) in lists {
+        let of_list = (0..names.len()).filter(|at| is_new(at) == (list == 1));
+        let now = Clock::pinned_to(day).now();
+        let source = Source {
+            name: format!("list {list}"),
+            sha256: [list; 32],
+            format: "bench".to_owned(),
+            observed_at: now,
+            ingested_at: now,
+        };
+        let drops = Drops::new(SEED, day, mix);
+        let seen = drops.observations(of_list.map(|at| names.get(at)));
+        corpus.ingest(&source, seen.map(|seen| Ok(Row::Seen(seen))))?;
+    }
+    build::rebuild(&folder.join("index"), &corpus.batches()?, Clock::pinned_to(today).now())?;
+    small::open(folder)
+}
+
+/// Rules as people make them: most name TLDs, a score or a length, half of them a text.
+fn draw(names: &Names, count: usize, today: Day) -> Vec<Drawn> {
+    let mut rng = Rng::at(SEED, 1 << 40);
+    (0..count).map(|_| draw_rule(names, today, &mut rng)).collect()
+}
+
+fn draw_rule(names: &Names, today: Day, rng: &mut Rng) -> Drawn {
+    let mut name = || names.get(rng.below(names.len() as u64) as usize);
+    let (held, tlds): (DomainName, Vec<DomainName>) = (name(), (0..100).map(|_| name()).collect());
+    let mut narrow = Narrow::default();
+    if rng.chance(600) {
+        // A few TLDs, drawn as often as names have them; one rule in fifty has all it may.
+        let count = if rng.chance(20) { 100 } else { 1 + rng.below(5) as usize };
+        narrow.tlds = tlds[..count].iter().map(|name| name.tld().into()).collect();
+    }
+    if rng.chance(600) {
+        narrow.min_dqs = Dqs::clamped(20 + rng.below(60) as i32);
+    }
+    if rng.chance(400) {
+        narrow.max_len = 4 + rng.below(12) as u8;
+    }
+    let label: Vec<char> = to_unicode(held.label()).chars().collect();
+    let contains = rng.chance(500).then(|| {
+        let len = (2 + rng.below(6) as usize).min(label.len());
+        let first = rng.below((label.len() - len + 1) as u64) as usize;
+        Substring::from_stored(label[first..first + len].iter().collect())
+    });
+    let stages = match rng.below(10) {
+        0 => vec![Stage::PendingDelete],
+        1 => vec![Stage::Catchable],
+        2 => vec![Stage::PendingDelete, Stage::Catchable],
+        _ => vec![Stage::Redemption, Stage::PendingDelete, Stage::Catchable],
+    };
+    let query = RuleQuery { narrow, contains, stages: StageSet::of(&stages) };
+    let created = today.plus(-(rng.below(400) as i32));
+    let base = Watermark { batch: 1, day: today.plus(-1) };
+    Drawn { rule: DueRule { query, created, base }, stages }
+}
+
+/// What passes a rule in the drops list, new or not.
+fn walk(index: &Index, rule: &DueRule, moment: Moment) -> u32 {
+    let filter = DropFilter {
+        narrow: rule.query.narrow.clone(),
+        pipeline: Pipeline::Active,
+        contains: rule.query.contains.clone(),
+        limit: u32::MAX,
+        offset: 0,
+    };
+    index.drops(&filter, moment).map_or(0, |page| page.count())
+}
+
+/// The same new names and rules in SQLite.
+fn ask_peer(folder: &Path, index: &Index, rules: &[Drawn], moment: Moment) -> anyhow::Result<Peer> {
+    let (names, asked) = (folder.join("names.tsv"), folder.join("rules.json"));
+    let mut out = BufWriter::new(File::create(&names)?);
+    let all =
+        RuleQuery { narrow: Narrow::default(), contains: None, stages: StageSet::of(&Stage::ALL) };
+    let base = Watermark { batch: 1, day: moment.today };
+    let all = DueRule { query: all, created: moment.today, base };
+    let new = index.matches(&[all], usize::MAX, moment).remove(0);
+    for doc in new.best {
+        let drop = index.listed_drop(doc, moment);
+        let unicode = to_unicode(drop.name.as_str());
+        let unicode = if unicode == drop.name.as_str() { "" } else { &unicode };
+        let (name, tld, length) = (drop.name.as_str(), drop.name.tld(), drop.name.length());
+        writeln!(out, "{name}\t{unicode}\t{tld}\t{length}\t{}\t{}", drop.dqs, drop.stage as u8)?;
+    }
+    out.flush()?;
+    let rules: Vec<Asked<'_>> = rules.iter().map(asked_of).collect();
+    serde_json::to_writer(File::create(&asked)?, &rules)?;
+    let told = Command::new("python3").arg(PEER).args([&names, &asked]).output();
+    let told = told.context("python3 is needed for the comparison")?;
+    ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    Ok(serde_json::from_slice(&told.stdout)?)
+}
+
+fn asked_of(Drawn { rule: DueRule { query, .. }, stages }: &Drawn) -> Asked<'_> {
+    Asked {
+        tlds: query.narrow.tlds.iter().map(|tld| tld.as_str()).collect(),
+        min_dqs: query.narrow.min_dqs.points(),
+        max_length: query.narrow.max_len,
+        contains: query.contains.as_ref().map(Substring::as_str),
+        stages: stages.iter().map(|stage| *stage as usize).collect(),
+    }
+}
