@@ -90,8 +90,9 @@ fn verified(client: &mut Client) -> usize {
 
 #[test]
 fn watchlists_show_what_registries_say() {
-    let (com, net) = (RdapServer::start(), RdapServer::start());
+    let (com, net, inside) = (RdapServer::start(), RdapServer::start(), RdapServer::start());
     com.publish_servers(&[(&["com"], &com), (&["net"], &net)]);
+    let within = format!("{}domain/{{name}}", inside.base());
     let there = format!("{}domain/{{name}}", net.base());
     let here = format!("{}domain/{{name}}", com.base());
     net.say("moved.com", Says::held_since("2001-02-03"));
@@ -121,7 +122,7 @@ fn watchlists_show_what_registries_say() {
         // Known to no registry that speaks RDAP, and to no name server.
         ("nobody.de", Says::NotFound, Some("unknown")),
         ("circle.com", Says::Elsewhere(here), None),
-        ("inside.com", Says::Elsewhere("http://127.0.0.1:1/{name}".into()), None),
+        ("inside.com", Says::Elsewhere(within), None),
         ("broken.com", Says::Status(500), None),
         ("silent.com", Says::Nothing, None),
         ("slow.com", Says::Slowly, None),
@@ -148,6 +149,10 @@ fn watchlists_show_what_registries_say() {
         assert_eq!(shown[*name]["rdapVerifiedAt"].is_null(), state.is_none(), "{name}");
     }
     until("redirects are followed to their end", || com.asked_about("circle.com") == 4);
+    assert_eq!(inside.asked(), 0, "nobody allowed it");
+    for name in ["inside.com", "broken.com", "silent.com"] {
+        assert_eq!(com.asked_about(name), 1, "{name} is left alone for minutes");
+    }
     let summary = &client.get("/api/v1/watchlist").json()["summary"];
     assert_eq!(summary["total"], cases.len());
     assert_eq!(summary["renewed"], 2, "{summary}");
@@ -426,6 +431,7 @@ fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     watch_all(&server, &keys, &names);
     server.stop();
     assert_eq!(com.asked(), 0);
+    let records_before = records(&site);
 
     let settings = settings(&site, &com, &[&com], RATE);
     let begun = Instant::now();
@@ -445,6 +451,8 @@ fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     server.stop();
     let all = com.log();
     assert_eq!(com.exceeded(), 0, "questions beyond the server's limits");
+    let written = records(&site) - records_before;
+    assert!(written <= names.len() / 10, "{written} records for {} names", names.len());
     let (first, second) = all.split_at(before.len());
     let again = asked_again(first, second);
     let by_name: HashMap<&str, &Watched> =
@@ -456,10 +464,16 @@ fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     assert_fair(&first.iter().map(|asked| by_name[asked.name.as_str()]).collect::<Vec<_>>());
     say(&format!(
         "{} names of {ACCOUNTS} accounts, at most {RATE} a second, 2 at once: none beyond; killed \
-         after {}, {again} of them asked again; {took:.0?} in all",
+         after {}, {again} of them asked again; {written} records; {took:.0?} in all",
         names.len(),
         first.len(),
     ));
+}
+
+/// Records of the journal: observations are written in groups.
+fn records(site: &Site) -> usize {
+    let stats: Value = serde_json::from_str(&site.ok(&["journal", "stats"])).expect("JSON");
+    stats["records"].as_u64().expect("a number") as usize
 }
 
 /// Every name once in each run, and again only what was not on disk when the first one was killed.

@@ -411,12 +411,20 @@ impl Work {
         self.servers.entry(name.to_owned()).or_insert_with(|| Server::new(limits, now))
     }
 
-    /// The next question for a server, which makes its name busy.
+    /// The next question for a server, whose name is busy from then on. What the DNS could not answer
+    /// goes before its like, but not before what is more urgent: a resolver that is down would put
+    /// the whole rest first.
     fn next_ask(&mut self, server: &str) -> Option<Ask> {
-        if let Some(ask) = self.ahead.get_mut(server).and_then(VecDeque::pop_front) {
-            return Some(ask);
+        let ahead = self.ahead.get_mut(server);
+        let planned = self.plan.rdap.get_mut(server);
+        let next = planned.as_ref().and_then(|queue| queue.front());
+        let goes_first = |ask: &Ask| {
+            ask.redirects > 0 || next.is_none_or(|next| ask.due.urgency <= next.urgency)
+        };
+        if let Some(ahead) = ahead.filter(|queue| queue.front().is_some_and(goes_first)) {
+            return ahead.pop_front();
         }
-        let queue = self.plan.rdap.get_mut(server)?;
+        let queue = planned?;
         while let Some(due) = queue.pop_front() {
             if let Some(ask) = Ask::first(due).filter(|ask| self.busy.insert(ask.due.name.clone()))
             {
@@ -519,7 +527,7 @@ impl Work {
             Some(url) if ask.redirects < REDIRECTS_MAX => {
                 let server = origin(&url);
                 let ask = Ask { server: server.clone(), url, redirects: ask.redirects + 1, ..ask };
-                self.ahead.entry(server).or_default().push_back(ask);
+                self.ahead.entry(server).or_default().push_front(ask);
             }
             _ => self.pause(ask.due.name, &ask.server, "redirects that lead nowhere", now),
         }
