@@ -1,4 +1,4 @@
-//! Random operations on a real store against a plain model of it: what decisions.md §4 and §5 say,
+//! Random operations on a real store against a plain model of it: what decisions.md §4, §5 and §9 say,
 //! written down once more with nothing but lists.
 //!
 //! Between the operations the store is closed, dropped as a crash of the process would, snapshotted
@@ -9,10 +9,13 @@
 
 #![expect(clippy::print_stderr, reason = "the seed of a failed run is what repeats it")]
 
+#[path = "model/outbox.rs"]
+mod outbox;
 #[path = "common/rng.rs"]
 #[expect(dead_code, reason = "shared with tests that use all of it")]
 mod rng;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use chrono::{DateTime, Duration, TimeZone, Utc};
@@ -23,6 +26,7 @@ use dropdex::accounts::{
 };
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
+use dropdex::vocab::day::Day;
 use dropdex::vocab::ids::{ClaimId, RuleId};
 use dropdex::vocab::money::Usd;
 use dropdex::vocab::name::DomainName;
@@ -30,6 +34,7 @@ use dropdex::vocab::plan::{Plan, Plans};
 use dropdex::vocab::time::UnixMs;
 use dropdex::vocab::url::WebhookUrl;
 
+use outbox::{ModelOutbox, Outside};
 use rng::Rng;
 
 const TODAY: &str = "2026-11-21";
@@ -51,8 +56,10 @@ fn a_store_is_what_the_model_says() {
         seen = seen.and(Run::new(seed).steps(steps));
     }
     eprintln!("{seen:?}");
-    let Seen { replays, conflicts, limits, invalid, from_snapshots } = seen;
-    let rarest = [replays, conflicts, limits, invalid, from_snapshots].into_iter().min();
+    let Seen { replays, conflicts, limits, invalid, from_snapshots, .. } = seen;
+    let Seen { matched, requeued, unsubscribed, .. } = seen;
+    let first = [replays, conflicts, limits, invalid, from_snapshots].into_iter();
+    let rarest = first.chain([matched, requeued + unsubscribed]).min();
     // One run, repeated by its seed, may miss a path.
     assert!(seed.is_some() || rarest > Some(0), "{seen:?}: these runs prove little");
 }
@@ -69,6 +76,10 @@ struct Account {
     rules: Vec<ModelRule>,
     votes: Vec<(String, Vote)>,
     replies: Vec<ModelReply>,
+    /// By rule.
+    outboxes: BTreeMap<u64, ModelOutbox>,
+    /// Test messages of a day.
+    tests: Option<(Day, usize)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +131,7 @@ struct Run {
     runtime: tokio::runtime::Runtime,
     now: DateTime<Utc>,
     model: Vec<Account>,
+    outside: Outside,
     added: u64,
     seen: Seen,
 }
@@ -132,6 +144,9 @@ struct Seen {
     limits: usize,
     invalid: usize,
     from_snapshots: usize,
+    matched: usize,
+    requeued: usize,
+    unsubscribed: usize,
 }
 
 impl Seen {
@@ -142,6 +157,9 @@ impl Seen {
             limits: self.limits + more.limits,
             invalid: self.invalid + more.invalid,
             from_snapshots: self.from_snapshots + more.from_snapshots,
+            matched: self.matched + more.matched,
+            requeued: self.requeued + more.requeued,
+            unsubscribed: self.unsubscribed + more.unsubscribed,
         }
     }
 }
@@ -263,6 +281,7 @@ impl Run {
             runtime: runtime.expect("a runtime"),
             now: Utc.with_ymd_and_hms(2026, 11, 21, 0, 0, 0).single().expect("an instant"),
             model: Vec::new(),
+            outside: Outside::default(),
             added: 0,
             seen: Seen::default(),
         };
@@ -280,7 +299,13 @@ impl Run {
     }
 
     fn step(&mut self) {
-        match self.rng.below(100) {
+        match self.rng.below(140) {
+            100..=111 => self.list(),
+            112..=119 => self.try_some(),
+            120..=124 => self.test_message(),
+            125..=132 => self.requeue(),
+            133..=135 => self.unsubscribe(),
+            136..=139 => self.observe(),
             0..=1 => self.add_account(),
             2..=3 => self.set_plan(),
             4..=5 => self.issue_key(),
@@ -343,6 +368,8 @@ impl Run {
             rules,
             votes,
             replies,
+            outboxes: BTreeMap::new(),
+            tests: None,
         });
         self.give_key(self.model.len() - 1);
     }
@@ -649,6 +676,7 @@ impl Run {
         let before = account.watches.len();
         account.watches.retain(|watch| watch.name != text);
         assert_eq!(result.is_ok(), account.watches.len() < before, "{result:?}");
+        self.forget_seen();
         self.compare(at);
     }
 
@@ -776,6 +804,9 @@ impl Run {
         assert_eq!(urls, Run::webhooks(&rule.channels));
         rule.secrets = told.secrets.clone();
         assert_eq!(told, rule);
+        if let (Some(channels), Some(outbox)) = (&channels, account.outboxes.get_mut(&id)) {
+            outbox.channels_sent(channels);
+        }
         account.rules[place] = rule;
         self.compare(at);
     }
@@ -788,6 +819,7 @@ impl Run {
         let account = &mut self.model[at];
         let before = account.rules.len();
         account.rules.retain(|rule| rule.id != id);
+        account.outboxes.remove(&id);
         assert_eq!(result.is_ok(), account.rules.len() < before, "{result:?}");
         self.compare(at);
     }
@@ -861,6 +893,7 @@ impl Run {
         assert_eq!(requests, expected);
         self.seen.from_snapshots += usize::from(store.recovery().snapshot.is_some());
         self.store = Some(store);
+        self.compare_seen();
         (0..self.model.len()).for_each(|at| self.compare(at));
     }
 
@@ -887,6 +920,7 @@ impl Run {
         let mut rules = account.rules.clone();
         rules.sort_by_key(|rule| std::cmp::Reverse((rule.created_at, rule.id)));
         assert_eq!(owned.rules().map(model_rule).collect::<Vec<_>>(), rules);
+        self.compare_outbox(at, &owned);
         for claim in &claims {
             let found = ClaimId::new(claim.id).and_then(|id| owned.claim(id));
             assert_eq!(found.map(model_claim).as_ref(), Some(claim));
