@@ -107,6 +107,12 @@ pub struct Counts {
     pub rules: u64,
     /// Votes of all accounts.
     pub votes: u64,
+    /// Deliveries of alerts that are kept, of all accounts.
+    #[serde(default)]
+    pub deliveries: u64,
+    /// Those of them that are to be sent.
+    #[serde(default)]
+    pub pending_deliveries: u64,
 }
 
 /// A state as it was at one moment, to be written down while the state goes on.
@@ -315,7 +321,9 @@ impl State {
             counts.watches += account.owned.watches.len() as u64;
             counts.rules += account.owned.rules.len() as u64;
             counts.votes += account.owned.votes.len() as u64;
+            counts.deliveries += account.owned.outbox.len() as u64;
         }
+        counts.pending_deliveries = self.index.pending().len() as u64;
         counts
     }
 

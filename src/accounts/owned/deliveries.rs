@@ -379,6 +379,11 @@ impl Outbox {
         self.0.get(&rule)
     }
 
+    /// Deliveries of all rules.
+    pub(in crate::accounts) fn len(&self) -> usize {
+        self.0.values().map(|outbox| outbox.deliveries.len()).sum()
+    }
+
     /// In order of ids.
     pub(in crate::accounts) fn iter(&self) -> impl Iterator<Item = (RuleId, &Arc<RuleOutbox>)> {
         self.0.iter().map(|(rule, outbox)| (*rule, outbox))
