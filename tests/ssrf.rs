@@ -17,10 +17,9 @@ use serde_json::{Value, json};
 
 use common::knot::{Knot, ZONE};
 use common::rng::Rng;
-use common::{Client, Response, Server, Site};
+use common::{Client, Response, Server, Site, runs};
 
 const TODAY: &str = "2026-03-15";
-const SEED: u64 = 0x55_5f_1f;
 /// Enough for every request of a test.
 const PLENTY: &str = "[plans.api]\nrequests_per_day = 1000000\nactive_rules = 5000\n";
 
@@ -51,8 +50,7 @@ fn assert_refused(client: &mut Client, url: &str) {
 
 #[test]
 fn no_form_of_an_address_inside_is_taken() {
-    println!("seed {SEED:#x}");
-    let mut rng = Rng::new(SEED);
+    let mut rng = Rng::new(runs::seed());
     let (_site, _server, mut client) = served("");
     let mut hosts = Vec::new();
     for address in forms::denied_v4(&mut rng) {
@@ -71,15 +69,14 @@ fn no_form_of_an_address_inside_is_taken() {
             tried += 1;
         }
     }
-    println!("{tried} forms of {} hosts were refused", hosts.len());
+    runs::say(&format!("{tried} forms of {} hosts were refused", hosts.len()));
     assert!(tried >= 5_000, "{tried}");
     assert_eq!(client.get("/api/v1/alerts").json()["count"], 0);
 }
 
 #[test]
 fn public_addresses_are_taken() {
-    println!("seed {SEED:#x}");
-    let mut rng = Rng::new(SEED);
+    let mut rng = Rng::new(runs::seed());
     let (_site, _server, mut client) = served("");
     let word = |rng: &mut Rng| rng.below(1 << 16) as u16;
     let mut expected = Vec::new();

@@ -128,6 +128,19 @@ fn tls(settings: &Smtp, host: &str) -> anyhow::Result<TlsParameters> {
     parameters.build_rustls().context("smtp.host is no name for a certificate")
 }
 
+/// Whether TLS failed beneath a failure of the connection.
+fn is_of_rustls(err: &Error) -> bool {
+    let mut below = std::error::Error::source(err);
+    while let Some(err) = below {
+        let inner = err.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if err.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return true;
+        }
+        below = err.source();
+    }
+    false
+}
+
 /// What a failure means. A mailbox that is not there will not come by itself; that the mail server
 /// does not let us in is the operator's to mend.
 fn judge(err: &Error) -> SendError {
@@ -137,7 +150,7 @@ fn judge(err: &Error) -> SendError {
         Some(500..600) => Failure::Rejected,
         Some(code) => Failure::Status(code),
         None if err.is_timeout() => Failure::Timeout,
-        None if err.is_tls() => Failure::Tls,
+        None if err.is_tls() || is_of_rustls(err) => Failure::Tls,
         None if err.is_client() => Failure::NotConfigured,
         None => Failure::Unreachable,
     };

@@ -210,6 +210,15 @@ impl Site {
         assert_eq!(finished.code, Some(0), "{finished}");
     }
 
+    /// Starts a server on a free port with more arguments and variables in its environment, and waits
+    /// until it is ready.
+    pub fn serve_in(&self, environment: &[(&str, String)], args: &[&str]) -> Server {
+        let args = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
+        let mut command = self.command(&args);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        Starting::new(command).ready()
+    }
+
     /// Starts the demo on a free port, and waits until it is ready.
     pub fn demo(&self) -> Server {
         Starting::new(self.command(&["demo", "--listen", "127.0.0.1:0"])).ready()

@@ -2,6 +2,8 @@
 //! servers whose replies, would lead it inside.
 
 use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
@@ -14,10 +16,13 @@ use dropdex::vocab::secret::Secret;
 use dropdex::vocab::url::{HostRules, WebhookUrl};
 use serde_json::json;
 
-use crate::RECORDS;
 use crate::common::Site;
 use crate::common::knot::{Knot, ZONE};
 use crate::common::receiver::{Canary, Receiver, Reply};
+use crate::{PLENTY, RECORDS, post};
+
+/// Another test is done with a port before.
+const PORT_MAX: Duration = Duration::from_secs(120);
 
 /// Calls as the delivery of a webhook does, with these addresses allowed.
 struct Caller {
@@ -51,13 +56,21 @@ impl Caller {
 }
 
 /// At every address of this machine, at both ports for the public; that below 1,024 where the
-/// system lets us.
+/// system lets us. Another test may have them: they are waited for.
 fn canaries() -> Vec<Canary> {
-    let mut canaries = vec![
-        Canary::at("[::]:8443").or_else(|_| Canary::at("0.0.0.0:8443")).expect("port 8443 is free"),
-    ];
-    canaries.extend(Canary::at("[::]:443").or_else(|_| Canary::at("0.0.0.0:443")));
-    canaries
+    let everywhere = |port: u16| {
+        let both = Canary::at(&format!("[::]:{port}"));
+        both.or_else(|_| Canary::at(&format!("0.0.0.0:{port}")))
+    };
+    let deadline = Instant::now() + PORT_MAX;
+    let first = loop {
+        match everywhere(8443) {
+            Ok(canary) => break canary,
+            Err(err) if Instant::now() > deadline => panic!("port 8443: {err}"),
+            Err(_) => thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    std::iter::once(first).chain(everywhere(443)).collect()
 }
 
 fn assert_silent(canaries: &[Canary]) {
@@ -158,4 +171,58 @@ fn a_receiver_leads_nowhere_else() {
     strict.assert_failure(&format!("https://{name}:{port}/"), Failure::Tls);
     assert_eq!(receiver.seen().len(), before, "nothing is said to a stranger");
     assert_eq!(canary.calls(), 0);
+}
+
+/// The whole way: rules that were taken while their names were public, a list that goes live, and
+/// every variable set that makes other clients go through a proxy.
+#[test]
+fn the_server_dials_neither_what_a_name_became_nor_a_proxy() {
+    let canaries = canaries();
+    let mut knot = Knot::start("rebound A 8.8.8.8\nmixed A 8.8.8.8\nstays A 127.0.0.1\n");
+    let receiver = Receiver::https(&[&format!("stays.{ZONE}")], |_, _| Reply::status(204));
+    let port = receiver.address().port();
+    let today = Clock::system().today().to_string();
+    let site = Site::with_names(std::iter::once("some.com".to_owned()), &today);
+    let key = site.account("owner@example.com", "api");
+    let ca_file = site.write("ca.pem", receiver.certificate());
+    let settings = site.settings(&format!(
+        "{PLENTY}[dns]\nservers = [\"{}\"]\n[webhooks]\nallow = [\"127.0.0.1/32:{port}\"]\n\
+         ca_file = {ca_file:?}\nretry_seconds = [0, 1]\n",
+        knot.address()
+    ));
+    let proxy = format!("http://127.0.0.1:{}", canaries[0].address().port());
+    let names =
+        ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+    let environment = names.map(|name| (name, proxy.clone()));
+    let server = site.serve_in(&environment, &["--config", &settings]);
+    let mut client = server.client_with(&key);
+    let mut rule = |url: String| {
+        let response = post(&mut client, &[url]);
+        assert_eq!(response.status, 201, "{}", response.text());
+        response.json()["id"].as_u64().expect("an id")
+    };
+    let inside = [
+        rule(format!("https://rebound.{ZONE}:8443/")),
+        rule(format!("https://rebound.{ZONE}/")),
+        rule(format!("https://mixed.{ZONE}:8443/")),
+    ];
+    rule(format!("https://stays.{ZONE}:{port}/"));
+    knot.replace("rebound A 127.0.0.1\nmixed A 8.8.8.8\nmixed A 127.0.0.1\nstays A 127.0.0.1\n");
+    let list = site.write("new.csv", format!("domain,drop_date\nsolar.com,{today}\n"));
+    site.ingest(&list, &format!("{today}T00:00:01Z"));
+    assert_eq!(receiver.wait_for(1).len(), 1, "straight to who is allowed");
+    let deadline = Instant::now() + PORT_MAX;
+    for rule in inside {
+        let path = format!("/api/v1/alerts/{rule}/deliveries");
+        let failed = loop {
+            let delivery = client.get(&path).json()["deliveries"][0].clone();
+            if delivery["status"] == "failed" {
+                break delivery;
+            }
+            assert!(Instant::now() < deadline, "{delivery}\n{}", server.log());
+            thread::sleep(Duration::from_millis(50));
+        };
+        assert_eq!((&failed["attempts"], &failed["problem"]), (&json!(2), &json!("refused")));
+    }
+    assert_silent(&canaries);
 }
