@@ -1,7 +1,8 @@
 //! Matches, test messages, and what owners do with deliveries: what is queued and for whom.
 
-use std::collections::HashMap;
 use std::mem;
+
+use rustc_hash::FxHashMap;
 
 use super::Decided;
 use crate::accounts::event::{
@@ -43,7 +44,7 @@ pub(in crate::accounts) fn live_channels(account: &Account, rule: &Rule) -> Vec<
 pub(in crate::accounts) struct Batch {
     names: Vec<StoredMatchedName>,
     /// Where in `names` the caller's table's names are.
-    places: HashMap<u32, u16>,
+    places: FxHashMap<u32, u16>,
     matches: Vec<StoredMatch>,
     bytes: usize,
 }
@@ -68,10 +69,10 @@ impl Batch {
             return Ok(true);
         }
         let best = &found.names[..found.names.len().min(MESSAGE_NAMES_MAX)];
-        let new = || best.iter().filter(|place| !self.places.contains_key(place));
-        let new_bytes: usize =
-            new().filter_map(|place| Some(table.get(*place as usize)?.name.as_str().len())).sum();
-        let bytes = MATCH_BYTES + 2 * best.len() + new_bytes + NAME_BYTES * new().count();
+        let new = best.iter().filter(|place| !self.places.contains_key(place));
+        let new = new.filter_map(|place| table.get(*place as usize));
+        let new_bytes: usize = new.map(|matched| matched.name.as_str().len() + NAME_BYTES).sum();
+        let bytes = MATCH_BYTES + 2 * best.len() + new_bytes;
         let is_full = self.bytes + bytes > MATCHES_BYTES_MAX
             || self.names.len() + best.len() > usize::from(u16::MAX);
         if is_full && !self.is_empty() {
