@@ -21,6 +21,8 @@ TABLES = [
     ("dictionary", "pieces", "length"),
     ("dictionary", "unknown", "length"),
     ("dictionary", "unknown", "suffix"),
+    ("dictionary", "spelt_bits", "suffix"),
+    ("dictionary", "spelt_bits", "length"),
     ("language", "fit", "suffix"),
     ("language", "fit", "length"),
     ("pronounceability", "letter_cost", "suffix"),
@@ -47,12 +49,16 @@ RANGES = 14
 # Most labels are known in one TLD: equally full ranges would tell 20 from 200 TLDs nowhere.
 EDGES = {"spread": [2, 3, 4, 6, 9, 14, 20, 30, 50, 80]}
 # Facts that only ever help (1) or only ever harm (-1), whatever a table would rather learn.
-ONE_WAY = {"chars": -1, "bits": -1, "hyphens": -1, "spread": 1}
+ONE_WAY = {"chars": -1, "bits": -1, "spelt_bits": -1, "fit": 1, "letter_cost": -1, "hyphens": -1, "spread": 1}
 SWEEPS = 50
+WORD_TURNS = 5
 STEP = 0.3
 SMOOTH = 0.3
 SHRINK = 40.0
 WORD_SHRINK = 30.0
+# Of what a word is worth beyond its direction, and how often that is bettered.
+OWN_SHRINK = 30.0
+OWN_SWEEPS, OWN_STEP = 15, 0.5
 
 
 class Examples:
@@ -155,6 +161,7 @@ class Model:
         self.words = words
         self.suffix = seen["suffix"]
         self.direction = np.zeros((words.size, len(SUFFIXES) + 1))
+        self.own = np.zeros(len(words.names))
 
     def fit(self, examples, keep):
         row, target, weight, group = examples.of(keep)
@@ -167,36 +174,76 @@ class Model:
             for table in self.tables:
                 gradient, hessian = slopes(score + offset[group], target, weight)
                 score += table.improve(row, gradient, hessian)
-        self.fit_words(row, target, weight, group, score)
+        score = self.fit_words(row, target, weight, group, score)
+        self.fit_own(row, target, weight, group, score)
         return self
 
     def fit_words(self, row, target, weight, group, score):
         """Directions in the space of words: one for all suffixes, and what each class adds."""
-        shared = self.words.rows[row]
-        own = [shared * (self.suffix[row] == at)[:, None] for at in range(len(SUFFIXES))]
-        used = np.unique(group)
-        columns = np.concatenate([shared, *own, (group[:, None] == used).astype(float)], axis=1)
-        shrink = np.full(columns.shape[1], WORD_SHRINK)
-        shrink[-len(used) :] = 1e-3
-        found = np.zeros(columns.shape[1])
-        for _ in range(10):
-            gradient, hessian = slopes(score + columns @ found, target, weight)
-            curve = (columns * hessian[:, None]).T @ columns + np.diag(shrink)
-            found += np.linalg.solve(curve, columns.T @ gradient - shrink * found)
-        self.direction = found[: -len(used)].reshape(len(SUFFIXES) + 1, -1).T
+        size, classes = self.words.size, len(SUFFIXES)
+        suffix = self.suffix[row]
+        members = [np.where(suffix == at)[0] for at in range(classes)]
+        used, group = np.unique(group, return_inverse=True)
+        # First the shared directions, then those of each class, then base rates.
+        shared, rates = slice(0, size), slice((classes + 1) * size, None)
+        shrink = np.full((classes + 1) * size + len(used), WORD_SHRINK)
+        shrink[rates] = 1e-3
+        found = np.zeros(len(shrink))
+        for _ in range(WORD_TURNS):
+            directions = found[: (classes + 1) * size].reshape(classes + 1, size)
+            logit = score + found[rates][group]
+            for at, rows in enumerate(members):
+                logit[rows] += self.words.rows[row[rows]] @ (directions[0] + directions[at + 1])
+            gradient, hessian = slopes(logit, target, weight)
+            curve, pull = np.diag(shrink), -shrink * found
+            curve[rates, rates] += np.diag(np.bincount(group, hessian, len(used)))
+            pull[rates] += np.bincount(group, gradient, len(used))
+            for at, rows in enumerate(members):
+                words = self.words.rows[row[rows]]
+                weighted = words * hessian[rows, None]
+                inner = weighted.T @ words
+                by_group = np.array([weighted[group[rows] == one].sum(axis=0) for one in range(len(used))])
+                class_own = slice((at + 1) * size, (at + 2) * size)
+                for one in (shared, class_own):
+                    pull[one] += words.T @ gradient[rows]
+                    curve[one, rates] += by_group.T
+                    curve[rates, one] += by_group
+                    for other in (shared, class_own):
+                        curve[one, other] += inner
+            found += np.linalg.solve(curve, pull)
+        self.direction = found[: (classes + 1) * size].reshape(classes + 1, size).T
+        return score + self.market(self.words, self.suffix)[row] + found[rates][group]
+
+    def fit_own(self, row, target, weight, group, score):
+        """What each word is worth beyond what words beside which it stands say: the same everywhere."""
+        words, groups = self.words, int(group.max()) + 1
+        rows, known = len(words.rows), len(words.names)
+        for _ in range(OWN_SWEEPS):
+            gradient, hessian = slopes(score, target, weight)
+            score += (np.bincount(group, gradient, groups) / (np.bincount(group, hessian, groups) + 1e-3))[group]
+            gradient, hessian = slopes(score, target, weight)
+            of_row = [np.bincount(row, slope, rows)[words.row] for slope in (gradient, hessian)]
+            pull = np.bincount(words.word, of_row[0] * words.share, known) - OWN_SHRINK * self.own
+            step = OWN_STEP * pull / (np.bincount(words.word, of_row[1] * words.share**2, known) + OWN_SHRINK)
+            self.own += step
+            score += words.sums(step)[row]
+
+    def market(self, words, suffix):
+        """Logits of the words of each row."""
+        values = self.direction[:, :1] + self.direction[:, 1:]
+        return np.einsum("rd,dr->r", words.rows, values[:, suffix])
 
     def word_values(self):
         """Logits of each word, by class of suffix."""
-        return self.words.vectors @ (self.direction[:, :1] + self.direction[:, 1:])
+        return self.words.vectors @ (self.direction[:, :1] + self.direction[:, 1:]) + self.own[:, None]
 
     def parts(self, seen, words=None):
         """Logits of each part, by row of `seen`, of which `words` holds the vectors."""
         out = {}
         for table in self.tables:
             out[table.part] = out.get(table.part, 0) + table.points[table.cells(seen)]
-        values = self.direction[:, :1] + self.direction[:, 1:]
-        rows = (words or self.words).rows
-        out["market"] = np.einsum("rd,dr->r", rows, values[:, seen["suffix"]])
+        words = words or self.words
+        out["market"] = self.market(words, seen["suffix"]) + words.sums(self.own)
         return out
 
 
@@ -206,16 +253,27 @@ def slopes(logit, target, weight):
 
 
 class WordSpace:
-    """Vectors of words, and of each row the sum of those of its words, shared among its pieces."""
+    """Vectors of words, and of each row the words: which they are, and the sum of their vectors, shared among its pieces."""
 
-    def __init__(self, words, vectors, seen):
-        self.vectors, self.size = vectors, vectors.shape[1]
-        number = {word: at for at, word in enumerate(words)}
+    def __init__(self, names, vectors, seen):
+        self.names, self.vectors, self.size = names, vectors, vectors.shape[1]
+        number = {word: at for at, word in enumerate(names)}
         self.rows = np.zeros((len(seen["words"]), self.size))
+        # One entry for each use of a word: its row, its number and its share.
+        self.row, self.word, self.share = [], [], []
         for at, pieces in enumerate(seen["words"]):
             known = [number[word] for word in pieces if word in number]
             if known:
-                self.rows[at] = vectors[known].sum(axis=0) / min(len(pieces), 7) ** 0.5
+                share = min(len(pieces), 7) ** -0.5
+                self.rows[at] = vectors[known].sum(axis=0) * share
+                self.row += [at] * len(known)
+                self.word += known
+                self.share += [share] * len(known)
+        self.row, self.word, self.share = map(np.array, (self.row, self.word, self.share))
+
+    def sums(self, values):
+        """Of each row the sum of the values of its words, by number, shared among its pieces."""
+        return np.bincount(self.row, values[self.word] * self.share, len(self.rows))
 
 
 def cross_validated(evaluation, seen, words):

@@ -5,6 +5,7 @@
 Into data/scorer (or --out):
   letters-names.bin    what each letter costs after the three before it, in the labels of registered names
   letters-english.bin  the same, in English words
+  sequences.zst        longer sequences of letters that names have often, and what the last letter of each costs
   words.tsv            the words that labels are made of, what each costs, and in which languages it is how common
 and into --work vectors.npz: which words stand in the same labels and under the same TLDs, for benches/score --fit.
 data/scorer/README.md says what the files hold. The values of words, which the fit adds to words.tsv, stay as they are.
@@ -20,10 +21,10 @@ column; their labels are counted nowhere, so that nothing measured on these name
 
 COMMAND is the bench `scoring` as built (cargo bench --bench scoring --no-run): it splits labels into words, and holds the
 letters-names.bin that it was built with. So when that file changes, which is said at the end, build COMMAND again, and
-run this again with --keep-letters, which leaves both files of letters alone.
+run this again with --keep-letters, which leaves all files of letters alone.
 
 The same files and the same COMMAND always give the same letters and words; vectors may differ in the last digit from one
-machine to another. Needs Python 3.11, numpy and scipy; six million names take some minutes and 3 GB.
+machine to another. Needs Python 3.11, numpy and scipy; six million names take some minutes and 5 GB.
 """
 import argparse
 import csv
@@ -54,6 +55,14 @@ SYMBOLS = 27
 LETTERS_BEFORE = 3
 # By the number of letters before: how many sightings what is known from fewer letters counts for, at least.
 LETTERS_TRUST = [20, 10, 6, 4]
+
+# Longer sequences: how many symbols, the trust of each number of letters before, how many are kept and how often each is
+# seen at least (a sequence may be a whole label: none that one name alone has is told), and in how many steps of a bit
+# costs are told, up to which step.
+SEQUENCE_LENGTHS = range(5, 9)
+SEQUENCE_TRUST = 3
+SEQUENCES_KEPT, SEQUENCE_SEEN_MIN = 2_000_000, 4
+SEQUENCE_STEP, SEQUENCE_COST_MAX = 2, 30
 
 # Tongues in the order of src/scorer/dictionary.rs, and how many of the words of labels they are taken to give at first.
 LANGUAGES = {
@@ -195,6 +204,64 @@ def letter_costs(texts, weights=None):
         fewer = np.tile(shares, (SYMBOLS if known else 1, 1))
         shares = (seen + trust * fewer) / (seen.sum(axis=1, keepdims=True) + trust)
     return np.clip(np.round(-BIT * np.log2(shares)), 1, 255).astype(np.uint8).tobytes()
+
+
+def sequences(texts):
+    """Of each length from one symbol on: all sequences of symbols that end at a symbol of a label, as numbers in
+    base 27, and how often each is seen. One edge stands before the first letter, and nothing before it."""
+    text = np.frombuffer("".join(f"{text}\n" for text in texts).encode(), np.uint8)
+    symbols = np.where((text >= ord("a")) & (text <= ord("z")), text & 31, 0).astype(np.int64)
+    edge = symbols == 0
+    symbols = symbols[~(edge & np.concatenate([[True], edge[:-1]]))]
+    number, inside = symbols.copy(), np.ones(len(symbols), bool)
+    for back in range(SEQUENCE_LENGTHS[-1]):
+        if back:
+            before = np.concatenate([np.zeros(back, np.int64), symbols[:-back]])
+            inside &= before > 0
+            number[inside] += before[inside] * SYMBOLS**back
+        yield np.unique(number, return_counts=True)
+
+
+def sequence_costs(texts):
+    """Those sequences whose last symbol costs most more or less, over all times they are seen, than it does after one
+    symbol fewer, as the bytes of sequences.zst. Costs are mixed as in letter_costs."""
+    known, shares, found = None, np.full(SYMBOLS, 1 / SYMBOLS), []
+    for before, (number, count) in enumerate(sequences(texts)):
+        # What a sequence shares with others is all but its last symbol.
+        start = np.flatnonzero(np.diff(number // SYMBOLS, prepend=-1))
+        which = np.repeat(np.arange(len(start)), np.diff(start, append=len(number)))
+        seen, kinds = np.add.reduceat(count, start)[which], np.diff(start, append=len(number))[which]
+        trust = np.maximum(kinds, LETTERS_TRUST[before] if before < len(LETTERS_TRUST) else SEQUENCE_TRUST)
+        fewer = shares[np.searchsorted(known, number % SYMBOLS**before)] if before else shares[number]
+        known, shares = number, (count + trust * fewer) / (seen + trust)
+        if before + 1 in SEQUENCE_LENGTHS:
+            # A run's start is one symbol: sequences with two of it are those of a length below.
+            kept = (number >= SYMBOLS ** (before - 1)) & (count >= SEQUENCE_SEEN_MIN)
+            cost = -np.log2(shares)
+            found.append((number[kept], cost[kept], (count * np.abs(cost + np.log2(fewer)))[kept]))
+    news = np.concatenate([news for _, _, news in found])
+    least = np.partition(news, -SEQUENCES_KEPT)[-SEQUENCES_KEPT] if len(news) > SEQUENCES_KEPT else 0
+    kept = [(number[news >= least], cost[news >= least]) for number, cost, news in found]
+    steps = [np.clip(np.round(cost * SEQUENCE_STEP), 0, SEQUENCE_COST_MAX).astype(np.uint8) for _, cost in kept]
+    counts = np.array([len(number) for number, _ in kept], "<u4")
+    numbers = [differences(number) for number, _ in kept]
+    plain_bytes = b"".join([counts.tobytes(), *numbers, *(cost.tobytes() for cost in steps)])
+    return subprocess.run(["zstd", "-19", "-c"], input=plain_bytes, capture_output=True, check=True).stdout
+
+
+def differences(numbers):
+    """Of rising numbers what each adds to the one before: seven bits a byte, the lowest first, the highest bit for more."""
+    left = np.diff(numbers, prepend=0)
+    length = np.ones(len(left), int)
+    for shift in range(7, 63, 7):
+        length += left >> shift > 0
+    start = np.cumsum(length) - length
+    out = np.zeros(int(length.sum()), np.uint8)
+    for at in range(int(length.max())):
+        here = length > at
+        more = np.where(length[here] > at + 1, 128, 0)
+        out[start[here] + at] = left[here] >> (7 * at) & 127 | more
+    return out.tobytes()
 
 
 def english_letter_costs(shares):
@@ -397,7 +464,7 @@ def main():
     parser.add_argument("--leave-out", nargs="+", default=[], help="CSV files of names not to learn from")
     parser.add_argument("--segmenter", required=True, help="the bench `scoring` as built")
     parser.add_argument("--work", type=Path, required=True, help="folder for vectors.npz and what is made on the way")
-    parser.add_argument("--out", type=Path, default=SCORER, help="folder for letters-*.bin and words.tsv [data/scorer]")
+    parser.add_argument("--out", type=Path, default=SCORER, help="folder for what goes into data/scorer [data/scorer]")
     parser.add_argument("--keep-letters", action="store_true", help="leave letters-*.bin alone")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
@@ -414,6 +481,7 @@ def main():
         stale = not built_with.exists() or built_with.read_bytes() != letters
         (args.out / "letters-names.bin").write_bytes(letters)
         (args.out / "letters-english.bin").write_bytes(english_letter_costs(shares["en"]))
+        (args.out / "sequences.zst").write_bytes(sequence_costs(labels.text))
         progress("counted letters")
     vocabulary = Vocabulary(shares, args.sources, set(lines(SCORER / "modern.txt")))
     splitter = Splitter(args.segmenter, labels.text, args.work)

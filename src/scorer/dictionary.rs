@@ -415,6 +415,11 @@ fn level_beside(token: &Token, words: usize) -> u32 {
     u32::from(token.level).min(most)
 }
 
+/// What digits and letters of other scripts cost one by one.
+pub fn unread_cost(digits: u32, others: u32) -> Cost {
+    DIGIT_COST * digits + OTHER_COST * others
+}
+
 /// [`super::signals::Facts::digits_where`] of a label of `tokens`.
 pub fn digits_where(tokens: &[Token]) -> u32 {
     let is_number = |token: &&Token| token.kind == TokenKind::Digits;

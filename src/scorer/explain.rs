@@ -54,6 +54,10 @@ const COMMON_FROM: u8 = 80;
 const RARE_BELOW: u8 = 50;
 /// Letters that are easier than this can be spoken.
 const HARD_BELOW: u8 = 40;
+/// Letters from here on sound like words: no run of them is unusual.
+const EASY_FROM: u8 = 65;
+/// Characters from which a name is a lot to remember, whatever it is made of.
+const MANY_CHARS: u32 = 12;
 
 /// The words of a label taken together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,15 +126,18 @@ impl Story<'_> {
         let points = self.points;
         // That known words can be pronounced goes without saying, and how little a name of no
         // word says is in the lead.
-        let sound =
-            if seen.words > 0 { points.pronounceability.min(0) } else { points.pronounceability };
-        let memory = if seen.words > 0 { points.dictionary.min(0) } else { 0 };
         let idle = |applies: bool, points: i32| if applies { points } else { 0 };
+        let sound = match (self.facts.pronounceability.get(), seen.words) {
+            (EASY_FROM.., 0) => points.pronounceability.max(0),
+            (EASY_FROM.., _) => 0,
+            _ => points.pronounceability.min(0),
+        };
+        let memory = idle(seen.words > 0 && self.tells_memory(seen), points.dictionary.min(0));
         let parts: [(Part, i32); PARTS] = [
             (Part::Market, idle(seen.words > 0, points.market)),
             (Part::Length, idle(self.tells_length(seen), points.length)),
             (Part::Tld, points.tld),
-            (Part::Spread, points.tld_spread),
+            (Part::Spread, idle(self.tld_spread > 1 || points.tld_spread < 0, points.tld_spread)),
             (Part::Hyphens, idle(self.facts.hyphens > 0, points.hyphens)),
             (Part::Digits, idle(self.facts.digits > 0 && !self.is_number(), points.digits)),
             (Part::Sound, idle(self.facts.letters > 3 && !self.said_hard(seen), sound)),
@@ -160,6 +167,11 @@ impl Story<'_> {
             chars if self.points.length > 0 => chars <= SHORT,
             chars => chars >= LONG,
         }
+    }
+
+    /// Two short words may be rare together, but nobody forgets them.
+    fn tells_memory(&self, seen: Vocabulary) -> bool {
+        seen.words > 2 || self.facts.chars >= MANY_CHARS
     }
 
     /// Likewise: common words are everyday ones, and rare ones are not. That they are not what
@@ -318,7 +330,7 @@ impl Story<'_> {
         self.size(out);
         out.push_str(match self.facts.pronounceability.get() {
             _ if few => "",
-            65.. => " that sound like a word but are none",
+            EASY_FROM.. => " that sound like a word but are none",
             0..HARD_BELOW => " that are hard to pronounce",
             _ => " that form no known word",
         });

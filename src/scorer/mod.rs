@@ -2,7 +2,7 @@
 //! the same score.
 //!
 //! A name is taken apart ([`label`]), split into the most probable words ([`segment`],
-//! [`dictionary`]), its letters are tried for how usual they are ([`letters`]), its suffix is weighed
+//! [`dictionary`]), its letters are tried for how usual they are ([`letters`], [`spelling`]), its suffix is weighed
 //! ([`tlds`]). What was seen becomes whole points per part ([`signals`]) by fitted tables
 //! ([`model`]); their sum is the score. A sentence says what moved it ([`explain`]).
 //! What was seen fits in a few bytes ([`evidence`]): whoever keeps them with the name has its
@@ -18,6 +18,7 @@ mod model;
 mod percent;
 mod segment;
 mod signals;
+mod spelling;
 mod terms;
 mod tlds;
 mod trie;
@@ -35,6 +36,7 @@ use label::Label;
 use letters::LetterModel;
 use model::{Class, Model};
 use signals::{Caps, Facts, MANY_HYPHENS_MIN, ReadPoints};
+use spelling::Spelling;
 use terms::Terms;
 use tlds::{SuffixClass, TldWeights};
 use words::Cut;
@@ -57,6 +59,7 @@ pub struct Scorer {
 /// What reading a name takes.
 struct Reader {
     dictionary: Dictionary,
+    spelling: Spelling,
     terms: Terms,
 }
 
@@ -375,7 +378,8 @@ fn base(facts: &Facts, tld: &str) -> Base {
 
 impl Reader {
     fn load() -> Reader {
-        Reader { dictionary: Dictionary::load(), terms: Terms::load() }
+        let (dictionary, spelling) = (Dictionary::load(), Spelling::load());
+        Reader { dictionary, spelling, terms: Terms::load() }
     }
 
     /// True when sentences may hold every word among the tokens.
@@ -408,6 +412,8 @@ impl Reader {
         let others: u32 = count(TokenKind::Other);
         let (total, steps) = letter_costs(LetterModel::names(), label);
         let (english, _) = letter_costs(LetterModel::english(), label);
+        let spelt: u32 = letter_runs(label).map(|run| self.spelling.cost(run)).sum();
+        let spelt = spelt + dictionary::unread_cost(label.digits, others);
         Facts {
             chars: label.chars,
             digits: label.digits,
@@ -424,6 +430,7 @@ impl Reader {
             fit: (10 * reading.fit).checked_div(words).unwrap_or(0),
             letter_cost: total.checked_div(steps).unwrap_or(LETTER_COST_PLAIN),
             english_cost: english.checked_div(steps).unwrap_or(LETTER_COST_PLAIN),
+            spelt_bits: if label.chars < SPELT_FROM { 0 } else { spelt / 16 },
             spread: 1,
             quality: Percent::clamped(dictionary::quality(tokens, pieces)),
             pronounceability: ease(total, steps),
@@ -443,11 +450,19 @@ impl Reader {
 /// Cost of a letter where there is none to judge, in sixteenths of a bit.
 const LETTER_COST_PLAIN: u32 = 64;
 
+/// Characters from which it counts how usual a spelling is: fewer can be any.
+const SPELT_FROM: u32 = 4;
+
 /// Of all runs of letters together: their cost and its steps.
 fn letter_costs(model: &LetterModel, label: &Label) -> (u32, u32) {
-    let runs = label.runs.iter().filter(|run| run.kind == label::RunKind::Letters);
-    let costs = runs.map(|run| model.cost(label.text(run.start, run.end)));
+    let costs = letter_runs(label).map(|run| model.cost(run));
     costs.fold((0, 0), |(total, steps), (cost, length)| (total + cost, steps + length))
+}
+
+/// The runs of letters in a label.
+fn letter_runs(label: &Label) -> impl Iterator<Item = &str> {
+    let runs = label.runs.iter().filter(|run| run.kind == label::RunKind::Letters);
+    runs.map(|run| label.text(run.start, run.end))
 }
 
 /// How easily it is spoken; half below four letters, where every name is spelt out.
@@ -512,5 +527,22 @@ mod tests {
             assert_eq!((told.dqs, told.explanation), (scored.dqs, &*scored.explanation), "{name}");
             assert!(told.signals.words.iter().eq(scored.signals.words.iter()), "{name}");
         }
+    }
+
+    #[test]
+    fn what_names_seldom_have_is_more_to_spell() {
+        let mut scratch = Scratch::default();
+        let mut bits = |label: &str| {
+            let name = DomainName::parse(&format!("{label}.com")).expect(label);
+            let facts = Scorer::shared().observe(&name, &mut scratch).facts;
+            facts.iter().find(|(fact, _)| *fact == "spelt_bits").expect("a fact").1
+        };
+        assert!(bits("hotel") < bits("hoteq") && bits("hoteq") < bits("hqteq"));
+        assert_eq!(
+            [bits("48151"), bits("48-151")],
+            [16, 16],
+            "ten digits are as likely as each other"
+        );
+        assert_eq!([bits("xqz"), bits("789")], [0, 0], "of three letters any are usual");
     }
 }

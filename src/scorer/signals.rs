@@ -49,6 +49,9 @@ pub struct Facts {
     pub letter_cost: u32,
     /// The same by English words alone.
     pub english_cost: u32,
+    /// How much there is to spell, in bits: letters in an order that names seldom have are more.
+    /// Nothing for three characters and fewer.
+    pub spelt_bits: u32,
     /// In how many TLDs the corpus holds the label, its own included.
     pub spread: u32,
     /// How well dictionaries know it.
