@@ -21,6 +21,7 @@ use serde_json::value::RawValue;
 use crate::accounts::{Idempotency, IdempotencyKey, Post};
 use crate::http::allowance::Now;
 use crate::http::error::ApiError;
+use crate::vocab::json;
 use crate::vocab::limits::{BODY_BYTES_MAX, BODY_DEPTH_MAX};
 use crate::vocab::money::Usd;
 
@@ -182,20 +183,9 @@ fn check_outline(octets: &[u8]) -> Result<(), ApiError> {
     if first != Some(&b'{') {
         return Err(ApiError::parameter("body", "must be a JSON object"));
     }
-    let (mut depth, mut in_string, mut escaped) = (0u32, false, false);
-    for octet in octets {
-        match octet {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => depth += 1,
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > BODY_DEPTH_MAX {
-            let what = format!("has more than {BODY_DEPTH_MAX} objects and arrays in each other");
-            return Err(ApiError::parameter("body", what));
-        }
+    if json::is_deeper_than(octets, BODY_DEPTH_MAX) {
+        let what = format!("has more than {BODY_DEPTH_MAX} objects and arrays in each other");
+        return Err(ApiError::parameter("body", what));
     }
     Ok(())
 }

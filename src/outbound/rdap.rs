@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::vocab::day::Day;
+use crate::vocab::json;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{RdapState, RdapStatus, RdapStatuses};
 
@@ -22,7 +23,7 @@ use crate::vocab::observation::{RdapState, RdapStatus, RdapStatuses};
 pub const ANSWER_OCTETS_MAX: usize = 256 * 1024;
 /// Objects and arrays within each other at most: a contact's address within an entity of an entity
 /// of a domain is ten deep.
-const DEPTH_MAX: usize = 32;
+const DEPTH_MAX: u32 = 32;
 /// Statuses of an answer at most: there are some forty.
 const STATUSES_MAX: usize = 64;
 /// Events of an answer at most: there are nine kinds, and transfers repeat.
@@ -185,7 +186,9 @@ pub fn parse(body: &[u8], name: &DomainName, now: DateTime<Utc>) -> Result<Regis
     let text = std::str::from_utf8(body).map_err(|_| Unusable::NotText)?;
     // RFC 8259 §8.1 lets a reader skip it.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    check_depth(text)?;
+    if json::is_deeper_than(text.as_bytes(), DEPTH_MAX) {
+        return Err(Unusable::TooDeep);
+    }
     // An array of as many items would pass for it.
     if !text.trim_start().starts_with('{') {
         return Err(Unusable::NotDomain);
@@ -277,25 +280,6 @@ fn parse_day(text: &str) -> Option<Day> {
         return Day::of(at);
     }
     NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(Day::from_date)
-}
-
-/// Counts brackets before the parser meets them: what nobody reads may be nested as well.
-fn check_depth(text: &str) -> Result<(), Unusable> {
-    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => depth += 1,
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > DEPTH_MAX {
-            return Err(Unusable::TooDeep);
-        }
-    }
-    Ok(())
 }
 
 fn not_json(err: &serde_json::Error) -> Unusable {

@@ -253,7 +253,8 @@ fn an_answer_about_anything_else_is_none() {
     }
     let deep = format!("{{\"ldhName\":\"example.com\",\"x\":{}}}", "[".repeat(100_000));
     assert_eq!(other(&deep), Err(Unusable::TooDeep));
-    let within = format!("{}1{}", "[".repeat(DEPTH_MAX - 1), "]".repeat(DEPTH_MAX - 1));
+    let within =
+        format!("{}1{}", "[".repeat(DEPTH_MAX as usize - 1), "]".repeat(DEPTH_MAX as usize - 1));
     let brackets = "[{\\\"".repeat(1_000);
     assert!(other(&format!("{{\"ldhName\":\"example.com\",\"x\":{within}}}")).is_ok());
     assert!(other(&format!("{{\"ldhName\":\"example.com\",\"x\":\"{brackets}\"}}")).is_ok());
