@@ -1,6 +1,7 @@
 //! Builds the service from one [`Config`] and runs it: the one place that knows all stages.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::accounts::Store;
 use crate::config::Config;
-use crate::http::{self, App, ConfiguredChannels, Parts};
+use crate::http::{App, ConfiguredChannels, Parts};
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::open::{self, Opened};
@@ -21,6 +22,7 @@ use crate::outbound::dns::Dns;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
 use crate::vocab::url::HostRules;
+use crate::web::{self, Web};
 use crate::workers::admin::AdminSocket;
 use crate::workers::bootstrap::Registry;
 use crate::workers::deliver::Deliver;
@@ -146,7 +148,10 @@ async fn run(
         // Answers are small and whole: waiting to fill a packet only delays them.
         let _ = stream.set_nodelay(true);
     });
-    let server = axum::serve(listener, http::router(app)).with_graceful_shutdown(until(stopped));
+    let router = web::router(Web::new(app, config.web.clone()));
+    // Log-ins are slowed down by where they come from.
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    let server = axum::serve(listener, service).with_graceful_shutdown(until(stopped));
     let server = tokio::spawn(server.into_future());
     // It may change the store, which blocks until that is on disk.
     tokio::task::block_in_place(|| ready(&format!("http://{address}"), &store))?;

@@ -18,6 +18,7 @@ use crate::vocab::day::Day;
 use crate::vocab::limits::CATCH_DAYS_DEFAULT;
 use crate::vocab::plan::{Plan, PlanLimits, Plans};
 use crate::vocab::url::BaseUrl;
+use crate::web::WebSettings;
 
 /// Where the server listens unless told otherwise.
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -71,6 +72,7 @@ pub struct Config {
     pub plans: Plans,
     /// Calls to the outside.
     pub outbound: Settings,
+    pub web: WebSettings,
 }
 
 /// What the command line and the environment say; `None` leaves it to the file.
@@ -101,6 +103,27 @@ struct File {
     webhooks: WebhooksFile,
     rdap: RdapFile,
     dns: DnsFile,
+    web: WebFile,
+}
+
+/// The section for pages.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct WebFile {
+    signup: Option<bool>,
+    signup_plan: Option<Plan>,
+    plain_http: Option<bool>,
+}
+
+impl WebFile {
+    fn settings(&self) -> WebSettings {
+        let WebSettings { signup, signup_plan, plain_http } = WebSettings::default();
+        WebSettings {
+            signup: self.signup.unwrap_or(signup),
+            signup_plan: self.signup_plan.unwrap_or(signup_plan),
+            plain_http: self.plain_http.unwrap_or(plain_http),
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -197,6 +220,7 @@ impl Config {
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
             catch_days,
             plans,
+            web: file.web.settings(),
             outbound: outbound::settings(outside, given.secrets)?,
         })
     }

@@ -17,6 +17,7 @@ pub mod accounts;
 pub mod outbound;
 pub mod workers;
 pub mod http;
+pub mod web;
 pub mod config;
 pub mod app;
 pub mod cli;

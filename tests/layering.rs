@@ -25,9 +25,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("workers", &["vocab", "index", "accounts", "outbound"]),
     // The guard judges a webhook at the door as it does at each call.
     ("http", &["vocab", "index", "accounts", "outbound"]),
-    ("web", &["vocab", "index", "accounts", "http"]),
+    // Pages show what the API answers, and the parts of a score.
+    ("web", &["vocab", "scorer", "index", "accounts", "outbound", "http"]),
     // A setting is parsed into what `outbound` takes.
-    ("config", &["vocab", "outbound"]),
+    ("config", &["vocab", "outbound", "web"]),
     (
         "app",
         &[

@@ -149,15 +149,23 @@ fn is_json(kind: &str) -> bool {
 /// # Errors
 /// 413 for more, 400 for one that breaks off.
 pub async fn read_octets(body: Body) -> Result<Vec<u8>, ApiError> {
+    read_octets_up_to(body, BODY_BYTES_MAX).await
+}
+
+/// The octets of a body, at most `bytes_max`.
+///
+/// # Errors
+/// As [`read_octets`].
+pub async fn read_octets_up_to(body: Body, bytes_max: usize) -> Result<Vec<u8>, ApiError> {
     // What the client declares is believed when it is too much.
-    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
+    if body.size_hint().lower() > bytes_max as u64 {
         return Err(ApiError::BodyTooLarge);
     }
     let mut octets = Vec::new();
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| ApiError::parameter("body", "ended before its end"))?;
-        if octets.len() + piece.len() > BODY_BYTES_MAX {
+        if octets.len() + piece.len() > bytes_max {
             return Err(ApiError::BodyTooLarge);
         }
         octets.extend_from_slice(&piece);

@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 use axum::Json;
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -37,6 +37,8 @@ pub enum ApiError {
     BodyTooLarge,
     /// 415: the body does not say it is JSON.
     UnsupportedMediaType,
+    /// 403: a page of another site made the browser send it.
+    CrossSite,
     /// 404: no such resource.
     NotFound,
     /// 405: the path is there, the method is not.
@@ -120,52 +122,85 @@ fn unavailable(err: &AppendError) -> (&'static str, u32) {
     }
 }
 
+/// An error as HTTP: what a page shows as well as the API.
+pub struct Refusal {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    /// An object with `error`, a text for people.
+    pub body: Value,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, body: Value) -> Refusal {
+        Refusal { status, headers: HeaderMap::new(), body }
+    }
+
+    fn with(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Refusal {
+        self.headers.insert(name, value.into());
+        self
+    }
+
+    /// What is said to people.
+    pub fn message(&self) -> &str {
+        self.body["error"].as_str().unwrap_or_default()
+    }
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        match self {
+        let Refusal { status, headers, body } = self.into();
+        (status, headers, Json(body)).into_response()
+    }
+}
+
+impl From<ApiError> for Refusal {
+    fn from(err: ApiError) -> Refusal {
+        match err {
             ApiError::Unauthenticated => {
-                let body = Json(plain("authentication required"));
-                (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], body).into_response()
+                Refusal::new(StatusCode::UNAUTHORIZED, plain("authentication required"))
+                    .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
             }
             ApiError::JsonPlanRequired(plan) => {
                 let message = "JSON API access requires the Pro plan or above";
-                (StatusCode::FORBIDDEN, Json(plan_required(message, plan))).into_response()
+                Refusal::new(StatusCode::FORBIDDEN, plan_required(message, plan))
             }
             ApiError::ExportPlanRequired(plan) => {
                 let message = "CSV export requires the Core plan or above";
-                (StatusCode::FORBIDDEN, Json(plan_required(message, plan))).into_response()
+                Refusal::new(StatusCode::FORBIDDEN, plan_required(message, plan))
             }
             ApiError::BadParameter { name, what } => {
-                let body = Json(plain(&format!("{name}: {what}")));
-                (StatusCode::BAD_REQUEST, body).into_response()
+                Refusal::new(StatusCode::BAD_REQUEST, plain(&format!("{name}: {what}")))
             }
             ApiError::PlanLimit { plan, limit, message } => {
-                let body = Json(plan_limit(&message, plan, limit));
-                (StatusCode::FORBIDDEN, body).into_response()
+                Refusal::new(StatusCode::FORBIDDEN, plan_limit(&message, plan, limit))
             }
             ApiError::IdempotencyConflict => {
                 let body = plain("Idempotency-Key: was used with another request in the last 24 h");
-                (StatusCode::CONFLICT, Json(body)).into_response()
+                Refusal::new(StatusCode::CONFLICT, body)
             }
             ApiError::BodyTooLarge => {
                 let body = plain(&format!("body: must have at most {BODY_BYTES_MAX} bytes"));
                 // The rest of it is not read: the connection is of no use any more.
-                let close = [(CONNECTION, "close")];
-                (StatusCode::PAYLOAD_TOO_LARGE, close, Json(body)).into_response()
+                Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, body)
+                    .with(CONNECTION, HeaderValue::from_static("close"))
             }
             ApiError::UnsupportedMediaType => {
                 let body = plain("Content-Type: must be application/json, without an encoding");
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, Json(body)).into_response()
+                Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, body)
             }
             ApiError::Unavailable(err) => {
                 tracing::warn!(error = %err, "a change was refused");
                 let (message, retry_after_s) = unavailable(&err);
-                let retry = [(RETRY_AFTER, HeaderValue::from(retry_after_s))];
-                (StatusCode::SERVICE_UNAVAILABLE, retry, Json(plain(message))).into_response()
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message))
+                    .with(RETRY_AFTER, retry_after_s)
             }
-            ApiError::NotFound => (StatusCode::NOT_FOUND, Json(plain("not found"))).into_response(),
+            ApiError::CrossSite => {
+                let message = "this was sent from another site; nothing has been changed";
+                Refusal::new(StatusCode::FORBIDDEN, plain(message))
+            }
+            ApiError::NotFound => Refusal::new(StatusCode::NOT_FOUND, plain("not found")),
             ApiError::MethodNotAllowed => {
-                (StatusCode::METHOD_NOT_ALLOWED, Json(plain("method not allowed"))).into_response()
+                Refusal::new(StatusCode::METHOD_NOT_ALLOWED, plain("method not allowed"))
             }
             ApiError::RateLimited { plan, allowance, retry_after_s } => {
                 let body = json!({
@@ -174,15 +209,12 @@ impl IntoResponse for ApiError {
                     "limit": allowance.limit,
                     "resetAt": allowance.resets_at.timestamp_millis(),
                 });
-                let retry = [(RETRY_AFTER, HeaderValue::from(retry_after_s))];
-                let mut response =
-                    (StatusCode::TOO_MANY_REQUESTS, retry, Json(body)).into_response();
-                rate_limit_headers(&allowance, response.headers_mut());
-                response
+                let mut refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, body)
+                    .with(RETRY_AFTER, retry_after_s);
+                rate_limit_headers(&allowance, &mut refusal.headers);
+                refusal
             }
-            ApiError::Conflict(message) => {
-                (StatusCode::CONFLICT, Json(plain(&message))).into_response()
-            }
+            ApiError::Conflict(message) => Refusal::new(StatusCode::CONFLICT, plain(&message)),
             ApiError::TooManyTests { limit, resets_at, retry_after_s, message } => {
                 let body = json!({
                     "error": message,
@@ -190,21 +222,14 @@ impl IntoResponse for ApiError {
                     "limit": limit,
                     "resetAt": resets_at.timestamp_millis(),
                 });
-                let retry = [(RETRY_AFTER, HeaderValue::from(retry_after_s))];
-                (StatusCode::TOO_MANY_REQUESTS, retry, Json(body)).into_response()
+                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
             }
             ApiError::Internal(err) => {
                 tracing::error!(error = format!("{err:#}"), "request failed");
-                let body = Json(plain("internal error"));
-                (StatusCode::INTERNAL_SERVER_ERROR, body).into_response()
+                Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, plain("internal error"))
             }
         }
     }
-}
-
-/// Answers every path that is not routed.
-pub async fn not_found() -> ApiError {
-    ApiError::NotFound
 }
 
 /// Answers every method that a routed path does not have; the router adds `Allow`.

@@ -14,6 +14,7 @@ pub mod health;
 pub mod params;
 pub mod portfolio;
 pub mod search;
+pub mod session;
 pub mod unsubscribe;
 pub mod watchlist;
 pub mod work;
@@ -160,7 +161,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     endpoint("GET", "/api/docs", false, "The documentation of this API"),
 ];
 
-/// Every route. Guards stand before handlers, not before routes: a wrong method is 405 without a
+/// Every route of the API; whoever adds pages answers what is not routed. Guards stand before handlers, not before routes: a wrong method is 405 without a
 /// key.
 pub fn router(app: App) -> Router {
     Router::new()
@@ -180,7 +181,6 @@ pub fn router(app: App) -> Router {
         .route("/api/ready", get(health::ready))
         .route("/api/ready/ingest", get(health::ready_ingest))
         .route("/api/docs", get(health::api_docs))
-        .fallback(error::not_found)
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(app)
 }

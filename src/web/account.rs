@@ -1,0 +1,7 @@
+use axum::Router;
+
+use crate::web::Web;
+
+pub fn routes() -> Router<Web> {
+    Router::new()
+}

@@ -1,0 +1,45 @@
+// What every page does with JavaScript and can do without: `/` goes to the search field, buttons with
+// `data-copy` copy, forms with `data-confirm` ask first.
+
+const isTyping = (element) => element.matches?.("input:not([type=checkbox]):not([type=radio]):not([type=range]), textarea, select, [contenteditable]");
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  const field = document.querySelector("[data-main-search]") ?? document.querySelector("#find");
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
+  field.select();
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = button.dataset.copy || document.getElementById(button.dataset.copyFrom)?.textContent || "";
+  try {
+    await navigator.clipboard.writeText(text);
+    say(`Copied ${text.length > 60 ? "to the clipboard" : text}`);
+  } catch {
+    say("The browser does not let this page copy; select the text and copy it");
+  }
+});
+
+document.addEventListener("submit", (event) => {
+  const question = event.target.dataset?.confirm;
+  if (question && !window.confirm(question)) event.preventDefault();
+});
+
+let spoken;
+/** Says something to people who look and to those who listen, for a few seconds. */
+export function say(text) {
+  if (!spoken) {
+    spoken = document.createElement("p");
+    spoken.className = "spoken";
+    spoken.setAttribute("role", "status");
+    document.body.append(spoken);
+  }
+  spoken.textContent = text;
+  spoken.hidden = false;
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => { spoken.hidden = true; }, 4000);
+}

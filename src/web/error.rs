@@ -1,0 +1,82 @@
+//! Refusals as pages: status and words are those of [`crate::http::error`].
+
+use axum::http::{Method, Uri};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::html;
+
+use crate::accounts::WriteError;
+use crate::http::error::{ApiError, Refusal};
+use crate::index::QueryError;
+use crate::web::layout::Page;
+
+/// Why a page is not shown as asked.
+pub enum PageError {
+    /// Only for those who have logged in: the path and query to come back to, where that is a page.
+    LogIn { next: Option<String> },
+    /// As the API would refuse.
+    Refused(ApiError),
+}
+
+impl PageError {
+    /// The way to the log-in page, and back where it was a page that was asked for.
+    pub fn log_in_for(method: &Method, uri: &Uri) -> PageError {
+        let next = (method == Method::GET).then(|| uri.path_and_query()).flatten();
+        PageError::LogIn { next: next.map(|next| next.as_str().to_owned()) }
+    }
+}
+
+impl From<ApiError> for PageError {
+    fn from(err: ApiError) -> PageError {
+        PageError::Refused(err)
+    }
+}
+
+impl From<WriteError> for PageError {
+    fn from(err: WriteError) -> PageError {
+        PageError::Refused(err.into())
+    }
+}
+
+impl From<QueryError> for PageError {
+    fn from(err: QueryError) -> PageError {
+        PageError::Refused(err.into())
+    }
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        match self {
+            PageError::LogIn { next: None } => Redirect::to("/login").into_response(),
+            PageError::LogIn { next: Some(next) } => {
+                let query: String = url::form_urlencoded::Serializer::new(String::new())
+                    .append_pair("next", &next)
+                    .finish();
+                Redirect::to(&format!("/login?{query}")).into_response()
+            }
+            PageError::Refused(err) => refusal_page(err.into()),
+        }
+    }
+}
+
+fn refusal_page(refusal: Refusal) -> Response {
+    let title = refusal.status.canonical_reason().unwrap_or("Refused");
+    let page = Page::new(title).show(
+        None,
+        html! {
+            section.narrow {
+                h1 { (title) }
+                p.problem { (sentence(refusal.message())) }
+                p { a href="/" { "Back to the drops" } }
+            }
+        },
+    );
+    (refusal.status, refusal.headers, page).into_response()
+}
+
+/// A message of the API as a sentence.
+fn sentence(message: &str) -> String {
+    let mut chars = message.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    let text: String = first.chain(chars).collect();
+    if text.ends_with(['.', '?', '!']) { text } else { format!("{text}.") }
+}

@@ -1,0 +1,154 @@
+//! The frame of every page: head, navigation, footer, and the headers that keep it from doing what
+//! it was not made to do.
+
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use maud::{DOCTYPE, Markup, html};
+
+use crate::web::assets;
+use crate::web::viewer::Viewer;
+
+/// Scripts, styles and pictures are ours or there are none; nobody frames a page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The places that the navigation leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Drops,
+    Search,
+    Overview,
+    Watchlist,
+    Alerts,
+    Portfolio,
+    Reference,
+    Account,
+}
+
+const NAVIGATION: [(Place, &str, &str); 7] = [
+    (Place::Drops, "/", "Drops"),
+    (Place::Search, "/search", "Search"),
+    (Place::Overview, "/overview", "Overview"),
+    (Place::Watchlist, "/watchlist", "Watchlist"),
+    (Place::Alerts, "/alerts", "Alerts"),
+    (Place::Portfolio, "/portfolio", "Portfolio"),
+    (Place::Reference, "/docs", "API"),
+];
+
+/// A page that is being put together.
+pub struct Page<'a> {
+    title: &'a str,
+    place: Option<Place>,
+    styles: &'a [&'a str],
+    scripts: &'a [&'a str],
+}
+
+impl<'a> Page<'a> {
+    /// A page with this title, whose frame needs nothing else.
+    pub fn new(title: &'a str) -> Page<'a> {
+        Page { title, place: None, styles: &[], scripts: &[] }
+    }
+
+    /// Where in the navigation it is.
+    pub fn at(self, place: Place) -> Page<'a> {
+        Page { place: Some(place), ..self }
+    }
+
+    /// Styles (`drops.css`) it needs besides those of every page.
+    pub fn styles(self, styles: &'a [&'a str]) -> Page<'a> {
+        Page { styles, ..self }
+    }
+
+    /// Modules (`drops.js`) it needs besides those of every page.
+    pub fn scripts(self, scripts: &'a [&'a str]) -> Page<'a> {
+        Page { scripts, ..self }
+    }
+
+    /// The whole page, for `viewer` where it is known who looks.
+    pub fn show(self, viewer: Option<&Viewer>, main: Markup) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    title { (self.title) " · dropdex" }
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    link rel="icon" type="image/svg+xml" href=(assets::path("icon.svg"));
+                    link rel="stylesheet" href=(assets::path("base.css"));
+                    @for name in self.styles { link rel="stylesheet" href=(assets::path(name)); }
+                    script type="module" src=(assets::path("base.js")) {}
+                    @for name in self.scripts { script type="module" src=(assets::path(name)) {} }
+                }
+                body {
+                    a.skip href="#main" { "Skip to content" }
+                    (self.header(viewer))
+                    main #main tabindex="-1" { (main) }
+                    footer.site {
+                        p { "dropdex " (env!("CARGO_PKG_VERSION")) " · all dates are UTC · " a href="/status" { "Status" } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn header(&self, viewer: Option<&Viewer>) -> Markup {
+        let current = |place| (self.place == Some(place)).then_some("page");
+        let member = viewer.and_then(|viewer| viewer.member.as_ref());
+        html! {
+            header.site {
+                a.brand href="/" { "dropdex" }
+                nav aria-label="Main" {
+                    ul {
+                        @for (place, path, word) in NAVIGATION {
+                            li { a href=(path) aria-current=[current(place)] { (word) } }
+                        }
+                    }
+                }
+                form.find role="search" action="/search" method="get" {
+                    label.hidden for="find" { "Search names" }
+                    input #find type="search" name="q" maxlength="253" autocomplete="off" autocapitalize="none" spellcheck="false" placeholder="Search names";
+                }
+                div.member {
+                    @if let Some(member) = member {
+                        a href="/account" title=(member.email.as_str()) aria-current=[current(Place::Account)] { "Account" }
+                        form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
+                    } @else if viewer.is_some() {
+                        a href="/login" aria-current=[current(Place::Account)] { "Log in" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Puts the headers of a page on an answer; those that it has already stay.
+pub async fn protect(response: Response) -> Response {
+    protect_now(response)
+}
+
+/// As [`protect`].
+pub fn protect_now(response: Response) -> Response {
+    let mut response = response.into_response();
+    let is_page = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let headers = response.headers_mut();
+    let mut set = |name: HeaderName, value: &'static str| {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    };
+    set(X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(REFERRER_POLICY, "same-origin");
+    set(CONTENT_SECURITY_POLICY, POLICY);
+    set(X_FRAME_OPTIONS, "DENY");
+    set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+    // What is shown depends on who has logged in.
+    set(CACHE_CONTROL, if is_page { "no-store" } else { "no-cache" });
+    set(VARY, "cookie");
+    response
+}

@@ -1,0 +1,108 @@
+//! Pages for people: what the API answers, as HTML that is made here, works without JavaScript and
+//! is better with it. [`router`] puts the pages beside the API; each page's routes are in its file.
+//!
+//! Nothing is decided here: pages ask `index` and `accounts` as the API does, and refusals are those
+//! of [`crate::http::error`], shown as a page. Markup is `maud`, so every text is escaped unless a
+//! type says that it is markup. Styles and scripts are in `assets/`, embedded in the binary.
+
+pub mod account;
+pub mod alerts;
+mod assets;
+mod components;
+mod cross_site;
+pub mod dossier;
+pub mod drops;
+mod error;
+mod form;
+mod layout;
+mod notice;
+pub mod overview;
+pub mod portfolio;
+pub mod reference;
+pub mod search;
+pub mod settings;
+pub mod status;
+mod viewer;
+pub mod watchlist;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::header::ACCEPT;
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use tower_http::compression::CompressionLayer;
+
+use crate::http::error::ApiError;
+use crate::http::{self, App};
+use crate::web::error::PageError;
+pub use crate::web::settings::WebSettings;
+
+/// What every page asks: the app, and what is set for pages.
+#[derive(Clone)]
+pub struct Web(Arc<Parts>);
+
+/// The parts of a [`Web`].
+pub struct Parts {
+    pub app: App,
+    pub settings: WebSettings,
+}
+
+impl Web {
+    /// Pages of `app`.
+    pub fn new(app: App, settings: WebSettings) -> Web {
+        Web(Arc::new(Parts { app, settings }))
+    }
+}
+
+impl Deref for Web {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+/// The API and the pages beside it.
+pub fn router(web: Web) -> Router {
+    let api = http::router(web.app.clone());
+    let pages = Router::new()
+        .merge(drops::routes())
+        .merge(search::routes())
+        .merge(dossier::routes())
+        .merge(overview::routes())
+        .merge(account::routes())
+        .merge(watchlist::routes())
+        .merge(alerts::routes())
+        .merge(portfolio::routes())
+        .merge(reference::routes())
+        .merge(status::routes())
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn(cross_site::refuse))
+        .layer(middleware::map_response(layout::protect))
+        .merge(assets::routes())
+        .layer(CompressionLayer::new())
+        .with_state(web);
+    api.merge(pages).fallback(nowhere)
+}
+
+/// Answers every path that is not routed: as JSON, to a browser as a page.
+async fn nowhere(request: Request) -> Response {
+    refuse_as_asked(&request, ApiError::NotFound)
+}
+
+async fn wrong_method(request: Request) -> Response {
+    refuse_as_asked(&request, ApiError::MethodNotAllowed)
+}
+
+fn refuse_as_asked(request: &Request, err: ApiError) -> Response {
+    let accepts = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    let wants_page = accepts.is_some_and(|accept| accept.contains("text/html"));
+    if wants_page && !request.uri().path().starts_with("/api/") {
+        layout::protect_now(PageError::from(err).into_response())
+    } else {
+        err.into_response()
+    }
+}
