@@ -37,7 +37,7 @@ pub use crate::vocab::secret;
 pub use audit::{Audit, audit, journal_folder};
 pub use email::Email;
 pub use keys::ApiKey;
-pub use outbox::{MatchableRule, PendingDelivery, RuleMatch, Target};
+pub use outbox::{MatchableRule, PendingDelivery, Queues, RuleMatch, Target};
 pub use owned::Owned;
 pub use owned::claims::{Attribution, Claim, ClaimPatch, NewClaim};
 pub use owned::deliveries::{

@@ -102,6 +102,19 @@ impl Target {
     }
 }
 
+/// What waits to be done without a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queues {
+    /// Deliveries to be sent.
+    pub deliveries: usize,
+    /// When the first of them is due.
+    pub first_due: Option<UnixMs>,
+    /// Names that somebody watches.
+    pub watched: usize,
+    /// Those of them of which nothing was seen yet.
+    pub unseen: usize,
+}
+
 /// Who is to be told of what has been written. A note that comes while nobody waits is kept for the
 /// next who does: for one waiter each.
 #[derive(Default)]
@@ -225,6 +238,18 @@ impl Store {
     /// Notified when a name was put on a watchlist. For one waiter.
     pub fn watches_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.0.wakes.watches)
+    }
+
+    /// How much waits. Looks at every watched name, so it is for the blocking pool; writes go on
+    /// meanwhile.
+    pub fn queues(&self) -> Queues {
+        let (deliveries, first_due, watched) = {
+            let state = self.state();
+            let mut pending = state.pending();
+            (pending.len(), pending.next().map(|due| due.0), state.watched())
+        };
+        let (watched, unseen) = watched.counts();
+        Queues { deliveries, first_due, watched, unseen }
     }
 
     /// All that is to be sent, the first that is due first; nothing of accounts that are shut.

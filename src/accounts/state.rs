@@ -277,6 +277,11 @@ impl State {
         self.watched.observation(name)
     }
 
+    /// Every name somebody watches, at the cost of a few hundred pointers.
+    pub(super) fn watched(&self) -> Watched {
+        self.watched.clone()
+    }
+
     /// How far all alert rules are matched; `None` before the first start of a server.
     pub fn watermark(&self) -> Option<Watermark> {
         self.matched.all

@@ -36,6 +36,12 @@ impl Watched {
         self.0[part_of(name)].get(name)?.observation
     }
 
+    /// How many names are watched, and of how many of them nothing was seen yet.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let names = self.0.iter().map(|part| part.len()).sum();
+        (names, names - self.observed().count())
+    }
+
     /// Takes note of one more watcher.
     pub(super) fn add(&mut self, name: &DomainName) {
         self.part(name).entry(name.clone()).or_default().watchers += 1;

@@ -87,6 +87,15 @@ impl FirstBatches {
         self.days.len() as u32
     }
 
+    /// Each batch: the day it was ingested on, and how many drops it was the first to tell of.
+    pub fn tally(&self) -> Vec<(Day, u32)> {
+        let mut tally: Vec<(Day, u32)> = self.days.iter().map(|&day| (day, 0)).collect();
+        for doc in 0..self.len() {
+            tally[self.number(doc) as usize - 1].1 += 1;
+        }
+        tally
+    }
+
     /// The day the batch with this number, of one of the docs, was ingested on.
     #[inline]
     pub fn day(&self, number: u32) -> Day {
@@ -124,6 +133,12 @@ mod tests {
             assert_eq!(read.newest(), newest);
             for (doc, &number) in (0..).zip(&numbers) {
                 assert_eq!((read.number(doc), read.day(number)), (number, day(number)));
+            }
+            let tally = read.tally();
+            assert_eq!(tally.len(), newest as usize);
+            for (number, &(ingested, first)) in (1..).zip(&tally) {
+                let told = numbers.iter().filter(|&&told| told == number).count();
+                assert_eq!((ingested, first as usize), (day(number), told));
             }
             assert!(FirstBatches::open(&files, docs + 1).is_err(), "of other docs");
         }

@@ -117,6 +117,8 @@ fn a_match_is_queued_for_each_channel_once() {
     assert_eq!(world.store.watermark(), Some(through(2)));
     let pending = world.store.pending_deliveries();
     assert_eq!(pending.len(), 3, "the second time it was done");
+    let queues = world.store.queues();
+    assert_eq!((queues.deliveries, queues.first_due), (3, Some(at(0))));
     let owned = world.store.owned(&ann);
     let rule = owned.rule(rule).expect("there");
     for (channel, one) in rule.channels.iter().zip(world.store.owned(&ann).deliveries(rule.id)) {
@@ -435,6 +437,8 @@ fn what_is_seen_of_a_name_is_kept_while_anybody_watches_it() {
         .map(|it| (it.name.as_str(), it.external, it.watchers.len(), it.is_unverified()))
         .collect();
     assert_eq!(told, [("a.com", true, 2, false), ("b.com", false, 1, true)]);
+    let queues = world.store.queues();
+    assert_eq!((queues.watched, queues.unseen, queues.deliveries), (2, 1, 0));
     assert_eq!(targets[0].observation, Some(seen(RdapState::RegisteredAgain, 1)));
     let of = |world: &World, text| world.store.observations([&name(text)])[0].map(|it| it.state);
     assert_eq!(of(&world, "nobody.com"), None);
