@@ -21,6 +21,24 @@ pub fn node() -> PathBuf {
     program("node", &["/usr/bin/node", "/usr/local/bin/node"])
 }
 
+/// The browser.
+pub fn chromium() -> PathBuf {
+    program("chromium", &["/usr/bin/chromium"])
+}
+
+/// What drives it.
+pub fn chromedriver() -> PathBuf {
+    program("chromedriver", &["/usr/bin/chromedriver", "/usr/lib/chromium/chromedriver"])
+}
+
+/// The script that finds what keeps people from using a page.
+pub fn axe() -> String {
+    let path = "target/test-tools/node_modules/axe-core/axe.min.js";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}: {INSTALL}", path.display()))
+}
+
 /// Python with the packages that tests use.
 pub fn python() -> PathBuf {
     let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-tools/bin/python");

@@ -1,0 +1,89 @@
+//! What no page may have, whatever it is for.
+
+use serde_json::{Value, json};
+
+use crate::common::tools;
+use crate::driver::{Browser, Look};
+
+/// Octets over the wire for a first page, with all it needs.
+const FIRST_LOAD_MAX: u64 = 60_000;
+
+/// Asks axe-core, every rule: those of WCAG 2.2 AA and good practice.
+const RUN_AXE: &str = "
+    return axe.run(document, {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}})
+        .then((found) => found.violations.map((it) =>
+            it.id + ': ' + it.help + '\\n' + it.nodes.map((node) =>
+                '    ' + node.html.slice(0, 300) + '\\n      ' +
+                node.failureSummary.split('\\n').slice(1).join(';')).join('\\n')));
+";
+
+/// What the page weighed, and how far its parts moved while it was loaded.
+const MEASURE: &str = "
+    return new Promise((done) => {
+        let moved = 0;
+        new PerformanceObserver((list) => {
+            for (const entry of list.getEntries()) if (!entry.hadRecentInput) moved += entry.value;
+        }).observe({type: 'layout-shift', buffered: true});
+        const loads = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+        const octets = loads.reduce((sum, load) => sum + load.transferSize, 0);
+        const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+        requestAnimationFrame(() => requestAnimationFrame(() => done({moved, octets, wide})));
+    });
+";
+
+impl Browser {
+    /// Opens a page in every look and finds nothing wrong with it.
+    #[track_caller]
+    pub fn judge_everywhere(&self, path: &str) {
+        for look in Look::EVERY {
+            self.look(look);
+            self.open(path);
+            self.judge(&format!("{path} {}", look.word()));
+        }
+        self.look(Look::DESKTOP);
+    }
+
+    /// Finds nothing wrong with the page as it is.
+    #[track_caller]
+    pub fn judge(&self, what: &str) {
+        let problems = self.problems();
+        assert!(problems.is_empty(), "{what}:\n{}", problems.join("\n"));
+    }
+
+    /// All that is wrong with the page as it is.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let measured = self.script(MEASURE, &[]);
+        let number = |name: &str| measured[name].as_f64().unwrap_or(f64::NAN);
+        if number("wide") > 0.0 {
+            problems.push(format!("it scrolls sideways by {} px", measured["wide"]));
+        }
+        if number("moved") > 0.0 {
+            problems.push(format!("its parts moved while it was loaded: {}", measured["moved"]));
+        }
+        if number("octets") > FIRST_LOAD_MAX as f64 {
+            problems.push(format!("{} octets were loaded", measured["octets"]));
+        }
+        problems.extend(self.complaints());
+        problems.extend(self.violations());
+        problems
+    }
+
+    /// Errors in the console: scripts that failed, and what the page's policy keeps out. That the
+    /// page itself was a refusal is none.
+    fn complaints(&self) -> Vec<String> {
+        let severe = self.console().into_iter().filter(|entry| entry["level"] == "SEVERE");
+        severe
+            .filter(|entry| entry["source"] != "network")
+            .map(|entry| format!("console: {}", entry["message"]))
+            .collect()
+    }
+
+    /// What axe-core finds.
+    fn violations(&self) -> Vec<String> {
+        self.script(&format!("{}\n;window.axe = axe;", tools::axe()), &[]);
+        let found = self.script(RUN_AXE, &[json!(null)]);
+        let found: Vec<Value> = found.as_array().cloned().unwrap_or_default();
+        found.iter().map(|it| format!("axe: {}", it.as_str().unwrap_or_default())).collect()
+    }
+}
