@@ -101,7 +101,7 @@ impl<'a> Page<'a> {
         let member = viewer.and_then(|viewer| viewer.member.as_ref());
         html! {
             header.site {
-                a.brand href="/" { "dropdex" }
+                a.brand href="/" { (mark()) "dropdex" }
                 nav aria-label="Main" {
                     ul {
                         @for (place, path, word) in NAVIGATION {
@@ -122,6 +122,17 @@ impl<'a> Page<'a> {
                     }
                 }
             }
+        }
+    }
+}
+
+/// The mark of `icon.svg`, in the colours of the page.
+fn mark() -> Markup {
+    html! {
+        svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true" focusable="false" {
+            rect.ground width="32" height="32" rx="7" {}
+            path.drop d="M16 5c4.5 5.6 7.2 9.3 7.2 13a7.2 7.2 0 0 1-14.4 0c0-3.7 2.7-7.4 7.2-13z" {}
+            path.light d="M12.4 18.2a3.6 3.6 0 0 0 3.6 3.6" fill="none" stroke-width="1.8" stroke-linecap="round" {}
         }
     }
 }

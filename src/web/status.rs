@@ -232,8 +232,8 @@ fn queues_panel(service: &Service, queues: &Queues, now: DateTime<Utc>) -> Marku
                 dd { (waiting(queues, now)) }
                 dt { "Names watched" }
                 dd { (grouped(queues.watched as u64)) }
-                dt { "To verify first" }
-                dd { (grouped(queues.unseen as u64)) " not looked at yet" }
+                dt { "Not verified yet" }
+                dd { (grouped(queues.unseen as u64)) " of them" }
             }
         }
     }
