@@ -1,5 +1,7 @@
 //! What no page may have, whatever it is for.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::common::tools;
@@ -32,15 +34,27 @@ const MEASURE: &str = "
 ";
 
 impl Browser {
-    /// Opens a page in every look and finds nothing wrong with it.
-    #[track_caller]
-    pub fn judge_everywhere(&self, path: &str) {
+    /// Opens a page in every look, takes a picture of each (`target/screenshots/<name>-1280-dark.png`)
+    /// and says what is wrong with them.
+    pub fn problems_everywhere(&self, name: &str, path: &str) -> Vec<String> {
+        let mut problems = Vec::new();
         for look in Look::EVERY {
             self.look(look);
             self.open(path);
-            self.judge(&format!("{path} {}", look.word()));
+            let found = self.problems();
+            problems.extend(found.into_iter().map(|it| format!("{path} {}: {it}", look.word())));
+            self.keep_picture(&format!("{name}-{}", look.word()));
         }
         self.look(Look::DESKTOP);
+        problems
+    }
+
+    /// Writes a picture of the page as it is into `target/screenshots`.
+    pub fn keep_picture(&self, name: &str) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/screenshots");
+        std::fs::create_dir_all(&folder).expect("a folder can be made");
+        let file = folder.join(format!("{name}.png"));
+        std::fs::write(file, self.picture()).expect("a picture can be written");
     }
 
     /// Finds nothing wrong with the page as it is.
