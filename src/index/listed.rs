@@ -182,19 +182,45 @@ impl Listed {
         records: &Records,
         visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> io::Result<()> {
+        let mut offset = filter.offset;
+        self.walk(filter, day, tlds, records)?.run(&mut offset, visit)
+    }
+
+    /// How many docs pass `filter`, whatever its offset and limit. They are counted, not walked.
+    ///
+    /// # Errors
+    /// As [`Listed::for_each`].
+    pub fn count(
+        &self,
+        filter: &DropFilter,
+        day: &DayStages,
+        tlds: &Tlds,
+        records: &Records,
+    ) -> io::Result<u32> {
+        let mut left = u32::MAX;
+        self.walk(filter, day, tlds, records)?.run(&mut left, |_| ControlFlow::Continue(()))?;
+        Ok(u32::MAX - left)
+    }
+
+    fn walk<'a>(
+        &'a self,
+        filter: &DropFilter,
+        day: &'a DayStages,
+        tlds: &'a Tlds,
+        records: &'a Records,
+    ) -> io::Result<Walk<'a>> {
         let names = Names { tld: &self.tld, tlds, records, tld_docs: &self.tld_docs };
         let wanted = tlds.numbers(&filter.narrow.tlds);
         let seeker = match &filter.contains {
             Some(text) => Some(self.trigrams.seeker(text.as_str(), names, wanted.as_deref())?),
             None => None,
         };
-        let walk = Walk {
+        Ok(Walk {
             ranges: self.ranges(&filter.narrow),
             stages: day.docs_in(filter.pipeline),
             members: wanted.map(|numbers| self.tld_docs.members(numbers)),
             seeker,
-        };
-        walk.run(filter.offset, visit)
+        })
     }
 
     /// The docs with a score and a length that pass, in order.
@@ -246,9 +272,10 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Visits what passes but for the first `offset`, which counts down.
     fn run(
         mut self,
-        mut offset: u32,
+        offset: &mut u32,
         mut visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let (mut from, mut size) = (0, WINDOW_WORDS_MIN);
@@ -270,7 +297,7 @@ impl Walk<'_> {
             {
                 seeker.keep(first, &mut words)?;
             }
-            if visit_bits(first, &words, &mut offset, &mut visit).is_break() {
+            if visit_bits(first, &words, offset, &mut visit).is_break() {
                 break;
             }
             from = ((first + size) * 64) as u32;
@@ -448,6 +475,10 @@ mod tests {
             };
             self.listed.for_each(filter, day, &self.tlds, &self.records, visit).expect("readable");
             assert_eq!(found, expected, "{filter:?}");
+            if filter.offset == 0 && filter.limit as usize > self.rows.len() {
+                let counted = self.listed.count(filter, day, &self.tlds, &self.records);
+                assert_eq!(counted.expect("readable") as usize, expected.len(), "{filter:?}");
+            }
         }
     }
 

@@ -19,6 +19,7 @@ pub mod lookup;
 pub mod manifest;
 pub mod matching;
 pub mod preview;
+pub mod profile;
 pub mod rank_key;
 pub mod open;
 mod rank_order;
@@ -29,6 +30,7 @@ mod sealed;
 mod separators;
 #[cfg(test)]
 mod specimen;
+pub mod summary;
 pub mod table;
 mod tld_docs;
 pub mod tlds;
@@ -37,7 +39,7 @@ mod trigrams;
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use serde::Serialize;
@@ -49,10 +51,12 @@ use crate::index::dropped::{Dropped, DroppedDay};
 use crate::index::filter::{DropFilter, Moment, Pipeline, SearchFilter};
 use crate::index::listed::Listed;
 use crate::index::manifest::Manifest;
+use crate::index::profile::Lifecycle;
 use crate::index::rank_key::{dqs_of, length_of};
 use crate::index::ranked::Ranked;
 use crate::index::records::{Record, Records};
 use crate::index::rows::{DropRow, JsonArray, LatestDrop, SearchRow, Status};
+use crate::index::summary::{DroppedOn, Summary};
 use crate::index::texts::{NameBuf, Texts};
 use crate::index::tlds::Tlds;
 use crate::scorer::{Known, Recalled, Scorer, Scratch, Signals};
@@ -89,6 +93,8 @@ struct DayIndex {
     dropped: DroppedDay,
     /// The TLDs of each part of the pipeline as a JSON array: some ten kilobytes in every page.
     tlds: [(Pipeline, String); Pipeline::EVERY.len()],
+    /// Made when a page first asks for it.
+    summary: OnceLock<Summary>,
 }
 
 /// What the columns say of a name.
@@ -130,6 +136,14 @@ pub struct DropsPage<'a> {
     pipeline: Pipeline,
     /// In the order of the list.
     docs: Vec<u32>,
+}
+
+/// What there is on a day, for pages: counts of a [`Summary`] with the names of TLDs and the rows
+/// of docs.
+pub struct Overview<'a> {
+    index: &'a Index,
+    moment: Moment,
+    day: Arc<DayIndex>,
 }
 
 /// A page of search results. It knows where its rows are; they are shaped when they are asked for.
@@ -227,6 +241,59 @@ impl DropsPage<'_> {
     pub fn for_each(&self, visit: impl FnMut(&DropRow<'_>)) {
         self.index.shape_drops(&self.docs, visit);
     }
+
+    /// Shows `visit` the rows and where each stands, in their order.
+    pub fn for_each_placed(&self, visit: impl FnMut(&DropRow<'_>, Lifecycle)) {
+        self.index.shape_placed(&self.docs, self.day.moment, visit);
+    }
+}
+
+impl Overview<'_> {
+    /// Names of the drops list in a part of the pipeline.
+    pub fn total(&self, pipeline: Pipeline) -> u32 {
+        self.summary().total(pipeline)
+    }
+
+    /// The TLDs of a part of the pipeline and how many names each has, most first.
+    pub fn tlds(&self, pipeline: Pipeline) -> impl ExactSizeIterator<Item = (&str, u32)> {
+        let counted = self.summary().tlds(pipeline).iter();
+        counted.map(|&(tld, count)| (self.index.tlds.name(tld), count))
+    }
+
+    /// Names of a part of the pipeline by score, 0 to 100.
+    pub fn scores(&self, pipeline: Pipeline) -> &[u32] {
+        self.summary().scores(pipeline)
+    }
+
+    /// The last days up to today, the first of them first.
+    pub fn days(&self) -> &[DroppedOn] {
+        self.summary().days()
+    }
+
+    /// The TLDs that are told apart on those days, most names first.
+    pub fn day_tlds(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.summary().day_tlds().iter().map(|&tld| self.index.tlds.name(tld))
+    }
+
+    /// Shows `visit` the best names of the newest drop date with their places in
+    /// [`summary::BANDS`], band by band.
+    pub fn for_each_best(&self, mut visit: impl FnMut(usize, &DropRow<'_>, Lifecycle)) {
+        for (band, docs) in self.summary().best().iter().enumerate() {
+            self.index.shape_placed(docs, self.moment, |row, place| visit(band, row, place));
+        }
+    }
+
+    /// The newest drop date not after today; today where there is none.
+    pub fn newest(&self) -> Day {
+        self.index.newest_drop_date(self.moment.today).unwrap_or(self.moment.today)
+    }
+
+    fn summary(&self) -> &Summary {
+        self.day.summary.get_or_init(|| {
+            let Index { listed, tlds, .. } = self.index;
+            Summary::new(listed, tlds, &self.day.stages, self.moment.today, self.newest())
+        })
+    }
 }
 
 impl SearchPage<'_> {
@@ -249,6 +316,19 @@ impl SearchPage<'_> {
             for &ordinal in &self.ordinals {
                 self.index.shape_result(ordinal, self.moment, shaper, &mut visit);
             }
+        });
+    }
+
+    /// Shows `visit` the rows with the score of each, dropped or not, and where it stands if it
+    /// ever dropped, in their order.
+    pub fn for_each_placed(&self, mut visit: impl FnMut(&SearchRow<'_>, Dqs, Option<Lifecycle>)) {
+        let mut ordinals = self.ordinals.iter();
+        self.for_each(|row| {
+            let found = ordinals.next().zip(self.index.tlds.find(row.tld));
+            let (&ordinal, tld) = found.expect("as many rows as ordinals, all of known TLDs");
+            let facts = self.index.row(ordinal, tld);
+            let place = facts.drop.map(|drop| self.index.lifecycle(tld, &drop, self.moment));
+            visit(row, facts.dqs, place);
         });
     }
 }
@@ -318,6 +398,22 @@ impl Index {
         Ok(DropsPage { date, index: self, day, pipeline: filter.pipeline, docs })
     }
 
+    /// How many names of the drops list pass `filter`, whatever its offset and limit.
+    ///
+    /// # Errors
+    /// [`QueryError`], which a verified generation does not give.
+    pub fn count_drops(&self, filter: &DropFilter, moment: Moment) -> Result<u32, QueryError> {
+        let day = self.day(moment);
+        let counted = self.listed.count(filter, &day.stages, &self.tlds, &self.records);
+        counted.map_err(|source| self.query_error(source))
+    }
+
+    /// What there is on a day. What it tells is worked out when it is first asked, and kept as long
+    /// as the day.
+    pub fn overview(&self, moment: Moment) -> Overview<'_> {
+        Overview { index: self, moment, day: self.day(moment) }
+    }
+
     /// Shows `visit` the rows of [`Index::drops`], one by one, until it breaks.
     ///
     /// # Errors
@@ -346,10 +442,11 @@ impl Index {
             left -= 1;
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        walked.map_err(|source| {
-            let generation = self.manifest.generation.to_string();
-            QueryError { generation, source }
-        })
+        walked.map_err(|source| self.query_error(source))
+    }
+
+    fn query_error(&self, source: std::io::Error) -> QueryError {
+        QueryError { generation: self.manifest.generation.to_string(), source }
     }
 
     /// The places of the rows of [`Index::drops`], for [`Index::shape_drops`].
@@ -368,6 +465,20 @@ impl Index {
                 self.records.touch(docs);
                 docs.iter().for_each(|&doc| self.shape_drop(doc, shaper, &mut visit));
             }
+        });
+    }
+
+    /// As [`Index::shape_drops`], with where each row stands.
+    fn shape_placed(
+        &self,
+        docs: &[u32],
+        moment: Moment,
+        mut visit: impl FnMut(&DropRow<'_>, Lifecycle),
+    ) {
+        let mut places = docs.iter().map(|&doc| self.doc_lifecycle(doc, moment));
+        self.shape_drops(docs, |row| {
+            let place = places.next().expect("there are as many rows as docs");
+            visit(row, place);
         });
     }
 
@@ -443,6 +554,13 @@ impl Index {
         // What passes a filter is looked for among all drops, until the page is full.
         let looked_at = self.listed.len() / if filter.contains.is_some() { 10_000 } else { 50_000 };
         self.day_cost_us(moment) + filter.limit + looked_at
+    }
+
+    /// See [`Index::search_cost_us`].
+    pub fn overview_cost_us(&self, moment: Moment) -> u32 {
+        let days = self.days.load();
+        let made = days.iter().any(|day| day.moment == moment && day.summary.get().is_some());
+        if made { 0 } else { self.day_cost_us(moment) + self.listed.len() / 100 }
     }
 
     /// A day that is not prepared has to be, by whoever comes first.
@@ -575,7 +693,7 @@ impl DayIndex {
             names.close();
             (pipeline, String::from_utf8(json).expect("was written from text"))
         });
-        DayIndex { moment, stages, dropped, tlds }
+        DayIndex { moment, stages, dropped, tlds, summary: OnceLock::new() }
     }
 
     fn tlds_json(&self, pipeline: Pipeline) -> &str {

@@ -29,7 +29,7 @@ use std::sync::LazyLock;
 use serde::Serialize;
 
 use crate::vocab::dqs::Dqs;
-use crate::vocab::name::DomainName;
+use crate::vocab::name::{DomainName, is_a_label};
 
 use dictionary::{Dictionary, Reading, Setting, Token, TokenKind, Tongue, digits_where};
 use label::Label;
@@ -181,6 +181,17 @@ pub struct Signals<'a> {
     pub points: Points,
     /// Limits that apply, strictest first, whether or not the points reach them. Mostly empty.
     pub caps: Vec<Cap>,
+}
+
+/// Whether a label, in A-label form, has letters of scripts that nobody writes together: the usual
+/// way to fake a known name.
+pub fn mixes_scripts(label: &str) -> bool {
+    // Only an A-label has letters beyond the Latin ones of ASCII.
+    is_a_label(label) && {
+        let mut parts = Label::default();
+        parts.read(label);
+        parts.mixed_scripts
+    }
 }
 
 impl Signals<'_> {
