@@ -14,6 +14,7 @@ pub mod dossier;
 pub mod drops;
 mod error;
 mod form;
+mod fragment;
 mod layout;
 mod notice;
 pub mod overview;

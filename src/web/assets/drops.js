@@ -1,0 +1,211 @@
+// The drops page: filters apply as one types or slides, the address holds the state, pages change in
+// place, and the keyboard moves through the rows. Without this file the same links and the same form
+// do the same work.
+
+import { say } from "./base.js";
+import { watchInPlace } from "./names.js";
+
+const form = document.querySelector("#filters");
+const list = () => document.querySelector("#list");
+
+// ---- The list, in place
+
+let loading; // The request under way: a newer one ends it, so that the latest wins.
+
+/** Shows what is at `path`. The address becomes that, as a step back or in place. */
+async function load(path, { push = false } = {}) {
+  loading?.abort();
+  const request = (loading = new AbortController());
+  list().setAttribute("aria-busy", "true");
+  try {
+    const response = await fetch(path, { headers: { "X-Fragment": "1" }, signal: request.signal });
+    const text = await response.text();
+    if (request.signal.aborted) return false;
+    show(new DOMParser().parseFromString(text, "text/html"));
+    const shown = list().dataset.path ?? path;
+    if (push) history.pushState(null, "", shown);
+    else history.replaceState(null, "", shown);
+    return true;
+  } catch (error) {
+    if (error.name === "AbortError") return false;
+    list().removeAttribute("aria-busy");
+    say("The server does not answer; the list is as it was");
+    return false;
+  }
+}
+
+/** Puts the parts of `page` in the place of those here; the focus stays where it was. */
+function show(page) {
+  for (const id of ["chips", "list"]) {
+    const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
+    if (!old || !fresh) continue;
+    const focused = old.contains(document.activeElement) ? document.activeElement : null;
+    const again = focused && sameAs(focused, fresh);
+    const scrolled = old.scrollLeft;
+    old.replaceWith(fresh);
+    fresh.scrollLeft = scrolled;
+    again?.focus({ preventScroll: true });
+  }
+  const next = document.querySelector("#watch [name=next]");
+  if (next) next.value = list().dataset.path ?? "/";
+}
+
+function sameAs(element, within) {
+  const { tagName, name, value, rel } = element;
+  const href = element.getAttribute("href");
+  return [...within.querySelectorAll(tagName)].find((other) =>
+    rel ? other.rel === rel : href ? other.getAttribute("href") === href : name && other.name === name && other.value === value);
+}
+
+// ---- Filters
+
+/** The address of what the form says, as the server would write it. */
+function address() {
+  const sent = new FormData(form);
+  const text = (name) => (sent.get(name) ?? "").toString().trim();
+  const tlds = sent.getAll("tld").flatMap((value) => value.split(/[,\s]+/)).filter(Boolean);
+  const query = new URLSearchParams();
+  const add = (name, value, open) => { if (value && value !== open) query.append(name, value); };
+  add("stage", text("stage"));
+  if (!text("stage")) add("view", text("view"), "active");
+  add("tld", [...new Set(tlds)].join(","));
+  add("q", text("q"));
+  add("min_dqs", text("min_dqs"), "0");
+  add("max_len", text("max_len"), form.elements.max_len.max);
+  return query.size ? `/?${query}` : "/";
+}
+
+/** Puts the state of an address into the form: after a step back, or a link that changes it. */
+function fill(path) {
+  const query = new URL(path, location.href).searchParams;
+  form.elements.q.value = query.get("q") ?? "";
+  for (const name of ["min_dqs", "max_len"]) {
+    const field = form.elements[name];
+    field.value = query.get(name) ?? field.previousElementSibling.dataset.open;
+    tell(field);
+  }
+  for (const name of ["stage", "view"]) {
+    let field = form.querySelector(`input[type=hidden][name=${name}]`);
+    if (!field) {
+      field = Object.assign(document.createElement("input"), { type: "hidden", name });
+      form.prepend(field);
+    }
+    field.value = query.get(name) ?? "";
+  }
+}
+
+function tell(slider) {
+  const output = slider.previousElementSibling;
+  output.value = slider.value === output.dataset.open ? "any" : slider.value;
+}
+
+let soon;
+const apply = (wait) => {
+  clearTimeout(soon);
+  soon = setTimeout(() => load(address()), wait);
+};
+
+form.addEventListener("input", (event) => {
+  if (event.target.type === "range") tell(event.target);
+  // Other TLDs count when they are written: half of one is another one.
+  if (event.target.id !== "other-tlds") apply(event.target.type === "checkbox" ? 0 : 120);
+});
+
+const takeOthers = async () => {
+  const field = form.querySelector("#other-tlds");
+  if (!field.value.trim()) return;
+  clearTimeout(soon);
+  if (await load(address())) field.value = "";
+};
+form.querySelector("#other-tlds").addEventListener("change", takeOthers);
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (document.activeElement?.id === "other-tlds") takeOthers();
+  else apply(0);
+});
+
+// Browsers keep what was in a form when they come back to it: the list must be of that.
+if (address() !== (list().dataset.path ?? "/").replace(/[?&]offset=\d+$/, "")) fill(location.href);
+
+// ---- Links that change the list
+
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[data-load]");
+  if (!link || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  await follow(link);
+});
+
+async function follow(link) {
+  const path = link.getAttribute("href");
+  const turns = Boolean(link.rel);
+  if (!(await load(path, { push: true }))) return;
+  fill(path);
+  // A new page begins at its head; whoever looks at the head already stays where they are.
+  if (turns && list().getBoundingClientRect().top < 0) list().scrollIntoView({ block: "start" });
+  if (turns) say(list().querySelector("[role=status]").textContent);
+}
+
+addEventListener("popstate", () => {
+  fill(location.href);
+  load(location.pathname + location.search);
+});
+
+// ---- Keyboard
+
+const rows = () => [...list().querySelectorAll("tbody tr")];
+const here = () => document.activeElement?.closest?.("#list tbody tr") ?? list().querySelector("tr.here");
+
+function move(step) {
+  const all = rows();
+  const at = all.indexOf(here());
+  const row = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step];
+  if (!row) return;
+  list().querySelector("tr.here")?.classList.remove("here");
+  row.classList.add("here");
+  row.tabIndex = -1;
+  row.focus({ preventScroll: true });
+  row.scrollIntoView({ block: "nearest" });
+}
+
+const turn = (rel) => {
+  const link = list().querySelector(`.pager a[rel=${rel}]`);
+  if (link) follow(link);
+};
+
+const keys = document.querySelector("#keys");
+const switched = keys.querySelector("#keys-on");
+const stored = () => { try { return localStorage.getItem("single-keys"); } catch { return null; } };
+switched.checked = stored() !== "off";
+switched.addEventListener("change", () => {
+  try { localStorage.setItem("single-keys", switched.checked ? "on" : "off"); } catch { /* for this page alone */ }
+});
+
+const actions = {
+  j: () => move(1),
+  k: () => move(-1),
+  n: () => turn("next"),
+  p: () => turn("prev"),
+  o: (row) => row?.querySelector("th a").click(),
+  w: (row) => row?.querySelector(".watch").click(),
+  c: (row) => row?.querySelector("[data-copy]").click(),
+  "?": () => keys.showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || keys.open || !switched.checked) return;
+  if (event.target.matches("input:not([type=checkbox], [type=range]), textarea, select")) return;
+  if (event.key === "Enter" && event.target.matches("#list tbody tr")) {
+    const parts = event.target.querySelector("details");
+    parts.open = !parts.open;
+    event.target.scrollIntoView({ block: "nearest" });
+  } else if (Object.hasOwn(actions, event.key)) {
+    event.preventDefault();
+    actions[event.key](here());
+  }
+});
+
+document.addEventListener("click", (event) => { if (event.target.closest("#show-keys")) keys.showModal(); });
+
+watchInPlace();

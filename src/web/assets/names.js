@@ -1,0 +1,47 @@
+// What is done with a name on every page that shows names: the form of watch buttons is sent without
+// leaving the page.
+
+import { say } from "./base.js";
+
+/** From now on the buttons of `form#watch` watch and stop in place. */
+export function watchInPlace() {
+  document.addEventListener("submit", async (event) => {
+    if (!event.target.matches("form[data-watch]") || !event.submitter) return;
+    event.preventDefault();
+    const button = event.submitter;
+    const stops = button.classList.contains("on");
+    const body = new URLSearchParams(new FormData(event.target, button));
+    button.setAttribute("aria-busy", "true");
+    try {
+      const response = await fetch(stops ? "/unwatch" : "/watch", { method: "POST", body, headers: { "X-Fragment": "1" } });
+      if (response.redirected && new URL(response.url).pathname === "/login") {
+        location.assign(`/login?${new URLSearchParams({ next: location.pathname + location.search })}`);
+      } else if (response.ok) {
+        turn(button, !stops);
+      } else {
+        say((await problem(response)) ?? "That did not work; nothing has been changed");
+      }
+    } catch {
+      say("The server does not answer; nothing has been changed");
+    } finally {
+      button.removeAttribute("aria-busy");
+    }
+  });
+}
+
+/** Makes a button say that its name is watched, or not. */
+function turn(button, watched) {
+  const name = button.value;
+  button.classList.toggle("on", watched);
+  button.textContent = watched ? "Watching" : "Watch";
+  button.setAttribute("aria-label", watched ? `Watching ${name}: stop` : `Watch ${name}`);
+  if (watched) button.setAttribute("formaction", "/unwatch");
+  else button.removeAttribute("formaction");
+  say(watched ? `Watching ${name}` : `No longer watching ${name}`);
+}
+
+/** What a refusal says, for people. */
+async function problem(response) {
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  return page.querySelector(".problem, .error")?.textContent.trim();
+}

@@ -1,0 +1,81 @@
+//! A name as people read it. An IDN stands in Unicode with its A-label beside it, and letters of
+//! scripts that nobody writes together are marked: a Cyrillic letter among Latin ones is how a known
+//! name is faked.
+
+use maud::{Markup, html};
+
+use crate::scorer::mixes_scripts;
+use crate::vocab::name::{is_a_label, to_unicode};
+
+/// The page of a name in A-label form, which needs no escapes.
+pub fn dossier_path(name: &str) -> String {
+    format!("/domain/{name}")
+}
+
+/// `name` in A-label form, whose suffix is `tld`.
+pub fn name(name: &str, tld: &str) -> Markup {
+    named(name, tld, &html! { (spelt(name, tld)) })
+}
+
+/// As [`name`], and the name leads to its page.
+pub fn name_linked(name: &str, tld: &str) -> Markup {
+    named(name, tld, &html! { a href=(dossier_path(name)) { (spelt(name, tld)) } })
+}
+
+fn named(name: &str, tld: &str, main: &Markup) -> Markup {
+    let idn = name.split('.').any(is_a_label);
+    html! {
+        (main)
+        @if idn { " " span.alabel { (name) } }
+        @if mixes_scripts(label_of(name, tld)) {
+            " " span.badge.bad title="Letters of several scripts that look alike: it may imitate another name" { "mixed scripts" }
+        }
+    }
+}
+
+/// The label, and the suffix after it, in the order they are read in whatever the script.
+fn spelt(name: &str, tld: &str) -> Markup {
+    html! {
+        bdi.name { (to_unicode(label_of(name, tld))) span.suffix { "." (to_unicode(tld)) } }
+    }
+}
+
+fn label_of<'a>(name: &'a str, tld: &str) -> &'a str {
+    name.strip_suffix(tld).and_then(|rest| rest.strip_suffix('.')).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, tld: &str) -> String {
+        name_linked(text, tld).into_string()
+    }
+
+    #[test]
+    fn plain_names_stand_alone() {
+        assert_eq!(
+            shown("solar.co.uk", "co.uk"),
+            "<a href=\"/domain/solar.co.uk\"><bdi class=\"name\">solar\
+             <span class=\"suffix\">.co.uk</span></bdi></a>"
+        );
+    }
+
+    #[test]
+    fn idns_have_their_a_label_beside_them() {
+        let html = shown("xn--mnchen-3ya.de", "de");
+        assert!(html.contains("href=\"/domain/xn--mnchen-3ya.de\""), "{html}");
+        assert!(html.contains(">münchen<"), "{html}");
+        assert!(html.contains("<span class=\"alabel\">xn--mnchen-3ya.de</span>"), "{html}");
+        assert!(!html.contains("mixed"), "{html}");
+        let html = shown("xn--e1afmkfd.xn--p1ai", "xn--p1ai");
+        assert!(html.contains(">пример<") && html.contains(">.рф<"), "{html}");
+    }
+
+    #[test]
+    fn mixed_scripts_are_marked() {
+        // The second letter is Cyrillic.
+        let html = shown("xn--pypal-4ve.com", "com");
+        assert!(html.contains(">mixed scripts<"), "{html}");
+    }
+}

@@ -1,0 +1,128 @@
+//! What a score is made of: points by part as signed bars.
+
+use maud::{Markup, html};
+
+use crate::scorer::{Cap, Points};
+
+/// Points at either end of a bar: more stay there.
+const BAR_POINTS: i32 = 50;
+
+/// One part of a score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartRow {
+    pub word: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    pub points: i32,
+}
+
+/// The parts of a score, in the order of the API.
+pub fn parts_of(points: &Points) -> [PartRow; 12] {
+    let Points {
+        start,
+        length,
+        dictionary,
+        market,
+        language,
+        pronounceability,
+        digits,
+        hyphens,
+        idn,
+        tld,
+        tld_spread,
+        scale,
+    } = *points;
+    let part = |word, about, points| PartRow { word, about, points };
+    [
+        part("Start", "what plain names under this kind of suffix start from", start),
+        part("Length", "short names are rare and easy to remember", length),
+        part("Words", "words people know, few and natural together", dictionary),
+        part("Market", "words that buyers pay for", market),
+        part("Language", "words of the language that the suffix speaks", language),
+        part("Sound", "letters in an order that names have", pronounceability),
+        part("Digits", "which, how many and where", digits),
+        part("Hyphens", "they have to be spelt out", hyphens),
+        part("IDN", "letters that many forms and people cannot type", idn),
+        part("TLD", "what the suffix is worth", tld),
+        part("Other TLDs", "how many others thought of the same label", tld_spread),
+        part("Scale", "brings the sum to the scale of 0 to 100", scale),
+    ]
+}
+
+/// The parts that moved the score, and the limits that apply.
+pub fn part_bars(points: &Points, caps: &[Cap]) -> Markup {
+    html! {
+        dl.parts {
+            @for part in parts_of(points).iter().filter(|part| part.points != 0) {
+                div {
+                    dt { (part.word) }
+                    dd { (bar(part.points)) b { (signed(part.points)) } }
+                }
+            }
+            @for cap in caps {
+                div.cap { dt { "Limit: " (cap_word(cap)) } dd { b { "at most " (cap.max) } } }
+            }
+        }
+    }
+}
+
+fn bar(points: i32) -> Markup {
+    let width = points.abs().min(BAR_POINTS);
+    let (class, left) = if points < 0 { ("minus", -width) } else { ("plus", 0) };
+    html! {
+        svg viewBox="-50 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false" {
+            rect.(class) x=(left) width=(width) height="8" {}
+        }
+    }
+}
+
+/// With a sign in any case, and one that is as wide as a digit.
+fn signed(points: i32) -> String {
+    if points < 0 { format!("\u{2212}{}", points.unsigned_abs()) } else { format!("+{points}") }
+}
+
+fn cap_word(cap: &Cap) -> &'static str {
+    match cap.name {
+        "manyHyphens" => "hyphens",
+        "mixedScripts" => "mixed scripts",
+        "spam" => "spam",
+        "trademark" => "trademark",
+        "adult" => "adult",
+        _ => "offensive",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_there_and_they_add_up() {
+        let points = Points {
+            start: 21,
+            length: 9,
+            dictionary: 49,
+            market: 5,
+            language: 4,
+            pronounceability: 5,
+            digits: -1,
+            hyphens: -2,
+            idn: -6,
+            tld: 4,
+            tld_spread: -5,
+            scale: 7,
+        };
+        let sum: i32 = parts_of(&points).iter().map(|part| part.points).sum();
+        assert_eq!(sum, points.sum());
+    }
+
+    #[test]
+    fn parts_that_did_nothing_are_left_out() {
+        let points = Points { start: 21, digits: -70, ..Points::default() };
+        let html = part_bars(&points, &[Cap { name: "spam", max: 30 }]).into_string();
+        assert!(html.contains("Start") && html.contains("+21"), "{html}");
+        assert!(html.contains("x=\"-50\" width=\"50\"") && html.contains("\u{2212}70"), "{html}");
+        assert!(!html.contains("Market"), "{html}");
+        assert!(html.contains("at most 30"), "{html}");
+    }
+}

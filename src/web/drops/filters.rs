@@ -1,0 +1,123 @@
+//! The filters above the list, as a form that works by itself.
+
+use maud::{Markup, html};
+
+use crate::index::Overview;
+use crate::vocab::limits::{LABEL_CHARS_MAX, SUBSTRING_CHARS_MAX};
+use crate::vocab::name::to_unicode;
+use crate::web::components::grouped;
+use crate::web::drops::Shown;
+use crate::web::drops::state::State;
+
+/// TLDs that have a chip whether or not they are chosen.
+const CHIPS: usize = 12;
+
+/// The whole form; the chips of TLDs stand in it and change with the list.
+pub fn form(shown: &Shown<'_>, chips: &Markup) -> Markup {
+    let state = shown.state;
+    html! {
+        form #filters.panel.filters action="/" method="get" aria-label="Filters" {
+            @for (name, value) in state.pipeline_fields() {
+                @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
+            }
+            div.fields {
+                (contains_field(shown))
+                (slider(shown, &MIN_DQS, &state.min_dqs))
+                (slider(shown, &MAX_LEN, &state.max_len))
+            }
+            fieldset.tlds {
+                legend { "TLDs" }
+                (chips)
+                div.others {
+                    label.hidden for="other-tlds" { "Other TLDs, separated by commas" }
+                    input #other-tlds type="text" name="tld" maxlength="2000" placeholder="others: shop, xyz" autocomplete="off" autocapitalize="none" spellcheck="false";
+                    (problem(shown, "tld"))
+                }
+            }
+            noscript { div.apply { button type="submit" { "Apply" } } }
+        }
+    }
+}
+
+/// The most frequent TLDs of the view and those that are chosen, as checkboxes.
+pub fn chips(state: &State, overview: &Overview<'_>) -> Markup {
+    let frequent: Vec<(&str, u32)> = overview.tlds(state.pipeline()).take(CHIPS).collect();
+    let is_frequent = |tld: &str| frequent.iter().any(|(known, _)| *known == tld);
+    let others = state.tlds.iter().filter(|tld| !is_frequent(tld));
+    html! {
+        div #chips.chips {
+            @for &(tld, count) in &frequent {
+                (chip(tld, state.tlds.iter().any(|chosen| chosen == tld), Some(count)))
+            }
+            @for tld in others { (chip(tld, true, None)) }
+        }
+    }
+}
+
+fn chip(tld: &str, chosen: bool, count: Option<u32>) -> Markup {
+    html! {
+        label.chip {
+            input type="checkbox" name="tld" value=(tld) checked[chosen];
+            span { "." (to_unicode(tld)) @if let Some(count) = count { " " small { (grouped(count.into())) } } }
+        }
+    }
+}
+
+fn contains_field(shown: &Shown<'_>) -> Markup {
+    let invalid = shown.problem_of("q").is_some();
+    html! {
+        div.field {
+            label for="contains" { "Name contains" }
+            input #contains type="search" name="q" value=(shown.state.contains) maxlength=(SUBSTRING_CHARS_MAX)
+                placeholder="part of a name" autocomplete="off" autocapitalize="none" spellcheck="false"
+                data-main-search aria-invalid=[invalid.then_some("true")] aria-describedby=[invalid.then_some("q-error")];
+            (problem(shown, "q"))
+        }
+    }
+}
+
+/// A number that is chosen by sliding.
+struct Slider {
+    id: &'static str,
+    name: &'static str,
+    label: &'static str,
+    min: u8,
+    max: u8,
+    /// The end that lets every name pass.
+    open: u8,
+}
+
+const MIN_DQS: Slider =
+    Slider { id: "min-dqs", name: "min_dqs", label: "DQS at least", min: 0, max: 100, open: 0 };
+const MAX_LEN: Slider = Slider {
+    id: "max-len",
+    name: "max_len",
+    label: "Length at most",
+    min: 1,
+    max: LABEL_CHARS_MAX,
+    open: LABEL_CHARS_MAX,
+};
+
+fn slider(shown: &Shown<'_>, slider: &Slider, sent: &str) -> Markup {
+    let Slider { id, name, label, min, max, open } = *slider;
+    let value = sent.parse::<u8>().ok().filter(|value| (min..=max).contains(value)).unwrap_or(open);
+    let error = format!("{name}-error");
+    let invalid = shown.problem_of(name).is_some();
+    html! {
+        div.field.slide {
+            label for=(id) { (label) }
+            output for=(id) data-open=(open) { @if value == open { "any" } @else { (value) } }
+            input id=(id) type="range" name=(name) min=(min) max=(max) value=(value)
+                aria-invalid=[invalid.then_some("true")] aria-describedby=[invalid.then_some(error)];
+            (problem(shown, name))
+        }
+    }
+}
+
+fn problem(shown: &Shown<'_>, parameter: &str) -> Markup {
+    html! {
+        @if let Some(what) = shown.problem_of(parameter) {
+            p.error id={ (parameter) "-error" } { "It " (what) "." }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The list itself: parts of the pipeline to choose from, rows, pages, files.
+
+use maud::{Markup, html};
+
+use crate::index::filter::Pipeline;
+use crate::index::profile::Lifecycle;
+use crate::index::rows::DropRow;
+use crate::index::{DropsPage, Overview};
+use crate::vocab::limits::{DROPS_OFFSET_MAX, EXPORT_ROWS_MAX};
+use crate::vocab::name::DomainName;
+use crate::vocab::stage::Stage;
+use crate::web::components::{
+    claim_link, copy_button, grouped, name_linked, part_bars, score, stage, watch_button,
+};
+use crate::web::drops::Shown;
+use crate::web::drops::state::{ROWS, State};
+
+/// A page of rows.
+pub struct Listing<'a> {
+    pub page: DropsPage<'a>,
+    pub counted: Counted,
+}
+
+/// Which rows of how many.
+#[derive(Clone, Copy)]
+pub struct Counted {
+    pub offset: u32,
+    pub rows: u32,
+    pub total: u32,
+}
+
+/// Parts of the pipeline, in the order one looks for them.
+const TABS: [(Pipeline, &str); 7] = [
+    (Pipeline::Active, "Active"),
+    (Pipeline::Today, "Dropped today"),
+    (Pipeline::Stage(Stage::Catchable), "Catchable"),
+    (Pipeline::Stage(Stage::PendingDelete), "Pending delete"),
+    (Pipeline::Stage(Stage::Redemption), "Redemption"),
+    (Pipeline::Stage(Stage::Released), "Released"),
+    (Pipeline::All, "All"),
+];
+
+/// The list that the filters give.
+pub fn section(shown: &Shown<'_>, listing: &Listing<'_>, overview: &Overview<'_>) -> Markup {
+    let counted = listing.counted;
+    html! {
+        section #list aria-label="Ranked drops" data-path=(shown.state.path()) {
+            (tabs(shown.state, overview))
+            div.bar {
+                p role="status" { (range(counted)) }
+                @if shown.state.is_narrowed() { a.clear href=(shown.state.cleared()) data-load { "Clear filters" } }
+                (files(shown, counted))
+                button.quiet.small.needs-js #show-keys type="button" { "Keyboard" }
+            }
+            @if counted.rows == 0 { (empty(shown, counted)) } @else { (table(shown, &listing.page)) }
+            (pager(shown.state, counted))
+        }
+    }
+}
+
+/// What stands in the list's place when a parameter is wrong.
+pub fn refused(shown: &Shown<'_>) -> Markup {
+    let what = ["stage", "view", "offset"].into_iter().find_map(|parameter| {
+        shown.problem_of(parameter).map(|what| format!("The parameter {parameter} {what}."))
+    });
+    html! {
+        section #list aria-label="Ranked drops" data-path=(shown.state.path()) {
+            p.problem role="alert" {
+                (what.as_deref().unwrap_or("A filter is not as it should be; it says above what is wrong."))
+                " " a href="/" { "Start again without filters" }
+            }
+        }
+    }
+}
+
+fn tabs(state: &State, overview: &Overview<'_>) -> Markup {
+    let here = state.pipeline();
+    html! {
+        nav aria-label="Part of the pipeline" {
+            ul.tabs {
+                @for (pipeline, word) in TABS {
+                    li {
+                        a href=(state.on(pipeline)) data-load aria-current=[(pipeline == here).then_some("page")] {
+                            (word) " " span.count { (grouped(overview.total(pipeline).into())) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `1 to 100 of 31,204`.
+fn range(counted: Counted) -> String {
+    let Counted { offset, rows, total } = counted;
+    match rows {
+        0 => "No names".to_owned(),
+        rows => {
+            format!(
+                "{} to {} of {}",
+                grouped((offset + 1).into()),
+                grouped((offset + rows).into()),
+                grouped(total.into())
+            )
+        }
+    }
+}
+
+fn files(shown: &Shown<'_>, counted: Counted) -> Markup {
+    let state = shown.state;
+    if !shown.exports {
+        return html! {
+            p.files { a href="/account/plan" { "CSV files come with the Core plan" } }
+        };
+    }
+    html! {
+        p.files {
+            "CSV: "
+            a href=(state.csv_of_page(counted.offset)) download { "these " (counted.rows) }
+            @if counted.total > counted.rows {
+                " or "
+                a href=(state.csv_of_all()) download {
+                    @if counted.total > EXPORT_ROWS_MAX { "the first " (grouped(EXPORT_ROWS_MAX.into())) }
+                    @else { "all " (grouped(counted.total.into())) }
+                }
+            }
+        }
+    }
+}
+
+fn empty(shown: &Shown<'_>, counted: Counted) -> Markup {
+    let state = shown.state;
+    html! {
+        div.panel.empty {
+            @if counted.total > 0 {
+                p { "The list ends before here." }
+                p { a href=(state.page(0)) data-load { "Back to the first page" } }
+            } @else if state.is_narrowed() {
+                p { "No name passes these filters." }
+                p { a href=(state.cleared()) data-load { "Clear filters" } " or choose another part of the pipeline." }
+            } @else {
+                p { "There is no name here today. Choose another part of the pipeline." }
+            }
+        }
+    }
+}
+
+fn table(shown: &Shown<'_>, page: &DropsPage<'_>) -> Markup {
+    let next = shown.state.path();
+    let mut rows = Vec::with_capacity(ROWS as usize);
+    page.for_each_placed(|drop, place| rows.push(row(shown, drop, place, &next)));
+    html! {
+        table.drops {
+            caption.hidden { "Drops, the best score first" }
+            thead {
+                tr {
+                    th scope="col" { "Name" }
+                    th scope="col" { "DQS" }
+                    th scope="col" { "Stage" }
+                    th.number scope="col" { "Length" }
+                    th scope="col" { "TLD" }
+                    th scope="col" { span.hidden { "Actions" } }
+                }
+            }
+            tbody { @for row in &rows { (row) } }
+        }
+    }
+}
+
+fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> Markup {
+    let label_len = drop.name.len() - drop.tld.len() - 1;
+    let domain = DomainName::from_stored(drop.name.as_bytes(), label_len as u8)
+        .expect("names of the index are a label and a suffix");
+    html! {
+        tr data-name=(drop.name) {
+            th scope="row" { (name_linked(drop.name, drop.tld)) }
+            td.dqs {
+                details name="parts" {
+                    summary { (score(drop.dqs)) span.hidden { ": why " (drop.name) " has this score" } }
+                    div.why { p { (drop.explanation) } (part_bars(&drop.signals.points, &drop.signals.caps)) }
+                }
+            }
+            td.where { (stage(place.stage, place.release)) }
+            td.number.length data-label="Length" { (drop.length) }
+            td.tld { "." (crate::vocab::name::to_unicode(drop.tld)) }
+            td.actions { (copy_button(drop.name)) (watch_button(shown.owned, &domain, next)) (claim_link(drop.name)) }
+        }
+    }
+}
+
+fn pager(state: &State, counted: Counted) -> Markup {
+    let Counted { offset, rows, total } = counted;
+    let after = offset + rows;
+    let has_next = rows > 0 && after < total && after <= DROPS_OFFSET_MAX;
+    html! {
+        @if offset > 0 || has_next {
+            nav.pager aria-label="Pages" {
+                @if offset > 0 {
+                    a.button.quiet rel="prev" href=(state.page(offset.saturating_sub(ROWS))) data-load { "Previous" }
+                } @else { span {} }
+                span.soft { (range(counted)) }
+                @if has_next {
+                    a.button.quiet rel="next" href=(state.page(after)) data-load { "Next" }
+                } @else { span {} }
+            }
+        }
+    }
+}
