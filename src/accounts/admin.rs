@@ -47,6 +47,13 @@ pub enum AdminCommand {
         /// Which.
         email: Email,
     },
+    /// Give an account another password.
+    SetPassword {
+        /// Whose.
+        email: Email,
+        /// The new one.
+        password: Secret,
+    },
     /// Write everything to a file of its own.
     Backup {
         /// The file, which must not be there yet: an absolute path, since the server has a folder of
@@ -197,6 +204,10 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
         }
         AdminCommand::Disable { email } => {
             store.disable(&email)?;
+            AdminReply::Done
+        }
+        AdminCommand::SetPassword { email, password } => {
+            store.set_password(&email, Password::new(password)?.hash()?)?;
             AdminReply::Done
         }
         AdminCommand::Backup { path } if !path.is_absolute() => {

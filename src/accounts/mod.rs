@@ -10,16 +10,19 @@
 //! Nothing here knows of HTTP, of sockets or of the index: whether the index holds a name, and which
 //! names it holds by now, comes in as an argument.
 
+pub mod access;
 pub mod admin;
 mod audit;
 pub mod decide;
 mod dispatch;
 pub mod email;
 pub mod event;
+mod hashing;
 pub mod keys;
 mod outbox;
 pub mod owned;
 pub mod password;
+mod people;
 pub mod quota;
 mod resources;
 mod snapshot;
@@ -29,6 +32,7 @@ pub mod store;
 mod stripes;
 #[cfg(test)]
 mod tests;
+pub mod token;
 mod watched;
 pub mod write;
 
@@ -46,11 +50,13 @@ pub use owned::deliveries::{
 };
 pub use owned::rules::{ChangedRule, Channel, NewRule, Rule, RuleFilter, RulePatch, WebhookSecret};
 pub use owned::watches::{Watch, WatchEntry};
-pub use password::{Password, PasswordHash};
+pub use password::{Password, PasswordError, PasswordHash};
+pub use people::{PasswordChange, Person, Profile, SignUp, VerificationLink};
 pub use quota::Allowance;
 pub use snapshotter::SnapshotError;
 pub use state::Counts;
 pub use store::{AccountSummary, Caller, CommandError, IssuedKey, Store, StoreError, StoreOptions};
+pub use token::{Token, TokenDigest};
 pub use write::{
     Answered, Feedback, Idempotency, IdempotencyKey, Outcome, Post, Reply, WriteError,
 };

@@ -1,7 +1,7 @@
 //! Passwords: checked, hashed at once, never kept.
 
 use argon2::Argon2;
-use argon2::password_hash::PasswordHasher;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -58,11 +58,28 @@ impl Password {
     }
 }
 
+/// The hash of a password that nobody knows, made as [`Password::hash`] makes them.
+const OF_NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$Xc+M8SE0h4vb01hS5zY2PQ$GL1G6Pzz90p4qC0fbppyQLtEGRca1XjPi82mgUKCs0U";
+
+impl PasswordHash {
+    /// What a password is compared with where there is none: it fits nothing, and takes as long.
+    pub(super) fn of_nobody() -> PasswordHash {
+        PasswordHash(OF_NOBODY.to_owned())
+    }
+
+    /// Whether it is the hash of what somebody typed. Takes tens of milliseconds, whatever was typed:
+    /// not for async code.
+    pub fn fits(&self, typed: &Secret) -> bool {
+        // Longer than any password: as much work for as little.
+        let typed = typed.reveal().as_bytes();
+        let typed = &typed[..typed.len().min(4 * CHARS_MAX + 1)];
+        let Ok(parsed) = phc::PasswordHash::new(&self.0) else { return false };
+        Argon2::default().verify_password(typed, &parsed).is_ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use argon2::password_hash::PasswordVerifier;
-    use argon2::password_hash::phc;
-
     use super::*;
 
     #[test]
@@ -83,8 +100,18 @@ mod tests {
         let hash = password.hash().expect("hashed");
         assert!(hash.0.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", hash.0);
         assert!(hash != password.hash().expect("hashed"), "each hash has its own salt");
-        let parsed = phc::PasswordHash::new(&hash.0).expect("a PHC string");
-        assert!(Argon2::default().verify_password(b"correct horse", &parsed).is_ok());
-        assert!(Argon2::default().verify_password(b"correct horsf", &parsed).is_err());
+        assert!(hash.fits(&Secret::new("correct horse".into())));
+        assert!(!hash.fits(&Secret::new("correct horsf".into())));
+        assert!(!hash.fits(&Secret::new(String::new())));
+    }
+
+    #[test]
+    fn nobody_has_a_hash_like_others_that_fits_nothing() {
+        let (nobody, parameters) = (PasswordHash::of_nobody(), "$argon2id$v=19$m=19456,t=2,p=1$");
+        assert!(nobody.0.starts_with(parameters));
+        phc::PasswordHash::new(&nobody.0).expect("a PHC string, or it would take no time");
+        for typed in ["", "password", "nobody", &"x".repeat(10_000)] {
+            assert!(!nobody.fits(&Secret::new(typed.into())), "{typed}");
+        }
     }
 }

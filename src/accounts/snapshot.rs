@@ -13,6 +13,7 @@ use bincode::Options;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
+use super::access::{Access, Address, Links, Session};
 use super::email::Email;
 use super::event::{
     EventError, StoredClaim, StoredDay, StoredDelivery, StoredMatchedName, StoredName,
@@ -29,11 +30,13 @@ use super::owned::watches::{WatchEntry, Watches};
 use super::password::PasswordHash;
 use super::quota::DayUsage;
 use super::state::{Account, Frozen, State};
+use super::token::TokenDigest;
 use crate::journal::{CHUNK_BYTES_MAX, Position, Record, Replay, ReplayResult};
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
 use crate::vocab::plan::Plan;
+use crate::vocab::time::UnixMs;
 
 /// Rows are put into items of about this many bytes.
 const ITEM_BYTES: u64 = 64 << 10;
@@ -73,6 +76,13 @@ enum Item {
     Outboxes(Vec<(RuleId, Option<DeliveryId>, Vec<StoredOff>)>),
     /// In order of rules, then oldest first.
     Deliveries(Vec<(RuleId, StoredDelivery)>),
+    /// Log-ins, oldest first: digest, when it began, when it was last seen.
+    Sessions(Vec<(TokenDigest, UnixMs, UnixMs)>),
+    /// The address is not verified. The link that verifies it; the last UTC day with links, and how
+    /// many.
+    Unverified(Option<(TokenDigest, UnixMs)>, Option<(StoredDay, u32)>),
+    /// The chat that new alert rules begin with.
+    TelegramChat(CompactString),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -149,6 +159,7 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
     fn account(&mut self, account: &Account) -> Result<(), E> {
         let owned = &account.owned;
         self.item(&Item::Account(Box::new(StoredAccount::of(account))))?;
+        self.access(&account.access)?;
         self.rows(owned.claims.by_id().map(|it| it.clone().into()), Item::Claims)?;
         self.rows(owned.watches.iter().map(Into::into), Item::Watches)?;
         self.rows(owned.rules.newest_first().map(|it| it.clone().into()), Item::Rules)?;
@@ -165,6 +176,22 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
             outboxes.map(|(rule, it)| (rule, it.mail_id, it.off.iter().map(off).collect()));
         self.rows(outboxes, Item::Outboxes)?;
         self.deliveries(&owned.outbox)
+    }
+
+    /// How the account is entered, as far as it is not that of an account just added.
+    fn access(&mut self, access: &Access) -> Result<(), E> {
+        if !access.sessions.is_empty() {
+            let rows = access.sessions.iter().map(|it| (it.digest, it.began, it.seen));
+            self.item(&Item::Sessions(rows.collect()))?;
+        }
+        if let Address::Unverified(Links { newest, on }) = access.address {
+            let on = on.map(|(day, count)| (StoredDay(day), count));
+            self.item(&Item::Unverified(newest, on))?;
+        }
+        match &access.telegram_chat {
+            Some(chat) => self.item(&Item::TelegramChat(chat.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Deliveries, each after the names it has places of.
@@ -282,6 +309,7 @@ pub(super) struct Loader {
 
 struct Open {
     account: Account,
+    access: Access,
     claims: Vec<Claim>,
     watches: Vec<WatchEntry>,
     rules: Vec<Rule>,
@@ -341,7 +369,8 @@ impl Open {
     fn new(account: Account) -> Open {
         let (claims, watches, rules, votes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (replies, outbox, tests) = (Replies::default(), Outbox::default(), None);
-        Open { account, claims, watches, rules, votes, replies, outbox, tests }
+        let access = Access::default();
+        Open { account, access, claims, watches, rules, votes, replies, outbox, tests }
     }
 
     fn take(&mut self, item: Item, names: &[Arc<MatchedName>]) -> Result<(), &'static str> {
@@ -368,6 +397,15 @@ impl Open {
                     self.outbox.change(rule, |outbox| outbox.put(delivery));
                 }
             }
+            Item::Sessions(rows) => {
+                let session = |(digest, began, seen)| Session { digest, began, seen };
+                self.access.sessions.extend(rows.into_iter().map(session));
+            }
+            Item::Unverified(newest, on) => {
+                let on = on.map(|(day, count)| (day.0, count));
+                self.access.address = Address::Unverified(Links { newest, on });
+            }
+            Item::TelegramChat(chat) => self.access.telegram_chat = Some(chat),
             // The caller takes these.
             Item::Whole { .. }
             | Item::Account(_)
@@ -389,7 +427,7 @@ impl Open {
             outbox: Arc::new(self.outbox),
             tests: self.tests,
         };
-        Account { owned: Arc::new(owned), ..self.account }
+        Account { owned: Arc::new(owned), access: Arc::new(self.access), ..self.account }
     }
 }
 
@@ -432,7 +470,6 @@ mod tests {
     use crate::vocab::name::DomainName;
     use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatus, RdapStatuses};
     use crate::vocab::stage::Stage;
-    use crate::vocab::time::UnixMs;
     use crate::vocab::watermark::Watermark;
 
     fn day() -> Day {
@@ -608,8 +645,49 @@ mod tests {
         assert_eq!(ours, include_str!("../../tests/golden/accounts-snapshot-v2.hex"));
     }
 
+    /// Accounts that people have logged in to, signed up for, been mailed about.
+    fn entered() -> Frozen {
+        let digest = |byte| TokenDigest::new([byte; 32]);
+        let session = |byte| Session { digest: digest(byte), began: at(10), seen: at(11) };
+        let entered = Access {
+            sessions: vec![session(1), session(2)],
+            telegram_chat: Some("-100".into()),
+            ..Access::default()
+        };
+        let links = Links { newest: Some((digest(3), at(12))), on: Some((day(), 2)) };
+        let asked = Access { address: Address::Unverified(links), ..Access::default() };
+        let all = [entered, asked, Access::unverified()];
+        let with = |(number, access)| {
+            let bare = (*account(number, Vec::new(), Vec::new())).clone();
+            Arc::new(Account { access: Arc::new(access), ..bare })
+        };
+        frozen((5..).zip(all).map(with).collect())
+    }
+
+    #[test]
+    fn the_bytes_of_log_ins_never_change() {
+        let ours: String = chunks(&entered()).iter().map(|it| hex::encode(it) + "\n").collect();
+        assert_eq!(ours, include_str!("../../tests/golden/accounts-snapshot-v3.hex"));
+    }
+
+    #[test]
+    fn log_ins_and_links_of_a_snapshot_are_found() {
+        let state = load(&chunks(&entered())).expect("read");
+        for (read, written) in state.freeze().accounts.iter().zip(entered().accounts) {
+            assert_eq!(read.access, written.access);
+        }
+        let session = state.by_session(&TokenDigest::new([2; 32])).expect("there");
+        assert_eq!((session.0.id, session.1.seen), (AccountId(5), at(11)));
+        let linked = state.by_link(&TokenDigest::new([3; 32])).expect("there");
+        assert_eq!(linked.id, AccountId(6));
+        assert!(state.by_session(&TokenDigest::new([3; 32])).is_none());
+    }
+
     #[test]
     fn snapshots_of_every_kind_are_read() {
+        let entered = include_str!("../../tests/golden/accounts-snapshot-v3.hex");
+        let bytes: Vec<_> = entered.lines().map(|line| hex::decode(line).expect("hex")).collect();
+        assert_eq!(chunks(&load(&bytes).expect("read").freeze()), bytes);
         for (golden, is_bare) in [
             (include_str!("../../tests/golden/accounts-snapshot-v1.hex"), true),
             (include_str!("../../tests/golden/accounts-snapshot-v2.hex"), false),
@@ -687,7 +765,7 @@ mod tests {
         }
         // Cuts between items: after nothing and after each but the last.
         assert_eq!(sound, 1 + 6);
-        for whole in [whole, chunks(&sending()).remove(0)] {
+        for whole in [whole, chunks(&sending()).remove(0), chunks(&entered()).remove(0)] {
             for at in 0..whole.len() {
                 for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
                     let mut hostile = whole.clone();

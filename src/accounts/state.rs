@@ -7,6 +7,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
+use super::access::{Access, Address, Session};
 use super::dispatch::{Due, Index, Matched};
 use super::email::Email;
 use super::event::{Event, StoredMatch, StoredMatchedName, StoredReply, StoredTest, Transaction};
@@ -18,6 +19,7 @@ use super::owned::rules::Rule;
 use super::owned::watches::WatchEntry;
 use super::password::PasswordHash;
 use super::quota::{DayUsage, Usage};
+use super::token::TokenDigest;
 use super::watched::Watched;
 use super::write::Feedback;
 use crate::journal::Position;
@@ -39,6 +41,9 @@ pub struct State {
     accounts: HashMap<AccountId, Arc<Account>>,
     by_email: HashMap<Email, AccountId>,
     by_key: HashMap<KeyDigest, AccountId>,
+    by_session: HashMap<TokenDigest, AccountId>,
+    /// Links that verify an address.
+    by_link: HashMap<TokenDigest, AccountId>,
     /// Names somebody voted on. What the accounts' votes add up to.
     feedback: HashMap<CompactString, Tally>,
     watched: Watched,
@@ -74,6 +79,8 @@ pub struct Account {
     /// What it used, to the last request: not part of the state. Outlives keys: they come and go,
     /// the allowance is the account's.
     pub usage: Arc<Usage>,
+    /// How its owner gets in with a browser, and is reached.
+    pub access: Arc<Access>,
     /// What it owns.
     pub owned: Arc<Owned>,
 }
@@ -150,6 +157,7 @@ impl State {
             Event::AccountDisabled { account } => {
                 self.set_key(account, None);
                 self.change(account, |account| account.disabled = true);
+                self.change_access(account, |access| access.sessions.clear());
             }
             Event::UsageNoted { account, day, requests, exports } => {
                 self.see_day(day.0);
@@ -157,6 +165,39 @@ impl State {
                 self.change(account, |account| account.noted.merge(noted));
             }
             Event::DayBegan { day } => self.see_day(day.0),
+            event => self.apply_to_access(event),
+        }
+    }
+
+    fn apply_to_access(&mut self, event: Event) {
+        match event {
+            Event::AccountSignedUp { account, email, plan, password, on } => {
+                let access = Arc::new(Access::unverified());
+                let new = Account::new(account, email, plan, Some(password), on.0);
+                self.put_account(Account { access, ..new });
+            }
+            Event::PasswordSet { account, password } => {
+                self.change(account, |account| account.password = Some(password));
+                self.change_access(account, |access| access.sessions.clear());
+            }
+            Event::SessionBegan { account, digest, at } => {
+                self.change_access(account, |access| access.begin(digest, at));
+            }
+            Event::SessionSeen { account, digest, at } => {
+                self.change_access(account, |access| access.see(&digest, at));
+            }
+            Event::SessionEnded { account, digest } => {
+                self.change_access(account, |access| access.end(&digest));
+            }
+            Event::EmailVerificationAsked { account, digest, at } => {
+                self.change_access(account, |access| access.ask(digest, at));
+            }
+            Event::EmailVerified { account } => {
+                self.change_access(account, |access| access.address = Address::Verified);
+            }
+            Event::TelegramChatSet { account, chat } => {
+                self.change_access(account, |access| access.telegram_chat = chat);
+            }
             event => self.apply_to_owned(event),
         }
     }
@@ -231,6 +272,14 @@ impl State {
             | Event::AccountDisabled { .. }
             | Event::UsageNoted { .. }
             | Event::DayBegan { .. }
+            | Event::AccountSignedUp { .. }
+            | Event::PasswordSet { .. }
+            | Event::SessionBegan { .. }
+            | Event::SessionSeen { .. }
+            | Event::SessionEnded { .. }
+            | Event::EmailVerificationAsked { .. }
+            | Event::EmailVerified { .. }
+            | Event::TelegramChatSet { .. }
             | Event::ClaimAdded { .. }
             | Event::ClaimChanged { .. }
             | Event::ClaimRemoved { .. }
@@ -259,6 +308,18 @@ impl State {
     pub fn by_key(&self, presented: &KeyDigest) -> Option<&Arc<Account>> {
         let account = self.accounts.get(self.by_key.get(presented)?)?;
         account.key.is_some_and(|key| key.is(presented)).then_some(account)
+    }
+
+    /// The account of the session with this digest, and the session, whether it still holds or not.
+    pub fn by_session(&self, presented: &TokenDigest) -> Option<(&Arc<Account>, &Session)> {
+        let account = self.accounts.get(self.by_session.get(presented)?)?;
+        Some((account, account.access.session(presented)?))
+    }
+
+    /// The account whose address the link with this digest verifies, whether it is still good or not.
+    pub fn by_link(&self, presented: &TokenDigest) -> Option<&Arc<Account>> {
+        let account = self.accounts.get(self.by_link.get(presented)?)?;
+        account.access.link().is_some_and(|(link, _)| link.is(presented)).then_some(account)
     }
 
     /// All accounts, in no order.
@@ -352,6 +413,7 @@ impl State {
         if let Some(key) = &account.key {
             self.by_key.insert(*key.digest(), account.id);
         }
+        self.index_access(account.id, &account.access);
         for (name, vote) in account.owned.votes.iter() {
             *self.feedback.entry(name.clone()).or_default().of(*vote) += 1;
         }
@@ -402,6 +464,26 @@ impl State {
 
     fn own(&mut self, account: AccountId, change: impl FnOnce(&mut Owned)) {
         self.change(account, |account| change(Arc::make_mut(&mut account.owned)));
+    }
+
+    /// Changes how an account is entered, and the names that leads to it by.
+    fn change_access(&mut self, account: AccountId, change: impl FnOnce(&mut Access)) {
+        let Some(found) = self.accounts.get_mut(&account) else { return };
+        let found = Arc::make_mut(found);
+        for session in &found.access.sessions {
+            self.by_session.remove(&session.digest);
+        }
+        if let Some((link, _)) = found.access.link() {
+            self.by_link.remove(link);
+        }
+        change(Arc::make_mut(&mut found.access));
+        let access = Arc::clone(&found.access);
+        self.index_access(account, &access);
+    }
+
+    fn index_access(&mut self, account: AccountId, access: &Access) {
+        self.by_session.extend(access.sessions.iter().map(|session| (session.digest, account)));
+        self.by_link.extend(access.link().map(|(link, _)| (*link, account)));
     }
 
     fn set_key(&mut self, account: AccountId, key: Option<StoredKey>) {
@@ -588,6 +670,7 @@ impl Account {
             key: None,
             noted: DayUsage::default(),
             usage: Arc::default(),
+            access: Arc::default(),
             owned: Arc::default(),
         }
     }

@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::decide::{Command, Decided, Refusal, decide};
 use super::email::Email;
 use super::event::{Event, StoredDay, Transaction};
+use super::hashing::Hashing;
 use super::keys::{self, ApiKey};
 use super::outbox::Wakes;
 use super::password::PasswordHash;
@@ -51,8 +52,9 @@ pub(super) struct Inner {
     pub(super) shared: Arc<Shared>,
     /// A command holds the stripe of its account from before it decides until it is applied: a
     /// second one decides on what the first led to. Others go on and share a sync.
-    stripes: Stripes,
-    last_account: AtomicU64,
+    pub(super) stripes: Stripes,
+    pub(super) hashing: Hashing,
+    pub(super) last_account: AtomicU64,
     /// The latest UTC day seen, as [`Day::raw`]; 0 before the first.
     last_day: AtomicU16,
     warned_of_clock: AtomicBool,
@@ -141,6 +143,9 @@ pub struct AccountSummary {
     pub key_last4: Option<String>,
     /// Whether it has a password.
     pub has_password: bool,
+    /// Whether mails may go to its address.
+    #[serde(default = "verified")]
+    pub email_verified: bool,
     /// JSON requests granted today.
     pub requests_today: u32,
     /// Exports granted today.
@@ -214,6 +219,7 @@ impl Store {
             snapshotter: Snapshotter::start(&shared, snapshot_after_bytes, snapshot_bytes),
             shared,
             stripes: Stripes::new(),
+            hashing: Hashing::default(),
             last_account: AtomicU64::new(last_account),
             last_day: AtomicU16::new(Day::raw_or_zero(last_day)),
             warned_of_clock: AtomicBool::new(false),
@@ -230,7 +236,7 @@ impl Store {
         let digest = keys::digest_of_presented(presented)?;
         let state = self.state();
         let account = state.by_key(&digest)?;
-        Some(Caller { account: account.id, plan: account.plan, usage: Arc::clone(&account.usage) })
+        Some(Caller::of(account))
     }
 
     /// Charges one JSON request at `now`, if the day's allowance has one left.
@@ -286,12 +292,20 @@ impl Store {
         Ok(IssuedKey { key, replaced: before.is_some_and(|had_key| had_key) })
     }
 
-    /// Shuts an account; its key stops working at once. Durable when it returns.
+    /// Shuts an account; its key stops working at once, and its sessions end. Durable when it returns.
     ///
     /// # Errors
     /// [`CommandError`]: no such account, or the journal takes no writes.
     pub fn disable(&self, email: &Email) -> Result<(), CommandError> {
         self.run(self.stripe(email), email, Command::Disable).map(|_| ())
+    }
+
+    /// Gives an account another password; everybody who had logged in is out. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`CommandError`]: no such account, it is disabled, or the journal takes no writes.
+    pub fn set_password(&self, email: &Email, password: PasswordHash) -> Result<(), CommandError> {
+        self.run(self.stripe(email), email, Command::SetPassword(password)).map(|_| ())
     }
 
     /// All accounts, in the order they were added.
@@ -505,7 +519,7 @@ impl Store {
     }
 
     /// Writes down without waiting.
-    fn note(&self, event: Event) -> Result<(), AppendError> {
+    pub(super) fn note(&self, event: Event) -> Result<(), AppendError> {
         let transaction = Transaction(vec![event]);
         let (kind, payload) = transaction.encode();
         self.0.shared.journal.append_lazy(kind, payload, self.applying(transaction, None))
@@ -527,7 +541,7 @@ impl Store {
 
     /// The UTC day of `now`, or the latest one seen where that is later: a clock that steps back
     /// opens no day again.
-    fn day(&self, now: DateTime<Utc>) -> Day {
+    pub(super) fn day(&self, now: DateTime<Utc>) -> Day {
         let nearest = if now.timestamp() < 0 { Day::MIN } else { Day::MAX };
         let day = Day::of(now).unwrap_or(nearest);
         let last = &self.0.last_day;
@@ -568,9 +582,20 @@ impl Store {
     }
 }
 
+/// What a server says that does not tell: it knows no other addresses.
+fn verified() -> bool {
+    true
+}
+
 fn usage_noted(account: AccountId, used: DayUsage) -> Option<Event> {
     let DayUsage { day, requests, exports } = used;
     Some(Event::UsageNoted { account, day: StoredDay(day?), requests, exports })
+}
+
+impl Caller {
+    pub(super) fn of(account: &Account) -> Caller {
+        Caller { account: account.id, plan: account.plan, usage: Arc::clone(&account.usage) }
+    }
 }
 
 impl AccountSummary {
@@ -585,6 +610,7 @@ impl AccountSummary {
             created: account.created,
             key_last4: account.key.map(|key| key.last4()),
             has_password: account.password.is_some(),
+            email_verified: account.access.is_verified(),
             requests_today: used.requests,
             exports_today: used.exports,
         }

@@ -1,6 +1,7 @@
 //! The store as a whole: what it refuses, what holds under races, what a restart brings back.
 
 mod outbox;
+mod people;
 
 use std::sync::Arc;
 

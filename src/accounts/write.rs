@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use thiserror::Error;
 
+use super::password::PasswordError;
 use crate::journal::AppendError;
 use crate::vocab::plan::Plan;
 
@@ -147,4 +148,10 @@ pub enum WriteError {
     /// No id or secret could be made.
     #[error("the system's random source failed: {0}")]
     Random(getrandom::Error),
+    /// Too many passwords are to be compared at once.
+    #[error("too many log in at once")]
+    Overloaded,
+    /// A password could not be hashed.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
 }

@@ -51,6 +51,8 @@ pub enum ApiError {
     TooManyTests { limit: u32, resets_at: DateTime<Utc>, retry_after_s: i64, message: String },
     /// 503: nothing can be written now.
     Unavailable(AppendError),
+    /// 503: more is to be worked out than there is time for.
+    Overloaded,
     /// 500: not the client's fault.
     Internal(anyhow::Error),
 }
@@ -82,7 +84,8 @@ impl From<WriteError> for ApiError {
                 ApiError::Internal(err.into())
             }
             WriteError::Journal(err) => ApiError::Unavailable(err),
-            WriteError::Random(_) => ApiError::Internal(err.into()),
+            WriteError::Overloaded => ApiError::Overloaded,
+            WriteError::Random(_) | WriteError::Password(_) => ApiError::Internal(err.into()),
         }
     }
 }
@@ -193,6 +196,10 @@ impl From<ApiError> for Refusal {
                 let (message, retry_after_s) = unavailable(&err);
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message))
                     .with(RETRY_AFTER, retry_after_s)
+            }
+            ApiError::Overloaded => {
+                let message = "too many people log in at this moment; try again in a few seconds";
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 2)
             }
             ApiError::CrossSite => {
                 let message = "this was sent from another site; nothing has been changed";

@@ -228,6 +228,7 @@ fn reply_wait_max(command: &AdminCommand) -> Duration {
         | AdminCommand::ListAccounts
         | AdminCommand::SetPlan { .. }
         | AdminCommand::IssueKey { .. }
+        | AdminCommand::SetPassword { .. }
         | AdminCommand::Disable { .. } => REPLY_WAIT_MAX,
     }
 }

@@ -28,12 +28,15 @@ const MATCHES_BYTES_MAX: usize = 512 << 10;
 const MATCH_BYTES: usize = 64;
 const NAME_BYTES: usize = 24;
 
-/// Places in `rule.channels` of those that are used: on, and within the plan.
+/// Places in `rule.channels` of those that are used: on, within the plan, to a verified address.
 pub(in crate::accounts) fn live_channels(account: &Account, rule: &Rule) -> Vec<usize> {
     let outbox = account.owned.outbox.of(rule.id);
     let is_live = |channel: &Channel| {
         let within_plan = account.plan != Plan::Free || *channel == Channel::Email;
-        within_plan && outbox.is_none_or(|outbox| outbox.switched_off(channel).is_none())
+        let is_reachable = *channel != Channel::Email || account.access.is_verified();
+        within_plan
+            && is_reachable
+            && outbox.is_none_or(|outbox| outbox.switched_off(channel).is_none())
     };
     let channels = rule.channels.iter().enumerate();
     channels.filter(|(_, channel)| is_live(channel)).map(|(place, _)| place).collect()

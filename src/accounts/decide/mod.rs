@@ -2,6 +2,7 @@
 //! what it returns is what gets written. An operator's commands are here, what accounts do with
 //! their own things in the files beside.
 
+pub(super) mod access;
 pub(super) mod claims;
 pub(super) mod deliveries;
 pub(super) mod replies;
@@ -37,6 +38,8 @@ pub enum Command {
     IssueKey(StoredKey),
     /// Shut it.
     Disable,
+    /// Give it another password; all its sessions end.
+    SetPassword(PasswordHash),
 }
 
 /// Why a command was refused.
@@ -48,7 +51,7 @@ pub enum Refusal {
     /// The address is unknown.
     #[error("there is no account for {0}; `dropdex account list` shows all")]
     NoSuchAccount(Email),
-    /// A shut account gets no key.
+    /// A shut account gets no key and no password.
     #[error("the account for {0} is disabled, which is for good; add another for another address")]
     Disabled(Email),
 }
@@ -95,6 +98,10 @@ pub fn decide(
             let account = existing(state, email)?;
             Ok((!account.disabled).then_some(Event::AccountDisabled { account: account.id }))
         }
+        Command::SetPassword(password) => match existing(state, email)? {
+            account if account.disabled => Err(Refusal::Disabled(email.clone())),
+            account => Ok(Some(Event::PasswordSet { account: account.id, password })),
+        },
     }
 }
 

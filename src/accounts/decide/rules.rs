@@ -38,6 +38,7 @@ pub(in crate::accounts) fn add(
     check_channels(&new.channels)?;
     let name = name(new.name)?;
     check_gate(account, &new.channels)?;
+    check_address(account, &new.channels)?;
     let rules = &account.owned.rules;
     if rules.len() >= RULES_MAX as usize {
         return Err(WriteError::TooMany { what: "alert rules", limit: RULES_MAX });
@@ -83,6 +84,7 @@ pub(in crate::accounts) fn change(
     // A plan may have shrunk since: what was allowed then may stay, and be stopped or renamed.
     if has_new_channels || is_activated {
         check_gate(account, &rule.channels)?;
+        check_address(account, &rule.channels)?;
     }
     if is_activated {
         check_active(account, limits)?;
@@ -150,7 +152,7 @@ fn check_channels(channels: &[Channel]) -> Result<(), WriteError> {
 
 /// A chat of Telegram's: a number, which is negative for groups, or `@` and 4 to 32 letters, digits
 /// and underscores.
-fn is_chat_id(text: &str) -> bool {
+pub(super) fn is_chat_id(text: &str) -> bool {
     if let Some(name) = text.strip_prefix('@') {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         return (4..=32).contains(&name.len()) && name.bytes().all(plain);
@@ -167,6 +169,18 @@ fn check_gate(account: &Account, channels: &[Channel]) -> Result<(), WriteError>
     }
     let message = format!("the {plan} plan sends alerts by email only");
     Err(WriteError::PlanLimit { plan, limit: None, message })
+}
+
+/// Mails go to nobody who has not said that the address is theirs.
+fn check_address(account: &Account, channels: &[Channel]) -> Result<(), WriteError> {
+    match channels.iter().position(|channel| *channel == Channel::Email) {
+        Some(at) if !account.access.is_verified() => {
+            let what = "verify your e-mail address first; your account's notifications page sends \
+                        you a link";
+            Err(invalid(format!("channels[{at}]"), what))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Room for one more active rule.

@@ -10,6 +10,7 @@ mod outbox;
 mod stored;
 
 use bincode::Options;
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -22,6 +23,7 @@ pub use outbox::{
 pub use stored::{StoredClaim, StoredName, StoredReply, StoredRule, StoredWatch};
 
 use super::password::PasswordHash;
+use super::token::TokenDigest;
 use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
@@ -233,6 +235,72 @@ pub enum Event {
     NamesVerified {
         /// What they said, of each name.
         rows: Vec<(StoredName, StoredObservation)>,
+    },
+    /// Somebody made an account; whether the address is theirs is to be seen.
+    AccountSignedUp {
+        /// Its number, not used before.
+        account: AccountId,
+        /// The address, not in use.
+        email: Email,
+        /// What it pays for.
+        plan: Plan,
+        /// For its log-ins.
+        password: PasswordHash,
+        /// The UTC day.
+        on: StoredDay,
+    },
+    /// An account has another password; everybody who had logged in is out.
+    PasswordSet {
+        /// Whose.
+        account: AccountId,
+        /// The new one.
+        password: PasswordHash,
+    },
+    /// Somebody logged in.
+    SessionBegan {
+        /// To which account.
+        account: AccountId,
+        /// What is kept of the session's id.
+        digest: TokenDigest,
+        /// When.
+        at: UnixMs,
+    },
+    /// A session was used. Not every use is written down.
+    SessionSeen {
+        /// Of which account.
+        account: AccountId,
+        /// Which.
+        digest: TokenDigest,
+        /// When.
+        at: UnixMs,
+    },
+    /// A session was ended by its owner.
+    SessionEnded {
+        /// Of which account.
+        account: AccountId,
+        /// Which.
+        digest: TokenDigest,
+    },
+    /// A link was made that verifies the address of an account; the one before works no longer.
+    EmailVerificationAsked {
+        /// Whose.
+        account: AccountId,
+        /// What is kept of the link.
+        digest: TokenDigest,
+        /// When.
+        at: UnixMs,
+    },
+    /// The address of an account is its owner's.
+    EmailVerified {
+        /// Whose.
+        account: AccountId,
+    },
+    /// New alert rules of an account begin with another chat.
+    TelegramChatSet {
+        /// Whose.
+        account: AccountId,
+        /// The chat; `None` for none.
+        chat: Option<CompactString>,
     },
 }
 
@@ -591,6 +659,34 @@ mod tests {
         all.map(|seen| (StoredName(name("a.com")), seen.into())).collect()
     }
 
+    /// One of each shape of how people get in.
+    fn access() -> Vec<(String, Event)> {
+        let (account, digest) = (AccountId(0x0102), TokenDigest::new([0x44; 32]));
+        let email: Email = "ann@example.com".parse().expect("an address");
+        let password: PasswordHash = serde_json::from_str(r#""$argon2id$x""#).expect("a hash");
+        let (plan, hash) = (Plan::Free, password.clone());
+        let mut events = vec![
+            (
+                "signed up".to_owned(),
+                Event::AccountSignedUp { account, email, plan, password, on: day() },
+            ),
+            ("password".into(), Event::PasswordSet { account, password: hash }),
+            ("session".into(), Event::SessionBegan { account, digest, at: at(11) }),
+            ("session, seen".into(), Event::SessionSeen { account, digest, at: at(12) }),
+            ("session, ended".into(), Event::SessionEnded { account, digest }),
+            ("link".into(), Event::EmailVerificationAsked { account, digest, at: at(13) }),
+            ("verified".into(), Event::EmailVerified { account }),
+        ];
+        for chat in [Some("-100".into()), None] {
+            events.push((format!("chat {chat:?}"), Event::TelegramChatSet { account, chat }));
+        }
+        events
+    }
+
+    fn sessions() -> impl Iterator<Item = (String, Transaction)> {
+        access().into_iter().map(|(name, event)| (name, Transaction(vec![event])))
+    }
+
     fn newest() -> impl Iterator<Item = (String, Transaction)> {
         let singles = outbox().into_iter().map(|(name, event)| (name, Transaction(vec![event])));
         let both = outbox().drain(..3).map(|(_, event)| event).collect();
@@ -642,6 +738,17 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_of_log_ins_never_change() {
+        let ours: String = sessions()
+            .map(|(name, transaction)| {
+                let (kind, payload) = transaction.encode();
+                format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+            })
+            .collect();
+        assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v4.hex"));
+    }
+
+    #[test]
     fn what_is_stored_is_read_back() {
         for settled in every_settled() {
             assert_eq!(Settled::from(outbox::StoredSettled::from(settled)), settled);
@@ -649,7 +756,7 @@ mod tests {
         for (_, stored) in observations() {
             assert_eq!(StoredObservation::from(Observation::from(stored)), stored);
         }
-        for (name, transaction) in everything().into_iter().chain(newest()) {
+        for (name, transaction) in everything().into_iter().chain(newest()).chain(sessions()) {
             let (kind, payload) = transaction.encode();
             assert!(Transaction::decode(kind, &payload).expect(&name) == transaction, "{name}");
         }
@@ -661,7 +768,7 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_an_error() {
-        for (name, transaction) in everything().into_iter().chain(newest()) {
+        for (name, transaction) in everything().into_iter().chain(newest()).chain(sessions()) {
             let (kind, bytes) = transaction.encode();
             for len in 0..bytes.len() {
                 assert!(Transaction::decode(kind, &bytes[..len]).is_err(), "{name} cut at {len}");
@@ -681,7 +788,7 @@ mod tests {
     /// set to the values that make the worst lengths. An error or another event, never a panic.
     #[test]
     fn hostile_bytes_do_no_harm() {
-        for (name, transaction) in everything().into_iter().chain(newest()) {
+        for (name, transaction) in everything().into_iter().chain(newest()).chain(sessions()) {
             let (kind, bytes) = transaction.encode();
             for at in 0..bytes.len() {
                 for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {

@@ -1,0 +1,319 @@
+//! People: what signs up, logs in and out comes to, what ends a session, and what a restart brings
+//! back.
+
+use super::*;
+use crate::accounts::access::{LINKS_PER_DAY_MAX, SESSIONS_MAX};
+use crate::accounts::secret::Secret;
+
+const RIGHT: &str = "correct horse";
+
+fn secret(text: &str) -> Secret {
+    Secret::new(text.to_owned())
+}
+
+fn password(text: &str) -> Password {
+    Password::new(secret(text)).expect("long enough")
+}
+
+fn after(minutes: i64) -> DateTime<Utc> {
+    noon() + Duration::minutes(minutes)
+}
+
+impl World {
+    fn sign_up(&self, address: &str) -> Token {
+        let done = self.store.sign_up(email(address), Plan::Free, password(RIGHT), noon());
+        match self.wait(done).expect("written") {
+            SignUp::Done(token) => token,
+            SignUp::EmailTaken => panic!("{address} is taken"),
+        }
+    }
+
+    fn log_in(&self, address: &str, typed: &str, now: DateTime<Utc>) -> Option<Token> {
+        self.wait(self.store.log_in(&email(address), secret(typed), now)).expect("written")
+    }
+
+    fn ask_link(&self, caller: &Caller, now: DateTime<Utc>) -> VerificationLink {
+        self.wait(self.store.ask_verification(caller, now)).expect("written")
+    }
+}
+
+#[test]
+fn a_session_is_its_owners_until_it_ends_and_over_restarts() {
+    let world = World::new();
+    let first = world.sign_up("ann@example.com");
+    let ann = world.store.person(&first, after(1)).expect("a session");
+    assert_eq!((ann.email.as_str(), ann.caller.plan), ("ann@example.com", Plan::Free));
+    let second = world.log_in("ann@example.com", RIGHT, after(1)).expect("the right password");
+    assert_ne!(first.reveal(), second.reveal(), "each log-in has an id of its own");
+    let world = world.reopened();
+    assert!(world.store.person(&first, after(2)).is_some(), "a restart ends nothing");
+    world.wait(world.store.log_out(&first)).expect("written");
+    assert!(world.store.person(&first, after(2)).is_none(), "a copy of the cookie opens nothing");
+    assert!(world.store.person(&second, after(2)).is_some());
+    world.wait(world.store.log_out(&first)).expect("again, to nobody's harm");
+    world.wait(world.store.log_out_everywhere(&ann.caller)).expect("written");
+    assert!(world.store.person(&second, after(2)).is_none());
+    let world = world.reopened();
+    assert!(world.store.person(&first, after(2)).is_none(), "what was ended stays ended");
+    assert!(world.store.person(&second, after(2)).is_none());
+}
+
+#[test]
+fn a_session_ends_by_itself() {
+    let world = World::new();
+    let token = world.sign_up("ann@example.com");
+    let idle = world.log_in("ann@example.com", RIGHT, noon()).expect("logged in");
+    let mut at = 0;
+    while at < 12 * 60 {
+        assert!(world.store.person(&token, after(at)).is_some(), "{at} minutes");
+        // What is noted is applied a moment later.
+        let (from, digest) = (std::time::Instant::now(), token.digest());
+        let is_noted = || {
+            let state = world.store.state();
+            let (_, session) = state.by_session(&digest).expect("there");
+            !session.is_to_be_noted(UnixMs::of(after(at)))
+        };
+        while !is_noted() {
+            assert!(from.elapsed().as_secs() < 10, "the use at {at} minutes was not noted");
+            std::thread::yield_now();
+        }
+        at += 24;
+    }
+    assert!(world.store.person(&token, after(12 * 60)).is_none(), "twelve hours are the end");
+    assert!(world.store.person(&idle, after(30)).is_none(), "it was idle");
+    let world = world.reopened();
+    assert!(world.store.person(&token, after(12 * 60 - 1)).is_some());
+    let profile = |at| {
+        let ann = world.store.person(&token, after(12 * 60 - 1)).expect("a session");
+        world.store.profile(&ann.caller, after(at)).expect("there").sessions.len()
+    };
+    assert_eq!((profile(12 * 60 - 1), profile(12 * 60)), (1, 0));
+}
+
+#[test]
+fn only_the_right_password_of_an_open_account_opens_it() {
+    let world = World::new();
+    world.sign_up("ann@example.com");
+    world.store.add_account(&email("keyed@example.com"), Plan::Pro, None).expect("added");
+    let hash = password(RIGHT).hash().expect("hashed");
+    let shut = email("shut@example.com");
+    world.store.add_account(&shut, Plan::Pro, Some(hash.clone())).expect("added");
+    let in_time = world.log_in("shut@example.com", RIGHT, noon()).expect("logged in");
+    world.store.disable(&shut).expect("shut");
+    assert!(world.store.person(&in_time, noon()).is_none(), "a shut account has no session");
+    for (address, typed) in [
+        ("ann@example.com", "wrong horse"),
+        ("ann@example.com", ""),
+        ("ann@example.com", &RIGHT.repeat(1_000)),
+        ("keyed@example.com", RIGHT),
+        ("nobody@example.com", RIGHT),
+        ("shut@example.com", RIGHT),
+    ] {
+        assert!(world.log_in(address, typed, noon()).is_none(), "{address} {typed:.20}");
+    }
+    assert!(world.log_in("ANN@example.com ", RIGHT, noon()).is_some(), "one address");
+    assert!(matches!(
+        world.store.set_password(&shut, hash),
+        Err(CommandError::Refused(decide::Refusal::Disabled(_)))
+    ));
+}
+
+#[test]
+fn an_address_is_taken_once() {
+    let world = World::new();
+    let token = world.sign_up("ann@example.com");
+    let again = world.store.sign_up(email("Ann@example.com"), Plan::Free, password(RIGHT), noon());
+    assert!(matches!(world.wait(again), Ok(SignUp::EmailTaken)));
+    world.store.add_account(&email("bob@example.com"), Plan::Api, None).expect("added");
+    let again = world.store.sign_up(email("bob@example.com"), Plan::Free, password(RIGHT), noon());
+    assert!(matches!(world.wait(again), Ok(SignUp::EmailTaken)), "an operator's, too");
+    assert!(world.store.person(&token, noon()).is_some());
+    // All at once: one of them gets it.
+    let store = world.store.clone();
+    let all = (0..8).map(|_| {
+        let store = store.clone();
+        world.runtime.spawn(async move {
+            let done = store.sign_up(email("eve@example.com"), Plan::Free, password(RIGHT), noon());
+            matches!(done.await, Ok(SignUp::Done(_)))
+        })
+    });
+    let all: Vec<_> = all.collect();
+    let done = all.into_iter().map(|task| world.wait(task).expect("no panic"));
+    assert_eq!(done.filter(|done| *done).count(), 1);
+    assert_eq!(world.store.list().len(), 3);
+    drop(store);
+    world.reopened();
+}
+
+#[test]
+fn a_new_password_ends_all_other_sessions() {
+    let world = World::new();
+    let one = world.sign_up("ann@example.com");
+    let other = world.log_in("ann@example.com", RIGHT, noon()).expect("logged in");
+    let ann = world.store.person(&one, noon()).expect("a session").caller;
+    let change = |present: &str, new: &str| {
+        let new = password(new);
+        world.wait(world.store.change_password(&ann, secret(present), new, noon()))
+    };
+    let wrong = change("wrong horse", "battery staple").expect("written");
+    assert!(matches!(wrong, PasswordChange::WrongPassword));
+    assert!(world.store.person(&other, noon()).is_some(), "nothing happened");
+    let PasswordChange::Done(new) = change(RIGHT, "battery staple").expect("written") else {
+        panic!("the right password")
+    };
+    for old in [&one, &other] {
+        assert!(world.store.person(old, noon()).is_none());
+    }
+    assert!(world.store.person(&new, noon()).is_some());
+    assert!(world.log_in("ann@example.com", RIGHT, noon()).is_none());
+    assert!(world.log_in("ann@example.com", "battery staple", noon()).is_some());
+    // The operator's way.
+    let hash = password("operator's own").hash().expect("hashed");
+    world.store.set_password(&email("ann@example.com"), hash).expect("set");
+    assert!(world.store.person(&new, noon()).is_none());
+    let world = world.reopened();
+    assert!(world.log_in("ann@example.com", "operator's own", noon()).is_some());
+    assert!(world.log_in("ann@example.com", "battery staple", noon()).is_none());
+}
+
+#[test]
+fn an_account_has_so_many_sessions() {
+    let world = World::new();
+    let first = world.sign_up("ann@example.com");
+    for _ in 0..SESSIONS_MAX - 1 {
+        world.log_in("ann@example.com", RIGHT, noon()).expect("logged in");
+    }
+    assert!(world.store.person(&first, noon()).is_some());
+    let last = world.log_in("ann@example.com", RIGHT, noon()).expect("logged in");
+    assert!(world.store.person(&first, noon()).is_none(), "the oldest made room");
+    let ann = world.store.person(&last, noon()).expect("a session").caller;
+    let profile = world.store.profile(&ann, noon()).expect("there");
+    assert_eq!(profile.sessions.len(), SESSIONS_MAX);
+    world.reopened();
+}
+
+#[test]
+fn mails_go_to_an_address_that_its_owner_verified() {
+    let world = World::new();
+    let token = world.sign_up("ann@example.com");
+    let ann = world.store.person(&token, noon()).expect("a session").caller;
+    assert_invalid(world.add_rule(&ann, by_email("short")), "channels[0]");
+    assert!(!world.store.profile(&ann, noon()).expect("there").is_verified);
+    let VerificationLink::Made { token: first, email } = world.ask_link(&ann, noon()) else {
+        panic!("nothing was asked for so far")
+    };
+    assert_eq!(email.as_str(), "ann@example.com");
+    assert!(matches!(
+        world.ask_link(&ann, noon()),
+        VerificationLink::Wait(until) if until == after(1)
+    ));
+    let VerificationLink::Made { token: second, .. } = world.ask_link(&ann, after(1)) else {
+        panic!("a minute has passed")
+    };
+    let world = world.reopened();
+    assert!(!world.store.is_good_link(&first, after(2)), "the newest one alone works");
+    assert!(world.store.is_good_link(&second, after(24 * 60)));
+    assert!(!world.store.is_good_link(&second, after(24 * 60 + 1)), "for a day");
+    let verify = |token, now| world.wait(world.store.verify_email(token, now)).expect("written");
+    assert!(!verify(&first, after(2)) && !verify(&token, after(2)));
+    assert!(!verify(&second, after(24 * 60 + 1)));
+    assert!(verify(&second, after(2)));
+    assert!(!verify(&second, after(2)), "once");
+    assert!(matches!(world.ask_link(&ann, after(3)), VerificationLink::Verified));
+    world.add_rule(&ann, by_email("short")).expect("its mails have somewhere to go");
+    let world = world.reopened();
+    assert!(world.store.profile(&ann, noon()).expect("there").is_verified);
+}
+
+#[test]
+fn nobody_is_flooded_with_links() {
+    let world = World::new();
+    let token = world.sign_up("ann@example.com");
+    let ann = world.store.person(&token, noon()).expect("a session").caller;
+    for at in 0..LINKS_PER_DAY_MAX {
+        let made = world.ask_link(&ann, after(i64::from(at)));
+        assert!(matches!(made, VerificationLink::Made { .. }), "{at}");
+    }
+    let midnight = noon() + Duration::hours(12);
+    assert!(matches!(
+        world.ask_link(&ann, after(60)),
+        VerificationLink::Wait(until) if until == midnight
+    ));
+    assert!(matches!(world.ask_link(&ann, midnight), VerificationLink::Made { .. }));
+}
+
+#[test]
+fn a_rule_that_was_stopped_starts_with_a_verified_address() {
+    let world = World::new();
+    let token = world.sign_up("ann@example.com");
+    let ann = world.store.person(&token, noon()).expect("a session").caller;
+    world.store.set_plan(&email("ann@example.com"), Plan::Pro).expect("set");
+    let hook = webhook("https://hooks.example.com/x");
+    let rule = NewRule { channels: vec![hook.clone()], ..by_email("hooked") };
+    let rule = world.add_rule(&ann, rule).expect("a webhook needs no address");
+    let with = |channels| RulePatch { channels: Some(channels), ..RulePatch::default() };
+    assert_invalid(world.change_rule(&ann, rule, with(vec![hook, Channel::Email])), "channels[1]");
+}
+
+#[test]
+fn a_chat_is_kept_and_forgotten() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Core);
+    let set = |chat: Option<&str>| {
+        world.wait(world.store.set_telegram_chat(&ann, chat.map(str::to_owned)))
+    };
+    for bad in ["", "chat", "@a", "-", "1 2"] {
+        assert_invalid(set(Some(bad)), "chatId");
+    }
+    set(Some("-1001234")).expect("a chat");
+    let chat = |world: &World| world.store.profile(&ann, noon()).expect("there").telegram_chat;
+    assert_eq!(chat(&world).as_deref(), Some("-1001234"));
+    set(None).expect("forgotten");
+    assert_eq!(chat(&world), None);
+    set(Some("@somewhere")).expect("a chat");
+    world.store.snapshot_now().expect("written");
+    let world = world.reopened();
+    assert_eq!(chat(&world).as_deref(), Some("@somewhere"));
+}
+
+#[test]
+fn an_owner_makes_a_key_and_sees_what_was_used() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let issued = world.wait(world.store.issue_own_key(&ann, noon())).expect("issued");
+    assert!(issued.replaced);
+    let caller = world.store.authenticate(issued.key.reveal()).expect("it works");
+    world.store.charge_request(&caller, noon());
+    let profile = world.store.profile(&ann, noon()).expect("there");
+    assert_eq!((profile.requests_today, profile.exports_today), (1, 0));
+    assert_eq!(profile.resets_at, noon() + Duration::hours(12));
+    assert_eq!(profile.key_last4.as_deref(), Some(&issued.key.reveal()[48..]));
+    assert!(profile.is_verified, "an operator named the address");
+    world.store.disable(&email("ann@example.com")).expect("shut");
+    assert_not_found(world.wait(world.store.issue_own_key(&ann, noon())).map(|_| ()));
+}
+
+/// What is at rest opens nothing: neither session ids nor links are in any file of the store.
+#[test]
+fn tokens_and_passwords_are_not_at_rest() {
+    let world = World::new();
+    let session = world.sign_up("ann@example.com");
+    let ann = world.store.person(&session, noon()).expect("a session").caller;
+    let VerificationLink::Made { token: link, .. } = world.ask_link(&ann, noon()) else {
+        panic!("nothing was asked for so far")
+    };
+    world.store.snapshot_now().expect("written");
+    let folder = world.dir.path().join("journal");
+    let mut files = 0;
+    for file in std::fs::read_dir(folder).expect("a folder") {
+        let bytes = std::fs::read(file.expect("an entry").path()).expect("readable");
+        for text in [session.reveal(), link.reveal(), RIGHT] {
+            let raw = hex::decode(text).unwrap_or_else(|_| text.as_bytes().to_vec());
+            for secret in [text.as_bytes(), raw.as_slice()] {
+                assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+            }
+        }
+        files += 1;
+    }
+    assert!(files >= 3, "segment, mark, snapshot: {files}");
+}
