@@ -78,6 +78,7 @@ pub fn serve(
             telegram: config.outbound.telegram.is_some(),
         },
         guard,
+        cookie: config.web.cookie(),
         clock: config.clock,
         bootstrap: registry.live(),
         catch_days: config.catch_days,
@@ -113,6 +114,11 @@ async fn run(
         )
     })?;
     let address = listener.local_addr().context("the listener has no address")?;
+    anyhow::ensure!(
+        !config.web.plain_http || address.ip().is_loopback(),
+        "web.plain_http lets log-ins go over plain HTTP, which is for a server on loopback alone, and \
+         this one listens on {address}; take the setting away and put a proxy with TLS before it"
+    );
     let (stopping, stopped) = watch::channel(());
     let mut workers = JoinSet::new();
     let admin = AdminSocket::bind(&config.data)?;

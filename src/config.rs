@@ -3,6 +3,7 @@
 
 pub mod outbound;
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -30,6 +31,13 @@ const CATCH_DAYS_MAX: u16 = 3_650;
 pub struct ListenAddress(String);
 
 impl ListenAddress {
+    /// Whether it is plainly this machine's own, as far as the text tells.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.0.rsplit_once(':').map_or("", |(host, _)| host);
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+
     /// `host:port`, to be resolved when it is listened on.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -13,6 +13,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use axum::serve::ListenerExt;
 use dropdex::accounts::Store;
+use dropdex::http::session::CookieKind;
 use dropdex::http::{self, App, ConfiguredChannels, Parts};
 use dropdex::index::Index;
 use dropdex::index::live::LiveIndex;
@@ -57,6 +58,7 @@ impl Service {
             store,
             guard: Guard::new(HostRules::default(), Dns::new(&settings::Dns::default())?),
             channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
+            cookie: CookieKind::Secure,
             clock,
             bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
             catch_days: CATCH_DAYS_DEFAULT,

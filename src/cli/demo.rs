@@ -8,7 +8,8 @@ use clap::Args;
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::accounts::{Email, Store};
+use crate::accounts::secret::Secret;
+use crate::accounts::{Email, Password, Store};
 use crate::app;
 use crate::cli::rebuild::rebuild;
 use crate::config::{Config, ListenAddress};
@@ -17,10 +18,13 @@ use crate::corpus::ingest::Source;
 use crate::feeds::{Feed, Format, ReadOptions};
 use crate::vocab::day::Day;
 use crate::vocab::plan::Plan;
+use crate::web::WebSettings;
 
 /// The sample list, in the binary: `dropdex demo` needs no file.
 const SAMPLE: &[u8] = include_bytes!("../../data/sample/sample.csv.gz");
 const EMAIL: &str = "demo@dropdex.example";
+/// Random bytes of the account's password, written as hexadecimal digits.
+const PASSWORD_BYTES: usize = 8;
 /// The columns of the sample that hold dates and move with it.
 const DATE_COLUMNS: [&str; 3] = ["drop_date", "release_date", "first_seen"];
 
@@ -47,18 +51,22 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
     let mut outbound = config.outbound.clone();
     // The dates are moved: what registries say of these names would contradict them.
     outbound.rdap.enabled = false;
+    let listen = args.listen.unwrap_or_default();
+    // There is no TLS before a demo.
+    let web = WebSettings { plain_http: listen.is_loopback(), ..config.web.clone() };
     let config = Config {
         outbound,
+        web,
         data: folder.path().join("data"),
         index: folder.path().join("index"),
-        listen: args.listen.unwrap_or_default(),
+        listen,
         ..config.clone()
     };
     ingest_sample(&config, folder.path())?;
     app::serve(&config, |address, store| {
-        let key = make_account(store)?;
+        let account = make_account(store)?;
         app::print_ready(address)?;
-        print_welcome(address, &key)
+        print_welcome(address, &account)
     })
 }
 
@@ -106,15 +114,28 @@ fn move_dates(gzipped: &[u8], today: Day) -> anyhow::Result<Vec<u8>> {
     Ok(writer.into_inner().map_err(|err| err.into_error())?)
 }
 
-fn make_account(store: &Store) -> anyhow::Result<String> {
-    let email: Email = EMAIL.parse()?;
-    store.add_account(&email, Plan::Api, None)?;
-    Ok(store.issue_key(&email)?.key.reveal().to_owned())
+/// What opens the demo's account.
+struct Account {
+    key: String,
+    password: String,
 }
 
-fn print_welcome(address: &str, key: &str) -> anyhow::Result<()> {
+fn make_account(store: &Store) -> anyhow::Result<Account> {
+    let email: Email = EMAIL.parse()?;
+    let mut bytes = [0; PASSWORD_BYTES];
+    getrandom::fill(&mut bytes).map_err(|err| anyhow::anyhow!("no password can be made: {err}"))?;
+    let password = hex::encode(bytes);
+    let hash = Password::new(Secret::new(password.clone()))?.hash()?;
+    store.add_account(&email, Plan::Api, Some(hash))?;
+    let key = store.issue_key(&email)?.key.reveal().to_owned();
+    Ok(Account { key, password })
+}
+
+fn print_welcome(address: &str, account: &Account) -> anyhow::Result<()> {
+    let Account { key, password } = account;
     let mut out = stdout().lock();
-    writeln!(out, "key {key}\n\nTry:")?;
+    writeln!(out, "key {key}\n\nPages: {address}/login\n  e-mail    {EMAIL}")?;
+    writeln!(out, "  password  {password}\n\nTry:")?;
     for path in [
         "/api/v1/drops?tld=com&max_len=8&limit=5",
         "/api/v1/search?q=solar",

@@ -29,6 +29,7 @@ use serde::Serialize;
 
 use crate::accounts::Store;
 use crate::http::allowance::{Now, guarded};
+use crate::http::session::CookieKind;
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::outbound::guard::Guard;
@@ -50,6 +51,8 @@ pub struct Parts {
     pub guard: Guard,
     /// Which channels alerts can go through.
     pub channels: ConfiguredChannels,
+    /// How browsers carry sessions.
+    pub cookie: CookieKind,
     pub clock: Clock,
     /// Which names RDAP can verify.
     pub bootstrap: Arc<LiveBootstrap>,

@@ -16,6 +16,7 @@ mod error;
 mod form;
 mod fragment;
 mod layout;
+mod next;
 mod notice;
 pub mod overview;
 pub mod portfolio;

@@ -1,5 +1,6 @@
 //! What an operator sets for pages: `config` makes it.
 
+use crate::http::session::CookieKind;
 use crate::vocab::plan::Plan;
 
 /// Settings of the section `[web]`.
@@ -16,5 +17,12 @@ pub struct WebSettings {
 impl Default for WebSettings {
     fn default() -> WebSettings {
         WebSettings { signup: true, signup_plan: Plan::Free, plain_http: false }
+    }
+}
+
+impl WebSettings {
+    /// How browsers carry sessions.
+    pub fn cookie(&self) -> CookieKind {
+        if self.plain_http { CookieKind::PlainHttp } else { CookieKind::Secure }
     }
 }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use crate::accounts::{Caller, Email};
+use crate::accounts::{Caller, Email, Person, TokenDigest};
 use crate::http::allowance::Now;
 use crate::http::session;
 use crate::web::Web;
@@ -24,6 +24,8 @@ pub struct Viewer {
 pub struct Member {
     pub caller: Caller,
     pub email: Email,
+    /// What their session is told apart by.
+    pub session: TokenDigest,
 }
 
 impl FromRequestParts<Web> for Viewer {
@@ -32,7 +34,8 @@ impl FromRequestParts<Web> for Viewer {
     async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Viewer, Infallible> {
         let now = web.app.clock.now();
         let found = session::find(&web.app, &parts.headers, now);
-        let member = found.map(|session| Member { caller: session.caller, email: session.email });
+        let member =
+            found.map(|Person { caller, email, session }| Member { caller, email, session });
         Ok(Viewer { now: Now(now), member })
     }
 }

@@ -1,0 +1,39 @@
+//! Where to go after a form: a page of ours and nothing else, whoever wrote the link.
+
+/// `next` if it is a path of this site, else `/`. A browser reads `//host` and `/\host` as another
+/// host's, and takes white space out before it does; so no text but plain ASCII passes.
+pub fn local_path(next: Option<&str>) -> &str {
+    let is_local = |path: &&str| {
+        let rest = path.strip_prefix('/');
+        rest.is_some_and(|rest| !rest.starts_with(['/', '\\']))
+            && path.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    next.filter(is_local).unwrap_or("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_of_this_site_pass() {
+        for path in ["/", "/watchlist?sort=dqs", "/domain/a.com#points", "/a//b"] {
+            assert_eq!(local_path(Some(path)), path);
+        }
+        for other in [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "/\t/evil.example",
+            "https://evil.example/",
+            "javascript:alert(1)",
+            "watchlist",
+            " /",
+            "/a\r\nSet-Cookie: b=c",
+            "/\u{e9}",
+        ] {
+            assert_eq!(local_path(Some(other)), "/", "{other:?}");
+        }
+        assert_eq!(local_path(None), "/");
+    }
+}
