@@ -8,6 +8,7 @@ pub mod export;
 pub mod index;
 pub mod ingest;
 pub mod journal;
+pub mod openapi;
 pub mod rebuild;
 pub mod score;
 pub mod serve;
@@ -67,6 +68,7 @@ enum Command {
     Account(account::AccountArgs),
     Export(export::ExportArgs),
     Journal(journal::JournalArgs),
+    Openapi(openapi::OpenapiArgs),
 }
 
 impl Command {
@@ -147,6 +149,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         }
         Command::Export(args) => export::run(args, &config),
         Command::Journal(args) => journal::run(args, &config),
+        Command::Openapi(args) => openapi::run(args),
     }
 }
 

@@ -9,7 +9,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
 use crate::http::allowance::Now;
-use crate::http::{App, ENDPOINTS, Endpoint};
+use crate::http::operations::{Endpoint, endpoints};
+use crate::http::{App, openapi as document};
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
 
@@ -115,7 +116,7 @@ pub async fn ready_ingest(State(app): State<App>) -> impl IntoResponse {
 struct IndexAnswer {
     name: &'static str,
     version: &'static str,
-    endpoints: &'static [Endpoint],
+    endpoints: Vec<Endpoint>,
     auth: &'static str,
     docs: &'static str,
 }
@@ -125,7 +126,7 @@ pub async fn api_index() -> impl IntoResponse {
     Json(IndexAnswer {
         name: "dropdex",
         version: "1.0",
-        endpoints: ENDPOINTS,
+        endpoints: endpoints().collect(),
         auth: "Send your API key with every request, in the header `Authorization: Bearer <API_KEY>`.",
         docs: "/api/docs",
     })
@@ -134,4 +135,9 @@ pub async fn api_index() -> impl IntoResponse {
 /// `GET /api/docs`: the documentation of the API, as Markdown.
 pub async fn api_docs() -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/markdown; charset=utf-8")], include_str!("../../data/api.md"))
+}
+
+/// `GET /api/openapi.json`: the OpenAPI document, for programs.
+pub async fn openapi() -> impl IntoResponse {
+    Json(document::document())
 }

@@ -38,7 +38,7 @@ use axum::response::{IntoResponse, Response};
 use tower_http::compression::CompressionLayer;
 
 use crate::http::error::ApiError;
-use crate::http::{self, App};
+use crate::http::{App, operations};
 use crate::web::error::PageError;
 pub use crate::web::settings::WebSettings;
 
@@ -69,7 +69,7 @@ impl Deref for Web {
 
 /// The API and the pages beside it.
 pub fn router(web: Web) -> Router {
-    let api = http::router(web.app.clone());
+    let api = operations::router(web.app.clone());
     let pages = Router::new()
         .merge(drops::routes())
         .merge(search::routes())

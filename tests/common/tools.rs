@@ -44,7 +44,9 @@ pub fn python() -> PathBuf {
     let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-tools/bin/python");
     let given = std::env::var_os("DROPDEX_TEST_PYTHON").map(PathBuf::from);
     let python = given.unwrap_or(venv);
-    let check = Command::new(&python).args(["-c", "import aiosmtpd, standardwebhooks"]).output();
+    let check = Command::new(&python)
+        .args(["-c", "import aiosmtpd, jsonschema, openapi_spec_validator, standardwebhooks"])
+        .output();
     let works = check.is_ok_and(|output| output.status.success());
     assert!(
         works,

@@ -1,0 +1,54 @@
+"""Holds answers to the OpenAPI document: `check.py DOCUMENT ANSWERS`.
+
+ANSWERS has a line of JSON an answer: method, path (as the document has it), status, contentType and
+body. The document must be sound, and an answer must be one that it tells of, with no member that it
+does not. Prints a line for each fault; ends with 1 when there is one.
+"""
+
+import json
+import sys
+
+from jsonschema import Draft202012Validator, FormatChecker
+from openapi_spec_validator import validate
+
+
+def close(schema):
+    """Refuses members that a schema does not tell of, here and below."""
+    if isinstance(schema, dict):
+        if "properties" in schema:
+            schema["additionalProperties"] = False
+        for below in schema.values():
+            close(below)
+    elif isinstance(schema, list):
+        for below in schema:
+            close(below)
+
+
+def fault(document, answer):
+    operation = document["paths"].get(answer["path"], {}).get(answer["method"].lower())
+    if operation is None:
+        return "the document has no such operation"
+    response = operation["responses"].get(str(answer["status"]))
+    if response is None:
+        return f"the document has no status {answer['status']}"
+    kind = answer["contentType"].partition(";")[0]
+    if kind not in response["content"]:
+        return f"the document has no {kind} for status {answer['status']}"
+    if kind != "application/json":
+        return None
+    schema = {**response["content"][kind]["schema"], "components": document["components"]}
+    errors = Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(answer["body"])
+    return next((f"{error.json_path}: {error.message}" for error in errors), None)
+
+
+with open(sys.argv[1]) as file:
+    document = json.load(file)
+validate(document)
+close(document["components"]["schemas"])
+with open(sys.argv[2]) as file:
+    answers = [json.loads(line) for line in file]
+faults = [(answer, fault(document, answer)) for answer in answers]
+for answer, text in faults:
+    if text is not None:
+        print(answer["method"], answer["path"], answer["status"], text)
+sys.exit(any(text is not None for _, text in faults))
