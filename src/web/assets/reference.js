@@ -1,0 +1,30 @@
+// Fills the caller's key and the server's address into the examples, and copies them. The key stays
+// in this page: it is neither sent nor kept.
+import { say } from "./base.js";
+
+const field = document.getElementById("key");
+const examples = [...document.querySelectorAll("[data-example]")].map((code) => ({ code, text: code.textContent }));
+
+const filled = (text, key) => text.replaceAll("$DROPDEX_URL", location.origin).replaceAll("$DROPDEX_KEY", key || "$DROPDEX_KEY");
+
+function show() {
+  const key = field.value.trim();
+  const isKey = /^ddx_[0-9a-f]{48}$/.test(key);
+  field.setAttribute("aria-invalid", String(key !== "" && !isKey));
+  for (const { code, text } of examples) code.textContent = filled(text, isKey ? key : "");
+}
+
+for (const element of document.querySelectorAll("[data-needs-script]")) element.hidden = false;
+field.addEventListener("input", show);
+show();
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy-example]");
+  if (!button) return;
+  try {
+    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+    say("Copied");
+  } catch {
+    say("The browser does not let this page copy; select the text and copy it");
+  }
+});

@@ -1,0 +1,347 @@
+//! `/docs`: the API for people, from the same table and shapes as the OpenAPI document. Static, so
+//! it is made once.
+
+mod shape;
+mod webhooks;
+
+use std::sync::LazyLock;
+
+use axum::Router;
+use axum::routing::get;
+use maud::{Markup, PreEscaped, html};
+use serde_json::Value;
+
+use crate::http::openapi::document;
+use crate::http::operations::{
+    Access, Content, Group, OPERATIONS, Operation, Parameter, ParameterKind, ParameterPlace,
+};
+use crate::vocab::plan::Plan;
+use crate::web::Web;
+use crate::web::layout::{Page, Place};
+use crate::web::viewer::Viewer;
+
+/// The routes of this page.
+pub fn routes() -> Router<Web> {
+    Router::new().route("/docs", get(show))
+}
+
+/// What does not depend on who looks.
+static OPERATIONS_HTML: LazyLock<String> = LazyLock::new(|| operations().into_string());
+
+/// `GET /docs`.
+async fn show(viewer: Viewer) -> Markup {
+    let plan = viewer.member.as_ref().map(|member| member.caller.plan);
+    let main = html! {
+        div.reference {
+            (contents())
+            div {
+                (introduction(plan))
+                (PreEscaped(OPERATIONS_HTML.as_str()))
+                (webhooks::section())
+            }
+        }
+    };
+    Page::new("API reference")
+        .at(Place::Reference)
+        .styles(&["reference.css"])
+        .scripts(&["reference.js"])
+        .show(Some(&viewer), main)
+}
+
+fn contents() -> Markup {
+    html! {
+        nav.contents aria-label="On this page" {
+            ul {
+                li { a href="#start" { "Start" } }
+                li { a href="#limits" { "Limits" } }
+                li { a href="#errors" { "Errors" } }
+                @for group in Group::ALL {
+                    li {
+                        a href={ "#" (anchor(group)) } { (group.as_str()) }
+                        ul {
+                            @for operation in of(group) {
+                                li { a href={ "#" (operation.id) } { (operation.summary) } }
+                            }
+                        }
+                    }
+                }
+                li { a href="#webhooks" { "Webhooks" } }
+                li { a href="#shapes" { "Shapes" } }
+            }
+        }
+    }
+}
+
+fn anchor(group: Group) -> String {
+    group.as_str().to_lowercase()
+}
+
+fn of(group: Group) -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS.iter().filter(move |operation| operation.group == group)
+}
+
+fn introduction(plan: Option<Plan>) -> Markup {
+    html! {
+        h1 { "API reference" }
+        p {
+            "JSON over HTTPS, dates in UTC. For programs: the "
+            a href="/api/openapi.json" { "OpenAPI 3.1 document" }
+            "."
+        }
+        section.panel #start aria-labelledby="start-title" {
+            h2 #start-title { "Start" }
+            p {
+                "Send your key with every request, in the header "
+                code { "Authorization: Bearer ddx_…" } ". "
+                @match plan {
+                    None => { a href="/login?next=/account/api" { "Log in" } " or " a href="/signup" { "sign up" } " to get one." }
+                    Some(plan) if plan < Plan::Pro => { "The JSON API begins with the plan Pro; your plan is " (plan.as_str()) ". " a href="/account/plan" { "See the plans" } "." }
+                    Some(_) => { a href="/account/api" { "Create or change yours" } "; it is shown once, when it is made." }
+                }
+            }
+            div.field.key data-needs-script hidden {
+                label for="key" { "Your key, for the examples on this page" }
+                input #key type="password" autocomplete="off" spellcheck="false" placeholder="ddx_" aria-describedby="key-help";
+                p.help #key-help { "It stays in this page: it is neither sent nor kept." }
+            }
+            (example("curl -H \"Authorization: Bearer $DROPDEX_KEY\" \"$DROPDEX_URL/api/v1/drops?tld=com&max_len=8&limit=5\""))
+        }
+        section.panel #limits aria-labelledby="limits-title" {
+            h2 #limits-title { "Limits" }
+            p {
+                "Every JSON request that carries a good key of a plan with API access counts one, whatever its answer. "
+                "The day begins at 00:00 UTC. Answers say how much is left:"
+            }
+            dl.facts {
+                dt { code { "X-RateLimit-Limit" } } dd { "the day’s allowance" }
+                dt { code { "X-RateLimit-Remaining" } } dd { "what is left of it" }
+                dt { code { "X-RateLimit-Reset" } } dd { "when it starts anew, in Unix seconds" }
+            }
+            p {
+                "CSV exports have a daily budget of their own. Above either the answer is 429 with "
+                code { "Retry-After" } "."
+            }
+        }
+        section.panel #errors aria-labelledby="errors-title" {
+            h2 #errors-title { "Errors" }
+            p { "Every refusal is JSON with " code { "error" } ", a text that says what to do; some have a " code { "code" } " for programs." }
+            div.table tabindex="0" role="region" aria-label="Statuses" {
+                table {
+                    thead { tr { th scope="col" { "Status" } th scope="col" { "Means" } } }
+                    tbody {
+                        @for (status, means) in STATUSES {
+                            tr { th scope="row" { (status) } td { (means) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+const STATUSES: [(u16, &str); 10] = [
+    (400, "A parameter, header or member of the body is not as it should be; the text names it."),
+    (401, "No key, or none that is valid."),
+    (403, "Not in your plan (PLAN_REQUIRED), or more than it allows (PLAN_LIMIT)."),
+    (404, "There is no such thing, or it is not yours."),
+    (405, "The path is there, the method is not; Allow names those that are."),
+    (409, "It does not fit how things stand, or the idempotency key was used before."),
+    (413, "The body is too long."),
+    (415, "The body does not say that it is JSON."),
+    (429, "The day’s allowance is used up; Retry-After says how long to wait."),
+    (503, "Nothing can be changed at the moment, or the instance is not ready; try again."),
+];
+
+/// All operations and shapes.
+fn operations() -> Markup {
+    html! {
+        @for group in Group::ALL {
+            section.group aria-labelledby=(anchor(group)) {
+                h2 id=(anchor(group)) { (group.as_str()) }
+                @for operation in of(group) { (described(operation)) }
+            }
+        }
+        section.group aria-labelledby="shapes" {
+            h2 #shapes { "Shapes" }
+            @for (name, schema) in shape::all() {
+                article.panel id=(shape::anchor(name)) {
+                    h3 { (name) }
+                    (shape::described(schema))
+                }
+            }
+        }
+    }
+}
+
+fn described(operation: &Operation) -> Markup {
+    html! {
+        article.panel.operation id=(operation.id) {
+            h3 { (operation.summary) }
+            p.path {
+                span.method.(operation.method.to_lowercase()) { (operation.method) }
+                " " code { (operation.path) }
+                @match operation.access {
+                    Access::Everybody => { " " span.badge { "no key" } }
+                    Access::Key => { " " span.badge.info { "Pro and above" } }
+                    Access::Export => { " " span.badge.info { "Core and above" } }
+                }
+            }
+            @if !operation.description.is_empty() { p { (code_words(operation.description)) } }
+            @if !operation.parameters.is_empty() { (parameters(operation)) }
+            @if let Some(shape) = operation.body {
+                p { "Body: " (shape::link(&(shape.name)())) }
+            }
+            (example(&curl(operation)))
+            (answers(operation))
+        }
+    }
+}
+
+fn parameters(operation: &Operation) -> Markup {
+    html! {
+        div.table tabindex="0" role="region" aria-label={ "Parameters of " (operation.summary) } {
+            table {
+                thead {
+                    tr { th scope="col" { "Parameter" } th scope="col" { "Value" } th scope="col" { "Meaning" } }
+                }
+                tbody {
+                    @for parameter in operation.parameters {
+                        tr {
+                            th scope="row" {
+                                code { (parameter.name) }
+                                @if parameter.required { " " span.soft { "required" } }
+                                @if parameter.place == ParameterPlace::Header { " " span.soft { "header" } }
+                            }
+                            td { (value(parameter)) }
+                            td { (code_words(parameter.description)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn value(parameter: &Parameter) -> Markup {
+    match parameter.kind {
+        ParameterKind::Integer { min, max, default } => html! {
+            (min) " to " (max)
+            @if let Some(default) = default { ", " (default) " unless given" }
+        },
+        ParameterKind::Id => html! { "an id" },
+        ParameterKind::Text { chars_max } => html! { "text, 1 to " (chars_max) " characters" },
+        ParameterKind::Date => html! { "YYYY-MM-DD" },
+        ParameterKind::OneOf { words, default } => html! {
+            @for (place, word) in words.iter().enumerate() {
+                @if place > 0 { ", " }
+                code { (word) }
+            }
+            @if let Some(default) = default { "; " code { (default) } " unless given" }
+        },
+    }
+}
+
+fn answers(operation: &Operation) -> Markup {
+    html! {
+        ul.answers {
+            @for answer in operation.answers {
+                li {
+                    b { (answer.status) } " "
+                    @match answer.content {
+                        Content::Json(shape) => { (shape::link(&(shape.name)())) ": " }
+                        Content::Text(kind) => { code { (kind) } ": " }
+                        Content::Refusal => {}
+                    }
+                    (answer.description)
+                }
+            }
+        }
+    }
+}
+
+/// Text with what stands between backticks as code.
+fn code_words(text: &str) -> Markup {
+    html! {
+        @for (place, piece) in text.split('`').enumerate() {
+            @if place % 2 == 1 { code { (piece) } } @else { (piece) }
+        }
+    }
+}
+
+/// A call as one can type it; the script of the page fills in the key and where the server is.
+fn example(text: &str) -> Markup {
+    html! {
+        div.example {
+            pre tabindex="0" aria-label="Example" { code data-example { (text) } }
+            button.quiet.small type="button" data-copy-example data-needs-script hidden { "Copy" }
+        }
+    }
+}
+
+fn curl(operation: &Operation) -> String {
+    let mut path = operation.path.to_owned();
+    for (place, sample) in
+        [("{name}", "solar.com"), ("{id}", "1234567890"), ("{delivery}", "msg_2x7kq")]
+    {
+        path = path.replace(place, sample);
+    }
+    let needed: Vec<_> = operation
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.place == ParameterPlace::Query && parameter.required)
+        .map(|parameter| match parameter.name {
+            "q" => "q=solar",
+            _ => "domain=solar.com",
+        })
+        .collect();
+    if !needed.is_empty() {
+        path = format!("{path}?{}", needed.join("&"));
+    }
+    let mut call = String::from("curl");
+    if operation.method != "GET" {
+        call.push_str(&format!(" -X {}", operation.method));
+    }
+    if operation.access != Access::Everybody {
+        call.push_str(" -H \"Authorization: Bearer $DROPDEX_KEY\"");
+    }
+    if let Some(shape) = operation.body {
+        let body = sample(&(shape.name)());
+        call.push_str(&format!(" \\\n  -H 'Content-Type: application/json' -d '{body}'"));
+    }
+    call.push_str(&format!(" \\\n  \"$DROPDEX_URL{path}\""));
+    call
+}
+
+/// The example of a body.
+fn sample(shape: &str) -> Value {
+    let schema = &document()["components"]["schemas"][shape];
+    schema.get("example").cloned().unwrap_or_else(|| serde_json::json!({ "vote": "up" }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_and_shape_has_its_place_and_no_link_leads_nowhere() {
+        let page = html! { (contents()) (introduction(None)) (operations()) (webhooks::section()) };
+        let page = page.into_string();
+        for operation in OPERATIONS {
+            assert!(page.contains(&format!("id=\"{}\"", operation.id)), "{}", operation.id);
+        }
+        let mut links = 0;
+        for rest in page.split("href=\"#").skip(1) {
+            let target = rest.split('"').next().expect("an end");
+            assert!(page.contains(&format!("id=\"{target}\"")), "{target}");
+            links += 1;
+        }
+        assert!(links > 2 * OPERATIONS.len(), "{links}");
+    }
+
+    #[test]
+    fn examples_have_bodies_where_they_need_them() {
+        for operation in OPERATIONS.iter().filter(|operation| operation.body.is_some()) {
+            assert!(curl(operation).contains(" -d '{"), "{}", operation.id);
+        }
+    }
+}
