@@ -12,6 +12,7 @@ use crate::index::aliases::Aliases;
 use crate::index::by_tld::ByTld;
 use crate::index::draft::Draft;
 use crate::index::dropped::Dropped;
+use crate::index::earlier::Earlier;
 use crate::index::manifest::{self, GenerationError, GenerationId, INDEX_FORMAT, Manifest};
 use crate::index::rank_key::rank_key;
 use crate::index::rank_order::RankOrder;
@@ -191,6 +192,7 @@ fn write_parts(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Bu
     };
     let drops = || -> Result<(), BuildError> {
         Dropped::write(table, order.docs().to_vec(), draft)?;
+        Earlier::write(table, draft)?;
         listed::write(table, order, draft)
     };
     let (names, (orders, drops)) = rayon::join(names, || rayon::join(orders, drops));

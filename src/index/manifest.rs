@@ -21,7 +21,7 @@ use crate::vocab::day::Day;
 
 /// Raised when files of a generation change their meaning. Others are refused by number; the
 /// corpus builds a new one.
-pub const INDEX_FORMAT: u32 = 3;
+pub const INDEX_FORMAT: u32 = 4;
 
 /// The file that names the generation to serve.
 const CURRENT: &str = "CURRENT";

@@ -9,6 +9,7 @@ pub mod by_tld;
 pub mod day;
 pub mod draft;
 pub mod dropped;
+pub mod earlier;
 pub mod files;
 pub mod filter;
 pub mod first_batches;
@@ -48,6 +49,7 @@ use crate::index::aliases::Aliases;
 use crate::index::by_tld::ByTld;
 use crate::index::day::DayStages;
 use crate::index::dropped::{Dropped, DroppedDay};
+use crate::index::earlier::Earlier;
 use crate::index::filter::{DropFilter, Moment, Pipeline, SearchFilter};
 use crate::index::listed::Listed;
 use crate::index::manifest::Manifest;
@@ -78,6 +80,8 @@ pub struct Index {
     by_tld: ByTld,
     /// Those that dropped, in name order.
     dropped: Dropped,
+    /// Their drops before the latest.
+    earlier: Earlier,
     /// Those that dropped, in rank order, and what is shown of them.
     listed: Listed,
     records: Records,

@@ -10,6 +10,7 @@ use crate::index::Index;
 use crate::index::aliases::Aliases;
 use crate::index::by_tld::ByTld;
 use crate::index::dropped::Dropped;
+use crate::index::earlier::Earlier;
 use crate::index::files::Files;
 use crate::index::listed::Listed;
 use crate::index::manifest::{self, GenerationError, GenerationId, Manifest};
@@ -115,6 +116,7 @@ fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, Ge
         names: Ranked::open(NAMES_RANKED, files)?,
         by_tld: ByTld::open(NAMES_BY_TLD, files)?,
         dropped: Dropped::open(files)?,
+        earlier: Earlier::open(files, names)?,
         listed: Listed::open(files, &tlds, dropped, listed)?,
         records: Records::open(files, dropped)?,
         days: ArcSwap::default(),

@@ -1,6 +1,8 @@
 //! What pages show of names beyond the API: a name or a place in, where the name stands in its
 //! lifecycle, whatever its stage, why it has its score, and the same label in other TLDs out.
 
+use crate::index::earlier::EarlierDrop;
+use crate::index::filter::Moment;
 use crate::index::rows::Status;
 use crate::index::texts::NameBuf;
 use crate::index::{Index, NameRow, RowDrop, with_shaper};
@@ -9,8 +11,6 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
-
-use super::filter::Moment;
 
 /// Where a drop stands on a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct Profile {
     pub signals: Signals<'static>,
     /// The latest drop; `None` for a name that never dropped.
     pub drop: Option<Lifecycle>,
+    /// Those before it, the newest first.
+    pub earlier: Vec<EarlierDrop>,
 }
 
 /// The same label in another TLD.
@@ -66,6 +68,7 @@ impl Index {
                 explanation: explanation.to_owned(),
                 signals: signals.into_owned(),
                 drop: row.drop.map(|drop| self.lifecycle(row.tld, &drop, moment)),
+                earlier: self.earlier.of(ordinal).collect(),
             }
         }))
     }

@@ -101,8 +101,16 @@ impl Specimen {
         if !dropped {
             return;
         }
+        let at = part.ends.len() as u32 - 1;
+        for turn in 0..self.below(8).saturating_sub(5) as u16 {
+            let earlier = &mut part.earlier;
+            earlier.at.push(at);
+            earlier.date.push(500 + turn);
+            earlier.release.push(501 + turn + self.below(20) as u16);
+            earlier.again.push(self.below(3) == 0);
+        }
         let drops = &mut part.drops;
-        drops.at.push(part.ends.len() as u32 - 1);
+        drops.at.push(at);
         let date = 990 + self.below(20) as u16;
         drops.date.push(date);
         drops.release.push(date + self.below(20) as u16);

@@ -47,6 +47,7 @@ pub struct Part {
     /// Never dropped, and held as lists say.
     pub registered: Vec<bool>,
     pub drops: PartDrops,
+    pub earlier: PartEarlier,
 }
 
 /// The names of a part that dropped, in name order.
@@ -68,6 +69,19 @@ pub struct PartDrops {
     pub evidence: Vec<u8>,
     /// Where the evidence of each ends.
     pub evidence_ends: Vec<u32>,
+}
+
+/// The drops of the names of a part but for the latest of each, in name order, then by date.
+#[derive(Debug, Default)]
+pub struct PartEarlier {
+    /// Places in the part.
+    pub at: Vec<u32>,
+    /// [`Day::raw`].
+    pub date: Vec<u16>,
+    /// Effective release.
+    pub release: Vec<u16>,
+    /// Registered again before the next drop.
+    pub again: Vec<bool>,
 }
 
 impl Table {
@@ -246,10 +260,23 @@ impl Merging {
         part.label_len.push(dossier.label_len);
         part.tld.push(number);
         part.registered.push(dossier.drops.is_empty() && dossier.registered);
-        match dossier.drops.last() {
-            Some(latest) => self.push_drop(dossier, *latest, number),
-            None => Ok(()),
+        match dossier.drops {
+            [] => Ok(()),
+            [earlier @ .., latest] => {
+                earlier.iter().for_each(|drop| self.push_earlier(drop, number));
+                self.push_drop(dossier, *latest, number)
+            }
         }
+    }
+
+    /// Adds a drop of the name pushed last that another one followed.
+    fn push_earlier(&mut self, drop: &DropRecord, tld: u16) {
+        let (_, periods, _) = self.tlds[usize::from(tld)];
+        let earlier = &mut self.part.earlier;
+        earlier.at.push(self.part.ends.len() as u32 - 1);
+        earlier.date.push(drop.date.raw());
+        earlier.release.push(periods.effective_release(drop.date, drop.release).raw());
+        earlier.again.push(drop.registered_again);
     }
 
     /// Adds what is kept of the drops of the name pushed last, `latest` being the newest of them.
