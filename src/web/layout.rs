@@ -82,6 +82,7 @@ impl<'a> Page<'a> {
                     link rel="stylesheet" href=(assets::path("base.css"));
                     @for name in self.styles { link rel="stylesheet" href=(assets::path(name)); }
                     script type="module" src=(assets::path("base.js")) {}
+                    script type="module" src=(assets::path("search-box.js")) {}
                     @for name in self.scripts { script type="module" src=(assets::path(name)) {} }
                 }
                 body {

@@ -14,7 +14,7 @@ use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 
 pub use name::{dossier_path, name, name_linked};
-pub use parts::part_bars;
+pub use parts::{part_bar, part_bars, parts_of, signed};
 
 /// A score as a number and a bar.
 pub fn score(dqs: Dqs) -> Markup {

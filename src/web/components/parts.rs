@@ -56,7 +56,7 @@ pub fn part_bars(points: &Points, caps: &[Cap]) -> Markup {
             @for part in parts_of(points).iter().filter(|part| part.points != 0) {
                 div {
                     dt { (part.word) }
-                    dd { (bar(part.points)) b { (signed(part.points)) } }
+                    dd { (part_bar(part.points)) b { (signed(part.points)) } }
                 }
             }
             @for cap in caps {
@@ -66,7 +66,8 @@ pub fn part_bars(points: &Points, caps: &[Cap]) -> Markup {
     }
 }
 
-fn bar(points: i32) -> Markup {
+/// Points as a bar to the right or left of the middle.
+pub fn part_bar(points: i32) -> Markup {
     let width = points.abs().min(BAR_POINTS);
     let (class, left) = if points < 0 { ("minus", -width) } else { ("plus", 0) };
     html! {
@@ -77,7 +78,7 @@ fn bar(points: i32) -> Markup {
 }
 
 /// With a sign in any case, and one that is as wide as a digit.
-fn signed(points: i32) -> String {
+pub fn signed(points: i32) -> String {
     if points < 0 { format!("\u{2212}{}", points.unsigned_abs()) } else { format!("+{points}") }
 }
 
