@@ -1,7 +1,276 @@
-use axum::Router;
+//! `/domain/{name}`: all that is known of one name, in any spelling, and what people think of it. For
+//! a name that no list ever brought the page is a 404 that says what the name would be worth.
 
+mod lifecycle;
+mod points;
+mod votes;
+
+use axum::Router;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use maud::{Markup, html};
+
+use crate::accounts::owned::Owned;
+use crate::http::error::ApiError;
+use crate::http::work;
+use crate::index::Index;
+use crate::index::appraise::{Appraisal, cost_us};
+use crate::index::filter::Moment;
+use crate::index::profile::{Profile, Sibling};
+use crate::index::rows::Status;
+use crate::scorer::Signals;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::name::{DomainName, to_unicode};
 use crate::web::Web;
+use crate::web::components::{
+    claim_link, copy_button, counted, dossier_path, name, name_linked, query, score, standing,
+    watch_button, watch_form,
+};
+use crate::web::error::PageError;
+use crate::web::fragment::{self, Wanted};
+use crate::web::layout::Page;
+use crate::web::notice;
+use crate::web::viewer::Viewer;
+use votes::Votes;
+
+/// Other TLDs that are shown of a label.
+const SIBLINGS: usize = 25;
 
 pub fn routes() -> Router<Web> {
     Router::new()
+        .route("/domain/{name}", get(find_domain))
+        .route("/domain/{name}/vote", post(votes::vote))
+}
+
+/// `GET /domain/{name}`: the dossier; a name in another spelling leads to the one that is ours.
+async fn find_domain(
+    State(web): State<Web>,
+    viewer: Viewer,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, PageError> {
+    let (domain, sent) = name_in(path)?;
+    if sent != domain.as_str() {
+        return Ok(Redirect::permanent(&dossier_path(domain.as_str())).into_response());
+    }
+    let votes = Votes::of(&web, &viewer, &domain);
+    if fragment::wanted(&headers) != Wanted::Page {
+        return Ok(fragment::vary(votes.section(&domain).into_response()));
+    }
+    let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
+    let owned = viewer.member.as_ref().map(|member| web.app.store.owned(&member.caller));
+    let cost = cost_us(&[sent]);
+    let (status, page) = work::run(cost, move || {
+        let known = Known::of(&index, &domain, moment);
+        let status = if known.profile().is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
+        let dossier = Dossier { domain: &domain, known, moment, owned: owned.as_deref() };
+        let notice = notice::shown(&votes::NOTICES, query.as_deref());
+        Ok((status, dossier.page(&viewer, &index, &votes, &notice)))
+    })
+    .await?;
+    Ok(fragment::vary((status, page).into_response()))
+}
+
+/// The name in a path, and how it was spelled.
+fn name_in(path: Result<Path<String>, PathRejection>) -> Result<(DomainName, String), ApiError> {
+    let Path(sent) =
+        path.map_err(|_| ApiError::parameter("name", "is not percent-encoded UTF-8"))?;
+    let domain = DomainName::parse(&sent).map_err(|err| ApiError::parameter("name", err))?;
+    Ok((domain, sent))
+}
+
+/// What there is to say of a name.
+enum Known {
+    Seen(Profile),
+    Unseen(Appraisal),
+}
+
+impl Known {
+    fn of(index: &Index, domain: &DomainName, moment: Moment) -> Known {
+        match index.profile(domain, moment) {
+            Some(profile) => Known::Seen(profile),
+            None => Known::Unseen(index.appraise(domain)),
+        }
+    }
+
+    fn profile(&self) -> Option<&Profile> {
+        match self {
+            Known::Seen(profile) => Some(profile),
+            Known::Unseen(_) => None,
+        }
+    }
+
+    /// Score, sentence and signals.
+    fn scored(&self) -> (Dqs, &str, &Signals<'static>) {
+        match self {
+            Known::Seen(Profile { dqs, explanation, signals, .. })
+            | Known::Unseen(Appraisal { dqs, explanation, signals, .. }) => {
+                (*dqs, explanation, signals)
+            }
+        }
+    }
+}
+
+/// A name, and who looks at it.
+struct Dossier<'a> {
+    domain: &'a DomainName,
+    known: Known,
+    moment: Moment,
+    owned: Option<&'a Owned>,
+}
+
+impl Dossier<'_> {
+    fn page(&self, viewer: &Viewer, index: &Index, votes: &Votes, notice: &Markup) -> Markup {
+        let (siblings, others) = index.siblings(self.domain, self.moment, SIBLINGS);
+        let main = html! {
+            (notice)
+            (self.head())
+            div.dossier {
+                div.main {
+                    (self.score())
+                    @if let Some(profile) = self.known.profile() { (self.drops(profile)) }
+                }
+                div.side {
+                    @if self.known.profile().is_some() { (votes.section(self.domain)) }
+                    (self.siblings(&siblings, others))
+                    (self.signals())
+                }
+            }
+            (watch_form(&dossier_path(self.domain.as_str())))
+        };
+        Page::new(&self.domain.unicode())
+            .styles(&["components.css", "dossier.css"])
+            .scripts(&["dossier.js"])
+            .show(Some(viewer), main)
+    }
+
+    fn head(&self) -> Markup {
+        let (domain, text) = (self.domain, self.domain.as_str());
+        let profile = self.known.profile();
+        let drop = profile.and_then(|profile| profile.drop.as_ref());
+        let held = profile.is_some_and(|profile| profile.status == Status::Registered);
+        html! {
+            div.head.title {
+                h1 { (name(text, domain.tld())) }
+                div.actions {
+                    (copy_button(text))
+                    (watch_button(self.owned, domain, &dossier_path(text)))
+                    (claim_link(text))
+                }
+            }
+            p.lead {
+                @if profile.is_some() { (standing(drop, held)) }
+                @else { span.badge { "never seen" } " No list ever brought this name. This is what it would be worth." }
+            }
+        }
+    }
+
+    fn score(&self) -> Markup {
+        let (dqs, explanation, signals) = self.known.scored();
+        html! {
+            section.panel aria-labelledby="score-title" {
+                h2 #score-title { "Score" }
+                div.verdict {
+                    div.big { (score(dqs)) }
+                    p { (explanation) }
+                }
+                (points::table(dqs, signals))
+            }
+        }
+    }
+
+    fn drops(&self, profile: &Profile) -> Markup {
+        html! {
+            section.panel aria-labelledby="lifecycle-title" {
+                h2 #lifecycle-title { "Lifecycle" }
+                @match &profile.drop {
+                    Some(drop) => (lifecycle::timeline(drop, self.moment)),
+                    None => p { "No list ever saw this name drop." },
+                }
+            }
+            @if profile.drop.is_some() {
+                section.panel aria-labelledby="earlier-title" {
+                    h2 #earlier-title { "Earlier drops" }
+                    (lifecycle::earlier(&profile.earlier))
+                }
+            }
+        }
+    }
+
+    fn siblings(&self, siblings: &[Sibling], total: u32) -> Markup {
+        let label = self.domain.label();
+        html! {
+            section.panel aria-labelledby="siblings-title" {
+                h2 #siblings-title { "The same label in other TLDs" }
+                @if siblings.is_empty() {
+                    p.soft { "None was ever seen." }
+                } @else {
+                    table.siblings {
+                        thead.hidden { tr { th scope="col" { "Name" } th scope="col" { "DQS" } th scope="col" { "Stage" } } }
+                        tbody { @for sibling in siblings { (sibling_row(sibling, label)) } }
+                    }
+                    @if total as usize > siblings.len() {
+                        p { a href=(query::with(&[("q", &format!("{label}."))], "/search")) { "All " (counted(total, "name")) } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn signals(&self) -> Markup {
+        let (_, _, signals) = self.known.scored();
+        let words: Vec<&str> = signals.words.iter().collect();
+        html! {
+            section.panel aria-labelledby="signals-title" {
+                h2 #signals-title { "What the scorer sees" }
+                dl.facts {
+                    dt { "Pieces" } dd { bdi { (words.join(" · ")) } }
+                    dt { "Language" } dd { (signals.language.map_or("none known", language)) }
+                    dt { "Length" } dd { (self.domain.length()) " characters, band " (signals.length_band) }
+                    dt { "Dictionary" } dd { (signals.dictionary_quality.get()) " of 100" }
+                    dt { "Easy to say" } dd { (signals.pronounceability.get()) " of 100" }
+                    dt { "Digits, hyphens" } dd { (signals.digits) ", " (signals.hyphens) }
+                    dt { "Weight of ." (to_unicode(self.domain.tld())) } dd { (signals.tld_weight.get()) " of 100" }
+                    dt { "TLDs with the label" } dd { (signals.tld_spread) }
+                    dt { "Scorer" } dd { "version " (signals.scorer_version) }
+                }
+            }
+        }
+    }
+}
+
+fn sibling_row(sibling: &Sibling, label: &str) -> Markup {
+    let tld = sibling.name.get(label.len() + 1..).unwrap_or_default();
+    html! {
+        tr {
+            th scope="row" { (name_linked(&sibling.name, tld)) }
+            td { (score(sibling.dqs)) }
+            td.where { (standing(sibling.drop.as_ref(), sibling.status == Status::Registered)) }
+        }
+    }
+}
+
+/// The language of an ISO 639-1 code; the code where it is none of those that dictionaries have.
+fn language(code: &'static str) -> &'static str {
+    const LANGUAGES: [(&str, &str); 14] = [
+        ("en", "English"),
+        ("de", "German"),
+        ("fr", "French"),
+        ("es", "Spanish"),
+        ("it", "Italian"),
+        ("nl", "Dutch"),
+        ("pl", "Polish"),
+        ("pt", "Portuguese"),
+        ("sv", "Swedish"),
+        ("da", "Danish"),
+        ("no", "Norwegian"),
+        ("fi", "Finnish"),
+        ("cs", "Czech"),
+        ("tr", "Turkish"),
+    ];
+    LANGUAGES.iter().find(|(known, _)| *known == code).map_or(code, |(_, name)| name)
 }

@@ -7,7 +7,7 @@ use crate::index::profile::Lifecycle;
 use crate::index::rows::DropRow;
 use crate::index::{DropsPage, Overview};
 use crate::vocab::limits::{DROPS_OFFSET_MAX, EXPORT_ROWS_MAX};
-use crate::vocab::name::DomainName;
+use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::stage::Stage;
 use crate::web::components::{
     claim_link, copy_button, grouped, name_linked, part_bars, score, stage, watch_button,
@@ -182,7 +182,7 @@ fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> M
             }
             td.where { (stage(place.stage, place.release)) }
             td.number.length data-label="Length" { (drop.length) }
-            td.tld { "." (crate::vocab::name::to_unicode(drop.tld)) }
+            td.tld { "." (to_unicode(drop.tld)) }
             td.actions { (copy_button(drop.name)) (watch_button(shown.owned, &domain, next)) (claim_link(drop.name)) }
         }
     }

@@ -1,0 +1,225 @@
+//! Where a drop stands between leaving the zone and being free, as a picture and as dates.
+
+use maud::{Markup, html};
+
+use crate::index::earlier::EarlierDrop;
+use crate::index::filter::Moment;
+use crate::index::profile::Lifecycle;
+use crate::vocab::day::Day;
+use crate::vocab::stage::Stage;
+use crate::web::components::stage_word;
+
+/// Units of the picture from its first to its last day.
+const WIDTH: i32 = 1000;
+
+/// A span of days that a name spends in a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    stage: Stage,
+    from: Day,
+    to: Day,
+}
+
+/// The latest drop: dropped, pending delete, free, and where today is.
+pub fn timeline(drop: &Lifecycle, moment: Moment) -> Markup {
+    let today = moment.today;
+    if drop.registered_again {
+        return html! {
+            p {
+                "It dropped on " (date(drop.dropped)) ", " (relative(drop.dropped, today))
+                ", and was registered again since."
+            }
+        };
+    }
+    let spans = spans(drop, moment);
+    let (first, last) = frame(&spans, today);
+    let days = last.days_since(first).max(1);
+    let x = |day: Day| day.days_since(first) * WIDTH / days;
+    html! {
+        svg.timeline viewBox={ "0 0 " (WIDTH) " 40" } preserveAspectRatio="none" role="img" aria-labelledby="timeline-text" {
+            @for span in &spans {
+                rect.(span.stage.as_str()) x=(x(span.from)) y="12" width=(x(span.to) - x(span.from)) height="16" {}
+            }
+            rect.today x=(x(today) - 2) y="2" width="4" height="36" {}
+        }
+        p #timeline-text.hidden { (told(drop, moment)) }
+        ol.milestones { @for milestone in milestones(drop, moment) { (milestone.shown(today)) } }
+    }
+}
+
+/// Drops that others followed.
+pub fn earlier(drops: &[EarlierDrop]) -> Markup {
+    html! {
+        @if drops.is_empty() {
+            p.soft { "No list told of any. This is the first time it was seen to drop." }
+        } @else {
+            table {
+                thead { tr { th scope="col" { "Dropped" } th scope="col" { "Free from" } th scope="col" { "After that" } } }
+                tbody {
+                    @for drop in drops {
+                        tr {
+                            td { (date(drop.date)) }
+                            td { (date(drop.release)) }
+                            td { @if drop.registered_again { "registered again" } @else { "not known" } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The stages of a drop that take any days at all, one after the other.
+fn spans(drop: &Lifecycle, moment: Moment) -> Vec<Span> {
+    let caught = drop.release.plus(moment.catch_days.into());
+    let end = caught.max(moment.today).plus(2);
+    // A list may tell of a release before the usual days are over.
+    let pending = drop.pending_delete.max(drop.dropped).min(drop.release);
+    let all = [
+        Span { stage: Stage::Redemption, from: drop.dropped, to: pending },
+        Span { stage: Stage::PendingDelete, from: pending, to: drop.release },
+        Span { stage: Stage::Catchable, from: drop.release, to: caught },
+        Span { stage: Stage::Released, from: caught, to: end },
+    ];
+    all.into_iter().filter(|span| span.from < span.to).collect()
+}
+
+/// The first and the last day of the picture.
+fn frame(spans: &[Span], today: Day) -> (Day, Day) {
+    let first = spans.iter().map(|span| span.from).min().map_or(today, |first| first.min(today));
+    let last = spans.iter().map(|span| span.to).max().map_or(today, |last| last.max(today));
+    (first.plus(-1), last)
+}
+
+/// The picture in words.
+fn told(drop: &Lifecycle, moment: Moment) -> String {
+    let word = stage_word(drop.stage);
+    let left = drop.release.days_since(moment.today);
+    let frees = match left {
+        1.. => format!("frees up {}", relative(drop.release, moment.today)),
+        0 => "is free from today on".to_owned(),
+        _ => format!("has been free since {}", drop.release),
+    };
+    format!("It dropped on {}, is in stage {word} today, and {frees}.", drop.dropped)
+}
+
+/// A day that changes something, or today.
+struct Milestone {
+    class: &'static str,
+    word: &'static str,
+    day: Day,
+}
+
+impl Milestone {
+    fn shown(&self, today: Day) -> Markup {
+        html! {
+            li.(self.class) {
+                span.what { (self.word) }
+                b { (date(self.day)) }
+                span.when { (relative(self.day, today)) }
+            }
+        }
+    }
+}
+
+/// The days of a drop and today among them, in order.
+fn milestones(drop: &Lifecycle, moment: Moment) -> Vec<Milestone> {
+    let milestone = |class, word, day| Milestone { class, word, day };
+    let leaves = drop.release.plus(moment.catch_days.into());
+    let mut all = vec![milestone("dropped", "Dropped", drop.dropped)];
+    if drop.pending_delete < drop.release {
+        all.push(milestone("pending-delete", "Pending delete from", drop.pending_delete));
+    }
+    all.push(milestone("catchable", "Free to register from", drop.release));
+    all.push(milestone("released", "Leaves the active list", leaves));
+    if all.iter().all(|known| known.day != moment.today) {
+        all.push(milestone("today", "Today", moment.today));
+    }
+    all.sort_by_key(|milestone| milestone.day);
+    all
+}
+
+fn date(day: Day) -> Markup {
+    html! { time datetime=(day) { (day) } }
+}
+
+/// `in 9 days`, `today`, `yesterday`.
+fn relative(day: Day, today: Day) -> String {
+    match day.days_since(today) {
+        0 => "today".to_owned(),
+        1 => "tomorrow".to_owned(),
+        -1 => "yesterday".to_owned(),
+        days @ 2.. => format!("in {days} days"),
+        days => format!("{} days ago", days.unsigned_abs()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> Day {
+        text.parse().expect("a date")
+    }
+
+    fn drop(dropped: &str, pending_delete: &str, release: &str, stage: Stage) -> Lifecycle {
+        Lifecycle {
+            dropped: day(dropped),
+            pending_delete: day(pending_delete),
+            release: day(release),
+            stage,
+            registered_again: false,
+        }
+    }
+
+    fn on(today: &str) -> Moment {
+        Moment { today: day(today), catch_days: 5 }
+    }
+
+    #[test]
+    fn every_stage_has_its_days() {
+        let drop = drop("2026-01-01", "2026-01-31", "2026-02-05", Stage::Redemption);
+        let found: Vec<_> = spans(&drop, on("2026-01-10"))
+            .into_iter()
+            .map(|span| (span.stage, span.from.to_string(), span.to.to_string()))
+            .collect();
+        let span = |stage, from: &str, to: &str| (stage, from.to_owned(), to.to_owned());
+        let expected = [
+            span(Stage::Redemption, "2026-01-01", "2026-01-31"),
+            span(Stage::PendingDelete, "2026-01-31", "2026-02-05"),
+            span(Stage::Catchable, "2026-02-05", "2026-02-10"),
+            span(Stage::Released, "2026-02-10", "2026-02-12"),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_tld_without_pending_delete_has_none_of_it() {
+        let drop = drop("2026-01-01", "2026-01-31", "2026-01-31", Stage::Catchable);
+        let html = timeline(&drop, on("2026-02-01")).into_string();
+        assert!(!html.contains("pending-delete"), "{html}");
+        assert!(html.contains("has been free since 2026-01-31"), "{html}");
+    }
+
+    #[test]
+    fn a_release_that_comes_early_is_no_step_back() {
+        let drop = drop("2026-01-01", "2025-12-29", "2026-01-03", Stage::PendingDelete);
+        let spans = spans(&drop, on("2026-01-02"));
+        assert!(spans.is_sorted_by_key(|span| span.from));
+        assert_eq!(spans[0].stage, Stage::PendingDelete);
+    }
+
+    #[test]
+    fn days_are_told_from_today() {
+        let today = day("2026-01-10");
+        for (other, text) in [
+            ("2026-01-10", "today"),
+            ("2026-01-11", "tomorrow"),
+            ("2026-01-09", "yesterday"),
+            ("2026-01-19", "in 9 days"),
+            ("2025-12-31", "10 days ago"),
+        ] {
+            assert_eq!(relative(day(other), today), text);
+        }
+    }
+}
