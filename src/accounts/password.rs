@@ -5,6 +5,7 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::email::Email;
 use super::secret::Secret;
 
 /// Characters of a password at least (OWASP ASVS 5.0, 6.2.1).
@@ -20,12 +21,18 @@ pub struct Password(Secret);
 #[serde(transparent)]
 pub struct PasswordHash(String);
 
+/// Passwords that are tried first: the commonest of leaked ones that are long enough, a line each.
+const GUESSED_FIRST: &str = include_str!("guessed-first.txt");
+
 /// Why a text is not a [`Password`], or could not be hashed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PasswordError {
     /// Too short or too long.
     #[error("a password has {CHARS_MIN} to {CHARS_MAX} characters, this has {0}")]
     Length(usize),
+    /// It would be guessed at once.
+    #[error("this password is one of the first that are guessed; choose another")]
+    Guessable,
     /// The hash function or the system's random source failed.
     #[error("cannot hash the password: {0}")]
     Hash(String),
@@ -43,6 +50,24 @@ impl Password {
         } else {
             Err(PasswordError::Length(chars))
         }
+    }
+
+    /// `text` as a password that somebody chooses for the account of `email`: none that is tried
+    /// first, such as a common one or the address (OWASP ASVS 5.0, 6.2.4 and 6.2.11).
+    ///
+    /// # Errors
+    /// [`PasswordError::Length`], [`PasswordError::Guessable`].
+    pub fn chosen(text: Secret, email: Option<&Email>) -> Result<Password, PasswordError> {
+        let password = Password::new(text)?;
+        let typed = password.0.reveal().to_lowercase();
+        let address = email.map(Email::as_str).unwrap_or_default();
+        let user = address.split('@').next().unwrap_or_default();
+        let is_own = [address, user].contains(&typed.as_str());
+        let is_one_char = typed.chars().all(|char| typed.starts_with(char));
+        if is_own || is_one_char || GUESSED_FIRST.lines().any(|line| line == typed) {
+            return Err(PasswordError::Guessable);
+        }
+        Ok(password)
     }
 
     /// Its argon2id hash with a new salt (19 MiB, 2 passes, 1 lane: the crate's defaults and OWASP's
@@ -91,6 +116,22 @@ mod tests {
             ("é".repeat(129), false),
         ] {
             assert_eq!(Password::new(Secret::new(text.clone())).is_ok(), ok, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_guessed_first_is_not_chosen() {
+        let email = "anna.long@example.com".parse().expect("an address");
+        let chosen = |text: &str| Password::chosen(Secret::new(text.into()), Some(&email)).err();
+        for text in
+            ["password", "PassWord1", "12345678", "zzzzzzzz", "anna.long", "Anna.Long@example.com"]
+        {
+            assert_eq!(chosen(text), Some(PasswordError::Guessable), "{text}");
+        }
+        assert_eq!(chosen("short"), Some(PasswordError::Length(5)));
+        assert_eq!(chosen("correct horse"), None);
+        for line in GUESSED_FIRST.lines() {
+            assert!(line.chars().count() >= CHARS_MIN && line.to_lowercase() == line, "{line}");
         }
     }
 
