@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller};
-use crate::http::App;
 use crate::http::error::ApiError;
+use crate::http::{App, origin, session};
 use crate::vocab::plan::Plan;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -71,12 +71,22 @@ fn admit_json(
     Ok((caller, allowance))
 }
 
-/// A caller whose plan has CSV exports.
+/// A caller whose plan has CSV exports: whose key it is, or without one whose session, where a page of
+/// ours led to the download.
 ///
 /// # Errors
-/// 401 without a valid key, 403 below Core.
-pub fn admit_export(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
-    let caller = authenticate(app, headers)?;
+/// 401 without a valid key or session, 403 from another site and below Core.
+pub fn admit_export(
+    app: &App,
+    headers: &HeaderMap,
+    now: DateTime<Utc>,
+) -> Result<Caller, ApiError> {
+    let by_cookie = !headers.contains_key(AUTHORIZATION) && session::token(app, headers).is_some();
+    let caller = match by_cookie {
+        true if !origin::is_ours_or_typed(headers) => return Err(ApiError::CrossSite),
+        true => session::find(app, headers, now).ok_or(ApiError::Unauthenticated)?.caller,
+        false => authenticate(app, headers)?,
+    };
     if caller.plan < Plan::Core {
         return Err(ApiError::ExportPlanRequired(caller.plan));
     }

@@ -145,7 +145,8 @@ struct Export {
 
 impl Export {
     fn admit(app: &App, headers: &HeaderMap) -> Result<Export, ApiError> {
-        Ok(Export { now: Now(app.clock.now()), caller: admit_export(app, headers)? })
+        let now = app.clock.now();
+        Ok(Export { now: Now(now), caller: admit_export(app, headers, now)? })
     }
 
     /// Counts it, once its parameters are known to be good.

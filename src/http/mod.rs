@@ -14,6 +14,7 @@ pub mod export;
 pub mod health;
 pub mod openapi;
 pub mod operations;
+pub mod origin;
 pub mod params;
 pub mod portfolio;
 pub mod search;
