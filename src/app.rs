@@ -19,10 +19,11 @@ use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::open::{self, Opened};
 use crate::outbound::dns::Dns;
+use crate::outbound::email::Mailer;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
 use crate::vocab::url::HostRules;
-use crate::web::{self, Web};
+use crate::web::{self, Outside, Web};
 use crate::workers::admin::AdminSocket;
 use crate::workers::bootstrap::Registry;
 use crate::workers::deliver::Deliver;
@@ -154,7 +155,11 @@ async fn run(
         // Answers are small and whole: waiting to fill a packet only delays them.
         let _ = stream.set_nodelay(true);
     });
-    let router = web::router(Web::new(app, config.web.clone()));
+    let outside = Outside {
+        home: config.outbound.public_url.clone(),
+        mailer: config.outbound.smtp.as_ref().map(Mailer::new).transpose()?,
+    };
+    let router = web::router(Web::with_outside(app, config.web.clone(), outside));
     // Log-ins are slowed down by where they come from.
     let service = router.into_make_service_with_connect_info::<SocketAddr>();
     let server = axum::serve(listener, service).with_graceful_shutdown(until(stopped));

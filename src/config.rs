@@ -121,15 +121,18 @@ struct WebFile {
     signup: Option<bool>,
     signup_plan: Option<Plan>,
     plain_http: Option<bool>,
+    proxies: Option<Vec<IpAddr>>,
 }
 
 impl WebFile {
-    fn settings(&self) -> WebSettings {
-        let WebSettings { signup, signup_plan, plain_http } = WebSettings::default();
+    fn settings(self) -> WebSettings {
+        let WebSettings { signup, signup_plan, plain_http, proxies } = WebSettings::default();
+        let given = self.proxies.map(|them| them.iter().map(IpAddr::to_canonical).collect());
         WebSettings {
             signup: self.signup.unwrap_or(signup),
             signup_plan: self.signup_plan.unwrap_or(signup_plan),
             plain_http: self.plain_http.unwrap_or(plain_http),
+            proxies: given.unwrap_or(proxies),
         }
     }
 }
@@ -273,6 +276,38 @@ mod tests {
     }
 
     #[test]
+    fn pages_have_settings() {
+        let text = "[web]\nsignup = false\nsignup_plan = \"pro\"\nplain_http = true\n\
+                    proxies = [\"10.0.0.1\", \"::ffff:10.0.0.2\"]\n";
+        let web = load(text, Given::default()).expect("loads").web;
+        assert_eq!((web.signup, web.signup_plan, web.plain_http), (false, Plan::Pro, true));
+        let proxies: Vec<_> = web.proxies.iter().map(ToString::to_string).collect();
+        assert_eq!(proxies, ["10.0.0.1", "10.0.0.2"]);
+        let web = load("", Given::default()).expect("loads").web;
+        assert_eq!((web.signup, web.signup_plan, web.plain_http), (true, Plan::Free, false));
+        assert!(web.proxies.iter().all(IpAddr::is_loopback) && web.proxies.len() == 2);
+    }
+
+    #[test]
+    fn loopback_is_told_by_its_text() {
+        for (text, expected) in [
+            ("127.0.0.1:8080", true),
+            ("127.9.9.9:0", true),
+            ("[::1]:80", true),
+            ("localhost:80", true),
+            ("0.0.0.0:80", false),
+            ("[::]:80", false),
+            ("drops.example:80", false),
+        ] {
+            assert_eq!(
+                text.parse::<ListenAddress>().map(|it| it.is_loopback()),
+                Ok(expected),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn misspelt_settings_are_refused() {
         for text in [
             "dat = \"a\"",
@@ -282,6 +317,8 @@ mod tests {
             "catch_days = -1",
             "today = 5",
             "listen = \"nowhere\"",
+            "[web]\nsign_up = true",
+            "[web]\nproxies = [\"proxy\"]",
             "=",
         ] {
             assert!(load(text, Given::default()).is_err(), "{text}");

@@ -57,6 +57,14 @@ enum AccountCommand {
         /// The account's e-mail address
         email: Email,
     },
+    /// Set another password, read from standard input; whoever had logged in is out
+    SetPassword {
+        /// The account's e-mail address
+        email: Email,
+        /// Read the password of 8 to 128 characters from standard input, the one way to give it
+        #[arg(long, required = true)]
+        password_stdin: bool,
+    },
     /// Shut an account for good; its key stops working at once
     Disable {
         /// Its e-mail address
@@ -113,6 +121,9 @@ fn as_meant(command: AccountCommand, input: &mut dyn Read) -> anyhow::Result<Adm
         AccountCommand::List { .. } => AdminCommand::ListAccounts,
         AccountCommand::SetPlan { email, plan } => AdminCommand::SetPlan { email, plan },
         AccountCommand::Key { email } => AdminCommand::IssueKey { email },
+        AccountCommand::SetPassword { email, .. } => {
+            AdminCommand::SetPassword { email, password: read_password(input)? }
+        }
         AccountCommand::Disable { email } => AdminCommand::Disable { email },
     })
 }
@@ -151,6 +162,9 @@ fn print(
         }
         (AdminCommand::Disable { email }, AdminReply::Done) => {
             writeln!(output, "{email} is disabled; its key no longer works")?;
+        }
+        (AdminCommand::SetPassword { email, .. }, AdminReply::Done) => {
+            writeln!(output, "{email} has a new password; it is logged out everywhere")?;
         }
         (AdminCommand::IssueKey { email }, AdminReply::Key { key, replaced }) => {
             writeln!(output, "{}", key.reveal())?;

@@ -19,11 +19,13 @@ mod layout;
 mod next;
 mod notice;
 pub mod overview;
+mod peer;
 pub mod portfolio;
 pub mod reference;
 pub mod search;
 pub mod settings;
 pub mod status;
+mod throttle;
 mod viewer;
 pub mod watchlist;
 
@@ -39,8 +41,11 @@ use tower_http::compression::CompressionLayer;
 
 use crate::http::error::ApiError;
 use crate::http::{App, operations};
+use crate::outbound::email::Mailer;
+use crate::vocab::url::BaseUrl;
 use crate::web::error::PageError;
 pub use crate::web::settings::WebSettings;
+use crate::web::throttle::Throttle;
 
 /// What every page asks: the app, and what is set for pages.
 #[derive(Clone)]
@@ -50,12 +55,28 @@ pub struct Web(Arc<Parts>);
 pub struct Parts {
     pub app: App,
     pub settings: WebSettings,
+    pub outside: Outside,
+    throttle: Throttle,
+}
+
+/// What pages know of the world.
+#[derive(Clone, Default)]
+pub struct Outside {
+    /// Where people reach this server: links in mails begin with it.
+    pub home: Option<BaseUrl>,
+    /// For the link that verifies an address.
+    pub mailer: Option<Mailer>,
 }
 
 impl Web {
     /// Pages of `app`.
     pub fn new(app: App, settings: WebSettings) -> Web {
-        Web(Arc::new(Parts { app, settings }))
+        Web::with_outside(app, settings, Outside::default())
+    }
+
+    /// As [`Web::new`], with what the operator has set up beyond this server.
+    pub fn with_outside(app: App, settings: WebSettings, outside: Outside) -> Web {
+        Web(Arc::new(Parts { app, settings, outside, throttle: Throttle::default() }))
     }
 }
 

@@ -1,0 +1,163 @@
+//! `/account/plan`: what each plan allows, and what of one's own is used.
+
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use maud::{Markup, html};
+
+use crate::accounts::Profile;
+use crate::vocab::limits::{CLAIMS_MAX, WATCHES_MAX};
+use crate::vocab::plan::{Plan, PlanLimits, Plans};
+use crate::web::Web;
+use crate::web::account::{Tab, profile_of, tab_page};
+use crate::web::components::grouped;
+use crate::web::error::PageError;
+use crate::web::viewer::LoggedIn;
+
+/// What an account has in use, beside what is counted by the day.
+struct InUse {
+    active_rules: usize,
+    external_names: usize,
+    watches: usize,
+    claims: usize,
+}
+
+/// `GET /account/plan`.
+pub async fn show(State(web): State<Web>, who: LoggedIn) -> Result<Markup, PageError> {
+    let profile = profile_of(&web, &who)?;
+    let owned = web.app.store.owned(&who.member.caller);
+    let in_use = InUse {
+        active_rules: owned.rules().filter(|rule| rule.active).count(),
+        external_names: owned.external_names().count(),
+        watches: owned.watches().len(),
+        claims: owned.claim_count(),
+    };
+    let plans = web.app.store.plans();
+    let main = html! {
+        (usage(&profile, plans.of(profile.plan), &in_use, who.viewer.now.0))
+        (table(plans, profile.plan))
+        p.soft { "Whoever runs this server changes plans; what you have stays when yours changes." }
+    };
+    Ok(tab_page(&who.viewer, Tab::Plan, &html! {}, &main))
+}
+
+fn usage(profile: &Profile, limits: &PlanLimits, in_use: &InUse, now: DateTime<Utc>) -> Markup {
+    let left_minutes = (profile.resets_at - now).num_minutes().max(0);
+    let (hours, minutes) = (left_minutes / 60, left_minutes % 60);
+    html! {
+        section.panel {
+            div.head {
+                h2 { "Your plan: " (profile.plan) }
+                p.soft {
+                    "Today's counts begin anew at "
+                    time datetime=(profile.resets_at.to_rfc3339()) { "00:00 UTC" }
+                    ", in " (hours) " h " (minutes) " min"
+                }
+            }
+            ul.meters {
+                (meter("API requests today", profile.requests_today, limits.requests_per_day, "The JSON API begins with the plan pro"))
+                (meter("CSV exports today", profile.exports_today, limits.exports_per_day, "Exports begin with the plan core"))
+                (meter("Active alert rules", count(in_use.active_rules), limits.active_rules, "None in this plan"))
+                (meter("Watched names no list has brought", count(in_use.external_names), limits.external_names, "None in this plan"))
+                (meter("Watched names in all", count(in_use.watches), WATCHES_MAX, ""))
+                (meter("Claims", count(in_use.claims), CLAIMS_MAX, ""))
+            }
+        }
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// How much of something is used, as words and a bar; `without` is said where there is none of it.
+fn meter(label: &str, used: u32, limit: u32, without: &str) -> Markup {
+    let percent = (u64::from(used) * 100).checked_div(u64::from(limit)).unwrap_or(0).min(100);
+    let class = if used >= limit { "full" } else { "some" };
+    html! {
+        li {
+            span.label { (label) }
+            @if limit == 0 && used == 0 {
+                span.soft { (without) }
+            } @else {
+                span.number { (grouped(used.into())) " of " (grouped(limit.into())) }
+                svg.(class) viewBox="0 0 100 8" height="8" preserveAspectRatio="none" aria-hidden="true" focusable="false" {
+                    rect.track width="100" height="8" {}
+                    rect.bar width=(percent) height="8" {}
+                }
+            }
+        }
+    }
+}
+
+fn table(plans: &Plans, own: Plan) -> Markup {
+    type Limit = fn(&PlanLimits) -> u32;
+    let rows: [(&str, Limit); 4] = [
+        ("JSON API requests a day", |limits| limits.requests_per_day),
+        ("CSV exports a day", |limits| limits.exports_per_day),
+        ("Active alert rules", |limits| limits.active_rules),
+        ("Watched names no list has brought", |limits| limits.external_names),
+    ];
+    let webhooks = |plan| if plan == Plan::Free { "e-mail" } else { "e-mail, webhook, Telegram" };
+    html! {
+        div.table tabindex="0" role="region" aria-label="Plans" {
+            table.plans {
+                caption { "What each plan allows" }
+                thead {
+                    tr {
+                        td {}
+                        @for plan in Plan::ALL {
+                            th scope="col" {
+                                (plan)
+                                @if plan == own { " " span.badge.info { "yours" } }
+                            }
+                        }
+                    }
+                }
+                tbody {
+                    tr {
+                        th scope="row" { "Price a month" }
+                        @for plan in Plan::ALL { td { (price(plans.of(plan))) } }
+                    }
+                    @for (label, of) in rows {
+                        tr {
+                            th scope="row" { (label) }
+                            @for plan in Plan::ALL { td { (amount(of(plans.of(plan)))) } }
+                        }
+                    }
+                    tr {
+                        th scope="row" { "Alerts by" }
+                        @for plan in Plan::ALL { td { (webhooks(plan)) } }
+                    }
+                    tr {
+                        th scope="row" { "Pages, watchlist, portfolio" }
+                        @for _ in Plan::ALL { td { "yes" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn price(limits: &PlanLimits) -> String {
+    match limits.price_usd {
+        0 => "free".to_owned(),
+        dollars => format!("${}", grouped(dollars.into())),
+    }
+}
+
+fn amount(number: u32) -> String {
+    if number == 0 { "none".to_owned() } else { grouped(number.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_meter_of_nothing_says_what_would_have_it() {
+        let none = meter("Exports", 0, 0, "Exports begin with core").into_string();
+        assert!(none.contains("begin with core") && !none.contains("<svg"), "{none}");
+        let over = meter("Rules", 5, 1, "").into_string();
+        assert!(over.contains("5 of 1") && over.contains("width=\"100\""), "a plan that shrank");
+    }
+}

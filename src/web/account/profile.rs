@@ -1,0 +1,165 @@
+//! `/account`: the address, the plan, the password, and where the account is logged in.
+
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use crate::accounts::secret::Secret;
+use crate::accounts::{Password, PasswordChange, Profile, TokenDigest};
+use crate::web::Web;
+use crate::web::account::field::Field;
+use crate::web::account::login::begin;
+use crate::web::account::signup::sentence;
+use crate::web::account::{Tab, profile_of, tab_page, too_many, wait_words};
+use crate::web::error::PageError;
+use crate::web::form::Form;
+use crate::web::notice::{self, Notice};
+use crate::web::peer::Peer;
+use crate::web::viewer::LoggedIn;
+
+const CHANGED: Notice = Notice::new(
+    "password",
+    "Your password is changed. Every other browser that was logged in is out.",
+);
+const NOTICES: [Notice; 1] = [CHANGED];
+
+/// The form, as sent.
+#[derive(Deserialize)]
+pub struct NewPassword {
+    present: Option<Secret>,
+    password: Option<Secret>,
+}
+
+/// What is wrong with a form, by its fields.
+#[derive(Default)]
+struct Problems {
+    present: Option<String>,
+    password: Option<String>,
+}
+
+/// `GET /account`.
+pub async fn show(
+    State(web): State<Web>,
+    who: LoggedIn,
+    RawQuery(query): RawQuery,
+) -> Result<Markup, PageError> {
+    let notice = notice::shown(&NOTICES, query.as_deref());
+    page(&web, &who, &notice, &Problems::default())
+}
+
+/// `POST /account/password`: another password for whoever knows the present one.
+pub async fn change_password(
+    State(web): State<Web>,
+    who: LoggedIn,
+    peer: Peer,
+    headers: HeaderMap,
+    Form(sent): Form<NewPassword>,
+) -> Result<Response, PageError> {
+    let nothing = html! {};
+    let again = |problems| page(&web, &who, &nothing, &problems);
+    let typed = sent.password.unwrap_or_else(|| Secret::new(String::new()));
+    let new = match Password::chosen(typed, Some(&who.member.email)) {
+        Ok(new) => new,
+        Err(err) => {
+            let problems = Problems { password: Some(sentence(&err)), ..Problems::default() };
+            return Ok((StatusCode::BAD_REQUEST, again(problems)?).into_response());
+        }
+    };
+    // Whoever has found an open browser is as slow at guessing as anybody.
+    if let Err(wait) = web.throttle.try_password(peer, &who.member.email) {
+        let problems = Problems { present: Some(wait_words(wait)), ..Problems::default() };
+        return Ok(too_many(wait, again(problems)?));
+    }
+    let present = sent.present.unwrap_or_else(|| Secret::new(String::new()));
+    let (caller, now) = (&who.member.caller, who.viewer.now.0);
+    match web.app.store.change_password(caller, present, new, now).await? {
+        PasswordChange::Done(token) => {
+            let path = format!("/account?notice={}", CHANGED.code);
+            begin(&web, &headers, &token, &path).await
+        }
+        PasswordChange::WrongPassword => {
+            let wrong = "This is not your present password. Nothing was changed.".to_owned();
+            let problems = Problems { present: Some(wrong), ..Problems::default() };
+            Ok((StatusCode::BAD_REQUEST, again(problems)?).into_response())
+        }
+    }
+}
+
+fn page(
+    web: &Web,
+    who: &LoggedIn,
+    notice: &Markup,
+    problems: &Problems,
+) -> Result<Markup, PageError> {
+    let profile = profile_of(web, who)?;
+    let main = html! {
+        div.columns {
+            div {
+                (facts(&profile))
+                (sessions(&profile, &who.member.session))
+            }
+            (password_form(&profile, problems))
+        }
+    };
+    Ok(tab_page(&who.viewer, Tab::Profile, notice, &main))
+}
+
+fn facts(profile: &Profile) -> Markup {
+    html! {
+        section.panel {
+            h2 { "Profile" }
+            dl.facts {
+                dt { "E-mail address" }
+                dd {
+                    (profile.email) " "
+                    @if profile.is_verified { span.badge.good { "verified" } }
+                    @else { a href="/account/notifications" { "not verified yet" } }
+                }
+                dt { "Plan" }
+                dd { a href="/account/plan" { (profile.plan) } }
+                dt { "Account since" }
+                dd { time datetime=(profile.created) { (profile.created) } }
+            }
+        }
+    }
+}
+
+fn sessions(profile: &Profile, own: &TokenDigest) -> Markup {
+    html! {
+        section.panel {
+            h2 { "Where you are logged in" }
+            ul.sessions {
+                @for session in &profile.sessions {
+                    @let (began, seen) = (session.began, session.seen);
+                    li {
+                        "Since " time datetime=(began.to_rfc3339()) { (began.format("%Y-%m-%d %H:%M")) }
+                        ", last used " time datetime=(seen.to_rfc3339()) { (seen.format("%H:%M")) } " "
+                        @if session.digest.is(own) { span.badge.info { "this browser" } }
+                    }
+                }
+            }
+            p.soft { "A log-in ends after 30 minutes without use, and after 12 hours. Times are UTC." }
+            form method="post" action="/logout" {
+                input type="hidden" name="everywhere" value="yes";
+                button.quiet type="submit" { "Log out everywhere" }
+            }
+        }
+    }
+}
+
+fn password_form(profile: &Profile, problems: &Problems) -> Markup {
+    let present = Field::password("present", "Present password", problems.present.as_deref());
+    let new = Field::new_password(problems.password.as_deref());
+    html! {
+        form.panel method="post" action="/account/password" {
+            h2 { "Change password" }
+            // For password managers: whose password it is.
+            input.hidden type="email" name="email" value=(profile.email) autocomplete="username" tabindex="-1" aria-hidden="true" readonly;
+            (present.show())
+            (new.show())
+            button type="submit" { "Change password" }
+        }
+    }
+}
