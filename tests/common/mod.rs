@@ -93,6 +93,11 @@ impl Site {
         self.dir.path().join("index")
     }
 
+    /// The folder of lists and settings.
+    pub fn lists(&self) -> PathBuf {
+        self.dir.path().join("lists")
+    }
+
     /// Writes a file beside the data and index folders and says where it is.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir.path().join("lists").join(name);
@@ -136,6 +141,16 @@ impl Site {
         let finished = self.run(args);
         assert_eq!(finished.code, Some(0), "{finished}");
         finished.stdout
+    }
+
+    /// Runs a command that reads `input` and must succeed, and gives its standard output.
+    pub fn ok_with_input<A: AsRef<OsStr>>(&self, args: &[A], input: &str) -> String {
+        let path = self.write("input", input);
+        let input = std::fs::File::open(path).expect("it was just written");
+        let output = self.command(args).stdin(input).output().expect("the binary starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}\n{stderr}", output.status);
+        String::from_utf8(output.stdout).expect("UTF-8")
     }
 
     /// Ingests one list that was observed at `observed_at` (RFC 3339) and builds the index.
