@@ -101,6 +101,38 @@ impl Store {
         .await
     }
 
+    /// Puts names on the watchlist, in their order and as one transaction; what became of each. At
+    /// most a thousand: they have to fit in a record.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`]: none of them was put there then.
+    pub async fn add_watches(
+        &self,
+        caller: &Caller,
+        new: Vec<Watch>,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Result<Outcome, WriteError>>, WriteError> {
+        self.write(caller, |account, limits| {
+            let Decided { events, answer } =
+                watches::add_all(account, limits, &new, UnixMs::of(now));
+            let outcomes = answer.into_iter().map(|one| one.map(|(_, outcome)| outcome));
+            Ok(Decided { events, answer: outcomes.collect() })
+        })
+        .await
+    }
+
+    /// Takes names off the watchlist, as one transaction; how many were on it.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`]: all of them are there still.
+    pub async fn remove_watches(
+        &self,
+        caller: &Caller,
+        names: Vec<DomainName>,
+    ) -> Result<usize, WriteError> {
+        self.write(caller, |account, _| Ok(watches::remove_all(account, &names))).await
+    }
+
     /// Takes a name off the watchlist.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::str::FromStr;
 
 use axum::RequestExt;
 use axum::body::{Body, HttpBody};
@@ -347,13 +348,25 @@ impl<'de> Deserialize<'de> for Whole {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Money(pub Usd);
 
+/// A number that is no [`Money`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be a number from 0 to 1000000000 with at most two decimals")]
+pub struct MoneyError;
+
+impl FromStr for Money {
+    type Err = MoneyError;
+
+    /// A number as JSON writes it.
+    fn from_str(number: &str) -> Result<Money, MoneyError> {
+        cents(number).and_then(Usd::from_cents).map(Money).ok_or(MoneyError)
+    }
+}
+
 impl<'de> Deserialize<'de> for Money {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Money, D::Error> {
         // The digits as sent: a binary fraction could not tell 12.5 from 12.500000000000000001.
         let number = Box::<RawValue>::deserialize(deserializer)?;
-        cents(number.get()).and_then(Usd::from_cents).map(Money).ok_or_else(|| {
-            de::Error::custom("must be a number from 0 to 1000000000 with at most two decimals")
-        })
+        number.get().parse().map_err(de::Error::custom)
     }
 }
 

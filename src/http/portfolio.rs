@@ -9,7 +9,7 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{Attribution, Caller, Claim, ClaimPatch, NewClaim, Owned};
+use crate::accounts::{Answered, Attribution, Caller, Claim, ClaimPatch, NewClaim, Owned, Post};
 use crate::http::allowance::Now;
 use crate::http::answer::{self, Deleted, Timestamp};
 use crate::http::body::{Field, JsonBody, Money, PostBody, Whole, required};
@@ -58,17 +58,32 @@ impl ClaimFilter {
 
     /// The claims of the page, newest first.
     pub fn of<'a>(&'a self, owned: &'a Owned) -> impl Iterator<Item = &'a Claim> {
-        self.page.of(owned.claims().filter(|claim| {
+        self.page.of(self.matching(owned))
+    }
+
+    /// The claims of all pages, newest first.
+    pub fn matching<'a>(&'a self, owned: &'a Owned) -> impl Iterator<Item = &'a Claim> {
+        owned.claims().filter(|claim| {
             let at = claim.reported_at;
             (self.statuses.is_empty() || self.statuses.contains(&claim.status))
                 && self.from.is_none_or(|from| at >= from)
                 && self.to.is_none_or(|to| at < to)
-        }))
+        })
+    }
+
+    /// One of these statuses; none does not filter.
+    pub fn statuses(&self) -> &[ClaimStatus] {
+        &self.statuses
+    }
+
+    /// Which of the claims that pass are on the page.
+    pub fn page(&self) -> Page {
+        self.page
     }
 }
 
 /// Microseconds that walking and shaping an account's claims takes at most, for [`work::run`].
-fn claims_cost_us(owned: &Owned) -> u32 {
+pub fn claims_cost_us(owned: &Owned) -> u32 {
     u32::try_from(owned.claim_count() * CLAIM_US).unwrap_or(u32::MAX)
 }
 
@@ -140,27 +155,27 @@ struct AddedClaim<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ClaimSent {
-    domain: Option<String>,
-    status: Option<String>,
-    registrar: Option<String>,
-    acquired_price_usd: Option<Money>,
-    resale_price_usd: Option<Money>,
-    sold_at: Option<String>,
-    user_notes: Option<String>,
-    alert_rule_id: Option<Whole>,
+    pub domain: Option<String>,
+    pub status: Option<String>,
+    pub registrar: Option<String>,
+    pub acquired_price_usd: Option<Money>,
+    pub resale_price_usd: Option<Money>,
+    pub sold_at: Option<String>,
+    pub user_notes: Option<String>,
+    pub alert_rule_id: Option<Whole>,
 }
 
 /// A change of a claim, as sent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ClaimPatchSent {
-    status: Field<String>,
-    registrar: Field<String>,
-    acquired_price_usd: Field<Money>,
-    resale_price_usd: Field<Money>,
-    sold_at: Field<String>,
-    user_notes: Field<String>,
-    alert_rule_id: Field<Whole>,
+    pub status: Field<String>,
+    pub registrar: Field<String>,
+    pub acquired_price_usd: Field<Money>,
+    pub resale_price_usd: Field<Money>,
+    pub sold_at: Field<String>,
+    pub user_notes: Field<String>,
+    pub alert_rule_id: Field<Whole>,
 }
 
 fn status(text: &str) -> Result<ClaimStatus, ApiError> {
@@ -244,13 +259,26 @@ pub async fn add_claim(
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<ClaimSent>,
 ) -> Result<Response, ApiError> {
-    let claim = NewClaim::try_from(body)?;
+    let answered = add(&app, &caller, body, post).await?;
+    Ok(answer::posted(answered, Some(PATH)))
+}
+
+/// Adds a claim as sent; the answer is the API's.
+///
+/// # Errors
+/// As the API refuses it.
+pub async fn add(
+    app: &App,
+    caller: &Caller,
+    sent: ClaimSent,
+    post: Post,
+) -> Result<Answered, ApiError> {
+    let claim = NewClaim::try_from(sent)?;
     let shape = |claim: &Claim| {
         let added = AddedClaim { id: claim.id, claim: ClaimAnswer::new(claim) };
         answer::reply(StatusCode::CREATED, &added)
     };
-    let answered = app.store.add_claim(&caller, claim, post, shape).await?;
-    Ok(answer::posted(answered, Some(PATH)))
+    Ok(app.store.add_claim(caller, claim, post, shape).await?)
 }
 
 /// `PATCH /api/v1/portfolio/{id}`: changes the members that are sent.

@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{Caller, Outcome, Owned, Store, Watch, WatchEntry};
+use crate::accounts::{Caller, Outcome, Owned, Store, Watch, WatchEntry, WriteError};
 use crate::http::allowance::Now;
 use crate::http::answer::{self, Timestamp};
 use crate::http::body::{PostBody, required};
@@ -47,7 +47,8 @@ pub enum WatchSort {
 }
 
 impl WatchSort {
-    const ALL: [WatchSort; 4] =
+    /// All of them.
+    pub const ALL: [WatchSort; 4] =
         [WatchSort::Lifecycle, WatchSort::Name, WatchSort::Dqs, WatchSort::Added];
 
     /// The word of the API.
@@ -162,6 +163,11 @@ impl WatchRow {
         self.facts.and_then(|facts| facts.stage).map(|(stage, _)| stage)
     }
 
+    /// The same, with the effective release.
+    pub fn stage_and_release(&self) -> Option<(Stage, Day)> {
+        self.facts.and_then(|facts| facts.stage)
+    }
+
     /// When it was put on the list.
     pub fn added_at(&self) -> UnixMs {
         self.entry.added_at
@@ -172,12 +178,13 @@ impl WatchRow {
         self.seen.map(|seen| (seen.state, seen.at))
     }
 
-    fn is_external(&self) -> bool {
+    /// Whether the index neither holds it nor held it when it was added: it costs quota.
+    pub fn is_external(&self) -> bool {
         self.entry.external && self.facts.is_none()
     }
 
     /// Renewed or registered again since it was added, by a list or by its registry.
-    fn is_renewed(&self) -> bool {
+    pub fn is_renewed(&self) -> bool {
         let listed = self.facts.is_some_and(|facts| facts.registered_again);
         let seen = self.seen.is_some_and(|seen| {
             matches!(seen.state, RdapState::Renewed | RdapState::RegisteredAgain)
@@ -201,8 +208,12 @@ impl WatchRow {
 }
 
 /// Microseconds that looking up a whole watchlist takes, for [`work::run`].
-fn watches_cost_us(owned: &Owned) -> u32 {
-    u32::try_from(owned.watches().len() * LOOKUP_US).unwrap_or(u32::MAX)
+pub fn watches_cost_us(owned: &Owned) -> u32 {
+    cost_us(owned.watches().len())
+}
+
+fn cost_us(names: usize) -> u32 {
+    u32::try_from(names * LOOKUP_US).unwrap_or(u32::MAX)
 }
 
 /// The whole list as `index` and `store` see it, in the order asked for.
@@ -244,16 +255,19 @@ impl<'a> EntryAnswer<'a> {
 }
 
 /// Counts over a whole list (api.md).
-#[derive(Serialize)]
-struct Summary {
-    total: usize,
-    external: usize,
-    renewed: usize,
-    checkable: usize,
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Summary {
+    pub total: usize,
+    pub external: usize,
+    /// Renewed or registered again since they were added.
+    pub renewed: usize,
+    /// Those that a registry can be asked about.
+    pub checkable: usize,
 }
 
 impl Summary {
-    fn of(rows: &[WatchRow], bootstrap: &Bootstrap) -> Summary {
+    /// Of a whole list.
+    pub fn of(rows: &[WatchRow], bootstrap: &Bootstrap) -> Summary {
         let count = |is: &dyn Fn(&WatchRow) -> bool| rows.iter().filter(|row| is(row)).count();
         Summary {
             total: rows.len(),
@@ -322,27 +336,9 @@ pub async fn add_watch(
 ) -> Result<Response, ApiError> {
     let text = required(body.domain_name, "domainName")?;
     let name = DomainName::parse(&text).map_err(|err| ApiError::parameter("domainName", err))?;
-    let (index, moment) = (app.live.current(), app.moment(now));
-    let facts = index.facts(&name, moment);
-    // A name the index does not hold consumes quota, and then it matters which of the others it
-    // holds by now.
-    let arrived = match facts {
-        Some(_) => Vec::new(),
-        None => {
-            let (owned, index) = (app.store.owned(&caller), Arc::clone(&index));
-            work::run(watches_cost_us(&owned), move || {
-                Ok(owned.external_names().filter(|name| index.holds(name)).collect())
-            })
-            .await?
-        }
-    };
-    let seen = app.store.observations([&name]).pop().flatten();
-    let watch = Watch {
-        name,
-        in_corpus: facts.is_some(),
-        registered_again: facts.is_some_and(|facts| facts.registered_again),
-        arrived,
-    };
+    let mut found = found(&app, &caller, vec![name], now).await?;
+    let Found { watch, facts } = found.pop().expect("one name was looked up");
+    let seen = app.store.observations([&watch.name]).pop().flatten();
     let shape = |entry: &WatchEntry, outcome: Outcome| {
         let status = match outcome {
             Outcome::Added => StatusCode::CREATED,
@@ -353,6 +349,66 @@ pub async fn add_watch(
     };
     let answered = app.store.add_watch(&caller, watch, post, shape).await?;
     Ok(answer::posted(answered, None))
+}
+
+/// A name to be watched, and what the index says of it.
+struct Found {
+    watch: Watch,
+    facts: Option<NameFacts>,
+}
+
+impl Found {
+    fn new(name: DomainName, index: &Index, moment: Moment) -> Found {
+        let facts = index.facts(&name, moment);
+        let watch = Watch {
+            name,
+            in_corpus: facts.is_some(),
+            registered_again: facts.is_some_and(|facts| facts.registered_again),
+            arrived: Vec::new(),
+        };
+        Found { watch, facts }
+    }
+}
+
+/// Looks names up that are to be watched.
+async fn found(
+    app: &App,
+    caller: &Caller,
+    names: Vec<DomainName>,
+    now: Now,
+) -> Result<Vec<Found>, ApiError> {
+    let (index, moment) = (app.live.current(), app.moment(now));
+    let looked_up = Arc::clone(&index);
+    let mut found: Vec<Found> = work::run(cost_us(names.len()), move || {
+        Ok(names.into_iter().map(|name| Found::new(name, &looked_up, moment)).collect())
+    })
+    .await?;
+    // A name the index does not hold consumes quota, and then it matters which of the others it
+    // holds by now.
+    if let Some(external) = found.iter_mut().find(|found| found.facts.is_none()) {
+        let owned = app.store.owned(caller);
+        let arrived = work::run(watches_cost_us(&owned), move || {
+            Ok(owned.external_names().filter(|name| index.holds(name)).collect())
+        });
+        external.watch.arrived = arrived.await?;
+    }
+    Ok(found)
+}
+
+/// Puts names on the caller's watchlist: what became of each. At most
+/// [`WATCHES_PASTED_MAX`](crate::vocab::limits::WATCHES_PASTED_MAX).
+///
+/// # Errors
+/// What keeps all of them out: nothing can be written.
+pub async fn watch_all(
+    app: &App,
+    caller: &Caller,
+    names: Vec<DomainName>,
+    now: Now,
+) -> Result<Vec<Result<Outcome, WriteError>>, ApiError> {
+    let found = found(app, caller, names, now).await?;
+    let watches = found.into_iter().map(|found| found.watch).collect();
+    Ok(app.store.add_watches(caller, watches, now.0).await?)
 }
 
 /// `DELETE /api/v1/watchlist?domain=`: takes a name off the list.

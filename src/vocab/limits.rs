@@ -48,6 +48,8 @@ pub const CATCH_DAYS_DEFAULT: u16 = 5;
 pub const CLAIMS_MAX: u32 = 100_000;
 /// Names on a watchlist (decisions.md §4).
 pub const WATCHES_MAX: u32 = 10_000;
+/// Names that are put on a watchlist at once: with a page's form, and as one record of the journal.
+pub const WATCHES_PASTED_MAX: usize = 1_000;
 /// Alert rules of an account, those not at work included: each costs memory for ever.
 pub const RULES_MAX: u32 = 1_000;
 /// Names an account has a vote on: each costs memory for ever.

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::{ChannelKind, rule_query};
 use crate::accounts::{
-    Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Problem, RuleFilter, StatusClass,
+    Answered, Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Post, Problem,
+    RuleFilter, StatusClass,
 };
 use crate::http::allowance::Now;
 use crate::http::answer::{self, Timestamp};
@@ -21,6 +22,7 @@ use crate::http::params::path_id;
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::filter::Moment;
+use crate::index::preview::Preview;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
 
@@ -121,8 +123,22 @@ pub async fn test_alert(
     id: Result<Path<String>, PathRejection>,
     BarePost(post): BarePost,
 ) -> Result<Response, ApiError> {
-    let id = path_id(id, RuleId::parse)?;
-    let filter = app.store.owned(&caller).rule(id).ok_or(ApiError::NotFound)?.filter.clone();
+    let answered = test(&app, &caller, path_id(id, RuleId::parse)?, now, post).await?;
+    Ok(answer::posted(answered, None))
+}
+
+/// Queues a test message of a rule; the answer is the API's.
+///
+/// # Errors
+/// As the API refuses it.
+pub async fn test(
+    app: &App,
+    caller: &Caller,
+    id: RuleId,
+    now: Now,
+    post: Post,
+) -> Result<Answered, ApiError> {
+    let filter = app.store.owned(caller).rule(id).ok_or(ApiError::NotFound)?.filter.clone();
     let (index, moment) = (app.live.current(), app.moment(now));
     let cost_us = index.preview_cost_us(moment);
     let (names, total) = work::run(cost_us, move || samples(&filter, &index, moment)).await?;
@@ -130,8 +146,7 @@ pub async fn test_alert(
         let deliveries = deliveries.iter().map(DeliveryAnswer::new).collect();
         answer::reply(StatusCode::ACCEPTED, &QueuedAnswer { deliveries })
     };
-    let answered = app.store.queue_test(&caller, id, &names, total, post, shape).await?;
-    Ok(answer::posted(answered, None))
+    Ok(app.store.queue_test(caller, id, &names, total, post, shape).await?)
 }
 
 /// `POST /api/v1/alerts/{id}/deliveries/{delivery}/retry`: a failed delivery is tried again from the
@@ -145,12 +160,26 @@ pub async fn retry_delivery(
     let Path((rule, delivery)) = ids.map_err(|_| ApiError::NotFound)?;
     let rule = RuleId::parse(&rule).ok_or(ApiError::NotFound)?;
     let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
+    let answered = retry(&app, &caller, rule, delivery, post).await?;
+    Ok(answer::posted(answered, None))
+}
+
+/// Queues a failed delivery again; the answer is the API's.
+///
+/// # Errors
+/// As the API refuses it.
+pub async fn retry(
+    app: &App,
+    caller: &Caller,
+    rule: RuleId,
+    delivery: DeliveryId,
+    post: Post,
+) -> Result<Answered, ApiError> {
     let shape = |delivery: &Delivery| {
         let delivery = DeliveryAnswer::new(delivery);
         answer::reply(StatusCode::ACCEPTED, &OneDelivery { delivery })
     };
-    let answered = app.store.requeue(&caller, rule, delivery, post, shape).await?;
-    Ok(answer::posted(answered, None))
+    Ok(app.store.requeue(caller, rule, delivery, post, shape).await?)
 }
 
 /// Some of the names that match now, and how many do.
@@ -160,6 +189,11 @@ fn samples(
     moment: Moment,
 ) -> Result<(Vec<MatchedName>, u32), ApiError> {
     let preview = index.preview(&rule_query(filter), moment)?;
+    Ok((matched_samples(&preview, index, moment), preview.today))
+}
+
+/// The names that a preview shows, as a match would tell of them.
+pub fn matched_samples(preview: &Preview<'_>, index: &Index, moment: Moment) -> Vec<MatchedName> {
     let mut names = Vec::new();
     preview.for_each_sample(|row| names.extend(DomainName::parse(row.name).ok()));
     let matched = |name: DomainName| {
@@ -167,5 +201,5 @@ fn samples(
         let ((stage, release), drop_date, dqs) = (facts.stage?, facts.latest_drop?, facts.dqs);
         Some(MatchedName { name, dqs, drop_date, release, stage })
     };
-    Ok((names.into_iter().filter_map(matched).collect(), preview.today))
+    names.into_iter().filter_map(matched).collect()
 }

@@ -13,8 +13,8 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{
-    Caller, ChangedRule, Channel, NewRule, OffReason, Owned, Rule, RuleFilter, RulePatch,
-    SwitchedOff, WebhookSecret,
+    Answered, Caller, ChangedRule, Channel, NewRule, OffReason, Owned, Post, Rule, RuleFilter,
+    RulePatch, SwitchedOff, WebhookSecret,
 };
 use crate::http::answer::{self, Deleted, Timestamp};
 use crate::http::body::{Field, JsonBody, Object, PostBody, Whole, required};
@@ -203,45 +203,45 @@ struct AlertsAnswer<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct RuleSent {
-    name: Option<String>,
-    filter: Option<Object<FilterSent>>,
-    channels: Option<Vec<Object<ChannelSent>>>,
+    pub name: Option<String>,
+    pub filter: Option<Object<FilterSent>>,
+    pub channels: Option<Vec<Object<ChannelSent>>>,
 }
 
 /// A change of a rule, as sent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct RulePatchSent {
-    name: Field<String>,
-    filter: Field<Object<FilterSent>>,
-    channels: Field<Vec<Object<ChannelSent>>>,
-    active: Field<bool>,
+    pub name: Field<String>,
+    pub filter: Field<Object<FilterSent>>,
+    pub channels: Field<Vec<Object<ChannelSent>>>,
+    pub active: Field<bool>,
 }
 
 /// A filter, as sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct FilterSent {
-    tlds: Option<Vec<String>>,
-    min_dqs: Option<Whole>,
-    max_length: Option<Whole>,
-    contains: Option<String>,
-    stages: Option<Vec<String>>,
+pub struct FilterSent {
+    pub tlds: Option<Vec<String>>,
+    pub min_dqs: Option<Whole>,
+    pub max_length: Option<Whole>,
+    pub contains: Option<String>,
+    pub stages: Option<Vec<String>>,
 }
 
 /// A channel, as sent: the members of all types.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct ChannelSent {
-    r#type: Option<String>,
-    url: Option<String>,
-    chat_id: Option<ChatIdSent>,
+pub struct ChannelSent {
+    pub r#type: Option<String>,
+    pub url: Option<String>,
+    pub chat_id: Option<ChatIdSent>,
 }
 
 /// Telegram writes ids of chats as numbers, names of public ones as text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "invalid type: expected a string or an integer")]
-enum ChatIdSent {
+pub enum ChatIdSent {
     Text(String),
     Number(i64),
 }
@@ -266,7 +266,10 @@ fn rule_patch(sent: RulePatchSent, rules: &HostRules) -> Result<RulePatch, ApiEr
 
 /// The filter of a rule that is not to be added: of its other members, those that are sent must be
 /// sound.
-fn draft_filter(sent: RuleSent, rules: &HostRules) -> Result<RuleFilter, ApiError> {
+///
+/// # Errors
+/// 400 for the first that is not.
+pub fn draft_filter(sent: RuleSent, rules: &HostRules) -> Result<RuleFilter, ApiError> {
     if let Some(sent) = sent.channels {
         channels(sent, rules)?;
     }
@@ -274,7 +277,7 @@ fn draft_filter(sent: RuleSent, rules: &HostRules) -> Result<RuleFilter, ApiErro
 }
 
 /// The same conditions, as the index asks them.
-fn rule_query(filter: &RuleFilter) -> RuleQuery {
+pub fn rule_query(filter: &RuleFilter) -> RuleQuery {
     RuleQuery {
         narrow: Narrow {
             tlds: filter.tlds.clone(),
@@ -436,7 +439,21 @@ pub async fn add_alert(
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<RuleSent>,
 ) -> Result<Response, ApiError> {
-    let rule = new_rule(body, app.guard.rules())?;
+    let answered = add(&app, &caller, body, post).await?;
+    Ok(answer::not_stored(answer::posted(answered, Some(PATH))))
+}
+
+/// Adds a rule as sent; the answer is the API's, with the secrets of its webhooks.
+///
+/// # Errors
+/// As the API refuses it.
+pub async fn add(
+    app: &App,
+    caller: &Caller,
+    sent: RuleSent,
+    post: Post,
+) -> Result<Answered, ApiError> {
+    let rule = new_rule(sent, app.guard.rules())?;
     check_configured(app.channels, &rule.channels)?;
     judge(&app.guard, &rule.channels).await?;
     let shape = |rule: &Rule, secrets: &[WebhookSecret]| {
@@ -444,8 +461,7 @@ pub async fn add_alert(
         let added = AddedAlert { id: rule.id, alert: AlertAnswer::of_new(rule), secrets };
         answer::reply(StatusCode::CREATED, &added)
     };
-    let answered = app.store.add_rule(&caller, rule, post, shape).await?;
-    Ok(answer::not_stored(answer::posted(answered, Some(PATH))))
+    Ok(app.store.add_rule(caller, rule, post, shape).await?)
 }
 
 /// `PATCH /api/v1/alerts/{id}`: changes the members that are sent.
@@ -456,13 +472,25 @@ pub async fn change_alert(
     JsonBody(body): JsonBody<RulePatchSent>,
 ) -> Result<Response, ApiError> {
     let id = path_id(id, RuleId::parse)?;
-    let patch = rule_patch(body, app.guard.rules())?;
+    let ChangedRule { rule, new_secrets } = change(&app, &caller, id, body).await?;
+    one_alert(&rule, &app.store.owned(&caller), &new_secrets).map(answer::not_stored)
+}
+
+/// Changes the members of a rule that are sent.
+///
+/// # Errors
+/// As the API refuses it.
+pub async fn change(
+    app: &App,
+    caller: &Caller,
+    id: RuleId,
+    sent: RulePatchSent,
+) -> Result<ChangedRule, ApiError> {
+    let patch = rule_patch(sent, app.guard.rules())?;
     let channels = patch.channels.as_deref().unwrap_or_default();
     check_configured(app.channels, channels)?;
     judge(&app.guard, channels).await?;
-    let changed = app.store.change_rule(&caller, id, patch).await?;
-    let ChangedRule { rule, new_secrets } = changed;
-    one_alert(&rule, &app.store.owned(&caller), &new_secrets).map(answer::not_stored)
+    Ok(app.store.change_rule(caller, id, patch).await?)
 }
 
 /// `DELETE /api/v1/alerts/{id}`: removes a rule.
