@@ -74,7 +74,7 @@ fn refusal_page(refusal: Refusal) -> Response {
 }
 
 /// A message of the API as a sentence.
-fn sentence(message: &str) -> String {
+pub fn sentence(message: &str) -> String {
     let mut chars = message.chars();
     let first = chars.next().into_iter().flat_map(char::to_uppercase);
     let text: String = first.chain(chars).collect();

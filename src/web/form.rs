@@ -2,6 +2,7 @@
 
 use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::http::body::read_octets_up_to;
@@ -28,5 +29,52 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
         serde_urlencoded::from_bytes(&octets)
             .map(Form)
             .map_err(|err| ApiError::parameter("form", err).into())
+    }
+}
+
+/// All fields of a form, in their order: for forms that have several of one name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// The fields of a query string: what a form sends by GET.
+    pub fn of_query(query: Option<&str>) -> Fields {
+        let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        Fields(pairs.into_owned().collect())
+    }
+
+    /// The first value of a field; empty when it was not sent.
+    pub fn text(&self, name: &str) -> &str {
+        self.all(name).next().unwrap_or_default()
+    }
+
+    /// Every value of a field.
+    pub fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(sent, _)| sent == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A digest of all of it, in its order.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        for text in self.0.iter().flat_map(|(name, value)| [name, value]) {
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        }
+        hasher.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_kept_in_their_order() {
+        let fields: Fields =
+            serde_urlencoded::from_str("stage=a&name=%3Cb%3E&stage=c").expect("a form");
+        assert_eq!(fields.all("stage").collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!((fields.text("name"), fields.text("other")), ("<b>", ""));
+        assert_eq!(fields, Fields::of_query(Some("stage=a&name=%3Cb%3E&stage=c")));
+        assert_ne!(fields.digest(), Fields::of_query(Some("stage=ac&name=%3Cb%3E")).digest());
     }
 }
