@@ -1,0 +1,243 @@
+//! The form of an alert rule, new or not, with what it would match beside it.
+
+use maud::{Markup, html};
+
+use super::form::{RuleForm, chat_id_of, webhook_id};
+use crate::accounts::{Owned, Rule};
+use crate::vocab::limits::{
+    LABEL_CHARS_MAX, RULE_CHANNELS_MAX, RULE_NAME_CHARS_MAX, RULE_TLDS_MAX, SUBSTRING_CHARS_MAX,
+};
+use crate::vocab::plan::Plan;
+use crate::vocab::stage::Stage;
+use crate::web::Web;
+use crate::web::field::{Fault, Field, Input};
+use crate::web::layout::{Page, Place};
+use crate::web::owned::{STYLES, once_field};
+use crate::web::viewer::LoggedIn;
+
+/// Where rules are.
+pub const PATH: &str = "/alerts";
+
+/// What the editor shows.
+pub struct Editor<'a> {
+    pub web: &'a Web,
+    pub member: &'a LoggedIn,
+    pub form: &'a RuleForm,
+    /// The rule that is changed; `None` for a new one.
+    pub rule: Option<&'a Rule>,
+    pub owned: &'a Owned,
+    /// Whether the account's address is known to be its owner's.
+    pub is_verified: bool,
+    pub fault: Option<&'a Fault>,
+    /// What the form's rule would match.
+    pub preview: Markup,
+}
+
+/// The page of a new rule.
+pub fn new_page(editor: &Editor<'_>) -> Markup {
+    Page::new("New alert rule")
+        .at(Place::Alerts)
+        .styles(STYLES)
+        .scripts(&["alerts.js"])
+        .show(
+            Some(&editor.member.viewer),
+            html! {
+                p.trail { a href=(PATH) { "Alerts" } }
+                h1 { "New alert rule" }
+                p.soft.lead { "Whenever a new list brings names that match, you are told of them once." }
+                @if let Some(fault) = editor.fault { (fault.shown()) }
+                (editor.shown())
+            },
+        )
+}
+
+impl Editor<'_> {
+    /// The form and its preview.
+    pub fn shown(&self) -> Markup {
+        let action = match self.rule {
+            Some(rule) => format!("{PATH}/{}", rule.id),
+            None => format!("{PATH}/new"),
+        };
+        html! {
+            div.editor {
+                form #rule.panel method="post" action=(action) {
+                    @match self.rule {
+                        Some(rule) => { input type="hidden" name="rule" value=(rule.id); }
+                        None => { (once_field()) }
+                    }
+                    (self.name())
+                    (self.filter())
+                    (self.channels())
+                    p.send {
+                        button type="submit" { @if self.rule.is_some() { "Save" } @else { "Add rule" } }
+                        button.quiet #look type="submit" formaction="/alerts/preview" { "Preview" }
+                    }
+                }
+                section.panel.preview aria-labelledby="preview-title" {
+                    h2 #preview-title { "Preview" }
+                    div #preview aria-live="polite" { (self.preview) }
+                }
+            }
+        }
+    }
+
+    fn field<'f>(&'f self, id: &'f str, label: &'f str) -> Field<'f> {
+        Field::new(id, label).fault(self.fault)
+    }
+
+    fn name(&self) -> Markup {
+        let input =
+            Input { longest: Some(RULE_NAME_CHARS_MAX), is_required: true, ..Input::default() };
+        self.field("name", "Name")
+            .help("What its messages are called.")
+            .input(&self.form.name, input)
+    }
+
+    fn filter(&self) -> Markup {
+        let form = self.form;
+        let tlds_help = format!("Up to {RULE_TLDS_MAX}, with commas. Empty: all.");
+        let text = Input::default();
+        let number =
+            |range| Input { kind: "number", mode: Some("numeric"), range: Some(range), ..text };
+        html! {
+            fieldset.group {
+                legend { "Which names" }
+                (self.field("tlds", "TLDs").help(&tlds_help).input(&form.tlds, Input { placeholder: Some("com, net, co.uk"), ..text }))
+                div.pair {
+                    (self.field("min_dqs", "Lowest DQS").help("0 to 100.").input(&form.min_dqs, number((0, 100))))
+                    (self.field("max_length", "Longest name").help("Characters before the dot.").input(&form.max_length, number((1, u32::from(LABEL_CHARS_MAX)))))
+                }
+                (self.field("contains", "Contains").help("A part of the name.").input(&form.contains, Input { longest: Some(SUBSTRING_CHARS_MAX), ..text }))
+                (self.stages())
+            }
+        }
+    }
+
+    fn stages(&self) -> Markup {
+        let error = self.fault.and_then(|fault| fault.about("stages"));
+        let word = |stage| match stage {
+            Stage::Redemption => "Redemption",
+            Stage::PendingDelete => "Pending delete",
+            Stage::Catchable => "Catchable",
+            Stage::Released => "Released",
+        };
+        html! {
+            fieldset.field #stages {
+                legend { "Stages" }
+                div.chips {
+                    @for stage in Stage::ALL {
+                        label.chip {
+                            input type="checkbox" name="stage" value=(stage) checked[self.form.stages.iter().any(|it| it == stage.as_str())];
+                            span { (word(stage)) }
+                        }
+                    }
+                }
+                p.help { "None chosen: all but released." }
+                @if let Some(error) = error { p.error { (error) } }
+            }
+        }
+    }
+
+    fn channels(&self) -> Markup {
+        let all = self.fault.and_then(|fault| fault.about("channels"));
+        let email = self.fault.and_then(|fault| fault.about("email"));
+        let configured = self.web.app.channels;
+        let is_off = self.rule.is_some_and(|rule| {
+            rule.channels.iter().any(|it| self.owned.switched_off(rule.id, it).is_some())
+        });
+        html! {
+            fieldset.group #channels {
+                legend { "Where alerts go" }
+                p.help { "1 to " (RULE_CHANNELS_MAX) " of them." }
+                @if let Some(error) = all { p.error { (error) } }
+                p.line {
+                    label for="email" {
+                        input #email type="checkbox" name="email" value="on" checked[self.form.channels.email]
+                            aria-invalid=[email.map(|_| "true")] aria-describedby=[email.map(|_| "email-error")];
+                        "E-mail to " span.address { (self.member.member.email) }
+                    }
+                }
+                @if !configured.email {
+                    p.help { "This server sends no mail; its operator has not set it up." }
+                } @else if !self.is_verified {
+                    p.help { a href="/account/notifications" { "Verify your e-mail address" } " first: nothing is sent to it before." }
+                }
+                @if let Some(error) = email { p.error #email-error { (error) } }
+                (self.lines(&Lines {
+                    name: "webhook",
+                    kind: "url",
+                    one: "Webhook address",
+                    many: "Webhooks",
+                    placeholder: "https://example.com/hook",
+                    help: "Messages are posted there as JSON, signed. https at port 443 or 8443.",
+                    values: &self.form.channels.webhooks,
+                    id: webhook_id,
+                    is_configured: configured.webhook,
+                }))
+                (self.lines(&Lines {
+                    name: "chat",
+                    kind: "text",
+                    one: "Telegram chat",
+                    many: "Telegram",
+                    placeholder: "-1001234567890 or @channel",
+                    help: "The number of a chat, or @ and the name of a public channel.",
+                    values: &self.form.channels.chats,
+                    id: chat_id_of,
+                    is_configured: configured.telegram,
+                }))
+                @if is_off {
+                    p.line {
+                        label for="switch_on" {
+                            input #switch_on type="checkbox" name="switch_on" value="on" checked[self.form.switch_on];
+                            "Use channels that were switched off again"
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Fields for several values: those there are and an empty one, or why there are none.
+    fn lines(&self, lines: &Lines<'_>) -> Markup {
+        let plan = self.member.member.caller.plan;
+        let values = lines.values;
+        let room = if values.len() < RULE_CHANNELS_MAX { 1 } else { 0 };
+        let empty = std::iter::repeat_n("", room);
+        let why_not = if plan == Plan::Free {
+            Some(
+                html! { (lines.many) " comes with the Core plan. " a href="/account/plan" { "See the plans" } },
+            )
+        } else if !lines.is_configured {
+            Some(html! { (lines.many) " is not set up on this server; ask its operator." })
+        } else {
+            None
+        };
+        html! {
+            @match why_not {
+                Some(why) if values.is_empty() => { p.help.off { (why) } }
+                _ => div.lines {
+                    @for (at, value) in values.iter().map(String::as_str).chain(empty).enumerate() {
+                        @let label = if at == 0 { lines.one.to_owned() } else { format!("{} {}", lines.one, at + 1) };
+                        @let id = (lines.id)(at);
+                        @let field = self.field(&id, &label).named(lines.name);
+                        @let field = if at == 0 { field.help(lines.help) } else { field };
+                        (field.input(value, Input { kind: lines.kind, placeholder: Some(lines.placeholder), ..Input::default() }))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Fields for several values of a kind.
+struct Lines<'a> {
+    name: &'a str,
+    kind: &'a str,
+    one: &'a str,
+    many: &'a str,
+    placeholder: &'a str,
+    help: &'a str,
+    values: &'a [String],
+    id: fn(usize) -> String,
+    is_configured: bool,
+}

@@ -1,0 +1,265 @@
+//! The editor's fields, and the shapes of the API that they stand for: as sent in, as sent out. What
+//! they mean is judged where the API judges it.
+
+use crate::accounts::{Channel, Rule};
+use crate::http::alerts::{ChannelSent, ChatIdSent, FilterSent, RulePatchSent, RuleSent};
+use crate::http::body::{Field, Object, Whole};
+use crate::vocab::dqs::Dqs;
+use crate::vocab::name::to_unicode;
+use crate::vocab::query::Substring;
+use crate::web::form::Fields;
+
+/// An alert rule as its form has it: texts, which may be anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuleForm {
+    pub name: String,
+    /// Separated by commas or white space.
+    pub tlds: String,
+    pub min_dqs: String,
+    pub max_length: String,
+    pub contains: String,
+    pub stages: Vec<String>,
+    pub channels: Channels,
+    /// Whether channels that are off are to be used again.
+    pub switch_on: bool,
+}
+
+/// The channels of a form; lines that were left empty are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Channels {
+    pub email: bool,
+    pub webhooks: Vec<String>,
+    pub chats: Vec<String>,
+}
+
+/// Channels that a new rule begins with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usual {
+    pub email: bool,
+    /// The account's own.
+    pub chat: Option<String>,
+}
+
+impl Channels {
+    fn is_empty(&self) -> bool {
+        *self == Channels::default()
+    }
+
+    /// With the id of the field of each, in the order of the API's list.
+    fn sent(&self) -> Vec<(String, ChannelSent)> {
+        let channel =
+            |kind: &str| ChannelSent { r#type: Some(kind.to_owned()), url: None, chat_id: None };
+        let email = self.email.then(|| ("email".to_owned(), channel("email")));
+        let webhooks = self.webhooks.iter().enumerate().map(|(at, url)| {
+            (webhook_id(at), ChannelSent { url: Some(url.clone()), ..channel("webhook") })
+        });
+        let chats = self.chats.iter().enumerate().map(|(at, chat)| {
+            let chat_id = Some(ChatIdSent::Text(chat.clone()));
+            (chat_id_of(at), ChannelSent { chat_id, ..channel("telegram") })
+        });
+        email.into_iter().chain(webhooks).chain(chats).collect()
+    }
+}
+
+/// The id of the field of a webhook.
+pub fn webhook_id(at: usize) -> String {
+    format!("webhook-{at}")
+}
+
+/// The id of the field of a chat.
+pub fn chat_id_of(at: usize) -> String {
+    format!("chat-{at}")
+}
+
+impl RuleForm {
+    /// A form as sent.
+    pub fn of_fields(fields: &Fields) -> RuleForm {
+        let text = |name| fields.text(name).trim().to_owned();
+        let filled = |name| {
+            let values = fields.all(name).map(str::trim).filter(|value| !value.is_empty());
+            values.map(str::to_owned).collect()
+        };
+        RuleForm {
+            name: text("name"),
+            tlds: text("tlds"),
+            min_dqs: text("min_dqs"),
+            max_length: text("max_length"),
+            contains: text("contains"),
+            stages: filled("stage"),
+            channels: Channels {
+                email: !fields.text("email").is_empty(),
+                webhooks: filled("webhook"),
+                chats: filled("chat"),
+            },
+            switch_on: !fields.text("switch_on").is_empty(),
+        }
+    }
+
+    /// A form to begin with, as a link asks for it; its channels are the usual ones where the link
+    /// names none.
+    pub fn of_link(fields: &Fields, usual: Usual) -> RuleForm {
+        let asked = RuleForm::of_fields(fields);
+        let usual = || Channels {
+            email: usual.email,
+            webhooks: Vec::new(),
+            chats: usual.chat.into_iter().collect(),
+        };
+        let channels = if asked.channels.is_empty() { usual() } else { asked.channels };
+        RuleForm { channels, ..asked }
+    }
+
+    /// A rule as it is.
+    pub fn of_rule(rule: &Rule) -> RuleForm {
+        let number = |number: Option<u8>| number.map(|it| it.to_string()).unwrap_or_default();
+        let filter = &rule.filter;
+        let tlds: Vec<_> = filter.tlds.iter().map(|tld| to_unicode(tld)).collect();
+        RuleForm {
+            name: rule.name.to_string(),
+            tlds: tlds.join(", "),
+            min_dqs: number(filter.min_dqs.map(Dqs::points)),
+            max_length: number(filter.max_length),
+            contains: filter
+                .contains
+                .as_ref()
+                .map(Substring::as_str)
+                .unwrap_or_default()
+                .to_owned(),
+            stages: filter.stages.iter().map(|stage| stage.as_str().to_owned()).collect(),
+            channels: Channels::of_rule(rule),
+            switch_on: false,
+        }
+    }
+
+    /// A rule to be added.
+    pub fn sent(&self) -> RuleSent {
+        RuleSent { channels: Some(self.channels_sent()), ..self.draft() }
+    }
+
+    /// A rule whose matches are to be seen: its channels do not matter yet.
+    pub fn draft(&self) -> RuleSent {
+        RuleSent { name: Some(self.name.clone()), filter: Some(self.filter_sent()), channels: None }
+    }
+
+    /// What to change of a rule. Channels are sent only where they were changed, or are to be used
+    /// again: whoever sends them switches those on that are off.
+    pub fn patch(&self, rule: &Rule) -> RulePatchSent {
+        let is_changed = self.channels != Channels::of_rule(rule) || self.switch_on;
+        RulePatchSent {
+            name: Field::Value(self.name.clone()),
+            filter: Field::Value(self.filter_sent()),
+            channels: if is_changed { Field::Value(self.channels_sent()) } else { Field::Absent },
+            active: Field::Absent,
+        }
+    }
+
+    /// The field of a member of the API's shape: `channels[1].url`.
+    pub fn field_of(&self, member: &str) -> Option<String> {
+        let simple = |field: &str| Some(field.to_owned());
+        match member {
+            "name" => simple("name"),
+            "filter.minDqs" => simple("min_dqs"),
+            "filter.maxLength" => simple("max_length"),
+            "filter.contains" => simple("contains"),
+            _ if member.starts_with("filter.tlds") => simple("tlds"),
+            _ if member.starts_with("filter.stages") => simple("stages"),
+            _ if member.starts_with("channels") => Some(self.channel_field(member)),
+            _ => None,
+        }
+    }
+
+    /// The field of `channels[1]…`; all of them for another text.
+    fn channel_field(&self, member: &str) -> String {
+        let place = member.strip_prefix("channels[").and_then(|rest| rest.split_once(']'));
+        let place = place.and_then(|(place, _)| place.parse::<usize>().ok());
+        let field = place.and_then(|place| self.channels.sent().into_iter().nth(place));
+        field.map_or_else(|| "channels".to_owned(), |(field, _)| field)
+    }
+
+    fn filter_sent(&self) -> Object<FilterSent> {
+        let separates = |char: char| char.is_whitespace() || ",;".contains(char);
+        let tlds = self.tlds.split(separates).filter(|tld| !tld.is_empty());
+        Object(FilterSent {
+            tlds: Some(tlds.map(str::to_owned).collect()),
+            min_dqs: whole(&self.min_dqs),
+            max_length: whole(&self.max_length),
+            contains: (!self.contains.is_empty()).then(|| self.contains.clone()),
+            stages: Some(self.stages.clone()),
+        })
+    }
+
+    fn channels_sent(&self) -> Vec<Object<ChannelSent>> {
+        self.channels.sent().into_iter().map(|(_, channel)| Object(channel)).collect()
+    }
+}
+
+impl Channels {
+    fn of_rule(rule: &Rule) -> Channels {
+        let mut channels = Channels::default();
+        for channel in &rule.channels {
+            match channel {
+                Channel::Email => channels.email = true,
+                Channel::Webhook { url } => channels.webhooks.push(url.as_str().to_owned()),
+                Channel::Telegram { chat_id } => channels.chats.push(chat_id.clone()),
+            }
+        }
+        channels
+    }
+}
+
+/// A whole number; an empty text is none, and one that is no number is out of every range, which is
+/// refused as such.
+fn whole(text: &str) -> Option<Whole> {
+    (!text.is_empty()).then(|| Whole(text.parse().unwrap_or(i64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(query: &str) -> RuleForm {
+        RuleForm::of_fields(&Fields::of_query(Some(query)))
+    }
+
+    #[test]
+    fn empty_lines_are_no_channels() {
+        let form = form("webhook=&webhook=+https://a.example/+&chat=&email=on&stage=catchable");
+        assert_eq!(form.channels.webhooks, ["https://a.example/"]);
+        assert!(form.channels.email && form.channels.chats.is_empty());
+        assert_eq!(form.sent().channels.map(|channels| channels.len()), Some(2));
+        assert_eq!(form.stages, ["catchable"]);
+    }
+
+    #[test]
+    fn members_of_the_api_have_their_fields() {
+        let form = form("email=on&webhook=a&webhook=b&chat=c");
+        for (member, field) in [
+            ("name", "name"),
+            ("filter.tlds[3]", "tlds"),
+            ("filter.minDqs", "min_dqs"),
+            ("channels", "channels"),
+            ("channels[0]", "email"),
+            ("channels[2].url", "webhook-1"),
+            ("channels[3].chatId", "chat-0"),
+            ("channels[4]", "channels"),
+        ] {
+            assert_eq!(form.field_of(member).as_deref(), Some(field), "{member}");
+        }
+        assert_eq!(form.field_of("other"), None);
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_out_of_range() {
+        assert_eq!(whole(""), None);
+        assert_eq!(whole("60"), Some(Whole(60)));
+        assert_eq!(whole("sixty"), Some(Whole(i64::MAX)));
+    }
+
+    #[test]
+    fn a_link_without_channels_has_the_usual_ones() {
+        let fields = Fields::of_query(Some("tlds=com&min_dqs=70"));
+        let usual = Usual { email: true, chat: Some("42".to_owned()) };
+        let form = RuleForm::of_link(&fields, usual);
+        assert!(form.channels.email);
+        assert_eq!((form.tlds.as_str(), form.channels.chats), ("com", vec!["42".to_owned()]));
+    }
+}
