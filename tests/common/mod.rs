@@ -22,7 +22,7 @@ use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -183,6 +183,19 @@ impl Site {
     pub fn account(&self, email: &str, plan: &str) -> String {
         self.ok(&["account", "add", email, "--plan", plan]);
         self.new_key(email)
+    }
+
+    /// Adds an account that can log in.
+    pub fn account_with_password(&self, email: &str, plan: &str, password: &str) {
+        let mut command =
+            self.command(&["account", "add", email, "--plan", plan, "--password-stdin"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let mut stdin = child.stdin.take().expect("piped");
+        writeln!(stdin, "{password}").expect("it reads what it is given");
+        drop(stdin);
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
     /// A new key for an account; the one before stops working.

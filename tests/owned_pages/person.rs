@@ -1,0 +1,234 @@
+//! Somebody with a browser that knows no JavaScript: a cookie, forms, pages as text.
+
+use serde_json::Value;
+
+use crate::common::http::escape;
+use crate::common::{Client, Response, Server};
+
+/// Everybody's.
+pub const PASSWORD: &str = "correct horse battery";
+
+/// A person, who may have logged in.
+pub struct Person {
+    client: Client,
+    cookie: Option<String>,
+}
+
+/// A page as it came.
+#[derive(Debug)]
+pub struct Page {
+    pub status: u16,
+    /// Where the server sends one on.
+    pub location: Option<String>,
+    pub text: String,
+    response: Response,
+}
+
+impl Person {
+    /// Somebody who has not logged in.
+    pub fn nobody(server: &Server) -> Person {
+        Person { client: server.client(), cookie: None }
+    }
+
+    /// The person whose address this is.
+    #[track_caller]
+    pub fn logged_in(server: &Server, email: &str) -> Person {
+        let mut person = Person::nobody(server);
+        let page = person.post("/login", &[("email", email), ("password", PASSWORD)]);
+        assert_eq!(page.status, 303, "{}", page.visible());
+        let set = page.response.header("set-cookie").expect("a cookie");
+        let cookie = set.split(';').next().expect("a name and a value");
+        person.cookie = Some(cookie.to_owned());
+        person
+    }
+
+    #[track_caller]
+    pub fn get(&mut self, target: &str) -> Page {
+        self.ask("GET", target, &[], None)
+    }
+
+    /// The part of a page that a script asks for.
+    #[track_caller]
+    pub fn get_part(&mut self, target: &str) -> Page {
+        self.ask("GET", target, &[("X-Fragment", "1")], None)
+    }
+
+    /// Sends a form from a page of the same site.
+    #[track_caller]
+    pub fn post(&mut self, target: &str, fields: &[(&str, &str)]) -> Page {
+        self.post_text(target, &form(fields))
+    }
+
+    /// The same by a script that wants no page.
+    #[track_caller]
+    pub fn post_by_script(&mut self, target: &str, fields: &[(&str, &str)]) -> Page {
+        let headers = [("Sec-Fetch-Site", "same-origin"), ("X-Fragment", "1")];
+        self.ask("POST", target, &headers, Some(&form(fields)))
+    }
+
+    #[track_caller]
+    pub fn post_text(&mut self, target: &str, fields: &str) -> Page {
+        self.post_from(target, fields, &[("Sec-Fetch-Site", "same-origin")])
+    }
+
+    /// Sends a form with headers that say where it was.
+    #[track_caller]
+    pub fn post_from(&mut self, target: &str, fields: &str, from: &[(&str, &str)]) -> Page {
+        self.ask("POST", target, from, Some(fields))
+    }
+
+    fn ask(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        form: Option<&str>,
+    ) -> Page {
+        let mut all = vec![("Accept", "text/html")];
+        all.extend(headers.iter().filter(|(name, _)| !name.is_empty()));
+        if let Some(cookie) = &self.cookie {
+            all.push(("Cookie", cookie));
+        }
+        let response = match form {
+            None => self.client.request(method, target, &all),
+            Some(fields) => {
+                all.push(("Content-Type", "application/x-www-form-urlencoded"));
+                self.client.send_with(method, target, &all, fields.as_bytes())
+            }
+        };
+        Page {
+            status: response.status,
+            location: response.header("location").map(str::to_owned),
+            text: response.text().to_owned(),
+            response,
+        }
+    }
+
+    /// Adds a rule that has no webhook; its id.
+    #[track_caller]
+    pub fn add_rule(&mut self, name: &str, fields: &[(&str, &str)]) -> String {
+        let fields = [&[("name", name)], fields].concat();
+        let page = self.post("/alerts/new", &fields);
+        let location = page.location.clone().unwrap_or_else(|| panic!("{}", page.visible()));
+        let id =
+            location.strip_prefix("/alerts/").and_then(|rest| rest.strip_suffix("?notice=added"));
+        id.unwrap_or_else(|| panic!("{location}")).to_owned()
+    }
+
+    /// Adds a claim; its id.
+    #[track_caller]
+    pub fn add_claim(&mut self, domain: &str, fields: &[(&str, &str)]) -> String {
+        let fields = [&[("domain", domain)], fields].concat();
+        self.post("/portfolio/new", &fields).assert_goes_to("/portfolio?notice=added");
+        let list = self.get("/portfolio").text;
+        // The newest is the first.
+        between(&list, "href=\"/portfolio/", "\" aria-label=\"Edit").rsplit('"').next().map_or_else(
+            || panic!("no claim in {list}"),
+            |id| id.rsplit('/').next().unwrap_or_default().to_owned(),
+        )
+    }
+}
+
+impl Page {
+    #[track_caller]
+    pub fn assert_goes_to(&self, location: &str) {
+        assert_eq!(
+            (self.status, self.location.as_deref()),
+            (303, Some(location)),
+            "{}",
+            self.visible()
+        );
+    }
+
+    /// Asserts a status, and that the page says something.
+    #[track_caller]
+    pub fn assert_says(&self, status: u16, words: &str) {
+        assert_eq!(self.status, status, "{}", self.visible());
+        let text = visible(&self.text);
+        assert!(text.contains(words), "no `{words}` in\n{text}");
+    }
+
+    #[track_caller]
+    pub fn assert_lacks(&self, words: &str) {
+        assert!(!self.text.contains(words), "`{words}` in\n{}", self.visible());
+    }
+
+    /// As one reads it.
+    pub fn visible(&self) -> String {
+        visible(&self.text)
+    }
+
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.response.header(name)
+    }
+
+    /// Whether a header was sent with this value: of some there are several.
+    pub fn has_header(&self, name: &str, value: &str) -> bool {
+        self.response.headers.iter().any(|sent| *sent == (name.to_owned(), value.to_owned()))
+    }
+
+    /// Names in their order, by the boxes that choose them.
+    pub fn chosen_by(&self) -> Vec<String> {
+        let boxes = self.text.split("name=\"domain\" value=\"").skip(1);
+        boxes.filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
+    }
+
+    /// What is wrong with the field of this id, as the page says it.
+    pub fn error_of(&self, field: &str) -> Option<String> {
+        let start = format!("id=\"{field}-error\">");
+        let (_, rest) = self.text.split_once(&start)?;
+        Some(visible(rest.split("</p>").next()?))
+    }
+}
+
+/// Fields of a form, encoded.
+pub fn form(fields: &[(&str, &str)]) -> String {
+    let pairs: Vec<_> =
+        fields.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value))).collect();
+    pairs.join("&")
+}
+
+/// What stands between two texts, the first time.
+#[track_caller]
+pub fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+    let rest = text.split_once(start).unwrap_or_else(|| panic!("no `{start}` in\n{text}")).1;
+    rest.split_once(end).unwrap_or_else(|| panic!("no `{end}` after `{start}` in\n{text}")).0
+}
+
+/// A page as one reads it: without tags, white space as single spaces.
+pub fn visible(html: &str) -> String {
+    let mut text = String::new();
+    let mut rest = html;
+    while let Some((before, after)) = rest.split_once('<') {
+        text.push_str(before);
+        // A suffix stands right after its label.
+        if !after.starts_with("span class=\"suffix\"") {
+            text.push(' ');
+        }
+        rest = after.split_once('>').map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+    let text = text
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&amp;", "&");
+    let words: Vec<_> = text.split_whitespace().collect();
+    // Where a tag ended before it.
+    words.join(" ").replace(" . ", ". ").replace(" , ", ", ")
+}
+
+/// A page without what is drawn anew for each answer.
+pub fn without_drawn(html: &str) -> String {
+    match html.split_once("name=\"once\" value=\"") {
+        None => html.to_owned(),
+        Some((before, after)) => format!("{before}{}", after.split_once('"').map_or("", |it| it.1)),
+    }
+}
+
+/// What the API says is wrong, without the name of the member.
+pub fn what(body: &Value) -> String {
+    let error = body["error"].as_str().unwrap_or_default();
+    error.split_once(": ").map_or(error, |(_, what)| what).to_owned()
+}
