@@ -11,6 +11,8 @@
 
 #[path = "model/outbox.rs"]
 mod outbox;
+#[path = "model/people.rs"]
+mod people;
 #[path = "common/rng.rs"]
 #[expect(dead_code, reason = "shared with tests that use all of it")]
 mod rng;
@@ -35,6 +37,7 @@ use dropdex::vocab::time::UnixMs;
 use dropdex::vocab::url::WebhookUrl;
 
 use outbox::{ModelOutbox, Outside};
+use people::ModelPeople;
 use rng::Rng;
 
 const TODAY: &str = "2026-11-21";
@@ -57,9 +60,10 @@ fn a_store_is_what_the_model_says() {
     }
     eprintln!("{seen:?}");
     let Seen { replays, conflicts, limits, invalid, from_snapshots, .. } = seen;
-    let Seen { matched, requeued, unsubscribed, .. } = seen;
+    let Seen { matched, requeued, unsubscribed, log_ins, over, verified, .. } = seen;
     let first = [replays, conflicts, limits, invalid, from_snapshots].into_iter();
-    let rarest = first.chain([matched, requeued + unsubscribed]).min();
+    let rarest = first.chain([matched, requeued + unsubscribed, log_ins, over]);
+    let rarest = rarest.chain(full.then_some(verified)).min();
     // One run, repeated by its seed, may miss a path.
     assert!(seed.is_some() || rarest > Some(0), "{seen:?}: these runs prove little");
 }
@@ -80,6 +84,7 @@ struct Account {
     outboxes: BTreeMap<u64, ModelOutbox>,
     /// Test messages of a day.
     tests: Option<(Day, usize)>,
+    people: ModelPeople,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -147,6 +152,10 @@ struct Seen {
     matched: usize,
     requeued: usize,
     unsubscribed: usize,
+    log_ins: usize,
+    /// Sessions that had ended by themselves.
+    over: usize,
+    verified: usize,
 }
 
 impl Seen {
@@ -160,6 +169,9 @@ impl Seen {
             matched: self.matched + more.matched,
             requeued: self.requeued + more.requeued,
             unsubscribed: self.unsubscribed + more.unsubscribed,
+            log_ins: self.log_ins + more.log_ins,
+            over: self.over + more.over,
+            verified: self.verified + more.verified,
         }
     }
 }
@@ -239,6 +251,27 @@ enum Due {
 }
 
 impl Account {
+    fn new(email: String, plan: Plan) -> Account {
+        let (claims, watches, rules) = (Vec::new(), Vec::new(), Vec::new());
+        let (votes, replies) = (Vec::new(), Vec::new());
+        let (shut, key, requests) = (false, None, 0);
+        Account {
+            email,
+            plan,
+            shut,
+            key,
+            requests,
+            claims,
+            watches,
+            rules,
+            votes,
+            replies,
+            outboxes: BTreeMap::new(),
+            tests: None,
+            people: ModelPeople::default(),
+        }
+    }
+
     fn external(&self) -> usize {
         self.watches.iter().filter(|watch| watch.external).count()
     }
@@ -263,6 +296,10 @@ impl Account {
         if let Some((key, fingerprint)) = key {
             self.replies.push(ModelReply { key, fingerprint, at, reply: reply.clone() });
         }
+    }
+
+    fn mails_to_nobody(&self, channels: &[Channel]) -> bool {
+        self.people.unverified.is_some() && channels.contains(&Channel::Email)
     }
 
     fn mails_only(&self, channels: &[Channel]) -> bool {
@@ -299,7 +336,15 @@ impl Run {
     }
 
     fn step(&mut self) {
-        match self.rng.below(140) {
+        match self.rng.below(160) {
+            140..=141 => self.set_password(),
+            142 => self.sign_up(),
+            143..=146 => self.log_in(),
+            147..=152 => self.visit(),
+            153..=154 => self.log_out(),
+            155..=156 => self.ask_link(),
+            157..=158 => self.verify(),
+            159 => self.set_chat(),
             100..=111 => self.list(),
             112..=119 => self.try_some(),
             120..=124 => self.test_message(),
@@ -354,23 +399,7 @@ impl Run {
         }
         self.added += 1;
         assert_eq!(added.expect("added").0, self.added);
-        let (claims, watches, rules) = (Vec::new(), Vec::new(), Vec::new());
-        let (votes, replies) = (Vec::new(), Vec::new());
-        let (shut, key, requests) = (false, None, 0);
-        self.model.push(Account {
-            email,
-            plan,
-            shut,
-            key,
-            requests,
-            claims,
-            watches,
-            rules,
-            votes,
-            replies,
-            outboxes: BTreeMap::new(),
-            tests: None,
-        });
+        self.model.push(Account::new(email, plan));
         self.give_key(self.model.len() - 1);
     }
 
@@ -404,6 +433,7 @@ impl Run {
         let at = self.rng.below(self.model.len());
         self.store().disable(&self.email(at)).expect("shut");
         self.model[at].shut = true;
+        self.model[at].people.end_all();
     }
 
     fn charge(&mut self) {
@@ -735,6 +765,11 @@ impl Run {
             return;
         }
         let is_full = account.active() >= ACTIVE_RULES[account.plan as usize];
+        if !account.mails_only(&channels) && account.mails_to_nobody(&channels) {
+            self.seen.invalid += 1;
+            assert!(matches!(result, Err(WriteError::Invalid { .. })), "{result:?}");
+            return;
+        }
         if account.mails_only(&channels) || is_full {
             self.seen.limits += 1;
             assert!(matches!(result, Err(WriteError::PlanLimit { .. })), "{result:?}");
@@ -786,6 +821,11 @@ impl Run {
         }
         let gated = (channels.is_some() || starts) && account.mails_only(&rule.channels);
         let is_full = starts && account.active() >= ACTIVE_RULES[account.plan as usize];
+        if !gated && (channels.is_some() || starts) && account.mails_to_nobody(&rule.channels) {
+            self.seen.invalid += 1;
+            assert!(matches!(result, Err(WriteError::Invalid { .. })), "{result:?}");
+            return;
+        }
         if gated || is_full {
             self.seen.limits += 1;
             assert!(matches!(result, Err(WriteError::PlanLimit { .. })), "{result:?}");
@@ -906,6 +946,7 @@ impl Run {
         let Some(caller) = account.key.as_ref().and_then(|key| store.authenticate(key)) else {
             return;
         };
+        self.compare_people(at, &caller);
         let owned = store.owned(&caller);
         let mut claims = account.claims.clone();
         claims.sort_by_key(|claim| std::cmp::Reverse((claim.reported_at, claim.id)));
