@@ -59,6 +59,8 @@ pub struct Parts {
     pub settings: WebSettings,
     pub outside: Outside,
     throttle: Throttle,
+    /// The pictures of the day.
+    overview: overview::Cache,
 }
 
 /// What pages know of the world.
@@ -78,7 +80,8 @@ impl Web {
 
     /// As [`Web::new`], with what the operator has set up beyond this server.
     pub fn with_outside(app: App, settings: WebSettings, outside: Outside) -> Web {
-        Web(Arc::new(Parts { app, settings, outside, throttle: Throttle::default() }))
+        let (throttle, overview) = (Throttle::default(), overview::Cache::default());
+        Web(Arc::new(Parts { app, settings, outside, throttle, overview }))
     }
 }
 

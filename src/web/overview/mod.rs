@@ -1,7 +1,80 @@
-use axum::Router;
+//! `/overview`: the day in pictures. What is shown is the same for everybody and all day, so it is
+//! made once a day and generation.
 
+mod charts;
+mod panels;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
+use maud::{Markup, PreEscaped};
+
+use crate::http::work;
+use crate::index::Index;
+use crate::index::filter::Moment;
+use crate::index::manifest::GenerationId;
 use crate::web::Web;
+use crate::web::error::PageError;
+use crate::web::layout::{Page, Place};
+use crate::web::viewer::Viewer;
 
 pub fn routes() -> Router<Web> {
-    Router::new()
+    Router::new().route("/overview", get(show_overview))
+}
+
+/// The last overview that was made, and of what.
+#[derive(Default)]
+pub struct Cache(Mutex<Option<(Key, Arc<str>)>>);
+
+/// What an overview depends on.
+type Key = (GenerationId, Moment);
+
+impl Cache {
+    fn get(&self, key: Key) -> Option<Arc<str>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().filter(|(of, _)| *of == key).map(|(_, made)| Arc::clone(made))
+    }
+
+    /// What is made of `index` at `moment`. Two who ask at the same time may make it twice.
+    fn main(&self, index: &Index, moment: Moment) -> Arc<str> {
+        let key = (index.manifest().generation, moment);
+        if let Some(made) = self.get(key) {
+            return made;
+        }
+        let made: Arc<str> = panels::main(&index.overview(moment), moment).into_string().into();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some((key, Arc::clone(&made)));
+        made
+    }
+}
+
+/// `GET /overview`.
+async fn show_overview(State(web): State<Web>, viewer: Viewer) -> Result<Markup, PageError> {
+    let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
+    let known = web.overview.get((index.manifest().generation, moment)).is_some();
+    let cost = if known { 0 } else { u32::MAX };
+    let main = work::run(cost, move || Ok(web.overview.main(&index, moment))).await?;
+    Ok(Page::new("Overview")
+        .at(Place::Overview)
+        .styles(&["components.css", "overview.css"])
+        .show(Some(&viewer), PreEscaped(main.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_made_is_kept_for_its_day_and_generation() {
+        let cache = Cache::default();
+        let moment = Moment { today: "2026-03-15".parse().expect("a day"), catch_days: 5 };
+        let key = (GenerationId(1), moment);
+        *cache.0.lock().expect("nobody panicked") = Some((key, "made".into()));
+        assert_eq!(cache.get(key).as_deref(), Some("made"));
+        assert!(cache.get((GenerationId(2), moment)).is_none());
+        let tomorrow = Moment { today: moment.today.plus(1), ..moment };
+        assert!(cache.get((GenerationId(1), tomorrow)).is_none());
+    }
 }
