@@ -14,7 +14,7 @@ use axum::routing::get;
 use axum::serve::ListenerExt;
 use dropdex::accounts::Store;
 use dropdex::http::session::CookieKind;
-use dropdex::http::{self, App, ConfiguredChannels, Parts};
+use dropdex::http::{App, ConfiguredChannels, Parts};
 use dropdex::index::Index;
 use dropdex::index::live::LiveIndex;
 use dropdex::outbound::dns::Dns;
@@ -25,6 +25,7 @@ use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
 use dropdex::vocab::plan::{Plan, Plans};
 use dropdex::vocab::rdap::{Bootstrap, LiveBootstrap};
 use dropdex::vocab::url::HostRules;
+use dropdex::web::{self, Web, WebSettings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -87,7 +88,7 @@ impl Service {
     /// # Errors
     /// There is no free port.
     pub fn listen(&self, bare: &[(&str, usize)]) -> anyhow::Result<SocketAddr> {
-        let mut router = http::router(self.app.clone());
+        let mut router = web::router(Web::new(self.app.clone(), WebSettings::default()));
         for &(path, bytes) in bare {
             let body = Bytes::from(json_of(bytes));
             let answer = move || async move { ([(CONTENT_TYPE, "application/json")], body) };

@@ -1,0 +1,169 @@
+//! `cargo bench --bench pages`: what pages cost, asked one by one over loopback from the service in
+//! this process, on a million names made from the sample (`DROPDEX_BENCH_COUNT` sets another
+//! number). Prints a Markdown table: the middle and the slowest of a hundred of each, as bytes of
+//! HTML and once more compressed.
+
+mod common;
+#[path = "service/server.rs"]
+#[expect(dead_code, reason = "the service bench asks with a key")]
+mod server;
+#[path = "service/small.rs"]
+mod small;
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use common::drops::{Drops, Mix};
+use common::names::RealNames;
+use dropdex::vocab::clock::Clock;
+use dropdex::vocab::day::Day;
+use server::Service;
+
+/// What the server uses: allocation is part of every page.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const COUNT_DEFAULT: usize = 1_000_000;
+const SEED: u64 = 1;
+const TODAY: &str = "2026-11-20";
+/// Times that each page is asked for; the first is not counted.
+const TIMES: usize = 101;
+/// A page of a hundred rows takes no longer, as bytes.
+const GOAL: Duration = Duration::from_millis(5);
+
+/// What is asked: a name, the address, and the value of `X-Fragment`.
+const PAGES: [(&str, &str, Option<&str>); 9] = [
+    ("drops, 100 rows", "/", None),
+    ("drops, filtered", "/?tld=com,net&min_dqs=40&max_len=12", None),
+    ("drops, part of a name", "/?q=shop", None),
+    ("drops, a deep page", "/?view=all&offset=50000", None),
+    ("drops, as one types", "/?q=sho", Some("1")),
+    ("search, 50 rows", "/search?q=so", None),
+    ("search, below the field", "/search?q=so", Some("options")),
+    ("dossier", "/domain/solar.com", None),
+    ("overview", "/overview", None),
+];
+
+fn main() -> anyhow::Result<()> {
+    // Cargo adds `--bench`.
+    if std::env::args().any(|argument| argument == "--test" || argument == "--list") {
+        return Ok(());
+    }
+    let count = std::env::var("DROPDEX_BENCH_COUNT").ok().and_then(|count| count.parse().ok());
+    let folder = tempfile::tempdir()?;
+    let address = serve(folder.path(), count.unwrap_or(COUNT_DEFAULT))?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "| page | ms | slowest | KB | compressed: ms | slowest | KB |")?;
+    writeln!(out, "| --- | ---: | ---: | ---: | ---: | ---: | ---: |")?;
+    for (name, target, fragment) in PAGES {
+        let plain = measure(address, target, fragment, false)?;
+        let gzip = measure(address, target, fragment, true)?;
+        writeln!(out, "| {name} | {plain} | {gzip} |")?;
+        // Code that was not optimised proves nothing.
+        let holds = cfg!(debug_assertions) || plain.middle < GOAL;
+        ensure!(holds, "{name}: {} ms, {} at most", ms(plain.middle), ms(GOAL));
+    }
+    Ok(())
+}
+
+/// A server over `count` names, on a free port.
+fn serve(folder: &std::path::Path, count: usize) -> anyhow::Result<SocketAddr> {
+    let today: Day = TODAY.parse()?;
+    let clock = Clock::pinned_to(today);
+    let names = RealNames::read(&RealNames::sample_path())?.extend(count, SEED)?;
+    let drops = Drops::new(SEED, today, Mix::MARKET);
+    small::build(folder, names.iter(), &drops, clock.now())?;
+    let index = Arc::new(small::open(folder)?);
+    let service = Service::new(index, &folder.join("accounts"), clock)?;
+    let address = service.listen(&[])?;
+    // It serves as long as the process lives.
+    std::mem::forget(service);
+    Ok(address)
+}
+
+/// How long a page takes, and how much it is.
+struct Measured {
+    middle: Duration,
+    slowest: Duration,
+    octets: usize,
+}
+
+impl std::fmt::Display for Measured {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kilobytes = self.octets as f64 / 1e3;
+        write!(f, "{} | {} | {kilobytes:.1}", ms(self.middle), ms(self.slowest))
+    }
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.2}", time.as_secs_f64() * 1e3)
+}
+
+fn measure(
+    address: SocketAddr,
+    target: &str,
+    fragment: Option<&str>,
+    gzip: bool,
+) -> anyhow::Result<Measured> {
+    let stream = TcpStream::connect(address).context("cannot connect to the server")?;
+    stream.set_nodelay(true)?;
+    let mut answers = BufReader::new(stream);
+    let mut request = format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n");
+    if let Some(fragment) = fragment {
+        request.push_str(&format!("X-Fragment: {fragment}\r\n"));
+    }
+    if gzip {
+        request.push_str("Accept-Encoding: gzip\r\n");
+    }
+    request.push_str("\r\n");
+    let mut times = Vec::with_capacity(TIMES);
+    let mut octets = 0;
+    for _ in 0..TIMES {
+        let started = Instant::now();
+        answers.get_mut().write_all(request.as_bytes()).context("sending a request")?;
+        octets = read_answer(&mut answers).with_context(|| target.to_owned())?;
+        times.push(started.elapsed());
+    }
+    // What is made once a day is not what a page takes.
+    let mut times = times.split_off(1);
+    times.sort_unstable();
+    Ok(Measured { middle: times[times.len() / 2], slowest: times[times.len() - 1], octets })
+}
+
+/// Reads one answer; gives the octets of its body.
+fn read_answer(answers: &mut impl BufRead) -> anyhow::Result<usize> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        ensure!(answers.read_line(&mut head)? > 0, "the server closed a connection");
+    }
+    // A name that no list brought has a page too.
+    let answered = head.starts_with("HTTP/1.1 200 ") || head.starts_with("HTTP/1.1 404 ");
+    ensure!(answered, "is not answered:\n{head}");
+    let head = head.to_ascii_lowercase();
+    let value = |name: &str| {
+        let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+    };
+    if let Some(length) = value("content-length") {
+        let mut body = vec![0; length.parse()?];
+        answers.read_exact(&mut body)?;
+        return Ok(body.len());
+    }
+    ensure!(value("transfer-encoding").as_deref() == Some("chunked"), "has no length:\n{head}");
+    let mut octets = 0;
+    loop {
+        let mut line = String::new();
+        answers.read_line(&mut line)?;
+        let Ok(size) = usize::from_str_radix(line.trim(), 16) else { bail!("chunk {line:?}") };
+        // And the end of its line.
+        let mut chunk = vec![0; size + 2];
+        answers.read_exact(&mut chunk)?;
+        octets += size;
+        if size == 0 {
+            return Ok(octets);
+        }
+    }
+}
