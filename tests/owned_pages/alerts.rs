@@ -49,7 +49,7 @@ fn a_rule_is_made_changed_paused_and_removed() {
         .assert_goes_to(&format!("{path}?notice=saved"));
     ann.get(&format!("{path}?notice=saved")).assert_says(200, "The rule was saved. All names.");
     ann.post(&format!("{path}/pause"), &[]).assert_goes_to(&format!("{path}?notice=paused"));
-    ann.get("/alerts").assert_says(200, "0 of 1 active rule in the free plan");
+    ann.get("/alerts").assert_says(200, "0 of 1 active rule in your plan");
     ann.post(&format!("{path}/resume"), &[]).assert_goes_to(&format!("{path}?notice=resumed"));
     ann.get(&format!("{path}/delete")).assert_says(200, "Delete this rule?");
     ann.post(&format!("{path}/delete"), &[]).assert_goes_to("/alerts?notice=removed");
@@ -86,7 +86,7 @@ fn a_plan_has_its_caps_here_too() {
     page.assert_says(403, "The free plan allows 1 active alert rules, and all are used.");
     page.assert_says(403, "paused");
     let page = ann.get("/alerts/new");
-    page.assert_says(200, "Webhooks comes with the Core plan.");
+    page.assert_says(200, "Webhooks: with the Core plan and above.");
     page.assert_lacks("name=\"webhook\"");
 
     // A plan that shrank: what was there stays, what is beyond it waits.
@@ -451,7 +451,7 @@ fn channels_that_the_operator_has_not_set_up_are_told() {
     let mut ann = world.person("ann@example.com", "core");
     let page = ann.get("/alerts/new");
     page.assert_says(200, "This server sends no mail");
-    page.assert_says(200, "Telegram is not set up on this server");
+    page.assert_says(200, "Telegram: not set up on this server");
     let page = ann.post("/alerts/new", &[("name", "a"), ("email", "on")]);
     assert_eq!(page.status, 400);
     assert_eq!(

@@ -205,10 +205,10 @@ impl Editor<'_> {
         let empty = std::iter::repeat_n("", room);
         let why_not = if plan == Plan::Free {
             Some(
-                html! { (lines.many) " comes with the Core plan. " a href="/account/plan" { "See the plans" } },
+                html! { (lines.many) ": with the Core plan and above. " a href="/account/plan" { "See the plans" } },
             )
         } else if !lines.is_configured {
-            Some(html! { (lines.many) " is not set up on this server; ask its operator." })
+            Some(html! { (lines.many) ": not set up on this server; ask its operator." })
         } else {
             None
         };

@@ -108,7 +108,7 @@ pub fn show(
                 }
             } @else {
                 p.soft.lead {
-                    (grouped(active as u64)) " of " (counted(limit, "active rule")) " in the " (plan) " plan. "
+                    (grouped(active as u64)) " of " (counted(limit, "active rule")) " in your plan. "
                     @if active >= limit as usize { a href="/account/plan" { "See what other plans allow" } }
                 }
                 ul.rules { @for rule in rows.of(owned.rules()) { (item(rule, owned, plan, limit)) } }

@@ -118,7 +118,7 @@ fn row(rule: &Rule, delivery: &Delivery) -> Markup {
     html! {
         tr {
             th scope="row" data-label="Queued" { (instant(delivery.message.at)) @if let Some(kind) = kind { (kind) } }
-            td data-label="Status" {
+            td.wide data-label="Status" {
                 (status(delivery))
                 @if let Some(problem) = delivery.last_problem {
                     div.why { (words::problem(problem)) }

@@ -283,8 +283,8 @@ pub fn editor(
         .show(
             Some(&member.viewer),
             html! {
-                p.trail { a href=(PATH) { "Portfolio" } }
                 section.middling {
+                    p.trail { a href=(PATH) { "Portfolio" } }
                     h1 { (title) @if let Some(claim) = claim { " " span.soft { (claim.domain.unicode()) } } }
                     @if let Some(fault) = fault { (fault.shown()) }
                     form #claim.panel method="post" action=(action) {
