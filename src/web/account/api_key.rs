@@ -86,7 +86,7 @@ fn key_panel(profile: &Profile) -> Markup {
         section.panel {
             h2 { "API key" }
             @if let Some(last4) = &profile.key_last4 {
-                p { "Your key ends in " code { (last4) } ". What it is nobody can show again; a new one takes its place." }
+                p { "Your key ends in " code { (last4) } ". It cannot be shown again; a new one takes its place." }
                 form method="post" action="/account/key" data-confirm=(question) {
                     button type="submit" { "Replace the key" }
                 }

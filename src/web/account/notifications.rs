@@ -115,7 +115,7 @@ fn email_panel(web: &Web, profile: &Profile) -> Markup {
                 @else { span.badge.warn { "not verified" } }
             }
             @if !web.app.channels.email {
-                p.hint { "Mail is not set up on this server: alerts by e-mail wait until whoever runs it does." }
+                p.hint { "Mail is not set up on this server, so alert rules cannot send any. Whoever runs it can set it up." }
             }
             @if !profile.is_verified {
                 @if mail::is_set_up(web) {
@@ -162,7 +162,7 @@ fn telegram_panel(
         section.panel {
             h2 { "Telegram" }
             @if !channels.telegram {
-                p.hint { "Telegram is not set up on this server: messages wait until whoever runs it does." }
+                p.hint { "Telegram is not set up on this server, so alert rules cannot use it. Whoever runs it can set it up." }
             }
             @if profile.plan == Plan::Free {
                 p.hint { "Alerts by Telegram and webhook begin with the plan core. " a href="/account/plan" { "See the plans" } }

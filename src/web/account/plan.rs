@@ -35,7 +35,7 @@ pub async fn show(State(web): State<Web>, who: LoggedIn) -> Result<Markup, PageE
     let main = html! {
         (usage(&profile, plans.of(profile.plan), &in_use, who.viewer.now.0))
         (table(plans, profile.plan))
-        p.soft { "Whoever runs this server changes plans; what you have stays when yours changes." }
+        p.soft { "An external name is one that no list has brought yet. Whoever runs this server changes plans; what you have stays when yours changes." }
     };
     Ok(tab_page(&who.viewer, Tab::Plan, &html! {}, &main))
 }
@@ -46,7 +46,7 @@ fn usage(profile: &Profile, limits: &PlanLimits, in_use: &InUse, now: DateTime<U
     html! {
         section.panel {
             div.head {
-                h2 { "Your plan: " (profile.plan) }
+                h2 { "Your plan: " (word(profile.plan)) }
                 p.soft {
                     "Today's counts begin anew at "
                     time datetime=(profile.resets_at.to_rfc3339()) { "00:00 UTC" }
@@ -57,8 +57,8 @@ fn usage(profile: &Profile, limits: &PlanLimits, in_use: &InUse, now: DateTime<U
                 (meter("API requests today", profile.requests_today, limits.requests_per_day, "The JSON API begins with the plan pro"))
                 (meter("CSV exports today", profile.exports_today, limits.exports_per_day, "Exports begin with the plan core"))
                 (meter("Active alert rules", count(in_use.active_rules), limits.active_rules, "None in this plan"))
-                (meter("Watched names no list has brought", count(in_use.external_names), limits.external_names, "None in this plan"))
-                (meter("Watched names in all", count(in_use.watches), WATCHES_MAX, ""))
+                (meter("External names watched", count(in_use.external_names), limits.external_names, "None in this plan"))
+                (meter("Names watched in all", count(in_use.watches), WATCHES_MAX, ""))
                 (meter("Claims", count(in_use.claims), CLAIMS_MAX, ""))
             }
         }
@@ -95,7 +95,7 @@ fn table(plans: &Plans, own: Plan) -> Markup {
         ("JSON API requests a day", |limits| limits.requests_per_day),
         ("CSV exports a day", |limits| limits.exports_per_day),
         ("Active alert rules", |limits| limits.active_rules),
-        ("Watched names no list has brought", |limits| limits.external_names),
+        ("External names watched", |limits| limits.external_names),
     ];
     let webhooks = |plan| if plan == Plan::Free { "e-mail" } else { "e-mail, webhook, Telegram" };
     html! {
@@ -107,7 +107,7 @@ fn table(plans: &Plans, own: Plan) -> Markup {
                         td {}
                         @for plan in Plan::ALL {
                             th scope="col" {
-                                (plan)
+                                (word(plan))
                                 @if plan == own { " " span.badge.info { "yours" } }
                             }
                         }
@@ -135,6 +135,16 @@ fn table(plans: &Plans, own: Plan) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// A plan's name, as a heading has it.
+pub fn word(plan: Plan) -> &'static str {
+    match plan {
+        Plan::Free => "Free",
+        Plan::Core => "Core",
+        Plan::Pro => "Pro",
+        Plan::Api => "API",
     }
 }
 

@@ -11,6 +11,7 @@ use crate::accounts::{Password, PasswordChange, Profile, TokenDigest};
 use crate::web::Web;
 use crate::web::account::field::Field;
 use crate::web::account::login::begin;
+use crate::web::account::plan::word;
 use crate::web::account::signup::sentence;
 use crate::web::account::{Tab, profile_of, tab_page, too_many, wait_words};
 use crate::web::error::PageError;
@@ -118,7 +119,7 @@ fn facts(profile: &Profile) -> Markup {
                     @else { a href="/account/notifications" { "not verified yet" } }
                 }
                 dt { "Plan" }
-                dd { a href="/account/plan" { (profile.plan) } }
+                dd { a href="/account/plan" { (word(profile.plan)) } }
                 dt { "Account since" }
                 dd { time datetime=(profile.created) { (profile.created) } }
             }
@@ -156,7 +157,7 @@ fn password_form(profile: &Profile, problems: &Problems) -> Markup {
         form.panel method="post" action="/account/password" {
             h2 { "Change password" }
             // For password managers: whose password it is.
-            input.hidden type="email" name="email" value=(profile.email) autocomplete="username" tabindex="-1" aria-hidden="true" readonly;
+            input type="email" name="email" value=(profile.email) autocomplete="username" readonly hidden;
             (present.show())
             (new.show())
             button type="submit" { "Change password" }
