@@ -88,7 +88,7 @@ pub fn deliveries(rule: &Rule, owned: &Owned) -> Markup {
                     "Nothing sent yet. Names that match are sent when the next list comes; a test shows you now what a message looks like."
                 }
             } @else {
-                div.table tabindex="0" role="region" aria-labelledby="deliveries-title" {
+                div.table tabindex="0" role="region" aria-label="Table of deliveries" {
                     table.cards {
                         thead {
                             tr {

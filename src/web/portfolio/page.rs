@@ -190,7 +190,7 @@ fn groups(list: &List) -> Markup {
             (chart(groups))
             details {
                 summary { "The same as a table" }
-            div.table tabindex="0" role="region" aria-labelledby="groups-title" {
+            div.table tabindex="0" role="region" aria-label="Table of sums" {
                 table.cards {
                     thead {
                         tr {
