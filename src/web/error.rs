@@ -1,6 +1,6 @@
 //! Refusals as pages: status and words are those of [`crate::http::error`].
 
-use axum::http::{Method, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 
@@ -59,18 +59,31 @@ impl IntoResponse for PageError {
 }
 
 fn refusal_page(refusal: Refusal) -> Response {
-    let title = refusal.status.canonical_reason().unwrap_or("Refused");
-    let page = Page::new(title).show(
+    let reason = refusal.status.canonical_reason().unwrap_or("Refused");
+    let title = sentence_case(reason);
+    let is_bare = refusal.message().eq_ignore_ascii_case(reason);
+    let page = Page::new(&title).show(
         None,
         html! {
-            section.narrow {
+            section.narrow.refusal {
+                p.status { (refusal.status.as_str()) }
                 h1 { (title) }
-                p.problem { (sentence(refusal.message())) }
-                p { a href="/" { "Back to the drops" } }
+                @if refusal.status == StatusCode::NOT_FOUND && is_bare {
+                    p { "This address leads to no page. It may be mistyped, or what it named is gone." }
+                } @else {
+                    p.problem { (sentence(refusal.message())) }
+                }
+                p.ways { a.button href="/" { "See the drops" } " " a.button.quiet href="/search" { "Search names" } }
             }
         },
     );
     (refusal.status, refusal.headers, page).into_response()
+}
+
+/// `Not Found` as `Not found`.
+fn sentence_case(reason: &str) -> String {
+    let mut chars = reason.chars();
+    chars.next().into_iter().chain(chars.flat_map(char::to_lowercase)).collect()
 }
 
 /// A message of the API as a sentence.

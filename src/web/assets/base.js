@@ -29,6 +29,12 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
+// Where navigation is wider than a phone, the place one is at is in sight.
+for (const here of document.querySelectorAll("header.site nav [aria-current], .tabs [aria-current]")) {
+  const list = here.closest("ul");
+  if (list.scrollWidth > list.clientWidth) list.scrollLeft = here.offsetLeft - list.offsetLeft - (list.clientWidth - here.offsetWidth) / 2;
+}
+
 let spoken;
 /** Says something to people who look and to those who listen, for a few seconds. */
 export function say(text) {

@@ -14,7 +14,6 @@ function show() {
   for (const { code, text } of examples) code.textContent = filled(text, isKey ? key : "");
 }
 
-for (const element of document.querySelectorAll("[data-needs-script]")) element.hidden = false;
 field.addEventListener("input", show);
 show();
 

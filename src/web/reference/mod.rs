@@ -99,7 +99,7 @@ fn introduction(plan: Option<Plan>) -> Markup {
                     Some(_) => { a href="/account/api" { "Create or change yours" } "; it is shown once, when it is made." }
                 }
             }
-            div.field.key data-needs-script hidden {
+            div.field.key.needs-js {
                 label for="key" { "Your key, for the examples on this page" }
                 input #key type="password" autocomplete="off" spellcheck="false" placeholder="ddx_" aria-describedby="key-help";
                 p.help #key-help { "It stays in this page: it is neither sent nor kept." }
@@ -273,7 +273,7 @@ fn example(text: &str) -> Markup {
     html! {
         div.example {
             pre tabindex="0" aria-label="Example" { code data-example { (text) } }
-            button.quiet.small type="button" data-copy-example data-needs-script hidden { "Copy" }
+            button.quiet.small.needs-js type="button" data-copy-example { "Copy" }
         }
     }
 }
