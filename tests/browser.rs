@@ -8,13 +8,23 @@
 
 #[path = "browser/access.rs"]
 mod access;
+#[path = "browser/account.rs"]
+mod account;
 #[path = "common/mod.rs"]
 mod common;
 #[path = "browser/driver.rs"]
 mod driver;
+#[path = "browser/drops.rs"]
+mod drops;
+#[path = "browser/escape.rs"]
+mod escape;
 #[path = "browser/find.rs"]
 mod find;
 #[path = "browser/judge.rs"]
 mod judge;
+#[path = "browser/owned.rs"]
+mod owned;
+#[path = "browser/pace.rs"]
+mod pace;
 #[path = "browser/world.rs"]
 mod world;

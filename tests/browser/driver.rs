@@ -29,6 +29,9 @@ const START_MAX: Duration = Duration::from_secs(90);
 pub const DESKTOP: u32 = 1280;
 pub const PHONE: u32 = 390;
 
+/// Pixels of a picture: the rest of a long page is more of the same.
+const PICTURE_HEIGHT_MAX: f64 = 1_700.0;
+
 /// As root, without a screen, and calling nobody.
 const FLAGS: [&str; 17] = [
     "--headless=new",
@@ -151,6 +154,16 @@ impl Browser {
         if let Err(err) = self.run(self.client.goto(url.as_str())) {
             panic!("{url}: {err}");
         }
+        self.until_loaded();
+    }
+
+    /// Waits until the page and all that it needs are there.
+    #[track_caller]
+    pub fn until_loaded(&self) {
+        self.until("the page is loaded", || {
+            let state = self.try_script("return document.readyState", &[])?;
+            Ok((state == "complete").then_some(()))
+        });
     }
 
     /// Path and query of the page.
@@ -177,11 +190,12 @@ impl Browser {
     /// Sends a command of the protocol of Chrome's developer tools.
     #[track_caller]
     pub fn cdp(&self, command: &'static str, parameters: Value) -> Value {
-        let command = Extension {
-            path: "goog/cdp/execute",
-            body: json!({"cmd": command, "params": parameters}),
-        };
-        self.run(self.client.issue_cmd(command)).expect("Chromium knows the command")
+        self.try_cdp(command, parameters).expect("Chromium knows the command")
+    }
+
+    fn try_cdp(&self, command: &'static str, parameters: Value) -> Result<Value, CmdError> {
+        let body = json!({"cmd": command, "params": parameters});
+        self.run(self.client.issue_cmd(Extension { path: "goog/cdp/execute", body }))
     }
 
     /// What was written into the console since this was last asked.
@@ -191,16 +205,17 @@ impl Browser {
         log.as_array().cloned().unwrap_or_default()
     }
 
-    /// The whole page as a PNG file, however long.
+    /// The page from its head as a PNG file: all of it, or what two screens show.
     pub fn picture(&self) -> Vec<u8> {
-        let size = self.cdp("Page.getLayoutMetrics", json!({}));
-        let size = &size["cssContentSize"];
-        let clip =
-            json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
-        let picture = self.cdp(
-            "Page.captureScreenshot",
-            json!({"format": "png", "captureBeyondViewport": true, "clip": clip}),
-        );
+        let measure =
+            "const it = document.documentElement; return [it.clientWidth, it.scrollHeight]";
+        let picture = self.until("a picture", || {
+            let size = self.try_script(measure, &[])?;
+            let height = size[1].as_f64().unwrap_or_default().min(PICTURE_HEIGHT_MAX);
+            let clip = json!({"x": 0, "y": 0, "width": size[0], "height": height, "scale": 1});
+            let how = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+            self.try_cdp("Page.captureScreenshot", how).map(Some)
+        });
         let text = picture["data"].as_str().expect("a picture");
         base64::Engine::decode(&base64::prelude::BASE64_STANDARD, text).expect("base64")
     }
@@ -219,7 +234,7 @@ impl Browser {
             match got {
                 Ok(Some(value)) => return value,
                 Ok(None) | Err(CmdError::Standard(_)) if begun.elapsed() < WAIT_MAX => {
-                    self.runtime.block_on(tokio::time::sleep(PERIOD));
+                    self.run(async { tokio::time::sleep(PERIOD).await });
                 }
                 Ok(None) => panic!("not so after {WAIT_MAX:?}: {what}\n{}", self.describe()),
                 Err(err) => panic!("{what}: {err}\n{}", self.describe()),

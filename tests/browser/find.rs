@@ -26,6 +26,11 @@ impl Browser {
         Target { browser: self, path: "/html/body".to_owned() }
     }
 
+    /// The page without its frame.
+    pub fn main(&self) -> Target<'_> {
+        self.page().at("//main")
+    }
+
     /// See [`Target::button`].
     pub fn button(&self, name: &str) -> Target<'_> {
         self.page().button(name)
@@ -61,10 +66,7 @@ impl Browser {
             Err(CmdError::Standard(_)) => Ok(Some(())),
             Err(err) => Err(err),
         });
-        self.until("the page is loaded", || {
-            let state = self.try_script("return document.readyState", &[])?;
-            Ok((state == "complete").then_some(()))
-        });
+        self.until_loaded();
     }
 
     /// Waits until the page has this path and query.
@@ -83,17 +85,31 @@ impl Browser {
         self.run(focused.send_keys(keys)).unwrap_or_else(|err| panic!("{keys:?}: {err}"));
     }
 
-    /// The accessible name of what has the focus, with its role: `button Watch`.
+    /// What has the focus, and its name: `button Watch`.
     pub fn focused(&self) -> String {
-        let focused = self.run(self.client().active_element());
-        let text = self.try_script(
+        let text = self.script(
             "const it = document.activeElement;
-             const label = it.getAttribute('aria-label') || it.labels?.[0]?.innerText || it.innerText || it.name || '';
+             const label = it.getAttribute('aria-label') || it.labels?.[0]?.innerText || it.innerText || '';
              return it.tagName.toLowerCase() + ' ' + label.trim().split('\\n')[0];",
             &[],
         );
-        drop(focused);
-        text.ok().and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default()
+        text.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Whether somebody who looks sees what has the focus: it is on the screen, and marked.
+    pub fn focus_is_seen(&self) -> bool {
+        let seen = self.script(
+            "const it = document.activeElement;
+             const box = it.getBoundingClientRect();
+             const inside = box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0
+                 && box.top < innerHeight && box.left < innerWidth;
+             const marked = (style) => style && style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+             // A chip's box is invisible: the word beside it has the mark.
+             return inside && (marked(getComputedStyle(it))
+                 || (it.nextElementSibling && marked(getComputedStyle(it.nextElementSibling))));",
+            &[],
+        );
+        seen == true
     }
 }
 
@@ -205,15 +221,6 @@ impl<'a> Target<'a> {
     #[track_caller]
     pub fn choose(&self, label: &str) {
         self.at(&format!("//option[normalize-space(.)={}]", quoted(label))).click();
-    }
-
-    /// Its text as shown.
-    #[track_caller]
-    pub fn words(&self) -> String {
-        self.browser.until(&format!("text of {}", self.path), || {
-            let Some(it) = self.shown()? else { return Ok(None) };
-            self.browser.run(it.text()).map(Some)
-        })
     }
 
     /// A property of it, such as `value`; empty where it has none.

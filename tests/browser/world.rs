@@ -1,13 +1,20 @@
 //! What stories are about: an installation with some five thousand real names, and a server.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
 
 use flate2::read::GzDecoder;
 
+use crate::common::receiver::Receiver;
 use crate::common::{Server, Site};
+use crate::driver::Browser;
 
 /// The day of the newest list.
 pub const TODAY: &str = "2026-11-20";
+/// The password of every account here.
+pub const PASSWORD: &str = "four lanterns at the quay";
+/// Cookies over plain HTTP, as for any server on loopback without TLS before it.
+const WEB: &str = "[web]\nplain_http = true\n";
 /// One row in so many of the sample: as a page shows it, and there in seconds.
 const ONE_IN: usize = 10;
 /// What stories need to be there: a good name, one with letters of its own, one that looks like
@@ -30,17 +37,50 @@ pub struct World {
 impl World {
     /// One without settings of its own.
     pub fn new() -> World {
-        World::with("")
+        World::of(Site::new(), "")
     }
 
-    /// One with these settings besides.
-    pub fn with(settings: &str) -> World {
+    /// One that sends webhooks to a receiver here.
+    pub fn that_calls(receiver: &Receiver) -> World {
         let site = Site::new();
+        let ca_file = site.write("ca.pem", receiver.certificate());
+        let allow = [receiver.address().to_string()];
+        World::of(site, &format!("[webhooks]\nallow = {allow:?}\nca_file = {ca_file:?}\n"))
+    }
+
+    fn of(site: Site, settings: &str) -> World {
         let list = site.write("list.csv", list());
         site.ingest(&list, &format!("{TODAY}T06:00:00Z"));
-        let settings = site.settings(settings);
+        let settings = site.settings(&format!("{WEB}{settings}"));
         let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
         World { site, server, settings }
+    }
+
+    /// Adds an account whose password is [`PASSWORD`].
+    pub fn add_account(&self, email: &str, plan: &str) {
+        let mut command =
+            self.site.command(&["account", "add", email, "--plan", plan, "--password-stdin"]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("started");
+        let mut stdin = child.stdin.take().expect("piped");
+        stdin.write_all(PASSWORD.as_bytes()).expect("a password can be written");
+        drop(stdin);
+        assert!(child.wait().expect("it ends").success(), "no account {email}");
+    }
+
+    /// A browser in which the owner of a new account has logged in.
+    pub fn member(&self, email: &str, plan: &str) -> Browser {
+        self.add_account(email, plan);
+        let browser = Browser::new(&self.server);
+        browser.log_in(email);
+        browser
+    }
+
+    /// Adds a list of these names, which dropped today, and waits until the server has it.
+    pub fn ingest(&self, file: &str, names: &[&str]) {
+        let rows: String = names.iter().map(|name| format!("{name},{TODAY}\n")).collect();
+        let list = self.site.write(file, format!("domain,drop_date\n{rows}"));
+        self.site.ingest(&list, &format!("{TODAY}T07:00:00Z"));
     }
 
     /// Stops the server and starts another.
@@ -49,6 +89,18 @@ impl World {
         server.stop();
         let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
         World { site, server, settings }
+    }
+}
+
+impl Browser {
+    /// Logs in by the form.
+    #[track_caller]
+    pub fn log_in(&self, email: &str) {
+        self.open("/login");
+        self.field("E-mail address").fill(email);
+        self.field("Password").fill(PASSWORD);
+        self.main().button("Log in").follow();
+        self.button("Log out").wait();
     }
 }
 
