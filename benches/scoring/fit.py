@@ -29,6 +29,8 @@ TABLES = [
     ("pronounceability", "letter_cost", "length"),
     ("pronounceability", "english_cost", "suffix"),
     ("pronounceability", "english_cost", "length"),
+    ("pronounceability", "polish_cost", "suffix"),
+    ("pronounceability", "polish_dearest", "suffix"),
     ("digits", "digits", "suffix"),
     ("digits", "digits", "length"),
     ("digits", "distinct_digits", "length"),
@@ -47,9 +49,17 @@ NEEDLE_WANTED, NEEDLE_OTHERS = 8.0, 0.15
 PRICE_WEIGHT = 2.0
 RANGES = 14
 # Most labels are known in one TLD: equally full ranges would tell 20 from 200 TLDs nowhere.
-EDGES = {"spread": [2, 3, 4, 6, 9, 14, 20, 30, 50, 80]}
+# Only Polish names have what is Polish: these are theirs, about equally full.
+EDGES = {
+    "spread": [2, 3, 4, 6, 9, 14, 20, 30, 50, 80],
+    "polish_cost": [48, 50, 52, 54, 55, 56, 58, 59, 61, 63, 65, 68, 74],
+    "polish_dearest": [76, 79, 84, 87, 91, 96, 100, 103, 108, 114, 120, 127, 137],
+}
 # Facts that only ever help (1) or only ever harm (-1), whatever a table would rather learn.
-ONE_WAY = {"chars": -1, "bits": -1, "spelt_bits": -1, "fit": 1, "letter_cost": -1, "hyphens": -1, "spread": 1}
+ONE_WAY = {
+    "chars": -1, "bits": -1, "spelt_bits": -1, "fit": 1, "letter_cost": -1, "polish_cost": -1, "polish_dearest": -1,
+    "hyphens": -1, "spread": 1,
+}
 SWEEPS = 50
 WORD_TURNS = 5
 STEP = 0.3

@@ -21,8 +21,9 @@ def rounded(hundredths):
 
 
 def quantile(sums, share):
-    """The sum that this share of them reaches."""
-    return int(np.ceil(np.quantile(sums, 1 - share)))
+    """The sum that this share of them reaches, as nearly as whole points tell."""
+    at = int(np.ceil(np.quantile(sums, 1 - share)))
+    return min((at, at + 1), key=lambda total: abs(np.mean(sums >= total) - share))
 
 
 class Publication:
@@ -47,21 +48,34 @@ class Publication:
         tld = np.sign(weight) * (np.abs(weight) // SUFFIX_WEIGHT_POINT)
         return sum(points) + tld + np.where(seen["idn"] == 1, IDN, 0)
 
+    def program_sums(self, model, seen, words=None):
+        """The same as the program makes them: of tables that were centred, each part rounded."""
+        hundredths = {"market": np.round(model.parts(seen, words)["market"] * POINTS * 100).astype(int)}
+        for row in self.centred(model):
+            part = np.round(self.logits(row, seen) * POINTS * 100).astype(int)
+            hundredths[row[0]] = hundredths.get(row[0], 0) + part
+        weight = seen["tld_weight"] - SUFFIX_WEIGHT_PLAIN
+        tld = np.sign(weight) * (np.abs(weight) // SUFFIX_WEIGHT_POINT)
+        points = sum(rounded(part) for part in hundredths.values())
+        start = np.floor(self.level(model.parts(self.seen)) * POINTS).astype(int)[seen["suffix"]]
+        return start + points + tld + np.where(seen["idn"] == 1, IDN, 0)
+
     def calibrate(self, parts, model=None, vectors=None):
         """Chooses start and scale: by the names that were sold and, of the day, those seen by `model`
         or, while there is none, by the ordinary names of the needle test."""
         e = self.evaluation
-        sums = self.sums(parts, self.seen)
-        sold = np.median(sums[(e.set == "sold_vs_random") & (e.wanted == 1)])
+        sums = self.sums(parts, self.seen) if model is None else self.program_sums(model, self.seen)
+        # Some that were sold have a cap below the median, whatever their sum.
+        free = np.where(self.seen["cap"] < SOLD, sums.min(), sums)
+        sold = np.median(free[(e.set == "sold_vs_random") & (e.wanted == 1)])
         self.start = int(np.floor(SOLD - sold))
-        if model is None:
-            day = sums[(e.set == "needle_com") & (e.wanted == 0)]
-        else:
+        ordinary = sums[(e.set == "needle_com") & (e.wanted == 0)]
+        day = ordinary
+        if model is not None:
             words = fit.WordSpace(vectors["words"], vectors["vectors"], self.day)
-            day = self.sums(model.parts(self.day, words), self.day)
+            day = self.program_sums(model, self.day, words)
         best = max(quantile(day, 0.01) + self.start, SOLD + 8)
         self.steps = [(0, 0), (SOLD, SOLD), (best, BEST)]
-        ordinary = sums[(e.set == "needle_com") & (e.wanted == 0)]
         for share, score in RARER:
             self.step(quantile(ordinary, share) + self.start, score)
         self.step(int(sums.max()) + self.start, 100)
@@ -92,7 +106,7 @@ class Publication:
     def model_text(self, model):
         steps = " ".join(f"{total} {score}" for total, score in self.steps)
         # Down: a point above the median is worth several of the score.
-        start = np.floor(self.start + self.level(model.parts(self.seen)) * POINTS).astype(int)
+        start = self.start + np.floor(self.level(model.parts(self.seen)) * POINTS).astype(int)
         lines = [
             "# The tables of the scorer, fitted by benches/score: src/scorer/model.rs reads them.",
             "# `start`: what names begin with, in points, by class of suffix (com, generic, country, repurposed,",
@@ -128,13 +142,13 @@ class Publication:
             if by != "suffix" or part in centred or part in ("hyphens", "digits"):
                 continue
             centred.add(part)
-            logits = sum(self.logits(row) for row in rows if row[0] == part)
+            logits = sum(self.logits(row, self.seen) for row in rows if row[0] == part)
             # Words stand in no table: what plain names get for theirs is taken where words are.
             logits = logits + (market if part == "dictionary" else 0)
             for at in range(len(fit.SUFFIXES)):
                 points[at] -= logits[plain & (suffix == at)].mean()
         return rows
 
-    def logits(self, row):
+    def logits(self, row, seen):
         _, fact, by, edges, points = row
-        return points[self.seen[by], np.searchsorted(edges, self.seen[fact], side="right")]
+        return points[seen[by], np.searchsorted(edges, seen[fact], side="right")]

@@ -4,7 +4,8 @@
 
 Into data/scorer (or --out):
   letters-names.bin    what each letter costs after the three before it, in the labels of registered names
-  letters-english.bin  the same, in English words
+  letters-polish.bin   what each costs after the two before it, in the labels of names under pl
+  letters-english.bin  what each costs after the three before it, in English words
   sequences.zst        longer sequences of letters that names have often, and what the last letter of each costs
   words.tsv            the words that labels are made of, what each costs, and in which languages it is how common
 and into --work vectors.npz: which words stand in the same labels and under the same TLDs, for benches/score --fit.
@@ -53,6 +54,8 @@ BIT = 16
 # `a` to `z`, and 0 for the edge of a run of letters.
 SYMBOLS = 27
 LETTERS_BEFORE = 3
+# There are fewer names under pl, and what is not Polish shows in three letters.
+POLISH_LETTERS_BEFORE = 2
 # By the number of letters before: how many sightings what is known from fewer letters counts for, at least.
 LETTERS_TRUST = [20, 10, 6, 4]
 
@@ -162,6 +165,12 @@ class Labels:
         self.under.sum_duplicates()
         self.under.data[:] = 1
 
+    def polish(self):
+        """Those under pl or a suffix of it."""
+        columns = [at for at, tld in enumerate(self.tlds) if tld.rsplit(".", 1)[-1] == "pl"]
+        found = np.asarray(self.under[:, columns].sum(axis=1)).ravel() > 0
+        return [self.text[at] for at in np.flatnonzero(found)]
+
     def under_frequent(self, count):
         """Only the columns of the most frequent TLDs."""
         size = np.asarray(self.under.sum(axis=0)).ravel()
@@ -178,8 +187,8 @@ def labels_of(paths):
     return found
 
 
-def letter_costs(texts, weights=None):
-    """By the three symbols before and the next one: what it costs, as the bytes of letters-*.bin.
+def letter_costs(texts, weights=None, before=LETTERS_BEFORE):
+    """By the symbols before and the next one: what it costs, as the bytes of letters-*.bin.
 
     What is known from a number of letters is mixed with what is known from one fewer, which weighs as
     much as there are different letters to follow (Witten and Bell), but LETTERS_TRUST at least.
@@ -192,13 +201,13 @@ def letter_costs(texts, weights=None):
     if weights is not None:
         weights = np.repeat(weights, [len(text) + 1 for text in texts])[kept]
     place, inside = symbols.copy(), np.ones(len(symbols), bool)
-    for back in range(1, LETTERS_BEFORE + 1):
-        before = np.concatenate([np.zeros(back, np.int32), symbols[:-back]])
-        inside &= before > 0
-        place[inside] += before[inside] * SYMBOLS**back
-    counts = np.bincount(place, weights, SYMBOLS ** (LETTERS_BEFORE + 1))
+    for back in range(1, before + 1):
+        earlier = np.concatenate([np.zeros(back, np.int32), symbols[:-back]])
+        inside &= earlier > 0
+        place[inside] += earlier[inside] * SYMBOLS**back
+    counts = np.bincount(place, weights, SYMBOLS ** (before + 1))
     shares = np.full((1, SYMBOLS), 1 / SYMBOLS)
-    for known, trust in enumerate(LETTERS_TRUST):
+    for known, trust in enumerate(LETTERS_TRUST[: before + 1]):
         seen = counts.reshape(-1, SYMBOLS**known, SYMBOLS).sum(axis=0)
         trust = np.maximum((seen > 0).sum(axis=1, keepdims=True), trust)
         fewer = np.tile(shares, (SYMBOLS if known else 1, 1))
@@ -480,6 +489,7 @@ def main():
         built_with = SCORER / "letters-names.bin"
         stale = not built_with.exists() or built_with.read_bytes() != letters
         (args.out / "letters-names.bin").write_bytes(letters)
+        (args.out / "letters-polish.bin").write_bytes(letter_costs(labels.polish(), before=POLISH_LETTERS_BEFORE))
         (args.out / "letters-english.bin").write_bytes(english_letter_costs(shares["en"]))
         (args.out / "sequences.zst").write_bytes(sequence_costs(labels.text))
         progress("counted letters")

@@ -47,7 +47,7 @@ pub use words::Words;
 
 /// Which scorer gave a score. Any change to a score, signal or explanation raises it, and the
 /// next rebuild scores the whole corpus again.
-pub const SCORER_VERSION: u32 = 2;
+pub const SCORER_VERSION: u32 = 3;
 
 /// Everything a score is made from: dictionaries, letter statistics, suffix weights. Immutable.
 pub struct Scorer {
@@ -408,6 +408,9 @@ impl Reader {
         self.dictionary.read(label, setting, reading);
         let class = Class::of(suffix, label.chars);
         let mut facts = self.facts(label, reading);
+        if suffix == SuffixClass::Polish {
+            (facts.polish_cost, facts.polish_dearest) = polish_costs(label);
+        }
         facts.read = ReadPoints::of(&facts, class, market(reading));
         facts
     }
@@ -441,6 +444,8 @@ impl Reader {
             fit: (10 * reading.fit).checked_div(words).unwrap_or(0),
             letter_cost: total.checked_div(steps).unwrap_or(LETTER_COST_PLAIN),
             english_cost: english.checked_div(steps).unwrap_or(LETTER_COST_PLAIN),
+            polish_cost: 0,
+            polish_dearest: 0,
             spelt_bits: if label.chars < SPELT_FROM { 0 } else { spelt / 16 },
             spread: 1,
             quality: Percent::clamped(dictionary::quality(tokens, pieces)),
@@ -465,9 +470,17 @@ const LETTER_COST_PLAIN: u32 = 64;
 const SPELT_FROM: u32 = 4;
 
 /// Of all runs of letters together: their cost and its steps.
-fn letter_costs(model: &LetterModel, label: &Label) -> (u32, u32) {
+fn letter_costs<const COSTS: usize>(model: &LetterModel<COSTS>, label: &Label) -> (u32, u32) {
     let costs = letter_runs(label).map(|run| model.cost(run));
     costs.fold((0, 0), |(total, steps), (cost, length)| (total + cost, steps + length))
+}
+
+/// Among Polish names: of all runs of letters together the cost of a step, and of the dearest one.
+fn polish_costs(label: &Label) -> (u32, u32) {
+    let polish = LetterModel::polish();
+    let (total, steps) = letter_costs(polish, label);
+    let dearest = letter_runs(label).map(|run| polish.dearest(run)).max();
+    (total.checked_div(steps).unwrap_or(LETTER_COST_PLAIN), dearest.unwrap_or(0))
 }
 
 /// The runs of letters in a label.

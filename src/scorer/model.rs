@@ -46,7 +46,7 @@ impl Part {
 pub type Fact = fn(&Facts) -> i32;
 
 /// Facts by name. Each is a whole number that a name shows, or that `signals` shows of it.
-pub static FACTS: [(&str, Fact); 15] = [
+pub static FACTS: [(&str, Fact); 17] = [
     ("chars", |facts| facts.chars as i32),
     ("bits", |facts| facts.bits as i32),
     ("bits_per_letter", |facts| facts.bits_per_letter as i32),
@@ -54,6 +54,8 @@ pub static FACTS: [(&str, Fact); 15] = [
     ("fit", |facts| facts.fit as i32),
     ("letter_cost", |facts| facts.letter_cost as i32),
     ("english_cost", |facts| facts.english_cost as i32),
+    ("polish_cost", |facts| facts.polish_cost as i32),
+    ("polish_dearest", |facts| facts.polish_dearest as i32),
     ("spelt_bits", |facts| facts.spelt_bits as i32),
     ("digits", |facts| facts.digits as i32),
     ("distinct_digits", |facts| facts.distinct_digits as i32),

@@ -49,6 +49,10 @@ pub struct Facts {
     pub letter_cost: u32,
     /// The same by English words alone.
     pub english_cost: u32,
+    /// The same by Polish names alone; nothing under suffixes that are not Polish.
+    pub polish_cost: u32,
+    /// The least likely of those letters: one step that Polish has not tells a foreign word.
+    pub polish_dearest: u32,
     /// How much there is to spell, in bits: letters in an order that names seldom have are more.
     /// Nothing for three characters and fewer.
     pub spelt_bits: u32,
