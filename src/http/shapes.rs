@@ -250,6 +250,7 @@ pub struct Appraisals {
 /// A score, or why a text is no name.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "described, not made")]
 pub enum Appraisal {
     Name {
         domain: String,
