@@ -62,14 +62,16 @@ mod tests {
         let (working, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (release, released) = std::sync::mpsc::channel::<()>();
         let released = Arc::new(std::sync::Mutex::new(released));
+        let (begin, mut begun) = tokio::sync::mpsc::unbounded_channel();
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..AT_ONCE + WAITING_MAX + 10 {
             let (hashing, working, most) =
                 (Arc::clone(&hashing), Arc::clone(&working), Arc::clone(&most));
-            let released = Arc::clone(&released);
+            let (released, begin) = (Arc::clone(&released), begin.clone());
             tasks.spawn(async move {
                 let work = move || {
                     most.fetch_max(working.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    let _ = begin.send(());
                     let _ = released.lock().expect("no one panics").recv();
                     working.fetch_sub(1, Ordering::SeqCst);
                 };
@@ -81,6 +83,9 @@ mod tests {
             let done = tasks.join_next().await.expect("some are left").expect("none panics");
             assert!(!done, "nothing was released yet");
             refused += 1;
+        }
+        for _ in 0..AT_ONCE {
+            begun.recv().await.expect("work holds the sender");
         }
         drop(release);
         let mut done = 0;
