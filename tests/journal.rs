@@ -1736,9 +1736,11 @@ mod accounts {
             serde_json::json!([
                 {"id": 1, "email": "ann@example.com", "plan": "pro", "disabled": false,
                  "created": "2026-11-21", "key_last4": last4, "has_password": false,
+                 "email_verified": true,
                  "requests_today": 0, "exports_today": 0},
                 {"id": 2, "email": "bob@example.com", "plan": "api", "disabled": true,
                  "created": "2026-11-21", "key_last4": null, "has_password": true,
+                 "email_verified": true,
                  "requests_today": 0, "exports_today": 0},
             ])
         );
