@@ -8,9 +8,10 @@ use axum::response::IntoResponse;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
+use crate::http::App;
 use crate::http::allowance::Now;
+use crate::http::openapi::document;
 use crate::http::operations::{Endpoint, endpoints};
-use crate::http::{App, openapi as document};
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
 
@@ -139,5 +140,5 @@ pub async fn api_docs() -> impl IntoResponse {
 
 /// `GET /api/openapi.json`: the OpenAPI document, for programs.
 pub async fn openapi() -> impl IntoResponse {
-    Json(document::document())
+    Json(document())
 }

@@ -247,8 +247,6 @@ const NOT_FOUND: Answer = refusal(404, "There is no such thing, or it is not you
 const PLAN_LIMIT: Answer = refusal(403, "Not in your plan, or more than it allows.");
 const KEY_REUSED: Answer = refusal(409, "The idempotency key came with another request before.");
 
-const SERVICE: &[Parameter] = &[];
-
 /// All of them, in the order the index lists them.
 pub const OPERATIONS: &[Operation] = &[
     Operation {
@@ -259,7 +257,7 @@ pub const OPERATIONS: &[Operation] = &[
         group: Group::Service,
         summary: "This index",
         description: "",
-        parameters: SERVICE,
+        parameters: &[],
         body: None,
         answers: &[json::<shapes::ApiIndex>(200, "What there is.")],
         route: || get(health::api_index),
@@ -697,7 +695,7 @@ pub const OPERATIONS: &[Operation] = &[
         group: Group::Service,
         summary: "Liveness and freshness, always 200",
         description: "",
-        parameters: SERVICE,
+        parameters: &[],
         body: None,
         answers: &[json::<shapes::Health>(200, "Alive.")],
         route: || get(health::health),
@@ -710,7 +708,7 @@ pub const OPERATIONS: &[Operation] = &[
         group: Group::Service,
         summary: "Readiness of this instance",
         description: "",
-        parameters: SERVICE,
+        parameters: &[],
         body: None,
         answers: &[
             json::<shapes::Ready>(200, "It can do all its work."),
@@ -726,7 +724,7 @@ pub const OPERATIONS: &[Operation] = &[
         group: Group::Service,
         summary: "503 when the newest list is over 48 hours old",
         description: "",
-        parameters: SERVICE,
+        parameters: &[],
         body: None,
         answers: &[
             json::<shapes::Ingest>(200, "The newest list is fresh."),
@@ -742,7 +740,7 @@ pub const OPERATIONS: &[Operation] = &[
         group: Group::Service,
         summary: "The documentation of this API",
         description: "For people to read as a page: `/docs`.",
-        parameters: SERVICE,
+        parameters: &[],
         body: None,
         answers: &[text(200, "Markdown.", "text/markdown")],
         route: || get(health::api_docs),
@@ -755,7 +753,7 @@ pub const OPERATIONS: &[Operation] = &[
         group: Group::Service,
         summary: "The OpenAPI document of this API",
         description: "",
-        parameters: SERVICE,
+        parameters: &[],
         body: None,
         answers: &[text(200, "OpenAPI 3.1.", "application/json")],
         route: || get(health::openapi),
