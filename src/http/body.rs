@@ -160,14 +160,14 @@ pub async fn read_octets(body: Body) -> Result<Vec<u8>, ApiError> {
 pub async fn read_octets_up_to(body: Body, bytes_max: usize) -> Result<Vec<u8>, ApiError> {
     // What the client declares is believed when it is too much.
     if body.size_hint().lower() > bytes_max as u64 {
-        return Err(ApiError::BodyTooLarge);
+        return Err(ApiError::BodyTooLarge { bytes_max });
     }
     let mut octets = Vec::new();
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| ApiError::parameter("body", "ended before its end"))?;
         if octets.len() + piece.len() > bytes_max {
-            return Err(ApiError::BodyTooLarge);
+            return Err(ApiError::BodyTooLarge { bytes_max });
         }
         octets.extend_from_slice(&piece);
     }

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use crate::accounts::{Allowance, AppendError, WriteError};
 use crate::http::allowance::rate_limit_headers;
 use crate::index::QueryError;
-use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::plan::Plan;
 
 /// Why a request is not answered as asked.
@@ -34,7 +33,7 @@ pub enum ApiError {
     /// 409: the idempotency key came with another request before.
     IdempotencyConflict,
     /// 413: more than a body may have.
-    BodyTooLarge,
+    BodyTooLarge { bytes_max: usize },
     /// 415: the body does not say it is JSON.
     UnsupportedMediaType,
     /// 403: a page of another site made the browser send it.
@@ -181,8 +180,8 @@ impl From<ApiError> for Refusal {
                 let body = plain("Idempotency-Key: was used with another request in the last 24 h");
                 Refusal::new(StatusCode::CONFLICT, body)
             }
-            ApiError::BodyTooLarge => {
-                let body = plain(&format!("body: must have at most {BODY_BYTES_MAX} bytes"));
+            ApiError::BodyTooLarge { bytes_max } => {
+                let body = plain(&format!("body: must have at most {bytes_max} bytes"));
                 // The rest of it is not read: the connection is of no use any more.
                 Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, body)
                     .with(CONNECTION, HeaderValue::from_static("close"))
