@@ -9,6 +9,7 @@ use crate::http::error::ApiError;
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::appraise::{Appraisal, cost_us};
+use crate::vocab::budget;
 use crate::vocab::limits::APPRAISED_MAX;
 use crate::vocab::name::DomainName;
 
@@ -80,7 +81,11 @@ pub async fn appraise_names(
     let domains = Vec::<String>::try_from(body)?;
     let index = app.live.current();
     let body = work::run(cost_us(&domains), move || {
-        let appraisals: Vec<_> = domains.iter().map(|text| Appraised::new(text, &index)).collect();
+        let appraisals: Vec<_> = domains
+            .iter()
+            .take_while(|_| !budget::spent())
+            .map(|text| Appraised::new(text, &index))
+            .collect();
         work::json_bytes(&AppraisalsAnswer { count: appraisals.len(), appraisals })
     });
     Ok(work::json_response(body.await?))

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::accounts::{Allowance, AppendError, WriteError};
 use crate::http::allowance::rate_limit_headers;
 use crate::index::QueryError;
+use crate::vocab::budget::Spent;
 use crate::vocab::plan::Plan;
 
 /// Why a request is not answered as asked.
@@ -52,6 +53,10 @@ pub enum ApiError {
     Unavailable(AppendError),
     /// 503: more is to be worked out than there is time for.
     Overloaded,
+    /// 503: the question holds a core for too long.
+    TooLong,
+    /// The client hung up: nobody reads the answer.
+    Gone,
     /// 500: not the client's fault.
     Internal(anyhow::Error),
 }
@@ -85,6 +90,15 @@ impl From<WriteError> for ApiError {
             WriteError::Journal(err) => ApiError::Unavailable(err),
             WriteError::Overloaded => ApiError::Overloaded,
             WriteError::Random(_) | WriteError::Password(_) => ApiError::Internal(err.into()),
+        }
+    }
+}
+
+impl From<Spent> for ApiError {
+    fn from(spent: Spent) -> ApiError {
+        match spent {
+            Spent::Time => ApiError::TooLong,
+            Spent::Gone => ApiError::Gone,
         }
     }
 }
@@ -199,6 +213,15 @@ impl From<ApiError> for Refusal {
             ApiError::Overloaded => {
                 let message = "too many people log in at this moment; try again in a few seconds";
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 2)
+            }
+            ApiError::TooLong => {
+                metrics::counter!("dropdex_queries_too_long_total").increment(1);
+                let message = "this question takes too long; narrow it";
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 1)
+            }
+            ApiError::Gone => {
+                metrics::counter!("dropdex_queries_abandoned_total").increment(1);
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain("the client has gone"))
             }
             ApiError::CrossSite => {
                 let message = "this was sent from another site; nothing has been changed";

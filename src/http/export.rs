@@ -15,7 +15,7 @@ use futures_util::stream;
 
 use crate::accounts::{Allowance, Caller, Claim};
 use crate::http::allowance::{Now, admit_export, charge_export, rate_limit_headers};
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
 use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
@@ -181,16 +181,19 @@ fn chunks<P: Send + Sync + 'static>(
             if done.is_some() && start == end {
                 return Ok::<_, io::Error>(None);
             }
-            let shape = move || -> io::Result<Vec<u8>> {
+            let shape = move || -> Result<Vec<u8>, ApiError> {
                 let (places, write) = &*rows;
                 let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * DROP_CSV_BYTES);
                 if done.is_none() {
                     chunk.extend_from_slice(header.as_bytes());
                 }
-                write(&places[start..end], &mut chunk)?;
+                let written = write(&places[start..end], &mut chunk);
+                written.map_err(|err| ApiError::Internal(err.into()))?;
                 Ok(chunk)
             };
-            let chunk = tokio::task::spawn_blocking(shape).await.map_err(io::Error::other)??;
+            // Its status has been sent: what fails now ends the connection in the middle.
+            let chunk = work::run(u32::MAX, shape).await;
+            let chunk = chunk.map_err(|err| io::Error::other(Refusal::from(err).message()))?;
             Ok(Some((Bytes::from(chunk), Some(end))))
         }
     }))

@@ -16,6 +16,7 @@ use crate::http::body::{Field, JsonBody, Money, PostBody, Whole, required};
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Page, Params, path_id};
 use crate::http::{App, work};
+use crate::vocab::budget;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
@@ -63,7 +64,7 @@ impl ClaimFilter {
 
     /// The claims of all pages, newest first.
     pub fn matching<'a>(&'a self, owned: &'a Owned) -> impl Iterator<Item = &'a Claim> {
-        owned.claims().filter(|claim| {
+        owned.claims().take_while(|_| !budget::spent()).filter(|claim| {
             let at = claim.reported_at;
             (self.statuses.is_empty() || self.statuses.contains(&claim.status))
                 && self.from.is_none_or(|from| at >= from)

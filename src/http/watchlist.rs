@@ -20,6 +20,7 @@ use crate::http::params::{Limits, Page, Params};
 use crate::http::{App, work};
 use crate::index::filter::Moment;
 use crate::index::{Index, NameFacts};
+use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
@@ -135,7 +136,7 @@ impl WatchRow {
             let facts = index.facts(&entry.name, moment);
             WatchRow::new(entry, facts, seen)
         };
-        entries.into_iter().zip(seen).map(row).collect()
+        entries.into_iter().zip(seen).take_while(|_| !budget::spent()).map(row).collect()
     }
 
     /// The name.

@@ -1,4 +1,8 @@
-//! Query work that can take longer than half a millisecond leaves the async threads.
+//! Query work that can take longer than half a millisecond leaves the async threads, and may hold a core
+//! for a quarter of a second at most ([`crate::vocab::budget`]). A client that goes away, whose request
+//! is dropped, ends it.
+
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -8,6 +12,7 @@ use serde::Serialize;
 
 use crate::http::error::ApiError;
 use crate::index::rows::push_number;
+use crate::vocab::budget::{Budget, QUERY_TIME_MAX};
 
 /// Microseconds that a query may take on an async thread.
 const INLINE_US_MAX: u32 = 500;
@@ -17,7 +22,7 @@ const SMALL_BODY_BYTES: usize = 1024;
 /// Runs `work`, here when it takes few microseconds (about `cost_us`), else on the blocking pool.
 ///
 /// # Errors
-/// Those of `work`, and 500 when it panicked.
+/// Those of `work`, 503 when it took too long, and 500 when it panicked.
 pub async fn run<T: Send + 'static>(
     cost_us: u32,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
@@ -25,7 +30,18 @@ pub async fn run<T: Send + 'static>(
     if cost_us <= INLINE_US_MAX {
         return work();
     }
-    tokio::task::spawn_blocking(work).await.map_err(|err| ApiError::Internal(err.into()))?
+    run_within(QUERY_TIME_MAX, work).await
+}
+
+/// Runs `work` on the blocking pool for at most `time_max` on a core. When the future of this is
+/// dropped, work that waits for a thread is not begun, and work under way ends soon.
+async fn run_within<T: Send + 'static>(
+    time_max: Duration,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let (budget, _waiting) = Budget::new(time_max);
+    let done = tokio::task::spawn_blocking(move || budget.lend(work)).await;
+    done.map_err(|err| ApiError::Internal(err.into()))??
 }
 
 /// A JSON body, made where the work is done.
@@ -51,4 +67,49 @@ pub fn json_response(bytes: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(bytes));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::vocab::budget::spent;
+
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    fn spin() -> Result<bool, ApiError> {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(10) {
+            if spent() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    #[tokio::test]
+    async fn what_takes_too_long_is_refused() {
+        let refused = run_within(Duration::from_millis(10), spin).await;
+        assert!(matches!(refused, Err(ApiError::TooLong)), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_goes_ends_its_work() {
+        let (begun, has_begun) = mpsc::channel();
+        let (ended, has_ended) = mpsc::channel();
+        let request = tokio::spawn(run_within(LONG, move || {
+            begun.send(()).expect("somebody listens");
+            ended.send(spin()?).expect("somebody listens");
+            Ok(())
+        }));
+        tokio::task::spawn_blocking(move || has_begun.recv())
+            .await
+            .expect("joined")
+            .expect("begun");
+        request.abort();
+        let early = tokio::task::spawn_blocking(move || has_ended.recv()).await.expect("joined");
+        assert_eq!(early, Ok(true));
+    }
 }

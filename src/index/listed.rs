@@ -31,6 +31,7 @@ use crate::index::table::Table;
 use crate::index::tld_docs::{Members, TldDocs};
 use crate::index::tlds::Tlds;
 use crate::index::trigrams::{Seeker, Trigrams};
+use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 
@@ -281,7 +282,9 @@ impl Walk<'_> {
         let (mut from, mut size) = (0, WINDOW_WORDS_MIN);
         let mut words = Vec::with_capacity(WINDOW_WORDS_MAX);
         let mut scratch = Vec::with_capacity(WINDOW_WORDS_MAX);
-        while let Some(doc) = self.next(from)? {
+        while let Some(doc) = self.next(from)?
+            && !budget::spent()
+        {
             let first = doc as usize / 64;
             words.clear();
             words.resize(size, 0);

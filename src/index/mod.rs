@@ -62,6 +62,7 @@ use crate::index::summary::{DroppedOn, Summary};
 use crate::index::texts::{NameBuf, Texts};
 use crate::index::tlds::Tlds;
 use crate::scorer::{Known, Recalled, Scorer, Scratch, Signals};
+use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::SEARCH_TOTAL_MAX;
@@ -295,7 +296,9 @@ impl Overview<'_> {
     fn summary(&self) -> &Summary {
         self.day.summary.get_or_init(|| {
             let Index { listed, tlds, .. } = self.index;
-            Summary::new(listed, tlds, &self.day.stages, self.moment.today, self.newest())
+            budget::shared(|| {
+                Summary::new(listed, tlds, &self.day.stages, self.moment.today, self.newest())
+            })
         })
     }
 }
@@ -317,7 +320,7 @@ impl SearchPage<'_> {
     pub fn for_each(&self, mut visit: impl FnMut(&SearchRow<'_>)) {
         with_shaper(|shaper| {
             self.index.touch(&self.ordinals, &mut shaper.docs);
-            for &ordinal in &self.ordinals {
+            for &ordinal in self.ordinals.iter().take_while(|_| !budget::spent()) {
                 self.index.shape_result(ordinal, self.moment, shaper, &mut visit);
             }
         });
@@ -378,7 +381,7 @@ impl Index {
         if let Some(day) = find() {
             return day;
         }
-        let day = Arc::new(DayIndex::new(self, moment));
+        let day = Arc::new(budget::shared(|| DayIndex::new(self, moment)));
         let kept = self.days.load().iter().take(DAYS_KEPT - 1).cloned().collect::<Vec<_>>();
         self.days.store(Arc::new([vec![Arc::clone(&day)], kept].concat()));
         day
@@ -464,7 +467,7 @@ impl Index {
     /// Shows `visit` the rows at places that [`Index::drop_places`] of this generation gave.
     pub fn shape_drops(&self, places: &[u32], mut visit: impl FnMut(&DropRow<'_>)) {
         with_shaper(|shaper| {
-            for docs in places.chunks(ROWS_TOUCHED) {
+            for docs in places.chunks(ROWS_TOUCHED).take_while(|_| !budget::spent()) {
                 self.listed.touch(docs);
                 self.records.touch(docs);
                 docs.iter().for_each(|&doc| self.shape_drop(doc, shaper, &mut visit));

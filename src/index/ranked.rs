@@ -18,6 +18,7 @@ use crate::index::files::Files;
 use crate::index::filter::Narrow;
 use crate::index::manifest::GenerationError;
 use crate::index::rank_key::{length_of, rank_key};
+use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 
@@ -379,6 +380,9 @@ impl Tables {
             if group_minima[group] > key_max {
                 block = group_end;
                 continue;
+            }
+            if budget::spent() {
+                return;
             }
             for (at, &minimum) in (block..).zip(&minima[block..group_end]) {
                 if minimum <= key_max {

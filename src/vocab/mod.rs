@@ -1,6 +1,7 @@
 //! Words every stage shares. Pure values: nothing here reads a file, a socket or, but for
-//! [`clock`], the time. Each type is parsed once, at the door, and cannot hold a bad value after.
+//! [`clock`] and [`budget`], the time. Each type is parsed once, at the door, and cannot hold a bad value after.
 
+pub mod budget;
 pub mod claim;
 pub mod clock;
 pub mod day;

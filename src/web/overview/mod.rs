@@ -15,6 +15,7 @@ use crate::http::work;
 use crate::index::Index;
 use crate::index::filter::Moment;
 use crate::index::manifest::GenerationId;
+use crate::vocab::budget;
 use crate::web::Web;
 use crate::web::error::PageError;
 use crate::web::layout::{Page, Place};
@@ -43,7 +44,8 @@ impl Cache {
         if let Some(made) = self.get(key) {
             return made;
         }
-        let made: Arc<str> = panels::main(&index.overview(moment), moment).into_string().into();
+        let made = budget::shared(|| panels::main(&index.overview(moment), moment));
+        let made: Arc<str> = made.into_string().into();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = Some((key, Arc::clone(&made)));
         made
