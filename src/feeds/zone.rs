@@ -135,8 +135,16 @@ fn delegated(owner: &str, apex: &str) -> Option<Result<DomainName, RejectReason>
     }
 }
 
-/// The owner of the first SOA record, else the first $ORIGIN.
+/// The owner of the first SOA record, else the first $ORIGIN, where that can be a zone's name: zone
+/// files are ASCII, and what names are compared with must be canonical as they are.
 fn apex(head: &str) -> Option<String> {
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    claimed_apex(head).filter(|apex| apex.split('.').all(is_label))
+}
+
+fn claimed_apex(head: &str) -> Option<String> {
     let mut records = Records::default();
     let mut first_origin = None;
     for line in head.lines() {

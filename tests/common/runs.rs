@@ -18,6 +18,19 @@ pub fn seed() -> u64 {
     seed
 }
 
+/// As [`seed`]; in `tests/run` the seed of its property tests, so that a commit passes or fails for
+/// what is in it.
+pub fn seed_of_the_commit() -> u64 {
+    let given = std::env::var("PROPTEST_RNG_SEED").ok().filter(|_| !is_seed_given());
+    let Some(seed) = given.and_then(|text| text.parse().ok()) else { return seed() };
+    say(&format!("DROPDEX_SEED={seed}"));
+    seed
+}
+
+fn is_seed_given() -> bool {
+    std::env::var_os("DROPDEX_SEED").is_some()
+}
+
 /// Whether the full figure is asked for.
 pub fn full() -> bool {
     std::env::var("DROPDEX_FULL").is_ok_and(|value| value == "1")

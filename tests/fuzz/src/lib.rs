@@ -1,0 +1,14 @@
+//! What is fuzzed: see [`targets`].
+
+#[path = "../../common/nameless.rs"]
+mod nameless;
+mod service;
+pub mod targets;
+
+/// The binary of one target.
+#[macro_export]
+macro_rules! fuzz {
+    ($target:ident) => {
+        libfuzzer_sys::fuzz_target!(|bytes: &[u8]| $crate::targets::$target(bytes));
+    };
+}

@@ -1,0 +1,268 @@
+//! One function for every parser that sees bytes from outside: any bytes in, nothing out. What must
+//! hold whatever they are is asserted, above all that the parser ends without a panic.
+//!
+//! `cargo fuzz` drives them with coverage (`tests/fuzz`), `tests/fuzz.rs` from the kept inputs and a
+//! seed.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use dropdex::accounts::event::{EVENT, TRANSACTION, Transaction};
+use dropdex::accounts::{Email, IdempotencyKey};
+use dropdex::corpus::batch::{Batch, BatchMeta};
+use dropdex::corpus::merge::Merge;
+use dropdex::feeds::{Feed, Format, ReadOptions, Row, Sighting, ZoneOwners, ZoneRow};
+use dropdex::index::manifest::Manifest;
+use dropdex::journal::frame::{
+    Kind, RecordFields, SegmentHeader, decode_record, encode_record, record_bytes,
+};
+use dropdex::journal::{PAYLOAD_BYTES_MAX, Unread};
+use dropdex::outbound::rdap as answers;
+use dropdex::vocab::day::Day;
+use dropdex::vocab::name::{DomainName, NAME_OCTETS_MAX};
+use dropdex::vocab::query::{NamePrefix, Substring};
+use dropdex::vocab::rdap::{Bootstrap, RdapBase};
+use dropdex::vocab::url::{WEBHOOK_URL_MAX, WebhookUrl};
+use tempfile::TempDir;
+
+pub use crate::service::{bodies, forms, headers, queries};
+
+/// Names, and what is typed in place of names: canonical text reads as itself.
+pub fn names(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(name) = DomainName::parse(&text) {
+        let canonical = name.as_str();
+        assert!(canonical.len() <= NAME_OCTETS_MAX && canonical.is_ascii());
+        assert_eq!(DomainName::parse(canonical).as_ref(), Ok(&name));
+        assert_eq!(DomainName::parse(&name.unicode()).as_ref(), Ok(&name));
+        let stored = DomainName::from_stored(canonical.as_bytes(), name.label_len());
+        assert_eq!(stored.as_ref(), Some(&name));
+    }
+    if let Some((&label_len, stored)) = bytes.split_first() {
+        let _ = DomainName::from_stored(stored, label_len);
+    }
+    if let Ok(prefix) = NamePrefix::parse(&text) {
+        assert!(!prefix.as_str().is_empty());
+    }
+    if let Ok(part) = Substring::parse(&text) {
+        assert!(!part.as_str().is_empty());
+    }
+    if let Ok(email) = text.parse::<Email>() {
+        assert_eq!(email.as_str().parse::<Email>().as_ref(), Ok(&email));
+    }
+    if let Ok(day) = text.parse::<Day>() {
+        assert_eq!(day.to_string().parse::<Day>(), Ok(day));
+    }
+    let _ = IdempotencyKey::parse(&text);
+}
+
+/// Addresses that users and registries name: what is taken reads as itself.
+pub fn urls(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(url) = WebhookUrl::parse(text) {
+        let canonical = url.as_str();
+        assert!(canonical.len() <= WEBHOOK_URL_MAX && canonical.starts_with("https://"));
+        assert_eq!(WebhookUrl::parse(canonical).as_ref(), Ok(&url));
+    }
+    if let Some(base) = RdapBase::parse(text, &|_| false) {
+        let name = DomainName::parse("example.com").expect("a name");
+        let asked = base.domain(&name);
+        assert_eq!(asked.scheme(), "https");
+        assert!(asked.path().ends_with("/domain/example.com"));
+    }
+}
+
+/// A list whose format is told from its content; the first byte says how its file is called.
+pub fn feed_any(bytes: &[u8]) {
+    const NAMES: [&str; 4] = ["list.csv", "2026-10-03-drops.txt", "pl.txt", "list.json"];
+    let Some((&first, list)) = bytes.split_first() else { return };
+    read_list(NAMES[usize::from(first) % NAMES.len()], None, list);
+}
+
+/// Our own CSV.
+pub fn feed_native(bytes: &[u8]) {
+    read_list("list.csv", Some(Format::Native), bytes);
+}
+
+/// Bare names, dropped or registered.
+pub fn feed_names(bytes: &[u8]) {
+    read_list("names.txt", Some(Format::Names), bytes);
+    read_list("names.txt", Some(Format::Registered), bytes);
+}
+
+/// Pool.com's text.
+pub fn feed_pool(bytes: &[u8]) {
+    read_list("pool.txt", Some(Format::Pool), bytes);
+}
+
+/// Lists of objects.
+pub fn feed_json(bytes: &[u8]) {
+    read_list("bardate.json", Some(Format::Json), bytes);
+}
+
+/// Tables, and texts with a time stamp or a release day.
+pub fn feed_tables(bytes: &[u8]) {
+    read_list("table.csv", Some(Format::Delimited), bytes);
+    read_list("bardate.txt", Some(Format::Bardate), bytes);
+    read_list("stamped.txt", Some(Format::Stamped), bytes);
+}
+
+/// A zone file.
+pub fn feed_zone(bytes: &[u8]) {
+    let Ok(owners) = ZoneOwners::open(&as_file("zone.txt", bytes)) else { return };
+    let apex = owners.apex().to_owned();
+    for row in owners {
+        match row {
+            Ok(ZoneRow::Owner(name)) => assert_eq!(name.tld(), apex),
+            Ok(ZoneRow::Rejected(_)) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+fn read_list(file: &str, format: Option<Format>, bytes: &[u8]) {
+    let day = "2026-10-03".parse().expect("a day");
+    let options = ReadOptions { format, drop_date: Some(day), observed_at: None, now: a_time() };
+    let Ok(feed) = Feed::open(&as_file(file, bytes), &options) else { return };
+    for row in feed {
+        match row {
+            Ok(Row::Seen(seen)) => {
+                assert_eq!(DomainName::parse(seen.name.as_str()).as_ref(), Ok(&seen.name));
+                if let Sighting::Dropped { date, release: Some(release), .. } = seen.sighting {
+                    // Both are days that exist; which comes first is the list's own business.
+                    let _ = (date.to_string(), release.to_string());
+                }
+            }
+            Ok(Row::Rejected(reject)) => drop(reject),
+            Err(_) => return,
+        }
+    }
+}
+
+/// Records and headers of segments. What is read is what was written, and any bytes in the place
+/// of a record are refused or are one whose checksum fits.
+pub fn journal(bytes: &[u8]) {
+    let _ = SegmentHeader::decode(bytes);
+    let uuid = [7; 16];
+    let _ = decode_record(bytes, &uuid);
+    let Some((&kind, payload)) = bytes.split_first() else { return };
+    let payload = &payload[..payload.len().min(PAYLOAD_BYTES_MAX)];
+    let fields = RecordFields {
+        seq: 1,
+        durable_seq: 0,
+        epoch: 1,
+        kind: Kind::of_caller(16 + u16::from(kind)).expect("16 and on are the caller's"),
+        flags: 0,
+        unix_ms: 0,
+    };
+    let mut written = Vec::new();
+    encode_record(&mut written, &uuid, &[0; 16], &fields, payload);
+    assert_eq!(written.len(), record_bytes(payload.len()));
+    let record = decode_record(&written, &uuid).expect("what was written is read");
+    assert_eq!((record.payload, record.fields.kind), (payload, fields.kind));
+    // The checksum of a record says nothing of what is in it: any payload may come here.
+    for kind in [EVENT, TRANSACTION, fields.kind] {
+        let _ = Transaction::decode(kind, payload);
+    }
+}
+
+/// A folder with these bytes as segment, snapshot and commit mark, each in turn.
+pub fn journal_files(bytes: &[u8]) {
+    let folder = scratch("journal");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the scratch folder is writable");
+    let (&first, bytes) = bytes.split_first().unwrap_or((&0, &[]));
+    const NAMES: [&str; 3] = ["00000000000000000001.seg", "MARK", "00000000000000000001.snap"];
+    let name = NAMES[usize::from(first) % NAMES.len()];
+    std::fs::write(folder.join(name), bytes).expect("the scratch folder is writable");
+    let disk = dropdex::journal::fs::Disk;
+    let _ = dropdex::journal::inspect(&disk, &folder, &mut Unread);
+    let _ = dropdex::journal::verify_snapshot(&disk, &folder.join(name));
+}
+
+/// A batch of the corpus, with the checksum that its other bytes have.
+pub fn batch(bytes: &[u8]) {
+    let mut file = bytes.to_vec();
+    if let Some(end) = file.len().checked_sub(40) {
+        let sum = blake3::hash(&file[..end]);
+        file[end..end + 32].copy_from_slice(sum.as_bytes());
+    }
+    let path = as_file("batch.ddb", &file);
+    let _ = BatchMeta::peek(&path);
+    let Ok(batch) = Batch::open(&path) else { return };
+    let Ok(mut entries) = Merge::new([&batch], b"") else { return };
+    while entries.peek().is_some() && entries.advance().is_ok() {}
+}
+
+/// A manifest, with the checksum that its line has.
+pub fn manifest(bytes: &[u8]) {
+    let folder = scratch("generation");
+    std::fs::create_dir_all(&folder).expect("the scratch folder is writable");
+    let mut text = bytes.to_vec();
+    text.push(b'\n');
+    text.extend_from_slice(blake3::hash(bytes).to_hex().as_bytes());
+    text.push(b'\n');
+    for text in [text.as_slice(), bytes] {
+        std::fs::write(folder.join("MANIFEST"), text).expect("the scratch folder is writable");
+        let _ = Manifest::read(&folder);
+    }
+    std::fs::write(folder.join("CURRENT"), bytes).expect("the scratch folder is writable");
+    let _ = dropdex::index::manifest::current(&folder);
+}
+
+/// An answer of a registry: the first two bytes are its status and whether it names a place.
+pub fn rdap(bytes: &[u8]) {
+    const STATUSES: [u16; 8] = [200, 200, 200, 404, 302, 429, 503, 500];
+    let name = DomainName::parse("example.com").expect("a name");
+    let (&first, body) = bytes.split_first().unwrap_or((&0, &[]));
+    let text = std::str::from_utf8(body).ok();
+    let response = answers::Response {
+        status: STATUSES[usize::from(first) % STATUSES.len()],
+        location: text,
+        retry_after: None,
+        body,
+    };
+    let reply = answers::read(response, &name, a_time());
+    if let answers::Reply::Found(found) = reply {
+        let _ = answers::derive(Some(&found), "2026-10-03".parse().ok());
+    }
+}
+
+/// The registry of registries.
+pub fn bootstrap(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(read) = Bootstrap::parse(text, &|_| false) {
+        let name = DomainName::parse("example.com").expect("a name");
+        assert!(read.servers(&name).iter().all(|base| base.domain(&name).scheme() == "https"));
+    }
+}
+
+fn a_time() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_790_000_000, 0).expect("a time")
+}
+
+/// A file that holds these bytes, in this thread's own folder.
+fn as_file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = scratch(name);
+    let mut file = File::create(&path).expect("the scratch folder is writable");
+    file.write_all(bytes).expect("the scratch folder has room");
+    path
+}
+
+/// A path in this thread's own folder, which goes with the thread.
+fn scratch(name: &str) -> PathBuf {
+    thread_local! {
+        static FOLDER: TempDir = scratch_folder();
+    }
+    FOLDER.with(|folder| folder.path().join(name))
+}
+
+/// A new folder, in memory where there is such a place: some thousand files a second.
+pub fn scratch_folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let folder = tempfile::Builder::new().prefix("dropdex-fuzz-").tempdir_in(parent);
+    folder.expect("a scratch folder can be made")
+}
