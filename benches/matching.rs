@@ -192,7 +192,12 @@ fn make(folder: &Path, names: &Names, new: usize, today: Day) -> anyhow::Result<
         let seen = drops.observations(of_list.map(|at| names.get(at)));
         corpus.ingest(&source, seen.map(|seen| Ok(Row::Seen(seen))))?;
     }
-    build::rebuild(&folder.join("index"), &corpus.batches()?, Clock::pinned_to(today).now())?;
+    build::rebuild(
+        &folder.join("index"),
+        &corpus.batches()?,
+        build::Keep::default(),
+        Clock::pinned_to(today).now(),
+    )?;
     small::open(folder)
 }
 

@@ -14,7 +14,9 @@ use tokio::task::JoinSet;
 
 use crate::accounts::Store;
 use crate::config::Config;
+use crate::corpus::Corpus;
 use crate::http::{App, ConfiguredChannels, Parts};
+use crate::index::build;
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::open::{self, Opened};
@@ -48,6 +50,7 @@ pub fn serve(
     config: &Config,
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
+    tidy(config);
     let Opened { index, fallback } = open::open_current(&config.index)?;
     if let Some(problem) = &fallback {
         tracing::error!(
@@ -99,6 +102,16 @@ pub fn serve(
     runtime.shutdown_timeout(Duration::from_secs(1));
     let closed = store.close().context("closing the journal");
     served.and(closed)
+}
+
+/// Removes what commands that were killed left behind. What cannot be removed keeps nobody from
+/// serving.
+fn tidy(config: &Config) {
+    let tidied = build::tidy(&config.index).map_err(anyhow::Error::from);
+    let tidied = tidied.and(Corpus::tidy(&config.data).map_err(anyhow::Error::from));
+    if let Err(err) = tidied {
+        tracing::warn!(error = format!("{err:#}"), "leftovers of a rebuild cannot be removed");
+    }
 }
 
 async fn run(

@@ -1,6 +1,7 @@
 //! Settings from flags, environment and a TOML file, in this order of weight, as one [`Config`]
 //! (decisions.md §11). Sections about calls to the outside are in [`outbound`].
 
+pub mod index;
 pub mod outbound;
 
 use std::net::IpAddr;
@@ -10,6 +11,7 @@ use std::str::FromStr;
 use anyhow::Context;
 use serde::Deserialize;
 
+use crate::config::index::{IndexFile, IndexSettings};
 use crate::config::outbound::{
     DnsFile, GivenSecrets, OutboundFile, RdapFile, SmtpFile, TelegramFile, WebhooksFile,
 };
@@ -72,6 +74,8 @@ pub struct Config {
     pub data: PathBuf,
     /// The folder of the index generations.
     pub index: PathBuf,
+    /// How they are kept.
+    pub index_life: IndexSettings,
     pub clock: Clock,
     pub listen: ListenAddress,
     /// What this instance calls itself in `/api/ready`.
@@ -99,7 +103,8 @@ pub struct Given {
 #[serde(default, deny_unknown_fields)]
 struct File {
     data: Option<PathBuf>,
-    index: Option<PathBuf>,
+    #[serde(deserialize_with = "index::either")]
+    index: IndexFile,
     today: Option<Day>,
     listen: Option<String>,
     node: Option<String>,
@@ -223,9 +228,11 @@ impl Config {
             rdap: file.rdap,
             dns: file.dns,
         };
+        let (index, index_life) = file.index.settings()?;
         Ok(Config {
             data: given.data.or(file.data).unwrap_or_else(|| "data".into()),
-            index: given.index.or(file.index).unwrap_or_else(|| "index".into()),
+            index: given.index.or(index).unwrap_or_else(|| "index".into()),
+            index_life,
             clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
             listen: given.listen.or(listen).unwrap_or_default(),
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
@@ -252,6 +259,7 @@ fn read(path: &Path) -> anyhow::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::build::Keep;
 
     fn load(text: &str, given: Given) -> anyhow::Result<Config> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -273,6 +281,22 @@ mod tests {
         assert_eq!(config.plans.of(Plan::Pro).requests_per_day, 5);
         assert_eq!(config.plans.of(Plan::Pro).exports_per_day, 50);
         assert_eq!(config.plans.of(Plan::Api).requests_per_day, 10_000);
+    }
+
+    #[test]
+    fn the_index_has_a_folder_or_a_section() {
+        let settings = |text: &str| load(text, Given::default()).expect("loads");
+        let keep = |generations| Keep::new(generations).expect("in range");
+        let alone = settings("index = \"b\"");
+        assert_eq!(alone.index, Path::new("b"));
+        assert_eq!(alone.index_life, IndexSettings::default());
+        let section = settings("[index]\nkeep = 7\ncompact_above = 0\n");
+        assert_eq!(section.index, Path::new("index"));
+        assert_eq!(section.index_life, IndexSettings { keep: keep(7), compact_above: 0 });
+        assert_eq!(settings("[index]\nfolder = \"c\"").index, Path::new("c"));
+        for bad in ["keep = 0", "keep = 101", "keeps = 2", "compact_above = -1"] {
+            assert!(load(&format!("[index]\n{bad}"), Given::default()).is_err(), "{bad}");
+        }
     }
 
     #[test]

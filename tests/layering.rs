@@ -28,7 +28,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // Pages show what the API answers, and the parts of a score.
     ("web", &["vocab", "scorer", "index", "accounts", "outbound", "http"]),
     // A setting is parsed into what `outbound` takes.
-    ("config", &["vocab", "outbound", "web"]),
+    ("config", &["vocab", "index", "outbound", "web"]),
     (
         "app",
         &[

@@ -31,7 +31,8 @@ pub fn build(
         ingested_at: now,
     };
     corpus.ingest(&source, drops.observations(names).map(|seen| Ok(Row::Seen(seen))))?;
-    generation::rebuild(&folder.join("index"), &corpus.batches()?, now)?;
+    let keep = generation::Keep::default();
+    generation::rebuild(&folder.join("index"), &corpus.batches()?, keep, now)?;
     Ok(())
 }
 

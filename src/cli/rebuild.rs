@@ -41,7 +41,7 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
 /// A damaged batch, another rebuild, a full disk: the old generation stays current.
 pub fn rebuild(corpus: &Corpus, config: &Config) -> anyhow::Result<Manifest> {
     let batches = corpus.batches()?;
-    Ok(build::rebuild(&config.index, &batches, config.clock.now())?)
+    Ok(build::rebuild(&config.index, &batches, config.index_life.keep, config.clock.now())?)
 }
 
 /// Seconds since `started`, to the millisecond.

@@ -49,7 +49,7 @@ impl Corpus {
     /// # Errors
     /// The folder cannot be used, or another process holds it.
     pub fn open(data: &Path) -> Result<Corpus, CorpusError> {
-        let folder = data.join("corpus");
+        let folder = data.join(FOLDER);
         let failed = |source| CorpusError::Folder { path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(failed)?;
         let lock_path = folder.join("LOCK");
@@ -111,6 +111,20 @@ impl Corpus {
 
     fn path(&self, number: u64) -> PathBuf {
         self.folder.join(format!("batch-{number:010}.ddb"))
+    }
+
+    /// Removes what an ingest that was killed left in the data folder `data`, unless one is running.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    pub fn tidy(data: &Path) -> Result<(), CorpusError> {
+        if !data.join(FOLDER).exists() {
+            return Ok(());
+        }
+        match Corpus::open(data) {
+            Ok(_) | Err(CorpusError::Busy(_)) => Ok(()),
+            Err(err) => Err(err),
+        }
     }
 
     fn remove_leftovers(&self) -> Result<(), CorpusError> {
@@ -183,6 +197,8 @@ fn stored_name(entry: &Entry<'_>, batch: &Batch) -> Result<DomainName, BatchErro
     })
 }
 
+/// The folder of the corpus in the data folder.
+const FOLDER: &str = "corpus";
 /// Rows scored at once when a batch is scored again.
 const RESCORE_CHUNK: usize = 200_000;
 

@@ -17,14 +17,21 @@ use crate::index::manifest::{self, GenerationError, GenerationId, INDEX_FORMAT, 
 use crate::index::rank_key::rank_key;
 use crate::index::rank_order::RankOrder;
 use crate::index::ranked::Ranked;
+use crate::index::selftest::Trial;
+use crate::index::space::{NoRoom, Space};
 use crate::index::table::{Part, Table};
 use crate::index::texts::{NameBuf, Texts};
 use crate::index::{Index, listed, open};
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::name::DomainName;
 
-/// Good generations kept on disk: the new one, and one to roll back to.
-const KEEP: usize = 2;
+/// How folders are called that are no generation yet, and that are none any more.
+const BUILDING: &str = ".building-";
+const REMOVING: &str = ".removing-";
+/// Bytes of a generation for each name, where none tells better: of lists of drops, which take most.
+const BYTES_PER_NAME_ABOUT: u64 = 80;
+/// Bytes of a generation whatever it holds.
+const BYTES_WITHOUT_NAMES: u64 = 64 << 10;
 /// Names looked up again in a new generation before it is published.
 const SELF_TEST_NAMES: usize = 1_000;
 
@@ -47,6 +54,8 @@ pub enum BuildError {
     TooMany { what: &'static str, limit: u64 },
     #[error("the new generation is not what was built: {0}")]
     SelfTest(String),
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     #[error(transparent)]
     Generation(#[from] GenerationError),
 }
@@ -75,6 +84,27 @@ impl IndexLock {
     }
 }
 
+/// How many good generations stay on disk. Invariant: 1 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep(u16);
+
+impl Keep {
+    /// More than anybody rolls back over; each takes its room on the disk.
+    pub const MAX: u16 = 100;
+
+    /// So many: `None` for a number out of range.
+    pub fn new(generations: u16) -> Option<Keep> {
+        (1..=Keep::MAX).contains(&generations).then_some(Keep(generations))
+    }
+}
+
+impl Default for Keep {
+    /// The new one, and one to roll back to.
+    fn default() -> Keep {
+        Keep(2)
+    }
+}
+
 /// Builds a generation from `batches`, verifies it, makes it current and removes old ones.
 ///
 /// # Errors
@@ -82,13 +112,15 @@ impl IndexLock {
 pub fn rebuild(
     index: &Path,
     batches: &[Batch],
+    keep: Keep,
     now: DateTime<Utc>,
 ) -> Result<Manifest, BuildError> {
-    let _lock = IndexLock::take(index)?;
-    remove_leftovers(index)?;
+    let lock = IndexLock::take(index)?;
+    remove_leftovers(index, &lock)?;
+    Space::of(index)?.check(estimate(index, batches))?;
     let newest = manifest::generations(index)?.last().map_or(0, |newest| newest.0);
     let generation = GenerationId(newest + 1);
-    let folder = index.join(format!(".building-{generation}"));
+    let folder = index.join(format!("{BUILDING}{generation}"));
     let failed = |source| BuildError::Io { path: folder.clone(), source };
     let draft = Draft::new(folder.clone()).map_err(failed)?;
     let table = Table::merge(batches)?;
@@ -96,14 +128,30 @@ pub fn rebuild(
     write_parts(&table, &order, &draft)?;
     let manifest = describe(generation, &table, &order, &draft, batches, now);
     manifest.write(&folder).map_err(failed)?;
+    let trial = Trial::of(&table);
     let specimens = Specimens::of(table);
-    verify(&draft, generation, &specimens)?;
+    verify(&draft, generation, &specimens, &trial)?;
     let place = manifest::folder_of(index, generation);
     fs::rename(&folder, &place).map_err(failed)?;
     manifest::sync_folder(index).map_err(failed)?;
     manifest::set_current(index, generation)?;
-    remove_old(index, generation)?;
+    remove_old(index, generation, keep)?;
     Ok(manifest)
+}
+
+/// Bytes that a generation of `batches` takes, about: of names as large as those of the current one,
+/// and as if the lists that came since held new names alone.
+fn estimate(index: &Path, batches: &[Batch]) -> u64 {
+    let current = manifest::current(index).ok().flatten();
+    let current = current.and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
+    let (indexed, names, bytes) = current.map_or((0, 0, 0), |manifest| {
+        let bytes: u64 = manifest.files.values().map(|file| file.len).sum();
+        (manifest.batches, u64::from(manifest.names), bytes)
+    });
+    let later = batches.iter().skip(usize::try_from(indexed).unwrap_or(usize::MAX));
+    let new: u64 = later.map(|batch| batch.meta().names).sum();
+    let per_name = bytes.checked_div(names).unwrap_or(0).max(BYTES_PER_NAME_ABOUT);
+    bytes + new * per_name + BYTES_WITHOUT_NAMES
 }
 
 /// Makes the draft durable, and reads it back meanwhile: the disk writes while the cores verify.
@@ -111,12 +159,13 @@ fn verify(
     draft: &Draft,
     generation: GenerationId,
     specimens: &Specimens,
+    trial: &Trial,
 ) -> Result<(), BuildError> {
     thread::scope(|scope| {
         let syncing = scope.spawn(|| draft.sync());
         let tested = open::open_folder(draft.folder(), generation)
             .map_err(BuildError::from)
-            .and_then(|index| specimens.find_in(&index));
+            .and_then(|index| specimens.find_in(&index).and_then(|()| trial.ask(&index)));
         let synced = syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         tested.and(synced)
     })
@@ -142,19 +191,42 @@ pub fn rollback(index: &Path) -> Result<Manifest, BuildError> {
     Err(GenerationError::malformed(index, what).into())
 }
 
-fn remove_leftovers(index: &Path) -> Result<(), BuildError> {
-    let failed = |source| BuildError::Io { path: index.to_owned(), source };
-    for entry in fs::read_dir(index).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        if entry.file_name().to_string_lossy().starts_with(".building-") {
-            fs::remove_dir_all(entry.path()).map_err(failed)?;
+/// Removes what a rebuild that was killed left in `index`, unless one is running.
+///
+/// # Errors
+/// The folder cannot be read or written.
+pub fn tidy(index: &Path) -> Result<(), BuildError> {
+    if !index.exists() {
+        return Ok(());
+    }
+    match IndexLock::take(index) {
+        Ok(lock) => remove_leftovers(index, &lock),
+        Err(BuildError::Busy(_)) => Ok(()),
+        Err(err) => Err(err),
+    }
+}
+
+/// Whoever holds the lock knows that nobody works on what is left.
+fn remove_leftovers(index: &Path, _lock: &IndexLock) -> Result<(), BuildError> {
+    for entry in fs::read_dir(index).map_err(failed_at(index))? {
+        let entry = entry.map_err(failed_at(index))?;
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        if name.starts_with(BUILDING) || name.starts_with(REMOVING) {
+            fs::remove_dir_all(&path).map_err(failed_at(&path))?;
+        } else if name.starts_with(manifest::CURRENT_DRAFT) {
+            fs::remove_file(&path).map_err(failed_at(&path))?;
         }
     }
     Ok(())
 }
 
-/// Keeps the current generation and the good one before it.
-fn remove_old(index: &Path, current: GenerationId) -> Result<(), BuildError> {
+fn failed_at(path: &Path) -> impl Fn(io::Error) -> BuildError + '_ {
+    move |source| BuildError::Io { path: path.to_owned(), source }
+}
+
+/// Keeps the current generation and the good ones before it.
+fn remove_old(index: &Path, current: GenerationId, keep: Keep) -> Result<(), BuildError> {
     let generations = manifest::generations(index)?;
     let readable = |generation: &GenerationId| {
         Manifest::read(&manifest::folder_of(index, *generation)).is_ok()
@@ -164,13 +236,15 @@ fn remove_old(index: &Path, current: GenerationId) -> Result<(), BuildError> {
         .rev()
         .copied()
         .filter(|generation| *generation <= current && readable(generation))
-        .take(KEEP)
+        .take(keep.0.into())
         .collect();
     for generation in generations {
         if !kept.contains(&generation) {
             let folder = manifest::folder_of(index, generation);
-            fs::remove_dir_all(&folder)
-                .map_err(|source| BuildError::Io { path: folder.clone(), source })?;
+            // Out of sight first: half of a generation must never be one.
+            let doomed = index.join(format!("{REMOVING}{generation}"));
+            fs::rename(&folder, &doomed).map_err(failed_at(&folder))?;
+            fs::remove_dir_all(&doomed).map_err(failed_at(&doomed))?;
         }
     }
     Ok(())
@@ -343,7 +417,7 @@ mod tests {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let batches = [batch_of(folder.path(), &names)];
         let index = folder.path().join("index");
-        rebuild(&index, &batches, DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         let opened = open::open_current(&index).expect("opens");
         (folder, opened.index)
     }
@@ -387,7 +461,7 @@ mod tests {
     fn an_empty_corpus_has_an_index_too() {
         let folder = tempfile::tempdir().expect("a folder");
         let index = folder.path().join("index");
-        rebuild(&index, &[], DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         let opened = open::open_current(&index).expect("opens");
         assert_eq!(found(&opened.index, "a"), [] as [&str; 0]);
         assert_eq!(opened.index.manifest().names, 0);
@@ -398,7 +472,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let index = folder.path().join("index");
         for _ in 0..4 {
-            rebuild(&index, &[], DateTime::UNIX_EPOCH).expect("built");
+            rebuild(&index, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         }
         let numbers = |index: &Path| {
             manifest::generations(index).expect("read").iter().map(|id| id.0).collect::<Vec<_>>()
@@ -408,8 +482,75 @@ mod tests {
         assert!(matches!(manifest::current(&index), Ok(Some(GenerationId(3)))));
         assert!(rollback(&index).is_err());
         // The next number is new, and what was rolled back from goes.
-        rebuild(&index, &[], DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         assert_eq!(numbers(&index), [4, 5]);
+    }
+
+    #[test]
+    fn as_many_stay_as_are_to_be_kept_and_leftovers_go() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let index = folder.path().join("index");
+        let numbers = || {
+            manifest::generations(&index).expect("read").iter().map(|id| id.0).collect::<Vec<_>>()
+        };
+        let build = |keep| {
+            let keep = Keep::new(keep).expect("in range");
+            rebuild(&index, &[], keep, DateTime::UNIX_EPOCH).expect("built");
+        };
+        (0..4).for_each(|_| build(3));
+        assert_eq!(numbers(), [2, 3, 4]);
+        build(1);
+        assert_eq!(numbers(), [5]);
+        assert!(Keep::new(0).is_none() && Keep::new(101).is_none());
+
+        let left = || {
+            let names = fs::read_dir(&index).expect("read").map(|entry| entry.expect("one"));
+            names.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).count()
+        };
+        let leave = || {
+            for name in [".building-gen-7", ".removing-gen-00000000000000000001"] {
+                fs::create_dir_all(index.join(name).join("names")).expect("made");
+            }
+            fs::write(index.join(".current-x"), "gen").expect("written");
+        };
+        leave();
+        let lock = IndexLock::take(&index).expect("free");
+        tidy(&index).expect("not now");
+        assert_eq!(left(), 3, "somebody builds");
+        drop(lock);
+        tidy(&index).expect("tidied");
+        assert_eq!(left(), 0);
+        leave();
+        build(2);
+        assert_eq!((left(), numbers()), (0, vec![5, 6]));
+        tidy(&folder.path().join("gone")).expect("nothing to do");
+        assert!(!folder.path().join("gone").exists());
+    }
+
+    #[test]
+    fn a_generation_that_answers_something_else_is_not_published() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let names = |tag: &str| -> Vec<String> {
+            (0..300).map(|at| format!("{tag}{at}shop.{}", ["com", "de", "рф"][at % 3])).collect()
+        };
+        let (mine, others) = (names("ab"), names("ac"));
+        let batches = [batch_of(folder.path(), &mine)];
+        let index = folder.path().join("index");
+        rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        let opened = open::open_current(&index).expect("opens").index;
+        let table = Table::merge(&batches).expect("merged");
+        Trial::of(&table).ask(&opened).expect("it is of this table");
+        let other = tempfile::tempdir().expect("a folder");
+        let table = Table::merge(&[batch_of(other.path(), &others)]).expect("merged");
+        let refused = Trial::of(&table).ask(&opened);
+        assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
+        // One column of one name is enough.
+        let mut table = Table::merge(&batches).expect("merged");
+        for part in &mut table.parts {
+            part.drops.again.iter_mut().for_each(|again| *again = true);
+        }
+        let refused = Trial::of(&table).ask(&opened);
+        assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
     }
 
     #[test]
@@ -418,8 +559,9 @@ mod tests {
         let names = ["abc.com", "abc.de", "münchen.de"].map(str::to_owned);
         let batches = [batch_of(folder.path(), &names)];
         let index = folder.path().join("index");
-        rebuild(&index, &batches, DateTime::UNIX_EPOCH).expect("built");
-        let manifest = rebuild(&index, &batches, DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        let manifest =
+            rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         let damaged = manifest::folder_of(&index, manifest.generation);
         let files = manifest.files.keys().map(String::as_str).chain(["MANIFEST"]);
         for name in files {

@@ -11,14 +11,19 @@ use bytemuck::Pod;
 
 use crate::index::build::BuildError;
 use crate::index::manifest::{self, FileSum};
+use crate::index::space::Space;
 
 /// Bytes gathered before they are hashed and written.
 const BUFFER_BYTES: usize = 1 << 20;
+/// Bytes of a file between two looks at what the disk has left.
+const SPACE_EVERY_BYTES: u64 = 4 << 20;
 
 /// A generation's folder before it has its name. Files are written side by side.
 #[derive(Debug)]
 pub struct Draft {
     folder: PathBuf,
+    /// What the file system has to keep free, where that is known.
+    space: Option<Space>,
     sums: Mutex<BTreeMap<String, FileSum>>,
 }
 
@@ -36,13 +41,20 @@ struct Hashed {
     file: File,
     hasher: blake3::Hasher,
     len: u64,
+    space: Option<Space>,
 }
 
 impl Write for Hashed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_all(bytes)?;
         self.hasher.update(bytes);
+        let looked = self.len / SPACE_EVERY_BYTES;
         self.len += bytes.len() as u64;
+        if let Some(space) = &self.space
+            && self.len / SPACE_EVERY_BYTES > looked
+        {
+            space.check(0).map_err(io::Error::other)?;
+        }
         Ok(bytes.len())
     }
 
@@ -58,7 +70,8 @@ impl Draft {
     /// The folder cannot be made.
     pub fn new(folder: PathBuf) -> io::Result<Draft> {
         fs::create_dir(&folder)?;
-        Ok(Draft { folder, sums: Mutex::default() })
+        let space = Space::of(&folder).ok();
+        Ok(Draft { folder, space, sums: Mutex::default() })
     }
 
     /// Where its files are.
@@ -75,7 +88,8 @@ impl Draft {
         let parent = path.parent().unwrap_or(&self.folder);
         let made = fs::create_dir_all(parent).and_then(|()| File::create_new(&path));
         let file = made.map_err(self.failed(name))?;
-        let hashed = Hashed { file, hasher: blake3::Hasher::new(), len: 0 };
+        let space = self.space.clone();
+        let hashed = Hashed { file, hasher: blake3::Hasher::new(), len: 0, space };
         let out = BufWriter::with_capacity(BUFFER_BYTES, hashed);
         Ok(DraftFile { draft: self, name: name.to_owned(), out })
     }

@@ -26,6 +26,8 @@ pub const INDEX_FORMAT: u32 = 4;
 /// The file that names the generation to serve.
 const CURRENT: &str = "CURRENT";
 const MANIFEST: &str = "MANIFEST";
+/// How files are called that will be `CURRENT`.
+pub(super) const CURRENT_DRAFT: &str = ".current-";
 
 /// Why a generation is not used.
 #[derive(Debug, thiserror::Error)]
@@ -209,7 +211,7 @@ pub fn current(index: &Path) -> Result<Option<GenerationId>, GenerationError> {
 /// The disk fails; `CURRENT` is then the old one or the new one, whole.
 pub fn set_current(index: &Path, generation: GenerationId) -> Result<(), GenerationError> {
     let flip = || -> io::Result<()> {
-        let mut draft = tempfile::Builder::new().prefix(".current-").tempfile_in(index)?;
+        let mut draft = tempfile::Builder::new().prefix(CURRENT_DRAFT).tempfile_in(index)?;
         writeln!(draft, "{generation}")?;
         draft.as_file().sync_all()?;
         draft.persist(index.join(CURRENT)).map_err(|err| err.error)?;

@@ -28,6 +28,8 @@ pub mod ranked;
 pub mod records;
 pub mod rows;
 mod sealed;
+mod selftest;
+mod space;
 mod separators;
 #[cfg(test)]
 mod specimen;

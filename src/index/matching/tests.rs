@@ -9,7 +9,7 @@ use super::*;
 use crate::corpus::batch::{self, Batch, BatchMeta, Entry, Record};
 use crate::feeds::Sighting;
 use crate::index::aliases::alias_of;
-use crate::index::build::rebuild;
+use crate::index::build::{Keep, rebuild};
 use crate::index::filter::Narrow;
 use crate::index::open::open_current;
 use crate::index::specimen::Specimen;
@@ -123,7 +123,7 @@ fn corpus(made: &mut Specimen, names: usize, lists: u64) -> Corpus {
             write(&folder.path().join(number.to_string()), &rows, ingested)
         })
         .collect();
-    rebuild(folder.path(), &batches, DateTime::UNIX_EPOCH).expect("built");
+    rebuild(folder.path(), &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
     let index = open_current(folder.path()).expect("opens").index;
     let moment = Moment { today: day(TODAY), catch_days: 5 };
     let mut listed = Vec::new();
