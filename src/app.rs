@@ -7,23 +7,32 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use axum::Router;
 use axum::serve::ListenerExt;
+use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::accounts::Store;
 use crate::config::Config;
+use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
 use crate::http::{App, ConfiguredChannels, Parts};
 use crate::index::build;
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::open::{self, Opened};
+use crate::journal::fs::Disk;
 use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
+use crate::telemetry::disk::Watched;
+use crate::telemetry::listener::{Listener, Sample};
+use crate::telemetry::process::Started;
+use crate::telemetry::requests::{self, Observed};
+use crate::telemetry::{catalogue, query};
 use crate::vocab::url::HostRules;
 use crate::web::{self, Outside, Web};
 use crate::workers::admin::AdminSocket;
@@ -31,6 +40,7 @@ use crate::workers::bootstrap::Registry;
 use crate::workers::deliver::Deliver;
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
+use crate::workers::gauges::Gauges;
 use crate::workers::notify::matching::Matching;
 use crate::workers::reload::Reload;
 use crate::workers::verify::Verify;
@@ -51,6 +61,10 @@ pub fn serve(
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     tidy(config);
+    let Telemetry { listen, slow, .. } = &config.telemetry;
+    // Before anything is counted.
+    let metrics = listen.as_ref().map(|_| catalogue::install()).transpose()?;
+    query::log_from(*slow);
     let Opened { index, fallback } = open::open_current(&config.index)?;
     if let Some(problem) = &fallback {
         tracing::error!(
@@ -63,7 +77,8 @@ pub fn serve(
     index.prepare(Moment { today: config.clock.today(), catch_days: config.catch_days });
     // The corpus is not opened here, but a data folder that is none should be told at once.
     check_folder(&config.data)?;
-    let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
+    let disk = Arc::new(Watched::new(Disk));
+    let store = Store::open_on(disk, &config.data, config.plans.clone(), config.clock)?;
     let dns = Dns::new(&config.outbound.dns)?;
     let registry = Registry::open(&config.data, &config.outbound.rdap, config.clock)?;
     let guard = Guard::new(config.outbound.webhook_rules(), dns.clone());
@@ -97,7 +112,7 @@ pub fn serve(
         .max_blocking_threads(cores * BLOCKING_THREADS_PER_CORE)
         .build()
         .context("cannot start the async runtime")?;
-    let served = runtime.block_on(run(config, app, (registry, deliver), ready));
+    let served = runtime.block_on(run(config, app, (registry, deliver, metrics), ready));
     // Waits for queries in hand, not for connections: those are gone or past their deadline.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let closed = store.close().context("closing the journal");
@@ -117,7 +132,7 @@ fn tidy(config: &Config) {
 async fn run(
     config: &Config,
     app: App,
-    (registry, deliver): (Registry, Deliver),
+    (registry, deliver, metrics): (Registry, Deliver, Option<PrometheusHandle>),
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let listener = TcpListener::bind(config.listen.as_str()).await.with_context(|| {
@@ -162,6 +177,15 @@ async fn run(
     matching.begin().await;
     workers.spawn(matching.run(until(stopped.clone())));
     workers.spawn(deliver.run(until(stopped.clone())));
+    let metrics_at = match (metrics, &config.telemetry.listen) {
+        (Some(handle), Some(listen)) => {
+            let listener = Listener::bind(listen.as_str(), handle, sample(config, &app)).await?;
+            let address = listener.address()?;
+            workers.spawn(listener.run(until(stopped.clone())));
+            Some(address)
+        }
+        _ => None,
+    };
     let signal = stop_signal()?;
     let store = app.store.clone();
     let listener = listener.tap_io(|stream| {
@@ -173,12 +197,22 @@ async fn run(
         mailer: config.outbound.smtp.as_ref().map(Mailer::new).transpose()?,
     };
     let router = web::router(Web::with_outside(app, config.web.clone(), outside));
+    let observing = requests::Settings {
+        proxies: config.web.proxies.as_slice().into(),
+        access: config.telemetry.access,
+    };
+    let observed = Observed::new(router.layer(requests::Route), observing);
     // Log-ins are slowed down by where they come from.
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    let service = Router::new()
+        .fallback_service(observed)
+        .into_make_service_with_connect_info::<SocketAddr>();
     let server = axum::serve(listener, service).with_graceful_shutdown(until(stopped));
     let server = tokio::spawn(server.into_future());
     // It may change the store, which blocks until that is on disk.
     tokio::task::block_in_place(|| ready(&format!("http://{address}"), &store))?;
+    if let Some(address) = metrics_at {
+        print_line(&format!("metrics on http://{address}/metrics"))?;
+    }
     signal.await;
     tracing::info!("stopping");
     drop(stopping);
@@ -187,6 +221,23 @@ async fn run(
     }
     while workers.join_next().await.is_some() {}
     Ok(())
+}
+
+/// What is looked at when somebody asks how things stand.
+fn sample(config: &Config, app: &App) -> Sample {
+    let (started, gauges) = (
+        Started::now(),
+        Gauges {
+            live: Arc::clone(&app.live),
+            store: app.store.clone(),
+            clock: config.clock,
+            index_problem: Arc::clone(&app.index_problem),
+        },
+    );
+    Arc::new(move || {
+        started.sample();
+        gauges.sample();
+    })
 }
 
 /// The worker that asks registries.
@@ -239,6 +290,10 @@ fn check_folder(data: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// Standard output is closed.
 pub fn print_ready(address: &str) -> anyhow::Result<()> {
+    print_line(&format!("listening on {address}"))
+}
+
+fn print_line(line: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "listening on {address}").and_then(|()| out.flush()).context("standard output")
+    writeln!(out, "{line}").and_then(|()| out.flush()).context("standard output")
 }

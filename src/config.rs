@@ -1,8 +1,10 @@
 //! Settings from flags, environment and a TOML file, in this order of weight, as one [`Config`]
-//! (decisions.md §11). Sections about calls to the outside are in [`outbound`].
+//! (decisions.md §11). Sections about calls to the outside are in [`outbound`], those for whoever
+//! watches the service in [`telemetry`].
 
 pub mod index;
 pub mod outbound;
+pub mod telemetry;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use crate::config::index::{IndexFile, IndexSettings};
 use crate::config::outbound::{
     DnsFile, GivenSecrets, OutboundFile, RdapFile, SmtpFile, TelegramFile, WebhooksFile,
 };
+use crate::config::telemetry::{LogFile, MetricsFile, Telemetry};
 use crate::outbound::settings::Settings;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
@@ -85,6 +88,7 @@ pub struct Config {
     /// Calls to the outside.
     pub outbound: Settings,
     pub web: WebSettings,
+    pub telemetry: Telemetry,
 }
 
 /// What the command line and the environment say; `None` leaves it to the file.
@@ -95,6 +99,8 @@ pub struct Given {
     pub config: Option<PathBuf>,
     pub today: Option<Day>,
     pub listen: Option<ListenAddress>,
+    /// Whether the log is asked for as JSON lines.
+    pub log_json: bool,
     pub secrets: GivenSecrets,
 }
 
@@ -117,6 +123,8 @@ struct File {
     rdap: RdapFile,
     dns: DnsFile,
     web: WebFile,
+    metrics: MetricsFile,
+    log: LogFile,
 }
 
 /// The section for pages.
@@ -239,6 +247,7 @@ impl Config {
             catch_days,
             plans,
             web: file.web.settings(),
+            telemetry: telemetry::settings(file.metrics, file.log, given.log_json)?,
             outbound: outbound::settings(outside, given.secrets)?,
         })
     }
@@ -343,6 +352,9 @@ mod tests {
             "listen = \"nowhere\"",
             "[web]\nsign_up = true",
             "[web]\nproxies = [\"proxy\"]",
+            "[metrics]\nlisten = \"everywhere\"",
+            "[log]\nslow_ms = -1",
+            "[log]\nformat = \"json\"",
             "=",
         ] {
             assert!(load(text, Given::default()).is_err(), "{text}");

@@ -14,6 +14,7 @@ pub mod index;
 pub mod journal;
 pub mod accounts;
 // The service around them.
+pub mod telemetry;
 pub mod outbound;
 pub mod workers;
 pub mod http;

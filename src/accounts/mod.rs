@@ -17,6 +17,7 @@ pub mod decide;
 mod dispatch;
 pub mod email;
 pub mod event;
+mod figures;
 mod hashing;
 pub mod keys;
 mod outbox;

@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::decide::{Command, Decided, Refusal, decide};
 use super::email::Email;
 use super::event::{Event, StoredDay, Transaction};
+use super::figures;
 use super::hashing::Hashing;
 use super::keys::{self, ApiKey};
 use super::outbox::Wakes;
@@ -533,10 +534,12 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Allowance {
         let day = self.day(now);
-        caller.usage.charge(counter, day, limit, |used| {
+        let allowance = caller.usage.charge(counter, day, limit, |used| {
             let note = usage_noted(caller.account, used);
             note.is_some_and(|note| self.note(note).is_ok())
-        })
+        });
+        figures::count_usage(caller.plan, counter, allowance.granted);
+        allowance
     }
 
     /// The UTC day of `now`, or the latest one seen where that is later: a clock that steps back

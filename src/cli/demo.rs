@@ -12,6 +12,7 @@ use crate::accounts::secret::Secret;
 use crate::accounts::{Email, Password, Store};
 use crate::app;
 use crate::cli::rebuild::rebuild;
+use crate::config::telemetry::Telemetry;
 use crate::config::{Config, ListenAddress};
 use crate::corpus::Corpus;
 use crate::corpus::ingest::Source;
@@ -54,9 +55,12 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
     let listen = args.listen.unwrap_or_default();
     // There is no TLS before a demo.
     let web = WebSettings { plain_http: listen.is_loopback(), ..config.web.clone() };
+    // A demo is not watched, and may run beside a server that is.
+    let telemetry = Telemetry { listen: None, ..config.telemetry.clone() };
     let config = Config {
         outbound,
         web,
+        telemetry,
         data: folder.path().join("data"),
         index: folder.path().join("index"),
         listen,

@@ -13,15 +13,15 @@ pub mod rebuild;
 pub mod score;
 pub mod serve;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
 
 use crate::config::outbound::GivenSecrets;
 use crate::config::{Config, Given};
+use crate::telemetry::logs;
 use crate::vocab::day::Day;
 use crate::vocab::secret::Secret;
 
@@ -86,7 +86,6 @@ impl Command {
 pub fn main() -> ExitCode {
     // Wrong usage ends the process in here, with exit code 2.
     let cli = Cli::parse();
-    start_logs(cli.global.log_json, cli.command.logs_by_default());
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         // A reader like `head` that has seen enough is no failure.
@@ -127,16 +126,17 @@ fn secret_of(variable: &str) -> Option<Secret> {
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {
-    let Global { data, index, config, today, log_json: _ } = cli.global;
+    let Global { data, index, config, today, log_json } = cli.global;
     let secrets = GivenSecrets {
         smtp_password: secret_of("DROPDEX_SMTP_PASSWORD"),
         telegram_token: secret_of("DROPDEX_TELEGRAM_TOKEN"),
     };
-    let mut given = Given { data, index, config, today, listen: None, secrets };
+    let mut given = Given { data, index, config, today, listen: None, log_json, secrets };
     if let Command::Serve(args) = &cli.command {
         given.listen.clone_from(&args.listen);
     }
     let config = Config::load(given)?;
+    logs::start(&config.telemetry.logs, cli.command.logs_by_default())?;
     match cli.command {
         Command::Demo(args) => demo::run(args, &config),
         Command::Serve(_) => serve::run(&config),
@@ -151,15 +151,6 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Journal(args) => journal::run(args, &config),
         Command::Openapi(args) => openapi::run(args),
     }
-}
-
-fn start_logs(json: bool, default: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal());
-    if json { logs.json().init() } else { logs.with_target(false).init() }
 }
 
 fn is_broken_pipe(err: &anyhow::Error) -> bool {

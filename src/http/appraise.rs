@@ -9,6 +9,7 @@ use crate::http::error::ApiError;
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::appraise::{Appraisal, cost_us};
+use crate::telemetry::query::{self, Kind};
 use crate::vocab::budget;
 use crate::vocab::limits::APPRAISED_MAX;
 use crate::vocab::name::DomainName;
@@ -80,13 +81,16 @@ pub async fn appraise_names(
 ) -> Result<Response, ApiError> {
     let domains = Vec::<String>::try_from(body)?;
     let index = app.live.current();
+    let asked = query::ask(Kind::Appraise);
     let body = work::run(cost_us(&domains), move || {
         let appraisals: Vec<_> = domains
             .iter()
             .take_while(|_| !budget::spent())
             .map(|text| Appraised::new(text, &index))
             .collect();
-        work::json_bytes(&AppraisalsAnswer { count: appraisals.len(), appraisals })
+        let body = work::json_bytes(&AppraisalsAnswer { count: appraisals.len(), appraisals });
+        asked.answered(domains.len(), &domains);
+        body
     });
     Ok(work::json_response(body.await?))
 }

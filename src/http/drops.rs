@@ -12,6 +12,7 @@ use crate::http::{App, work};
 use crate::index::DropsPage;
 use crate::index::filter::DropFilter;
 use crate::index::rows::{DROP_JSON_BYTES, push_day};
+use crate::telemetry::query::{self, Kind};
 use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 
 const LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
@@ -27,8 +28,12 @@ pub async fn list_drops(
 ) -> Result<Response, ApiError> {
     let filter = Params::new(query.as_deref()).drops(LIMITS)?;
     let (index, moment) = (app.live.current(), app.moment(now));
+    let asked = query::ask(if filter.contains.is_some() { Kind::Substring } else { Kind::Drops });
     let body = work::run(index.drops_cost_us(&filter, moment), move || {
-        Ok(drops_json(&filter, &index.drops(&filter, moment)?))
+        let page = index.drops(&filter, moment)?;
+        let body = drops_json(&filter, &page);
+        asked.answered(page.count() as usize, &filter);
+        Ok(body)
     });
     Ok(work::json_response(body.await?))
 }

@@ -12,6 +12,7 @@ use crate::http::{App, work};
 use crate::index::SearchPage;
 use crate::index::filter::SearchFilter;
 use crate::index::rows::{SEARCH_JSON_BYTES, push_json_text};
+use crate::telemetry::query::{self, Kind};
 
 /// Bytes of a response around its rows, but for the query.
 const FRAME_BYTES: usize = 128;
@@ -24,8 +25,12 @@ pub async fn search_names(
 ) -> Result<Response, ApiError> {
     let (query, filter) = Params::new(query.as_deref()).search()?;
     let (index, moment) = (app.live.current(), app.moment(now));
+    let asked = query::ask(if filter.is_prefix_alone() { Kind::Prefix } else { Kind::Search });
     let body = work::run(index.search_cost_us(&filter, moment), move || {
-        Ok(search_json(&query, &filter, &index.search(&filter, moment)))
+        let page = index.search(&filter, moment);
+        let body = search_json(&query, &filter, &page);
+        asked.answered(page.count() as usize, &filter);
+        Ok(body)
     });
     Ok(work::json_response(body.await?))
 }

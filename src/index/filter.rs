@@ -114,6 +114,13 @@ pub struct DropFilter {
     pub offset: u32,
 }
 
+impl SearchFilter {
+    /// Whether nothing but the prefix decides.
+    pub fn is_prefix_alone(&self) -> bool {
+        self.pipeline.is_none() && self.narrow == Narrow::default()
+    }
+}
+
 /// `GET /api/v1/search`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchFilter {

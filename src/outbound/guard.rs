@@ -57,6 +57,14 @@ impl Guard {
     /// # Errors
     /// It is refused, or leads nowhere.
     pub async fn judge(&self, url: &Url) -> Result<Vetted, GuardError> {
+        let judged = self.judged(url).await;
+        if let Err(GuardError::Refused(_)) = &judged {
+            metrics::counter!("dropdex_calls_refused_total").increment(1);
+        }
+        judged
+    }
+
+    async fn judged(&self, url: &Url) -> Result<Vetted, GuardError> {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(GuardError::Refused(WebhookUrlError::NotHttps));
         }

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod bootstrap;
 pub mod deliver;
+pub mod gauges;
 pub mod notify;
 pub mod reload;
 pub mod verify;

@@ -71,6 +71,7 @@ impl Reload {
                 // Dropped here, where freeing gigabytes holds no request up.
                 drop(live.publish(Arc::new(index)));
                 published.notify_one();
+                metrics::counter!("dropdex_index_swaps_total").increment(1);
                 tracing::info!(%generation, "serving a new generation");
             }
             Ok(fallback.map(|problem| problem.to_string()))

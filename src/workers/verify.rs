@@ -487,6 +487,7 @@ impl Work {
             Ok(Reply::Failed(_)) | Err(_) => Ended::Failed,
             Ok(_) => Ended::Answered,
         };
+        metrics::counter!("dropdex_rdap_answers_total", "outcome" => outcome(&reply)).increment(1);
         if let Some(pause) = self.server(&ask.server, now).end(ended, now) {
             let Ask { server, .. } = &ask;
             tracing::warn!(server, ?pause, ?ended, "an RDAP server is left alone");
@@ -591,6 +592,19 @@ impl Work {
         tracing::info!(domain.name = %name, server, reason, ?wait, "a name could not be verified");
         self.pauses.insert(name.clone(), Pause { until: now + wait, failures });
         self.release(name);
+    }
+}
+
+/// A reply in a word, as it is counted.
+fn outcome(reply: &Result<Reply, CallError>) -> &'static str {
+    match reply {
+        Ok(Reply::Found(_)) => "found",
+        Ok(Reply::NotFound) => "not_found",
+        Ok(Reply::Elsewhere(_)) => "redirect",
+        Ok(Reply::NotNow(_)) => "not_now",
+        Ok(Reply::Failed(_)) => "failed",
+        Ok(Reply::Unusable(_)) => "unusable",
+        Err(_) => "no_answer",
     }
 }
 

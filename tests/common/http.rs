@@ -84,7 +84,8 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(address: SocketAddr) -> Client {
+    /// A client of whoever listens at `address`.
+    pub fn new(address: SocketAddr) -> Client {
         Client { address, key: None, connection: None, connections: 0 }
     }
 

@@ -45,14 +45,10 @@ pub fn python() -> PathBuf {
     let given = std::env::var_os("DROPDEX_TEST_PYTHON").map(PathBuf::from);
     let python = given.unwrap_or(venv);
     let check = Command::new(&python)
-        .args(["-c", "import aiosmtpd, jsonschema, openapi_spec_validator, standardwebhooks"])
+        .args(["-c", "import aiosmtpd, jsonschema, openapi_spec_validator, prometheus_client, standardwebhooks"])
         .output();
     let works = check.is_ok_and(|output| output.status.success());
-    assert!(
-        works,
-        "{} is no Python with aiosmtpd and standardwebhooks: {INSTALL}",
-        python.display()
-    );
+    assert!(works, "{} lacks what tests use of it: {INSTALL}", python.display());
     python
 }
 

@@ -11,6 +11,7 @@ pub mod send;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use metrics::counter;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
@@ -70,6 +71,23 @@ impl Deliver {
         }
         work.drain().await;
     }
+}
+
+/// Counts what a try came to.
+fn count(target: Option<&queue::Target>, settled: &Settled) {
+    let channel = match target {
+        Some(queue::Target::Host(_)) => "webhook",
+        Some(queue::Target::Mail) => "email",
+        Some(queue::Target::Telegram) => "telegram",
+        None => "gone",
+    };
+    let outcome = match settled {
+        Settled::Delivered => "delivered",
+        Settled::Retry { .. } => "retry",
+        Settled::Failed { .. } => "failed",
+        Settled::SwitchOff { .. } => "switched_off",
+    };
+    counter!("dropdex_deliveries_total", "channel" => channel, "outcome" => outcome).increment(1);
 }
 
 impl Work {
@@ -144,6 +162,7 @@ impl Work {
             self.deliver.schedule.settle(key.id, attempts, &sent, self.deliver.clock.now());
         let health = send::health(&sent);
         let target = self.queue.done(key, health, Instant::now());
+        count(target.as_ref(), &settled);
         if let Err(err) = &sent {
             tracing::info!(
                 delivery.id = %key.id,

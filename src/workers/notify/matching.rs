@@ -19,6 +19,7 @@ use crate::index::Index;
 use crate::index::filter::{Moment, RuleQuery};
 use crate::index::live::LiveIndex;
 use crate::index::matching::{DueRule, ListedDrop, RuleMatches};
+use crate::telemetry::query::{self, Kind};
 use crate::vocab::clock::Clock;
 use crate::vocab::limits::MESSAGE_NAMES_MAX;
 use crate::vocab::time::UnixMs;
@@ -110,7 +111,13 @@ impl Matching {
         let moment = Moment { today, catch_days: self.catch_days };
         let rules = self.store.matchable_rules();
         let (count, begun) = (rules.len(), Instant::now());
-        let fired = tokio::task::spawn_blocking(move || Fired::of(&index, &rules, moment)).await?;
+        let asked = query::ask(Kind::Match);
+        let fired = tokio::task::spawn_blocking(move || {
+            let fired = Fired::of(&index, &rules, moment);
+            asked.answered(fired.matches.len(), &through);
+            fired
+        });
+        let fired = fired.await?;
         let names: u64 = fired.matches.iter().map(|found| u64::from(found.total)).sum();
         let (firing, matched_ms) = (fired.matches.len(), begun.elapsed().as_millis() as u64);
         let at = UnixMs::of(self.clock.now());

@@ -1,0 +1,74 @@
+//! How things stand, for `/metrics`: the served index and what users own in, gauges out. Looked at when
+//! somebody asks, so that nothing is spent where nobody does.
+
+use std::sync::{Arc, Mutex};
+
+use metrics::{counter, gauge};
+
+use crate::accounts::Store;
+use crate::index::live::LiveIndex;
+use crate::vocab::clock::Clock;
+use crate::vocab::plan::Plan;
+use crate::vocab::time::UnixMs;
+
+/// What is looked at.
+pub struct Gauges {
+    pub live: Arc<LiveIndex>,
+    pub store: Store,
+    pub clock: Clock,
+    /// Why the generation being served is not the newest.
+    pub index_problem: Arc<Mutex<Option<String>>>,
+}
+
+impl Gauges {
+    /// Sets every gauge as things stand. Looks at every watched name and every account: for the
+    /// blocking pool.
+    pub fn sample(&self) {
+        self.index();
+        self.accounts();
+        self.queues();
+    }
+
+    fn index(&self) {
+        let index = self.live.current();
+        let manifest = index.manifest();
+        gauge!("dropdex_index_generation").set(manifest.generation.0 as f64);
+        gauge!("dropdex_index_names").set(f64::from(manifest.names));
+        gauge!("dropdex_index_drops").set(f64::from(manifest.drops));
+        gauge!("dropdex_index_lists").set(manifest.batches as f64);
+        gauge!("dropdex_index_built_timestamp_seconds").set(manifest.created.timestamp() as f64);
+        if let Some(observed) = manifest.newest_observed_at {
+            let age = (self.clock.now() - observed).num_seconds().max(0);
+            gauge!("dropdex_index_age_seconds").set(age as f64);
+        }
+        let is_old = self.index_problem.lock().expect("no code panics holding this lock").is_some();
+        gauge!("dropdex_index_fallback").set(f64::from(u8::from(is_old)));
+    }
+
+    fn accounts(&self) {
+        let (plans, disabled) = self.store.accounts_by_plan();
+        for (plan, count) in Plan::ALL.into_iter().zip(plans) {
+            gauge!("dropdex_accounts", "plan" => plan.as_str()).set(count as f64);
+        }
+        gauge!("dropdex_accounts", "plan" => "disabled").set(disabled as f64);
+        let counts = self.store.counts();
+        gauge!("dropdex_claims").set(counts.claims as f64);
+        gauge!("dropdex_watches").set(counts.watches as f64);
+        gauge!("dropdex_rules").set(counts.rules as f64);
+        counter!("dropdex_journal_records_total").absolute(self.store.journal_records());
+        gauge!("dropdex_journal_log_bytes").set(self.store.log_bytes_since_snapshot() as f64);
+        let writable = self.store.health().is_ok();
+        gauge!("dropdex_journal_writable").set(f64::from(u8::from(writable)));
+    }
+
+    fn queues(&self) {
+        let queues = self.store.queues();
+        gauge!("dropdex_deliveries_waiting").set(queues.deliveries as f64);
+        let now = UnixMs::of(self.clock.now());
+        let late_ms = queues.first_due.map_or(0, |due| now.get().saturating_sub(due.get()));
+        gauge!("dropdex_deliveries_late_seconds").set(late_ms as f64 / 1000.0);
+        gauge!("dropdex_names_unverified").set(queues.unseen as f64);
+        let matched = self.store.watermark().map_or(0, |watermark| watermark.batch);
+        gauge!("dropdex_alerts_matched_list").set(matched as f64);
+    }
+}

@@ -1,0 +1,9 @@
+//! How a running server is watched: `/metrics` on its own listener, judged by the parser of Prometheus'
+//! own client; request ids; the log.
+
+mod common;
+
+#[path = "telemetry/metrics.rs"]
+mod metrics;
+#[path = "telemetry/requests.rs"]
+mod requests;
