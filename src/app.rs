@@ -1,16 +1,15 @@
 //! Builds the service from one [`Config`] and runs it: the one place that knows all stages.
 
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use axum::Router;
-use axum::serve::ListenerExt;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
@@ -28,10 +27,13 @@ use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
+use crate::server::settings::DrainTimes;
+use crate::server::tls::Tls;
+use crate::server::{self, Server, supervisor};
 use crate::telemetry::disk::Watched;
 use crate::telemetry::listener::{Listener, Sample};
 use crate::telemetry::process::Started;
-use crate::telemetry::requests::{self, Observed};
+use crate::telemetry::requests;
 use crate::telemetry::{catalogue, query};
 use crate::vocab::url::HostRules;
 use crate::web::{self, Outside, Web};
@@ -46,8 +48,8 @@ use crate::workers::reload::Reload;
 use crate::workers::verify::Verify;
 use crate::workers::verify::server::Limits;
 
-/// How long requests in hand may take after the signal to stop.
-const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// What is left to do when the last request is answered: the journal is flushed and closed.
+const LAST_STEPS: Duration = Duration::from_secs(5);
 /// Threads for queries that leave the async threads, per core: they compute, they do not wait.
 const BLOCKING_THREADS_PER_CORE: usize = 4;
 
@@ -104,6 +106,7 @@ pub fn serve(
         node: config.node.clone(),
         started: Instant::now(),
         index_problem: Arc::new(Mutex::new(fallback.map(|problem| problem.to_string()))),
+        draining: Arc::default(),
     };
     let app = App::new(parts);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -135,19 +138,10 @@ async fn run(
     (registry, deliver, metrics): (Registry, Deliver, Option<PrometheusHandle>),
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.listen.as_str()).await.with_context(|| {
-        format!(
-            "cannot listen on {}; stop what uses it, or choose another address with --listen \
-             (127.0.0.1:0 takes a free port)",
-            config.listen.as_str()
-        )
-    })?;
-    let address = listener.local_addr().context("the listener has no address")?;
-    anyhow::ensure!(
-        !config.web.plain_http || address.ip().is_loopback(),
-        "web.plain_http lets log-ins go over plain HTTP, which is for a server on loopback alone, and \
-         this one listens on {address}; take the setting away and put a proxy with TLS before it"
-    );
+    server::make_room(&config.server.connections);
+    let tls = config.server.tls.as_ref().map(Tls::open).transpose()?;
+    let listeners = listeners(config).await?;
+    let address = listeners[0].local_addr().context("the listener has no address")?;
     let (stopping, stopped) = watch::channel(());
     let mut workers = JoinSet::new();
     let admin = AdminSocket::bind(&config.data)?;
@@ -186,40 +180,63 @@ async fn run(
         }
         _ => None,
     };
-    let signal = stop_signal()?;
-    let store = app.store.clone();
-    let listener = listener.tap_io(|stream| {
-        // Answers are small and whole: waiting to fill a packet only delays them.
-        let _ = stream.set_nodelay(true);
-    });
+    let mut signals = Signals::listen()?;
+    let hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let (store, draining) = (app.store.clone(), Arc::clone(&app.draining));
     let outside = Outside {
         home: config.outbound.public_url.clone(),
         mailer: config.outbound.smtp.as_ref().map(Mailer::new).transpose()?,
     };
     let router = web::router(Web::with_outside(app, config.web.clone(), outside));
     let observing = requests::Settings {
-        proxies: config.web.proxies.as_slice().into(),
+        proxies: config.server.proxies.as_slice().into(),
         access: config.telemetry.access,
     };
-    let observed = Observed::new(router.layer(requests::Route), observing);
-    // Log-ins are slowed down by where they come from.
-    let service = Router::new()
-        .fallback_service(observed)
-        .into_make_service_with_connect_info::<SocketAddr>();
-    let server = axum::serve(listener, service).with_graceful_shutdown(until(stopped));
-    let server = tokio::spawn(server.into_future());
+    let router = router.layer(requests::Route);
+    let parts =
+        server::Parts { router, tls: tls.clone(), observing, draining: Arc::clone(&draining) };
+    let server = Server::new(&config.server, parts);
+    let server = Arc::new(server);
+    let (closing, closed) = watch::channel(());
+    let mut accepting = JoinSet::new();
+    for listener in listeners {
+        let (server, closed) = (Arc::clone(&server), closed.clone());
+        accepting.spawn(async move { server.run(listener, until(closed)).await });
+    }
+    drop(closed);
+    tokio::spawn(supervisor::beat());
+    tokio::spawn(reload_when_told(tls.clone(), hang_up));
+    if let Some(tls) = tls.clone() {
+        tokio::spawn(tls.keep_fresh());
+    }
     // It may change the store, which blocks until that is on disk.
-    tokio::task::block_in_place(|| ready(&format!("http://{address}"), &store))?;
+    tokio::task::block_in_place(|| ready(&format!("{scheme}://{address}"), &store))?;
     if let Some(address) = metrics_at {
         print_line(&format!("metrics on http://{address}/metrics"))?;
     }
-    signal.await;
-    tracing::info!("stopping");
-    drop(stopping);
-    if tokio::time::timeout(DRAIN_MAX, server).await.is_err() {
-        tracing::warn!("requests were still running after {DRAIN_MAX:?}; closing them");
+    supervisor::ready();
+    let stop = signals.next().await;
+    draining.store(true, Ordering::Relaxed);
+    let DrainTimes { delay, deadline } = config.server.drain;
+    let delay = if stop == Stop::Interrupt { Duration::ZERO } else { delay };
+    tracing::info!(delay_s = delay.as_secs_f32(), "stopping");
+    supervisor::stopping(delay + deadline + LAST_STEPS);
+    let drained = async {
+        tokio::time::sleep(delay).await;
+        drop(closing);
+        while accepting.join_next().await.is_some() {}
+        drop(stopping);
+        let left = server.close(deadline).await;
+        if left > 0 {
+            tracing::warn!(connections = left, "requests were still running; closing them");
+        }
+        while workers.join_next().await.is_some() {}
+    };
+    tokio::select! {
+        () = drained => {}
+        _ = signals.next() => tracing::warn!("told to stop again: stopping at once"),
     }
-    while workers.join_next().await.is_some() {}
     Ok(())
 }
 
@@ -238,6 +255,34 @@ fn sample(config: &Config, app: &App) -> Sample {
         started.sample();
         gauges.sample();
     })
+}
+
+/// Where requests come in: sockets that were handed over, or else the address in the settings.
+async fn listeners(config: &Config) -> anyhow::Result<Vec<TcpListener>> {
+    let mut listeners = Vec::new();
+    for socket in supervisor::sockets()? {
+        socket.set_nonblocking(true).context("a socket that was handed over")?;
+        listeners.push(TcpListener::from_std(socket).context("a socket that was handed over")?);
+    }
+    if listeners.is_empty() {
+        let address = config.listen.as_str();
+        listeners.push(TcpListener::bind(address).await.with_context(|| {
+            format!(
+                "cannot listen on {address}; stop what uses it, or choose another address with \
+                 --listen (127.0.0.1:0 takes a free port)"
+            )
+        })?);
+    }
+    for listener in &listeners {
+        let address = listener.local_addr().context("the listener has no address")?;
+        anyhow::ensure!(
+            !config.web.plain_http || address.ip().is_loopback(),
+            "web.plain_http lets log-ins go over plain HTTP, which is for a server on loopback \
+             alone, and this one listens on {address}; take the setting away and put a proxy with \
+             TLS before it"
+        );
+    }
+    Ok(listeners)
 }
 
 /// The worker that asks registries.
@@ -266,17 +311,46 @@ async fn until(mut stopped: watch::Receiver<()>) {
     while stopped.changed().await.is_ok() {}
 }
 
-/// Listens for SIGTERM and SIGINT from now on.
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+/// Reads the certificate again with each SIGHUP, which without one does nothing.
+async fn reload_when_told(tls: Option<Tls>, mut told: Signal) {
+    while told.recv().await.is_some() {
+        supervisor::reloading();
+        if let Some(tls) = &tls {
+            tls.reload();
         }
-    })
+        supervisor::ready();
+    }
+}
+
+/// How the server is told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// By its supervisor: others may still send requests here.
+    Terminate,
+    /// By somebody at the keyboard.
+    Interrupt,
+}
+
+/// SIGTERM and SIGINT, from now on.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?,
+        })
+    }
+
+    async fn next(&mut self) -> Stop {
+        tokio::select! {
+            _ = self.terminate.recv() => Stop::Terminate,
+            _ = self.interrupt.recv() => Stop::Interrupt,
+        }
+    }
 }
 
 fn check_folder(data: &Path) -> anyhow::Result<()> {

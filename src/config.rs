@@ -5,6 +5,7 @@
 pub mod index;
 pub mod outbound;
 pub mod telemetry;
+mod server;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -17,8 +18,10 @@ use crate::config::index::{IndexFile, IndexSettings};
 use crate::config::outbound::{
     DnsFile, GivenSecrets, OutboundFile, RdapFile, SmtpFile, TelegramFile, WebhooksFile,
 };
+use crate::config::server::ServerFile;
 use crate::config::telemetry::{LogFile, MetricsFile, Telemetry};
 use crate::outbound::settings::Settings;
+use crate::server::settings::ServerSettings;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::limits::CATCH_DAYS_DEFAULT;
@@ -89,6 +92,8 @@ pub struct Config {
     pub outbound: Settings,
     pub web: WebSettings,
     pub telemetry: Telemetry,
+    /// Connections.
+    pub server: ServerSettings,
 }
 
 /// What the command line and the environment say; `None` leaves it to the file.
@@ -101,6 +106,8 @@ pub struct Given {
     pub listen: Option<ListenAddress>,
     /// Whether the log is asked for as JSON lines.
     pub log_json: bool,
+    /// Seconds.
+    pub drain_delay: Option<f64>,
     pub secrets: GivenSecrets,
 }
 
@@ -125,6 +132,7 @@ struct File {
     web: WebFile,
     metrics: MetricsFile,
     log: LogFile,
+    server: ServerFile,
 }
 
 /// The section for pages.
@@ -134,18 +142,17 @@ struct WebFile {
     signup: Option<bool>,
     signup_plan: Option<Plan>,
     plain_http: Option<bool>,
+    /// Where it was before `[server]` was.
     proxies: Option<Vec<IpAddr>>,
 }
 
 impl WebFile {
     fn settings(self) -> WebSettings {
-        let WebSettings { signup, signup_plan, plain_http, proxies } = WebSettings::default();
-        let given = self.proxies.map(|them| them.iter().map(IpAddr::to_canonical).collect());
+        let WebSettings { signup, signup_plan, plain_http } = WebSettings::default();
         WebSettings {
             signup: self.signup.unwrap_or(signup),
             signup_plan: self.signup_plan.unwrap_or(signup_plan),
             plain_http: self.plain_http.unwrap_or(plain_http),
-            proxies: given.unwrap_or(proxies),
         }
     }
 }
@@ -237,6 +244,7 @@ impl Config {
             dns: file.dns,
         };
         let (index, index_life) = file.index.settings()?;
+        let server = file.server.settings(given.drain_delay, file.web.proxies.clone())?;
         Ok(Config {
             data: given.data.or(file.data).unwrap_or_else(|| "data".into()),
             index: given.index.or(index).unwrap_or_else(|| "index".into()),
@@ -248,6 +256,7 @@ impl Config {
             plans,
             web: file.web.settings(),
             telemetry: telemetry::settings(file.metrics, file.log, given.log_json)?,
+            server,
             outbound: outbound::settings(outside, given.secrets)?,
         })
     }
@@ -312,13 +321,12 @@ mod tests {
     fn pages_have_settings() {
         let text = "[web]\nsignup = false\nsignup_plan = \"pro\"\nplain_http = true\n\
                     proxies = [\"10.0.0.1\", \"::ffff:10.0.0.2\"]\n";
-        let web = load(text, Given::default()).expect("loads").web;
+        let Config { web, server, .. } = load(text, Given::default()).expect("loads");
         assert_eq!((web.signup, web.signup_plan, web.plain_http), (false, Plan::Pro, true));
-        let proxies: Vec<_> = web.proxies.iter().map(ToString::to_string).collect();
+        let proxies: Vec<_> = server.proxies.iter().map(ToString::to_string).collect();
         assert_eq!(proxies, ["10.0.0.1", "10.0.0.2"]);
         let web = load("", Given::default()).expect("loads").web;
         assert_eq!((web.signup, web.signup_plan, web.plain_http), (true, Plan::Free, false));
-        assert!(web.proxies.iter().all(IpAddr::is_loopback) && web.proxies.len() == 2);
     }
 
     #[test]

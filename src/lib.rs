@@ -19,6 +19,7 @@ pub mod outbound;
 pub mod workers;
 pub mod http;
 pub mod web;
+pub mod server;
 pub mod config;
 pub mod app;
 pub mod cli;

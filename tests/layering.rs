@@ -29,8 +29,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("http", &["vocab", "index", "accounts", "telemetry", "outbound"]),
     // Pages show what the API answers, and the parts of a score.
     ("web", &["vocab", "scorer", "index", "accounts", "telemetry", "outbound", "http"]),
-    // A setting is parsed into what `outbound` takes.
-    ("config", &["vocab", "index", "telemetry", "outbound", "web"]),
+    // Connections and deadlines: knows how to refuse, and nothing of what is asked for.
+    ("server", &["vocab", "telemetry", "http"]),
+    // A setting is parsed into what its reader takes.
+    ("config", &["vocab", "index", "telemetry", "outbound", "web", "server"]),
     (
         "app",
         &[
@@ -46,6 +48,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "workers",
             "http",
             "web",
+            "server",
             "config",
         ],
     ),
@@ -64,6 +67,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "workers",
             "http",
             "web",
+            "server",
             "config",
             "app",
         ],

@@ -1,6 +1,7 @@
 //! The service in this process, over loopback, and beside it routes that return static bytes:
 //! what the HTTP library alone can do.
 
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,6 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use axum::serve::ListenerExt;
 use dropdex::accounts::Store;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, ConfiguredChannels, Parts};
@@ -20,6 +20,9 @@ use dropdex::index::live::LiveIndex;
 use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
 use dropdex::outbound::settings;
+use dropdex::server::settings::ServerSettings;
+use dropdex::server::{self, Server};
+use dropdex::telemetry::requests;
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
 use dropdex::vocab::plan::{Plan, Plans};
@@ -66,6 +69,7 @@ impl Service {
             node: "bench".to_owned(),
             started: Instant::now(),
             index_problem: Arc::new(Mutex::new(None)),
+            draining: Arc::default(),
         });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -97,10 +101,16 @@ impl Service {
         self.runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.context("no free port")?;
             let address = listener.local_addr().context("the listener has no address")?;
-            let listener = listener.tap_io(|stream| {
-                let _ = stream.set_nodelay(true);
-            });
-            tokio::spawn(axum::serve(listener, router).into_future());
+            let server = Server::new(
+                &ServerSettings::default(),
+                server::Parts {
+                    router,
+                    tls: None,
+                    observing: requests::Settings::default(),
+                    draining: Arc::default(),
+                },
+            );
+            tokio::spawn(async move { server.run(listener, pending()).await });
             Ok(address)
         })
     }

@@ -131,9 +131,11 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         smtp_password: secret_of("DROPDEX_SMTP_PASSWORD"),
         telegram_token: secret_of("DROPDEX_TELEGRAM_TOKEN"),
     };
-    let mut given = Given { data, index, config, today, listen: None, log_json, secrets };
+    let mut given =
+        Given { data, index, config, today, listen: None, drain_delay: None, log_json, secrets };
     if let Command::Serve(args) = &cli.command {
         given.listen.clone_from(&args.listen);
+        given.drain_delay = args.drain_delay;
     }
     let config = Config::load(given)?;
     logs::start(&config.telemetry.logs, cli.command.logs_by_default())?;

@@ -14,6 +14,9 @@ pub struct ServeArgs {
     /// Address and port; port 0 takes a free one [default: 127.0.0.1:8080]
     #[arg(long, env = "DROPDEX_LISTEN", value_name = "ADDR")]
     pub listen: Option<ListenAddress>,
+    /// Seconds that requests are still taken after SIGTERM, while `/api/ready` says 503 [default: 5]
+    #[arg(long, env = "DROPDEX_DRAIN_DELAY", value_name = "SECONDS")]
+    pub drain_delay: Option<f64>,
 }
 
 /// Serves.

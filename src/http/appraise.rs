@@ -1,12 +1,14 @@
 //! `POST /api/v1/appraise`: the scores of names, whether or not a list ever brought them.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::http::body::{JsonBody, required};
 use crate::http::error::ApiError;
-use crate::http::{App, work};
+use crate::http::{App, etag, work};
 use crate::index::Index;
 use crate::index::appraise::{Appraisal, cost_us};
 use crate::telemetry::query::{self, Kind};
@@ -82,6 +84,7 @@ pub async fn appraise_names(
     let domains = Vec::<String>::try_from(body)?;
     let index = app.live.current();
     let asked = query::ask(Kind::Appraise);
+    let answering = Arc::clone(&index);
     let body = work::run(cost_us(&domains), move || {
         let appraisals: Vec<_> = domains
             .iter()
@@ -92,5 +95,5 @@ pub async fn appraise_names(
         asked.answered(domains.len(), &domains);
         body
     });
-    Ok(work::json_response(body.await?))
+    Ok(etag::from_generation(&answering, work::json_response(body.await?)))
 }

@@ -1,7 +1,7 @@
 //! `/api/v1/domain/{name}`: the dossier of a name, and what the caller thinks of it.
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use crate::accounts::{self, Caller};
 use crate::http::allowance::Now;
 use crate::http::body::{Field, JsonBody};
 use crate::http::error::ApiError;
+use crate::http::etag::Tag;
 use crate::http::{App, work};
 use crate::index::PipelineDrop;
 use crate::index::rows::Status;
@@ -83,10 +84,17 @@ pub async fn find_domain(
     State(app): State<App>,
     Extension(now): Extension<Now>,
     name: Result<Path<String>, PathRejection>,
+    request: Request,
 ) -> Result<Response, ApiError> {
     let domain = name_in(name)?;
-    let index = app.live.current();
-    let dossier = index.dossier(&domain, app.moment(now)).ok_or(ApiError::NotFound)?;
+    let (index, moment) = (app.live.current(), app.moment(now));
+    let feedback = app.store.feedback(&domain);
+    let tag = Tag::of(&index, moment, request.uri(), &[feedback.up, feedback.down]);
+    // A name that nobody has heard of is no answer that anybody holds.
+    let dossier = index.dossier(&domain, moment).ok_or(ApiError::NotFound)?;
+    if let Some(held) = tag.held(request.headers()) {
+        return Ok(held);
+    }
     let body = work::json_bytes(&DossierAnswer {
         domain: &domain,
         tld: dossier.tld,
@@ -94,9 +102,9 @@ pub async fn find_domain(
         current_status: dossier.status,
         drop_predicted_at: dossier.drop_predicted_at,
         latest_drop: dossier.latest_drop,
-        feedback: app.store.feedback(&domain).into(),
+        feedback: feedback.into(),
     })?;
-    Ok(work::json_response(body))
+    Ok(tag.on(work::json_response(body)))
 }
 
 /// `PUT /api/v1/domain/{name}/feedback`: sets or, with null, takes back the caller's one vote on a

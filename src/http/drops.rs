@@ -1,11 +1,12 @@
 //! `GET /api/v1/drops`.
 
 use axum::Extension;
-use axum::extract::{RawQuery, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 
 use crate::http::allowance::Now;
 use crate::http::error::ApiError;
+use crate::http::etag::Tag;
 use crate::http::params::{Limits, Params};
 use crate::http::work::push_member;
 use crate::http::{App, work};
@@ -24,10 +25,14 @@ const FRAME_BYTES: usize = 128;
 pub async fn list_drops(
     State(app): State<App>,
     Extension(now): Extension<Now>,
-    RawQuery(query): RawQuery,
+    request: Request,
 ) -> Result<Response, ApiError> {
-    let filter = Params::new(query.as_deref()).drops(LIMITS)?;
+    let filter = Params::new(request.uri().query()).drops(LIMITS)?;
     let (index, moment) = (app.live.current(), app.moment(now));
+    let tag = Tag::of(&index, moment, request.uri(), &[]);
+    if let Some(held) = tag.held(request.headers()) {
+        return Ok(held);
+    }
     let asked = query::ask(if filter.contains.is_some() { Kind::Substring } else { Kind::Drops });
     let body = work::run(index.drops_cost_us(&filter, moment), move || {
         let page = index.drops(&filter, moment)?;
@@ -35,7 +40,7 @@ pub async fn list_drops(
         asked.answered(page.count() as usize, &filter);
         Ok(body)
     });
-    Ok(work::json_response(body.await?))
+    Ok(tag.on(work::json_response(body.await?)))
 }
 
 /// The drops response (api.md).

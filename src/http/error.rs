@@ -57,6 +57,12 @@ pub enum ApiError {
     TooLong,
     /// The client hung up: nobody reads the answer.
     Gone,
+    /// 503: more requests of this kind are in hand than can be.
+    Busy { retry_after_s: u32 },
+    /// 408: the body did not come in time.
+    SlowBody,
+    /// 503: it took longer than any request may.
+    TookTooLong,
     /// 500: not the client's fault.
     Internal(anyhow::Error),
 }
@@ -222,6 +228,21 @@ impl From<ApiError> for Refusal {
             ApiError::Gone => {
                 metrics::counter!("dropdex_queries_abandoned_total").increment(1);
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain("the client has gone"))
+            }
+            ApiError::Busy { retry_after_s } => {
+                let message = "too many requests at this moment; try again in a few seconds";
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message))
+                    .with(RETRY_AFTER, retry_after_s)
+            }
+            ApiError::SlowBody => {
+                let body = plain("body: did not come in time");
+                // The rest of it may come yet, and would be taken for another request.
+                Refusal::new(StatusCode::REQUEST_TIMEOUT, body)
+                    .with(CONNECTION, HeaderValue::from_static("close"))
+            }
+            ApiError::TookTooLong => {
+                let message = "this takes too long at the moment; try again later";
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 10)
             }
             ApiError::CrossSite => {
                 let message = "this was sent from another site; nothing has been changed";

@@ -19,7 +19,7 @@ use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
 use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
-use crate::http::{App, work};
+use crate::http::{App, etag, work};
 use crate::index::rows::{DROP_CSV_BYTES, DROPS_CSV_HEADER};
 use crate::telemetry::query::{self, Kind};
 use crate::vocab::day::Day;
@@ -84,6 +84,7 @@ pub async fn export_drops(
     let charged = export.charge(&app)?;
     let (index, moment) = (app.live.current(), app.moment(export.now));
     let (searched, asked) = (Arc::clone(&index), query::ask(Kind::Export));
+    let answering = Arc::clone(&index);
     // Places of rows, four bytes each: rows themselves are shaped as the client reads.
     let places = work::run(u32::MAX, move || {
         let places = searched.drop_places(&filter, moment)?;
@@ -95,7 +96,7 @@ pub async fn export_drops(
         index.shape_drops(places, |row| row.write_csv(out));
         Ok(())
     });
-    Ok(csv_response("drops", moment.today, body, &charged))
+    Ok(etag::from_generation(&answering, csv_response("drops", moment.today, body, &charged)))
 }
 
 /// `GET /api/export/watchlist`: the caller's watchlist, as CSV.

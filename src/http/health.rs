@@ -1,15 +1,17 @@
 //! Health, readiness and the index of endpoints: no key, constant cost (decisions.md §7).
 
+use std::sync::LazyLock;
+
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
 use crate::http::App;
 use crate::http::allowance::Now;
+use crate::http::etag::{self, Tag};
 use crate::http::openapi::document;
 use crate::http::operations::{Endpoint, endpoints};
 use crate::vocab::day::Day;
@@ -80,13 +82,14 @@ struct Checks {
 pub async fn ready(State(app): State<App>) -> impl IntoResponse {
     let word = |problem: Option<String>| problem.unwrap_or_else(|| "ok".to_owned());
     let database = app.store.health().err();
-    let ready = database.is_none();
+    let draining = app.is_draining().then(|| "draining".to_owned());
+    let ready = database.is_none() && draining.is_none();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let checks = Checks {
         database: word(database),
         // An older generation than CURRENT names is served well, but somebody should look.
         drops: word(app.index_problem()),
-        environment: word(None),
+        environment: word(draining),
     };
     (status, Json(ReadyAnswer { ready, uptime: app.uptime_s(), node: app.node.clone(), checks }))
 }
@@ -134,11 +137,15 @@ pub async fn api_index() -> impl IntoResponse {
 }
 
 /// `GET /api/docs`: the documentation of the API, as Markdown.
-pub async fn api_docs() -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/markdown; charset=utf-8")], include_str!("../../data/api.md"))
+pub async fn api_docs(headers: HeaderMap) -> Response {
+    const DOCS: &[u8] = include_bytes!("../../data/api.md");
+    static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::of_bytes(DOCS));
+    etag::constant(&TAG, &headers, "text/markdown; charset=utf-8", DOCS)
 }
 
 /// `GET /api/openapi.json`: the OpenAPI document, for programs.
-pub async fn openapi() -> impl IntoResponse {
-    Json(document())
+pub async fn openapi(headers: HeaderMap) -> Response {
+    static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| document().to_string().into_bytes());
+    static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::of_bytes(&BYTES));
+    etag::constant(&TAG, &headers, "application/json", &BYTES)
 }

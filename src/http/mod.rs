@@ -10,12 +10,14 @@ pub mod body;
 pub mod domain;
 pub mod drops;
 pub mod error;
+pub mod etag;
 pub mod export;
 pub mod health;
 pub mod openapi;
 pub mod operations;
 pub mod origin;
 pub mod params;
+pub mod peer;
 pub mod portfolio;
 pub mod search;
 pub mod session;
@@ -25,6 +27,7 @@ pub mod watchlist;
 pub mod work;
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -64,6 +67,8 @@ pub struct Parts {
     pub started: Instant,
     /// Why the generation being served is not the one `CURRENT` names.
     pub index_problem: Arc<Mutex<Option<String>>>,
+    /// Whether the end has begun, and requests should go elsewhere.
+    pub draining: Arc<AtomicBool>,
 }
 
 /// Which channels of alerts the operator has set up.
@@ -89,6 +94,11 @@ impl App {
     /// Whole seconds since the start.
     pub fn uptime_s(&self) -> u64 {
         self.started.elapsed().as_secs()
+    }
+
+    /// Whether the end has begun, and requests should go elsewhere.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
     }
 
     /// Why the generation being served is not the one `CURRENT` names.

@@ -1,11 +1,12 @@
 //! `GET /api/v1/search`.
 
 use axum::Extension;
-use axum::extract::{RawQuery, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 
 use crate::http::allowance::Now;
 use crate::http::error::ApiError;
+use crate::http::etag::Tag;
 use crate::http::params::Params;
 use crate::http::work::push_member;
 use crate::http::{App, work};
@@ -21,10 +22,14 @@ const FRAME_BYTES: usize = 128;
 pub async fn search_names(
     State(app): State<App>,
     Extension(now): Extension<Now>,
-    RawQuery(query): RawQuery,
+    request: Request,
 ) -> Result<Response, ApiError> {
-    let (query, filter) = Params::new(query.as_deref()).search()?;
+    let (query, filter) = Params::new(request.uri().query()).search()?;
     let (index, moment) = (app.live.current(), app.moment(now));
+    let tag = Tag::of(&index, moment, request.uri(), &[]);
+    if let Some(held) = tag.held(request.headers()) {
+        return Ok(held);
+    }
     let asked = query::ask(if filter.is_prefix_alone() { Kind::Prefix } else { Kind::Search });
     let body = work::run(index.search_cost_us(&filter, moment), move || {
         let page = index.search(&filter, moment);
@@ -32,7 +37,7 @@ pub async fn search_names(
         asked.answered(page.count() as usize, &filter);
         Ok(body)
     });
-    Ok(work::json_response(body.await?))
+    Ok(tag.on(work::json_response(body.await?)))
 }
 
 /// The search response (api.md).

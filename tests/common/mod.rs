@@ -127,6 +127,8 @@ impl Site {
             .env("DROPDEX_DATA", self.data())
             .env("DROPDEX_INDEX", self.index())
             .env("DROPDEX_CONFIG", self.dir.path().join("lists").join(SETTINGS))
+            // No balancer watches: nobody needs time to notice.
+            .env("DROPDEX_DRAIN_DELAY", "0")
             .current_dir(self.dir.path());
         command
     }

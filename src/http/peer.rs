@@ -1,0 +1,78 @@
+//! Where a request comes from: the connection's other end or, where that is a proxy of the
+//! operator's, whoever it names in `X-Forwarded-For`.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::HeaderMap;
+
+/// Who sent a request. The server puts it into the request's extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    pub address: IpAddr,
+    /// Whether a proxy of the operator's passed the request on: what it says in headers is believed.
+    pub through_proxy: bool,
+}
+
+impl Client {
+    /// Who is behind a connection from `connected`: where that is one of `proxies` (in their canonical
+    /// form), the last address in `X-Forwarded-For` that is none. What stands before it anybody can
+    /// have written.
+    pub fn of(connected: IpAddr, headers: &HeaderMap, proxies: &[IpAddr]) -> Client {
+        let is_proxy = |address: &IpAddr| proxies.contains(&address.to_canonical());
+        if !is_proxy(&connected) {
+            return Client { address: connected, through_proxy: false };
+        }
+        let mut address = connected;
+        let lines = headers.get_all("x-forwarded-for").iter();
+        let named = lines.rev().filter_map(|line| line.to_str().ok());
+        for text in named.flat_map(|line| line.rsplit(',')) {
+            let Some(next) = parse(text.trim()) else { break };
+            address = next;
+            if !is_proxy(&next) {
+                break;
+            }
+        }
+        Client { address, through_proxy: true }
+    }
+}
+
+/// An address as proxies write it: bare, or with a port.
+fn parse(text: &str) -> Option<IpAddr> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    bare.ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn only_proxies_of_the_operators_are_believed() {
+        let proxies = [ip("127.0.0.1"), ip("10.0.0.1")];
+        for (connected, forwarded, expected) in [
+            ("192.0.2.1", "198.51.100.1", "192.0.2.1"),
+            ("127.0.0.1", "", "127.0.0.1"),
+            ("127.0.0.1", "198.51.100.1", "198.51.100.1"),
+            ("127.0.0.1", "203.0.113.9, 198.51.100.1", "198.51.100.1"),
+            ("127.0.0.1", "203.0.113.9, 198.51.100.1, 10.0.0.1", "198.51.100.1"),
+            ("127.0.0.1", "203.0.113.9|198.51.100.1|10.0.0.1", "198.51.100.1"),
+            ("127.0.0.1", "198.51.100.1:4711", "198.51.100.1"),
+            ("127.0.0.1", "[2001:db8::1]", "2001:db8::1"),
+            ("127.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"),
+            ("127.0.0.1", "nonsense", "127.0.0.1"),
+            ("::ffff:127.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ] {
+            let mut headers = HeaderMap::new();
+            for line in forwarded.split('|').filter(|line| !line.is_empty()) {
+                headers.append("x-forwarded-for", line.parse().expect("a value"));
+            }
+            let client = Client::of(ip(connected), &headers, &proxies);
+            assert_eq!(client.address, ip(expected), "{forwarded}");
+            assert_eq!(client.through_proxy, connected != "192.0.2.1");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The door: every request goes through it to the router and every answer comes back through it.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, STRICT_TRANSPORT_SECURITY};
+use axum::http::{HeaderValue, Method, Request, Response, Version};
+use axum::response::IntoResponse;
+use futures_util::future::BoxFuture;
+use hyper::body::{Body as _, Incoming};
+use metrics::{Counter, counter};
+use tokio::time::sleep_until;
+use tower::Service;
+
+use crate::http::error::ApiError;
+use crate::http::peer::Client;
+use crate::server::Parts;
+use crate::server::admission::{Admission, Class, Shed};
+use crate::server::body::{AnswerBody, InHand, RequestBody};
+use crate::server::cors::{self, Asked, Cors};
+use crate::server::encoding::{self, Encoder, Encoding};
+use crate::server::pulse::Pulse;
+use crate::server::settings::ServerSettings;
+use crate::telemetry::requests::Observed;
+
+/// For two years, as lists that browsers ship ask for.
+const HSTS: &str = "max-age=63072000";
+
+/// What every request goes through.
+pub(super) struct Door {
+    /// Every request that comes this far is told of, whatever becomes of it.
+    inside: Observed<Inside>,
+    proxies: Vec<IpAddr>,
+    draining: Arc<AtomicBool>,
+    /// Whether browsers are to come by TLS alone from now on.
+    secure: bool,
+}
+
+/// What a request is allowed: in its extensions on the way in.
+#[derive(Clone)]
+struct Terms {
+    class: Class,
+    deadline: Instant,
+    /// Whether its body came too slowly. `None` without a body.
+    late: Option<Arc<AtomicBool>>,
+}
+
+impl Door {
+    pub(super) fn new(settings: &ServerSettings, parts: Parts) -> Door {
+        let Parts { router, tls, observing, draining } = parts;
+        // Worked out once, not with the first request of each connection.
+        let router: Router = router.with_state(());
+        let inside = Inside(Arc::new(Way {
+            encoder: Encoder::new(router.clone()),
+            router,
+            cors: Cors::new(&settings.cors_origins),
+            admission: Admission::new(&settings.admission),
+            panics: counter!("dropdex_panics_total"),
+            timeouts: counter!("dropdex_request_timeouts_total"),
+        }));
+        Door {
+            inside: Observed::new(inside, observing),
+            proxies: settings.proxies.clone(),
+            draining,
+            secure: tls.is_some(),
+        }
+    }
+
+    /// The answer to a request of the connection that `pulse` watches.
+    pub(super) fn answer(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+        pulse: &Arc<Pulse>,
+    ) -> impl Future<Output = Response<AnswerBody>> + Send + use<> {
+        let (mut parts, body) = request.into_parts();
+        let deadlines = pulse.deadlines();
+        let now = Instant::now();
+        let class = Class::of(&parts.method, parts.uri.path());
+        let allowed = if class == Class::Export { deadlines.export } else { deadlines.request };
+        let deadline = now + allowed;
+        let in_hand = InHand::begin(pulse, deadline);
+        // Most requests have none, which needs no watch.
+        let (body, late) = if body.is_end_stream() {
+            (Body::empty(), None)
+        } else {
+            let late = Arc::new(AtomicBool::new(false));
+            let body = RequestBody::new(body, now + deadlines.body, Arc::clone(&late));
+            (Body::new(body), Some(late))
+        };
+        let client = Client::of(peer.ip(), &parts.headers, &self.proxies);
+        parts.extensions.insert(ConnectInfo(peer));
+        parts.extensions.insert(client);
+        parts.extensions.insert(Terms { class, deadline, late });
+        let version = parts.version;
+        let answer = self.inside.clone().call(Request::from_parts(parts, body));
+        let door = Arc::clone(self);
+        async move {
+            let Ok(mut answer) = answer.await;
+            let headers = answer.headers_mut();
+            if version <= Version::HTTP_11 && door.draining.load(Ordering::Relaxed) {
+                // Its client connects to another server before this one takes no more requests.
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            if door.secure {
+                headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
+            }
+            answer.map(|body| AnswerBody::new(body, in_hand))
+        }
+    }
+}
+
+/// The way from the door to the router and back.
+#[derive(Clone)]
+struct Inside(Arc<Way>);
+
+struct Way {
+    router: Router,
+    encoder: Encoder,
+    cors: Cors,
+    admission: Admission,
+    panics: Counter,
+    timeouts: Counter,
+}
+
+impl Service<Request<Body>> for Inside {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let way = Arc::clone(&self.0);
+        Box::pin(async move {
+            let terms = request.extensions_mut().remove::<Terms>();
+            let terms = terms.expect("the door puts them into every request");
+            Ok(way.ask_as_allowed(&terms, request).await)
+        })
+    }
+}
+
+impl Way {
+    /// The answer, for who may read it.
+    async fn ask_as_allowed(&self, terms: &Terms, request: Request<Body>) -> Response<Body> {
+        match self.cors.look(&request) {
+            Asked::Elsewhere => self.ask_in_turn(terms, request).await,
+            Asked::Preflight(answer) => *answer,
+            Asked::Page(origin) => {
+                let mut answer = self.ask_in_turn(terms, request).await;
+                cors::mark(answer.headers_mut(), origin);
+                answer
+            }
+        }
+    }
+
+    /// The answer, when it is the request's turn.
+    async fn ask_in_turn(&self, terms: &Terms, request: Request<Body>) -> Response<Body> {
+        // Before anything is done for it: a request that is shed is not charged either.
+        let _admitted = match self.admission.enter(terms.class).await {
+            Ok(admitted) => admitted,
+            Err(Shed { retry_after_s }) => return ApiError::Busy { retry_after_s }.into_response(),
+        };
+        let answer = self.ask(terms, request).await;
+        // Whatever its handler made of a body that broke off.
+        let is_late = terms.late.as_ref().is_some_and(|late| late.load(Ordering::Relaxed));
+        if is_late { ApiError::SlowBody.into_response() } else { answer }
+    }
+
+    /// The answer, in the encoding that its client asks for. A HEAD is a GET whose body stays here, so
+    /// that their headers cannot differ (RFC 9110 §9.3.2).
+    async fn ask(&self, terms: &Terms, mut request: Request<Body>) -> Response<Body> {
+        let is_head = request.method() == Method::HEAD;
+        if is_head {
+            *request.method_mut() = Method::GET;
+        }
+        let answer = match Encoding::for_request(terms.class, request.headers()) {
+            Some(encoding) => {
+                let encoder = self.encoder.clone();
+                self.within(encoder.ask(request, encoding), terms.deadline).await
+            }
+            None => {
+                let mut router = self.router.clone();
+                let plain = async move {
+                    let Ok(mut answer) = router.call(request).await;
+                    encoding::note_plain(&mut answer);
+                    answer
+                };
+                self.within(plain, terms.deadline).await
+            }
+        };
+        if is_head { without_body(answer) } else { answer }
+    }
+
+    /// The answer, or that making it panicked or took too long.
+    async fn within(
+        &self,
+        answer: impl Future<Output = Response<Body>>,
+        deadline: Instant,
+    ) -> Response<Body> {
+        let mut answer = pin!(answer);
+        let mut alarm = pin!(sleep_until(deadline.into()));
+        std::future::poll_fn(|cx| {
+            // What a panic leaves half done is behind locks that are poisoned by it, as anywhere else.
+            match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
+                Ok(Poll::Ready(answer)) => return Poll::Ready(answer),
+                Ok(Poll::Pending) => {}
+                Err(_) => {
+                    self.panics.increment(1);
+                    let err = ApiError::Internal(anyhow::anyhow!("a request panicked"));
+                    return Poll::Ready(err.into_response());
+                }
+            }
+            // Reached by what has to wait alone: most requests never touch the timer.
+            alarm.as_mut().poll(cx).map(|()| {
+                self.timeouts.increment(1);
+                ApiError::TookTooLong.into_response()
+            })
+        })
+        .await
+    }
+}
+
+/// The answer to a GET as that to a HEAD: all but its body.
+fn without_body(answer: Response<Body>) -> Response<Body> {
+    let length = answer.body().size_hint().exact();
+    let mut answer = answer.map(|_| Body::empty());
+    if let Some(length) = length.filter(|_| !answer.headers().contains_key(CONTENT_LENGTH)) {
+        answer.headers_mut().insert(CONTENT_LENGTH, length.into());
+    }
+    answer
+}

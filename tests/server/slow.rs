@@ -1,0 +1,189 @@
+//! Clients that take their time.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::common::runs;
+use crate::raw::{connect, drip, resident, rest, sockets, wait_until};
+use crate::{SHORT, served};
+
+/// Beyond a deadline, on a machine that does other things as well.
+const SLACK: Duration = Duration::from_secs(1);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Asserts that something took as long as its deadline, and hardly longer.
+#[track_caller]
+fn assert_in_time(took: Duration, deadline: Duration) {
+    assert!(took >= deadline - Duration::from_millis(50), "too early: {took:?}");
+    assert!(took <= deadline + SLACK, "too late: {took:?}, deadline {deadline:?}");
+}
+
+#[test]
+fn who_says_nothing_is_not_waited_for() {
+    let (_site, server) = served(1, SHORT);
+    let began = Instant::now();
+    assert_eq!(rest(&mut connect(&server)), b"");
+    assert_in_time(began.elapsed(), SECOND);
+}
+
+#[test]
+fn a_head_that_comes_slowly_is_not_waited_for() {
+    let (_site, server) = served(1, SHORT);
+    for start in ["", "GET /api/health HTTP/1.1\r\nHost: a\r\n", "P", "PRI"] {
+        let mut stream = connect(&server);
+        stream.write_all(start.as_bytes()).expect("it listens");
+        let took = drip(&mut stream, b"X", SECOND / 10);
+        // What its first bytes tell is waited for as well.
+        assert!(took <= 2 * SECOND + SLACK, "{start:?}: {took:?}");
+    }
+    // The second head of a connection as the first.
+    let mut stream = connect(&server);
+    stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
+    let read = stream.read(&mut [0; 4096]).expect("an answer");
+    assert!(read > 100);
+    assert_in_time(drip(&mut stream, b"X", SECOND / 10), SECOND);
+}
+
+#[test]
+fn a_connection_that_is_not_used_is_ended() {
+    let (_site, server) = served(1, SHORT);
+    let mut client = server.client();
+    client.get("/api/health");
+    let mut stream = connect(&server);
+    stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
+    let began = Instant::now();
+    assert!(rest(&mut stream).starts_with(b"HTTP/1.1 200 OK\r\n"));
+    assert_in_time(began.elapsed(), 2 * SECOND);
+    client.get("/api/health");
+    assert_eq!(client.connections(), 2, "the first one was ended meanwhile");
+}
+
+#[test]
+fn a_body_that_comes_slowly_is_told_so() {
+    let (site, server) = served(1, SHORT);
+    let key = site.account("a@example.com", "api");
+    let head = format!(
+        "POST /api/v1/appraise HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {key}\r\n\
+         Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n{{"
+    );
+    for (drips, what) in [(false, "stalled"), (true, "slow")] {
+        let mut stream = connect(&server);
+        stream.write_all(head.as_bytes()).expect("it listens");
+        let began = Instant::now();
+        if drips {
+            drip(&mut stream, b" ", SECOND / 10);
+        }
+        let answer = String::from_utf8(rest(&mut stream)).expect("UTF-8");
+        assert_in_time(began.elapsed(), SECOND);
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{what}: {answer}");
+        assert!(answer.ends_with("{\"error\":\"body: did not come in time\"}"), "{what}: {answer}");
+        assert!(answer.contains("\r\nconnection: close\r\n"), "{what}: {answer}");
+    }
+}
+
+#[test]
+fn who_does_not_read_is_not_waited_for() {
+    let (_site, server) = served(1, SHORT);
+    let before = sockets(&server);
+    let memory = resident(&server);
+    let asks = "GET /api/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(300);
+    let began = Instant::now();
+    let streams: Vec<TcpStream> = (0..10)
+        .map(|_| {
+            let mut stream = connect(&server);
+            stream.set_write_timeout(Some(SECOND / 10)).expect("a timeout can be set");
+            // The server stops reading when it cannot write.
+            let _ = stream.write_all(asks.as_bytes());
+            stream
+        })
+        .collect();
+    wait_until("all ended", 4 * SECOND, || sockets(&server) <= before);
+    assert!(began.elapsed() >= SECOND, "they had a second");
+    let grown = resident(&server).saturating_sub(memory) >> 20;
+    runs::say(&format!("ten clients that do not read: {grown} MiB more"));
+    assert!(grown < 64, "{grown} MiB more");
+    drop(streams);
+}
+
+/// The slowest of a hundred requests but one.
+fn p99(server: &crate::common::Server) -> Duration {
+    let mut client = server.client();
+    let mut times: Vec<Duration> = (0..200)
+        .map(|_| {
+            let began = Instant::now();
+            assert_eq!(client.get("/api/health").status, 200);
+            began.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[197]
+}
+
+#[test]
+fn thousands_of_silent_connections_harm_nobody() {
+    let (_site, server) = served(1, "idle_seconds = 2\nfirst_byte_seconds = 2\n");
+    p99(&server);
+    let (before, memory, quiet) = (sockets(&server), resident(&server), p99(&server));
+    let began = Instant::now();
+    let half = 1_000;
+    let silent: Vec<TcpStream> = (0..2 * half)
+        .map(|number| {
+            let mut stream = connect(&server);
+            if number < half {
+                stream
+                    .write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n")
+                    .expect("it listens");
+            }
+            stream
+        })
+        .collect();
+    let opened = began.elapsed();
+    let (grown, busy) = (resident(&server).saturating_sub(memory) >> 10, p99(&server));
+    let took = wait_until("all ended", 2 * SECOND + SLACK, || sockets(&server) <= before);
+    runs::say(&format!(
+        "{} connections opened in {opened:?}, {grown} KiB; p99 {quiet:?} before, {busy:?} among them; \
+         all ended {took:?} later",
+        silent.len()
+    ));
+    assert!(grown < 64 * 1024, "{grown} KiB more");
+    // Neither figure is a promise on a machine that tests other things as well.
+    assert!(
+        busy < 50 * quiet.max(Duration::from_millis(1)),
+        "{quiet:?} before, {busy:?} among them"
+    );
+}
+
+#[test]
+fn connections_beyond_the_limit_are_reset_and_leave_room_when_they_go() {
+    let (_site, server) = served(1, "connections = 5\n");
+    let held: Vec<TcpStream> = (0..5).map(|_| connect(&server)).collect();
+    wait_until("refused", 5 * SECOND, || {
+        let mut stream = connect(&server);
+        let _ = stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n");
+        stream.read(&mut [0; 64]).map_or(true, |read| read == 0)
+    });
+    drop(held);
+    wait_until("served again", 5 * SECOND, || {
+        let mut stream = connect(&server);
+        let _ = stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n");
+        stream.read(&mut [0; 64]).is_ok_and(|read| read > 0)
+    });
+}
+
+#[test]
+fn heads_have_a_size() {
+    let (_site, server) = served(1, "");
+    let ask = |headers: &str| {
+        let mut stream = connect(&server);
+        let text =
+            format!("GET /api/health HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n");
+        // The answer may come, and the connection go, before all is sent.
+        let _ = stream.write_all(text.as_bytes());
+        String::from_utf8_lossy(&rest(&mut stream)).chars().take(12).collect::<String>()
+    };
+    assert_eq!(ask(&format!("X: {}\r\n", "x".repeat(14_000))), "HTTP/1.1 200");
+    assert_eq!(ask(&format!("X: {}\r\n", "x".repeat(17_000))), "HTTP/1.1 431");
+    assert_eq!(ask(&"X: y\r\n".repeat(90)), "HTTP/1.1 200");
+    assert_eq!(ask(&"X: y\r\n".repeat(101)), "HTTP/1.1 431");
+}
