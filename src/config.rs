@@ -2,6 +2,7 @@
 //! (decisions.md §11). Sections about calls to the outside are in [`outbound`], those for whoever
 //! watches the service in [`telemetry`].
 
+pub mod inbox;
 pub mod index;
 pub mod outbound;
 pub mod telemetry;
@@ -14,6 +15,7 @@ use std::str::FromStr;
 use anyhow::Context;
 use serde::Deserialize;
 
+use crate::config::inbox::{InboxFile, InboxSettings};
 use crate::config::index::{IndexFile, IndexSettings};
 use crate::config::outbound::{
     DnsFile, GivenSecrets, OutboundFile, RdapFile, SmtpFile, TelegramFile, WebhooksFile,
@@ -82,6 +84,9 @@ pub struct Config {
     pub index: PathBuf,
     /// How they are kept.
     pub index_life: IndexSettings,
+    pub inbox: InboxSettings,
+    /// The file of settings, absolute.
+    pub file: Option<PathBuf>,
     pub clock: Clock,
     pub listen: ListenAddress,
     /// What this instance calls itself in `/api/ready`.
@@ -118,6 +123,7 @@ struct File {
     data: Option<PathBuf>,
     #[serde(deserialize_with = "index::either")]
     index: IndexFile,
+    inbox: InboxFile,
     today: Option<Day>,
     listen: Option<String>,
     node: Option<String>,
@@ -249,6 +255,8 @@ impl Config {
             data: given.data.or(file.data).unwrap_or_else(|| "data".into()),
             index: given.index.or(index).unwrap_or_else(|| "index".into()),
             index_life,
+            inbox: file.inbox.settings()?,
+            file: given.config.map(|path| std::path::absolute(&path).unwrap_or(path)),
             clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
             listen: given.listen.or(listen).unwrap_or_default(),
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
@@ -314,6 +322,19 @@ mod tests {
         assert_eq!(settings("[index]\nfolder = \"c\"").index, Path::new("c"));
         for bad in ["keep = 0", "keep = 101", "keeps = 2", "compact_above = -1"] {
             assert!(load(&format!("[index]\n{bad}"), Given::default()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_inbox_has_settings() {
+        let inbox = |text: &str| load(text, Given::default()).map(|config| config.inbox);
+        let seconds = std::time::Duration::from_secs;
+        let on = |period| InboxSettings { enabled: true, period };
+        assert_eq!(inbox("").expect("loads"), on(seconds(5)));
+        assert_eq!(inbox("[inbox]\nseconds = 1").expect("loads"), on(seconds(1)));
+        assert!(!inbox("[inbox]\nenabled = false").expect("loads").enabled);
+        for bad in ["seconds = 0", "seconds = 86401", "minutes = 1"] {
+            assert!(inbox(&format!("[inbox]\n{bad}")).is_err(), "{bad}");
         }
     }
 

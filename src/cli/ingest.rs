@@ -15,14 +15,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::cli::WrongUsage;
 use crate::cli::rebuild::{rebuild, seconds};
+use crate::cli::{ExitWith, WrongUsage, beside, one_line};
 use crate::config::Config;
 use crate::corpus::Corpus;
-use crate::corpus::ingest::{Ingested, Source};
+use crate::corpus::ingest::{IngestError, Ingested, Source};
 use crate::feeds::{self, Feed, Format, ReadOptions, ZoneOwners};
 use crate::index::manifest::{self, GenerationId, Manifest};
 use crate::vocab::day::Day;
+use crate::workers::admin::Work;
+use crate::workers::inbox::REFUSED_CODE;
 
 /// Add lists to the corpus, then build and activate a new index
 ///
@@ -49,6 +51,37 @@ pub struct IngestArgs {
     /// Add to the corpus only; `dropdex rebuild` builds the index later
     #[arg(long)]
     no_rebuild: bool,
+    /// Do it in this process, also beside a running server, which else does it
+    #[arg(long)]
+    here: bool,
+    /// Tell by the exit code 3 that it is the list's own fault
+    #[arg(long, hide = true)]
+    inbox: bool,
+}
+
+impl IngestArgs {
+    /// The arguments again, for a server to run.
+    fn again(&self) -> anyhow::Result<Vec<String>> {
+        let mut again = Vec::new();
+        if let Wanted::Format(format) = self.format {
+            again.extend(["--format".to_owned(), format.to_string()]);
+        }
+        if let Some(day) = self.drop_date {
+            again.extend(["--drop-date".to_owned(), day.to_string()]);
+        }
+        if let Some(at) = self.observed_at {
+            let at = at.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true);
+            again.extend(["--observed-at".to_owned(), at]);
+        }
+        if self.no_rebuild {
+            again.push("--no-rebuild".to_owned());
+        }
+        again.push("--".to_owned());
+        for file in &self.files {
+            again.push(beside::text(file)?);
+        }
+        Ok(again)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +143,35 @@ struct ListSummary {
 /// # Errors
 /// What to print on stderr before exit 1.
 pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
+    if !args.here && beside::run(config, Work::Ingest, args.again()?)?.is_some() {
+        return Ok(());
+    }
+    let inbox = args.inbox;
+    let done = run_here(args, config);
+    done.map_err(|err| if inbox && is_its_own_fault(&err) { refused(&err) } else { err })
+}
+
+/// Whether an ingest failed for what the list is, and will fail again.
+fn is_its_own_fault(err: &anyhow::Error) -> bool {
+    err.chain().any(|cause| {
+        cause.is::<feeds::FeedError>()
+            || matches!(
+                cause.downcast_ref::<IngestError>(),
+                Some(
+                    IngestError::Feed(_)
+                        | IngestError::TooManyBad { .. }
+                        | IngestError::Empty { .. }
+                        | IngestError::SameZones
+                )
+            )
+    })
+}
+
+fn refused(err: &anyhow::Error) -> anyhow::Error {
+    ExitWith { code: REFUSED_CODE, why: one_line(err) }.into()
+}
+
+fn run_here(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     let started = Instant::now();
     let corpus = Corpus::open(&config.data)?;
     let mut summary = Summary::default();

@@ -3,6 +3,7 @@
 
 pub mod account;
 pub mod demo;
+mod beside;
 mod door;
 pub mod export;
 pub mod index;
@@ -91,7 +92,11 @@ pub fn main() -> ExitCode {
         // A reader like `head` that has seen enough is no failure.
         Err(err) if is_broken_pipe(&err) => ExitCode::SUCCESS,
         Err(err) => {
-            let _ = writeln!(io::stderr(), "dropdex: {}", one_line(&err));
+            let why = one_line(&err);
+            // Nothing, where a server ran the command and what that said was printed.
+            if !why.is_empty() {
+                let _ = writeln!(io::stderr(), "dropdex: {why}");
+            }
             exit_code(&err)
         }
     }
@@ -106,9 +111,9 @@ pub struct WrongUsage(pub &'static str);
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct ExitWith {
-    /// Neither 0, 1 nor 2.
+    /// Another one than 1 and 2 mean, unless it is that of a command that a server ran.
     pub code: u8,
-    /// What to print on stderr.
+    /// What to print on stderr; nothing when it is empty.
     pub why: String,
 }
 
@@ -143,7 +148,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(args, &config),
         Command::Serve(_) => serve::run(&config),
         Command::Ingest(args) => ingest::run(args, &config),
-        Command::Rebuild(_) => rebuild::run(&config),
+        Command::Rebuild(args) => rebuild::run(&args, &config),
         Command::Index(args) => index::run(args, &config),
         Command::Score(args) => score::run(args, &config),
         Command::Account(args) => {

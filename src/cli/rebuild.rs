@@ -5,24 +5,44 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::cli::beside;
 use crate::config::Config;
 use crate::corpus::Corpus;
 use crate::index::build;
 use crate::index::manifest::Manifest;
+use crate::workers::admin::Work;
 
 /// Build a new index generation from the corpus and make it current
 ///
 /// A running server switches to it within two seconds. Prints one line of JSON.
 #[derive(Args, Debug)]
-pub struct RebuildArgs {}
+pub struct RebuildArgs {
+    /// Make one batch of all lists first; nothing is lost, but a list of it cannot be removed alone
+    #[arg(long)]
+    compact: bool,
+    /// Do it in this process, also beside a running server, which else does it
+    #[arg(long)]
+    here: bool,
+}
+
+/// The newest lists stay batches of their own when many are made one: the last ones are those that
+/// somebody may want to take back.
+const LISTS_APART: usize = 8;
 
 /// Rebuilds and prints what became of it.
 ///
 /// # Errors
 /// What to print on stderr before exit 1.
-pub fn run(config: &Config) -> anyhow::Result<()> {
+pub fn run(args: &RebuildArgs, config: &Config) -> anyhow::Result<()> {
+    let again = args.compact.then(|| "--compact".to_owned());
+    if !args.here && beside::run(config, Work::Rebuild, again.into_iter().collect())?.is_some() {
+        return Ok(());
+    }
     let started = Instant::now();
     let corpus = Corpus::open(&config.data)?;
+    if args.compact {
+        corpus.compact(&corpus.batches()?, 0)?;
+    }
     let manifest = rebuild(&corpus, config)?;
     let summary = serde_json::json!({
         "generation": manifest.generation.to_string(),
@@ -40,7 +60,15 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
 /// # Errors
 /// A damaged batch, another rebuild, a full disk: the old generation stays current.
 pub fn rebuild(corpus: &Corpus, config: &Config) -> anyhow::Result<Manifest> {
-    let batches = corpus.batches()?;
+    let mut batches = corpus.batches()?;
+    let above = config.index_life.compact_above as usize;
+    if above > 0 && batches.len() > above {
+        match corpus.compact(&batches, LISTS_APART) {
+            Ok(_) => batches = corpus.batches()?,
+            // It is for speed alone, and needs room for the corpus once more.
+            Err(err) => tracing::warn!(error = %err, "many batches cannot be made one"),
+        }
+    }
     Ok(build::rebuild(&config.index, &batches, config.index_life.keep, config.clock.now())?)
 }
 

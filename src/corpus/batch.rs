@@ -30,13 +30,16 @@ use crate::vocab::day::Day;
 
 const MAGIC: &[u8; 8] = b"DDXBATCH";
 /// Raised when the layout changes; older versions stay readable.
-const VERSION: u16 = 2;
-/// The first version that holds evidence.
+const VERSION_MAX: u16 = 3;
+/// The first version that holds evidence. What one list makes is written so.
 const VERSION_OF_EVIDENCE: u16 = 2;
+/// The first version whose entries say which list they are of: several were made one batch.
+const VERSION_OF_LISTS: u16 = 3;
 const HEADER_LEN: usize = MAGIC.len() + 2;
 const TRAILER_LEN: usize = 8 + 8 + blake3::OUT_LEN + MAGIC.len();
-/// More than any meta needs; less than would hurt to read from a damaged file.
-const META_LEN_MAX: u64 = 1 << 20;
+/// More than the meta of a hundred thousand lists needs; less than would hurt to read from a damaged
+/// file.
+const META_LEN_MAX: u64 = 64 << 20;
 /// Bytes of evidence that a byte can count.
 const EVIDENCE_LEN_MAX: usize = 255;
 /// Entries between two whole names at most: a merge can start at any block.
@@ -52,7 +55,7 @@ pub enum BatchError {
     #[error("{path}: not a dropdex batch ({found})")]
     Foreign { path: PathBuf, found: String },
     #[error(
-        "{path}: batch format {found}, this dropdex reads up to {VERSION}; use a newer dropdex"
+        "{path}: batch format {found}, this dropdex reads up to {VERSION_MAX}; use a newer dropdex"
     )]
     Version { path: PathBuf, found: u16 },
     #[error(
@@ -90,6 +93,9 @@ pub struct BatchMeta {
     pub names: u64,
     /// The scorer that computed every [`Base`] here.
     pub scorer_version: u32,
+    /// Where several lists were made one batch: they, in their order; empty else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lists: Vec<BatchMeta>,
 }
 
 /// One observation as a batch holds it, but for its name.
@@ -131,7 +137,13 @@ impl BatchMeta {
             rows: 0,
             names: 0,
             scorer_version: 0,
+            lists: Vec::new(),
         }
+    }
+
+    /// The lists in it, one or more, in their order.
+    pub fn lists(&self) -> &[BatchMeta] {
+        if self.lists.is_empty() { std::slice::from_ref(self) } else { &self.lists }
     }
 
     /// Reads the meta of the batch at `path` and nothing else: no checksum is verified.
@@ -168,6 +180,8 @@ const FLAG_FIRST_SEEN: u8 = 1 << 3;
 const FLAG_RELEASE: u8 = 1 << 4;
 /// Observed at the same second as the entry before, which is in the same block.
 const FLAG_SAME_SECOND: u8 = 1 << 5;
+/// Of the same list as the entry before, which is in the same block.
+const FLAG_SAME_LIST: u8 = 1 << 6;
 
 /// Entries in name order as a batch holds them, in memory: threads make segments side by side for
 /// one [`BatchWriter`] to append.
@@ -180,6 +194,7 @@ pub struct Segment {
     in_block: u32,
     last_name: Vec<u8>,
     last_second: i64,
+    last_list: Option<u32>,
     rows: u64,
     names: u64,
 }
@@ -187,6 +202,11 @@ pub struct Segment {
 impl Segment {
     /// Appends `entry`, whose name is not before the last one's.
     pub fn push(&mut self, entry: &Entry<'_>) {
+        self.push_of(entry, None);
+    }
+
+    /// The same, with the place of its list among several.
+    fn push_of(&mut self, entry: &Entry<'_>, list: Option<u32>) {
         debug_assert!(entry.name >= self.last_name.as_slice(), "entries come in name order");
         let shared = common_prefix(&self.last_name, entry.name);
         let repeated = shared == entry.name.len() && shared == self.last_name.len();
@@ -197,7 +217,10 @@ impl Segment {
             self.in_block = 0;
         }
         let same_second = !first && entry.record.observed_at == self.last_second;
-        encode(entry, if first { 0 } else { shared }, same_second, &mut self.bytes);
+        let same_list = !first && list == self.last_list;
+        let before = Before { shared: if first { 0 } else { shared }, same_second, same_list };
+        encode(entry, list, before, &mut self.bytes);
+        self.last_list = list;
         self.last_name.truncate(shared);
         self.last_name.extend_from_slice(&entry.name[shared..]);
         self.last_second = entry.record.observed_at;
@@ -230,10 +253,14 @@ impl<W: Write> BatchWriter<W> {
     /// # Errors
     /// Those of `out`.
     pub fn new(out: W) -> io::Result<BatchWriter<W>> {
+        BatchWriter::of_version(out, VERSION_OF_EVIDENCE)
+    }
+
+    fn of_version(out: W, version: u16) -> io::Result<BatchWriter<W>> {
         let (hasher, tail) = (blake3::Hasher::new(), Segment::default());
         let mut writer = BatchWriter { out, hasher, offset: 0, blocks: Vec::new(), tail };
         writer.put(MAGIC)?;
-        writer.put(&VERSION.to_le_bytes())?;
+        writer.put(&version.to_le_bytes())?;
         Ok(writer)
     }
 
@@ -242,7 +269,16 @@ impl<W: Write> BatchWriter<W> {
     /// # Errors
     /// Those of the writer below.
     pub fn push(&mut self, entry: &Entry<'_>) -> io::Result<()> {
-        self.tail.push(entry);
+        self.push_of(entry, None)
+    }
+
+    /// The same, with the place of its list among those that this batch is made of: see
+    /// [`create_of_lists`].
+    ///
+    /// # Errors
+    /// Those of the writer below.
+    pub fn push_of(&mut self, entry: &Entry<'_>, list: Option<u32>) -> io::Result<()> {
+        self.tail.push_of(entry, list);
         if self.tail.bytes.len() < BUFFER_BYTES { Ok(()) } else { self.write_tail() }
     }
 
@@ -327,7 +363,16 @@ fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     shared + rest.take_while(|(left, right)| left == right).count()
 }
 
-fn encode(entry: &Entry<'_>, shared: usize, same_second: bool, row: &mut Vec<u8>) {
+/// What an entry has in common with the one before.
+struct Before {
+    /// Octets of the name.
+    shared: usize,
+    same_second: bool,
+    same_list: bool,
+}
+
+fn encode(entry: &Entry<'_>, list: Option<u32>, before: Before, row: &mut Vec<u8>) {
+    let Before { shared, same_second, same_list } = before;
     let Record { sighting, first_seen, observed_at } = entry.record;
     let (kind, registered, day, release) = match sighting {
         Sighting::Dropped { date, release, registered_again } => {
@@ -341,7 +386,8 @@ fn encode(entry: &Entry<'_>, shared: usize, same_second: bool, row: &mut Vec<u8>
         | flag(registered, FLAG_REGISTERED)
         | flag(first_seen.is_some(), FLAG_FIRST_SEEN)
         | flag(release.is_some(), FLAG_RELEASE)
-        | flag(same_second, FLAG_SAME_SECOND);
+        | flag(same_second, FLAG_SAME_SECOND)
+        | flag(same_list && list.is_some(), FLAG_SAME_LIST);
     let suffix = &entry.name[shared..];
     row.extend_from_slice(&[shared as u8, suffix.len() as u8]);
     row.extend_from_slice(suffix);
@@ -349,6 +395,9 @@ fn encode(entry: &Entry<'_>, shared: usize, same_second: bool, row: &mut Vec<u8>
     row.extend_from_slice(&entry.base.to_bits().to_le_bytes());
     if !same_second {
         row.extend_from_slice(&observed_at.to_le_bytes());
+    }
+    if let Some(list) = list.filter(|_| !same_list) {
+        row.extend_from_slice(&list.to_le_bytes());
     }
     for day in [day, release, first_seen].into_iter().flatten() {
         row.extend_from_slice(&day.raw().to_le_bytes());
@@ -400,6 +449,16 @@ impl Batch {
         self.version >= VERSION_OF_EVIDENCE
     }
 
+    /// Whether entries say which of several lists they are of.
+    pub fn is_of_lists(&self) -> bool {
+        self.version >= VERSION_OF_LISTS
+    }
+
+    /// The lists in it, one or more, in their order.
+    pub fn lists(&self) -> &[BatchMeta] {
+        self.meta.lists()
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -428,8 +487,14 @@ impl Batch {
             Some(block) => self.blocks[block].0,
             None => self.index_at,
         };
-        let mut cursor =
-            Cursor { batch: self, at, name: NameBytes::default(), found: None, observed_at: 0 };
+        let mut cursor = Cursor {
+            batch: self,
+            at,
+            name: NameBytes::default(),
+            found: None,
+            observed_at: 0,
+            list: 0,
+        };
         while cursor.advance()? && cursor.name().as_slice() < from {}
         Ok(cursor)
     }
@@ -528,6 +593,8 @@ pub struct Cursor<'a> {
     found: Option<Found<'a>>,
     /// Of the entry before, in seconds.
     observed_at: i64,
+    /// The place of the list of the last entry that was read.
+    list: u32,
 }
 
 /// An [`Entry`] but for its name.
@@ -550,6 +617,11 @@ impl<'a> Cursor<'a> {
     /// The same but for its name, which [`Cursor::name`] tells.
     pub fn found(&self) -> Option<Found<'a>> {
         self.found
+    }
+
+    /// The place of the entry's list among [`Batch::lists`].
+    pub fn list(&self) -> u32 {
+        self.list
     }
 
     /// The name the cursor stands on; empty past the end.
@@ -586,6 +658,10 @@ impl<'a> Cursor<'a> {
         let base = Base::from_bits(u32::from_le_bytes(base));
         if flags & FLAG_SAME_SECOND == 0 {
             self.observed_at = i64::from_le_bytes(take(&mut input)?);
+        }
+        if batch.is_of_lists() && flags & FLAG_SAME_LIST == 0 {
+            self.list = u32::from_le_bytes(take(&mut input)?);
+            (self.list < batch.lists().len() as u32).then_some(())?;
         }
         let registered = flags & FLAG_REGISTERED != 0;
         let kind = flags & KIND_MASK;
@@ -640,7 +716,7 @@ fn check(path: &Path, bytes: &[u8]) -> Result<Layout, BatchError> {
     }
     let version = bytes.get(MAGIC.len()..HEADER_LEN).ok_or_else(|| foreign("too short"))?;
     let version = u16::from_le_bytes([version[0], version[1]]);
-    if version > VERSION {
+    if version > VERSION_MAX {
         return Err(BatchError::Version { path: path.to_owned(), found: version });
     }
     if bytes.len() < HEADER_LEN + TRAILER_LEN || !bytes.ends_with(MAGIC) {
@@ -698,6 +774,16 @@ fn read_blocks(
 pub fn create(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
     let file = File::create_new(path).map_err(BatchError::io(path))?;
     BatchWriter::new(BufWriter::with_capacity(1 << 20, file)).map_err(BatchError::io(path))
+}
+
+/// The same for a batch that several lists are made: entries come with [`BatchWriter::push_of`].
+///
+/// # Errors
+/// The file exists or cannot be made.
+pub fn create_of_lists(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
+    let file = File::create_new(path).map_err(BatchError::io(path))?;
+    let out = BufWriter::with_capacity(1 << 20, file);
+    BatchWriter::of_version(out, VERSION_OF_LISTS).map_err(BatchError::io(path))
 }
 
 #[cfg(test)]

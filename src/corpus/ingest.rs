@@ -213,6 +213,7 @@ impl Corpus {
             rows,
             names,
             scorer_version: SCORER_VERSION,
+            lists: Vec::new(),
         };
         let file = draft
             .writer

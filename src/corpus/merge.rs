@@ -35,8 +35,8 @@ pub struct Dossier<'a> {
     pub evidence: &'a [u8],
     /// Every drop, oldest first; the last one decides stage and registeredAgain.
     pub drops: &'a [DropRecord],
-    /// The number of the batch that was the first to tell of the last of `drops`, whatever later
-    /// ones corrected; 0 where there are none. Batches are numbered from 1 in their order.
+    /// The number of the list that was the first to tell of the last of `drops`, whatever later
+    /// ones corrected; 0 where there are none. Lists are numbered from 1 in their order.
     pub first_batch: u32,
     /// A list said that the name is held, and no later one that it is not.
     pub registered: bool,
@@ -46,6 +46,8 @@ pub struct Dossier<'a> {
 /// of the batches, and within a batch in the order of its list.
 pub struct Merge<'a> {
     cursors: Vec<Cursor<'a>>,
+    /// The number of the first list of each batch: 1 is the first of all.
+    first_lists: Vec<u32>,
     /// A binary heap of places in `cursors`, the one with the first name on top.
     heap: Vec<usize>,
 }
@@ -59,10 +61,14 @@ impl<'a> Merge<'a> {
         batches: impl IntoIterator<Item = &'a Batch>,
         from: &[u8],
     ) -> Result<Merge<'a>, BatchError> {
-        let cursors =
-            batches.into_iter().map(|batch| batch.cursor(from)).collect::<Result<Vec<_>, _>>()?;
+        let (mut cursors, mut first_lists, mut next) = (Vec::new(), Vec::new(), 1);
+        for batch in batches {
+            cursors.push(batch.cursor(from)?);
+            first_lists.push(next);
+            next += batch.lists().len() as u32;
+        }
         let heap = (0..cursors.len()).filter(|&at| cursors[at].entry().is_some()).collect();
-        let mut merge = Merge { cursors, heap };
+        let mut merge = Merge { cursors, first_lists, heap };
         for place in (0..merge.heap.len() / 2).rev() {
             merge.sift_down(place);
         }
@@ -79,9 +85,9 @@ impl<'a> Merge<'a> {
         self.heap.first().copied()
     }
 
-    /// The number of that batch: 1 is the first.
-    fn number(&self) -> u32 {
-        self.heap.first().map_or(0, |&top| top as u32 + 1)
+    /// The number of the list of that entry: 1 is the first of all batches; 0 at the end.
+    pub fn number(&self) -> u32 {
+        self.heap.first().map_or(0, |&top| self.first_lists[top] + self.cursors[top].list())
     }
 
     /// Steps past the entry of [`Merge::peek`].
@@ -153,7 +159,7 @@ pub struct Dossiers<'a> {
     name: NameBytes,
     evidence: &'a [u8],
     /// Of the name at hand, where it has several entries: drops, when each was observed, and the
-    /// number of its batch.
+    /// number of its list.
     seen: Vec<(DropRecord, i64, u32)>,
     registrations: Vec<Day>,
     drops: Vec<DropRecord>,

@@ -1,15 +1,19 @@
 //! Scored records on disk: `corpus/` in the data folder, one immutable batch per ingested list.
 //!
+//! [`compact`] makes one of many.
+//!
 //! In: rows of a feed. Out: one [`merge::Dossier`] per name. What a list adds is there whole or
 //! not at all: a batch is renamed into place, its number one above the last.
 
 pub mod batch;
+pub mod compact;
 pub mod ingest;
 pub mod merge;
 mod numbers;
 mod scored;
 pub mod sorter;
 
+use std::cmp::Reverse;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -70,43 +74,64 @@ impl Corpus {
     /// # Errors
     /// A batch is missing, damaged or of a newer format.
     pub fn batches(&self) -> Result<Vec<Batch>, CorpusError> {
-        self.paths()?
+        self.files()?
             .iter()
-            .map(|path| {
-                let batch = Batch::open(path)?;
+            .map(|file| {
+                let batch = Batch::open(&file.path)?;
+                file.check(batch.meta())?;
                 if batch.meta().scorer_version == SCORER_VERSION && batch.has_evidence() {
                     return Ok(batch);
                 }
                 self.rescore(&batch)?;
-                Ok(Batch::open(path)?)
+                Ok(Batch::open(&file.path)?)
             })
             .collect()
     }
 
-    /// The metas of all batches, oldest first, read without verifying the batches.
+    /// The metas of all lists, oldest first, read without verifying the batches.
     ///
     /// # Errors
     /// A batch is missing or unreadable.
     pub fn metas(&self) -> Result<Vec<BatchMeta>, CorpusError> {
-        Ok(self.paths()?.iter().map(|path| BatchMeta::peek(path)).collect::<Result<_, _>>()?)
+        let mut metas = Vec::new();
+        for file in self.files()? {
+            let meta = BatchMeta::peek(&file.path)?;
+            file.check(&meta)?;
+            metas.extend_from_slice(meta.lists());
+        }
+        Ok(metas)
     }
 
-    /// The paths of all batches, oldest first; their numbers are 1, 2, 3 and so on.
-    fn paths(&self) -> Result<Vec<PathBuf>, CorpusError> {
-        let failed = |source| CorpusError::Io { path: self.folder.clone(), source };
-        let mut numbers = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            numbers.extend(name.to_str().and_then(batch_number));
+    /// The files of all batches, oldest first; the numbers of their lists are 1, 2, 3 and so on.
+    fn files(&self) -> Result<Vec<BatchFile>, CorpusError> {
+        let (files, _) = self.files_and_superseded()?;
+        let mut missing = 1;
+        for file in &files {
+            if file.first != missing {
+                return Err(CorpusError::Gap { folder: self.folder.clone(), missing });
+            }
+            missing = file.last + 1;
         }
-        numbers.sort_unstable();
-        for (number, expected) in numbers.iter().zip(1..) {
-            if *number != expected {
-                let folder = self.folder.clone();
-                return Err(CorpusError::Gap { folder, missing: expected });
+        Ok(files)
+    }
+
+    /// The files of batches, oldest first; and those whose lists are in another of them too.
+    fn files_and_superseded(&self) -> Result<(Vec<BatchFile>, Vec<BatchFile>), CorpusError> {
+        let failed = |source| CorpusError::Io { path: self.folder.clone(), source };
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            all.extend(BatchFile::of(&entry.map_err(failed)?.path()));
+        }
+        // Of those that begin with the same list, the one that goes furthest comes first.
+        all.sort_unstable_by_key(|file| (file.first, Reverse(file.last)));
+        let (mut files, mut superseded) = (Vec::<BatchFile>::new(), Vec::new());
+        for file in all {
+            match files.last() {
+                Some(before) if file.last <= before.last => superseded.push(file),
+                _ => files.push(file),
             }
         }
-        Ok(numbers.into_iter().map(|number| self.path(number)).collect())
+        Ok((files, superseded))
     }
 
     fn path(&self, number: u64) -> PathBuf {
@@ -138,7 +163,7 @@ impl Corpus {
                 fs::remove_file(entry.path()).map_err(failed)?;
             }
         }
-        Ok(())
+        self.finish_compaction()
     }
 
     /// Writes the batch again with the scores of this scorer, and puts it in the old one's place.
@@ -151,23 +176,27 @@ impl Corpus {
         );
         let draft = self.folder.join(".new-rescored");
         let failed = |source| BatchError::Io { path: draft.clone(), source };
-        let mut writer = batch::create(&draft)?;
+        let of_lists = old.is_of_lists();
+        let mut writer =
+            if of_lists { batch::create_of_lists(&draft)? } else { batch::create(&draft)? };
         let mut cursor = old.cursor(b"")?;
-        let mut chunk = Vec::new();
+        let (mut chunk, mut lists) = (Vec::new(), Vec::new());
         loop {
             chunk.clear();
+            lists.clear();
             while chunk.len() < RESCORE_CHUNK
                 && let Some(entry) = cursor.entry()
             {
                 chunk.push(ScoredRow::unscored(stored_name(&entry, old)?, entry.record));
+                lists.push(of_lists.then_some(cursor.list()));
                 cursor.advance()?;
             }
             if chunk.is_empty() {
                 break;
             }
             let evidences = Evidences::score(&mut chunk);
-            for row in &chunk {
-                writer.push(&evidences.entry(row)).map_err(failed)?;
+            for (row, &list) in chunk.iter().zip(&lists) {
+                writer.push_of(&evidences.entry(row), list).map_err(failed)?;
             }
         }
         let meta = BatchMeta { scorer_version: SCORER_VERSION, ..old.meta().clone() };
@@ -202,10 +231,36 @@ const FOLDER: &str = "corpus";
 /// Rows scored at once when a batch is scored again.
 const RESCORE_CHUNK: usize = 200_000;
 
-/// The number of a batch by its file name; `None` for other files.
-fn batch_number(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("batch-")?.strip_suffix(".ddb")?;
-    (digits.len() == 10).then(|| digits.parse().ok()).flatten()
+/// A file that holds lists, by its name: `batch-NUMBER.ddb`, or `batch-FIRST-LAST.ddb` where several
+/// were made one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct BatchFile {
+    path: PathBuf,
+    first: u64,
+    last: u64,
+}
+
+impl BatchFile {
+    /// `None` for other files.
+    fn of(path: &Path) -> Option<BatchFile> {
+        let name = path.file_name()?.to_str()?;
+        let digits = name.strip_prefix("batch-")?.strip_suffix(".ddb")?;
+        let number = |digits: &str| (digits.len() == 10).then(|| digits.parse().ok()).flatten();
+        let (first, last) = match digits.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(digits)?, number(digits)?),
+        };
+        (first <= last).then(|| BatchFile { path: path.to_owned(), first, last })
+    }
+
+    /// Whether it holds as many lists as its name says.
+    fn check(&self, meta: &BatchMeta) -> Result<(), BatchError> {
+        if meta.lists().len() as u64 == self.last - self.first + 1 {
+            return Ok(());
+        }
+        let what = "another number of lists than its name says";
+        Err(BatchError::Malformed { path: self.path.clone(), offset: 0, what })
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Numbers of batches, none of which is given twice: alert rules remember up to which number they
+//! Numbers of lists, none of which is given twice: alert rules remember up to which number they
 //! were matched. The last number given is kept beside the batches. When batches were removed after
 //! it, the next list gets a new number all the same, and empty batches take the places of those that
 //! are gone.
@@ -22,7 +22,7 @@ impl Corpus {
     /// The disk fails, or the file of the last number is damaged.
     pub(super) fn next_number(&self, now: DateTime<Utc>) -> Result<u64, CorpusError> {
         let last = self.last_number()?;
-        let mut next = self.paths()?.len() as u64 + 1;
+        let mut next = self.files()?.last().map_or(0, |file| file.last) + 1;
         while next <= last {
             tracing::info!(batch = next, "an empty batch takes the place of one that was removed");
             self.fill(next, now)?;

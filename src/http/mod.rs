@@ -39,6 +39,7 @@ use crate::index::live::LiveIndex;
 use crate::outbound::guard::Guard;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
+use crate::vocab::intake::IntakeLog;
 use crate::vocab::rdap::LiveBootstrap;
 
 /// What every handler asks.
@@ -65,6 +66,8 @@ pub struct Parts {
     /// What this instance calls itself.
     pub node: String,
     pub started: Instant,
+    /// What became of the lists in the inbox.
+    pub intake: Arc<IntakeLog>,
     /// Why the generation being served is not the one `CURRENT` names.
     pub index_problem: Arc<Mutex<Option<String>>>,
     /// Whether the end has begun, and requests should go elsewhere.

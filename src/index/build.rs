@@ -148,8 +148,9 @@ fn estimate(index: &Path, batches: &[Batch]) -> u64 {
         let bytes: u64 = manifest.files.values().map(|file| file.len).sum();
         (manifest.batches, u64::from(manifest.names), bytes)
     });
-    let later = batches.iter().skip(usize::try_from(indexed).unwrap_or(usize::MAX));
-    let new: u64 = later.map(|batch| batch.meta().names).sum();
+    let lists = batches.iter().flat_map(Batch::lists);
+    let later = lists.skip(usize::try_from(indexed).unwrap_or(usize::MAX));
+    let new: u64 = later.map(|list| list.names).sum();
     let per_name = bytes.checked_div(names).unwrap_or(0).max(BYTES_PER_NAME_ABOUT);
     bytes + new * per_name + BYTES_WITHOUT_NAMES
 }
@@ -293,7 +294,7 @@ fn describe(
         tantivy: tantivy::version_string().to_owned(),
         fst: format!("fst format {}", fst::raw::VERSION),
         corpus: corpus.finalize().to_hex().to_string(),
-        batches: batches.len() as u64,
+        batches: batches.iter().map(|batch| batch.lists().len() as u64).sum(),
         newest_observed_at: batches.iter().map(|batch| batch.meta().observed_at).max(),
         names: table.len(),
         dropped: table.dropped(),

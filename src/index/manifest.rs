@@ -95,8 +95,8 @@ pub struct Manifest {
     /// The engines that wrote its files.
     pub tantivy: String,
     pub fst: String,
-    /// BLAKE3 over the checksums of the batches it was built from, and their number, which is that
-    /// of the newest.
+    /// BLAKE3 over the checksums of the batches it was built from, and the number of lists in them,
+    /// which is that of the newest list.
     pub corpus: String,
     pub batches: u64,
     /// When the newest of the lists was observed.

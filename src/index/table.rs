@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::corpus::batch::{BLOCK_ENTRIES, Batch, head_of};
+use crate::corpus::batch::{BLOCK_ENTRIES, Batch, BatchMeta, head_of};
 use crate::corpus::merge::{self, Dossier, Dossiers, DropRecord};
 use crate::index::build::BuildError;
 use crate::index::rank_key::rank_key;
@@ -25,7 +25,7 @@ pub struct Table {
     pub tlds: Tlds,
     /// Every day a name dropped on, ascending.
     pub drop_dates: Vec<Day>,
-    /// The day each batch was ingested on, in their order.
+    /// The day each list was ingested on, in their order.
     pub batch_days: Vec<Day>,
 }
 
@@ -112,8 +112,8 @@ impl Table {
             first = next.ok_or(BuildError::TooMany { what: "names", limit: u32::MAX.into() })?;
         }
         // A clock before 1985 was wrong: everything is known since the beginning then.
-        let ingested = |batch: &Batch| Day::of(batch.meta().ingested_at).unwrap_or(Day::MIN);
-        let batch_days = batches.iter().map(ingested).collect();
+        let ingested = |list: &BatchMeta| Day::of(list.ingested_at).unwrap_or(Day::MIN);
+        let batch_days = batches.iter().flat_map(Batch::lists).map(ingested).collect();
         Ok(Table { parts, tlds, drop_dates, batch_days })
     }
 

@@ -75,6 +75,15 @@ pub const METRICS: &[Metric] = &[
     gauge("dropdex_index_built_timestamp_seconds", "When the generation was built, in Unix time."),
     gauge("dropdex_index_fallback", "1 while an older generation is served than the newest one."),
     counter("dropdex_index_swaps_total", "Generations taken into service since the start."),
+    counter("dropdex_queries_too_long_total", "Questions refused for holding a core too long."),
+    counter("dropdex_queries_abandoned_total", "Questions given up because the client had gone."),
+    // Lists that come in.
+    counter(
+        "dropdex_inbox_lists_total",
+        "Lists of the inbox that are done, by what became of them.",
+    ),
+    gauge("dropdex_jobs", "Ingests and rebuilds under way or waiting."),
+    histogram("dropdex_job_duration_seconds", "Ingests and rebuilds, from start to end."),
     // What users own.
     histogram(
         "dropdex_journal_sync_duration_seconds",

@@ -21,6 +21,11 @@ impl Clock {
         Clock { pinned: Some(today) }
     }
 
+    /// The day that is taken for today, where one is.
+    pub fn pinned(&self) -> Option<Day> {
+        self.pinned
+    }
+
     /// The instant, UTC. A request reads it once and passes it on.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
     pub fn now(&self) -> DateTime<Utc> {

@@ -18,6 +18,7 @@ use crate::http::error::ApiError;
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::vocab::day::Day;
+use crate::vocab::intake::{Intake, IntakeSums};
 use crate::vocab::limits::STALE_AFTER_HOURS;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
@@ -99,6 +100,8 @@ struct Service {
     age: Option<TimeDelta>,
     /// How far alert rules are matched.
     matched: Option<Watermark>,
+    /// What came of the lists in the inbox.
+    intake: IntakeSums,
 }
 
 impl Service {
@@ -114,6 +117,7 @@ impl Service {
             log_bytes: app.store.log_bytes_since_snapshot(),
             age: observed.map(|observed| (now - observed).max(TimeDelta::zero())),
             matched: app.store.watermark(),
+            intake: app.intake.sums(),
             index,
         }
     }
@@ -148,9 +152,12 @@ impl Service {
             }
             Some(_) => None,
         };
+        let inbox = self.intake.problem.as_ref().map(|_| {
+            "Lists in the inbox cannot be taken in at the moment; the log says why. They are tried again."
+        });
         let late = late(queues, now)
             .then_some("Alerts are waiting longer than they should; receivers may not answer.");
-        [journal, index, stale, late].into_iter().flatten().collect()
+        [journal, index, stale, inbox, late].into_iter().flatten().collect()
     }
 }
 
@@ -200,6 +207,24 @@ fn data_panel(service: &Service) -> Markup {
                 dd { (manifest.generation.0) ", made " (time_of(manifest.created)) }
                 dt { "Scorer" }
                 dd { "version " (manifest.scorer_version) }
+                dt { "Inbox" }
+                dd { (inbox(&service.intake)) }
+            }
+        }
+    }
+}
+
+/// What arrived since the start, and what became of it.
+fn inbox(intake: &IntakeSums) -> Markup {
+    let refused = intake.lists(Intake::Refused);
+    html! {
+        @if intake.waiting > 0 { span.badge.warn { (intake.waiting) " waiting" } " " }
+        @if refused > 0 { span.badge.bad { (grouped(refused)) " refused" } " " }
+        @match intake.last {
+            None => "nothing has arrived since the start",
+            Some((at, _)) => {
+                (grouped(intake.lists(Intake::Added))) " lists taken in, the last one looked at "
+                (time_of(at))
             }
         }
     }

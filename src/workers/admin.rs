@@ -1,8 +1,10 @@
 //! The operator's door: a unix socket in the data folder, for the owner of the folder alone.
 //!
 //! One JSON line in is an [`AdminCommand`], one JSON line out its [`AdminReply`]. [`AdminSocket`]
-//! serves them beside the HTTP server, which holds the store; [`ask`] is the other end.
+//! serves them beside the HTTP server, which holds the store; [`ask`] is the other end. A line may also
+//! be a [`JobCommand`], work on lists that the server has done for whoever asks ([`ask_for_job`]).
 
+use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::future::Future;
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,6 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
@@ -21,11 +25,13 @@ use tokio::time::timeout;
 
 use crate::accounts::Store;
 use crate::accounts::admin::{AdminCommand, AdminReply, execute};
+use crate::vocab::day::Day;
+use crate::workers::jobs::{Finished, Jobs, Places};
 
 /// The socket's name in the data folder.
 const SOCKET_FILE: &str = "admin.sock";
-/// Bytes of a command at most: the longest address and password fit, escapes included.
-const COMMAND_BYTES_MAX: u64 = 16 << 10;
+/// Bytes of a command at most: the paths of a thousand lists fit.
+const COMMAND_BYTES_MAX: u64 = 256 << 10;
 /// Bytes of a reply at most: a list of 100,000 accounts takes some 30 MB.
 const REPLY_BYTES_MAX: u64 = 256 << 20;
 /// Connections served at once; more wait.
@@ -36,6 +42,67 @@ const COMMAND_WAIT_MAX: Duration = Duration::from_secs(10);
 const REPLY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// As [`REPLY_WAIT_MAX`] for commands that read or write everything there is: some gigabytes.
 const LONG_REPLY_WAIT_MAX: Duration = Duration::from_secs(600);
+
+/// Work on lists, for [`Jobs`]: what a command line says, after the options for all commands.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
+pub enum JobCommand {
+    /// `dropdex ingest` or `dropdex rebuild`.
+    Job { work: Work, arguments: Vec<String>, index: PathBuf, today: Option<Day> },
+}
+
+/// The commands that a server runs for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    Ingest,
+    Rebuild,
+}
+
+impl Work {
+    /// The command, done by whom it is told to.
+    fn command(self) -> &'static [&'static str] {
+        match self {
+            Work::Ingest => &["ingest", "--here"],
+            Work::Rebuild => &["rebuild", "--here"],
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum JobReply {
+    /// It ran to its end: what it printed, and its exit code, if it was not a signal that ended it.
+    Finished { code: Option<i32>, stdout: String, stderr: String },
+    /// It did not, for this reason.
+    Refused { error: String },
+}
+
+/// What comes in.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Store(AdminCommand),
+    Job(JobCommand),
+}
+
+/// What goes out.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Store(AdminReply),
+    Job(JobReply),
+}
+
+/// What commands are carried out on.
+#[derive(Clone)]
+pub struct Serving {
+    pub store: Store,
+    pub jobs: Jobs,
+    /// Where jobs find things, unless they say otherwise.
+    pub places: Places,
+}
 
 /// Where a server with this data folder listens.
 pub fn socket_path(data_dir: &Path) -> PathBuf {
@@ -66,8 +133,8 @@ impl AdminSocket {
         Ok(AdminSocket { listener, path })
     }
 
-    /// Serves commands on `store` until `stop` is done; commands in hand are finished.
-    pub async fn serve(self, store: Store, stop: impl Future<Output = ()>) {
+    /// Serves commands until `stop` is done; commands in hand are finished.
+    pub async fn serve(self, serving: Serving, stop: impl Future<Output = ()>) {
         let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let mut connections = JoinSet::new();
         let mut stop = std::pin::pin!(stop);
@@ -80,10 +147,10 @@ impl AdminSocket {
             };
             match accepted {
                 Ok((connection, slot)) => {
-                    let (store, mut stopped) = (store.clone(), stopped.clone());
+                    let (serving, mut stopped) = (serving.clone(), stopped.clone());
                     connections.spawn(async move {
                         let _slot = slot;
-                        serve_connection(connection, &store, &mut stopped).await;
+                        serve_connection(connection, &serving, &mut stopped).await;
                     });
                 }
                 Err(err) => {
@@ -133,7 +200,7 @@ async fn accept(
 
 async fn serve_connection(
     mut connection: UnixStream,
-    store: &Store,
+    serving: &Serving,
     stopped: &mut tokio::sync::watch::Receiver<bool>,
 ) {
     let (read, mut write) = connection.split();
@@ -145,7 +212,7 @@ async fn serve_connection(
             line = timeout(COMMAND_WAIT_MAX, read_line(&mut read)) => line,
         };
         let reply = match line {
-            Ok(Ok(line)) if !line.is_empty() => answer(store, &line).await,
+            Ok(Ok(line)) if !line.is_empty() => answer(serving, &line).await,
             // The client has gone, is silent, or sends what is no line.
             _ => return,
         };
@@ -165,17 +232,35 @@ async fn read_line(read: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Vec<
     Ok(line)
 }
 
-async fn answer(store: &Store, line: &[u8]) -> AdminReply {
+async fn answer(serving: &Serving, line: &[u8]) -> Answer {
     // serde's message names the place and may name a value: a password is never echoed.
-    let Ok(command) = serde_json::from_slice::<AdminCommand>(line) else {
-        let error = "this is not a command this server knows; is it of the same version?".into();
-        return AdminReply::Refused { error };
-    };
+    match serde_json::from_slice(line) {
+        Ok(Line::Store(command)) => Answer::Store(carry_out(&serving.store, command).await),
+        Ok(Line::Job(command)) => Answer::Job(run_job(serving, command).await),
+        Err(_) => {
+            let error = "this is not a command this server knows; is it of the same version?";
+            Answer::Store(AdminReply::Refused { error: error.into() })
+        }
+    }
+}
+
+async fn carry_out(store: &Store, command: AdminCommand) -> AdminReply {
     let store = store.clone();
     let done = tokio::task::spawn_blocking(move || execute(&store, command)).await;
     done.unwrap_or_else(|_| AdminReply::Refused {
         error: "the command failed in the server".into(),
     })
+}
+
+async fn run_job(serving: &Serving, command: JobCommand) -> JobReply {
+    let JobCommand::Job { work, arguments, index, today } = command;
+    let places = Places { index, today, ..serving.places.clone() };
+    let own = work.command().iter().map(OsString::from);
+    let all = own.chain(arguments.into_iter().map(OsString::from)).collect();
+    match serving.jobs.run(&places, all).await {
+        Ok(Finished { code, stdout, stderr }) => JobReply::Finished { code, stdout, stderr },
+        Err(err) => JobReply::Refused { error: err.to_string() },
+    }
 }
 
 /// Why a running server gave no answer.
@@ -203,13 +288,29 @@ pub enum AskError {
 /// # Errors
 /// [`AskError`].
 pub fn ask(data_dir: &Path, command: &AdminCommand) -> Result<AdminReply, AskError> {
+    ask_within(data_dir, command, Some(reply_wait_max(command)))
+}
+
+/// As [`ask`], for work on lists. Blocks until it is done, however long it takes.
+///
+/// # Errors
+/// [`AskError`].
+pub fn ask_for_job(data_dir: &Path, command: &JobCommand) -> Result<JobReply, AskError> {
+    ask_within(data_dir, command, None)
+}
+
+fn ask_within<R: DeserializeOwned>(
+    data_dir: &Path,
+    command: &impl Serialize,
+    wait_max: Option<Duration>,
+) -> Result<R, AskError> {
     let path = socket_path(data_dir);
     let connection = match StdUnixStream::connect(&path) {
         Ok(connection) => connection,
         Err(err) if is_nobody_there(&err) => return Err(AskError::NobodyThere { path }),
         Err(err) => return Err(AskError::NoAnswer { path, reason: err.into() }),
     };
-    converse(&connection, command).map_err(|reason| AskError::NoAnswer { path, reason })
+    converse(&connection, command, wait_max).map_err(|reason| AskError::NoAnswer { path, reason })
 }
 
 fn is_nobody_there(err: &io::Error) -> bool {
@@ -233,11 +334,18 @@ fn reply_wait_max(command: &AdminCommand) -> Duration {
     }
 }
 
-fn converse(mut connection: &StdUnixStream, command: &AdminCommand) -> anyhow::Result<AdminReply> {
-    connection.set_read_timeout(Some(reply_wait_max(command)))?;
+fn converse<R: DeserializeOwned>(
+    mut connection: &StdUnixStream,
+    command: &impl Serialize,
+    wait_max: Option<Duration>,
+) -> anyhow::Result<R> {
+    connection.set_read_timeout(wait_max)?;
     connection.set_write_timeout(Some(REPLY_WAIT_MAX))?;
     let mut line = serde_json::to_vec(command)?;
     line.push(b'\n');
+    if line.len() as u64 > COMMAND_BYTES_MAX {
+        return Err(anyhow!("the command is too long for it; give fewer files at once"));
+    }
     connection.write_all(&line)?;
     let mut reply = Vec::new();
     let read = io::Read::take(connection, REPLY_BYTES_MAX);

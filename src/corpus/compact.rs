@@ -1,0 +1,285 @@
+//! Many batches in, one out that says the same: every entry of every list in the order a merge gives
+//! them, each with the place of its list, and what is known of the lists. A list that is in it is found
+//! by its hash as before, keeps its number, and was the first to tell of what it told of first.
+//!
+//! The one is written aside, synced and read back, then renamed to `batch-FIRST-LAST.ddb`; those it is
+//! made of go after. When both are there, after a crash, the one is verified and they go then; should it
+//! be damaged, it goes.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+
+use crate::corpus::batch::{self, Batch, BatchError, BatchMeta};
+use crate::corpus::merge::Merge;
+use crate::corpus::{BatchFile, Corpus, CorpusError};
+use crate::scorer::SCORER_VERSION;
+
+/// The draft of the one.
+const DRAFT: &str = ".new-compacted";
+
+impl Corpus {
+    /// Makes one of the first of `batches`, all but the newest `apart`; `false` where that would
+    /// change nothing. They are those of [`Corpus::batches`].
+    ///
+    /// # Errors
+    /// The disk fails, or a batch does not decode. Nothing has changed then.
+    pub fn compact(&self, batches: &[Batch], apart: usize) -> Result<bool, CorpusError> {
+        let batches = &batches[..batches.len().saturating_sub(apart)];
+        if batches.len() < 2 {
+            return Ok(false);
+        }
+        let lists: Vec<BatchMeta> = batches.iter().flat_map(Batch::lists).cloned().collect();
+        let place = self.range_path(1, lists.len() as u64);
+        let draft = self.write_one(batches, lists)?;
+        fs::rename(&draft, &place).map_err(failed(&draft))?;
+        self.sync()?;
+        tracing::info!(batch = %place.display(), of = batches.len(), "batches are one now");
+        self.finish_compaction()?;
+        Ok(true)
+    }
+
+    /// Writes the draft of one batch and reads it back.
+    fn write_one(&self, batches: &[Batch], lists: Vec<BatchMeta>) -> Result<PathBuf, CorpusError> {
+        let draft = self.folder.join(DRAFT);
+        let mut writer = batch::create_of_lists(&draft)?;
+        let mut merge = Merge::new(batches, b"")?;
+        while let Some(entry) = merge.peek() {
+            writer.push_of(&entry, Some(merge.number() - 1)).map_err(failed(&draft))?;
+            merge.advance()?;
+        }
+        let (rows, names) = writer.counts();
+        let file = writer.finish(&meta_of(lists, rows, names)).map_err(failed(&draft))?;
+        file.get_ref().sync_all().map_err(failed(&draft))?;
+        let written = Batch::open(&draft)?;
+        let wanted: u64 = batches.iter().map(|batch| batch.meta().rows).sum();
+        if written.meta().rows != wanted {
+            let what = "not all entries are in it";
+            return Err(BatchError::Malformed { path: draft, offset: 0, what }.into());
+        }
+        Ok(draft)
+    }
+
+    /// Removes batches whose lists are in one that was made of them.
+    pub(super) fn finish_compaction(&self) -> Result<(), CorpusError> {
+        let (files, superseded) = self.files_and_superseded()?;
+        if superseded.is_empty() {
+            return Ok(());
+        }
+        for file in files {
+            let inside =
+                superseded.iter().filter(|old| file.first <= old.first && old.last <= file.last);
+            let inside: Vec<&BatchFile> = inside.collect();
+            if inside.is_empty() {
+                continue;
+            }
+            match Batch::open(&file.path) {
+                Ok(_) => {
+                    for old in inside {
+                        fs::remove_file(&old.path).map_err(failed(&old.path))?;
+                    }
+                }
+                Err(err) if covers(&inside, &file) => {
+                    tracing::warn!(error = %err, "one of many batches is damaged; they are kept");
+                    fs::remove_file(&file.path).map_err(failed(&file.path))?;
+                }
+                Err(err) => return Err(err.into()),
+            }
+        }
+        self.sync()
+    }
+
+    fn range_path(&self, first: u64, last: u64) -> PathBuf {
+        self.folder.join(format!("batch-{first:010}-{last:010}.ddb"))
+    }
+
+    fn sync(&self) -> Result<(), CorpusError> {
+        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed(&self.folder))
+    }
+}
+
+fn failed(path: &std::path::Path) -> impl FnOnce(io::Error) -> CorpusError + '_ {
+    move |source| CorpusError::Io { path: path.to_owned(), source }
+}
+
+/// Whether all lists of `whole` are in `parts`, which come in their order.
+fn covers(parts: &[&BatchFile], whole: &BatchFile) -> bool {
+    let next = parts.iter().fold(whole.first, |next, part| {
+        if part.first <= next { next.max(part.last + 1) } else { next }
+    });
+    next > whole.last
+}
+
+fn meta_of(lists: Vec<BatchMeta>, rows: u64, names: u64) -> BatchMeta {
+    let none = BatchMeta::of_a_run();
+    let newest = |of: fn(&BatchMeta) -> chrono::DateTime<chrono::Utc>| lists.iter().map(of).max();
+    BatchMeta {
+        source: format!("{} lists", lists.len()),
+        format: "lists".to_owned(),
+        observed_at: newest(|list| list.observed_at).unwrap_or(none.observed_at),
+        ingested_at: newest(|list| list.ingested_at).unwrap_or(none.ingested_at),
+        accepted: lists.iter().map(|list| list.accepted).sum(),
+        rejected: lists.iter().map(|list| list.rejected).sum(),
+        rows,
+        names,
+        scorer_version: SCORER_VERSION,
+        lists,
+        ..none
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::ingest::Source;
+    use crate::feeds::{Observation, Row, Sighting};
+    use crate::vocab::name::DomainName;
+    use chrono::DateTime;
+    use std::path::Path;
+
+    /// A list of some names, others in each; every third is about registrations.
+    fn ingest(corpus: &Corpus, number: i64) {
+        let at = DateTime::from_timestamp(1_790_000_000 + number * 86_400, 0).expect("a time");
+        let source = Source {
+            name: format!("list-{number}.csv"),
+            sha256: *blake3::hash(&number.to_le_bytes()).as_bytes(),
+            format: "test".to_owned(),
+            observed_at: at,
+            ingested_at: at,
+        };
+        let date = "2026-10-03".parse().expect("a date");
+        let rows = (0..40).filter(|name| (name + number) % 3 != 0).map(|name| {
+            let sighting = if number % 3 == 2 {
+                Sighting::Known { registered: name % 2 == 0 }
+            } else {
+                Sighting::Dropped { date, release: None, registered_again: name % 7 == 0 }
+            };
+            let name = DomainName::parse(&format!("name{name}.com")).expect("a name");
+            Ok(Row::Seen(Observation { name, sighting, first_seen: None, observed_at: at }))
+        });
+        corpus.ingest(&source, rows).expect("ingested");
+    }
+
+    /// All that a merge tells: entries with the number of their list, and the lists.
+    fn told(corpus: &Corpus) -> (Vec<String>, Vec<BatchMeta>) {
+        let batches = corpus.batches().expect("sound");
+        let mut merge = Merge::new(&batches, b"").expect("opens");
+        let mut told = Vec::new();
+        while let Some(entry) = merge.peek() {
+            told.push(format!("{} {entry:?}", merge.number()));
+            merge.advance().expect("decodes");
+        }
+        (told, corpus.metas().expect("readable"))
+    }
+
+    fn files(corpus: &Corpus) -> Vec<String> {
+        let name = |path: &Path| path.file_name().expect("one").to_string_lossy().into_owned();
+        let entries = fs::read_dir(&corpus.folder).expect("readable");
+        let mut names: Vec<String> =
+            entries.map(|entry| name(&entry.expect("one").path())).collect();
+        names.retain(|name| name.starts_with("batch-") || name.starts_with('.'));
+        names.sort();
+        names
+    }
+
+    fn corpus_of(lists: i64) -> (tempfile::TempDir, Corpus) {
+        let data = tempfile::tempdir().expect("a folder");
+        let corpus = Corpus::open(data.path()).expect("opens");
+        (1..=lists).for_each(|number| ingest(&corpus, number));
+        (data, corpus)
+    }
+
+    #[test]
+    fn one_batch_tells_what_many_told() {
+        let (_data, corpus) = corpus_of(9);
+        let before = told(&corpus);
+        assert!(corpus.compact(&corpus.batches().expect("sound"), 2).expect("compacted"));
+        let whole = "batch-0000000001-0000000007.ddb";
+        assert_eq!(files(&corpus), [whole, "batch-0000000008.ddb", "batch-0000000009.ddb"]);
+        assert_eq!(told(&corpus), before);
+        // The numbers go on, and a list that is in it is known.
+        ingest(&corpus, 10);
+        assert_eq!(files(&corpus).len(), 4);
+        let sha256 = *blake3::hash(&3_i64.to_le_bytes()).as_bytes();
+        let found = corpus.find(&sha256).expect("readable").expect("known");
+        assert_eq!(found.source, "list-3.csv");
+        // Compacting what was compacted.
+        let before = told(&corpus);
+        assert!(corpus.compact(&corpus.batches().expect("sound"), 0).expect("compacted"));
+        assert_eq!(files(&corpus), ["batch-0000000001-0000000010.ddb"]);
+        assert_eq!(told(&corpus), before);
+        assert!(!corpus.compact(&corpus.batches().expect("sound"), 0).expect("nothing to do"));
+    }
+
+    #[test]
+    fn a_crash_at_any_step_loses_nothing() {
+        let (data, corpus) = corpus_of(6);
+        let before = told(&corpus);
+        let old: Vec<(PathBuf, Vec<u8>)> = (1..=6)
+            .map(|number| (corpus.path(number), fs::read(corpus.path(number)).expect("readable")))
+            .collect();
+        assert!(corpus.compact(&corpus.batches().expect("sound"), 0).expect("compacted"));
+        let one = corpus.range_path(1, 6);
+        let bytes = fs::read(&one).expect("readable");
+        drop(corpus);
+        let mut damaged = bytes.clone();
+        damaged[bytes.len() / 2] ^= 1;
+        let state = |one_bytes: Option<&[u8]>, draft: bool, left: &[usize]| {
+            let corpus = data.path().join("corpus");
+            let _ = fs::remove_file(&one);
+            old.iter().for_each(|(path, _)| {
+                let _ = fs::remove_file(path);
+            });
+            if let Some(bytes) = one_bytes {
+                fs::write(&one, bytes).expect("written");
+            }
+            if draft {
+                fs::write(corpus.join(DRAFT), &bytes[..bytes.len() / 3]).expect("written");
+            }
+            for &at in left {
+                fs::write(&old[at].0, &old[at].1).expect("written");
+            }
+            Corpus::open(data.path())
+        };
+        let all: &[usize] = &[0, 1, 2, 3, 4, 5];
+        // While it is written; renamed; some are gone; damaged while all are there.
+        for (one, draft, left) in [
+            (None, true, all),
+            (Some(&bytes[..]), false, all),
+            (Some(&bytes[..]), false, &[2, 5]),
+            (Some(&bytes[..]), true, &[0]),
+            (Some(&damaged[..]), false, all),
+        ] {
+            let corpus = state(one, draft, left).expect("opens");
+            assert_eq!(told(&corpus), before);
+            let files = files(&corpus);
+            assert!(files.len() == 1 || files.len() == 6, "{files:?}");
+        }
+        // Nothing is guessed where it cannot be told.
+        assert!(state(Some(&damaged[..]), false, &[1, 2]).is_err());
+        let corpus = state(Some(&damaged[..]), false, &[]).expect("nobody looked yet");
+        assert!(corpus.batches().is_err());
+        drop(corpus);
+        let corpus = state(None, false, &[0, 1, 3]).expect("nobody looked yet");
+        assert!(matches!(corpus.batches(), Err(CorpusError::Gap { missing: 3, .. })));
+    }
+
+    #[test]
+    fn a_name_that_is_wrong_is_refused() {
+        let (_data, corpus) = corpus_of(3);
+        corpus.compact(&corpus.batches().expect("sound"), 0).expect("compacted");
+        fs::rename(corpus.range_path(1, 3), corpus.range_path(1, 4)).expect("renamed");
+        assert!(corpus.batches().is_err() && corpus.metas().is_err());
+    }
+
+    #[test]
+    fn the_format_is_what_it_was() {
+        let (_data, corpus) = corpus_of(5);
+        let expected = told(&corpus);
+        let golden = include_str!("../../tests/golden/corpus-batch-v3.hex");
+        let bytes = hex::decode(golden.split_whitespace().collect::<String>()).expect("hex");
+        (1..=5).for_each(|number| fs::remove_file(corpus.path(number)).expect("removed"));
+        fs::write(corpus.range_path(1, 5), bytes).expect("written");
+        assert_eq!(told(&corpus), expected);
+    }
+}
