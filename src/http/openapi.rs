@@ -11,9 +11,13 @@ use crate::http::operations::{
 };
 use crate::http::shapes;
 use crate::vocab::limits::BODY_BYTES_MAX;
+use crate::vocab::plan::Plan;
 
 const DESCRIPTION: &str = "Domain names that are leaving registration: ranked drops, prefix search, \
-    dossiers, watchlists, alert rules, claims and CSV exports. All dates are UTC.";
+    dossiers, watchlists, alert rules, claims and CSV exports. All dates are UTC. `HEAD` is answered \
+    wherever `GET` is, without the body. Every answer has an `X-Request-Id`: name it when you report \
+    a fault. A parameter of the query that is empty counts as absent. `x-plan` is the least plan an \
+    operation takes, `x-counts` what it counts against.";
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(make);
 
@@ -49,6 +53,16 @@ fn make() -> Value {
         "components": {
             "schemas": schemas,
             "headers": headers(),
+            "parameters": {
+                "IfNoneMatch": {
+                    "name": "If-None-Match",
+                    "in": "header",
+                    "required": false,
+                    "description": "The `ETag` of an answer that is held: 304 without a body if it still is the \
+                                    answer. Counts as any request.",
+                    "schema": { "type": "string" },
+                },
+            },
             "securitySchemes": {
                 "key": {
                     "type": "http",
@@ -85,11 +99,16 @@ fn reference(shape: Shape) -> Value {
 fn headers() -> Value {
     let number =
         |description| json!({ "description": description, "schema": { "type": "integer" } });
+    let text = |description| json!({ "description": description, "schema": { "type": "string" } });
     json!({
         "RateLimitLimit": number("The day's allowance."),
         "RateLimitRemaining": number("What is left of it."),
         "RateLimitReset": number("When it starts anew: the next 00:00 UTC, in Unix seconds."),
         "RetryAfter": number("Seconds to wait."),
+        "RequestId": text("The name of the request, as in the server's log."),
+        "ETag": text("A tag of the answer: send it in `If-None-Match` to be told whether it still holds."),
+        "IndexGeneration": text("The generation of the index that answered."),
+        "CacheControl": text("Keep it for yourself, and ask before you use it again."),
     })
 }
 
@@ -103,9 +122,20 @@ fn described(operation: &Operation) -> Value {
     if !operation.description.is_empty() {
         described["description"] = operation.description.into();
     }
-    if !operation.parameters.is_empty() {
-        described["parameters"] = operation.parameters.iter().map(parameter).collect();
+    let mut parameters: Vec<Value> = operation.parameters.iter().map(parameter).collect();
+    if operation.tagged {
+        parameters.push(json!({ "$ref": "#/components/parameters/IfNoneMatch" }));
     }
+    if !parameters.is_empty() {
+        described["parameters"] = parameters.into();
+    }
+    let (plan, counts) = match operation.access {
+        Access::Everybody => (None, None),
+        Access::Key => (Some(Plan::Pro), Some("request")),
+        Access::Export => (Some(Plan::Core), Some("export")),
+    };
+    described["x-plan"] = plan.map(Plan::as_str).into();
+    described["x-counts"] = counts.into();
     if let Some(shape) = operation.body {
         described["requestBody"] = json!({
             "required": true,
@@ -134,6 +164,13 @@ fn parameter(parameter: &Parameter) -> Value {
         ParameterKind::Text { chars_max } => {
             json!({ "type": "string", "minLength": 1, "maxLength": chars_max })
         }
+        ParameterKind::Format(format) => {
+            json!({ "type": "string", "minLength": 1, "format": format })
+        }
+        ParameterKind::SomeOf(words) => {
+            let word = words.join("|");
+            json!({ "type": "string", "pattern": format!("^ *({word})? *(, *({word})? *)*$") })
+        }
         ParameterKind::Date => json!({ "type": "string", "format": "date" }),
         ParameterKind::OneOf { words, .. } => json!({ "type": "string", "enum": words }),
     };
@@ -142,13 +179,17 @@ fn parameter(parameter: &Parameter) -> Value {
         ParameterKind::OneOf { default: Some(default), .. } => schema["default"] = default.into(),
         _ => {}
     }
-    json!({
+    let mut described = json!({
         "name": parameter.name,
         "in": place,
         "required": parameter.required,
         "description": parameter.description,
         "schema": schema,
-    })
+    });
+    if parameter.place == ParameterPlace::Query && !parameter.required {
+        described["allowEmptyValue"] = true.into();
+    }
+    described
 }
 
 /// What it says of itself, and what its access and body bring along. A status that has more than
@@ -156,12 +197,12 @@ fn parameter(parameter: &Parameter) -> Value {
 fn responses(operation: &Operation) -> BTreeMap<String, Value> {
     let mut responses = BTreeMap::new();
     for answer in operation.answers {
-        add_answer(&mut responses, operation, answer);
+        add_answer(&mut responses, answer);
     }
-    let writes = operation.method != "GET"
-        && operation.id != "appraiseNames"
-        && operation.id != "previewAlert";
     let is_open = operation.access == Access::Everybody;
+    // Whoever watches the service is always answered.
+    let sheds =
+        !operation.path.starts_with("/api/health") && !operation.path.starts_with("/api/ready");
     let takes = operation.body.is_some() || !operation.parameters.is_empty();
     let body = format!("The body has more than {BODY_BYTES_MAX} bytes.");
     let plan = match operation.access {
@@ -179,39 +220,64 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
         (operation.body.is_some(), 413, &body),
         (operation.body.is_some(), 415, "The body does not say that it is JSON."),
         (!is_open, 429, "The day's allowance is used up."),
-        (writes && !is_open, 503, "Nothing can be changed at the moment."),
+        (operation.body.is_some(), 408, "The body did not come in time."),
+        (true, 500, "A fault of the server's."),
+        (operation.changes && !is_open, 503, "Nothing can be changed at the moment."),
+        (sheds, 503, "The server has too much to do at the moment, or this takes it too long."),
     ] {
         if applies {
             add_refusal(&mut responses, status, description);
         }
     }
+    if operation.tagged {
+        responses.insert("304".to_owned(), json!({ "description": "What is held still holds." }));
+    }
+    for (status, description) in
+        [("414", "The address is too long."), ("431", "The headers are too many or too long.")]
+    {
+        responses.insert(status.to_owned(), json!({ "description": description }));
+    }
+    for (status, response) in &mut responses {
+        add_headers(operation, status, response);
+    }
     responses
 }
 
-fn add_answer(responses: &mut BTreeMap<String, Value>, operation: &Operation, answer: &Answer) {
+/// The headers of an answer. None is promised by the document: what never reached a handler lacks some.
+fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
+    let is_refused_first = matches!(status, "401" | "403" | "414" | "431");
+    let is_counted = operation.access != Access::Everybody && !is_refused_first;
+    let is_tagged = operation.tagged && matches!(status, "200" | "304");
+    let tells_when = matches!(status, "429" | "503");
+    for (applies, name, header) in [
+        (true, "X-Request-Id", "RequestId"),
+        (is_counted, "X-RateLimit-Limit", "RateLimitLimit"),
+        (is_counted, "X-RateLimit-Remaining", "RateLimitRemaining"),
+        (is_counted, "X-RateLimit-Reset", "RateLimitReset"),
+        (tells_when, "Retry-After", "RetryAfter"),
+        (is_tagged, "ETag", "ETag"),
+        (is_tagged, "Cache-Control", "CacheControl"),
+        (is_tagged && operation.access == Access::Key, "X-Index-Generation", "IndexGeneration"),
+    ] {
+        if applies {
+            let header = format!("#/components/headers/{header}");
+            response["headers"][name] = json!({ "$ref": header });
+        }
+    }
+}
+
+fn add_answer(responses: &mut BTreeMap<String, Value>, answer: &Answer) {
     let (kind, schema) = match answer.content {
         Content::Json(shape) => ("application/json", reference(shape)),
         Content::Text(kind @ "application/json") => (kind, json!({ "type": "object" })),
         Content::Text(kind) => (kind, json!({ "type": "string" })),
         Content::Refusal => return add_refusal(responses, answer.status, answer.description),
     };
-    let mut response = json!({
+    let response = json!({
         "description": answer.description,
         "content": { kind: { "schema": schema } },
     });
-    if operation.access != Access::Everybody {
-        response["headers"] = rate_limits();
-    }
     responses.insert(answer.status.to_string(), response);
-}
-
-fn rate_limits() -> Value {
-    let header = |name| json!({ "$ref": format!("#/components/headers/{name}") });
-    json!({
-        "X-RateLimit-Limit": header("RateLimitLimit"),
-        "X-RateLimit-Remaining": header("RateLimitRemaining"),
-        "X-RateLimit-Reset": header("RateLimitReset"),
-    })
 }
 
 fn add_refusal(responses: &mut BTreeMap<String, Value>, status: u16, description: &str) {
@@ -220,16 +286,10 @@ fn add_refusal(responses: &mut BTreeMap<String, Value>, status: u16, description
         known["description"] = format!("{before} {description}").into();
         return;
     }
-    let mut response = json!({
+    let response = json!({
         "description": description,
         "content": { "application/json": { "schema": reference(ERROR) } },
     });
-    if status == 429 {
-        response["headers"] = rate_limits();
-    }
-    if matches!(status, 429 | 503) {
-        response["headers"]["Retry-After"] = json!({ "$ref": "#/components/headers/RetryAfter" });
-    }
     responses.insert(status.to_string(), response);
 }
 

@@ -210,6 +210,8 @@ pub struct Feedback {
 
 /// A vote; `null` takes it back.
 #[derive(ToSchema)]
+#[schema(example = json!({"vote": "up"}))]
+#[serde(deny_unknown_fields)]
 pub struct VoteBody {
     #[schema(required)]
     vote: Option<Vote>,
@@ -235,7 +237,9 @@ pub struct VoteResult {
 /// Names to appraise.
 #[derive(ToSchema)]
 #[schema(example = json!({"domains": ["solar.com", "münchen.de"]}))]
+#[serde(deny_unknown_fields)]
 pub struct AppraiseBody {
+    /// Texts of any kind: each that is no name gets its reason.
     #[schema(min_items = 1, max_items = 100)]
     domains: Vec<String>,
 }
@@ -337,9 +341,12 @@ pub struct AddedClaim {
 #[schema(rename_all = "camelCase", example = json!({
     "domain": "solar.com", "status": "caught", "registrar": "Example", "acquiredPriceUsd": 69.5
 }))]
+#[serde(deny_unknown_fields)]
 pub struct ClaimBody {
+    #[schema(format = "domain")]
     domain: String,
     status: ClaimStatus,
+    #[schema(max_length = 200)]
     registrar: Option<String>,
     #[schema(minimum = 0, maximum = 1000000000)]
     acquired_price_usd: Option<f64>,
@@ -348,16 +355,21 @@ pub struct ClaimBody {
     /// Only with status `sold`; now, unless given.
     #[schema(format = DateTime)]
     sold_at: Option<String>,
+    #[schema(max_length = 10000)]
     user_notes: Option<String>,
+    /// One of your rules.
+    #[schema(minimum = 1, maximum = 9007199254740991i64)]
     alert_rule_id: Option<u64>,
 }
 
 /// What to change: an absent member stays, `null` takes the value away.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase", example = json!({"status": "sold", "resalePriceUsd": 950}))]
+#[serde(deny_unknown_fields)]
 pub struct ClaimPatchBody {
     #[schema(nullable = false)]
     status: Option<ClaimStatus>,
+    #[schema(max_length = 200)]
     registrar: Option<String>,
     #[schema(minimum = 0, maximum = 1000000000)]
     acquired_price_usd: Option<f64>,
@@ -365,7 +377,10 @@ pub struct ClaimPatchBody {
     resale_price_usd: Option<f64>,
     #[schema(format = DateTime)]
     sold_at: Option<String>,
+    #[schema(max_length = 10000)]
     user_notes: Option<String>,
+    /// One of your rules.
+    #[schema(minimum = 1, maximum = 9007199254740991i64)]
     alert_rule_id: Option<u64>,
 }
 
@@ -436,7 +451,9 @@ pub enum WatchSource {
 /// A name to watch.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase", example = json!({"domainName": "solar.com"}))]
+#[serde(deny_unknown_fields)]
 pub struct WatchBody {
+    #[schema(format = "domain")]
     domain_name: String,
 }
 
@@ -551,23 +568,54 @@ pub struct WebhookSecret {
 /// A channel, as sent: `url` belongs to a webhook, `chatId` to Telegram.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
+#[serde(deny_unknown_fields)]
 pub struct ChannelBody {
     r#type: ChannelType,
-    #[schema(nullable = false)]
+    /// https, at port 443 or 8443 of a public host.
     url: Option<String>,
-    #[schema(nullable = false)]
-    chat_id: Option<String>,
+    chat_id: Option<ChatId>,
 }
+
+/// A chat of Telegram: a number, or the name of a public one.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum ChatId {
+    Name(String),
+    Number(i64),
+}
+
+/// What a rule is to ask of a name; an absent member, or `null`, does not filter.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[serde(deny_unknown_fields)]
+pub struct AlertFilterBody {
+    #[schema(max_items = 100)]
+    tlds: Option<Vec<Tld>>,
+    #[schema(minimum = 0, maximum = 100)]
+    min_dqs: Option<u8>,
+    #[schema(minimum = 1, maximum = 63)]
+    max_length: Option<u8>,
+    /// Part of the name, 1 to 63 characters.
+    #[schema(format = "name-part")]
+    contains: Option<String>,
+    stages: Option<Vec<Stage>>,
+}
+
+/// A public suffix in any case, with or without a leading dot.
+#[derive(ToSchema)]
+#[schema(format = "tld")]
+pub struct Tld(String);
 
 /// A rule to be added.
 #[derive(ToSchema)]
 #[schema(example = json!({
     "name": "short .de", "filter": {"tlds": ["de"], "maxLength": 5}, "channels": [{"type": "email"}]
 }))]
+#[serde(deny_unknown_fields)]
 pub struct RuleBody {
     #[schema(min_length = 1, max_length = 100)]
     name: String,
-    filter: AlertFilter,
+    filter: AlertFilterBody,
     #[schema(min_items = 1, max_items = 5)]
     channels: Vec<ChannelBody>,
 }
@@ -575,11 +623,12 @@ pub struct RuleBody {
 /// What to change of a rule: an absent member stays.
 #[derive(ToSchema)]
 #[schema(example = json!({"active": false}))]
+#[serde(deny_unknown_fields)]
 pub struct RulePatchBody {
     #[schema(min_length = 1, max_length = 100, nullable = false)]
     name: Option<String>,
     #[schema(nullable = false)]
-    filter: Option<AlertFilter>,
+    filter: Option<AlertFilterBody>,
     #[schema(min_items = 1, max_items = 5, nullable = false)]
     channels: Option<Vec<ChannelBody>>,
     #[schema(nullable = false)]
@@ -589,11 +638,10 @@ pub struct RulePatchBody {
 /// A rule that is tried: its filter counts, its other members may be absent.
 #[derive(ToSchema)]
 #[schema(example = json!({"filter": {"tlds": ["de"], "maxLength": 5}}))]
+#[serde(deny_unknown_fields)]
 pub struct PreviewBody {
-    #[schema(nullable = false)]
     name: Option<String>,
-    filter: AlertFilter,
-    #[schema(nullable = false)]
+    filter: AlertFilterBody,
     channels: Option<Vec<ChannelBody>>,
 }
 

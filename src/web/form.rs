@@ -1,5 +1,7 @@
 //! Forms: octets in, fields as sent out. What they mean is judged where they are turned into it.
 
+use std::fmt;
+
 use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use serde::Deserialize;
@@ -32,10 +34,17 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
     }
 }
 
-/// All fields of a form, in their order: for forms that have several of one name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// All fields of a form, in their order: for forms that have several of one name. Its `Debug` names
+/// them and tells no value: a field may hold what is nobody's business.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Fields(Vec<(String, String)>);
+
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
 
 impl Fields {
     /// The fields of a query string: what a form sends by GET.

@@ -39,6 +39,21 @@ pub fn axe() -> String {
         .unwrap_or_else(|error| panic!("{}: {error}: {INSTALL}", path.display()))
 }
 
+/// What makes up requests from an OpenAPI document.
+pub fn schemathesis() -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-tools/bin/schemathesis");
+    assert!(path.is_file(), "{} is missing: {INSTALL}", path.display());
+    path
+}
+
+/// The library that tells a process another time.
+pub fn libfaketime() -> PathBuf {
+    let places = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
+    let path = places.iter().map(|arch| format!("/usr/lib/{arch}/faketime/libfaketimeMT.so.1"));
+    let mut paths = path.map(PathBuf::from);
+    paths.find(|path| path.is_file()).unwrap_or_else(|| panic!("libfaketime is missing: {INSTALL}"))
+}
+
 /// Python with the packages that tests use.
 pub fn python() -> PathBuf {
     let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-tools/bin/python");

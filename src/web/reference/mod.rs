@@ -230,6 +230,14 @@ fn value(parameter: &Parameter) -> Markup {
         },
         ParameterKind::Id => html! { "an id" },
         ParameterKind::Text { chars_max } => html! { "text, 1 to " (chars_max) " characters" },
+        ParameterKind::Format(format) => html! { (reading(format)) },
+        ParameterKind::SomeOf(words) => html! {
+            "some of "
+            @for (place, word) in words.iter().enumerate() {
+                @if place > 0 { ", " }
+                code { (word) }
+            }
+        },
         ParameterKind::Date => html! { "YYYY-MM-DD" },
         ParameterKind::OneOf { words, default } => html! {
             @for (place, word) in words.iter().enumerate() {
@@ -238,6 +246,17 @@ fn value(parameter: &Parameter) -> Markup {
             }
             @if let Some(default) = default { "; " code { (default) } " unless given" }
         },
+    }
+}
+
+/// A format of text, in words.
+fn reading(format: &str) -> &str {
+    match format {
+        "domain" => "a name",
+        "tlds" => "TLDs, separated by commas",
+        "name-prefix" => "the beginning of a name",
+        "name-part" => "a part of a name",
+        _ => "text",
     }
 }
 

@@ -1,0 +1,47 @@
+"""What Schemathesis is told beside the document: how texts look that no schema can describe."""
+
+import datetime
+import itertools
+
+import schemathesis
+from hypothesis import strategies as st
+
+LABELS = st.from_regex(r"\A[a-z0-9]([a-z0-9]{0,20}[a-z0-9])?\Z")
+SUFFIXES = st.sampled_from(["com", "de", "org", "co.uk", "COM"])
+NAMES = st.builds("{}.{}".format, LABELS, SUFFIXES) | st.sampled_from(
+    ["solar.com", "kept.org", "münchen.de", "xn--mnchen-3ya.de", "SOLAR.DE."]
+)
+# No control characters, and something that is left of it once it is trimmed and mapped.
+PARTS = st.builds(
+    "{}{}".format,
+    st.text(st.characters(exclude_categories=["Cc", "Cs", "Cn", "Co", "Z", "M", "Cf"]), max_size=20),
+    st.sampled_from(["a", "sol", "ü", "-", "1", ".c"]),
+)
+
+# Days that dropdex knows.
+DAYS = st.dates(datetime.date(1985, 1, 2), datetime.date(2164, 1, 1)).map(datetime.date.isoformat)
+TURNS = itertools.count(1)
+
+schemathesis.openapi.format("date", DAYS)
+schemathesis.openapi.format("domain", NAMES)
+schemathesis.openapi.format("name-part", PARTS)
+schemathesis.openapi.format("name-prefix", PARTS)
+schemathesis.openapi.format("tld", SUFFIXES | LABELS)
+schemathesis.openapi.format("tlds", st.lists(SUFFIXES | LABELS, min_size=1, max_size=5).map(",".join))
+schemathesis.openapi.format("delivery", st.from_regex(r"\Amsg_[A-Za-z0-9]{1,40}\Z"))
+
+
+@schemathesis.hook
+def map_headers(context, headers):
+    """A key is used once: with one that was used before, a POST is answered as it was then, and what it
+    made may be gone since."""
+    key = (headers or {}).get("Idempotency-Key")
+    if isinstance(key, str) and 1 <= len(key) <= 200:
+        headers["Idempotency-Key"] = f"turn-{next(TURNS)}"
+    return headers
+
+
+@schemathesis.hook
+def filter_query(context, query):
+    """An empty value counts as absent, whatever the schema of the parameter says (`allowEmptyValue`)."""
+    return not query or all(value != "" for value in query.values())
