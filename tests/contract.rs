@@ -32,9 +32,11 @@ struct Tried {
     examples: u32,
 }
 
-fn tried() -> Tried {
+fn tried(key: Option<&str>) -> Tried {
     match runs::full() {
         true => Tried { phases: "examples,coverage,fuzzing,stateful", examples: 1000 },
+        // Nobody is refused, whatever is sent.
+        false if key.is_none() => Tried { phases: "fuzzing", examples: 5 },
         false => Tried { phases: "examples,coverage,fuzzing", examples: 20 },
     }
 }
@@ -47,7 +49,7 @@ fn site() -> Site {
 
 /// Everything that the document tells of, as the owner of `key` asks it.
 fn judge(site: &Site, server: &Server, key: Option<&str>) {
-    let Tried { phases, examples } = tried();
+    let Tried { phases, examples } = tried(key);
     let seed = runs::seed();
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract");
     let mut command = Command::new(tools::schemathesis());

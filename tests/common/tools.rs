@@ -39,9 +39,16 @@ pub fn axe() -> String {
         .unwrap_or_else(|error| panic!("{}: {error}: {INSTALL}", path.display()))
 }
 
+/// The folder of what `tests/tools` installs.
+pub fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-tools");
+    assert!(root.join("installed").is_file(), "{} is missing: {INSTALL}", root.display());
+    root
+}
+
 /// What makes up requests from an OpenAPI document.
 pub fn schemathesis() -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-tools/bin/schemathesis");
+    let path = root().join("bin/schemathesis");
     assert!(path.is_file(), "{} is missing: {INSTALL}", path.display());
     path
 }
