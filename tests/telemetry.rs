@@ -3,6 +3,8 @@
 
 mod common;
 
+#[path = "telemetry/catalogue.rs"]
+mod catalogue;
 #[path = "telemetry/metrics.rs"]
 mod metrics;
 #[path = "telemetry/requests.rs"]

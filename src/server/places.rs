@@ -37,7 +37,7 @@ impl Places {
         Arc::new(Places {
             limits,
             taken: Mutex::default(),
-            open: gauge!("dropdex_connections"),
+            open: gauge!("dropdex_connections_open"),
             accepted: counter!("dropdex_connections_total"),
             refused_total: counter!("dropdex_connections_refused_total", "limit" => "total"),
             refused_address: counter!("dropdex_connections_refused_total", "limit" => "address"),

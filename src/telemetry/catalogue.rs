@@ -16,6 +16,9 @@ const SECONDS: [f64; 15] = [
     30.0,
 ];
 
+/// Ingests and rebuilds take seconds to minutes.
+const JOB_SECONDS: [f64; 8] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0];
+
 /// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -63,6 +66,23 @@ pub const METRICS: &[Metric] = &[
         "dropdex_usage_total",
         "What is counted against allowances, by plan, kind and outcome.",
     ),
+    counter(
+        "dropdex_queries_too_long_total",
+        "Questions that were ended for their time on a core.",
+    ),
+    counter("dropdex_queries_abandoned_total", "Questions that were ended because nobody waited."),
+    // The door.
+    gauge("dropdex_connections_open", "Connections that are open."),
+    counter("dropdex_connections_total", "Connections that were taken."),
+    counter("dropdex_connections_refused_total", "Connections beyond a limit, by limit."),
+    counter(
+        "dropdex_connections_reaped_total",
+        "Connections that were closed for being late, by what.",
+    ),
+    gauge("dropdex_requests_in_flight", "Requests being answered, by class."),
+    counter("dropdex_sheds_total", "Requests refused because there was too much to do, by class."),
+    counter("dropdex_request_timeouts_total", "Requests that took longer than any may."),
+    counter("dropdex_panics_total", "Requests that met a fault of ours."),
     // The index.
     gauge("dropdex_index_generation", "The number of the generation that is served."),
     gauge("dropdex_index_names", "Names in it."),
@@ -75,6 +95,9 @@ pub const METRICS: &[Metric] = &[
     gauge("dropdex_index_built_timestamp_seconds", "When the generation was built, in Unix time."),
     gauge("dropdex_index_fallback", "1 while an older generation is served than the newest one."),
     counter("dropdex_index_swaps_total", "Generations taken into service since the start."),
+    gauge("dropdex_jobs", "Ingests and rebuilds that wait or run."),
+    histogram("dropdex_job_duration_seconds", "Ingests and rebuilds that the server ran."),
+    counter("dropdex_inbox_lists_total", "Lists found in the inbox, by outcome."),
     counter("dropdex_queries_too_long_total", "Questions refused for holding a core too long."),
     counter("dropdex_queries_abandoned_total", "Questions given up because the client had gone."),
     // Lists that come in.
@@ -132,6 +155,11 @@ pub fn install() -> anyhow::Result<PrometheusHandle> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)
         .context("the buckets of the metrics")?
+        .set_buckets_for_metric(
+            Matcher::Full("dropdex_job_duration_seconds".to_owned()),
+            &JOB_SECONDS,
+        )
+        .context("the buckets of jobs")?
         .install_recorder()
         .context("the metrics cannot be kept")?;
     for Metric { name, kind, help } in METRICS {
@@ -160,5 +188,10 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), METRICS.len());
+        // Of one family, as newer formats name them, is one kind.
+        for name in &names {
+            let total = format!("{name}_total");
+            assert!(!names.contains(&total.as_str()), "{name} beside {total}");
+        }
     }
 }

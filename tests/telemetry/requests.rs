@@ -72,7 +72,7 @@ fn a_proxy_of_the_operators_names_requests_and_nobody_else() {
     assert_ne!(asked("edge 1"), "edge 1");
     assert_ne!(asked(&"a".repeat(65)), "a".repeat(65));
     drop(server);
-    let config = site.settings("[web]\nproxies = [\"192.0.2.1\"]\n");
+    let config = site.settings("[server]\nproxies = [\"192.0.2.1\"]\n");
     let server = site.serve_with(&["--today", TODAY, "--config", &config]);
     let answer = server.client().request("GET", "/api/health", &[("X-Request-Id", "edge")]);
     assert_ne!(id(&answer), "edge");
