@@ -19,14 +19,13 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use common::ledger::{Ledger, check, check_votes};
+use common::mounts;
 use common::rng::Rng;
 use common::runs::{figure, say, seed};
 use common::writer::{Step, Writer};
 use common::{Client, Response, Server, Site};
 
 const TODAY: &str = "2026-03-15";
-/// Set in the process that may mount.
-const INSIDE: &str = "DROPDEX_TEST_MOUNTS";
 /// Room for the journal's folder and some segments; small, so that filling it takes milliseconds.
 const DISK_BYTES: u64 = 24 << 20;
 /// A round uses up a megabyte of log, and a start after a kill needs room for two more of it.
@@ -40,8 +39,8 @@ const RESUME_MAX: Duration = Duration::from_secs(30);
 
 #[test]
 fn a_full_disk_stops_writes_alone_and_only_while_it_is_full() {
-    if std::env::var_os(INSIDE).is_none() {
-        return inside_a_mount_namespace(
+    if !mounts::may_mount() {
+        return mounts::run_where_mounting_works(
             "a_full_disk_stops_writes_alone_and_only_while_it_is_full",
         );
     }
@@ -63,31 +62,6 @@ fn a_full_disk_stops_writes_alone_and_only_while_it_is_full() {
     }
     say(&format!("disk filled and freed {rounds} times, {refused} writes refused"));
     assert!(refused >= rounds, "writes refused: {refused}");
-}
-
-/// Runs this test again where it may mount.
-fn inside_a_mount_namespace(test: &str) {
-    let ways: [&[&str]; 2] = [&["-m"], &["-U", "-r", "-m"]];
-    let works = |way: &&&[&str]| {
-        let probe = Command::new("unshare")
-            .args(**way)
-            .args(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", "/mnt"])
-            .output();
-        probe.is_ok_and(|output| output.status.success())
-    };
-    let way = ways.iter().find(works).expect(
-        "this test needs a small file system of its own: run it as root, or where `unshare -Urm \
-         mount -t tmpfs tmpfs /mnt` works (in a container: with CAP_SYS_ADMIN)",
-    );
-    let this = std::env::current_exe().expect("a test knows its own program");
-    let status = Command::new("unshare")
-        .args(*way)
-        .arg(this)
-        .args(["--exact", test, "--nocapture"])
-        .env(INSIDE, "1")
-        .status()
-        .expect("unshare was there a moment ago");
-    assert!(status.success(), "inside `unshare {}`: {status}", way.join(" "));
 }
 
 struct World {
@@ -112,7 +86,7 @@ impl World {
              active_rules = 100000\nexternal_names = 10000\n",
         );
         let disk = site.data().with_file_name("disk");
-        mount(&disk);
+        mounts::tmpfs(&disk, DISK_BYTES);
         let site = site.with_data(&disk.join("data"));
         fs::create_dir(site.data()).expect("the new disk is empty");
         let key = site.account("owner@example.com", "api");
@@ -294,17 +268,6 @@ impl Drop for World {
         let disk = self.filler.parent().expect("the filler is on the disk");
         let _ = Command::new("umount").arg("-l").arg(disk).status();
     }
-}
-
-fn mount(disk: &Path) {
-    fs::create_dir(disk).expect("a folder can be made");
-    let size = format!("size={DISK_BYTES}");
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
-        .arg(disk)
-        .output()
-        .expect("mount is there");
-    assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
 }
 
 /// Writes a file until not one page is left.

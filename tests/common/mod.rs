@@ -9,6 +9,7 @@ pub mod http;
 pub mod json;
 pub mod knot;
 pub mod ledger;
+pub mod mounts;
 pub mod nameless;
 pub mod process;
 pub mod rdap;

@@ -1,0 +1,52 @@
+//! Small file systems: a tmpfs in a mount namespace of its own, which ends with the test. The test
+//! starts itself again through `unshare`, as root or with a user namespace; where the machine allows
+//! neither, it fails and says so.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Set in the process that may mount.
+const INSIDE: &str = "DROPDEX_TEST_MOUNTS";
+
+/// Whether this is the process that may mount.
+pub fn may_mount() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
+
+/// Runs this test again where it may mount.
+pub fn run_where_mounting_works(test: &str) {
+    let ways: [&[&str]; 2] = [&["-m"], &["-U", "-r", "-m"]];
+    let works = |way: &&&[&str]| {
+        let probe = Command::new("unshare")
+            .args(**way)
+            .args(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", "/mnt"])
+            .output();
+        probe.is_ok_and(|output| output.status.success())
+    };
+    let way = ways.iter().find(works).expect(
+        "this test needs a small file system of its own: run it as root, or where `unshare -Urm \
+         mount -t tmpfs tmpfs /mnt` works (in a container: with CAP_SYS_ADMIN)",
+    );
+    let this = std::env::current_exe().expect("a test knows its own program");
+    let status = Command::new("unshare")
+        .args(*way)
+        .arg(this)
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1")
+        .status()
+        .expect("unshare was there a moment ago");
+    assert!(status.success(), "inside `unshare {}`: {status}", way.join(" "));
+}
+
+/// Makes a folder and mounts a file system of `bytes` there.
+pub fn tmpfs(folder: &Path, bytes: u64) {
+    fs::create_dir(folder).expect("a folder can be made");
+    let size = format!("size={bytes}");
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+        .arg(folder)
+        .output()
+        .expect("mount is there");
+    assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
+}
