@@ -1486,7 +1486,8 @@ mod accounts {
     use dropdex::cli::account::{AccountArgs, Streams, run_with};
     use dropdex::vocab::clock::Clock;
     use dropdex::vocab::plan::{Plan, Plans};
-    use dropdex::workers::admin::{AdminSocket, AskError, ask, socket_path};
+    use dropdex::workers::admin::{AdminSocket, AskError, Serving, ask, socket_path};
+    use dropdex::workers::jobs::{Jobs, Places};
 
     use super::*;
 
@@ -1767,7 +1768,11 @@ mod accounts {
         assert!(metadata.file_type().is_socket());
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let serving = tokio::spawn(socket.serve(store.clone(), async {
+        let (_running, over) = tokio::sync::watch::channel(());
+        let places =
+            Places { data: path.clone(), index: path.join("index"), config: None, today: None };
+        let served = Serving { store: store.clone(), jobs: Jobs::new(over), places };
+        let serving = tokio::spawn(socket.serve(served, async {
             stopped.await.expect("told to stop");
         }));
         let client = path.clone();
@@ -1777,7 +1782,7 @@ mod accounts {
         let rude = path.clone();
         let answers = tokio::task::spawn_blocking(move || {
             use std::io::{BufRead, BufReader, Write};
-            [&b"{}\n"[..], b"\xff\n", &[b'['; 20_000]].map(|line| {
+            [&b"{}\n"[..], b"\xff\n", &[b'['; 300_000]].map(|line| {
                 let mut stream =
                     std::os::unix::net::UnixStream::connect(socket_path(&rude)).expect("there");
                 // The server may hang up on a line that is too long.

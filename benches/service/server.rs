@@ -68,6 +68,7 @@ impl Service {
             catch_days: CATCH_DAYS_DEFAULT,
             node: "bench".to_owned(),
             started: Instant::now(),
+            intake: Arc::default(),
             index_problem: Arc::new(Mutex::new(None)),
             draining: Arc::default(),
         });

@@ -178,7 +178,7 @@ fn offset(draw: &mut Draw) -> u32 {
 /// Every third question has no conditions, others one to three.
 fn narrow(draw: &mut Draw, table: &Table, at: usize) -> Narrow {
     let mut narrow = Narrow::default();
-    if at % 3 == 0 {
+    if at.is_multiple_of(3) {
         return narrow;
     }
     if draw.below(2) == 0 {

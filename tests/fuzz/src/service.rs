@@ -107,7 +107,9 @@ fn start() -> Service {
         catch_days: 5,
         node: "fuzz".to_owned(),
         started: Instant::now(),
+        intake: Arc::default(),
         index_problem: Arc::new(Mutex::new(None)),
+        draining: Arc::default(),
     });
     let header = |text: String| HeaderValue::from_str(&text).expect("plain text");
     Service {
@@ -135,7 +137,8 @@ fn index(folder: &std::path::Path, clock: Clock) -> dropdex::index::Index {
     };
     corpus.ingest(&source, feed).expect("the list is taken");
     let batches = corpus.batches().expect("one batch");
-    build::rebuild(&folder.join("index"), &batches, now).expect("an index is built");
+    let keep = build::Keep::default();
+    build::rebuild(&folder.join("index"), &batches, keep, now).expect("an index is built");
     open::open_current(&folder.join("index")).expect("it opens").index
 }
 
