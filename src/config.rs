@@ -251,6 +251,11 @@ impl Config {
         };
         let (index, index_life) = file.index.settings()?;
         let server = file.server.settings(given.drain_delay, file.web.proxies.clone())?;
+        anyhow::ensure!(
+            server.tls.is_none() || file.web.plain_http != Some(true),
+            "web.plain_http is for a server without TLS, and server.tls_certificate is set: take one \
+             of the two away"
+        );
         Ok(Config {
             data: given.data.or(file.data).unwrap_or_else(|| "data".into()),
             index: given.index.or(index).unwrap_or_else(|| "index".into()),

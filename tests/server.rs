@@ -6,12 +6,20 @@
 //! set to a second or so.
 
 mod common;
-#[path = "server/slow.rs"]
-mod slow;
+#[path = "server/answers.rs"]
+mod answers;
+#[path = "server/drain.rs"]
+mod drain;
 #[path = "server/http2.rs"]
 mod http2;
+#[path = "server/overload.rs"]
+mod overload;
 #[path = "server/raw.rs"]
 mod raw;
+#[path = "server/slow.rs"]
+mod slow;
+#[path = "server/tls.rs"]
+mod tls;
 
 use common::{Server, Site};
 

@@ -17,6 +17,7 @@ use crate::config::{Config, ListenAddress};
 use crate::corpus::Corpus;
 use crate::corpus::ingest::Source;
 use crate::feeds::{Feed, Format, ReadOptions};
+use crate::server::settings::ServerSettings;
 use crate::vocab::day::Day;
 use crate::vocab::plan::Plan;
 use crate::web::WebSettings;
@@ -57,9 +58,11 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
     let web = WebSettings { plain_http: listen.is_loopback(), ..config.web.clone() };
     // A demo is not watched, and may run beside a server that is.
     let telemetry = Telemetry { listen: None, ..config.telemetry.clone() };
+    let server = ServerSettings { tls: None, ..config.server.clone() };
     let config = Config {
         outbound,
         web,
+        server,
         telemetry,
         data: folder.path().join("data"),
         index: folder.path().join("index"),

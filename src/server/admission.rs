@@ -154,8 +154,9 @@ impl Gate {
             return Some(self.admitted(place));
         }
         let waiting = Waiting::count(&self.waiting);
-        // Whoever would wait in vain is better told at once: they can ask another server.
-        if waiting.before >= self.at_once || self.turn_of(waiting.before) > self.wait {
+        // Whoever may wait in vain is better told at once: they can ask another server. Half of the wait
+        // is left for what is slower than it was of late.
+        if waiting.before >= self.at_once || self.turn_of(waiting.before) > self.wait / 2 {
             return None;
         }
         let place = timeout(self.wait, Arc::clone(&self.places).acquire_owned()).await;

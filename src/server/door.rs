@@ -16,6 +16,7 @@ use axum::http::header::{CONNECTION, CONTENT_LENGTH, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderValue, Method, Request, Response, Version};
 use axum::response::IntoResponse;
 use futures_util::future::BoxFuture;
+use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use metrics::{Counter, counter};
 use tokio::time::sleep_until;
@@ -31,6 +32,7 @@ use crate::server::encoding::{self, Encoder, Encoding};
 use crate::server::pulse::Pulse;
 use crate::server::settings::ServerSettings;
 use crate::telemetry::requests::Observed;
+use crate::vocab::limits::{BODY_BYTES_MAX, FORM_BYTES_MAX};
 
 /// For two years, as lists that browsers ship ask for.
 const HSTS: &str = "max-age=63072000";
@@ -52,6 +54,12 @@ struct Terms {
     deadline: Instant,
     /// Whether its body came too slowly. `None` without a body.
     late: Option<Arc<AtomicBool>>,
+}
+
+impl Terms {
+    fn is_late(&self) -> bool {
+        self.late.as_ref().is_some_and(|late| late.load(Ordering::Relaxed))
+    }
 }
 
 impl Door {
@@ -167,6 +175,12 @@ impl Way {
 
     /// The answer, when it is the request's turn.
     async fn ask_in_turn(&self, terms: &Terms, request: Request<Body>) -> Response<Body> {
+        // A request takes a place when it is whole: slow clients wait in nobody's way.
+        let request = match gathered(request).await {
+            Ok(request) => request,
+            Err(_) if terms.is_late() => return ApiError::SlowBody.into_response(),
+            Err(err) => return err.into_response(),
+        };
         // Before anything is done for it: a request that is shed is not charged either.
         let _admitted = match self.admission.enter(terms.class).await {
             Ok(admitted) => admitted,
@@ -174,8 +188,7 @@ impl Way {
         };
         let answer = self.ask(terms, request).await;
         // Whatever its handler made of a body that broke off.
-        let is_late = terms.late.as_ref().is_some_and(|late| late.load(Ordering::Relaxed));
-        if is_late { ApiError::SlowBody.into_response() } else { answer }
+        if terms.is_late() { ApiError::SlowBody.into_response() } else { answer }
     }
 
     /// The answer, in the encoding that its client asks for. A HEAD is a GET whose body stays here, so
@@ -240,4 +253,26 @@ fn without_body(answer: Response<Body>) -> Response<Body> {
         answer.headers_mut().insert(CONTENT_LENGTH, length.into());
     }
     answer
+}
+
+/// The request with its body, as far as any handler reads one: what is longer comes as it comes.
+async fn gathered(request: Request<Body>) -> Result<Request<Body>, ApiError> {
+    let (parts, mut body) = request.into_parts();
+    let api = parts.uri.path().starts_with("/api/");
+    let bytes_max = if api { BODY_BYTES_MAX } else { FORM_BYTES_MAX };
+    // Its handler refuses it for what it says of itself.
+    if body.is_end_stream() || body.size_hint().lower() > bytes_max as u64 {
+        return Ok(Request::from_parts(parts, body));
+    }
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| ApiError::parameter("body", "ended before its end"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        bytes.extend_from_slice(&data);
+        if bytes.len() > bytes_max {
+            // Enough for its handler to see that it is too much.
+            break;
+        }
+    }
+    Ok(Request::from_parts(parts, Body::from(bytes)))
 }

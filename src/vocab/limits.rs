@@ -28,6 +28,9 @@ pub const LABEL_CHARS_MAX: u8 = 63;
 pub const TLD_FILTER_MAX: usize = 1_000;
 /// Octets of a request's body at most (decisions.md §5). More is never read.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
+/// Octets of a form at most: a thousand names, pasted, take 256 KiB where each is as long as a name
+/// can be and half of it is escaped.
+pub const FORM_BYTES_MAX: usize = 256 * 1024;
 /// Objects and arrays within each other in a body at most: the API's own shapes have three.
 pub const BODY_DEPTH_MAX: u32 = 16;
 /// Names of one appraisal at most: their answer is about as large as a page of drops.

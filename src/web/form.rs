@@ -9,11 +9,8 @@ use serde::de::DeserializeOwned;
 
 use crate::http::body::read_octets_up_to;
 use crate::http::error::ApiError;
+use crate::vocab::limits::FORM_BYTES_MAX;
 use crate::web::error::PageError;
-
-/// Octets of a form at most: a thousand names, pasted, take 256 KiB where each is as long as a name
-/// can be and half of it is escaped.
-const FORM_BYTES_MAX: usize = 256 * 1024;
 
 /// The fields of a form (`application/x-www-form-urlencoded`), by serde.
 pub struct Form<T>(pub T);

@@ -79,7 +79,8 @@ impl Starting {
         let line = self.0.first_line(Instant::now() + START_MAX);
         let address = line
             .as_deref()
-            .and_then(|line| line.strip_prefix("listening on http://"))
+            .and_then(|line| line.strip_prefix("listening on "))
+            .and_then(|url| url.strip_prefix("http://").or(url.strip_prefix("https://")))
             .and_then(|address| address.parse().ok());
         if let Some(address) = address {
             return Server { running: self.0, address };
@@ -146,6 +147,14 @@ impl Server {
     pub fn kill(mut self) -> String {
         self.running.kill();
         self.running.stderr()
+    }
+
+    /// Waits until it has ended by itself, asserts that it ended well, gives its standard error.
+    pub fn ended(mut self) -> String {
+        let code = self.running.wait(Instant::now() + STOP_MAX);
+        let stderr = self.running.stderr();
+        assert_eq!(code, Some(Some(0)), "stderr:\n{stderr}");
+        stderr
     }
 
     /// Stops it as an operator does, asserts that it ended well, gives its standard error.

@@ -98,6 +98,7 @@ fn who_does_not_read_is_not_waited_for() {
             stream
         })
         .collect();
+    wait_until("all accepted", SECOND, || sockets(&server) >= before + streams.len());
     wait_until("all ended", 4 * SECOND, || sockets(&server) <= before);
     assert!(began.elapsed() >= SECOND, "they had a second");
     let grown = resident(&server).saturating_sub(memory) >> 20;
