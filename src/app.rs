@@ -273,7 +273,7 @@ async fn listeners(config: &Config) -> anyhow::Result<Vec<TcpListener>> {
     }
     if listeners.is_empty() {
         let address = config.listen.as_str();
-        listeners.push(TcpListener::bind(address).await.with_context(|| {
+        listeners.push(server::bind(address).await.with_context(|| {
             format!(
                 "cannot listen on {address}; stop what uses it, or choose another address with \
                  --listen (127.0.0.1:0 takes a free port)"

@@ -17,6 +17,7 @@ pub mod supervisor;
 pub mod tls;
 mod wire;
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use axum::Router;
 use futures_util::FutureExt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -39,6 +40,8 @@ use crate::telemetry::requests;
 /// How long accepting rests when the system has no room for another connection.
 const REST: Duration = Duration::from_millis(100);
 
+/// Connections that wait to be accepted: as many as Linux keeps. A burst beyond it waits a second.
+const BACKLOG: u32 = 4096;
 /// Descriptors of a process for other things than connections: files, and calls to the outside.
 const OTHER_DESCRIPTORS: u64 = 200;
 
@@ -58,6 +61,29 @@ pub fn make_room(limits: &ConnectionLimits) {
              lower server.connections"
         );
     }
+}
+
+/// Listens on a host and port.
+///
+/// # Errors
+/// The host is unknown, or no address of it can be listened on.
+pub async fn bind(address: &str) -> io::Result<TcpListener> {
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in lookup_host(address).await? {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(err) => failed = err,
+        }
+    }
+    Err(failed)
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A restart need not wait for connections of the process before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Serves a router.
@@ -151,8 +177,8 @@ impl Server {
 
 /// Clients that have gone before they were accepted are nobody's concern; a system without
 /// descriptors or memory needs a moment to have some again.
-async fn rest_after(err: &std::io::Error) {
-    use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+async fn rest_after(err: &io::Error) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     if matches!(err.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted) {
         return;
     }

@@ -215,6 +215,7 @@ mod tests {
     #[test]
     fn a_client_that_does_not_read_is_waited_for_shortly() {
         let pulse = pulse(Protocol::Http1);
+        pulse.read();
         let request = pulse.begin(Instant::now() + Duration::from_secs(120));
         pulse.blocked(true);
         assert_eq!(left(&pulse), (30, Late::WriteStall));
