@@ -98,8 +98,6 @@ pub const METRICS: &[Metric] = &[
     gauge("dropdex_jobs", "Ingests and rebuilds that wait or run."),
     histogram("dropdex_job_duration_seconds", "Ingests and rebuilds that the server ran."),
     counter("dropdex_inbox_lists_total", "Lists found in the inbox, by outcome."),
-    counter("dropdex_queries_too_long_total", "Questions refused for holding a core too long."),
-    counter("dropdex_queries_abandoned_total", "Questions given up because the client had gone."),
     // Lists that come in.
     counter(
         "dropdex_inbox_lists_total",
