@@ -221,12 +221,10 @@ impl From<ApiError> for Refusal {
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 2)
             }
             ApiError::TooLong => {
-                metrics::counter!("dropdex_queries_too_long_total").increment(1);
                 let message = "this question takes too long; narrow it";
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 1)
             }
             ApiError::Gone => {
-                metrics::counter!("dropdex_queries_abandoned_total").increment(1);
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain("the client has gone"))
             }
             ApiError::Busy { retry_after_s } => {

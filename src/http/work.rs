@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::http::error::ApiError;
 use crate::index::rows::push_number;
-use crate::vocab::budget::{Budget, QUERY_TIME_MAX};
+use crate::vocab::budget::{Budget, QUERY_TIME_MAX, Spent};
 
 /// Microseconds that a query may take on an async thread.
 const INLINE_US_MAX: u32 = 500;
@@ -40,8 +40,18 @@ async fn run_within<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let (budget, _waiting) = Budget::new(time_max);
-    let done = tokio::task::spawn_blocking(move || budget.lend(work)).await;
+    let done = move || budget.lend(work).inspect_err(|spent| count(*spent));
+    let done = tokio::task::spawn_blocking(done).await;
     done.map_err(|err| ApiError::Internal(err.into()))??
+}
+
+/// Counted where the work ended: nobody hears of what a client left that has gone.
+fn count(spent: Spent) {
+    let name = match spent {
+        Spent::Time => "dropdex_queries_too_long_total",
+        Spent::Gone => "dropdex_queries_abandoned_total",
+    };
+    metrics::counter!(name).increment(1);
 }
 
 /// A JSON body, made where the work is done.

@@ -101,17 +101,18 @@ impl Inbox {
             .collect();
         self.log.set_waiting(now.len());
         *seen = now;
-        let mut taken = Ok(());
+        let mut all = Ok(());
         for path in &whole {
-            taken = self.take(path).await;
-            if taken.is_err() {
-                break;
+            match self.take(path).await {
+                Ok(()) => {
+                    seen.remove(path);
+                    self.log.set_waiting(seen.len());
+                }
+                // One that cannot be taken now keeps no other from being taken.
+                Err(err) => all = all.and(Err(err)),
             }
-            seen.remove(path);
-            self.log.set_waiting(seen.len());
         }
-        // Those before one that cannot be taken now are to be found all the same.
-        taken.and(self.rebuild().await)
+        all.and(self.rebuild().await)
     }
 
     /// Has a list ingested and moves it out of the way.

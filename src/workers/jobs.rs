@@ -79,11 +79,8 @@ impl Jobs {
         places: &Places,
         arguments: Vec<OsString>,
     ) -> Result<Finished, JobError> {
-        let waiting = metrics::gauge!("dropdex_jobs");
-        waiting.increment(1.0);
-        let done = self.run_in_turn(places, arguments).await;
-        waiting.decrement(1.0);
-        done
+        let _counted = Counted::new();
+        self.run_in_turn(places, arguments).await
     }
 
     async fn run_in_turn(
@@ -107,6 +104,23 @@ impl Jobs {
             done = done => Ok(done.map_err(|_| io::Error::other("nobody waited for it"))??),
             () = &mut stop => Err(JobError::Stopping),
         }
+    }
+}
+
+/// One more job under way or waiting, for as long as this is there.
+struct Counted(metrics::Gauge);
+
+impl Counted {
+    fn new() -> Counted {
+        let jobs = metrics::gauge!("dropdex_jobs");
+        jobs.increment(1.0);
+        Counted(jobs)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
     }
 }
 
