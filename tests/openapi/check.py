@@ -31,6 +31,8 @@ def fault(document, answer):
     response = operation["responses"].get(str(answer["status"]))
     if response is None:
         return f"the document has no status {answer['status']}"
+    if "content" not in response:
+        return "there is a body" if answer["contentType"] else None
     kind = answer["contentType"].partition(";")[0]
     if kind not in response["content"]:
         return f"the document has no {kind} for status {answer['status']}"
