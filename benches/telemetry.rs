@@ -75,7 +75,9 @@ fn request(path: &MatchedPath) -> Request<()> {
 fn bare(bencher: Bencher<'_, '_>) {
     let path = route();
     let mut service = Plain;
-    bencher.with_inputs(|| request(&path)).bench_local_values(|request| answer(service.call(request)));
+    bencher
+        .with_inputs(|| request(&path))
+        .bench_local_values(|request| answer(service.call(request)));
 }
 
 #[divan::bench]
@@ -83,7 +85,9 @@ fn told(bencher: Bencher<'_, '_>) {
     let path = route();
     let routed = tower::Layer::layer(&Route, Plain);
     let mut service = Observed::new(routed, Settings::default());
-    bencher.with_inputs(|| request(&path)).bench_local_values(|request| answer(service.call(request)));
+    bencher
+        .with_inputs(|| request(&path))
+        .bench_local_values(|request| answer(service.call(request)));
 }
 
 #[divan::bench]

@@ -135,6 +135,47 @@ fn answers_are_as_the_document_has_them() {
     judge(&site, &document, &all);
 }
 
+/// Tags, and what is answered to those who hold an answer: the document has them where they are, and
+/// nowhere else. HEAD has the head of GET and no body.
+#[test]
+fn heads_are_as_the_document_has_them() {
+    let site = Site::new();
+    site.ingest(&site.write("list.csv", LIST), "2026-03-15T00:00:00Z");
+    let key = site.account("owner@example.com", "api");
+    let server = site.serve(TODAY);
+    let mut owner = server.client_with(&key);
+    let document = document(&site);
+    let mut tagged = 0;
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        let Some(operation) = item.get("get") else { continue };
+        let target = path.replace("{name}", "solar.com").replace("{delivery}", "none");
+        if target.contains('{') {
+            // Of things that somebody made.
+            continue;
+        }
+        let target = if path.ends_with("/search") { format!("{path}?q=so") } else { target };
+        let answer = owner.get(&target);
+        assert_eq!(answer.status, 200, "{path}");
+        let told = &operation["responses"]["200"]["headers"];
+        for name in ["ETag", "X-Index-Generation", "X-RateLimit-Reset", "X-Request-Id"] {
+            let sent = answer.header(&name.to_lowercase()).is_some();
+            assert_eq!(sent, !told[name].is_null(), "{name} of GET {path}");
+        }
+        let head = owner.request("HEAD", &target, &[]);
+        assert_eq!((head.status, head.body.len()), (200, 0), "HEAD {path}");
+        assert_eq!(head.header("content-type"), answer.header("content-type"), "HEAD {path}");
+        let Some(tag) = answer.header("etag") else {
+            assert!(operation["responses"]["304"].is_null(), "304 of {path}");
+            continue;
+        };
+        let held = owner.request("GET", &target, &[("If-None-Match", tag)]);
+        assert_eq!((held.status, held.body.len()), (304, 0), "GET {path} with its tag");
+        assert!(!operation["responses"]["304"].is_null(), "304 of {path}");
+        tagged += 1;
+    }
+    assert_eq!(tagged, 5);
+}
+
 fn read_names(all: &mut Answers, owner: &mut Client) {
     for target in ["/api/v1/drops", "/api/v1/drops?view=all&limit=1", "/api/v1/drops?min_dqs=101"] {
         all.get(owner, "/api/v1/drops", target);

@@ -248,6 +248,7 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
     let is_refused_first = matches!(status, "401" | "403" | "414" | "431");
     let is_counted = operation.access != Access::Everybody && !is_refused_first;
     let is_tagged = operation.tagged && matches!(status, "200" | "304");
+    let is_of_index = operation.of_index && matches!(status, "200" | "304");
     let tells_when = matches!(status, "429" | "503");
     for (applies, name, header) in [
         (true, "X-Request-Id", "RequestId"),
@@ -257,7 +258,7 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
         (tells_when, "Retry-After", "RetryAfter"),
         (is_tagged, "ETag", "ETag"),
         (is_tagged, "Cache-Control", "CacheControl"),
-        (is_tagged && operation.access == Access::Key, "X-Index-Generation", "IndexGeneration"),
+        (is_of_index, "X-Index-Generation", "IndexGeneration"),
     ] {
         if applies {
             let header = format!("#/components/headers/{header}");

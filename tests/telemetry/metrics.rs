@@ -48,10 +48,6 @@ impl Scrape {
         let known = || self.samples.keys().cloned().collect::<Vec<_>>().join("\n");
         *self.samples.get(sample).unwrap_or_else(|| panic!("no {sample} in\n{}", known()))
     }
-
-    fn has(&self, sample: &str) -> bool {
-        self.samples.contains_key(sample)
-    }
 }
 
 /// A server with metrics, and a client of theirs.
@@ -167,22 +163,26 @@ fn a_scrape_says_what_happened_and_how_things_stand() {
     }
 }
 
+/// Waits until a scrape has this line.
+#[track_caller]
+fn wait_for(metrics: &mut Client, line: &str) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !metrics.get("/metrics").text().lines().any(|told| told == line) {
+        assert!(Instant::now() < deadline, "no scrape says {line}");
+    }
+}
+
 #[test]
 fn a_new_generation_and_one_that_is_damaged_are_seen() {
     let site = Site::new();
     site.ingest(&site.write("list.csv", LIST), "2026-03-14T12:00:00Z");
     let (_server, mut metrics) = watched(&site, "");
-    assert!(!Scrape::of(&site, &mut metrics).has("dropdex_index_swaps_total"));
+    let before = metrics.get("/metrics");
+    assert!(!before.text().contains("dropdex_index_swaps_total"), "{}", before.text());
     let more = site.write("more.csv", "domain,drop_date\nlunar.com,2026-03-15\n");
     site.ingest(&more, "2026-03-15T00:00:00Z");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    let scrape = loop {
-        let scrape = Scrape::of(&site, &mut metrics);
-        if scrape.has("dropdex_index_swaps_total") {
-            break scrape;
-        }
-        assert!(Instant::now() < deadline, "the new generation is not told of");
-    };
+    wait_for(&mut metrics, "dropdex_index_swaps_total 1");
+    let scrape = Scrape::of(&site, &mut metrics);
     assert_eq!(scrape.value("dropdex_index_swaps_total"), 1.0);
     assert_eq!(scrape.value("dropdex_index_generation"), 2.0);
     assert_eq!(scrape.value("dropdex_index_names"), 3.0);
@@ -192,14 +192,8 @@ fn a_new_generation_and_one_that_is_damaged_are_seen() {
     std::fs::create_dir(&path).expect("a folder");
     std::fs::write(path.join("MANIFEST"), "damaged").expect("written");
     std::fs::write(site.index().join("CURRENT"), "gen-00000000000000000003\n").expect("written");
-    loop {
-        let scrape = Scrape::of(&site, &mut metrics);
-        if scrape.value("dropdex_index_fallback") == 1.0 {
-            assert_eq!(scrape.value("dropdex_index_generation"), 2.0);
-            break;
-        }
-        assert!(Instant::now() < deadline, "the fallback is not told of");
-    }
+    wait_for(&mut metrics, "dropdex_index_fallback 1");
+    assert_eq!(Scrape::of(&site, &mut metrics).value("dropdex_index_generation"), 2.0);
 }
 
 #[test]
