@@ -50,7 +50,8 @@ fn route() -> MatchedPath {
     };
     let mut router: Router = Router::new().route("/api/v1/domain/{name}", get(handler));
     let request = Request::get("/api/v1/domain/a.com").body(Body::empty()).expect("a request");
-    answer(router.call(request));
+    let routed = answer(router.call(request));
+    drop(routed);
     let path = found.lock().expect("nobody panics").take();
     path.expect("it was routed")
 }
