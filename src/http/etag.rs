@@ -35,7 +35,6 @@ impl Tag {
         let mut hasher = hasher();
         for number in [
             manifest.generation.0,
-            manifest.created.timestamp_micros().cast_unsigned(),
             u64::from(manifest.scorer_version),
             u64::from(moment.catch_days),
         ] {
