@@ -86,6 +86,10 @@ fn commands_beside_a_server_wait_for_each_other() {
     let here = site.run(&["ingest", "--here", bad.to_str().expect("UTF-8")]);
     here.assert_failed(1, &["bad.csv", "was not ingested"]);
     assert_eq!(refused.stderr.lines().last(), here.stderr.lines().last());
+    // A file that the server does not see is left to the command, which says why it fails.
+    let gone = ingest(&site, Path::new("/nonexistent/list.csv"));
+    gone.assert_failed(1, &["cannot read", "/nonexistent/list.csv"]);
+    assert!(gone.stderr.contains("done here instead"), "{gone}");
     let pair = site.run(&["ingest", "--format", "zone-pair", bad.to_str().expect("UTF-8")]);
     pair.assert_failed(2, &["two files"]);
     server.stop();

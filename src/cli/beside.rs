@@ -2,6 +2,7 @@
 //! prints what came of it. Without a server the command does it itself.
 
 use std::io::{Write, stderr, stdout};
+use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 
@@ -9,13 +10,19 @@ use crate::cli::ExitWith;
 use crate::config::Config;
 use crate::workers::admin::{self, AskError, JobCommand, JobReply, Work};
 
-/// Has the server that runs with this data folder do `work`; `None` where there is none.
+/// Has the server that runs with this data folder do `work`; `None` where there is none, or where it
+/// cannot read one of `files`.
 ///
 /// # Errors
 /// That of the command, already printed; or the server does not answer.
-pub fn run(config: &Config, work: Work, arguments: Vec<String>) -> anyhow::Result<Option<()>> {
+pub fn run(
+    config: &Config,
+    work: Work,
+    arguments: Vec<String>,
+    files: Vec<PathBuf>,
+) -> anyhow::Result<Option<()>> {
     let index = std::path::absolute(&config.index).context("the index folder")?;
-    let command = JobCommand::Job { work, arguments, index, today: config.clock.pinned() };
+    let command = JobCommand::Job { work, arguments, files, index, today: config.clock.pinned() };
     let reply = match admin::ask_for_job(&config.data, &command) {
         Ok(reply) => reply,
         Err(AskError::NobodyThere { .. }) => return Ok(None),
@@ -39,18 +46,28 @@ pub fn run(config: &Config, work: Work, arguments: Vec<String>) -> anyhow::Resul
                 None => Err(anyhow!("the server's process for it was killed; run it again")),
             }
         }
+        JobReply::CannotRead { file } => {
+            let file = file.display();
+            writeln!(stderr(), "the running server cannot read {file}: it is done here instead")?;
+            Ok(None)
+        }
         JobReply::Refused { error } => Err(anyhow!(error)),
     }
 }
 
-/// An argument that another process understands.
+/// Paths that another process understands.
 ///
 /// # Errors
-/// It is no UTF-8.
-pub fn text(path: &std::path::Path) -> anyhow::Result<String> {
-    let path = std::path::absolute(path).context("a path")?;
-    path.into_os_string().into_string().map_err(|path| {
-        let path = path.display();
-        anyhow!("{path} is not UTF-8, so the server cannot be told of it: add --here")
-    })
+/// One is no UTF-8.
+pub fn absolute(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let absolute = |path: &PathBuf| {
+        let path = std::path::absolute(path).context("a path")?;
+        let shown = path.display();
+        anyhow::ensure!(
+            path.to_str().is_some(),
+            "{shown} is not UTF-8, so the server cannot be told of it: add --here"
+        );
+        Ok(path)
+    };
+    paths.iter().map(absolute).collect()
 }

@@ -60,8 +60,8 @@ pub struct IngestArgs {
 }
 
 impl IngestArgs {
-    /// The arguments again, for a server to run.
-    fn again(&self) -> anyhow::Result<Vec<String>> {
+    /// The options again, for a server to run.
+    fn options(&self) -> Vec<String> {
         let mut again = Vec::new();
         if let Wanted::Format(format) = self.format {
             again.extend(["--format".to_owned(), format.to_string()]);
@@ -76,11 +76,7 @@ impl IngestArgs {
         if self.no_rebuild {
             again.push("--no-rebuild".to_owned());
         }
-        again.push("--".to_owned());
-        for file in &self.files {
-            again.push(beside::text(file)?);
-        }
-        Ok(again)
+        again
     }
 }
 
@@ -143,8 +139,11 @@ struct ListSummary {
 /// # Errors
 /// What to print on stderr before exit 1.
 pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
-    if !args.here && beside::run(config, Work::Ingest, args.again()?)?.is_some() {
-        return Ok(());
+    if !args.here {
+        let files = beside::absolute(&args.files)?;
+        if beside::run(config, Work::Ingest, args.options(), files)?.is_some() {
+            return Ok(());
+        }
     }
     let inbox = args.inbox;
     let done = run_here(args, config);

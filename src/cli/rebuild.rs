@@ -35,7 +35,8 @@ const LISTS_APART: usize = 8;
 /// What to print on stderr before exit 1.
 pub fn run(args: &RebuildArgs, config: &Config) -> anyhow::Result<()> {
     let again = args.compact.then(|| "--compact".to_owned());
-    if !args.here && beside::run(config, Work::Rebuild, again.into_iter().collect())?.is_some() {
+    let again = again.into_iter().collect();
+    if !args.here && beside::run(config, Work::Rebuild, again, Vec::new())?.is_some() {
         return Ok(());
     }
     let started = Instant::now();

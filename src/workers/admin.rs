@@ -48,7 +48,14 @@ const LONG_REPLY_WAIT_MAX: Duration = Duration::from_secs(600);
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub enum JobCommand {
     /// `dropdex ingest` or `dropdex rebuild`.
-    Job { work: Work, arguments: Vec<String>, index: PathBuf, today: Option<Day> },
+    Job {
+        work: Work,
+        /// Options; the files come after them.
+        arguments: Vec<String>,
+        files: Vec<PathBuf>,
+        index: PathBuf,
+        today: Option<Day>,
+    },
 }
 
 /// The commands that a server runs for others.
@@ -75,6 +82,8 @@ impl Work {
 pub enum JobReply {
     /// It ran to its end: what it printed, and its exit code, if it was not a signal that ended it.
     Finished { code: Option<i32>, stdout: String, stderr: String },
+    /// The server may not read this file, or sees none: who asks has to do it.
+    CannotRead { file: PathBuf },
     /// It did not, for this reason.
     Refused { error: String },
 }
@@ -244,6 +253,13 @@ async fn answer(serving: &Serving, line: &[u8]) -> Answer {
     }
 }
 
+/// The first file that cannot be opened here: a service may see less of the disk than an operator.
+async fn first_unreadable(files: &[PathBuf]) -> Option<PathBuf> {
+    let files = files.to_owned();
+    let look = move || files.into_iter().find(|file| fs::File::open(file).is_err());
+    tokio::task::spawn_blocking(look).await.ok().flatten()
+}
+
 async fn carry_out(store: &Store, command: AdminCommand) -> AdminReply {
     let store = store.clone();
     let done = tokio::task::spawn_blocking(move || execute(&store, command)).await;
@@ -253,10 +269,15 @@ async fn carry_out(store: &Store, command: AdminCommand) -> AdminReply {
 }
 
 async fn run_job(serving: &Serving, command: JobCommand) -> JobReply {
-    let JobCommand::Job { work, arguments, index, today } = command;
+    let JobCommand::Job { work, arguments, files, index, today } = command;
+    if let Some(file) = first_unreadable(&files).await {
+        return JobReply::CannotRead { file };
+    }
     let places = Places { index, today, ..serving.places.clone() };
     let own = work.command().iter().map(OsString::from);
-    let all = own.chain(arguments.into_iter().map(OsString::from)).collect();
+    let options = own.chain(arguments.into_iter().map(OsString::from));
+    let files = files.into_iter().map(OsString::from);
+    let all = options.chain(["--".into()]).chain(files).collect();
     match serving.jobs.run(&places, all).await {
         Ok(Finished { code, stdout, stderr }) => JobReply::Finished { code, stdout, stderr },
         Err(err) => JobReply::Refused { error: err.to_string() },
