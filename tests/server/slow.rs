@@ -148,7 +148,8 @@ fn thousands_of_silent_connections_harm_nobody() {
          all ended {took:?} later",
         silent.len()
     ));
-    assert!(grown < 64 * 1024, "{grown} KiB more");
+    // Buffers and a task: about 13 KiB for each was seen.
+    assert!(grown < 32 * silent.len() as u64, "{grown} KiB more");
     // Neither figure is a promise on a machine that tests other things as well.
     assert!(
         busy < 50 * quiet.max(Duration::from_millis(1)),
