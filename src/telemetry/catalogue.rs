@@ -95,9 +95,6 @@ pub const METRICS: &[Metric] = &[
     gauge("dropdex_index_built_timestamp_seconds", "When the generation was built, in Unix time."),
     gauge("dropdex_index_fallback", "1 while an older generation is served than the newest one."),
     counter("dropdex_index_swaps_total", "Generations taken into service since the start."),
-    gauge("dropdex_jobs", "Ingests and rebuilds that wait or run."),
-    histogram("dropdex_job_duration_seconds", "Ingests and rebuilds that the server ran."),
-    counter("dropdex_inbox_lists_total", "Lists found in the inbox, by outcome."),
     // Lists that come in.
     counter(
         "dropdex_inbox_lists_total",
