@@ -24,8 +24,8 @@ const TODAY: &str = "2026-03-15";
 const GENERATIONS: u64 = 4;
 /// Clients that wait for answers at the same time: more than are ever under way.
 const CLIENTS: usize = 24;
-/// Requests a second: about half of what two servers and their clients manage on two cores.
-const RATE: usize = if cfg!(debug_assertions) { 300 } else { 2_500 };
+/// Requests a second: less than half of what two servers and their clients manage on two cores.
+const RATE: usize = if cfg!(debug_assertions) { 300 } else { 4_500 };
 /// From a flip of `CURRENT` to answers from it, on a busy machine.
 const SWAP_MAX: Duration = Duration::from_secs(60);
 const SETTINGS: &str = "[plans.api]\nrequests_per_day = 1000000000\n[inbox]\nenabled = false\n\
