@@ -122,6 +122,9 @@ pub fn serve(
     // Waits for queries in hand, not for connections: those are gone or past their deadline.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let closed = store.close().context("closing the journal");
+    if closed.is_ok() {
+        tracing::info!("stopped; the journal is flushed");
+    }
     served.and(closed)
 }
 

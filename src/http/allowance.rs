@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use crate::accounts::{Allowance, Caller};
 use crate::http::error::ApiError;
 use crate::http::{App, origin, session};
-use crate::telemetry::requests;
+use crate::telemetry::current;
 use crate::vocab::plan::Plan;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -65,7 +65,7 @@ fn admit_json(
     now: DateTime<Utc>,
 ) -> Result<(Caller, Allowance), ApiError> {
     let caller = authenticate(app, headers)?;
-    requests::tell_account(caller.account.0);
+    current::tell_account(caller.account.0);
     if caller.plan < Plan::Pro {
         return Err(ApiError::JsonPlanRequired(caller.plan));
     }
@@ -89,7 +89,7 @@ pub fn admit_export(
         true => session::find(app, headers, now).ok_or(ApiError::Unauthenticated)?.caller,
         false => authenticate(app, headers)?,
     };
-    requests::tell_account(caller.account.0);
+    current::tell_account(caller.account.0);
     if caller.plan < Plan::Core {
         return Err(ApiError::ExportPlanRequired(caller.plan));
     }

@@ -135,10 +135,12 @@ fn hasher() -> blake3::Hasher {
 }
 
 fn value(hasher: &blake3::Hasher) -> HeaderValue {
-    let mut bytes = [0; TAG_BYTES];
-    hasher.finalize_xof().fill(&mut bytes);
-    let text = format!("\"{}\"", hex::encode(bytes));
-    HeaderValue::try_from(text).expect("hexadecimal digits are a value")
+    // In quotes.
+    let mut text = [b'"'; 2 * TAG_BYTES + 2];
+    let digest = hasher.finalize();
+    hex::encode_to_slice(&digest.as_bytes()[..TAG_BYTES], &mut text[1..=2 * TAG_BYTES])
+        .expect("two digits a byte");
+    HeaderValue::from_bytes(&text).expect("hexadecimal digits are a value")
 }
 
 #[cfg(test)]

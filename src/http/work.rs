@@ -2,20 +2,27 @@
 //! for a quarter of a second at most ([`crate::vocab::budget`]). A client that goes away, whose request
 //! is dropped, ends it.
 
+use std::cell::Cell;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
+use rustix::process::{getpriority_process, setpriority_process};
 use serde::Serialize;
 
 use crate::http::error::ApiError;
 use crate::index::rows::push_number;
+use crate::telemetry::current::{self, Current};
 use crate::vocab::budget::{Budget, QUERY_TIME_MAX, Spent};
 
 /// Microseconds that a query may take on an async thread.
 const INLINE_US_MAX: u32 = 500;
+/// How much long work gives way to the async threads, so that connections are accepted, small questions
+/// answered and what is too much refused at once, however many long ones are worked on.
+const NICER: i32 = 10;
 /// Room for a dossier, so that it does not move while it is written.
 const SMALL_BODY_BYTES: usize = 1024;
 
@@ -40,9 +47,31 @@ async fn run_within<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let (budget, _waiting) = Budget::new(time_max);
-    let done = move || budget.lend(work).inspect_err(|spent| count(*spent));
+    let current = current::current();
+    let nice = *NICE;
+    let done = move || {
+        give_way(nice);
+        let _entered = current.as_ref().map(Current::enter);
+        budget.lend(work).inspect_err(|spent| count(*spent))
+    };
     let done = tokio::task::spawn_blocking(done).await;
     done.map_err(|err| ApiError::Internal(err.into()))??
+}
+
+/// How nice the threads of the pool are. Looked at by an async thread first: they are as nice as the
+/// operator wants this process to be.
+static NICE: LazyLock<i32> = LazyLock::new(|| getpriority_process(None).unwrap_or(0) + NICER);
+
+/// Has this thread, which is one of the pool's, give way from now on.
+fn give_way(nice: i32) {
+    thread_local! {
+        static GIVES_WAY: Cell<bool> = const { Cell::new(false) };
+    }
+    if !GIVES_WAY.replace(true) {
+        // On Linux the "process" with no number is the thread that asks. Where it may not, work is
+        // done all the same.
+        let _ = setpriority_process(None, nice);
+    }
 }
 
 /// Counted where the work ended: nobody hears of what a client left that has gone.

@@ -2,12 +2,14 @@
 //! they were meant.
 
 use std::fmt::{self, Debug, Write};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use metrics::{Histogram, histogram};
-use tracing::Span;
+
+use crate::telemetry::current::{Current, current};
+use crate::telemetry::logs::milliseconds;
 
 /// What is logged of a question at most: a filter has up to a hundred TLDs.
 const QUERY_BYTES_MAX: usize = 256;
@@ -76,12 +78,12 @@ pub struct Asked {
     kind: Kind,
     begun: Instant,
     /// The request's, which a thread of the blocking pool does not know of.
-    span: Span,
+    current: Option<Arc<Current>>,
 }
 
 /// Begins a question, on the request's own thread.
 pub fn ask(kind: Kind) -> Asked {
-    Asked { kind, begun: Instant::now(), span: Span::current() }
+    Asked { kind, begun: Instant::now(), current: current() }
 }
 
 impl Asked {
@@ -98,9 +100,10 @@ impl Asked {
         let mut text = Cut(String::new());
         // Full, it says so by an error: what there is of it is what is logged.
         let _ = write!(text, "{query:?}");
-        let duration_ms = took.as_secs_f64() * 1000.0;
+        let duration_ms = milliseconds(took);
         let (kind, query) = (self.kind.as_str(), text.0);
-        self.span.in_scope(|| tracing::warn!(kind, query, rows, duration_ms, "slow query"));
+        let _entered = self.current.as_ref().map(Current::enter);
+        tracing::warn!(kind, query, rows, duration_ms, "slow query");
     }
 }
 

@@ -1,7 +1,6 @@
 //! `/metrics`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,7 +12,6 @@ use crate::common::{Client, Server, Site, tools};
 
 const LIST: &str = "domain,drop_date\nsolar.com,2026-03-10\nsolar.de,2026-03-14\n";
 const TODAY: &str = "2026-03-15";
-const LISTENING: &str = "metrics on http://";
 
 /// What a scrape says, judged and taken apart by the parser of Prometheus' own client.
 pub struct Scrape {
@@ -54,22 +52,8 @@ impl Scrape {
 pub fn watched(site: &Site, settings: &str) -> (Server, Client) {
     let config = site.settings(&format!("{settings}\n[metrics]\nlisten = \"127.0.0.1:0\"\n"));
     let server = site.serve_with(&["--today", TODAY, "--config", &config]);
-    let address = metrics_address(&server);
-    (server, Client::new(address))
-}
-
-/// Where it says, on standard output, that metrics are.
-fn metrics_address(server: &Server) -> SocketAddr {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let text = server.stdout();
-        let line = text.lines().find_map(|line| line.strip_prefix(LISTENING));
-        if let Some(address) = line.and_then(|line| line.strip_suffix("/metrics")) {
-            return address.parse().expect("an address");
-        }
-        assert!(Instant::now() < deadline, "no line about metrics: {text}");
-        std::thread::yield_now();
-    }
+    let metrics = server.metrics();
+    (server, metrics)
 }
 
 #[test]
@@ -207,5 +191,5 @@ fn nothing_but_metrics_is_there_and_nothing_without_being_asked_for() {
     assert_eq!(server.client().get("/metrics").status, 404);
     drop(server);
     let server = site.serve(TODAY);
-    assert!(!server.stdout().contains(LISTENING), "{}", server.stdout());
+    assert!(!server.stdout().contains("metrics on"), "{}", server.stdout());
 }

@@ -94,9 +94,9 @@ fn answers_are_logged_by_route_and_slow_queries_as_they_were_meant() {
         .collect();
     let slow = &lines[0];
     assert_eq!(slow["level"], "WARN");
-    assert_eq!(slow["span"]["id"], id(&found));
-    assert_eq!(slow["span"]["route"], "/api/v1/search");
-    assert_eq!(slow["span"]["account"], 1);
+    assert_eq!(slow["request"]["id"], id(&found));
+    assert_eq!(slow["request"]["route"], "/api/v1/search");
+    assert_eq!(slow["request"]["account"], 1);
     let fields = &slow["fields"];
     assert_eq!((&fields["kind"], &fields["rows"]), (&"search".into(), &1.into()));
     let query = fields["query"].as_str().expect("text");
@@ -107,7 +107,7 @@ fn answers_are_logged_by_route_and_slow_queries_as_they_were_meant() {
     client.get("/no/such/hunter42");
     let answered = lines_with(&server, "unsubscribe");
     let line: Value = serde_json::from_str(&answered[0]).expect("JSON");
-    assert_eq!(line["fields"]["route"], "/unsubscribe/{delivery}");
+    assert_eq!(line["request"]["route"], "/unsubscribe/{delivery}");
     assert_eq!(line["fields"]["status"], 200);
     assert_eq!(line["fields"]["message"], "answered");
     let log = server.stop();
