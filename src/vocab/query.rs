@@ -5,7 +5,8 @@ use compact_str::CompactString;
 use icu_normalizer::uts46::Uts46MapperBorrowed;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-use crate::vocab::limits::{SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX};
+use crate::vocab::limits::{LABEL_CHARS_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX};
+use crate::vocab::name::NAME_OCTETS_MAX;
 
 /// Why a text cannot be searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -96,6 +97,18 @@ pub fn fold_tld(text: &str) -> Option<CompactString> {
     Some(ascii)
 }
 
+/// Whether a folded TLD could be a public suffix: labels of the DNS (RFC 1035 §2.3.1) with dots between.
+pub fn is_suffix(tld: &str) -> bool {
+    let is_label = |label: &str| {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        (1..=usize::from(LABEL_CHARS_MAX)).contains(&label.len())
+            && label.bytes().all(plain)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    tld.len() <= NAME_OCTETS_MAX && tld.split('.').all(is_label)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,5 +144,17 @@ mod tests {
         assert_eq!(fold_tld("co.uk").as_deref(), Some("co.uk"));
         assert_eq!(fold_tld(" "), None);
         assert_eq!(fold_tld("."), None);
+    }
+
+    #[test]
+    fn what_cannot_be_a_suffix_is_told_apart() {
+        let long = format!("{}.uk", "a".repeat(63));
+        for tld in ["com", "co.uk", "xn--p1ai", "nobody-knows-1t", &long] {
+            assert!(is_suffix(tld), "{tld}");
+        }
+        for tld in ["", "co..uk", "a b", "com.", "-a", "a-", "c_m", "co,uk", "*.ck", "\u{8}y"] {
+            assert!(!is_suffix(tld), "{tld:?}");
+        }
+        assert!(!is_suffix(&format!("a{long}")));
     }
 }

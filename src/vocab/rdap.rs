@@ -12,7 +12,8 @@ use arc_swap::ArcSwap;
 use serde::Deserialize;
 use url::Url;
 
-use crate::vocab::name::{DomainName, NAME_OCTETS_MAX};
+use crate::vocab::name::DomainName;
+use crate::vocab::query::is_suffix;
 use crate::vocab::time::UnixMs;
 
 /// Suffixes that a file may list: ten times what IANA's has.
@@ -218,14 +219,6 @@ impl LiveBootstrap {
     pub fn publish(&self, bootstrap: Arc<Bootstrap>) {
         self.0.store(bootstrap);
     }
-}
-
-fn is_suffix(text: &str) -> bool {
-    let label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
-    text.len() <= NAME_OCTETS_MAX && text.split('.').all(label)
 }
 
 /// Enough of a stranger's text to recognise it in a log.

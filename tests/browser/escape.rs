@@ -59,6 +59,9 @@ fn html_in_any_field_stays_text() {
     browser.field("Webhook address").fill("");
     browser.main().button("Add rule").follow();
     is_text(&browser, 2);
+    browser.field("TLDs").fill("com");
+    browser.main().button("Add rule").follow();
+    is_text(&browser, 1);
     let rule = browser.place();
     browser.open("/alerts");
     is_text(&browser, 1);

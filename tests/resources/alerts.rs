@@ -220,7 +220,16 @@ fn what_is_wrong_is_told_with_its_member() {
         ("filter", json!({"maxLength": 0}), "filter.maxLength: must be an integer from 1 to 63"),
         ("filter", json!({"maxLength": 64}), "filter.maxLength: must be an integer from 1 to 63"),
         ("filter", json!({"tlds": tlds}), "filter.tlds: must have at most 100 items"),
-        ("filter", json!({"tlds": ["com", ""]}), "filter.tlds[1]: must have 1 to 253 characters"),
+        (
+            "filter",
+            json!({"tlds": ["com", ""]}),
+            "filter.tlds[1]: must be a public suffix, such as com or co.uk",
+        ),
+        (
+            "filter",
+            json!({"tlds": ["c om"]}),
+            "filter.tlds[0]: must be a public suffix, such as com or co.uk",
+        ),
         (
             "filter",
             json!({"tlds": "com"}),

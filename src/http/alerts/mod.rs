@@ -28,8 +28,7 @@ use crate::vocab::ids::RuleId;
 use crate::vocab::limits::{
     ENTRIES_OFFSET_MAX, LABEL_CHARS_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, RULE_TLDS_MAX,
 };
-use crate::vocab::name::NAME_OCTETS_MAX;
-use crate::vocab::query::{Substring, fold_tld};
+use crate::vocab::query::{Substring, fold_tld, is_suffix};
 use crate::vocab::stage::Stage;
 use crate::vocab::url::{HostRules, WebhookUrl};
 
@@ -323,8 +322,10 @@ fn tlds(sent: Vec<String>) -> Result<Vec<CompactString>, ApiError> {
     }
     let mut tlds = Vec::with_capacity(sent.len());
     for (at, text) in sent.iter().enumerate() {
-        let tld = fold_tld(text).filter(|tld| tld.len() <= NAME_OCTETS_MAX).ok_or_else(|| {
-            ApiError::parameter(format!("filter.tlds[{at}]"), "must have 1 to 253 characters")
+        // One that nobody knows matches nothing, today; one that cannot be is a slip.
+        let tld = fold_tld(text).filter(|tld| is_suffix(tld)).ok_or_else(|| {
+            let what = "must be a public suffix, such as com or co.uk";
+            ApiError::parameter(format!("filter.tlds[{at}]"), what)
         })?;
         if !tlds.contains(&tld) {
             tlds.push(tld);
