@@ -24,10 +24,11 @@ mod tlds;
 mod trie;
 mod words;
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde::Serialize;
 
+use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, is_a_label};
 
@@ -53,7 +54,7 @@ pub const SCORER_VERSION: u32 = 3;
 pub struct Scorer {
     tlds: TldWeights,
     /// Loaded when the first name is read: telling a name from its evidence takes none of it.
-    reader: LazyLock<Reader>,
+    reader: OnceLock<Reader>,
 }
 
 /// What reading a name takes.
@@ -240,7 +241,15 @@ impl Scorer {
     }
 
     fn load() -> Scorer {
-        Scorer { tlds: TldWeights::load(), reader: LazyLock::new(Reader::load) }
+        Scorer { tlds: TldWeights::load(), reader: OnceLock::new() }
+    }
+
+    /// The dictionaries. Loading them takes as long as a request may take, and is not for the one to
+    /// pay that happens to read the first name.
+    fn reader(&self) -> &Reader {
+        self.reader
+            .get()
+            .unwrap_or_else(|| budget::shared(|| self.reader.get_or_init(Reader::load)))
     }
 
     /// Everything but `tldSpread`: what ingest computes once per name. Allocates nothing for an
@@ -260,7 +269,7 @@ impl Scorer {
     ) -> Base {
         let facts = self.look(name.label(), name.tld(), scratch);
         let Scratch { label, reading, .. } = scratch;
-        let printable = self.reader.printable(label, &reading.tokens);
+        let printable = self.reader().printable(label, &reading.tokens);
         evidence::write(&facts, printable, &reading.tokens, out);
         base(&facts, name.tld())
     }
@@ -340,7 +349,7 @@ impl Scorer {
             }
             None => {
                 seen.facts = self.look(text, tld, scratch);
-                seen.printable = self.reader.printable(&scratch.label, &scratch.reading.tokens);
+                seen.printable = self.reader().printable(&scratch.label, &scratch.reading.tokens);
             }
         }
         let Scratch { label, reading, cuts, .. } = scratch;
@@ -377,7 +386,7 @@ impl Scorer {
 
     /// Reads the name into `scratch` and sums up what is there.
     fn look(&self, text: &str, tld: &str, scratch: &mut Scratch) -> Facts {
-        Facts { tld_weight: self.tlds.of(tld), ..self.reader.look(text, tld, scratch) }
+        Facts { tld_weight: self.tlds.of(tld), ..self.reader().look(text, tld, scratch) }
     }
 }
 
@@ -530,14 +539,14 @@ fn language(tokens: &[Token]) -> Option<Tongue> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
+    use crate::vocab::budget::Budget;
 
     #[test]
     fn telling_a_name_from_its_evidence_loads_no_dictionary() {
-        let bare = Scorer {
-            tlds: TldWeights::load(),
-            reader: LazyLock::new(|| panic!("nothing is to be read")),
-        };
+        let bare = Scorer::load();
         let mut scratch = Scratch::default();
         for name in ["best-hotel-4u.com", "łódź24.pl", "东京.cn", "p\u{430}ypal.com", "ß.de"]
         {
@@ -551,6 +560,20 @@ mod tests {
             assert_eq!((told.dqs, told.explanation), (scored.dqs, &*scored.explanation), "{name}");
             assert!(told.signals.words.iter().eq(scored.signals.words.iter()), "{name}");
         }
+        assert!(bare.reader.get().is_none());
+    }
+
+    #[test]
+    fn whoever_reads_the_first_name_does_not_pay_for_the_dictionaries() {
+        let mut scratch = Scratch::default();
+        let name = DomainName::parse("solar.com").expect("a name");
+        let begun = Instant::now();
+        let dqs = Scorer::shared().score(&name, 1, &mut scratch).dqs;
+        // Loading takes nearly all of it, and the next scorer as long.
+        let (budget, _waiting) = Budget::new(begun.elapsed() / 4);
+        let bare = Scorer::load();
+        let read = budget.lend(|| (bare.score(&name, 1, &mut scratch).dqs, budget::spent()));
+        assert_eq!(read, Ok((dqs, false)));
     }
 
     #[test]
