@@ -12,6 +12,7 @@ use axum::body::{Body, Bytes};
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::time::Sleep;
 
+use crate::server::admission::Admitted;
 use crate::server::pulse::Pulse;
 use crate::server::settings::BODY_BYTES_PER_SECOND;
 
@@ -107,11 +108,13 @@ impl Drop for InHand {
 pub struct AnswerBody {
     inner: Body,
     _in_hand: InHand,
+    /// The place of one that is made while it is read.
+    _admitted: Option<Arc<Admitted>>,
 }
 
 impl AnswerBody {
-    pub(super) fn new(inner: Body, in_hand: InHand) -> AnswerBody {
-        AnswerBody { inner, _in_hand: in_hand }
+    pub(super) fn new(inner: Body, in_hand: InHand, admitted: Option<Arc<Admitted>>) -> AnswerBody {
+        AnswerBody { inner, _in_hand: in_hand, _admitted: admitted }
     }
 }
 

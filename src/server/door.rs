@@ -25,7 +25,7 @@ use tower::Service;
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
 use crate::server::Parts;
-use crate::server::admission::{Admission, Class, Shed};
+use crate::server::admission::{Admission, Admitted, Class, Shed};
 use crate::server::body::{AnswerBody, InHand, RequestBody};
 use crate::server::cors::{self, Asked, Cors};
 use crate::server::encoding::{self, Encoder, Encoding};
@@ -122,7 +122,8 @@ impl Door {
             if door.secure {
                 headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
             }
-            answer.map(|body| AnswerBody::new(body, in_hand))
+            let admitted = answer.extensions_mut().remove::<Arc<Admitted>>();
+            answer.map(|body| AnswerBody::new(body, in_hand, admitted))
         }
     }
 }
@@ -182,11 +183,15 @@ impl Way {
             Err(err) => return err.into_response(),
         };
         // Before anything is done for it: a request that is shed is not charged either.
-        let _admitted = match self.admission.enter(terms.class).await {
+        let admitted = match self.admission.enter(terms.class).await {
             Ok(admitted) => admitted,
             Err(Shed { retry_after_s }) => return ApiError::Busy { retry_after_s }.into_response(),
         };
-        let answer = self.ask(terms, request).await;
+        let mut answer = self.ask(terms, request).await;
+        if let (Class::Export, Some(admitted)) = (terms.class, admitted) {
+            // Most of its work is done while it is read.
+            answer.extensions_mut().insert(Arc::new(admitted));
+        }
         // Whatever its handler made of a body that broke off.
         if terms.is_late() { ApiError::SlowBody.into_response() } else { answer }
     }

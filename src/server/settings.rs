@@ -105,18 +105,28 @@ pub struct AdmissionLimits {
     pub wait: Duration,
 }
 
+/// Reads that are worked on at once, for each core.
+const READS_PER_CORE: u32 = 32;
+
+fn cores() -> u32 {
+    std::thread::available_parallelism().ok().and_then(|it| it.get().try_into().ok()).unwrap_or(1)
+}
+
 impl Default for AdmissionLimits {
     fn default() -> AdmissionLimits {
         AdmissionLimits {
-            // Queries compute: more of them at once than this make each other late.
-            reads: 64,
-            // Each works out up to 10,000 rows.
+            // Queries compute: more of them than this would wait for one another, at two milliseconds
+            // for a page, longer than people call at once.
+            reads: READS_PER_CORE * cores(),
+            // Each makes thousands of rows, for as long as its client reads.
             exports: 16,
             // Two hash at once (`accounts`), and each waits for its own turn.
             log_ins: 32,
             // They wait for the disk, and share its syncs.
             writes: 256,
-            wait: Duration::from_millis(50),
+            // Longer than a burst of small questions takes, and so short that a refusal is one at once:
+            // its client can ask another server.
+            wait: Duration::from_millis(4),
         }
     }
 }

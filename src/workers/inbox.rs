@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use metrics::{Counter, counter};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::vocab::clock::Clock;
@@ -52,6 +53,10 @@ struct Looks {
     changed: (i64, i64),
 }
 
+fn taken(outcome: Intake) -> Counter {
+    counter!("dropdex_inbox_lists_total", "outcome" => outcome.as_str())
+}
+
 /// The files of the folder at a look.
 type Found = BTreeMap<PathBuf, Looks>;
 
@@ -61,6 +66,8 @@ impl Inbox {
         let mut ticks = interval(self.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut seen, mut left_out) = (Found::new(), 0);
+        // Counted from nought, so that the first of each is an increase.
+        Intake::ALL.into_iter().for_each(|outcome| taken(outcome).increment(0));
         let mut stop = std::pin::pin!(stop);
         loop {
             tokio::select! {
@@ -136,10 +143,14 @@ impl Inbox {
         }
         self.put_away(path, outcome, &done)
             .with_context(|| format!("{} cannot be moved out of the inbox", path.display()))?;
-        metrics::counter!("dropdex_inbox_lists_total", "outcome" => outcome.as_str()).increment(1);
+        taken(outcome).increment(1);
         self.log.add(outcome, self.clock.now());
         let file = path.file_name().unwrap_or_default().display();
-        tracing::info!(%file, outcome = outcome.as_str(), "a list of the inbox is done");
+        if outcome == Intake::Refused {
+            tracing::warn!(%file, error = why(&done), "a list of the inbox is refused");
+        } else {
+            tracing::info!(%file, outcome = outcome.as_str(), "a list of the inbox is done");
+        }
         Ok(())
     }
 

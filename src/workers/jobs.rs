@@ -18,8 +18,8 @@ use crate::vocab::day::Day;
 
 /// This program, also after its file was replaced by an upgrade.
 const PROGRAM: &str = "/proc/self/exe";
-/// How much work gives way: half of the way down.
-const NICE: i32 = 10;
+/// How much work gives way: to the threads of long questions as well (`http/work`).
+const NICE: i32 = 15;
 /// How often it is asked whether work has ended.
 const PERIOD: Duration = Duration::from_millis(20);
 /// Bytes of output that are kept of each stream: the end, where the result stands.

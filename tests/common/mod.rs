@@ -79,6 +79,19 @@ impl Site {
         site
     }
 
+    /// An installation whose index holds, on 2026-03-15, a name that can be registered by anybody, one
+    /// that cannot yet, one that is written in Unicode and one that was registered again.
+    pub fn with_a_name_of_each_kind() -> Site {
+        let site = Site::new();
+        let list = "domain,drop_date,release_date,status\n\
+                    solar.com,2026-03-10,,\n\
+                    solar.de,2026-01-12,,\n\
+                    münchen.de,2026-03-01,,\n\
+                    kept.org,,,registered\n";
+        site.ingest(&site.write("list.csv", list), "2026-03-15T00:00:00Z");
+        site
+    }
+
     /// This installation with its data in a folder elsewhere, which is not removed with it.
     pub fn with_data(self, data: &Path) -> Site {
         Site { data: data.to_owned(), ..self }

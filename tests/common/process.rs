@@ -123,6 +123,20 @@ impl Server {
         Client::new(self.address).with_key(key)
     }
 
+    /// A client of its metrics, which its settings have it give away.
+    pub fn metrics(&self) -> Client {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let text = self.stdout();
+            let line = text.lines().find_map(|line| line.strip_prefix("metrics on http://"));
+            if let Some(address) = line.and_then(|line| line.strip_suffix("/metrics")) {
+                return Client::new(address.parse().expect("an address"));
+            }
+            assert!(Instant::now() < deadline, "no line about metrics: {text}");
+            std::thread::yield_now();
+        }
+    }
+
     /// The number of the process, for signals.
     pub fn pid(&self) -> u32 {
         self.running.child.id()

@@ -26,6 +26,13 @@ fn ask(path: &str) -> Request<()> {
     Request::get(format!("http://dropdex.example{path}")).body(()).expect("a request")
 }
 
+fn ask_with(key: &str, path: &str) -> Request<()> {
+    let mut request = ask(path);
+    let value = format!("Bearer {key}").parse().expect("a value");
+    request.headers_mut().insert("authorization", value);
+    request
+}
+
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
@@ -38,16 +45,54 @@ fn requests_share_a_connection() {
         let (send, _driver) = speak(&server).await;
         let mut asked = Vec::new();
         for number in 0..50 {
-            let mut request =
-                ask(if number % 2 == 0 { "/api/health" } else { "/api/v1/search?q=name" });
-            let value = format!("Bearer {key}").parse().expect("a value");
-            request.headers_mut().insert("authorization", value);
+            let path = if number % 2 == 0 { "/api/health" } else { "/api/v1/search?q=name" };
+            let request = ask_with(&key, path);
             let mut send = send.clone().ready().await.expect("the connection stands");
             asked.push(send.send_request(request, true).expect("sent").0);
         }
         for answer in asked {
             assert_eq!(answer.await.expect("an answer").status(), StatusCode::OK);
         }
+    });
+}
+
+/// What is made while it is read counts as worked on until it was read.
+#[test]
+fn an_export_has_its_place_until_its_client_has_it() {
+    let (site, server) = served(3_000, "exports = 1\nqueue_seconds = 0.001\n");
+    let key = site.account("a@example.com", "api");
+    runtime().block_on(async {
+        let (send, _driver) = speak(&server).await;
+        let export = async || {
+            let request = ask_with(&key, "/api/export/drops");
+            let mut send = send.clone().ready().await.expect("the connection stands");
+            send.send_request(request, true).expect("sent").0.await.expect("an answer")
+        };
+        // Nobody makes room for more than the first bytes of it.
+        let unread = export().await;
+        assert_eq!(unread.status(), StatusCode::OK);
+        assert_eq!(export().await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let when_there_is_room = async || {
+            let began = Instant::now();
+            loop {
+                let answer = export().await;
+                if answer.status() == StatusCode::OK {
+                    return answer;
+                }
+                assert!(began.elapsed() < Duration::from_secs(20), "its place is not free again");
+            }
+        };
+        // Gone half read.
+        drop(unread);
+        let mut next = when_there_is_room().await;
+        let (body, mut read) = (next.body_mut(), 0);
+        while let Some(data) = body.data().await {
+            let data = data.expect("all of it");
+            body.flow_control().release_capacity(data.len()).expect("room for more");
+            read += data.len();
+        }
+        assert!(read > 100_000, "{read} bytes are no long export");
+        when_there_is_room().await;
     });
 }
 
