@@ -16,14 +16,6 @@ use common::{Client, Response, Site, tools};
 const TODAY: &str = "2026-03-15";
 const GOLDEN: &str = "tests/golden/openapi.json";
 
-const LIST: &str = "\
-domain,drop_date,release_date,status
-solar.com,2026-03-10,,
-solar.de,2026-01-12,,
-münchen.de,2026-03-01,,
-kept.org,,,registered
-";
-
 fn document(site: &Site) -> Value {
     serde_json::from_str(&site.ok(&["openapi"])).expect("JSON")
 }
@@ -85,8 +77,7 @@ impl Answers {
 
 #[test]
 fn answers_are_as_the_document_has_them() {
-    let site = Site::new();
-    site.ingest(&site.write("list.csv", LIST), "2026-03-15T00:00:00Z");
+    let site = Site::with_a_name_of_each_kind();
     let key = site.account("owner@example.com", "api");
     let free = site.account("free@example.com", "free");
     let server = site.serve(TODAY);
@@ -139,8 +130,7 @@ fn answers_are_as_the_document_has_them() {
 /// nowhere else. HEAD has the head of GET and no body.
 #[test]
 fn heads_are_as_the_document_has_them() {
-    let site = Site::new();
-    site.ingest(&site.write("list.csv", LIST), "2026-03-15T00:00:00Z");
+    let site = Site::with_a_name_of_each_kind();
     let key = site.account("owner@example.com", "api");
     let server = site.serve(TODAY);
     let mut owner = server.client_with(&key);

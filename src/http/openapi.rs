@@ -86,8 +86,26 @@ fn add_shape(schemas: &mut BTreeMap<String, Value>, shape: Shape) {
     let mut parts = vec![((shape.name)().into_owned(), (shape.schema)())];
     (shape.parts)(&mut parts);
     for (name, schema) in parts {
-        let schema = serde_json::to_value(schema).expect("a schema is JSON");
+        let mut schema = serde_json::to_value(schema).expect("a schema is JSON");
+        without_formats_of_null(&mut schema);
         schemas.insert(name, schema);
+    }
+}
+
+/// Takes the size of numbers (`int32`, `double`) away where there may be none: it is nothing that null
+/// could have, and validators take it for a rule.
+fn without_formats_of_null(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            let types = members.get("type").and_then(Value::as_array);
+            let is_number = |it: &Value| it == "integer" || it == "number";
+            if types.is_some_and(|types| types.iter().any(is_number)) {
+                members.remove("format");
+            }
+            members.values_mut().for_each(without_formats_of_null);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_formats_of_null),
+        _ => {}
     }
 }
 
