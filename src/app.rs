@@ -29,7 +29,7 @@ use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
 use crate::server::settings::DrainTimes;
 use crate::server::tls::Tls;
-use crate::server::{self, Server, supervisor};
+use crate::server::{self, ForPeople, Server, supervisor};
 use crate::telemetry::disk::Watched;
 use crate::telemetry::listener::{Listener, Sample};
 use crate::telemetry::process::Started;
@@ -204,8 +204,13 @@ async fn run(
         access: config.telemetry.access,
     };
     let router = router.layer(requests::Route);
-    let parts =
-        server::Parts { router, tls: tls.clone(), observing, draining: Arc::clone(&draining) };
+    let parts = server::Parts {
+        router,
+        people: ForPeople { asked: web::is_for_people, refuse: web::refuse_people },
+        tls: tls.clone(),
+        observing,
+        draining: Arc::clone(&draining),
+    };
     let server = Server::new(&config.server, parts);
     let server = Arc::new(server);
     let (closing, closed) = watch::channel(());

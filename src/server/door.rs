@@ -24,13 +24,13 @@ use tower::Service;
 
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
-use crate::server::Parts;
 use crate::server::admission::{Admission, Admitted, Class, Shed};
 use crate::server::body::{AnswerBody, InHand, RequestBody};
 use crate::server::cors::{self, Asked, Cors};
 use crate::server::encoding::{self, Encoder, Encoding};
 use crate::server::pulse::Pulse;
 use crate::server::settings::ServerSettings;
+use crate::server::{ForPeople, Parts};
 use crate::telemetry::requests::Observed;
 use crate::vocab::limits::{BODY_BYTES_MAX, FORM_BYTES_MAX};
 
@@ -42,6 +42,7 @@ pub(super) struct Door {
     /// Every request that comes this far is told of, whatever becomes of it.
     inside: Observed<Inside>,
     proxies: Vec<IpAddr>,
+    people: ForPeople,
     draining: Arc<AtomicBool>,
     /// Whether browsers are to come by TLS alone from now on.
     secure: bool,
@@ -52,6 +53,8 @@ pub(super) struct Door {
 struct Terms {
     class: Class,
     deadline: Instant,
+    /// Whether people ask.
+    people: bool,
     /// Whether its body came too slowly. `None` without a body.
     late: Option<Arc<AtomicBool>>,
 }
@@ -64,12 +67,13 @@ impl Terms {
 
 impl Door {
     pub(super) fn new(settings: &ServerSettings, parts: Parts) -> Door {
-        let Parts { router, tls, observing, draining } = parts;
+        let Parts { router, people, tls, observing, draining } = parts;
         // Worked out once, not with the first request of each connection.
         let router: Router = router.with_state(());
         let inside = Inside(Arc::new(Way {
             encoder: Encoder::new(router.clone()),
             router,
+            people,
             cors: Cors::new(&settings.cors_origins),
             admission: Admission::new(&settings.admission),
             panics: counter!("dropdex_panics_total"),
@@ -78,6 +82,7 @@ impl Door {
         Door {
             inside: Observed::new(inside, observing),
             proxies: settings.proxies.clone(),
+            people,
             draining,
             secure: tls.is_some(),
         }
@@ -106,9 +111,10 @@ impl Door {
             (Body::new(body), Some(late))
         };
         let client = Client::of(peer.ip(), &parts.headers, &self.proxies);
+        let people = (self.people.asked)(&parts.uri, &parts.headers);
         parts.extensions.insert(ConnectInfo(peer));
         parts.extensions.insert(client);
-        parts.extensions.insert(Terms { class, deadline, late });
+        parts.extensions.insert(Terms { class, deadline, people, late });
         let version = parts.version;
         let answer = self.inside.clone().call(Request::from_parts(parts, body));
         let door = Arc::clone(self);
@@ -134,6 +140,7 @@ struct Inside(Arc<Way>);
 
 struct Way {
     router: Router,
+    people: ForPeople,
     encoder: Encoder,
     cors: Cors,
     admission: Admission,
@@ -179,13 +186,15 @@ impl Way {
         // A request takes a place when it is whole: slow clients wait in nobody's way.
         let request = match gathered(request).await {
             Ok(request) => request,
-            Err(_) if terms.is_late() => return ApiError::SlowBody.into_response(),
-            Err(err) => return err.into_response(),
+            Err(_) if terms.is_late() => return self.refuse(terms, ApiError::SlowBody),
+            Err(err) => return self.refuse(terms, err),
         };
         // Before anything is done for it: a request that is shed is not charged either.
         let admitted = match self.admission.enter(terms.class).await {
             Ok(admitted) => admitted,
-            Err(Shed { retry_after_s }) => return ApiError::Busy { retry_after_s }.into_response(),
+            Err(Shed { retry_after_s }) => {
+                return self.refuse(terms, ApiError::Busy { retry_after_s });
+            }
         };
         let mut answer = self.ask(terms, request).await;
         if let (Class::Export, Some(admitted)) = (terms.class, admitted) {
@@ -193,7 +202,12 @@ impl Way {
             answer.extensions_mut().insert(Arc::new(admitted));
         }
         // Whatever its handler made of a body that broke off.
-        if terms.is_late() { ApiError::SlowBody.into_response() } else { answer }
+        if terms.is_late() { self.refuse(terms, ApiError::SlowBody) } else { answer }
+    }
+
+    /// What the router never sees is refused in the same shape as what it does.
+    fn refuse(&self, terms: &Terms, err: ApiError) -> Response<Body> {
+        if terms.people { (self.people.refuse)(err) } else { err.into_response() }
     }
 
     /// The answer, in the encoding that its client asks for. A HEAD is a GET whose body stays here, so
@@ -206,7 +220,7 @@ impl Way {
         let answer = match Encoding::for_request(terms.class, request.headers()) {
             Some(encoding) => {
                 let encoder = self.encoder.clone();
-                self.within(encoder.ask(request, encoding), terms.deadline).await
+                self.within(encoder.ask(request, encoding), terms).await
             }
             None => {
                 let mut router = self.router.clone();
@@ -215,7 +229,7 @@ impl Way {
                     encoding::note_plain(&mut answer);
                     answer
                 };
-                self.within(plain, terms.deadline).await
+                self.within(plain, terms).await
             }
         };
         if is_head { without_body(answer) } else { answer }
@@ -225,10 +239,10 @@ impl Way {
     async fn within(
         &self,
         answer: impl Future<Output = Response<Body>>,
-        deadline: Instant,
+        terms: &Terms,
     ) -> Response<Body> {
         let mut answer = pin!(answer);
-        let mut alarm = pin!(sleep_until(deadline.into()));
+        let mut alarm = pin!(sleep_until(terms.deadline.into()));
         std::future::poll_fn(|cx| {
             // What a panic leaves half done is behind locks that are poisoned by it, as anywhere else.
             match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
@@ -237,13 +251,13 @@ impl Way {
                 Err(_) => {
                     self.panics.increment(1);
                     let err = ApiError::Internal(anyhow::anyhow!("a request panicked"));
-                    return Poll::Ready(err.into_response());
+                    return Poll::Ready(self.refuse(terms, err));
                 }
             }
             // Reached by what has to wait alone: most requests never touch the timer.
             alarm.as_mut().poll(cx).map(|()| {
                 self.timeouts.increment(1);
-                ApiError::TookTooLong.into_response()
+                self.refuse(terms, ApiError::TookTooLong)
             })
         })
         .await

@@ -24,12 +24,15 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
 use futures_util::FutureExt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use crate::http::error::ApiError;
 use crate::server::connection::Protocols;
 use crate::server::door::Door;
 use crate::server::places::Places;
@@ -94,9 +97,18 @@ pub struct Server {
     closing: watch::Sender<bool>,
 }
 
+/// How people are refused what never came to the router: programs have the JSON of the error.
+#[derive(Clone, Copy)]
+pub struct ForPeople {
+    /// Whether it is people who ask.
+    pub asked: fn(&Uri, &HeaderMap) -> bool,
+    pub refuse: fn(ApiError) -> Response,
+}
+
 /// What a server is given.
 pub struct Parts {
     pub router: Router,
+    pub people: ForPeople,
     /// Without it connections are plain.
     pub tls: Option<Tls>,
     /// How requests are told of.

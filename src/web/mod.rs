@@ -37,6 +37,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 
@@ -124,11 +125,20 @@ async fn wrong_method(request: Request) -> Response {
 }
 
 fn refuse_as_asked(request: &Request, err: ApiError) -> Response {
-    let accepts = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
-    let wants_page = accepts.is_some_and(|accept| accept.contains("text/html"));
-    if wants_page && !request.uri().path().starts_with("/api/") {
-        layout::protect_now(PageError::from(err).into_response())
+    if is_for_people(request.uri(), request.headers()) {
+        refuse_people(err)
     } else {
         err.into_response()
     }
+}
+
+/// Whether a page is asked for by a browser, so that a refusal should be one as well.
+pub fn is_for_people(uri: &Uri, headers: &HeaderMap) -> bool {
+    let accepts = || headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    !uri.path().starts_with("/api/") && accepts().is_some_and(|it| it.contains("text/html"))
+}
+
+/// A refusal as a page, also of what never came to the router.
+pub fn refuse_people(err: ApiError) -> Response {
+    layout::protect_now(PageError::from(err).into_response())
 }
