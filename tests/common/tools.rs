@@ -31,6 +31,11 @@ pub fn chromedriver() -> PathBuf {
     program("chromedriver", &["/usr/bin/chromedriver", "/usr/lib/chromium/chromedriver"])
 }
 
+/// What tries rules of Prometheus.
+pub fn promtool() -> PathBuf {
+    program("promtool", &["/usr/bin/promtool"])
+}
+
 /// The script that finds what keeps people from using a page.
 pub fn axe() -> String {
     let path = "target/test-tools/node_modules/axe-core/axe.min.js";
