@@ -12,9 +12,9 @@ use axum::http::{HeaderName, HeaderValue, Request};
 use serde::Serialize;
 
 /// The header that carries an id.
-pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 /// The route of what has none: unknown paths, and what was refused before a route was looked for.
-pub const NOWHERE: &str = "-";
+const NOWHERE: &str = "-";
 /// Characters of an id that a proxy may give.
 const GIVEN_MAX: usize = 64;
 /// Bytes of an id of ours: 128 bits, so that no two are ever equal.
@@ -24,11 +24,11 @@ const POOL_BYTES: usize = 32 * ID_BYTES;
 
 /// The name of a request.
 #[derive(Clone, Debug)]
-pub struct RequestId(HeaderValue);
+pub(super) struct RequestId(HeaderValue);
 
 impl RequestId {
     /// The name of `request`: what a proxy calls it, or a new one.
-    pub fn of<B>(request: &Request<B>, proxies: &[IpAddr]) -> RequestId {
+    pub(super) fn of<B>(request: &Request<B>, proxies: &[IpAddr]) -> RequestId {
         RequestId::given(request, proxies).unwrap_or_else(RequestId::random)
     }
 
@@ -85,7 +85,7 @@ pub struct Current {
 
 /// What a line of the log says of its request.
 #[derive(Debug, Serialize)]
-pub struct Line<'a> {
+pub(super) struct Line<'a> {
     pub id: &'a str,
     pub method: &'static str,
     pub route: &'a str,
@@ -119,7 +119,7 @@ impl Current {
     }
 
     /// Its route, or [`NOWHERE`].
-    pub fn route(&self) -> &str {
+    pub(super) fn route(&self) -> &str {
         self.route.get().map_or(NOWHERE, MatchedPath::as_str)
     }
 

@@ -18,6 +18,7 @@ use axum::http::{Method, Request, Response, StatusCode};
 use metrics::{Counter, Histogram, counter, histogram};
 use rustc_hash::FxHashMap;
 use tower::{Layer, Service};
+use tracing::Level;
 
 use crate::telemetry::current::{Current, HEADER, RequestId};
 use crate::telemetry::logs;
@@ -89,6 +90,9 @@ where
 
 /// A line for each answer.
 fn log(current: &Arc<Current>, status: StatusCode, took: Duration, access: bool) {
+    if !access && !tracing::enabled!(Level::DEBUG) {
+        return;
+    }
     let _entered = current.enter();
     let (status, duration_ms) = (status.as_u16(), logs::milliseconds(took));
     if access {
