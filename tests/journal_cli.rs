@@ -4,6 +4,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -86,6 +87,24 @@ fn a_server_answers_for_its_own_files() {
     let dump = site.ok(&["journal", "dump"]);
     assert!(dump.contains("late@example.com"), "{dump}");
     server.stop();
+}
+
+#[test]
+fn what_people_keep_is_readable_by_its_owner_alone() {
+    let site = site_with_accounts(2);
+    let server = served(&site);
+    site.ok(&["journal", "snapshot"]);
+    let backup = site.data().join("kept.backup");
+    site.ok(&["journal", "backup", &backup.to_string_lossy()]);
+    server.stop();
+    let mut private: Vec<PathBuf> = files(&site).into_iter().map(|(path, _)| path).collect();
+    private.retain(|path| !path.ends_with("LOCK"));
+    assert!(private.len() >= 3, "a segment, the mark and a snapshot: {private:?}");
+    private.push(backup);
+    for path in private {
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Folders and names.
@@ -133,6 +133,9 @@ pub trait FsFile: Send {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
+/// The mode of new files: they hold what people keep to themselves, and what passwords were made into.
+const PRIVATE: u32 = 0o600;
+
 impl Fs for Disk {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         fs::create_dir_all(dir)
@@ -155,7 +158,9 @@ impl Fs for Disk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn FsFile>> {
-        Ok(Box::new(File::create(path)?))
+        let mut file = File::options();
+        file.write(true).create(true).truncate(true).mode(PRIVATE);
+        Ok(Box::new(file.open(path)?))
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn FsFile>> {
