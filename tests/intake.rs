@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -165,6 +166,45 @@ fn a_start_goes_on_where_a_killed_server_was() {
     let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
     assert!(server.client().get("/status").text().contains("nothing has arrived"));
     server.stop();
+}
+
+/// Processes that `parent` started, and what each does.
+fn children(parent: u32) -> Vec<(u32, String)> {
+    let parent = format!("PPid:\t{parent}\n");
+    let processes = fs::read_dir("/proc").expect("Linux has it").filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let pid = path.file_name()?.to_str()?.parse().ok()?;
+        // It may end meanwhile.
+        let status = fs::read_to_string(path.join("status")).ok()?;
+        let does = fs::read(path.join("cmdline")).ok()?;
+        status.contains(&parent).then(|| (pid, String::from_utf8_lossy(&does).into_owned()))
+    });
+    processes.collect()
+}
+
+#[test]
+fn work_ends_with_the_server_that_is_killed() {
+    let (site, _key, server) = world();
+    // A list that never ends: its writer is here, and writes nothing.
+    let endless = site.lists().join("endless.csv");
+    assert!(Command::new("mkfifo").arg(&endless).status().expect("it runs").success());
+    let _writer = fs::File::options().read(true).write(true).open(&endless).expect("a pipe");
+    let parent = server.pid();
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| ingest(&site, &endless));
+        let job = || children(parent).into_iter().find(|(_, does)| does.contains("endless.csv"));
+        until("the server works on it", || job().is_some());
+        let (pid, _) = job().expect("it waits for the list");
+        server.kill();
+        let stat = format!("/proc/{pid}/stat");
+        // Dead, if not buried: whoever inherits the dead here may not look after them.
+        until("it has ended", || {
+            fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
+        });
+        asked.join().expect("no panic").assert_failed(1, &["run the command again"]);
+    });
+    let list = site.write("next.csv", list(&["next.com"]));
+    assert_eq!(ingest(&site, &list).code, Some(0), "nobody holds the lists");
 }
 
 /// The manifest of the current generation, but for what tells one generation from another.

@@ -18,6 +18,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::outbound::GivenSecrets;
@@ -25,6 +26,7 @@ use crate::config::{Config, Given};
 use crate::telemetry::logs;
 use crate::vocab::day::Day;
 use crate::vocab::secret::Secret;
+use crate::workers::jobs;
 
 /// Self-hosted search for domain names that are leaving registration.
 ///
@@ -131,6 +133,7 @@ fn secret_of(variable: &str) -> Option<Secret> {
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {
+    jobs::end_with_server().context("the server that asked for this cannot have it")?;
     let Global { data, index, config, today, log_json } = cli.global;
     let secrets = GivenSecrets {
         smtp_password: secret_of("DROPDEX_SMTP_PASSWORD"),

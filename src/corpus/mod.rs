@@ -8,6 +8,7 @@
 pub mod batch;
 pub mod compact;
 pub mod ingest;
+pub mod lock;
 pub mod merge;
 mod numbers;
 mod scored;
@@ -53,12 +54,19 @@ impl Corpus {
     /// # Errors
     /// The folder cannot be used, or another process holds it.
     pub fn open(data: &Path) -> Result<Corpus, CorpusError> {
+        Corpus::open_by(data, lock::take_soon)
+    }
+
+    fn open_by(
+        data: &Path,
+        take: impl FnOnce(&File) -> Result<(), TryLockError>,
+    ) -> Result<Corpus, CorpusError> {
         let folder = data.join(FOLDER);
         let failed = |source| CorpusError::Folder { path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(failed)?;
         let lock_path = folder.join("LOCK");
         let lock = File::create(&lock_path).map_err(failed)?;
-        match lock.try_lock() {
+        match take(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(CorpusError::Busy(lock_path)),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
@@ -146,7 +154,7 @@ impl Corpus {
         if !data.join(FOLDER).exists() {
             return Ok(());
         }
-        match Corpus::open(data) {
+        match Corpus::open_by(data, File::try_lock) {
             Ok(_) | Err(CorpusError::Busy(_)) => Ok(()),
             Err(err) => Err(err),
         }

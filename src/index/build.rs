@@ -8,6 +8,7 @@ use std::thread;
 use chrono::{DateTime, Utc};
 
 use crate::corpus::batch::{Batch, BatchError};
+use crate::corpus::lock;
 use crate::index::aliases::Aliases;
 use crate::index::by_tld::ByTld;
 use crate::index::draft::Draft;
@@ -72,11 +73,18 @@ impl IndexLock {
     /// # Errors
     /// Another process holds it, or the folder cannot be used.
     pub fn take(index: &Path) -> Result<IndexLock, BuildError> {
+        IndexLock::take_by(index, lock::take_soon)
+    }
+
+    fn take_by(
+        index: &Path,
+        take: impl FnOnce(&File) -> Result<(), TryLockError>,
+    ) -> Result<IndexLock, BuildError> {
         let failed = |source| BuildError::Folder { path: index.to_owned(), source };
         fs::create_dir_all(index).map_err(failed)?;
         let path = index.join("REBUILD.lock");
         let file = File::create(&path).map_err(failed)?;
-        match file.try_lock() {
+        match take(&file) {
             Ok(()) => Ok(IndexLock { _file: file }),
             Err(TryLockError::WouldBlock) => Err(BuildError::Busy(path)),
             Err(TryLockError::Error(source)) => Err(failed(source)),
@@ -200,7 +208,7 @@ pub fn tidy(index: &Path) -> Result<(), BuildError> {
     if !index.exists() {
         return Ok(());
     }
-    match IndexLock::take(index) {
+    match IndexLock::take_by(index, File::try_lock) {
         Ok(lock) => remove_leftovers(index, &lock),
         Err(BuildError::Busy(_)) => Ok(()),
         Err(err) => Err(err),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, setpriority_process};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setpriority_process};
 use tokio::sync::{oneshot, watch};
 
 use crate::vocab::day::Day;
@@ -25,6 +25,8 @@ const PERIOD: Duration = Duration::from_millis(20);
 /// Bytes of output that are kept of each stream: the end, where the result stands.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
+/// The variable that tells a job the process it is one of.
+const JOB_OF: &str = "DROPDEX_JOB_OF";
 /// Variables that are the server's own affair.
 const NOT_INHERITED: [&str; 3] = ["DROPDEX_TODAY", "NOTIFY_SOCKET", "WATCHDOG_USEC"];
 
@@ -96,7 +98,7 @@ impl Jobs {
             () = &mut stop => return Err(JobError::Stopping),
             turn = self.turn.lock() => turn,
         };
-        let (child, done) = start(places, arguments)?;
+        let (child, done) = start(places, arguments).await?;
         // Ends it also when the caller of this is dropped.
         let _child = child;
         tokio::select! {
@@ -154,7 +156,7 @@ impl Drop for EndOnDrop {
 
 type Done = oneshot::Receiver<io::Result<Finished>>;
 
-fn start(places: &Places, arguments: Vec<OsString>) -> io::Result<(EndOnDrop, Done)> {
+async fn start(places: &Places, arguments: Vec<OsString>) -> io::Result<(EndOnDrop, Done)> {
     let begun = Instant::now();
     let mut command = Command::new(PROGRAM);
     command.arg("--data").arg(&places.data).arg("--index").arg(&places.index);
@@ -168,29 +170,53 @@ fn start(places: &Places, arguments: Vec<OsString>) -> io::Result<(EndOnDrop, Do
         command.arg("--today").arg(today.to_string());
     }
     command.args(arguments);
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    if let Some(pid) = Pid::from_raw(child.id() as i32)
-        && let Err(err) = setpriority_process(Some(pid), NICE)
-    {
-        tracing::debug!(error = %err, "work on lists cannot be made to give way");
-    }
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let running = Running(Arc::new(Mutex::new(child)));
-    let (tell, done) = oneshot::channel();
-    let waited = running.clone();
+    command.env(JOB_OF, std::process::id().to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (tell_started, started) = oneshot::channel();
+    let (tell_done, done) = oneshot::channel();
     thread::Builder::new().name("job".to_owned()).spawn(move || {
+        // In here, for to the system the parent of a process is a thread: this one is there to its end.
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(err) => return drop(tell_started.send(Err(err))),
+        };
+        if let Some(pid) = Pid::from_raw(child.id() as i32)
+            && let Err(err) = setpriority_process(Some(pid), NICE)
+        {
+            tracing::debug!(error = %err, "work on lists cannot be made to give way");
+        }
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let running = Running(Arc::new(Mutex::new(child)));
+        // Ends with what is sent, also when nobody is there any more to take it.
+        let _ = tell_started.send(Ok(EndOnDrop(running.clone())));
         let finished = thread::scope(|scope| {
             let stdout = scope.spawn(|| end_of(stdout));
             let stderr = end_of(stderr);
             let stdout = stdout.join().unwrap_or_default();
-            waited.wait().map(|status| Finished { code: status.code(), stdout, stderr })
+            running.wait().map(|status| Finished { code: status.code(), stdout, stderr })
         });
         metrics::histogram!("dropdex_job_duration_seconds").record(begun.elapsed().as_secs_f64());
         // The caller may have gone.
-        let _ = tell.send(finished);
+        let _ = tell_done.send(finished);
     })?;
-    Ok((EndOnDrop(running), done))
+    let child = started.await.map_err(|_| io::Error::other("nobody started it"))??;
+    Ok((child, done))
+}
+
+/// Ends this process with the server that started it as a job, however that one ends: nobody would hear
+/// what came of it, and the next server would find the lists in use. No job is half done.
+///
+/// # Errors
+/// The system does not let it.
+pub fn end_with_server() -> io::Result<()> {
+    let Some(server) = std::env::var_os(JOB_OF) else { return Ok(()) };
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // It may have ended before.
+    let parent = getppid().map(|pid| pid.as_raw_nonzero().to_string());
+    match parent.is_some_and(|parent| server == *parent) {
+        true => Ok(()),
+        false => Err(io::Error::other("the server that started this has ended")),
+    }
 }
 
 /// The end of what a pipe gives, to its end.
