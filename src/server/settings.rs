@@ -126,7 +126,7 @@ impl Default for AdmissionLimits {
             writes: 256,
             // Longer than a burst of small questions takes, and so short that a refusal is one at once:
             // its client can ask another server.
-            wait: Duration::from_millis(4),
+            wait: Duration::from_millis(2),
         }
     }
 }

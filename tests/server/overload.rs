@@ -15,7 +15,10 @@ use crate::served;
 struct Told {
     status: u16,
     retry_after: Option<u32>,
+    /// How long after it was due the answer was there.
     took: Duration,
+    /// How long after it was sent: the clock of whoever asks goes by milliseconds, and they are late.
+    answered: Duration,
 }
 
 /// A server and the connections to it that nobody is using.
@@ -29,8 +32,7 @@ impl Door {
         Arc::new(Door { address: server.address(), idle: Mutex::default() })
     }
 
-    /// Asks once, on a connection that is idle or a new one, and says how long after `due` the answer
-    /// was there; `None` when the connection broke.
+    /// Asks once, on a connection that is idle or a new one; `None` when the connection broke.
     async fn ask(&self, text: &str, due: Instant) -> Option<Told> {
         let idle = self.idle.lock().expect("nobody panics").pop();
         let mut stream = match idle {
@@ -41,9 +43,10 @@ impl Door {
                 stream
             }
         };
+        let sent = Instant::now();
         stream.write_all(text.as_bytes()).await.ok()?;
         let answer = read(&mut stream).await?;
-        let took = due.elapsed();
+        let (took, answered) = (due.elapsed(), sent.elapsed());
         let (head, body) = answer.split_once("\r\n\r\n")?;
         let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
         let status = head.get(9..12)?.parse().ok()?;
@@ -59,7 +62,7 @@ impl Door {
         if header("connection: close").is_none() {
             self.idle.lock().expect("nobody panics").push(stream);
         }
-        Some(Told { status, retry_after, took })
+        Some(Told { status, retry_after, took, answered })
     }
 }
 
@@ -147,9 +150,15 @@ impl Load {
     fn add(&mut self, told: Option<Told>) {
         match told {
             Some(told) if told.status == 200 => self.good.push(told.took),
-            Some(told) if told.status == 503 => self.shed.push(told.took),
+            Some(told) if told.status == 503 => self.shed.push(told.answered),
             _ => self.failed += 1,
         }
+    }
+
+    fn join(&mut self, other: Load) {
+        self.good.extend(other.good);
+        self.shed.extend(other.shed);
+        self.failed += other.failed;
     }
 
     /// The median, the 99th percentile and the worst.
@@ -260,32 +269,42 @@ fn at_three_times_of_what_it_can_do_it_does_as_much() {
     let few = if runs::full() { "" } else { "reads = 4\n" };
     let settings = format!("{few}[metrics]\nlisten = \"127.0.0.1:0\"\n");
     let (_site, server) = if runs::full() { apart(&settings) } else { served(2_000, &settings) };
-    let time = Duration::from_secs(if runs::full() { 20 } else { 2 });
+    // In turns, since a machine that has neighbours is now faster, now slower.
+    let turns = runs::figure(1, 32) as u32;
+    let time = Duration::from_secs(if runs::full() { 3 } else { 2 });
     runtime().block_on(async {
-        closed(&server, 4, time / 2).await;
+        closed(&server, 4, time).await;
         // The most of few and of many clients.
-        let few = closed(&server, 4, time / 2).await.good.len();
-        let many = closed(&server, 16, time / 2).await.good.len();
+        let few = closed(&server, 4, time).await.good.len();
+        let many = closed(&server, 16, time).await.good.len();
         let clients = if few > many { 4 } else { 16 };
-        let begun = core_seconds(&server);
-        let peak = closed(&server, clients, time).await;
-        let rate = peak.good.len() as f64 / time.as_secs_f64();
-        let (before, between) = (wanted_and_stolen(), core_seconds(&server));
-        let mut load = open(&server, 3.0 * rate, time).await;
-        let (after, ended) = (wanted_and_stolen(), core_seconds(&server));
-        let goodput = load.good.len() as f64 / time.as_secs_f64();
-        let per_core_second = |good: &[Duration], seconds: f64| good.len() as f64 / seconds;
-        let (at_peak, at_three) = (
-            per_core_second(&peak.good, between - begun),
-            per_core_second(&load.good, ended - between),
-        );
+        let (mut peak, mut load) = (Load::default(), Load::default());
+        let (mut at_peak, mut at_three) = (0.0, 0.0);
+        let before = wanted_and_stolen();
+        for _ in 0..turns {
+            let begun = core_seconds(&server);
+            let most = closed(&server, clients, time).await;
+            let between = core_seconds(&server);
+            let rate = most.good.len() as f64 / time.as_secs_f64();
+            peak.join(most);
+            load.join(open(&server, 3.0 * rate, time).await);
+            at_peak += between - begun;
+            at_three += core_seconds(&server) - between;
+        }
+        let after = wanted_and_stolen();
+        let seconds = (turns * time).as_secs_f64();
+        let (most, goodput) = (peak.good.len() as f64, load.good.len() as f64);
+        let (at_peak, at_three) = (most / at_peak, goodput / at_three);
         let at_once = at_once(&mut server.metrics());
         runs::say(&format!(
-            "peak {rate:.0}/s, {at_peak:.0} a second on a core; at three times of it {goodput:.0}/s good ({:.0} \
-             %, {:?}), {at_three:.0} a second on a core ({:.0} %); {} shed ({:?}; {:.2} % within 5 ms by the \
-             server's clock), {} failed; median, p99 and worst since they were due; {:.0} % of the time \
-             that was wanted went to other machines",
-            100.0 * goodput / rate,
+            "peak {:.0}/s, {at_peak:.0} a second on a core; at three times of it {:.0}/s good ({:.0} %, {:?}), \
+             {at_three:.0} a second on a core ({:.0} %); {} shed ({:?}; {:.2} % within 5 ms by the server's \
+             clock), {} failed; median, p99 and worst, of what is good since it was due, of what is shed since \
+             it was sent; {:.0} % of the time that was \
+             wanted went to other machines",
+            most / seconds,
+            goodput / seconds,
+            100.0 * goodput / most,
             Load::percentiles(&mut load.good),
             100.0 * at_three / at_peak,
             load.shed.len(),
@@ -295,14 +314,14 @@ fn at_three_times_of_what_it_can_do_it_does_as_much() {
             100.0 * (after.1 - before.1) / (after.0 - before.0),
         ));
         assert!(!load.shed.is_empty(), "nothing was shed: three times of what?");
-        assert_eq!(load.failed, 0);
+        assert_eq!((peak.failed, load.failed), (0, 0));
         if runs::full() {
             // What the host gives to others it gives unevenly.
             assert!(at_three > 0.9 * at_peak, "{at_three:.0} of {at_peak:.0} a second on a core");
             assert!(at_once > 0.99, "{at_once}");
         } else {
             // The generator takes its share of the same cores, and others test beside us.
-            assert!(goodput > rate / 3.0, "{goodput:.0}/s of {rate:.0}/s");
+            assert!(goodput > most / 3.0, "{goodput:.0} of {most:.0}");
         }
         assert_eq!(server.client().get("/api/health").status, 200);
     });
