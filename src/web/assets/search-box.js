@@ -26,8 +26,10 @@ async function ask(text) {
   const question = (asking = new AbortController());
   try {
     const response = await fetch(`/search?${new URLSearchParams({ q: text })}`, { headers: { "X-Fragment": "options" }, signal: question.signal });
-    const html = response.ok ? await response.text() : "";
+    const html = response.ok ? await response.text() : undefined;
     if (question.signal.aborted) return;
+    // Too much to do at this moment, perhaps: the next key asks again.
+    if (html === undefined) return close();
     answers.set(text, html);
     if (answers.size > KEPT) answers.delete(answers.keys().next().value);
     show(html);
@@ -72,7 +74,8 @@ const go = (option) => location.assign(option.dataset.href);
 
 field.addEventListener("input", () => ask(field.value.trim()));
 field.addEventListener("focus", () => { if (field.value.trim()) ask(field.value.trim()); });
-field.addEventListener("blur", () => setTimeout(close, 100));
+// Who comes back at once finds the list open.
+field.addEventListener("blur", () => setTimeout(() => { if (document.activeElement !== field) close(); }, 100));
 field.addEventListener("keydown", (event) => {
   if (event.isComposing) return;
   const open = !list.hidden;
