@@ -15,11 +15,12 @@ mod scored;
 pub mod sorter;
 
 use std::cmp::Reverse;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::corpus::batch::{Batch, BatchError, BatchMeta, Entry};
+use crate::corpus::lock::{FolderLock, LockError};
 use crate::corpus::scored::{Evidences, ScoredRow};
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::name::DomainName;
@@ -41,11 +42,20 @@ pub enum CorpusError {
     Batch(#[from] BatchError),
 }
 
+impl From<LockError> for CorpusError {
+    fn from(err: LockError) -> CorpusError {
+        match err {
+            LockError::Busy(path) => CorpusError::Busy(path),
+            LockError::Io { path, source } => CorpusError::Folder { path, source },
+        }
+    }
+}
+
 /// The corpus, held by one process at a time.
 #[derive(Debug)]
 pub struct Corpus {
     folder: PathBuf,
-    _lock: File,
+    _lock: FolderLock,
 }
 
 impl Corpus {
@@ -54,23 +64,13 @@ impl Corpus {
     /// # Errors
     /// The folder cannot be used, or another process holds it.
     pub fn open(data: &Path) -> Result<Corpus, CorpusError> {
-        Corpus::open_by(data, lock::take_soon)
+        let folder = data.join(FOLDER);
+        let lock = FolderLock::take(&folder, LOCK)?;
+        Corpus::held(folder, lock)
     }
 
-    fn open_by(
-        data: &Path,
-        take: impl FnOnce(&File) -> Result<(), TryLockError>,
-    ) -> Result<Corpus, CorpusError> {
-        let folder = data.join(FOLDER);
-        let failed = |source| CorpusError::Folder { path: folder.clone(), source };
-        fs::create_dir_all(&folder).map_err(failed)?;
-        let lock_path = folder.join("LOCK");
-        let lock = File::create(&lock_path).map_err(failed)?;
-        match take(&lock) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(CorpusError::Busy(lock_path)),
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
-        }
+    /// The corpus of whoever holds its lock, and so knows that nobody works on what is left in it.
+    fn held(folder: PathBuf, lock: FolderLock) -> Result<Corpus, CorpusError> {
         let corpus = Corpus { folder, _lock: lock };
         corpus.remove_leftovers()?;
         Ok(corpus)
@@ -151,12 +151,14 @@ impl Corpus {
     /// # Errors
     /// The folder cannot be used.
     pub fn tidy(data: &Path) -> Result<(), CorpusError> {
-        if !data.join(FOLDER).exists() {
+        let folder = data.join(FOLDER);
+        if !folder.exists() {
             return Ok(());
         }
-        match Corpus::open_by(data, File::try_lock) {
-            Ok(_) | Err(CorpusError::Busy(_)) => Ok(()),
-            Err(err) => Err(err),
+        match FolderLock::take_now(&folder, LOCK) {
+            Ok(lock) => Corpus::held(folder, lock).map(drop),
+            Err(LockError::Busy(_)) => Ok(()),
+            Err(err) => Err(err.into()),
         }
     }
 
@@ -236,6 +238,8 @@ fn stored_name(entry: &Entry<'_>, batch: &Batch) -> Result<DomainName, BatchErro
 
 /// The folder of the corpus in the data folder.
 const FOLDER: &str = "corpus";
+/// The file in it that whoever changes the corpus holds the lock on.
+const LOCK: &str = "LOCK";
 /// Rows scored at once when a batch is scored again.
 const RESCORE_CHUNK: usize = 200_000;
 

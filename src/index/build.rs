@@ -1,6 +1,6 @@
 //! Batches in, a new generation out: merged, indexed, verified, and only then made current.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -8,7 +8,7 @@ use std::thread;
 use chrono::{DateTime, Utc};
 
 use crate::corpus::batch::{Batch, BatchError};
-use crate::corpus::lock;
+use crate::corpus::lock::{FolderLock, LockError};
 use crate::index::aliases::Aliases;
 use crate::index::by_tld::ByTld;
 use crate::index::draft::Draft;
@@ -27,6 +27,8 @@ use crate::scorer::SCORER_VERSION;
 use crate::vocab::name::DomainName;
 
 /// How folders are called that are no generation yet, and that are none any more.
+/// Whoever changes an index folder, building or rolling back, holds the lock on this file.
+const LOCK: &str = "REBUILD.lock";
 const BUILDING: &str = ".building-";
 const REMOVING: &str = ".removing-";
 /// Bytes of a generation for each name, where none tells better: of lists of drops, which take most.
@@ -61,33 +63,11 @@ pub enum BuildError {
     Generation(#[from] GenerationError),
 }
 
-/// The lock on changing an index folder. Building and rolling back take it.
-#[derive(Debug)]
-pub struct IndexLock {
-    _file: File,
-}
-
-impl IndexLock {
-    /// Takes the lock, making the folder when it is new.
-    ///
-    /// # Errors
-    /// Another process holds it, or the folder cannot be used.
-    pub fn take(index: &Path) -> Result<IndexLock, BuildError> {
-        IndexLock::take_by(index, lock::take_soon)
-    }
-
-    fn take_by(
-        index: &Path,
-        take: impl FnOnce(&File) -> Result<(), TryLockError>,
-    ) -> Result<IndexLock, BuildError> {
-        let failed = |source| BuildError::Folder { path: index.to_owned(), source };
-        fs::create_dir_all(index).map_err(failed)?;
-        let path = index.join("REBUILD.lock");
-        let file = File::create(&path).map_err(failed)?;
-        match take(&file) {
-            Ok(()) => Ok(IndexLock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(BuildError::Busy(path)),
-            Err(TryLockError::Error(source)) => Err(failed(source)),
+impl From<LockError> for BuildError {
+    fn from(err: LockError) -> BuildError {
+        match err {
+            LockError::Busy(path) => BuildError::Busy(path),
+            LockError::Io { path, source } => BuildError::Folder { path, source },
         }
     }
 }
@@ -123,7 +103,7 @@ pub fn rebuild(
     keep: Keep,
     now: DateTime<Utc>,
 ) -> Result<Manifest, BuildError> {
-    let lock = IndexLock::take(index)?;
+    let lock = FolderLock::take(index, LOCK)?;
     remove_leftovers(index, &lock)?;
     Space::of(index)?.check(estimate(index, batches))?;
     let newest = manifest::generations(index)?.last().map_or(0, |newest| newest.0);
@@ -185,7 +165,7 @@ fn verify(
 /// # Errors
 /// There is none.
 pub fn rollback(index: &Path) -> Result<Manifest, BuildError> {
-    let _lock = IndexLock::take(index)?;
+    let _lock = FolderLock::take(index, LOCK)?;
     let current = manifest::current(index)?;
     let mut before = manifest::generations(index)?;
     before.retain(|generation| current.is_some_and(|current| *generation < current));
@@ -208,15 +188,15 @@ pub fn tidy(index: &Path) -> Result<(), BuildError> {
     if !index.exists() {
         return Ok(());
     }
-    match IndexLock::take_by(index, File::try_lock) {
+    match FolderLock::take_now(index, LOCK) {
         Ok(lock) => remove_leftovers(index, &lock),
-        Err(BuildError::Busy(_)) => Ok(()),
-        Err(err) => Err(err),
+        Err(LockError::Busy(_)) => Ok(()),
+        Err(err) => Err(err.into()),
     }
 }
 
 /// Whoever holds the lock knows that nobody works on what is left.
-fn remove_leftovers(index: &Path, _lock: &IndexLock) -> Result<(), BuildError> {
+fn remove_leftovers(index: &Path, _lock: &FolderLock) -> Result<(), BuildError> {
     for entry in fs::read_dir(index).map_err(failed_at(index))? {
         let entry = entry.map_err(failed_at(index))?;
         let (name, path) = (entry.file_name(), entry.path());
@@ -523,7 +503,7 @@ mod tests {
             fs::write(index.join(".current-x"), "gen").expect("written");
         };
         leave();
-        let lock = IndexLock::take(&index).expect("free");
+        let lock = FolderLock::take(&index, LOCK).expect("free");
         tidy(&index).expect("not now");
         assert_eq!(left(), 3, "somebody builds");
         drop(lock);
