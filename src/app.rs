@@ -29,7 +29,7 @@ use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
 use crate::server::settings::DrainTimes;
 use crate::server::tls::Tls;
-use crate::server::{self, ForPeople, Server, supervisor};
+use crate::server::{self, Server, supervisor};
 use crate::telemetry::disk::Watched;
 use crate::telemetry::listener::{Listener, Sample};
 use crate::telemetry::process::Started;
@@ -206,7 +206,7 @@ async fn run(
     let router = router.layer(requests::Route);
     let parts = server::Parts {
         router,
-        people: ForPeople { asked: web::is_for_people, refuse: web::refuse_people },
+        refusals: web::refusals,
         tls: tls.clone(),
         observing,
         draining: Arc::clone(&draining),

@@ -21,7 +21,7 @@ use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
 use dropdex::outbound::settings;
 use dropdex::server::settings::ServerSettings;
-use dropdex::server::{self, ForPeople, Server};
+use dropdex::server::{self, Server};
 use dropdex::telemetry::requests;
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
@@ -106,7 +106,7 @@ impl Service {
                 &ServerSettings::default(),
                 server::Parts {
                     router,
-                    people: ForPeople { asked: web::is_for_people, refuse: web::refuse_people },
+                    refusals: web::refusals,
                     tls: None,
                     observing: requests::Settings::default(),
                     draining: Arc::default(),

@@ -14,7 +14,6 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderValue, Method, Request, Response, Version};
-use axum::response::IntoResponse;
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
@@ -30,7 +29,7 @@ use crate::server::cors::{self, Asked, Cors};
 use crate::server::encoding::{self, Encoder, Encoding};
 use crate::server::pulse::Pulse;
 use crate::server::settings::ServerSettings;
-use crate::server::{ForPeople, Parts};
+use crate::server::{Parts, Refusals, Refuse};
 use crate::telemetry::requests::Observed;
 use crate::vocab::limits::{BODY_BYTES_MAX, FORM_BYTES_MAX};
 
@@ -42,7 +41,7 @@ pub(super) struct Door {
     /// Every request that comes this far is told of, whatever becomes of it.
     inside: Observed<Inside>,
     proxies: Vec<IpAddr>,
-    people: ForPeople,
+    refusals: Refusals,
     draining: Arc<AtomicBool>,
     /// Whether browsers are to come by TLS alone from now on.
     secure: bool,
@@ -53,8 +52,8 @@ pub(super) struct Door {
 struct Terms {
     class: Class,
     deadline: Instant,
-    /// Whether people ask.
-    people: bool,
+    /// What the router never sees is refused in the same shape as what it does.
+    refuse: Refuse,
     /// Whether its body came too slowly. `None` without a body.
     late: Option<Arc<AtomicBool>>,
 }
@@ -67,13 +66,12 @@ impl Terms {
 
 impl Door {
     pub(super) fn new(settings: &ServerSettings, parts: Parts) -> Door {
-        let Parts { router, people, tls, observing, draining } = parts;
+        let Parts { router, refusals, tls, observing, draining } = parts;
         // Worked out once, not with the first request of each connection.
         let router: Router = router.with_state(());
         let inside = Inside(Arc::new(Way {
             encoder: Encoder::new(router.clone()),
             router,
-            people,
             cors: Cors::new(&settings.cors_origins),
             admission: Admission::new(&settings.admission),
             panics: counter!("dropdex_panics_total"),
@@ -82,7 +80,7 @@ impl Door {
         Door {
             inside: Observed::new(inside, observing),
             proxies: settings.proxies.clone(),
-            people,
+            refusals,
             draining,
             secure: tls.is_some(),
         }
@@ -111,10 +109,10 @@ impl Door {
             (Body::new(body), Some(late))
         };
         let client = Client::of(peer.ip(), &parts.headers, &self.proxies);
-        let people = (self.people.asked)(&parts.uri, &parts.headers);
+        let refuse = (self.refusals)(&parts.uri, &parts.headers);
         parts.extensions.insert(ConnectInfo(peer));
         parts.extensions.insert(client);
-        parts.extensions.insert(Terms { class, deadline, people, late });
+        parts.extensions.insert(Terms { class, deadline, refuse, late });
         let version = parts.version;
         let answer = self.inside.clone().call(Request::from_parts(parts, body));
         let door = Arc::clone(self);
@@ -140,7 +138,6 @@ struct Inside(Arc<Way>);
 
 struct Way {
     router: Router,
-    people: ForPeople,
     encoder: Encoder,
     cors: Cors,
     admission: Admission,
@@ -186,15 +183,13 @@ impl Way {
         // A request takes a place when it is whole: slow clients wait in nobody's way.
         let request = match gathered(request).await {
             Ok(request) => request,
-            Err(_) if terms.is_late() => return self.refuse(terms, ApiError::SlowBody),
-            Err(err) => return self.refuse(terms, err),
+            Err(_) if terms.is_late() => return (terms.refuse)(ApiError::SlowBody),
+            Err(err) => return (terms.refuse)(err),
         };
         // Before anything is done for it: a request that is shed is not charged either.
         let admitted = match self.admission.enter(terms.class).await {
             Ok(admitted) => admitted,
-            Err(Shed { retry_after_s }) => {
-                return self.refuse(terms, ApiError::Busy { retry_after_s });
-            }
+            Err(Shed { retry_after_s }) => return (terms.refuse)(ApiError::Busy { retry_after_s }),
         };
         let mut answer = self.ask(terms, request).await;
         if let (Class::Export, Some(admitted)) = (terms.class, admitted) {
@@ -202,12 +197,7 @@ impl Way {
             answer.extensions_mut().insert(Arc::new(admitted));
         }
         // Whatever its handler made of a body that broke off.
-        if terms.is_late() { self.refuse(terms, ApiError::SlowBody) } else { answer }
-    }
-
-    /// What the router never sees is refused in the same shape as what it does.
-    fn refuse(&self, terms: &Terms, err: ApiError) -> Response<Body> {
-        if terms.people { (self.people.refuse)(err) } else { err.into_response() }
+        if terms.is_late() { (terms.refuse)(ApiError::SlowBody) } else { answer }
     }
 
     /// The answer, in the encoding that its client asks for. A HEAD is a GET whose body stays here, so
@@ -251,13 +241,13 @@ impl Way {
                 Err(_) => {
                     self.panics.increment(1);
                     let err = ApiError::Internal(anyhow::anyhow!("a request panicked"));
-                    return Poll::Ready(self.refuse(terms, err));
+                    return Poll::Ready((terms.refuse)(err));
                 }
             }
             // Reached by what has to wait alone: most requests never touch the timer.
             alarm.as_mut().poll(cx).map(|()| {
                 self.timeouts.increment(1);
-                self.refuse(terms, ApiError::TookTooLong)
+                (terms.refuse)(ApiError::TookTooLong)
             })
         })
         .await

@@ -97,18 +97,18 @@ pub struct Server {
     closing: watch::Sender<bool>,
 }
 
-/// How people are refused what never came to the router: programs have the JSON of the error.
-#[derive(Clone, Copy)]
-pub struct ForPeople {
-    /// Whether it is people who ask.
-    pub asked: fn(&Uri, &HeaderMap) -> bool,
-    pub refuse: fn(ApiError) -> Response,
-}
+/// How a request is refused: people get a page, programs the JSON of the error. Asked when it comes: its
+/// head is gone by the time its answer fails.
+pub type Refusals = fn(&Uri, &HeaderMap) -> Refuse;
+
+/// The answer that tells of an error.
+pub type Refuse = fn(ApiError) -> Response;
 
 /// What a server is given.
 pub struct Parts {
     pub router: Router,
-    pub people: ForPeople,
+    /// Those of what never comes to the router.
+    pub refusals: Refusals,
     /// Without it connections are plain.
     pub tls: Option<Tls>,
     /// How requests are told of.

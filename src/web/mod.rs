@@ -115,30 +115,22 @@ pub fn router(web: Web) -> Router {
     api.merge(pages).fallback(nowhere)
 }
 
-/// Answers every path that is not routed: as JSON, to a browser as a page.
+/// Answers every path that is not routed.
 async fn nowhere(request: Request) -> Response {
-    refuse_as_asked(&request, ApiError::NotFound)
+    refusals(request.uri(), request.headers())(ApiError::NotFound)
 }
 
 async fn wrong_method(request: Request) -> Response {
-    refuse_as_asked(&request, ApiError::MethodNotAllowed)
+    refusals(request.uri(), request.headers())(ApiError::MethodNotAllowed)
 }
 
-fn refuse_as_asked(request: &Request, err: ApiError) -> Response {
-    if is_for_people(request.uri(), request.headers()) {
-        refuse_people(err)
-    } else {
-        err.into_response()
-    }
-}
-
-/// Whether a page is asked for by a browser, so that a refusal should be one as well.
-pub fn is_for_people(uri: &Uri, headers: &HeaderMap) -> bool {
+/// How a request is refused, by the router or before it: a browser that asks for a page gets one, all
+/// others JSON.
+pub fn refusals(uri: &Uri, headers: &HeaderMap) -> fn(ApiError) -> Response {
     let accepts = || headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
-    !uri.path().starts_with("/api/") && accepts().is_some_and(|it| it.contains("text/html"))
-}
-
-/// A refusal as a page, also of what never came to the router.
-pub fn refuse_people(err: ApiError) -> Response {
-    layout::protect_now(PageError::from(err).into_response())
+    if !uri.path().starts_with("/api/") && accepts().is_some_and(|it| it.contains("text/html")) {
+        |err| layout::protect_now(PageError::from(err).into_response())
+    } else {
+        ApiError::into_response
+    }
 }
