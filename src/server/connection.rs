@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use metrics::counter;
+use metrics::{Counter, counter};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout};
@@ -129,7 +129,7 @@ async fn open(socket: TcpStream, shared: &Shared) -> Option<(Stream, Protocol)> 
     if let Some(tls) = &shared.tls {
         let handshake = timeout(shared.deadlines.handshake, tls.acceptor().accept(socket)).await;
         if handshake.is_err() {
-            reaped("handshake");
+            reaped(Late::Handshake);
         }
         let stream = handshake.ok()?;
         let stream = stream.inspect_err(|err| tracing::debug!(error = %err, "a handshake failed"));
@@ -140,7 +140,7 @@ async fn open(socket: TcpStream, shared: &Shared) -> Option<(Stream, Protocol)> 
     }
     let protocol = timeout(shared.deadlines.first_byte, protocol_of(&socket)).await;
     if protocol.is_err() {
-        reaped("first_byte");
+        reaped(Late::FirstByte);
     }
     Some((Stream::Plain(socket), protocol.ok()??))
 }
@@ -237,12 +237,21 @@ async fn watch_over(
         if late == Late::WriteStall || pulse.is_busy() {
             ending.reset();
         }
-        reaped(late.as_str());
+        reaped(late);
     }
 }
 
 /// Counts a connection that was ended because its client was late.
-fn reaped(what: &'static str) {
-    counter!("dropdex_connections_reaped_total", "late" => what).increment(1);
-    tracing::debug!(late = what, "a connection was ended");
+fn reaped(late: Late) {
+    reapings(late).increment(1);
+    tracing::debug!(late = late.as_str(), "a connection was ended");
+}
+
+/// Has them counted from nought, so that the first is an increase to who asks for rates.
+pub(super) fn begin_counting() {
+    Late::ALL.into_iter().for_each(|late| reapings(late).increment(0));
+}
+
+fn reapings(late: Late) -> Counter {
+    counter!("dropdex_connections_reaped_total", "late" => late.as_str())
 }

@@ -137,6 +137,7 @@ impl Server {
             door: Arc::new(Door::new(settings, parts)),
         };
         let places = Places::new(settings.connections);
+        connection::begin_counting();
         Server { shared: Arc::new(shared), places, closing: watch::channel(false).0 }
     }
 

@@ -30,9 +30,20 @@ pub(super) enum Late {
     Request,
     /// A client that reads.
     WriteStall,
+    /// The handshake of TLS.
+    Handshake,
 }
 
 impl Late {
+    pub(super) const ALL: [Late; 6] = [
+        Late::FirstByte,
+        Late::Header,
+        Late::Idle,
+        Late::Request,
+        Late::WriteStall,
+        Late::Handshake,
+    ];
+
     /// As metrics and logs name it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -41,6 +52,7 @@ impl Late {
             Late::Idle => "idle",
             Late::Request => "request",
             Late::WriteStall => "write_stall",
+            Late::Handshake => "handshake",
         }
     }
 }

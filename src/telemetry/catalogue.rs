@@ -23,6 +23,8 @@ const JOB_SECONDS: [f64; 8] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Counter,
+    /// Counters by label. Whoever counts has them begin, where it knows them before they happen.
+    Counters,
     Gauge,
     /// Of seconds.
     Histogram,
@@ -39,6 +41,10 @@ const fn counter(name: &'static str, help: &'static str) -> Metric {
     Metric { name, kind: Kind::Counter, help }
 }
 
+const fn counters(name: &'static str, help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Counters, help }
+}
+
 const fn gauge(name: &'static str, help: &'static str) -> Metric {
     Metric { name, kind: Kind::Gauge, help }
 }
@@ -50,7 +56,7 @@ const fn histogram(name: &'static str, help: &'static str) -> Metric {
 /// All of them, by what they are about.
 pub const METRICS: &[Metric] = &[
     // Requests.
-    counter(
+    counters(
         "dropdex_http_requests_total",
         "Requests answered, by route, method and class of status.",
     ),
@@ -62,7 +68,7 @@ pub const METRICS: &[Metric] = &[
         "dropdex_query_duration_seconds",
         "Questions to the index, by kind, from asked to shaped.",
     ),
-    counter(
+    counters(
         "dropdex_usage_total",
         "What is counted against allowances, by plan, kind and outcome.",
     ),
@@ -74,13 +80,13 @@ pub const METRICS: &[Metric] = &[
     // The door.
     gauge("dropdex_connections_open", "Connections that are open."),
     counter("dropdex_connections_total", "Connections that were taken."),
-    counter("dropdex_connections_refused_total", "Connections beyond a limit, by limit."),
-    counter(
+    counters("dropdex_connections_refused_total", "Connections beyond a limit, by limit."),
+    counters(
         "dropdex_connections_reaped_total",
         "Connections that were closed for being late, by what.",
     ),
     gauge("dropdex_requests_in_flight", "Requests being answered, by class."),
-    counter("dropdex_sheds_total", "Requests refused because there was too much to do, by class."),
+    counters("dropdex_sheds_total", "Requests refused because there was too much to do, by class."),
     counter("dropdex_request_timeouts_total", "Requests that took longer than any may."),
     counter("dropdex_panics_total", "Requests that met a fault of ours."),
     // The index.
@@ -96,7 +102,7 @@ pub const METRICS: &[Metric] = &[
     gauge("dropdex_index_fallback", "1 while an older generation is served than the newest one."),
     counter("dropdex_index_swaps_total", "Generations taken into service since the start."),
     // Lists that come in.
-    counter(
+    counters(
         "dropdex_inbox_lists_total",
         "Lists of the inbox that are done, by what became of them.",
     ),
@@ -124,9 +130,9 @@ pub const METRICS: &[Metric] = &[
     ),
     gauge("dropdex_names_unverified", "Watched names of which nothing has been seen yet."),
     gauge("dropdex_alerts_matched_list", "The newest list that alert rules were matched with."),
-    counter("dropdex_deliveries_total", "Tries to deliver an alert, by channel and outcome."),
+    counters("dropdex_deliveries_total", "Tries to deliver an alert, by channel and outcome."),
     counter("dropdex_calls_refused_total", "Calls to the outside that the guard refused."),
-    counter("dropdex_rdap_answers_total", "Questions to registries, by outcome."),
+    counters("dropdex_rdap_answers_total", "Questions to registries, by outcome."),
     // The process.
     gauge("dropdex_build_info", "Always 1; its labels say what runs."),
     gauge("dropdex_start_timestamp_seconds", "When the process started, in Unix time."),
@@ -159,7 +165,12 @@ pub fn install() -> anyhow::Result<PrometheusHandle> {
         .context("the metrics cannot be kept")?;
     for Metric { name, kind, help } in METRICS {
         match kind {
-            Kind::Counter => metrics::describe_counter!(*name, *help),
+            Kind::Counter => {
+                metrics::describe_counter!(*name, *help);
+                // From nought, so that the first is an increase to who asks for rates.
+                metrics::counter!(*name).increment(0);
+            }
+            Kind::Counters => metrics::describe_counter!(*name, *help),
             Kind::Gauge => metrics::describe_gauge!(*name, *help),
             Kind::Histogram => metrics::describe_histogram!(*name, *help),
         }
@@ -175,7 +186,8 @@ mod tests {
     fn names_are_as_prometheus_wants_them() {
         for Metric { name, kind, help } in METRICS {
             assert!(name.starts_with("dropdex_"), "{name}");
-            assert_eq!(name.ends_with("_total"), *kind == Kind::Counter, "{name}");
+            let counts = matches!(kind, Kind::Counter | Kind::Counters);
+            assert_eq!(name.ends_with("_total"), counts, "{name}");
             assert!(*kind != Kind::Histogram || name.ends_with("_duration_seconds"), "{name}");
             assert!(help.ends_with('.'), "{name}: {help}");
         }
