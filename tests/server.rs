@@ -2,8 +2,8 @@
 //! deadline, and everybody else is served meanwhile. Then what the server does by itself: compresses,
 //! answers from what the client holds, sheds what is too much, and ends well.
 //!
-//! `DROPDEX_FULL=1` runs the full figures. Deadlines here are promises, so they are asserted; they are
-//! set to a second or so.
+//! Deadlines are promises, set to a second or so here: nothing may end before its own, and the metrics
+//! say which one ended it. `DROPDEX_FULL=1` runs the full figures, and asserts that none is late.
 
 mod common;
 #[path = "server/answers.rs"]
@@ -37,7 +37,8 @@ fn served(names: usize, settings: &str) -> (Site, Server) {
 
 fn serve(site: &Site, settings: &str) -> Server {
     let settings = site.settings(&format!(
-        "[plans.api]\nrequests_per_day = 10000000\nexports_per_day = 100000\n[server]\n{settings}"
+        "[plans.api]\nrequests_per_day = 10000000\nexports_per_day = 100000\n\
+         [metrics]\nlisten = \"127.0.0.1:0\"\n[server]\n{settings}"
     ));
     site.serve_with(&["--today", TODAY, "--config", &settings])
 }

@@ -74,7 +74,7 @@ fn a_new_generation_has_other_tags_and_its_own_number() {
     let list = site.write("more.csv", format!("domain,drop_date\nbetter.com,{TODAY}\n"));
     site.ingest(&list, &format!("{TODAY}T01:00:00Z"));
     let generation = before.number("x-index-generation").expect("a number");
-    crate::raw::wait_until("served", std::time::Duration::from_secs(20), || {
+    crate::raw::wait_until("served", || {
         client.get("/api/v1/search?q=good").number("x-index-generation") > Some(generation)
     });
     let held = tag(&before);

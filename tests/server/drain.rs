@@ -10,10 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::common::{Client, Server, Site};
-use crate::raw::{connect, rest, wait_until};
+use crate::raw::{PATIENCE, connect, rest, wait_until};
 use crate::{TODAY, served};
-
-const SOON: Duration = Duration::from_secs(10);
 
 fn environment(client: &mut Client) -> (u16, Value) {
     let answer = client.get("/api/ready");
@@ -32,12 +30,12 @@ fn site() -> Site {
 #[test]
 fn readiness_goes_first_and_requests_go_on_for_a_while() {
     let site = site();
-    let server = serve(&site, "3", "");
+    let server = serve(&site, "5", "");
     let (mut old, address) = (server.client(), server.address());
     assert_eq!(environment(&mut old), (200, "ok".into()));
     let began = Instant::now();
     server.signal("TERM");
-    wait_until("not ready", SOON, || environment(&mut server.client()).0 == 503);
+    wait_until("not ready", || environment(&mut server.client()).0 == 503);
     let answer = old.get("/api/ready");
     assert_eq!(answer.json()["checks"]["environment"], "draining");
     assert_eq!(answer.json()["ready"], false);
@@ -45,7 +43,7 @@ fn readiness_goes_first_and_requests_go_on_for_a_while() {
     assert_eq!(old.connections(), 1);
     assert_eq!(server.client().get("/api/health").status, 200, "who comes is served");
     let log = server.ended();
-    assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(began.elapsed() >= Duration::from_secs(5), "{:?}", began.elapsed());
     assert!(log.contains("stopping"), "{log}");
     assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens");
 }
@@ -89,7 +87,7 @@ fn an_end_has_a_deadline() {
     let began = Instant::now();
     server.signal("TERM");
     let log = server.ended();
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     assert!(log.contains("still running"), "{log}");
 }
 
@@ -99,11 +97,11 @@ fn who_says_it_twice_means_it() {
     let server = serve(&site, "60", "body_seconds = 60\n");
     let _stream = half_a_request(&site, &server);
     server.signal("TERM");
-    wait_until("not ready", SOON, || environment(&mut server.client()).0 == 503);
+    wait_until("not ready", || environment(&mut server.client()).0 == 503);
     let began = Instant::now();
     server.signal("TERM");
     let log = server.ended();
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     assert!(log.contains("at once"), "{log}");
     // Nothing that was answered is lost: the key of the account is there.
     let server = site.serve(TODAY);
@@ -118,7 +116,7 @@ fn at_the_keyboard_nobody_waits() {
     let began = Instant::now();
     server.signal("INT");
     server.ended();
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
 }
 
 #[test]
@@ -126,7 +124,7 @@ fn the_supervisor_is_told() {
     let site = site();
     let socket = site.lists().join("notify.sock");
     let notices = UnixDatagram::bind(&socket).expect("a socket can be made");
-    notices.set_read_timeout(Some(SOON)).expect("a timeout can be set");
+    notices.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
     let notice = || {
         let mut bytes = [0; 512];
         let length = notices.recv(&mut bytes).expect("a notice");
@@ -176,7 +174,7 @@ fn sockets_can_be_handed_over() {
     }
     command.stdin(Stdio::from(OwnedFd::from(listener))).stdout(Stdio::piped());
     let mut child = command.spawn().expect("sh starts");
-    early.set_read_timeout(Some(4 * SOON)).expect("a timeout can be set");
+    early.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
     let answer = String::from_utf8(rest(&mut early)).expect("UTF-8");
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     // Said when requests are answered, which may be a moment after the first was.

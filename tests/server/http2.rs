@@ -10,7 +10,9 @@ use h2::client::{self, SendRequest};
 use tokio::runtime::Runtime;
 
 use crate::common::{Server, runs};
-use crate::raw::{connect, resident, rest, sockets, wait_until};
+use crate::raw::{
+    PATIENCE, assert_in_time, connect, resident, rest, sockets, wait_until, wait_until_reaped,
+};
 use crate::{SHORT, served};
 
 /// A connection that is driven beside the test; what ended it.
@@ -79,7 +81,7 @@ fn an_export_has_its_place_until_its_client_has_it() {
                 if answer.status() == StatusCode::OK {
                     return answer;
                 }
-                assert!(began.elapsed() < Duration::from_secs(20), "its place is not free again");
+                assert!(began.elapsed() < PATIENCE, "its place is not free again");
             }
         };
         // Gone half read.
@@ -222,11 +224,12 @@ fn who_gives_no_room_for_the_answer_is_not_waited_for() {
         assert_eq!(answer.status(), StatusCode::OK);
         let began = Instant::now();
         let ended = driver.await.expect("no panic");
-        let took = began.elapsed();
-        runs::say(&format!("ended {took:?} later: {ended:?}"));
-        assert!(took < Duration::from_secs(6), "{took:?}");
+        runs::say(&format!("ended {:?} later: {ended:?}", began.elapsed()));
     });
-    wait_until("closed", Duration::from_secs(2), || sockets(&server) <= before);
+    wait_until("closed", || sockets(&server) <= before);
+    // The answer was handed on whole, so that nothing is in hand; the client's system takes what little
+    // it gives room for.
+    wait_until_reaped(&server, &[("idle", 1)]);
 }
 
 #[test]
@@ -239,7 +242,7 @@ fn connections_grow_old() {
         assert_eq!(answer.await.expect("an answer").status(), StatusCode::OK);
         let began = Instant::now();
         driver.await.expect("no panic").expect("it ended well");
-        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+        assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     });
 }
 
@@ -247,10 +250,11 @@ fn connections_grow_old() {
 fn who_says_hello_and_nothing_else_is_idle() {
     let (_site, server) = served(1, SHORT);
     let mut stream: TcpStream = connect(&server);
-    stream.write_all(HELLO).expect("it listens");
     let began = Instant::now();
+    stream.write_all(HELLO).expect("it listens");
     let mut first = [0; 9];
     stream.read_exact(&mut first).expect("its settings");
     rest(&mut stream);
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert_in_time(began, Duration::from_secs(2));
+    wait_until_reaped(&server, &[("idle", 1)]);
 }

@@ -4,10 +4,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::common::Server;
+use super::common::{Server, runs};
 
-/// A machine that is busy with other tests is late by itself.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long is waited for what happens soon. A machine that is busy with other tests is late by itself.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A plain connection.
 pub fn connect(server: &Server) -> TcpStream {
@@ -65,12 +65,39 @@ pub fn resident(server: &Server) -> u64 {
     kib * 1024
 }
 
+/// Asserts that what began then took as long as its deadline. How little longer is measured by a full
+/// run alone: a machine that lends its cores to others is seconds late at times.
+#[track_caller]
+pub fn assert_in_time(began: Instant, deadline: Duration) {
+    let took = began.elapsed();
+    assert!(took >= deadline, "too early: {took:?}, deadline {deadline:?}");
+    let slack = if runs::full() { Duration::from_secs(1) } else { PATIENCE };
+    assert!(took <= deadline + slack, "too late: {took:?}, deadline {deadline:?}");
+}
+
+/// Waits until so many connections were ended for being late with this, and none for anything else.
+#[track_caller]
+pub fn wait_until_reaped(server: &Server, expected: &[(&str, usize)]) {
+    const NAME: &str = "dropdex_connections_reaped_total{late=";
+    let mut lines: Vec<String> =
+        expected.iter().map(|(late, count)| format!("{NAME}\"{late}\"}} {count}")).collect();
+    lines.sort();
+    let mut metrics = server.metrics();
+    wait_until(&format!("{lines:?}"), || {
+        let answer = metrics.get("/metrics");
+        let told = answer.text().lines().filter(|line| line.starts_with(NAME));
+        let mut reaped: Vec<&str> = told.filter(|line| !line.ends_with(" 0")).collect();
+        reaped.sort_unstable();
+        reaped == lines
+    });
+}
+
 /// Waits until something is so; says how long it took.
 #[track_caller]
-pub fn wait_until(what: &str, within: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < within, "{what}: not so after {within:?}");
+        assert!(began.elapsed() < PATIENCE, "{what}: not so after {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
     began.elapsed()

@@ -5,26 +5,20 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::common::runs;
-use crate::raw::{connect, drip, resident, rest, sockets, wait_until};
+use crate::raw::{
+    assert_in_time, connect, drip, resident, rest, sockets, wait_until, wait_until_reaped,
+};
 use crate::{SHORT, served};
 
-/// Beyond a deadline, on a machine that does other things as well.
-const SLACK: Duration = Duration::from_secs(1);
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Asserts that something took as long as its deadline, and hardly longer.
-#[track_caller]
-fn assert_in_time(took: Duration, deadline: Duration) {
-    assert!(took >= deadline - Duration::from_millis(50), "too early: {took:?}");
-    assert!(took <= deadline + SLACK, "too late: {took:?}, deadline {deadline:?}");
-}
 
 #[test]
 fn who_says_nothing_is_not_waited_for() {
     let (_site, server) = served(1, SHORT);
     let began = Instant::now();
     assert_eq!(rest(&mut connect(&server)), b"");
-    assert_in_time(began.elapsed(), SECOND);
+    assert_in_time(began, SECOND);
+    wait_until_reaped(&server, &[("first_byte", 1)]);
 }
 
 #[test]
@@ -32,17 +26,20 @@ fn a_head_that_comes_slowly_is_not_waited_for() {
     let (_site, server) = served(1, SHORT);
     for start in ["", "GET /api/health HTTP/1.1\r\nHost: a\r\n", "P", "PRI"] {
         let mut stream = connect(&server);
+        let began = Instant::now();
         stream.write_all(start.as_bytes()).expect("it listens");
-        let took = drip(&mut stream, b"X", SECOND / 10);
-        // What its first bytes tell is waited for as well.
-        assert!(took <= 2 * SECOND + SLACK, "{start:?}: {took:?}");
+        drip(&mut stream, b"X", SECOND / 10);
+        assert_in_time(began, SECOND);
     }
     // The second head of a connection as the first.
     let mut stream = connect(&server);
     stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
     let read = stream.read(&mut [0; 4096]).expect("an answer");
     assert!(read > 100);
-    assert_in_time(drip(&mut stream, b"X", SECOND / 10), SECOND);
+    let began = Instant::now();
+    drip(&mut stream, b"X", SECOND / 10);
+    assert_in_time(began, SECOND);
+    wait_until_reaped(&server, &[("header", 5)]);
 }
 
 #[test]
@@ -51,10 +48,11 @@ fn a_connection_that_is_not_used_is_ended() {
     let mut client = server.client();
     client.get("/api/health");
     let mut stream = connect(&server);
-    stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
     let began = Instant::now();
+    stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
     assert!(rest(&mut stream).starts_with(b"HTTP/1.1 200 OK\r\n"));
-    assert_in_time(began.elapsed(), 2 * SECOND);
+    assert_in_time(began, 2 * SECOND);
+    wait_until_reaped(&server, &[("idle", 2)]);
     client.get("/api/health");
     assert_eq!(client.connections(), 2, "the first one was ended meanwhile");
 }
@@ -69,13 +67,13 @@ fn a_body_that_comes_slowly_is_told_so() {
     );
     for (drips, what) in [(false, "stalled"), (true, "slow")] {
         let mut stream = connect(&server);
-        stream.write_all(head.as_bytes()).expect("it listens");
         let began = Instant::now();
+        stream.write_all(head.as_bytes()).expect("it listens");
         if drips {
             drip(&mut stream, b" ", SECOND / 10);
         }
         let answer = String::from_utf8(rest(&mut stream)).expect("UTF-8");
-        assert_in_time(began.elapsed(), SECOND);
+        assert_in_time(began, SECOND);
         assert!(answer.starts_with("HTTP/1.1 408 "), "{what}: {answer}");
         assert!(answer.ends_with("{\"error\":\"body: did not come in time\"}"), "{what}: {answer}");
         assert!(answer.contains("\r\nconnection: close\r\n"), "{what}: {answer}");
@@ -85,7 +83,6 @@ fn a_body_that_comes_slowly_is_told_so() {
 #[test]
 fn who_does_not_read_is_not_waited_for() {
     let (_site, server) = served(1, SHORT);
-    let before = sockets(&server);
     let memory = resident(&server);
     let asks = "GET /api/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(300);
     let began = Instant::now();
@@ -98,9 +95,8 @@ fn who_does_not_read_is_not_waited_for() {
             stream
         })
         .collect();
-    wait_until("all accepted", SECOND, || sockets(&server) >= before + streams.len());
-    wait_until("all ended", 4 * SECOND, || sockets(&server) <= before);
-    assert!(began.elapsed() >= SECOND, "they had a second");
+    wait_until_reaped(&server, &[("write_stall", streams.len())]);
+    assert_in_time(began, SECOND);
     let grown = resident(&server).saturating_sub(memory) >> 20;
     runs::say(&format!("ten clients that do not read: {grown} MiB more"));
     assert!(grown < 64, "{grown} MiB more");
@@ -142,7 +138,7 @@ fn thousands_of_silent_connections_harm_nobody() {
     let opened = began.elapsed();
     let (grown, busy) = (resident(&server).saturating_sub(memory) >> 10, p99(&server));
     let held = sockets(&server).saturating_sub(before);
-    let took = wait_until("all ended", 5 * SECOND + SLACK, || sockets(&server) <= before);
+    let took = wait_until("all ended", || sockets(&server) <= before);
     runs::say(&format!(
         "{} connections opened in {opened:?}, {held} of them held at once, {grown} KiB; p99 {quiet:?} before, {busy:?} among them; \
          all ended {took:?} later",
@@ -150,24 +146,25 @@ fn thousands_of_silent_connections_harm_nobody() {
     ));
     // Buffers and a task: about 13 KiB for each was seen.
     assert!(grown < 32 * silent.len() as u64, "{grown} KiB more");
-    // Neither figure is a promise on a machine that tests other things as well.
-    assert!(
-        busy < 50 * quiet.max(Duration::from_millis(1)),
-        "{quiet:?} before, {busy:?} among them"
-    );
+    // Neither is a promise on a machine that tests other things as well.
+    if runs::full() {
+        assert!(took <= 6 * SECOND, "all ended {took:?} later");
+        let most = 50 * quiet.max(Duration::from_millis(1));
+        assert!(busy < most, "{quiet:?} before, {busy:?} among them");
+    }
 }
 
 #[test]
 fn connections_beyond_the_limit_are_reset_and_leave_room_when_they_go() {
     let (_site, server) = served(1, "connections = 5\n");
     let held: Vec<TcpStream> = (0..5).map(|_| connect(&server)).collect();
-    wait_until("refused", 5 * SECOND, || {
+    wait_until("refused", || {
         let mut stream = connect(&server);
         let _ = stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n");
         stream.read(&mut [0; 64]).map_or(true, |read| read == 0)
     });
     drop(held);
-    wait_until("served again", 5 * SECOND, || {
+    wait_until("served again", || {
         let mut stream = connect(&server);
         let _ = stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n");
         stream.read(&mut [0; 64]).is_ok_and(|read| read > 0)
