@@ -28,7 +28,8 @@ const TODAY: &str = "2026-11-21";
 const SHORT: &str = "first_byte_seconds = 1\nheader_seconds = 1\nbody_seconds = 1\n\
                      write_stall_seconds = 1\nidle_seconds = 2\nrequest_seconds = 3\nexport_seconds = 4\n";
 
-/// An installation with these names and these lines in its section `[server]`, and its server.
+/// An installation with these names and these lines in its section `[server]`, and its server, which
+/// gives its metrics away.
 fn served(names: usize, settings: &str) -> (Site, Server) {
     let site = Site::with_names((0..names).map(|number| format!("name{number:05}.com")), TODAY);
     let server = serve(&site, settings);

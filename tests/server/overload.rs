@@ -221,9 +221,9 @@ fn stay_on(core: &str) {
 }
 
 /// A server on a core of its own, which is all it sees of the machine; we are on another.
-fn apart(settings: &str) -> (Site, Server) {
+fn apart() -> (Site, Server) {
     stay_on("0");
-    let served = served(2_000, settings);
+    let served = served(2_000, "");
     stay_on("1");
     served
 }
@@ -266,9 +266,7 @@ fn at_once(metrics: &mut Client) -> f64 {
 #[test]
 fn at_three_times_of_what_it_can_do_it_does_as_much() {
     // The slice has room for a few at once, so that it takes few to be too many.
-    let few = if runs::full() { "" } else { "reads = 4\n" };
-    let settings = format!("{few}[metrics]\nlisten = \"127.0.0.1:0\"\n");
-    let (_site, server) = if runs::full() { apart(&settings) } else { served(2_000, &settings) };
+    let (_site, server) = if runs::full() { apart() } else { served(2_000, "reads = 4\n") };
     // In turns, since a machine that has neighbours is now faster, now slower.
     let turns = runs::figure(1, 32) as u32;
     let time = Duration::from_secs(if runs::full() { 3 } else { 2 });
