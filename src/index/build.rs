@@ -122,8 +122,10 @@ pub fn rebuild(
     let place = manifest::folder_of(index, generation);
     fs::rename(&folder, &place).map_err(failed)?;
     manifest::sync_folder(index).map_err(failed)?;
+    // One that cannot be read names none that was left.
+    let before = manifest::current(index).unwrap_or_default();
     manifest::set_current(index, generation)?;
-    remove_old(index, generation, keep)?;
+    remove_old(index, generation, before, keep)?;
     Ok(manifest)
 }
 
@@ -214,8 +216,14 @@ fn failed_at(path: &Path) -> impl Fn(io::Error) -> BuildError + '_ {
     move |source| BuildError::Io { path: path.to_owned(), source }
 }
 
-/// Keeps the current generation and the good ones before it.
-fn remove_old(index: &Path, current: GenerationId, keep: Keep) -> Result<(), BuildError> {
+/// Keeps the current generation, and the good ones up to the one that was current `before`: what
+/// somebody rolled back from is none to go back to.
+fn remove_old(
+    index: &Path,
+    current: GenerationId,
+    before: Option<GenerationId>,
+    keep: Keep,
+) -> Result<(), BuildError> {
     let generations = manifest::generations(index)?;
     let readable = |generation: &GenerationId| {
         Manifest::read(&manifest::folder_of(index, *generation)).is_ok()
@@ -224,6 +232,9 @@ fn remove_old(index: &Path, current: GenerationId, keep: Keep) -> Result<(), Bui
         .iter()
         .rev()
         .copied()
+        .filter(|generation| {
+            *generation == current || before.is_none_or(|before| *generation <= before)
+        })
         .filter(|generation| *generation <= current && readable(generation))
         .take(keep.0.into())
         .collect();
@@ -470,9 +481,10 @@ mod tests {
         assert_eq!(rollback(&index).expect("back").generation, GenerationId(3));
         assert!(matches!(manifest::current(&index), Ok(Some(GenerationId(3)))));
         assert!(rollback(&index).is_err());
-        // The next number is new, and what was rolled back from goes.
+        // The next number is new, and what was rolled back from goes, not what it was left for.
         rebuild(&index, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
-        assert_eq!(numbers(&index), [4, 5]);
+        assert_eq!(numbers(&index), [3, 5]);
+        assert_eq!(rollback(&index).expect("back").generation, GenerationId(3));
     }
 
     #[test]
