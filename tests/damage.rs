@@ -296,6 +296,55 @@ fn fill(filler: &Path) {
     while file.write_all(&piece).is_ok() {}
 }
 
+/// Many batches are made one for speed alone: where there is no room for it, the index is built all the
+/// same, and nothing is left that takes the room of others.
+#[test]
+fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
+    if !mounts::may_mount() {
+        let test = "no_room_for_one_batch_of_many_keeps_no_index_from_being_built";
+        return mounts::run_where_mounting_works(test);
+    }
+    let site = Site::new();
+    let disk = site.data().with_file_name("disk");
+    mounts::tmpfs(&disk, 12 << 20);
+    let data = disk.join("data");
+    let settings = site.settings("[index]\ncompact_above = 2\n");
+    let on_it = |arguments: &[&str]| {
+        let data = ["--config", &settings, "--data", data.to_str().expect("UTF-8")];
+        site.run(&[&data, arguments].concat())
+    };
+    for number in 0..10 {
+        let list = site.write("list.csv", list(&format!("shop{number}x"), 2_000));
+        let list = list.to_str().expect("UTF-8");
+        assert_eq!(on_it(&["ingest", "--no-rebuild", list]).code, Some(0));
+    }
+    let corpus = data.join("corpus");
+    let bytes = |path: &Path| fs::metadata(path).map_or(0, |facts| facts.len());
+    let batch = bytes(&corpus.join("batch-0000000001.ddb"));
+    assert!(batch > 20_000, "{batch}");
+    let filler = disk.join("filler");
+    fill(&filler);
+    let whole = bytes(&filler);
+    let file = File::options().write(true).open(&filler).expect("it is there");
+    file.set_len(whole - batch).expect("shorter");
+    // Room for one of ten: it is seen before the first octet is written.
+    let built = on_it(&["rebuild", "--here"]);
+    assert_eq!(built.code, Some(0), "{built}");
+    assert!(built.stderr.contains("many batches cannot be made one"), "{built}");
+    // Who asks for it by name is told, and the draft goes.
+    on_it(&["rebuild", "--here", "--compact"]).assert_failed(1, &["no space left"]);
+    assert_eq!(leftovers(&corpus), [] as [&str; 0]);
+    // A list that finds no room leaves nothing either.
+    let long = site.write("long.csv", list("longer", 20_000));
+    on_it(&["ingest", "--no-rebuild", long.to_str().expect("UTF-8")])
+        .assert_failed(1, &["no space left"]);
+    assert_eq!(leftovers(&corpus), [] as [&str; 0]);
+    drop(file);
+    fs::remove_file(&filler).expect("removed");
+    let built = on_it(&["rebuild", "--here", "--compact"]);
+    assert_eq!(built.code, Some(0), "{built}");
+}
+
 #[test]
 fn a_full_disk_in_the_middle_leaves_what_was_there() {
     if !mounts::may_mount() {

@@ -8,8 +8,10 @@ use clap::Args;
 use crate::cli::beside;
 use crate::config::Config;
 use crate::corpus::Corpus;
+use crate::corpus::batch::Batch;
 use crate::index::build;
-use crate::index::manifest::Manifest;
+use crate::index::manifest::{self, GenerationId, Manifest};
+use crate::index::space::Space;
 use crate::workers::admin::Work;
 
 /// Build a new index generation from the corpus and make it current
@@ -23,6 +25,9 @@ pub struct RebuildArgs {
     /// Do it in this process, also beside a running server, which else does it
     #[arg(long)]
     here: bool,
+    /// Do nothing when a generation holds all lists
+    #[arg(long, hide = true)]
+    if_behind: bool,
 }
 
 /// The newest lists stay batches of their own when many are made one: the last ones are those that
@@ -41,6 +46,9 @@ pub fn run(args: &RebuildArgs, config: &Config) -> anyhow::Result<()> {
     }
     let started = Instant::now();
     let corpus = Corpus::open(&config.data)?;
+    if args.if_behind && !is_behind(&corpus, config) {
+        return Ok(());
+    }
     if args.compact {
         corpus.compact(&corpus.batches()?, 0)?;
     }
@@ -64,13 +72,30 @@ pub fn rebuild(corpus: &Corpus, config: &Config) -> anyhow::Result<Manifest> {
     let mut batches = corpus.batches()?;
     let above = config.index_life.compact_above as usize;
     if above > 0 && batches.len() > above {
-        match corpus.compact(&batches, LISTS_APART) {
+        // It is for speed alone, and needs room for the corpus once more.
+        let bytes = batches.iter().map(Batch::size).sum();
+        let compacted = Space::of(&config.data).and_then(|space| space.leave_room(bytes));
+        let compacted = compacted.map_err(anyhow::Error::from);
+        match compacted.and_then(|()| Ok(corpus.compact(&batches, LISTS_APART)?)) {
             Ok(_) => batches = corpus.batches()?,
-            // It is for speed alone, and needs room for the corpus once more.
-            Err(err) => tracing::warn!(error = %err, "many batches cannot be made one"),
+            Err(err) => {
+                tracing::warn!(error = format!("{err:#}"), "many batches cannot be made one");
+            }
         }
     }
     Ok(build::rebuild(&config.index, &batches, config.index_life.keep, config.clock.now())?)
+}
+
+/// Whether no generation holds all lists of the corpus. An index folder that cannot be read is for
+/// `rebuild` and `index verify` to tell of.
+pub fn is_behind(corpus: &Corpus, config: &Config) -> bool {
+    let batches = |generation: &GenerationId| {
+        let manifest = Manifest::read(&manifest::folder_of(&config.index, *generation));
+        manifest.map_or(0, |manifest| manifest.batches)
+    };
+    let generations = manifest::generations(&config.index).unwrap_or_default();
+    let indexed = generations.iter().map(batches).max().unwrap_or(0);
+    corpus.metas().is_ok_and(|metas| metas.len() as u64 > indexed)
 }
 
 /// Seconds since `started`, to the millisecond.

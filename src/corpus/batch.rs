@@ -464,6 +464,11 @@ impl Batch {
         &self.path
     }
 
+    /// Bytes of it.
+    pub fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// The checksum that the file carries, and that held when it was opened.
     pub fn checksum(&self) -> &[u8] {
         let at = self.bytes.len() - MAGIC.len() - blake3::OUT_LEN;

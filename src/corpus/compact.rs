@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use crate::corpus::batch::{self, Batch, BatchError, BatchMeta};
 use crate::corpus::merge::Merge;
-use crate::corpus::{BatchFile, Corpus, CorpusError};
+use crate::corpus::{BatchFile, Corpus, CorpusError, Unpublished};
 use crate::scorer::SCORER_VERSION;
 
 /// The draft of the one.
@@ -31,6 +31,7 @@ impl Corpus {
         }
         let lists: Vec<BatchMeta> = batches.iter().flat_map(Batch::lists).cloned().collect();
         let place = self.range_path(1, lists.len() as u64);
+        let _unpublished = Unpublished(self.folder.join(DRAFT));
         let draft = self.write_one(batches, lists)?;
         fs::rename(&draft, &place).map_err(failed(&draft))?;
         self.sync()?;

@@ -11,7 +11,7 @@ use crate::corpus::batch::{self, BatchError, BatchMeta, Entry, Record};
 use crate::corpus::merge::Merge;
 use crate::corpus::scored;
 use crate::corpus::sorter::{FileWriter, Runs, Scoring, Sorter};
-use crate::corpus::{Corpus, CorpusError};
+use crate::corpus::{Corpus, CorpusError, Unpublished};
 use crate::feeds::{FeedError, Observation, Reject, Row, Sighting, ZoneRow};
 use crate::scorer::{SCORER_VERSION, Scorer, Scratch};
 use crate::vocab::day::Day;
@@ -196,7 +196,8 @@ impl Corpus {
 
     fn draft(&self) -> Result<Draft, IngestError> {
         let path = self.folder.join(".new-batch");
-        Ok(Draft { writer: batch::create(&path)?, path })
+        let unpublished = Unpublished(path.clone());
+        Ok(Draft { writer: batch::create(&path)?, path, _unpublished: unpublished })
     }
 
     fn seal(&self, draft: Draft, source: &Source, intake: Intake) -> Result<Ingested, IngestError> {
@@ -230,6 +231,7 @@ impl Corpus {
 struct Draft {
     writer: FileWriter,
     path: PathBuf,
+    _unpublished: Unpublished,
 }
 
 impl Draft {

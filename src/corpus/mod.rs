@@ -185,6 +185,7 @@ impl Corpus {
             "scoring a batch again"
         );
         let draft = self.folder.join(".new-rescored");
+        let _unpublished = Unpublished(draft.clone());
         let failed = |source| BatchError::Io { path: draft.clone(), source };
         let of_lists = old.is_of_lists();
         let mut writer =
@@ -224,6 +225,17 @@ impl Corpus {
         file.get_ref().sync_all().map_err(failed)?;
         fs::rename(draft, path).map_err(failed)?;
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)
+    }
+}
+
+/// A draft, which goes when it did not get its real name: on a full disk it would keep what it takes
+/// from everybody.
+struct Unpublished(PathBuf);
+
+impl Drop for Unpublished {
+    fn drop(&mut self) {
+        // Nothing is there once it has its name.
+        let _ = fs::remove_file(&self.0);
     }
 }
 

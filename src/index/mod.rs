@@ -29,7 +29,7 @@ pub mod records;
 pub mod rows;
 mod sealed;
 mod selftest;
-mod space;
+pub mod space;
 mod separators;
 #[cfg(test)]
 mod specimen;

@@ -16,7 +16,7 @@ const TIMES_SIZE_TENTHS: u64 = 22;
 #[derive(Debug, thiserror::Error)]
 pub enum NoRoom {
     #[error(
-        "{folder} has {} MB free, and a rebuild has to have {} MB there, {} MB of them left over for \
+        "{folder} has {} MB free, and this takes {} MB there, {} MB of them left over for \
          others; make room (`[index] keep` says how many generations stay), or move the folder with \
          --index", free >> 20, mb_up(*needed), mb_up(*left_alone)
     )]
@@ -52,9 +52,17 @@ impl Space {
     /// # Errors
     /// There is no room for it.
     pub fn check(&self, size: u64) -> Result<(), NoRoom> {
+        self.leave_room(size.saturating_mul(TIMES_SIZE_TENTHS) / 10)
+    }
+
+    /// Whether so many bytes leave others theirs.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn leave_room(&self, bytes: u64) -> Result<(), NoRoom> {
         let StatVfs { f_bavail, f_frsize, .. } = stat(&self.folder)?;
         let free = f_bavail * f_frsize;
-        let needed = size.saturating_mul(TIMES_SIZE_TENTHS) / 10 + self.left_alone;
+        let needed = bytes.saturating_add(self.left_alone);
         if free >= needed {
             return Ok(());
         }
