@@ -168,6 +168,39 @@ fn a_start_goes_on_where_a_killed_server_was() {
     server.stop();
 }
 
+#[test]
+fn what_takes_the_place_of_a_list_is_taken_as_well() {
+    let (site, key, server) = world();
+    let inbox = site.data().join("inbox");
+    until("the folder is made", || inbox.join("refused").exists());
+    // Large enough that its ingest is still under way.
+    let names: Vec<String> = (0..60_000).map(|number| format!("former{number}.com")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (place, next) = (inbox.join("daily.csv"), inbox.join(".next.csv"));
+    fs::write(&place, list(&names)).expect("written");
+    fs::write(&next, list(&["latter.com"])).expect("written");
+    let is_ingested = || children(server.pid()).iter().any(|(_, does)| does.contains("daily.csv"));
+    until("the server works on it", is_ingested);
+    fs::rename(&next, &place).expect("moved");
+    until("the second is found", || total(&server, &key, "latter") == 1);
+    until("it is put away", || !place.exists());
+    let put_away = fs::read_to_string(inbox.join("done").join("daily.csv")).expect("it is there");
+    assert!(put_away.contains("latter.com") || inbox.join("done").join("daily.csv.2").exists());
+    server.stop();
+}
+
+#[test]
+fn a_mark_alone_makes_no_new_index() {
+    let (site, _key, server) = world();
+    let inbox = site.data().join("inbox");
+    until("the folder is made", || inbox.join("refused").exists());
+    // As it is left by a list that cannot be read now.
+    fs::write(inbox.join(".rebuild"), "").expect("written");
+    until("it was looked at", || !inbox.join(".rebuild").exists());
+    assert_eq!(generation(&site), 1);
+    server.stop();
+}
+
 /// Processes that `parent` started, and what each does.
 fn children(parent: u32) -> Vec<(u32, String)> {
     let parent = format!("PPid:\t{parent}\n");

@@ -15,16 +15,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::cli::rebuild::{rebuild, seconds};
+use crate::cli::rebuild::{is_behind, rebuild, seconds};
 use crate::cli::{ExitWith, WrongUsage, beside, one_line};
 use crate::config::Config;
 use crate::corpus::Corpus;
 use crate::corpus::ingest::{IngestError, Ingested, Source};
 use crate::feeds::{self, Feed, Format, ReadOptions, ZoneOwners};
-use crate::index::manifest::{self, GenerationId, Manifest};
 use crate::vocab::day::Day;
 use crate::workers::admin::Work;
-use crate::workers::inbox::REFUSED_CODE;
+use crate::workers::inbox::{Looks, REFUSED_CODE};
 
 /// Add lists to the corpus, then build and activate a new index
 ///
@@ -188,18 +187,6 @@ fn run_here(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     outcome
 }
 
-/// Whether no generation holds all lists of the corpus. An index folder that cannot be read is for
-/// `rebuild` and `index verify` to tell of.
-fn is_behind(corpus: &Corpus, config: &Config) -> bool {
-    let batches = |generation: &GenerationId| {
-        let manifest = Manifest::read(&manifest::folder_of(&config.index, *generation));
-        manifest.map_or(0, |manifest| manifest.batches)
-    };
-    let generations = manifest::generations(&config.index).unwrap_or_default();
-    let indexed = generations.iter().map(batches).max().unwrap_or(0);
-    corpus.metas().is_ok_and(|metas| metas.len() as u64 > indexed)
-}
-
 const ADDED: &str = "added";
 const ALREADY: &str = "already ingested";
 
@@ -233,6 +220,8 @@ fn ingest_list(
     corpus: &Corpus,
     path: &Path,
 ) -> anyhow::Result<ListSummary> {
+    let looks = || Looks::of(path).with_context(|| format!("cannot read {}", path.display()));
+    let hashed = looks()?;
     let sha256 =
         feeds::file_sha256(path).with_context(|| format!("cannot read {}", path.display()))?;
     if let Some(list) = already(corpus, path, &sha256)? {
@@ -246,6 +235,10 @@ fn ingest_list(
     let options =
         ReadOptions { format, drop_date: args.drop_date, observed_at: args.observed_at, now };
     let feed = Feed::open(path, &options)?;
+    // Else one file would be known by the hash of another.
+    if looks()? != hashed {
+        bail!("it was replaced or written to meanwhile; try again");
+    }
     tell(&format!("{}: read as {} ({})", path.display(), feed.format(), feed.reason()));
     let source = Source {
         name: file_name(path),

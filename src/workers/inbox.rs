@@ -45,12 +45,29 @@ pub struct Inbox {
     pub clock: Clock,
 }
 
-/// What a file was at a look.
+/// What a file was at a look: another one, or one that was written to, looks different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Looks {
+pub struct Looks {
+    is_file: bool,
     inode: u64,
     len: u64,
     changed: (i64, i64),
+}
+
+impl Looks {
+    /// Those of the file at `path`, or of the one that it leads to.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of(path: &Path) -> io::Result<Looks> {
+        let facts = fs::metadata(path)?;
+        Ok(Looks {
+            is_file: facts.is_file(),
+            inode: facts.ino(),
+            len: facts.len(),
+            changed: (facts.mtime(), facts.mtime_nsec()),
+        })
+    }
 }
 
 fn taken(outcome: Intake) -> Counter {
@@ -101,16 +118,16 @@ impl Inbox {
         let folder = self.folder();
         let now = tokio::task::spawn_blocking(move || found(&folder)).await?;
         let now = now.with_context(|| format!("cannot read {}", self.folder().display()))?;
-        let whole: Vec<PathBuf> = now
+        let whole: Vec<(PathBuf, Looks)> = now
             .iter()
             .filter(|(path, looks)| seen.get(*path) == Some(*looks))
-            .map(|(path, _)| path.clone())
+            .map(|(path, looks)| (path.clone(), *looks))
             .collect();
         self.log.set_waiting(now.len());
         *seen = now;
         let mut all = Ok(());
-        for path in &whole {
-            match self.take(path).await {
+        for (path, looks) in &whole {
+            match self.take(path, looks).await {
                 Ok(()) => {
                     seen.remove(path);
                     self.log.set_waiting(seen.len());
@@ -123,7 +140,7 @@ impl Inbox {
     }
 
     /// Has a list ingested and moves it out of the way.
-    async fn take(&self, path: &Path) -> anyhow::Result<()> {
+    async fn take(&self, path: &Path, looks: &Looks) -> anyhow::Result<()> {
         // Before: a server that dies right after an ingest must know that there was one.
         let marked = self.folder().join(BEHIND);
         let was_behind = marked.exists();
@@ -141,11 +158,16 @@ impl Inbox {
         if outcome != Intake::Added && !was_behind {
             fs::remove_file(&marked).with_context(|| format!("{}", marked.display()))?;
         }
-        self.put_away(path, outcome, &done)
-            .with_context(|| format!("{} cannot be moved out of the inbox", path.display()))?;
+        let file = path.file_name().unwrap_or_default().display();
+        // Another one that came meanwhile under its name is taken at a later look.
+        if Looks::of(path).is_ok_and(|now| now == *looks) {
+            self.put_away(path, outcome, &done)
+                .with_context(|| format!("{} cannot be moved out of the inbox", path.display()))?;
+        } else {
+            tracing::warn!(%file, "a list of the inbox was replaced while it was taken");
+        }
         taken(outcome).increment(1);
         self.log.add(outcome, self.clock.now());
-        let file = path.file_name().unwrap_or_default().display();
         if outcome == Intake::Refused {
             tracing::warn!(%file, error = why(&done), "a list of the inbox is refused");
         } else {
@@ -171,7 +193,9 @@ impl Inbox {
         if !marked.exists() {
             return Ok(());
         }
-        let done = self.job(["rebuild", "--here"].map(OsString::from).into()).await?;
+        // The mark may be of a list that could not be taken in the end.
+        let arguments = ["rebuild", "--here", "--if-behind"].map(OsString::from);
+        let done = self.job(arguments.into()).await?;
         if done.code != Some(0) {
             bail!("no new index: {}", why(&done));
         }
@@ -212,10 +236,9 @@ fn found(folder: &Path) -> io::Result<Found> {
             continue;
         }
         // It may have gone meanwhile, or be a link that leads nowhere.
-        let Ok(facts) = fs::metadata(&path) else { continue };
-        if facts.is_file() {
-            let changed = (facts.mtime(), facts.mtime_nsec());
-            found.insert(path, Looks { inode: facts.ino(), len: facts.len(), changed });
+        let Ok(looks) = Looks::of(&path) else { continue };
+        if looks.is_file {
+            found.insert(path, looks);
         }
     }
     Ok(found)
