@@ -23,10 +23,12 @@ impl Client {
             return Client { address: connected, through_proxy: false };
         }
         let mut address = connected;
-        let lines = headers.get_all("x-forwarded-for").iter();
-        let named = lines.rev().filter_map(|line| line.to_str().ok());
-        for text in named.flat_map(|line| line.rsplit(',')) {
-            let Some(next) = parse(text.trim()) else { break };
+        let lines = headers.get_all("x-forwarded-for").iter().rev();
+        // Octets, for what stands before the addresses of proxies need be no text.
+        for named in lines.flat_map(|line| line.as_bytes().rsplit(|octet| *octet == b',')) {
+            let Some(next) = str::from_utf8(named).ok().and_then(|text| parse(text.trim())) else {
+                break;
+            };
             address = next;
             if !is_proxy(&next) {
                 break;
@@ -45,6 +47,7 @@ fn parse(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::HeaderValue;
 
     fn ip(text: &str) -> IpAddr {
         text.parse().expect("an address")
@@ -64,11 +67,16 @@ mod tests {
             ("127.0.0.1", "[2001:db8::1]", "2001:db8::1"),
             ("127.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"),
             ("127.0.0.1", "nonsense", "127.0.0.1"),
+            ("127.0.0.1", "\u{e9}, 198.51.100.1", "198.51.100.1"),
+            ("127.0.0.1", "198.51.100.1, \u{e9}", "127.0.0.1"),
             ("::ffff:127.0.0.1", "198.51.100.1", "198.51.100.1"),
         ] {
             let mut headers = HeaderMap::new();
             for line in forwarded.split('|').filter(|line| !line.is_empty()) {
-                headers.append("x-forwarded-for", line.parse().expect("a value"));
+                headers.append(
+                    "x-forwarded-for",
+                    HeaderValue::from_bytes(line.as_bytes()).expect("a value"),
+                );
             }
             let client = Client::of(ip(connected), &headers, &proxies);
             assert_eq!(client.address, ip(expected), "{forwarded}");

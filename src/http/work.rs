@@ -55,7 +55,13 @@ async fn run_within<T: Send + 'static>(
         budget.lend(work).inspect_err(|spent| count(*spent))
     };
     let done = tokio::task::spawn_blocking(done).await;
-    done.map_err(|err| ApiError::Internal(err.into()))??
+    done.map_err(|err| {
+        if err.is_panic() {
+            // It never comes to the door, which counts those on its own threads.
+            metrics::counter!("dropdex_panics_total").increment(1);
+        }
+        ApiError::Internal(err.into())
+    })??
 }
 
 /// How nice the threads of the pool are. Looked at by an async thread first: they are as nice as the

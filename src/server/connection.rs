@@ -194,6 +194,8 @@ async fn watch_over(
     };
     let mut told = pin!(told);
     let mut is_closing = false;
+    // When it is over for those that came with a request that is late.
+    let mut last = None;
     // Armed for the first deadline there is, and moved only when it comes nearer or has come: a
     // request on an idle connection does not touch the timer.
     let mut alarm = pin!(sleep_until(pulse.deadline().0.into()));
@@ -212,6 +214,7 @@ async fn watch_over(
                 continue;
             }
             let (deadline, late) = pulse.deadline();
+            let deadline = last.filter(|_| late == Late::Request).unwrap_or(deadline);
             let next = match old_at {
                 Some(old_at) if !is_closing => deadline.min(old_at),
                 _ => deadline,
@@ -224,6 +227,14 @@ async fn watch_over(
             }
             let now = Instant::now();
             if now >= deadline {
+                let others = pulse.last_deadline().filter(|last| *last > now);
+                if let (Late::Request, None, Some(others)) = (late, last, others) {
+                    // No more may come; those that share the connection have their time.
+                    last = Some(others);
+                    is_closing = true;
+                    connection.as_mut().close();
+                    continue;
+                }
                 return Poll::Ready(Some(late));
             }
             alarm.as_mut().reset(deadline.into());

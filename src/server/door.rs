@@ -12,8 +12,8 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, STRICT_TRANSPORT_SECURITY};
-use axum::http::{HeaderValue, Method, Request, Response, Version};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, HOST, STRICT_TRANSPORT_SECURITY};
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
@@ -94,6 +94,12 @@ impl Door {
         pulse: &Arc<Pulse>,
     ) -> impl Future<Output = Response<AnswerBody>> + Send + use<> {
         let (mut parts, body) = request.into_parts();
+        // HTTP/2 says it elsewhere (RFC 9113 §8.3.1); who wants to know asks for the header.
+        if let (Some(authority), false) = (parts.uri.authority(), parts.headers.contains_key(HOST))
+            && let Ok(host) = HeaderValue::from_str(authority.as_str())
+        {
+            parts.headers.insert(HOST, host);
+        }
         let deadlines = pulse.deadlines();
         let now = Instant::now();
         let class = Class::of(&parts.method, parts.uri.path());
@@ -118,7 +124,12 @@ impl Door {
         let door = Arc::clone(self);
         async move {
             let Ok(mut answer) = answer.await;
+            let is_unchanged = answer.status() == StatusCode::NOT_MODIFIED;
             let headers = answer.headers_mut();
+            if is_unchanged {
+                // It would be that of the answer which is not sent (RFC 9110 §8.6).
+                headers.remove(CONTENT_LENGTH);
+            }
             if version <= Version::HTTP_11 && door.draining.load(Ordering::Relaxed) {
                 // Its client connects to another server before this one takes no more requests.
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -156,6 +156,12 @@ impl Pulse {
         !self.state().requests.is_empty()
     }
 
+    /// When the last of the requests in hand will have been waited for too long.
+    pub(super) fn last_deadline(&self) -> Option<Instant> {
+        let deadlines = self.state().requests.iter().map(|(_, deadline)| *deadline).max();
+        deadlines.map(|deadline| deadline + LAST_WORDS)
+    }
+
     /// When the connection will have been waited for too long, as it stands now, and for what.
     pub(super) fn deadline(&self) -> (Instant, Late) {
         let state = self.state();

@@ -58,6 +58,60 @@ fn requests_share_a_connection() {
     });
 }
 
+/// Browsers name the host as HTTP/2 does, and those that do not say which site sent a form name its
+/// origin.
+#[test]
+fn the_host_is_known_as_in_http1() {
+    let (_site, server) = served(1, "[web]\nplain_http = true\n");
+    runtime().block_on(async {
+        let (send, _driver) = speak(&server).await;
+        for (origin, is_ours) in
+            [("http://dropdex.example", true), ("http://elsewhere.example", false)]
+        {
+            let request = Request::post("http://dropdex.example/login")
+                .header("origin", origin)
+                .header("content-type", "application/x-www-form-urlencoded");
+            let mut send = send.clone().ready().await.expect("the connection stands");
+            let (answer, _) =
+                send.send_request(request.body(()).expect("a request"), true).expect("sent");
+            let status = answer.await.expect("an answer").status();
+            assert_eq!(status != StatusCode::FORBIDDEN, is_ours, "{origin}: {status}");
+        }
+    });
+}
+
+/// One who does not read ends his own answer: others on the connection, as behind a proxy, have their
+/// time.
+#[test]
+fn those_beside_one_who_does_not_read_are_answered() {
+    let (site, server) =
+        served(3_000, "export_seconds = 1\nrequest_seconds = 20\nbody_seconds = 20\n");
+    let key = site.account("a@example.com", "api");
+    runtime().block_on(async {
+        let (send, driver) = speak(&server).await;
+        let mut first = send.clone().ready().await.expect("the connection stands");
+        let request = ask_with(&key, "/api/export/drops");
+        let unread = first.send_request(request, true).expect("sent").0.await.expect("an answer");
+        let mut second = send.ready().await.expect("the connection stands");
+        let request = Request::post("http://dropdex.example/api/v1/appraise")
+            .header("authorization", format!("Bearer {key}"))
+            .header("content-type", "application/json");
+        let request = request.body(()).expect("a request");
+        let (answer, mut body) = second.send_request(request, false).expect("sent");
+        body.send_data(Bytes::from_static(b"{\"domains\":"), false).expect("sent");
+        // Past the deadline of the first: no more requests are taken, and this one goes on.
+        let began = Instant::now();
+        while let Ok(ready) = second.clone().ready().await {
+            drop(ready);
+            assert!(began.elapsed() < PATIENCE, "the export may go on for ever");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        body.send_data(Bytes::from_static(b"[\"good.com\"]}"), true).expect("sent");
+        assert_eq!(answer.await.expect("an answer").status(), StatusCode::OK);
+        drop((unread, driver));
+    });
+}
+
 /// What is made while it is read counts as worked on until it was read.
 #[test]
 fn an_export_has_its_place_until_its_client_has_it() {
