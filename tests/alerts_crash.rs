@@ -153,7 +153,7 @@ impl World {
         let port = receiver.address().port();
         let settings = site.settings(&format!(
             "[plans.api]\nrequests_per_day = 1000000\nactive_rules = 1000\n\
-             [webhooks]\nallow = [\"127.0.0.1/32:{port}\"]\nca_file = {certificate:?}\n\
+             [metrics]\nlisten = \"127.0.0.1:0\"\n[webhooks]\nallow = [\"127.0.0.1/32:{port}\"]\nca_file = {certificate:?}\n\
              retry_seconds = {RETRY_SECONDS}\n"
         ));
         let key = site.account("owner@example.com", "api");
@@ -408,6 +408,20 @@ impl World {
             rule.told.extend(now.difference(&rule.past).cloned());
         }
         let begun = Instant::now();
+        // Also a list that no rule is told of: one that is added next must not be told of it either.
+        let mut metrics = self.server.as_ref().expect("it runs").metrics();
+        let mut is_matched = || {
+            let answer = metrics.get("/metrics");
+            let mut lines = answer.text().lines();
+            let number = lines.find_map(|line| line.strip_prefix("dropdex_alerts_matched_list "));
+            number
+                .and_then(|number| number.parse().ok())
+                .is_some_and(|list: usize| list >= self.lists)
+        };
+        while !is_matched() {
+            assert!(begun.elapsed() < SETTLE_MAX, "list {} is not matched", self.lists);
+            thread::sleep(Duration::from_millis(50));
+        }
         loop {
             let received = self.received();
             let missing = self.missing(&received);

@@ -37,7 +37,7 @@ fn tried(key: Option<&str>) -> Tried {
 /// Everything that the document tells of, as the owner of `key` asks it.
 fn judge(site: &Site, server: &Server, key: Option<&str>) {
     let Tried { phases, examples } = tried(key);
-    let seed = runs::seed();
+    let seed = runs::seed_of_the_commit();
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract");
     let mut command = Command::new(tools::schemathesis());
     command

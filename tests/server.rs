@@ -25,7 +25,7 @@ use common::{Server, Site};
 
 const TODAY: &str = "2026-11-21";
 /// Deadlines that a test can wait for.
-const SHORT: &str = "first_byte_seconds = 1\nheader_seconds = 1\nbody_seconds = 1\n\
+const SHORT: &str = "header_seconds = 1\nbody_seconds = 1\n\
                      write_stall_seconds = 1\nidle_seconds = 2\nrequest_seconds = 3\nexport_seconds = 4\n";
 
 /// An installation with these names and these lines in its section `[server]`, and its server, which

@@ -288,7 +288,7 @@ fn who_gives_no_room_for_the_answer_is_not_waited_for() {
 
 #[test]
 fn connections_grow_old() {
-    let (_site, server) = served(1, "connection_seconds = 1\nidle_seconds = 60\n");
+    let (_site, server) = served(1, "connection_seconds = 3\nidle_seconds = 60\n");
     runtime().block_on(async {
         let (send, driver) = speak(&server).await;
         let mut send = send.ready().await.expect("the connection stands");

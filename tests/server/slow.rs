@@ -14,7 +14,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn who_says_nothing_is_not_waited_for() {
-    let (_site, server) = served(1, SHORT);
+    let (_site, server) = served(1, "first_byte_seconds = 1\n");
     let began = Instant::now();
     assert_eq!(rest(&mut connect(&server)), b"");
     assert_in_time(began, SECOND);
