@@ -3,12 +3,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::index::Index;
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::manifest::{self, GenerationId};
@@ -31,6 +33,11 @@ pub struct Reload {
     /// Days a name counts as catchable after its effective release.
     pub catch_days: u16,
 }
+
+/// How long those who still read a generation are waited for, which is as long as an export may take,
+/// and how often they are looked for.
+const READERS_MAX: Duration = Duration::from_secs(150);
+const READERS_EVERY: Duration = Duration::from_millis(20);
 
 /// How long before midnight the next day is made ready: more than it takes for any corpus.
 const AHEAD: TimeDelta = TimeDelta::seconds(60);
@@ -68,8 +75,7 @@ impl Reload {
             index.prepare(moment);
             let generation = index.manifest().generation;
             if generation != live.current().manifest().generation {
-                // Dropped here, where freeing gigabytes holds no request up.
-                drop(live.publish(Arc::new(index)));
+                retire(live.publish(Arc::new(index)));
                 published.notify_one();
                 metrics::counter!("dropdex_index_swaps_total").increment(1);
                 tracing::info!(%generation, "serving a new generation");
@@ -101,6 +107,17 @@ impl Reload {
         let today = Day::of(self.clock.now() + ahead).unwrap_or_else(|| self.clock.today());
         Moment { today, catch_days: self.catch_days }
     }
+}
+
+/// Lets go of what was served when nobody else holds it any more: freeing gigabytes would hold up
+/// everybody on the thread of the request that is the last.
+fn retire(old: Arc<Index>) {
+    tokio::task::spawn_blocking(move || {
+        let until = Instant::now() + READERS_MAX;
+        while Arc::strong_count(&old) > 1 && Instant::now() < until {
+            thread::sleep(READERS_EVERY);
+        }
+    });
 }
 
 fn current(index: &Path) -> Option<GenerationId> {
