@@ -13,8 +13,8 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::time::Sleep;
 
 use crate::server::admission::Admitted;
-use crate::server::pulse::Pulse;
 use crate::server::settings::BODY_BYTES_PER_SECOND;
+use crate::server::state::ConnectionState;
 
 /// A body that came too slowly. Whoever reads it sees one that broke off; the door knows better.
 #[derive(Debug, thiserror::Error)]
@@ -87,34 +87,38 @@ impl hyper::body::Body for RequestBody {
 }
 
 /// A request of a connection, from its head to the last byte of its answer.
-pub(super) struct InHand {
-    pulse: Arc<Pulse>,
+pub(super) struct InFlight {
+    state: Arc<ConnectionState>,
     number: u64,
 }
 
-impl InHand {
-    pub(super) fn begin(pulse: &Arc<Pulse>, deadline: Instant) -> InHand {
-        InHand { pulse: Arc::clone(pulse), number: pulse.begin(deadline) }
+impl InFlight {
+    pub(super) fn begin(state: &Arc<ConnectionState>, deadline: Instant) -> InFlight {
+        InFlight { state: Arc::clone(state), number: state.begin(deadline) }
     }
 }
 
-impl Drop for InHand {
+impl Drop for InFlight {
     fn drop(&mut self) {
-        self.pulse.end(self.number);
+        self.state.end(self.number);
     }
 }
 
 /// The body of an answer.
 pub struct AnswerBody {
     inner: Body,
-    _in_hand: InHand,
+    _in_hand: InFlight,
     /// The place of one that is made while it is read.
     _admitted: Option<Arc<Admitted>>,
 }
 
 impl AnswerBody {
-    pub(super) fn new(inner: Body, in_hand: InHand, admitted: Option<Arc<Admitted>>) -> AnswerBody {
-        AnswerBody { inner, _in_hand: in_hand, _admitted: admitted }
+    pub(super) fn new(
+        inner: Body,
+        in_flight: InFlight,
+        admitted: Option<Arc<Admitted>>,
+    ) -> AnswerBody {
+        AnswerBody { inner, _in_hand: in_flight, _admitted: admitted }
     }
 }
 

@@ -22,8 +22,8 @@ use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::server::Shared;
 use crate::server::body::AnswerBody;
-use crate::server::door::Door;
-use crate::server::pulse::{Late, Protocol, Pulse};
+use crate::server::gateway::Gateway;
+use crate::server::state::{ConnectionState, Protocol, TimeoutKind};
 use crate::server::wire::{Ending, Stream, Wire};
 
 /// A head with all its headers, in bytes: twice what browsers and proxies send at their worst.
@@ -76,8 +76,8 @@ impl Protocols {
 
 /// What answers the requests of one connection.
 struct Requests {
-    door: Arc<Door>,
-    pulse: Arc<Pulse>,
+    gateway: Arc<Gateway>,
+    state: Arc<ConnectionState>,
     peer: SocketAddr,
 }
 
@@ -87,7 +87,7 @@ impl Service<Request<Incoming>> for Requests {
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let answer = self.door.answer(request, self.peer, &self.pulse);
+        let answer = self.gateway.answer(request, self.peer, &self.state);
         Box::pin(async { Ok(answer.await) })
     }
 }
@@ -107,19 +107,20 @@ pub(super) async fn serve(
         _ = told.wait_for(|closing| *closing) => None,
     };
     let Some((stream, protocol)) = opened else { return };
-    let pulse = Arc::new(Pulse::new(protocol, shared.deadlines));
+    let state = Arc::new(ConnectionState::new(protocol, shared.deadlines));
     let ending = Arc::new(Ending::default());
-    let wire = TokioIo::new(Wire::new(stream, Arc::clone(&pulse), Arc::clone(&ending)));
-    let requests = Requests { door: Arc::clone(&shared.door), pulse: Arc::clone(&pulse), peer };
+    let wire = TokioIo::new(Wire::new(stream, Arc::clone(&state), Arc::clone(&ending)));
+    let requests =
+        Requests { gateway: Arc::clone(&shared.gateway), state: Arc::clone(&state), peer };
     match protocol {
         Protocol::Http1 => {
             let connection = shared.protocols.http1.serve_connection(wire, requests);
-            watch_over(connection, &pulse, &ending, closing, None).await;
+            watch_over(connection, &state, &ending, closing, None).await;
         }
         Protocol::Http2 => {
             let connection = shared.protocols.http2.serve_connection(wire, requests);
             let age = Some(shared.deadlines.connection_age);
-            watch_over(connection, &pulse, &ending, closing, age).await;
+            watch_over(connection, &state, &ending, closing, age).await;
         }
     }
 }
@@ -129,7 +130,7 @@ async fn open(socket: TcpStream, shared: &Shared) -> Option<(Stream, Protocol)> 
     if let Some(tls) = &shared.tls {
         let handshake = timeout(shared.deadlines.handshake, tls.acceptor().accept(socket)).await;
         if handshake.is_err() {
-            reaped(Late::Handshake);
+            reaped(TimeoutKind::Handshake);
         }
         let stream = handshake.ok()?;
         let stream = stream.inspect_err(|err| tracing::debug!(error = %err, "a handshake failed"));
@@ -140,7 +141,7 @@ async fn open(socket: TcpStream, shared: &Shared) -> Option<(Stream, Protocol)> 
     }
     let protocol = timeout(shared.deadlines.first_byte, protocol_of(&socket)).await;
     if protocol.is_err() {
-        reaped(Late::FirstByte);
+        reaped(TimeoutKind::FirstByte);
     }
     Some((Stream::Plain(socket), protocol.ok()??))
 }
@@ -181,7 +182,7 @@ impl Graceful for http2::Connection<TokioIo<Wire>, Requests, TokioExecutor> {
 /// Drives a connection until it ends or something on it is late.
 async fn watch_over(
     connection: impl Graceful,
-    pulse: &Pulse,
+    state: &ConnectionState,
     ending: &Ending,
     mut closing: watch::Receiver<bool>,
     age: Option<Duration>,
@@ -198,7 +199,7 @@ async fn watch_over(
     let mut last = None;
     // Armed for the first deadline there is, and moved only when it comes nearer or has come: a
     // request on an idle connection does not touch the timer.
-    let mut alarm = pin!(sleep_until(pulse.deadline().0.into()));
+    let mut alarm = pin!(sleep_until(state.deadline().0.into()));
     let late = poll_fn(|cx| {
         loop {
             if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
@@ -213,8 +214,8 @@ async fn watch_over(
                 connection.as_mut().close();
                 continue;
             }
-            let (deadline, late) = pulse.deadline();
-            let deadline = last.filter(|_| late == Late::Request).unwrap_or(deadline);
+            let (deadline, late) = state.deadline();
+            let deadline = last.filter(|_| late == TimeoutKind::Request).unwrap_or(deadline);
             let next = match old_at {
                 Some(old_at) if !is_closing => deadline.min(old_at),
                 _ => deadline,
@@ -227,8 +228,8 @@ async fn watch_over(
             }
             let now = Instant::now();
             if now >= deadline {
-                let others = pulse.last_deadline().filter(|last| *last > now);
-                if let (Late::Request, None, Some(others)) = (late, last, others) {
+                let others = state.last_deadline().filter(|last| *last > now);
+                if let (TimeoutKind::Request, None, Some(others)) = (late, last, others) {
                     // No more may come; those that share the connection have their time.
                     last = Some(others);
                     is_closing = true;
@@ -245,7 +246,7 @@ async fn watch_over(
         }
     });
     if let Some(late) = late.await {
-        if late == Late::WriteStall || pulse.is_busy() {
+        if late == TimeoutKind::WriteStall || state.is_busy() {
             ending.reset();
         }
         reaped(late);
@@ -253,16 +254,16 @@ async fn watch_over(
 }
 
 /// Counts a connection that was ended because its client was late.
-fn reaped(late: Late) {
+fn reaped(late: TimeoutKind) {
     reapings(late).increment(1);
     tracing::debug!(late = late.as_str(), "a connection was ended");
 }
 
 /// Has them counted from nought, so that the first is an increase to who asks for rates.
 pub(super) fn begin_counting() {
-    Late::ALL.into_iter().for_each(|late| reapings(late).increment(0));
+    TimeoutKind::ALL.into_iter().for_each(|late| reapings(late).increment(0));
 }
 
-fn reapings(late: Late) -> Counter {
+fn reapings(late: TimeoutKind) -> Counter {
     counter!("dropdex_connections_reaped_total", "late" => late.as_str())
 }

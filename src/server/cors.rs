@@ -47,11 +47,11 @@ pub(super) struct Cors {
 }
 
 /// A request from a page of another site, or of none.
-pub(super) enum Asked {
+pub(super) enum CorsRequest {
     /// Nothing to say about it.
-    Elsewhere,
+    None,
     /// Of a site that may: `Some`.
-    Page(Option<HeaderValue>),
+    Actual(Option<HeaderValue>),
     /// Whether it may ask: answered here.
     Preflight(Box<Response<Body>>),
 }
@@ -61,16 +61,16 @@ impl Cors {
         Cors { origins: origins.to_vec() }
     }
 
-    pub(super) fn look(&self, request: &Request<impl Sized>) -> Asked {
+    pub(super) fn look(&self, request: &Request<impl Sized>) -> CorsRequest {
         if self.origins.is_empty() || !request.uri().path().starts_with(PATHS) {
-            return Asked::Elsewhere;
+            return CorsRequest::None;
         }
         let allowed = self.allowed(request.headers());
         let asks = request.method() == Method::OPTIONS
             && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         match allowed {
-            Some(origin) if asks => Asked::Preflight(Box::new(preflight(origin))),
-            allowed => Asked::Page(allowed),
+            Some(origin) if asks => CorsRequest::Preflight(Box::new(preflight(origin))),
+            allowed => CorsRequest::Actual(allowed),
         }
     }
 

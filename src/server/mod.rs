@@ -1,17 +1,17 @@
 //! Connections in, requests to the router, answers out: the one way into the service from outside.
 //!
 //! [`Server::run`] accepts; [`connection`] speaks HTTP/1.1 or HTTP/2 and ends what is late
-//! ([`pulse`]); [`places`] caps how many there are; every request goes through the [`door`]. Nothing
+//! ([`state`]); [`slots`] caps how many there are; every request goes through the [`gateway`]. Nothing
 //! here knows what is asked for.
 
 mod admission;
 mod body;
 mod connection;
 pub mod cors;
-mod door;
+mod gateway;
 mod encoding;
-mod places;
-mod pulse;
+mod slots;
+mod state;
 pub mod settings;
 pub mod supervisor;
 pub mod tls;
@@ -34,9 +34,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::http::error::ApiError;
 use crate::server::connection::Protocols;
-use crate::server::door::Door;
-use crate::server::places::Places;
+use crate::server::gateway::Gateway;
 use crate::server::settings::{ConnectionLimits, Deadlines, ServerSettings};
+use crate::server::slots::ConnectionSlots;
 use crate::server::tls::Tls;
 use crate::telemetry::requests;
 
@@ -92,12 +92,12 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// Serves a router.
 pub struct Server {
     shared: Arc<Shared>,
-    places: Arc<Places>,
+    places: Arc<ConnectionSlots>,
     /// Turns true when connections should come to their end; each holds a receiver.
     closing: watch::Sender<bool>,
 }
 
-/// How a request is refused: people get a page, programs the JSON of the error. Asked when it comes: its
+/// How a request is refused: people get a page, programs the JSON of the error. CorsRequest when it comes: its
 /// head is gone by the time its answer fails.
 pub type Refusals = fn(&Uri, &HeaderMap) -> Refuse;
 
@@ -119,7 +119,7 @@ pub struct Parts {
 
 /// What all connections share.
 struct Shared {
-    door: Arc<Door>,
+    gateway: Arc<Gateway>,
     protocols: Protocols,
     deadlines: Deadlines,
     proxies: Vec<IpAddr>,
@@ -134,9 +134,9 @@ impl Server {
             deadlines: settings.deadlines,
             proxies: settings.proxies.clone(),
             tls: parts.tls.clone(),
-            door: Arc::new(Door::new(settings, parts)),
+            gateway: Arc::new(Gateway::new(settings, parts)),
         };
-        let places = Places::new(settings.connections);
+        let places = ConnectionSlots::new(settings.connections);
         connection::begin_counting();
         Server { shared: Arc::new(shared), places, closing: watch::channel(false).0 }
     }

@@ -1,4 +1,4 @@
-//! A socket, with or without TLS, that tells a [`Pulse`] what it sees.
+//! A socket, with or without TLS, that tells a [`ConnectionState`] what it sees.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-use crate::server::pulse::Pulse;
+use crate::server::state::ConnectionState;
 
 /// A connection as its peer sees it.
 pub(super) enum Stream {
@@ -44,25 +44,25 @@ impl Ending {
 /// A stream whose connection is watched.
 pub(super) struct Wire {
     stream: Stream,
-    pulse: Arc<Pulse>,
+    state: Arc<ConnectionState>,
     ending: Arc<Ending>,
-    /// As [`Pulse`] was told last.
+    /// As [`ConnectionState`] was told last.
     is_blocked: bool,
 }
 
 impl Wire {
-    pub(super) fn new(stream: Stream, pulse: Arc<Pulse>, ending: Arc<Ending>) -> Wire {
-        Wire { stream, pulse, ending, is_blocked: false }
+    pub(super) fn new(stream: Stream, state: Arc<ConnectionState>, ending: Arc<Ending>) -> Wire {
+        Wire { stream, state, ending, is_blocked: false }
     }
 
     /// Tells what became of a write.
     fn note<T>(&mut self, write: &Poll<io::Result<T>>) {
         match write {
-            Poll::Ready(_) if self.is_blocked => self.pulse.wrote(),
+            Poll::Ready(_) if self.is_blocked => self.state.wrote(),
             Poll::Ready(_) => {}
             Poll::Pending => {
                 self.is_blocked = true;
-                self.pulse.blocked(true);
+                self.state.blocked(true);
             }
         }
     }
@@ -101,7 +101,7 @@ impl AsyncRead for Wire {
         let before = buf.filled().len();
         ready!(on_stream!(self, stream => stream.poll_read(cx, buf)))?;
         if buf.filled().len() > before {
-            self.pulse.read();
+            self.state.read();
         }
         Poll::Ready(Ok(()))
     }
@@ -141,7 +141,7 @@ impl AsyncWrite for Wire {
         // Whoever flushes has written all they had.
         if flushed.is_ready() && self.is_blocked {
             self.is_blocked = false;
-            self.pulse.blocked(false);
+            self.state.blocked(false);
         }
         flushed
     }

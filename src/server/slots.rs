@@ -9,7 +9,7 @@ use metrics::{Counter, Gauge, counter, gauge};
 use crate::server::settings::ConnectionLimits;
 
 /// The places for connections.
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     limits: ConnectionLimits,
     /// Held for a look-up.
     taken: Mutex<Taken>,
@@ -27,14 +27,14 @@ struct Taken {
 }
 
 /// A place of a connection, which is free again when this goes.
-pub(super) struct Place {
-    places: Arc<Places>,
+pub(super) struct ConnectionSlot {
+    places: Arc<ConnectionSlots>,
     counted: Option<IpAddr>,
 }
 
-impl Places {
-    pub(super) fn new(limits: ConnectionLimits) -> Arc<Places> {
-        Arc::new(Places {
+impl ConnectionSlots {
+    pub(super) fn new(limits: ConnectionLimits) -> Arc<ConnectionSlots> {
+        Arc::new(ConnectionSlots {
             limits,
             taken: Mutex::default(),
             open: gauge!("dropdex_connections_open"),
@@ -46,7 +46,11 @@ impl Places {
 
     /// A place for a connection from `address`, which is counted by itself unless it is `exempt`;
     /// `None` when there is none.
-    pub(super) fn take(self: &Arc<Places>, address: IpAddr, exempt: bool) -> Option<Place> {
+    pub(super) fn take(
+        self: &Arc<ConnectionSlots>,
+        address: IpAddr,
+        exempt: bool,
+    ) -> Option<ConnectionSlot> {
         let counted = (!exempt).then(|| network(address));
         let mut taken = self.taken.lock().expect("no code panics holding this lock");
         if taken.total >= self.limits.total {
@@ -64,7 +68,7 @@ impl Places {
         taken.total += 1;
         self.accepted.increment(1);
         self.open.set(taken.total);
-        Some(Place { places: Arc::clone(self), counted })
+        Some(ConnectionSlot { places: Arc::clone(self), counted })
     }
 
     /// Connections there are.
@@ -73,7 +77,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.places.taken.lock().expect("no code panics holding this lock");
         taken.total -= 1;
@@ -106,7 +110,7 @@ mod tests {
 
     #[test]
     fn an_address_has_its_share_and_gives_it_back() {
-        let places = Places::new(ConnectionLimits { total: 4, per_address: 2 });
+        let places = ConnectionSlots::new(ConnectionLimits { total: 4, per_address: 2 });
         let one = places.take(ip("2001:db8::1"), false).expect("the first");
         let _two = places.take(ip("2001:db8::2"), false).expect("the second of that network");
         assert!(places.take(ip("2001:db8::3"), false).is_none());
@@ -120,7 +124,7 @@ mod tests {
 
     #[test]
     fn addresses_without_a_connection_are_forgotten() {
-        let places = Places::new(ConnectionLimits { total: 10, per_address: 1 });
+        let places = ConnectionSlots::new(ConnectionLimits { total: 10, per_address: 1 });
         for last in 0..200u8 {
             drop(places.take(IpAddr::from([192, 0, 2, last]), false).expect("one at a time"));
         }

@@ -8,7 +8,7 @@ use crate::server::settings::Deadlines;
 
 /// What an answer that is being read may take beyond its request's deadline, so that the refusal
 /// that the deadline is answered with can be read too.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const ERROR_GRACE: Duration = Duration::from_secs(1);
 
 /// The protocol of a connection: what its bytes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) enum Protocol {
 
 /// What was waited for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Late {
+pub(super) enum TimeoutKind {
     /// Anything at all.
     FirstByte,
     /// A head that had begun.
@@ -34,31 +34,31 @@ pub(super) enum Late {
     Handshake,
 }
 
-impl Late {
-    pub(super) const ALL: [Late; 6] = [
-        Late::FirstByte,
-        Late::Header,
-        Late::Idle,
-        Late::Request,
-        Late::WriteStall,
-        Late::Handshake,
+impl TimeoutKind {
+    pub(super) const ALL: [TimeoutKind; 6] = [
+        TimeoutKind::FirstByte,
+        TimeoutKind::Header,
+        TimeoutKind::Idle,
+        TimeoutKind::Request,
+        TimeoutKind::WriteStall,
+        TimeoutKind::Handshake,
     ];
 
     /// As metrics and logs name it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Late::FirstByte => "first_byte",
-            Late::Header => "header",
-            Late::Idle => "idle",
-            Late::Request => "request",
-            Late::WriteStall => "write_stall",
-            Late::Handshake => "handshake",
+            TimeoutKind::FirstByte => "first_byte",
+            TimeoutKind::Header => "header",
+            TimeoutKind::Idle => "idle",
+            TimeoutKind::Request => "request",
+            TimeoutKind::WriteStall => "write_stall",
+            TimeoutKind::Handshake => "handshake",
         }
     }
 }
 
 /// The state of one connection.
-pub(super) struct Pulse {
+pub(super) struct ConnectionState {
     protocol: Protocol,
     deadlines: Deadlines,
     /// Held for a few assignments.
@@ -85,8 +85,8 @@ struct Blocked {
     moved: Instant,
 }
 
-impl Pulse {
-    pub(super) fn new(protocol: Protocol, deadlines: Deadlines) -> Pulse {
+impl ConnectionState {
+    pub(super) fn new(protocol: Protocol, deadlines: Deadlines) -> ConnectionState {
         let state = State {
             idle_since: Instant::now(),
             has_read: false,
@@ -95,7 +95,7 @@ impl Pulse {
             last_request: 0,
             blocked: None,
         };
-        Pulse { protocol, deadlines, state: Mutex::new(state) }
+        ConnectionState { protocol, deadlines, state: Mutex::new(state) }
     }
 
     pub(super) fn deadlines(&self) -> &Deadlines {
@@ -159,24 +159,25 @@ impl Pulse {
     /// When the last of the requests in hand will have been waited for too long.
     pub(super) fn last_deadline(&self) -> Option<Instant> {
         let deadlines = self.state().requests.iter().map(|(_, deadline)| *deadline).max();
-        deadlines.map(|deadline| deadline + LAST_WORDS)
+        deadlines.map(|deadline| deadline + ERROR_GRACE)
     }
 
     /// When the connection will have been waited for too long, as it stands now, and for what.
-    pub(super) fn deadline(&self) -> (Instant, Late) {
+    pub(super) fn deadline(&self) -> (Instant, TimeoutKind) {
         let state = self.state();
         let Deadlines { first_byte, header, idle, write_stall, export, .. } = self.deadlines;
         let waiting =
             match (state.requests.iter().map(|(_, deadline)| *deadline).min(), state.head_since) {
-                (Some(deadline), _) => (deadline + LAST_WORDS, Late::Request),
-                (None, Some(since)) => (since + header, Late::Header),
-                (None, None) if state.has_read => (state.idle_since + idle, Late::Idle),
-                (None, None) => (state.idle_since + first_byte, Late::FirstByte),
+                (Some(deadline), _) => (deadline + ERROR_GRACE, TimeoutKind::Request),
+                (None, Some(since)) => (since + header, TimeoutKind::Header),
+                (None, None) if state.has_read => (state.idle_since + idle, TimeoutKind::Idle),
+                (None, None) => (state.idle_since + first_byte, TimeoutKind::FirstByte),
             };
         match &state.blocked {
             // A client that takes a byte now and then is as good as one that takes none.
             Some(Blocked { since, moved }) => {
-                let stalled = ((*moved + write_stall).min(*since + export), Late::WriteStall);
+                let stalled =
+                    ((*moved + write_stall).min(*since + export), TimeoutKind::WriteStall);
                 if state.requests.is_empty() || stalled.0 < waiting.0 { stalled } else { waiting }
             }
             None => waiting,
@@ -192,12 +193,12 @@ impl Pulse {
 mod tests {
     use super::*;
 
-    fn pulse(protocol: Protocol) -> Pulse {
-        Pulse::new(protocol, Deadlines::default())
+    fn state(protocol: Protocol) -> ConnectionState {
+        ConnectionState::new(protocol, Deadlines::default())
     }
 
-    fn left(pulse: &Pulse) -> (u64, Late) {
-        let (deadline, late) = pulse.deadline();
+    fn left(state: &ConnectionState) -> (u64, TimeoutKind) {
+        let (deadline, late) = state.deadline();
         // Rounded to whole seconds: tests take less than half of one.
         let left = deadline.duration_since(Instant::now()) + Duration::from_millis(500);
         (left.as_secs(), late)
@@ -205,42 +206,42 @@ mod tests {
 
     #[test]
     fn a_connection_waits_for_one_thing_at_a_time() {
-        let pulse = pulse(Protocol::Http1);
-        assert_eq!(left(&pulse), (5, Late::FirstByte));
-        pulse.read();
-        assert_eq!(left(&pulse), (5, Late::Header));
-        let request = pulse.begin(Instant::now() + Duration::from_secs(30));
-        assert_eq!(left(&pulse), (31, Late::Request));
-        pulse.read();
-        pulse.end(request);
-        assert_eq!(left(&pulse), (60, Late::Idle));
+        let state = state(Protocol::Http1);
+        assert_eq!(left(&state), (5, TimeoutKind::FirstByte));
+        state.read();
+        assert_eq!(left(&state), (5, TimeoutKind::Header));
+        let request = state.begin(Instant::now() + Duration::from_secs(30));
+        assert_eq!(left(&state), (31, TimeoutKind::Request));
+        state.read();
+        state.end(request);
+        assert_eq!(left(&state), (60, TimeoutKind::Idle));
     }
 
     #[test]
     fn on_http2_bytes_alone_are_no_request() {
-        let pulse = pulse(Protocol::Http2);
-        pulse.read();
-        assert_eq!(left(&pulse), (60, Late::Idle));
-        let first = pulse.begin(Instant::now() + Duration::from_secs(30));
-        let second = pulse.begin(Instant::now() + Duration::from_secs(120));
-        assert_eq!(left(&pulse), (31, Late::Request));
-        pulse.end(first);
-        assert_eq!(left(&pulse), (121, Late::Request));
-        pulse.end(second);
-        assert!(!pulse.is_busy());
+        let state = state(Protocol::Http2);
+        state.read();
+        assert_eq!(left(&state), (60, TimeoutKind::Idle));
+        let first = state.begin(Instant::now() + Duration::from_secs(30));
+        let second = state.begin(Instant::now() + Duration::from_secs(120));
+        assert_eq!(left(&state), (31, TimeoutKind::Request));
+        state.end(first);
+        assert_eq!(left(&state), (121, TimeoutKind::Request));
+        state.end(second);
+        assert!(!state.is_busy());
     }
 
     #[test]
     fn a_client_that_does_not_read_is_waited_for_shortly() {
-        let pulse = pulse(Protocol::Http1);
-        pulse.read();
-        let request = pulse.begin(Instant::now() + Duration::from_secs(120));
-        pulse.blocked(true);
-        assert_eq!(left(&pulse), (30, Late::WriteStall));
+        let state = state(Protocol::Http1);
+        state.read();
+        let request = state.begin(Instant::now() + Duration::from_secs(120));
+        state.blocked(true);
+        assert_eq!(left(&state), (30, TimeoutKind::WriteStall));
         // What is left of an answer is in buffers by now.
-        pulse.end(request);
-        assert_eq!(left(&pulse), (30, Late::WriteStall));
-        pulse.blocked(false);
-        assert_eq!(left(&pulse), (60, Late::Idle));
+        state.end(request);
+        assert_eq!(left(&state), (30, TimeoutKind::WriteStall));
+        state.blocked(false);
+        assert_eq!(left(&state), (60, TimeoutKind::Idle));
     }
 }

@@ -1,4 +1,4 @@
-//! The door: every request goes through it to the router and every answer comes back through it.
+//! The gateway: every request goes through it to the router and every answer comes back through it.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -19,16 +19,16 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use metrics::{Counter, counter};
 use tokio::time::sleep_until;
-use tower::Service;
+use tower::Service as _;
 
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
 use crate::server::admission::{Admission, Admitted, Class, Shed};
-use crate::server::body::{AnswerBody, InHand, RequestBody};
-use crate::server::cors::{self, Asked, Cors};
+use crate::server::body::{AnswerBody, InFlight, RequestBody};
+use crate::server::cors::{self, Cors, CorsRequest};
 use crate::server::encoding::{self, Encoder, Encoding};
-use crate::server::pulse::Pulse;
 use crate::server::settings::ServerSettings;
+use crate::server::state::ConnectionState;
 use crate::server::{Parts, Refusals, Refuse};
 use crate::telemetry::requests::Observed;
 use crate::vocab::limits::{BODY_BYTES_MAX, FORM_BYTES_MAX};
@@ -37,9 +37,9 @@ use crate::vocab::limits::{BODY_BYTES_MAX, FORM_BYTES_MAX};
 const HSTS: &str = "max-age=63072000";
 
 /// What every request goes through.
-pub(super) struct Door {
+pub(super) struct Gateway {
     /// Every request that comes this far is told of, whatever becomes of it.
-    inside: Observed<Inside>,
+    inside: Observed<Service>,
     proxies: Vec<IpAddr>,
     refusals: Refusals,
     draining: Arc<AtomicBool>,
@@ -49,7 +49,7 @@ pub(super) struct Door {
 
 /// What a request is allowed: in its extensions on the way in.
 #[derive(Clone)]
-struct Terms {
+struct RequestPolicy {
     class: Class,
     deadline: Instant,
     /// What the router never sees is refused in the same shape as what it does.
@@ -58,18 +58,18 @@ struct Terms {
     late: Option<Arc<AtomicBool>>,
 }
 
-impl Terms {
+impl RequestPolicy {
     fn is_late(&self) -> bool {
         self.late.as_ref().is_some_and(|late| late.load(Ordering::Relaxed))
     }
 }
 
-impl Door {
-    pub(super) fn new(settings: &ServerSettings, parts: Parts) -> Door {
+impl Gateway {
+    pub(super) fn new(settings: &ServerSettings, parts: Parts) -> Gateway {
         let Parts { router, refusals, tls, observing, draining } = parts;
         // Worked out once, not with the first request of each connection.
         let router: Router = router.with_state(());
-        let inside = Inside(Arc::new(Way {
+        let inside = Service(Arc::new(Inner {
             encoder: Encoder::new(router.clone()),
             router,
             cors: Cors::new(&settings.cors_origins),
@@ -77,7 +77,7 @@ impl Door {
             panics: counter!("dropdex_panics_total"),
             timeouts: counter!("dropdex_request_timeouts_total"),
         }));
-        Door {
+        Gateway {
             inside: Observed::new(inside, observing),
             proxies: settings.proxies.clone(),
             refusals,
@@ -86,12 +86,12 @@ impl Door {
         }
     }
 
-    /// The answer to a request of the connection that `pulse` watches.
+    /// The answer to a request of the connection that `state` watches.
     pub(super) fn answer(
         self: &Arc<Self>,
         request: Request<Incoming>,
         peer: SocketAddr,
-        pulse: &Arc<Pulse>,
+        state: &Arc<ConnectionState>,
     ) -> impl Future<Output = Response<AnswerBody>> + Send + use<> {
         let (mut parts, body) = request.into_parts();
         // HTTP/2 says it elsewhere (RFC 9113 §8.3.1); who wants to know asks for the header.
@@ -100,12 +100,12 @@ impl Door {
         {
             parts.headers.insert(HOST, host);
         }
-        let deadlines = pulse.deadlines();
+        let deadlines = state.deadlines();
         let now = Instant::now();
         let class = Class::of(&parts.method, parts.uri.path());
         let allowed = if class == Class::Export { deadlines.export } else { deadlines.request };
         let deadline = now + allowed;
-        let in_hand = InHand::begin(pulse, deadline);
+        let in_flight = InFlight::begin(state, deadline);
         // Most requests have none, which needs no watch.
         let (body, late) = if body.is_end_stream() {
             (Body::empty(), None)
@@ -118,10 +118,10 @@ impl Door {
         let refuse = (self.refusals)(&parts.uri, &parts.headers);
         parts.extensions.insert(ConnectInfo(peer));
         parts.extensions.insert(client);
-        parts.extensions.insert(Terms { class, deadline, refuse, late });
+        parts.extensions.insert(RequestPolicy { class, deadline, refuse, late });
         let version = parts.version;
         let answer = self.inside.clone().call(Request::from_parts(parts, body));
-        let door = Arc::clone(self);
+        let gateway = Arc::clone(self);
         async move {
             let Ok(mut answer) = answer.await;
             let is_unchanged = answer.status() == StatusCode::NOT_MODIFIED;
@@ -130,24 +130,24 @@ impl Door {
                 // It would be that of the answer which is not sent (RFC 9110 §8.6).
                 headers.remove(CONTENT_LENGTH);
             }
-            if version <= Version::HTTP_11 && door.draining.load(Ordering::Relaxed) {
+            if version <= Version::HTTP_11 && gateway.draining.load(Ordering::Relaxed) {
                 // Its client connects to another server before this one takes no more requests.
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            if door.secure {
+            if gateway.secure {
                 headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
             }
             let admitted = answer.extensions_mut().remove::<Arc<Admitted>>();
-            answer.map(|body| AnswerBody::new(body, in_hand, admitted))
+            answer.map(|body| AnswerBody::new(body, in_flight, admitted))
         }
     }
 }
 
 /// The way from the door to the router and back.
 #[derive(Clone)]
-struct Inside(Arc<Way>);
+struct Service(Arc<Inner>);
 
-struct Way {
+struct Inner {
     router: Router,
     encoder: Encoder,
     cors: Cors,
@@ -156,7 +156,7 @@ struct Way {
     timeouts: Counter,
 }
 
-impl Service<Request<Body>> for Inside {
+impl tower::Service<Request<Body>> for Service {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
@@ -168,21 +168,25 @@ impl Service<Request<Body>> for Inside {
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let way = Arc::clone(&self.0);
         Box::pin(async move {
-            let terms = request.extensions_mut().remove::<Terms>();
-            let terms = terms.expect("the door puts them into every request");
-            Ok(way.ask_as_allowed(&terms, request).await)
+            let policy = request.extensions_mut().remove::<RequestPolicy>();
+            let policy = policy.expect("the door puts them into every request");
+            Ok(way.ask_as_allowed(&policy, request).await)
         })
     }
 }
 
-impl Way {
+impl Inner {
     /// The answer, for who may read it.
-    async fn ask_as_allowed(&self, terms: &Terms, request: Request<Body>) -> Response<Body> {
+    async fn ask_as_allowed(
+        &self,
+        policy: &RequestPolicy,
+        request: Request<Body>,
+    ) -> Response<Body> {
         match self.cors.look(&request) {
-            Asked::Elsewhere => self.ask_in_turn(terms, request).await,
-            Asked::Preflight(answer) => *answer,
-            Asked::Page(origin) => {
-                let mut answer = self.ask_in_turn(terms, request).await;
+            CorsRequest::None => self.ask_in_turn(policy, request).await,
+            CorsRequest::Preflight(answer) => *answer,
+            CorsRequest::Actual(origin) => {
+                let mut answer = self.ask_in_turn(policy, request).await;
                 cors::mark(answer.headers_mut(), origin);
                 answer
             }
@@ -190,38 +194,40 @@ impl Way {
     }
 
     /// The answer, when it is the request's turn.
-    async fn ask_in_turn(&self, terms: &Terms, request: Request<Body>) -> Response<Body> {
+    async fn ask_in_turn(&self, policy: &RequestPolicy, request: Request<Body>) -> Response<Body> {
         // A request takes a place when it is whole: slow clients wait in nobody's way.
         let request = match gathered(request).await {
             Ok(request) => request,
-            Err(_) if terms.is_late() => return (terms.refuse)(ApiError::SlowBody),
-            Err(err) => return (terms.refuse)(err),
+            Err(_) if policy.is_late() => return (policy.refuse)(ApiError::SlowBody),
+            Err(err) => return (policy.refuse)(err),
         };
         // Before anything is done for it: a request that is shed is not charged either.
-        let admitted = match self.admission.enter(terms.class).await {
+        let admitted = match self.admission.enter(policy.class).await {
             Ok(admitted) => admitted,
-            Err(Shed { retry_after_s }) => return (terms.refuse)(ApiError::Busy { retry_after_s }),
+            Err(Shed { retry_after_s }) => {
+                return (policy.refuse)(ApiError::Busy { retry_after_s });
+            }
         };
-        let mut answer = self.ask(terms, request).await;
-        if let (Class::Export, Some(admitted)) = (terms.class, admitted) {
+        let mut answer = self.ask(policy, request).await;
+        if let (Class::Export, Some(admitted)) = (policy.class, admitted) {
             // Most of its work is done while it is read.
             answer.extensions_mut().insert(Arc::new(admitted));
         }
         // Whatever its handler made of a body that broke off.
-        if terms.is_late() { (terms.refuse)(ApiError::SlowBody) } else { answer }
+        if policy.is_late() { (policy.refuse)(ApiError::SlowBody) } else { answer }
     }
 
     /// The answer, in the encoding that its client asks for. A HEAD is a GET whose body stays here, so
     /// that their headers cannot differ (RFC 9110 §9.3.2).
-    async fn ask(&self, terms: &Terms, mut request: Request<Body>) -> Response<Body> {
+    async fn ask(&self, policy: &RequestPolicy, mut request: Request<Body>) -> Response<Body> {
         let is_head = request.method() == Method::HEAD;
         if is_head {
             *request.method_mut() = Method::GET;
         }
-        let answer = match Encoding::for_request(terms.class, request.headers()) {
+        let answer = match Encoding::for_request(policy.class, request.headers()) {
             Some(encoding) => {
                 let encoder = self.encoder.clone();
-                self.within(encoder.ask(request, encoding), terms).await
+                self.within(encoder.ask(request, encoding), policy).await
             }
             None => {
                 let mut router = self.router.clone();
@@ -230,7 +236,7 @@ impl Way {
                     encoding::note_plain(&mut answer);
                     answer
                 };
-                self.within(plain, terms).await
+                self.within(plain, policy).await
             }
         };
         if is_head { without_body(answer) } else { answer }
@@ -240,10 +246,10 @@ impl Way {
     async fn within(
         &self,
         answer: impl Future<Output = Response<Body>>,
-        terms: &Terms,
+        policy: &RequestPolicy,
     ) -> Response<Body> {
         let mut answer = pin!(answer);
-        let mut alarm = pin!(sleep_until(terms.deadline.into()));
+        let mut alarm = pin!(sleep_until(policy.deadline.into()));
         std::future::poll_fn(|cx| {
             // What a panic leaves half done is behind locks that are poisoned by it, as anywhere else.
             match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
@@ -252,13 +258,13 @@ impl Way {
                 Err(_) => {
                     self.panics.increment(1);
                     let err = ApiError::Internal(anyhow::anyhow!("a request panicked"));
-                    return Poll::Ready((terms.refuse)(err));
+                    return Poll::Ready((policy.refuse)(err));
                 }
             }
             // Reached by what has to wait alone: most requests never touch the timer.
             alarm.as_mut().poll(cx).map(|()| {
                 self.timeouts.increment(1);
-                (terms.refuse)(ApiError::TookTooLong)
+                (policy.refuse)(ApiError::TookTooLong)
             })
         })
         .await
