@@ -51,18 +51,18 @@ pub enum ApiError {
     TooManyTests { limit: u32, resets_at: DateTime<Utc>, retry_after_s: i64, message: String },
     /// 503: nothing can be written now.
     Unavailable(AppendError),
-    /// 503: more is to be worked out than there is time for.
-    Overloaded,
-    /// 503: the question holds a core for too long.
-    TooLong,
-    /// The client hung up: nobody reads the answer.
-    Gone,
-    /// 503: more requests of this kind are in hand than can be.
-    Busy { retry_after_s: u32 },
+    /// 503: too many password checks are queued.
+    HashingBusy,
+    /// 503: the query exceeded its time budget.
+    QueryTimeout,
+    /// The client closed the connection before the response was ready.
+    ClientClosed,
+    /// 503: load shedding: every slot of the request's class is taken.
+    Shed { retry_after_s: u32 },
     /// 408: the body did not come in time.
     SlowBody,
-    /// 503: it took longer than any request may.
-    TookTooLong,
+    /// 503: the request exceeded its deadline.
+    RequestTimeout,
     /// 500: not the client's fault.
     Internal(anyhow::Error),
 }
@@ -94,7 +94,7 @@ impl From<WriteError> for ApiError {
                 ApiError::Internal(err.into())
             }
             WriteError::Journal(err) => ApiError::Unavailable(err),
-            WriteError::Overloaded => ApiError::Overloaded,
+            WriteError::Overloaded => ApiError::HashingBusy,
             WriteError::Random(_) | WriteError::Password(_) => ApiError::Internal(err.into()),
         }
     }
@@ -103,8 +103,8 @@ impl From<WriteError> for ApiError {
 impl From<Spent> for ApiError {
     fn from(spent: Spent) -> ApiError {
         match spent {
-            Spent::Time => ApiError::TooLong,
-            Spent::Gone => ApiError::Gone,
+            Spent::Time => ApiError::QueryTimeout,
+            Spent::Gone => ApiError::ClientClosed,
         }
     }
 }
@@ -216,19 +216,20 @@ impl From<ApiError> for Refusal {
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message))
                     .with(RETRY_AFTER, retry_after_s)
             }
-            ApiError::Overloaded => {
-                let message = "too many people log in at this moment; try again in a few seconds";
+            ApiError::HashingBusy => {
+                let message = "too many log-ins at the moment; try again in a few seconds";
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 2)
             }
-            ApiError::TooLong => {
-                let message = "this question takes too long; narrow it";
+            ApiError::QueryTimeout => {
+                let message = "the query exceeded its time budget; narrow the filters";
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 1)
             }
-            ApiError::Gone => {
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain("the client has gone"))
-            }
-            ApiError::Busy { retry_after_s } => {
-                let message = "too many requests at this moment; try again in a few seconds";
+            ApiError::ClientClosed => Refusal::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                plain("the client closed the connection"),
+            ),
+            ApiError::Shed { retry_after_s } => {
+                let message = "too many requests at the moment; try again in a few seconds";
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message))
                     .with(RETRY_AFTER, retry_after_s)
             }
@@ -238,8 +239,8 @@ impl From<ApiError> for Refusal {
                 Refusal::new(StatusCode::REQUEST_TIMEOUT, body)
                     .with(CONNECTION, HeaderValue::from_static("close"))
             }
-            ApiError::TookTooLong => {
-                let message = "this takes too long at the moment; try again later";
+            ApiError::RequestTimeout => {
+                let message = "the request exceeded its deadline; try again later";
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 10)
             }
             ApiError::CrossSite => {

@@ -137,7 +137,7 @@ mod tests {
     #[tokio::test]
     async fn what_takes_too_long_is_refused() {
         let refused = run_within(Duration::from_millis(10), spin).await;
-        assert!(matches!(refused, Err(ApiError::TooLong)), "{refused:?}");
+        assert!(matches!(refused, Err(ApiError::QueryTimeout)), "{refused:?}");
     }
 
     #[tokio::test]

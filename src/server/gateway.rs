@@ -205,7 +205,7 @@ impl Inner {
         let admitted = match self.admission.enter(policy.class).await {
             Ok(admitted) => admitted,
             Err(Shed { retry_after_s }) => {
-                return (policy.refuse)(ApiError::Busy { retry_after_s });
+                return (policy.refuse)(ApiError::Shed { retry_after_s });
             }
         };
         let mut answer = self.ask(policy, request).await;
@@ -264,7 +264,7 @@ impl Inner {
             // Reached by what has to wait alone: most requests never touch the timer.
             alarm.as_mut().poll(cx).map(|()| {
                 self.timeouts.increment(1);
-                (policy.refuse)(ApiError::TookTooLong)
+                (policy.refuse)(ApiError::RequestTimeout)
             })
         })
         .await
