@@ -19,16 +19,16 @@ use crate::vocab::name::DomainName;
 /// Names to appraise, as sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AppraiseSent {
+pub struct AppraiseRequest {
     domains: Option<Vec<String>>,
 }
 
 /// The texts to appraise; each is judged as a name of its own, so that one bad name does not cost
 /// the others their answer.
-impl TryFrom<AppraiseSent> for Vec<String> {
+impl TryFrom<AppraiseRequest> for Vec<String> {
     type Error = ApiError;
 
-    fn try_from(sent: AppraiseSent) -> Result<Vec<String>, ApiError> {
+    fn try_from(sent: AppraiseRequest) -> Result<Vec<String>, ApiError> {
         let domains = required(sent.domains, "domains")?;
         if (1..=APPRAISED_MAX).contains(&domains.len()) {
             return Ok(domains);
@@ -79,7 +79,7 @@ impl<'a> Appraised<'a> {
 /// `Idempotency-Key` could keep from being done twice.
 pub async fn appraise_names(
     State(app): State<App>,
-    JsonBody(body): JsonBody<AppraiseSent>,
+    JsonBody(body): JsonBody<AppraiseRequest>,
 ) -> Result<Response, ApiError> {
     let domains = Vec::<String>::try_from(body)?;
     let index = app.live.current();

@@ -240,32 +240,32 @@ pub fn required<T>(member: Option<T>, name: &'static str) -> Result<T, ApiError>
 
 /// A member of a change: absent leaves the value, null takes it away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Field<T> {
+pub enum Patch<T> {
     #[default]
     Absent,
     Null,
     Value(T),
 }
 
-impl<T> Field<T> {
+impl<T> Patch<T> {
     /// For what cannot be taken away: the value, or `None` to leave it.
     ///
     /// # Errors
     /// 400 for null.
     pub fn not_null(self, name: &'static str) -> Result<Option<T>, ApiError> {
         match self {
-            Field::Absent => Ok(None),
-            Field::Null => Err(ApiError::parameter(name, "must not be null")),
-            Field::Value(value) => Ok(Some(value)),
+            Patch::Absent => Ok(None),
+            Patch::Null => Err(ApiError::parameter(name, "must not be null")),
+            Patch::Value(value) => Ok(Some(value)),
         }
     }
 
     /// An outer `None` to leave the value, an inner one to take it away.
     pub fn nested(self) -> Option<Option<T>> {
         match self {
-            Field::Absent => None,
-            Field::Null => Some(None),
-            Field::Value(value) => Some(Some(value)),
+            Patch::Absent => None,
+            Patch::Null => Some(None),
+            Patch::Value(value) => Some(Some(value)),
         }
     }
 
@@ -276,20 +276,20 @@ impl<T> Field<T> {
     pub fn try_map<U>(
         self,
         meant: impl FnOnce(T) -> Result<U, ApiError>,
-    ) -> Result<Field<U>, ApiError> {
+    ) -> Result<Patch<U>, ApiError> {
         Ok(match self {
-            Field::Absent => Field::Absent,
-            Field::Null => Field::Null,
-            Field::Value(value) => Field::Value(meant(value)?),
+            Patch::Absent => Patch::Absent,
+            Patch::Null => Patch::Null,
+            Patch::Value(value) => Patch::Value(meant(value)?),
         })
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Field<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Field<T>, D::Error> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Patch<T>, D::Error> {
         // Absent members never come here: `#[serde(default)]` answers for them.
         let value = Option::<T>::deserialize(deserializer)?;
-        Ok(value.map_or(Field::Null, Field::Value))
+        Ok(value.map_or(Patch::Null, Patch::Value))
     }
 }
 
@@ -318,26 +318,26 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 
 /// A whole number, as JSON writes it: no fraction, no exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Whole(pub i64);
+pub struct JsonInteger(pub i64);
 
-impl<'de> Deserialize<'de> for Whole {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Whole, D::Error> {
+impl<'de> Deserialize<'de> for JsonInteger {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonInteger, D::Error> {
         struct Number;
 
         impl Visitor<'_> for Number {
-            type Value = Whole;
+            type Value = JsonInteger;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an integer")
             }
 
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Whole, E> {
-                Ok(Whole(value))
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<JsonInteger, E> {
+                Ok(JsonInteger(value))
             }
 
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Whole, E> {
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<JsonInteger, E> {
                 // Out of every range there is, which is judged later.
-                Ok(Whole(i64::try_from(value).unwrap_or(i64::MAX)))
+                Ok(JsonInteger(i64::try_from(value).unwrap_or(i64::MAX)))
             }
         }
         deserializer.deserialize_any(Number)
@@ -414,7 +414,7 @@ mod tests {
     struct Shape {
         name: Option<String>,
         #[serde(default)]
-        note: Field<String>,
+        note: Patch<String>,
         filter: Option<Object<Inner>>,
         list: Option<Vec<Object<Inner>>>,
     }
@@ -422,7 +422,7 @@ mod tests {
     #[derive(Debug, Deserialize, PartialEq)]
     #[serde(deny_unknown_fields, rename_all = "camelCase")]
     struct Inner {
-        min_dqs: Option<Whole>,
+        min_dqs: Option<JsonInteger>,
         price: Option<Money>,
     }
 
@@ -436,9 +436,9 @@ mod tests {
     #[test]
     fn absent_null_and_given_are_three_things() {
         let note = |text| shape(text).map(|shape| shape.note);
-        assert_eq!(note("{}"), Ok(Field::Absent));
-        assert_eq!(note(r#"{"note": null}"#), Ok(Field::Null));
-        assert_eq!(note(r#"{"note": ""}"#), Ok(Field::Value(String::new())));
+        assert_eq!(note("{}"), Ok(Patch::Absent));
+        assert_eq!(note(r#"{"note": null}"#), Ok(Patch::Null));
+        assert_eq!(note(r#"{"note": ""}"#), Ok(Patch::Value(String::new())));
         assert_eq!(shape(r#" {"name": null} "#).map(|shape| shape.name), Ok(None));
     }
 

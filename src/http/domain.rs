@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::{self, Caller};
 use crate::http::allowance::Now;
-use crate::http::body::{Field, JsonBody};
+use crate::http::body::{JsonBody, Patch};
 use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::{App, work};
@@ -55,20 +55,20 @@ pub struct VoteAnswer {
 /// A vote, as sent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct VoteSent {
-    vote: Field<String>,
+pub struct VoteRequest {
+    vote: Patch<String>,
 }
 
-impl TryFrom<VoteSent> for Option<Vote> {
+impl TryFrom<VoteRequest> for Option<Vote> {
     type Error = ApiError;
 
-    fn try_from(sent: VoteSent) -> Result<Option<Vote>, ApiError> {
+    fn try_from(sent: VoteRequest) -> Result<Option<Vote>, ApiError> {
         match sent.vote {
-            Field::Null => Ok(None),
-            Field::Value(word) if word == "up" => Ok(Some(Vote::Up)),
-            Field::Value(word) if word == "down" => Ok(Some(Vote::Down)),
-            Field::Value(_) => Err(ApiError::parameter("vote", "must be up, down or null")),
-            Field::Absent => Err(ApiError::parameter("vote", "is required")),
+            Patch::Null => Ok(None),
+            Patch::Value(word) if word == "up" => Ok(Some(Vote::Up)),
+            Patch::Value(word) if word == "down" => Ok(Some(Vote::Down)),
+            Patch::Value(_) => Err(ApiError::parameter("vote", "must be up, down or null")),
+            Patch::Absent => Err(ApiError::parameter("vote", "is required")),
         }
     }
 }
@@ -113,7 +113,7 @@ pub async fn vote(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
-    JsonBody(body): JsonBody<VoteSent>,
+    JsonBody(body): JsonBody<VoteRequest>,
 ) -> Result<Json<VoteAnswer>, ApiError> {
     let domain = name_in(name)?;
     let vote = Option::<Vote>::try_from(body)?;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{Answered, Attribution, Caller, Claim, ClaimPatch, NewClaim, Owned, Post};
 use crate::http::allowance::Now;
 use crate::http::answer::{self, Deleted, Timestamp};
-use crate::http::body::{Field, JsonBody, Money, PostBody, Whole, required};
+use crate::http::body::{JsonBody, JsonInteger, Money, Patch, PostBody, required};
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Page, Params, path_id};
 use crate::http::{App, work};
@@ -155,7 +155,7 @@ struct AddedClaim<'a> {
 /// A claim to be added, as sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct ClaimSent {
+pub struct ClaimRequest {
     pub domain: Option<String>,
     pub status: Option<String>,
     pub registrar: Option<String>,
@@ -163,20 +163,20 @@ pub struct ClaimSent {
     pub resale_price_usd: Option<Money>,
     pub sold_at: Option<String>,
     pub user_notes: Option<String>,
-    pub alert_rule_id: Option<Whole>,
+    pub alert_rule_id: Option<JsonInteger>,
 }
 
 /// A change of a claim, as sent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub struct ClaimPatchSent {
-    pub status: Field<String>,
-    pub registrar: Field<String>,
-    pub acquired_price_usd: Field<Money>,
-    pub resale_price_usd: Field<Money>,
-    pub sold_at: Field<String>,
-    pub user_notes: Field<String>,
-    pub alert_rule_id: Field<Whole>,
+pub struct ClaimPatchRequest {
+    pub status: Patch<String>,
+    pub registrar: Patch<String>,
+    pub acquired_price_usd: Patch<Money>,
+    pub resale_price_usd: Patch<Money>,
+    pub sold_at: Patch<String>,
+    pub user_notes: Patch<String>,
+    pub alert_rule_id: Patch<JsonInteger>,
 }
 
 fn status(text: &str) -> Result<ClaimStatus, ApiError> {
@@ -187,15 +187,15 @@ fn sold_at(text: &str) -> Result<UnixMs, ApiError> {
     text.parse().map_err(|err| ApiError::parameter("soldAt", err))
 }
 
-fn alert_rule_id(number: Whole) -> Result<RuleId, ApiError> {
+fn alert_rule_id(number: JsonInteger) -> Result<RuleId, ApiError> {
     let id = u64::try_from(number.0).ok().and_then(RuleId::new);
     id.ok_or_else(|| ApiError::parameter("alertRuleId", "is no id of an alert rule"))
 }
 
-impl TryFrom<ClaimSent> for NewClaim {
+impl TryFrom<ClaimRequest> for NewClaim {
     type Error = ApiError;
 
-    fn try_from(sent: ClaimSent) -> Result<NewClaim, ApiError> {
+    fn try_from(sent: ClaimRequest) -> Result<NewClaim, ApiError> {
         let domain = required(sent.domain, "domain")?;
         Ok(NewClaim {
             domain: DomainName::parse(&domain).map_err(|err| ApiError::parameter("domain", err))?,
@@ -210,10 +210,10 @@ impl TryFrom<ClaimSent> for NewClaim {
     }
 }
 
-impl TryFrom<ClaimPatchSent> for ClaimPatch {
+impl TryFrom<ClaimPatchRequest> for ClaimPatch {
     type Error = ApiError;
 
-    fn try_from(sent: ClaimPatchSent) -> Result<ClaimPatch, ApiError> {
+    fn try_from(sent: ClaimPatchRequest) -> Result<ClaimPatch, ApiError> {
         let price = |Money(price)| Ok(price);
         Ok(ClaimPatch {
             status: sent.status.try_map(|text| status(&text))?.not_null("status")?,
@@ -258,7 +258,7 @@ pub async fn find_claim(
 pub async fn add_claim(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    PostBody { body, post }: PostBody<ClaimSent>,
+    PostBody { body, post }: PostBody<ClaimRequest>,
 ) -> Result<Response, ApiError> {
     let answered = add(&app, &caller, body, post).await?;
     Ok(answer::posted(answered, Some(PATH)))
@@ -271,7 +271,7 @@ pub async fn add_claim(
 pub async fn add(
     app: &App,
     caller: &Caller,
-    sent: ClaimSent,
+    sent: ClaimRequest,
     post: Post,
 ) -> Result<Answered, ApiError> {
     let claim = NewClaim::try_from(sent)?;
@@ -288,7 +288,7 @@ pub async fn change_claim(
     Extension(caller): Extension<Caller>,
     Extension(Now(now)): Extension<Now>,
     id: Result<Path<String>, PathRejection>,
-    JsonBody(body): JsonBody<ClaimPatchSent>,
+    JsonBody(body): JsonBody<ClaimPatchRequest>,
 ) -> Result<Response, ApiError> {
     let patch = ClaimPatch::try_from(body)?;
     let claim = app.store.change_claim(&caller, path_id(id, ClaimId::parse)?, patch, now).await?;

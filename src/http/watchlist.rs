@@ -299,7 +299,7 @@ struct Removed {
 /// A name to be watched, as sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct WatchSent {
+pub struct WatchRequest {
     domain_name: Option<String>,
 }
 
@@ -333,7 +333,7 @@ pub async fn add_watch(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Extension(now): Extension<Now>,
-    PostBody { body, post }: PostBody<WatchSent>,
+    PostBody { body, post }: PostBody<WatchRequest>,
 ) -> Result<Response, ApiError> {
     let text = required(body.domain_name, "domainName")?;
     let name = DomainName::parse(&text).map_err(|err| ApiError::parameter("domainName", err))?;

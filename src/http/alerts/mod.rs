@@ -17,7 +17,7 @@ use crate::accounts::{
     RulePatch, SwitchedOff, WebhookSecret,
 };
 use crate::http::answer::{self, Deleted, Timestamp};
-use crate::http::body::{Field, JsonBody, Object, PostBody, Whole, required};
+use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody, required};
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params, path_id};
 use crate::http::{App, ConfiguredChannels, work};
@@ -201,29 +201,29 @@ struct AlertsAnswer<'a> {
 /// A rule to be added, as sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct RuleSent {
+pub struct RuleRequest {
     pub name: Option<String>,
-    pub filter: Option<Object<FilterSent>>,
-    pub channels: Option<Vec<Object<ChannelSent>>>,
+    pub filter: Option<Object<RuleFilterRequest>>,
+    pub channels: Option<Vec<Object<ChannelRequest>>>,
 }
 
 /// A change of a rule, as sent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub struct RulePatchSent {
-    pub name: Field<String>,
-    pub filter: Field<Object<FilterSent>>,
-    pub channels: Field<Vec<Object<ChannelSent>>>,
-    pub active: Field<bool>,
+pub struct RulePatchRequest {
+    pub name: Patch<String>,
+    pub filter: Patch<Object<RuleFilterRequest>>,
+    pub channels: Patch<Vec<Object<ChannelRequest>>>,
+    pub active: Patch<bool>,
 }
 
 /// A filter, as sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct FilterSent {
+pub struct RuleFilterRequest {
     pub tlds: Option<Vec<String>>,
-    pub min_dqs: Option<Whole>,
-    pub max_length: Option<Whole>,
+    pub min_dqs: Option<JsonInteger>,
+    pub max_length: Option<JsonInteger>,
     pub contains: Option<String>,
     pub stages: Option<Vec<String>>,
 }
@@ -231,21 +231,21 @@ pub struct FilterSent {
 /// A channel, as sent: the members of all types.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct ChannelSent {
+pub struct ChannelRequest {
     pub r#type: Option<String>,
     pub url: Option<String>,
-    pub chat_id: Option<ChatIdSent>,
+    pub chat_id: Option<ChatIdRequest>,
 }
 
 /// Telegram writes ids of chats as numbers, names of public ones as text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "invalid type: expected a string or an integer")]
-pub enum ChatIdSent {
+pub enum ChatIdRequest {
     Text(String),
     Number(i64),
 }
 
-fn new_rule(sent: RuleSent, rules: &HostRules) -> Result<NewRule, ApiError> {
+fn new_rule(sent: RuleRequest, rules: &HostRules) -> Result<NewRule, ApiError> {
     Ok(NewRule {
         name: required(sent.name, "name")?,
         filter: filter(required(sent.filter, "filter")?)?,
@@ -253,7 +253,7 @@ fn new_rule(sent: RuleSent, rules: &HostRules) -> Result<NewRule, ApiError> {
     })
 }
 
-fn rule_patch(sent: RulePatchSent, rules: &HostRules) -> Result<RulePatch, ApiError> {
+fn rule_patch(sent: RulePatchRequest, rules: &HostRules) -> Result<RulePatch, ApiError> {
     let channels = sent.channels.try_map(|sent| channels(sent, rules))?;
     Ok(RulePatch {
         name: sent.name.not_null("name")?,
@@ -268,7 +268,7 @@ fn rule_patch(sent: RulePatchSent, rules: &HostRules) -> Result<RulePatch, ApiEr
 ///
 /// # Errors
 /// 400 for the first that is not.
-pub fn draft_filter(sent: RuleSent, rules: &HostRules) -> Result<RuleFilter, ApiError> {
+pub fn draft_filter(sent: RuleRequest, rules: &HostRules) -> Result<RuleFilter, ApiError> {
     if let Some(sent) = sent.channels {
         channels(sent, rules)?;
     }
@@ -288,7 +288,7 @@ pub fn rule_query(filter: &RuleFilter) -> RuleQuery {
     }
 }
 
-fn filter(Object(sent): Object<FilterSent>) -> Result<RuleFilter, ApiError> {
+fn filter(Object(sent): Object<RuleFilterRequest>) -> Result<RuleFilter, ApiError> {
     let substring = |text: String| {
         Substring::parse(&text).map_err(|err| ApiError::parameter("filter.contains", err))
     };
@@ -303,12 +303,12 @@ fn filter(Object(sent): Object<FilterSent>) -> Result<RuleFilter, ApiError> {
 }
 
 fn within(
-    number: Option<Whole>,
+    number: Option<JsonInteger>,
     least: u8,
     most: u8,
     name: &'static str,
 ) -> Result<Option<u8>, ApiError> {
-    let Some(Whole(number)) = number else { return Ok(None) };
+    let Some(JsonInteger(number)) = number else { return Ok(None) };
     let fits = u8::try_from(number).ok().filter(|number| (least..=most).contains(number));
     let wrong = || ApiError::parameter(name, format!("must be an integer from {least} to {most}"));
     fits.map(Some).ok_or_else(wrong)
@@ -347,11 +347,14 @@ fn stages(sent: Vec<String>) -> Result<Vec<Stage>, ApiError> {
     Ok(stages)
 }
 
-fn channels(sent: Vec<Object<ChannelSent>>, rules: &HostRules) -> Result<Vec<Channel>, ApiError> {
+fn channels(
+    sent: Vec<Object<ChannelRequest>>,
+    rules: &HostRules,
+) -> Result<Vec<Channel>, ApiError> {
     sent.into_iter().enumerate().map(|(at, Object(sent))| channel(at, sent, rules)).collect()
 }
 
-fn channel(at: usize, sent: ChannelSent, rules: &HostRules) -> Result<Channel, ApiError> {
+fn channel(at: usize, sent: ChannelRequest, rules: &HostRules) -> Result<Channel, ApiError> {
     let wrong = |member: &str, what: &dyn std::fmt::Display| {
         ApiError::parameter(format!("channels[{at}].{member}"), what)
     };
@@ -362,8 +365,8 @@ fn channel(at: usize, sent: ChannelSent, rules: &HostRules) -> Result<Channel, A
             let url = WebhookUrl::parse_by(rules, &url).map_err(|err| wrong("url", &err))?;
             Ok(Channel::Webhook { url })
         }
-        ("telegram", None, Some(ChatIdSent::Text(chat_id))) => Ok(Channel::Telegram { chat_id }),
-        ("telegram", None, Some(ChatIdSent::Number(number))) => {
+        ("telegram", None, Some(ChatIdRequest::Text(chat_id))) => Ok(Channel::Telegram { chat_id }),
+        ("telegram", None, Some(ChatIdRequest::Number(number))) => {
             Ok(Channel::Telegram { chat_id: number.to_string() })
         }
         ("webhook", None, _) => Err(wrong("url", &"is required")),
@@ -438,7 +441,7 @@ pub async fn find_alert(
 pub async fn add_alert(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    PostBody { body, post }: PostBody<RuleSent>,
+    PostBody { body, post }: PostBody<RuleRequest>,
 ) -> Result<Response, ApiError> {
     let answered = add(&app, &caller, body, post).await?;
     Ok(answer::not_stored(answer::posted(answered, Some(PATH))))
@@ -451,7 +454,7 @@ pub async fn add_alert(
 pub async fn add(
     app: &App,
     caller: &Caller,
-    sent: RuleSent,
+    sent: RuleRequest,
     post: Post,
 ) -> Result<Answered, ApiError> {
     let rule = new_rule(sent, app.guard.rules())?;
@@ -470,7 +473,7 @@ pub async fn change_alert(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-    JsonBody(body): JsonBody<RulePatchSent>,
+    JsonBody(body): JsonBody<RulePatchRequest>,
 ) -> Result<Response, ApiError> {
     let id = path_id(id, RuleId::parse)?;
     let ChangedRule { rule, new_secrets } = change(&app, &caller, id, body).await?;
@@ -485,7 +488,7 @@ pub async fn change(
     app: &App,
     caller: &Caller,
     id: RuleId,
-    sent: RulePatchSent,
+    sent: RulePatchRequest,
 ) -> Result<ChangedRule, ApiError> {
     let patch = rule_patch(sent, app.guard.rules())?;
     let channels = patch.channels.as_deref().unwrap_or_default();

@@ -4,7 +4,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::{RuleSent, draft_filter, rule_query};
+use super::{RuleRequest, draft_filter, rule_query};
 use crate::http::allowance::Now;
 use crate::http::body::PostBody;
 use crate::http::error::ApiError;
@@ -21,7 +21,7 @@ const FRAME_BYTES: usize = 64 + PREVIEW_DAYS * 48;
 pub async fn preview_alert(
     State(app): State<App>,
     Extension(now): Extension<Now>,
-    PostBody { body, .. }: PostBody<RuleSent>,
+    PostBody { body, .. }: PostBody<RuleRequest>,
 ) -> Result<Response, ApiError> {
     let filter = draft_filter(body, app.guard.rules())?;
     let (index, moment) = (app.live.current(), app.moment(now));

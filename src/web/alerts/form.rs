@@ -2,8 +2,10 @@
 //! they mean is judged where the API judges it.
 
 use crate::accounts::{Channel, Rule};
-use crate::http::alerts::{ChannelSent, ChatIdSent, FilterSent, RulePatchSent, RuleSent};
-use crate::http::body::{Field, Object, Whole};
+use crate::http::alerts::{
+    ChannelRequest, ChatIdRequest, RuleFilterRequest, RulePatchRequest, RuleRequest,
+};
+use crate::http::body::{JsonInteger, Object, Patch};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::to_unicode;
 use crate::vocab::query::Substring;
@@ -46,16 +48,16 @@ impl Channels {
     }
 
     /// With the id of the field of each, in the order of the API's list.
-    fn sent(&self) -> Vec<(String, ChannelSent)> {
+    fn sent(&self) -> Vec<(String, ChannelRequest)> {
         let channel =
-            |kind: &str| ChannelSent { r#type: Some(kind.to_owned()), url: None, chat_id: None };
+            |kind: &str| ChannelRequest { r#type: Some(kind.to_owned()), url: None, chat_id: None };
         let email = self.email.then(|| ("email".to_owned(), channel("email")));
         let webhooks = self.webhooks.iter().enumerate().map(|(at, url)| {
-            (webhook_id(at), ChannelSent { url: Some(url.clone()), ..channel("webhook") })
+            (webhook_id(at), ChannelRequest { url: Some(url.clone()), ..channel("webhook") })
         });
         let chats = self.chats.iter().enumerate().map(|(at, chat)| {
-            let chat_id = Some(ChatIdSent::Text(chat.clone()));
-            (chat_id_of(at), ChannelSent { chat_id, ..channel("telegram") })
+            let chat_id = Some(ChatIdRequest::Text(chat.clone()));
+            (chat_id_of(at), ChannelRequest { chat_id, ..channel("telegram") })
         });
         email.into_iter().chain(webhooks).chain(chats).collect()
     }
@@ -131,24 +133,28 @@ impl RuleForm {
     }
 
     /// A rule to be added.
-    pub fn sent(&self) -> RuleSent {
-        RuleSent { channels: Some(self.channels_sent()), ..self.draft() }
+    pub fn sent(&self) -> RuleRequest {
+        RuleRequest { channels: Some(self.channels_sent()), ..self.draft() }
     }
 
     /// A rule whose matches are to be seen: its channels do not matter yet.
-    pub fn draft(&self) -> RuleSent {
-        RuleSent { name: Some(self.name.clone()), filter: Some(self.filter_sent()), channels: None }
+    pub fn draft(&self) -> RuleRequest {
+        RuleRequest {
+            name: Some(self.name.clone()),
+            filter: Some(self.filter_sent()),
+            channels: None,
+        }
     }
 
     /// What to change of a rule. Channels are sent only where they were changed, or are to be used
     /// again: whoever sends them switches those on that are off.
-    pub fn patch(&self, rule: &Rule) -> RulePatchSent {
+    pub fn patch(&self, rule: &Rule) -> RulePatchRequest {
         let is_changed = self.channels != Channels::of_rule(rule) || self.switch_on;
-        RulePatchSent {
-            name: Field::Value(self.name.clone()),
-            filter: Field::Value(self.filter_sent()),
-            channels: if is_changed { Field::Value(self.channels_sent()) } else { Field::Absent },
-            active: Field::Absent,
+        RulePatchRequest {
+            name: Patch::Value(self.name.clone()),
+            filter: Patch::Value(self.filter_sent()),
+            channels: if is_changed { Patch::Value(self.channels_sent()) } else { Patch::Absent },
+            active: Patch::Absent,
         }
     }
 
@@ -175,10 +181,10 @@ impl RuleForm {
         field.map_or_else(|| "channels".to_owned(), |(field, _)| field)
     }
 
-    fn filter_sent(&self) -> Object<FilterSent> {
+    fn filter_sent(&self) -> Object<RuleFilterRequest> {
         let separates = |char: char| char.is_whitespace() || ",;".contains(char);
         let tlds = self.tlds.split(separates).filter(|tld| !tld.is_empty());
-        Object(FilterSent {
+        Object(RuleFilterRequest {
             tlds: Some(tlds.map(str::to_owned).collect()),
             min_dqs: whole(&self.min_dqs),
             max_length: whole(&self.max_length),
@@ -187,7 +193,7 @@ impl RuleForm {
         })
     }
 
-    fn channels_sent(&self) -> Vec<Object<ChannelSent>> {
+    fn channels_sent(&self) -> Vec<Object<ChannelRequest>> {
         self.channels.sent().into_iter().map(|(_, channel)| Object(channel)).collect()
     }
 }
@@ -208,8 +214,8 @@ impl Channels {
 
 /// A whole number; an empty text is none, and one that is no number is out of every range, which is
 /// refused as such.
-fn whole(text: &str) -> Option<Whole> {
-    (!text.is_empty()).then(|| Whole(text.parse().unwrap_or(i64::MAX)))
+fn whole(text: &str) -> Option<JsonInteger> {
+    (!text.is_empty()).then(|| JsonInteger(text.parse().unwrap_or(i64::MAX)))
 }
 
 #[cfg(test)]
@@ -250,8 +256,8 @@ mod tests {
     #[test]
     fn numbers_that_are_none_are_out_of_range() {
         assert_eq!(whole(""), None);
-        assert_eq!(whole("60"), Some(Whole(60)));
-        assert_eq!(whole("sixty"), Some(Whole(i64::MAX)));
+        assert_eq!(whole("60"), Some(JsonInteger(60)));
+        assert_eq!(whole("sixty"), Some(JsonInteger(i64::MAX)));
     }
 
     #[test]

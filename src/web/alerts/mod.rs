@@ -20,8 +20,8 @@ use maud::Markup;
 use serde::Deserialize;
 
 use crate::accounts::{ChangedRule, Owned, Rule};
-use crate::http::alerts::{self, RulePatchSent, deliveries};
-use crate::http::body::Field;
+use crate::http::alerts::{self, RulePatchRequest, deliveries};
+use crate::http::body::Patch;
 use crate::http::error::ApiError;
 use crate::http::params::{Params, path_id};
 use crate::vocab::ids::{DeliveryId, RuleId};
@@ -244,7 +244,7 @@ async fn set_active(
     done: Notice,
 ) -> Result<Response, PageError> {
     let id = path_id(id, RuleId::parse)?;
-    let patch = RulePatchSent { active: Field::Value(active), ..RulePatchSent::default() };
+    let patch = RulePatchRequest { active: Patch::Value(active), ..RulePatchRequest::default() };
     match alerts::change(&web.app, &member.member.caller, id, patch).await {
         Ok(_) => Ok(done.at(&format!("{PATH}/{id}")).into_response()),
         Err(err) => {

@@ -1,9 +1,9 @@
 //! The fields of a claim's form, and the shapes of the API that they stand for.
 
 use crate::accounts::Claim;
-use crate::http::body::{Field, Money, Whole};
+use crate::http::body::{JsonInteger, Money, Patch};
 use crate::http::error::ApiError;
-use crate::http::portfolio::{ClaimPatchSent, ClaimSent};
+use crate::http::portfolio::{ClaimPatchRequest, ClaimRequest};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::money::Usd;
@@ -68,9 +68,9 @@ impl ClaimForm {
     ///
     /// # Errors
     /// A price or a day that is none.
-    pub fn sent(&self) -> Result<ClaimSent, ApiError> {
+    pub fn sent(&self) -> Result<ClaimRequest, ApiError> {
         let filled = |text: &String| (!text.is_empty()).then(|| text.clone());
-        Ok(ClaimSent {
+        Ok(ClaimRequest {
             domain: Some(self.domain.clone()),
             status: filled(&self.status),
             registrar: filled(&self.registrar),
@@ -87,16 +87,16 @@ impl ClaimForm {
     ///
     /// # Errors
     /// As [`ClaimForm::sent`].
-    pub fn patch(&self, claim: &Claim) -> Result<ClaimPatchSent, ApiError> {
+    pub fn patch(&self, claim: &Claim) -> Result<ClaimPatchRequest, ApiError> {
         let before = ClaimForm::of_claim(claim);
-        Ok(ClaimPatchSent {
+        Ok(ClaimPatchRequest {
             status: changed(&before.status, &self.status),
             registrar: changed(&before.registrar, &self.registrar),
             acquired_price_usd: changed(&before.acquired, &self.acquired).try_map(acquired)?,
             resale_price_usd: changed(&before.resale, &self.resale).try_map(resale)?,
             sold_at: match changed(&before.sold_on, &self.sold_on).try_map(sold_at)? {
                 // A sold claim has one: now, or as it was.
-                Field::Null => Field::Absent,
+                Patch::Null => Patch::Absent,
                 field => field,
             },
             user_notes: changed(&before.notes, &self.notes),
@@ -119,11 +119,11 @@ impl ClaimForm {
     }
 }
 
-fn changed(before: &str, now: &str) -> Field<String> {
+fn changed(before: &str, now: &str) -> Patch<String> {
     match now {
-        _ if now == before => Field::Absent,
-        "" => Field::Null,
-        _ => Field::Value(now.to_owned()),
+        _ if now == before => Patch::Absent,
+        "" => Patch::Null,
+        _ => Patch::Value(now.to_owned()),
     }
 }
 
@@ -142,8 +142,8 @@ fn sold_at(text: String) -> Result<String, ApiError> {
 }
 
 /// An id; a text that is none is nobody's.
-fn rule_id(text: String) -> Whole {
-    Whole(text.parse().unwrap_or(i64::MAX))
+fn rule_id(text: String) -> JsonInteger {
+    JsonInteger(text.parse().unwrap_or(i64::MAX))
 }
 
 fn day_of(at: UnixMs) -> String {
@@ -185,7 +185,7 @@ mod tests {
         let form = ClaimForm::of_fields(&Fields::of_query(Some(sent)));
         assert_eq!(form, ClaimForm::of_claim(&claim));
         let patch = form.patch(&claim).expect("a change");
-        assert_eq!(format!("{patch:?}"), format!("{:?}", ClaimPatchSent::default()));
+        assert_eq!(format!("{patch:?}"), format!("{:?}", ClaimPatchRequest::default()));
     }
 
     #[test]
@@ -193,15 +193,15 @@ mod tests {
         let claim = sold();
         let form = ClaimForm { status: "lost".into(), ..ClaimForm::of_claim(&claim) };
         let patch = form.patch(&claim).expect("a change");
-        assert_eq!(patch.status, Field::Value("lost".into()));
-        assert_eq!((patch.resale_price_usd, patch.sold_at), (Field::Absent, Field::Absent));
+        assert_eq!(patch.status, Patch::Value("lost".into()));
+        assert_eq!((patch.resale_price_usd, patch.sold_at), (Patch::Absent, Patch::Absent));
         let form = ClaimForm {
             resale: String::new(),
             sold_on: String::new(),
             ..ClaimForm::of_claim(&claim)
         };
         let patch = form.patch(&claim).expect("a change");
-        assert_eq!((patch.resale_price_usd, patch.sold_at), (Field::Null, Field::Absent));
+        assert_eq!((patch.resale_price_usd, patch.sold_at), (Patch::Null, Patch::Absent));
     }
 
     #[test]
