@@ -2,6 +2,7 @@
 //! (`tests/fuzz/corpus`) and with what a seed makes of them. The fuzzers themselves, which follow
 //! coverage, run for hours and by hand: tests/README.md says how.
 
+#[path = "it/common/mod.rs"]
 mod common;
 #[path = "fuzz/src/service.rs"]
 mod service;

@@ -12,7 +12,7 @@ use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
 use dropdex::vocab::name::DomainName;
 use dropdex::vocab::stage::Periods;
 
-use crate::common::rng::Rng;
+use super::rng::Rng;
 
 /// Recent drops lie within so many days, today's included.
 pub const RECENT_DAYS: u16 = 60;

@@ -1,6 +1,6 @@
 //! What benches and the sample share: real names in, corpora of any size out.
 //!
-//! Included by `mod common;` in a bench and by `#[path]` elsewhere. `tests/generator.rs` runs the
+//! Included by `mod common;` in a bench and by `#[path]` elsewhere. `tests/it/generator.rs` runs the
 //! unit tests of these files.
 #![allow(dead_code, reason = "every target that includes these files uses another part of them")]
 #![allow(unused_imports, reason = "benches have `cfg(test)` but, without the harness, no tests")]

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use dropdex::vocab::name::{DomainName, is_a_label, to_unicode};
 use rayon::prelude::*;
 
-use crate::common::rng::Rng;
+use super::rng::Rng;
 
 /// Names a corpus may have at most. Names are numbered in 32 bits while it is made, and a list that
 /// is nearly too short takes up to eleven tries a name (see [`GAIN_MIN`]).

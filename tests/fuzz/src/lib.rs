@@ -1,6 +1,6 @@
 //! What is fuzzed: see [`targets`].
 
-#[path = "../../common/nameless.rs"]
+#[path = "../../it/common/nameless.rs"]
 mod nameless;
 mod service;
 pub mod targets;

@@ -1,0 +1,239 @@
+//! Alert rules at work, as their owners see it: lists come, and each rule's deliveries are read back
+//! over HTTP. What a match is, is held against a scan elsewhere (`index/matching`); here it is when
+//! lists are matched, and how often: once, whatever happens in between.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::{Client, Server, Site};
+
+/// Lists are matched within moments; this is a hang, on a busy machine in a debug build.
+const MATCH_MAX: Duration = Duration::from_secs(60);
+const DAY_1: &str = "2026-03-15";
+
+/// An installation, the server it runs, and the lists it has ingested.
+struct World {
+    site: Site,
+    key: String,
+    day: String,
+    server: Option<Server>,
+    lists: usize,
+}
+
+impl World {
+    /// Served on [`DAY_1`], with a first list of a name that no rule here is about.
+    fn new() -> World {
+        let site = Site::new();
+        let key = site.account("owner@example.com", "api");
+        let mut world = World { site, key, day: DAY_1.to_owned(), server: None, lists: 0 };
+        world.ingest(&[&[("before.org", "2026-03-01")]]);
+        world.start();
+        world
+    }
+
+    /// Adds lists in one go, today, and rebuilds.
+    fn ingest(&mut self, lists: &[&[(&str, &str)]]) {
+        let mut paths = Vec::new();
+        for rows in lists {
+            self.lists += 1;
+            paths.push(self.site.write(&format!("{}.csv", self.lists), text_of(rows)));
+        }
+        let mut arguments = vec!["ingest"];
+        arguments.extend(paths.iter().map(|path| path.to_str().expect("UTF-8")));
+        self.run(&arguments);
+    }
+
+    /// Runs a command on the day of the server.
+    fn run(&self, arguments: &[&str]) {
+        self.site.ok_on(&self.day, arguments);
+    }
+
+    fn start(&mut self) {
+        self.server = Some(self.site.serve(&self.day));
+    }
+
+    fn stop(&mut self) {
+        self.server.take().expect("it runs").stop();
+    }
+
+    /// From now on it is this day.
+    fn turn_to(&mut self, day: &str) {
+        self.stop();
+        self.day = day.to_owned();
+        self.start();
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().expect("it runs")
+    }
+
+    fn client(&self) -> Client {
+        self.server().client_with(&self.key)
+    }
+
+    /// Adds lists and waits until they are matched.
+    fn match_lists(&mut self, lists: &[&[(&str, &str)]]) {
+        self.ingest(lists);
+        self.wait_until_matched();
+    }
+
+    /// Waits until the newest list is matched.
+    fn wait_until_matched(&self) {
+        let told = format!("batch={}", self.lists);
+        let is_matched =
+            |line: &str| line.contains("alert rules are matched") && line.contains(&told);
+        let begun = Instant::now();
+        while !self.server().log().lines().any(is_matched) {
+            assert!(begun.elapsed() < MATCH_MAX, "not matched: {}", self.server().log());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Adds a rule and gives its id.
+    fn rule(&self, filter: Value) -> u64 {
+        let rule = json!({
+            "name": "a rule",
+            "filter": filter,
+            "channels": [{"type": "webhook", "url": "https://hooks.example.com/drops"}],
+        });
+        let (status, body) = self.client().send("POST", "/api/v1/alerts", &rule).answer();
+        assert_eq!(status, 201, "{body}");
+        body["id"].as_u64().expect("an id")
+    }
+
+    fn change(&self, rule: u64, patch: Value) {
+        let target = format!("/api/v1/alerts/{rule}");
+        let (status, body) = self.client().send("PATCH", &target, &patch).answer();
+        assert_eq!(status, 200, "{body}");
+    }
+
+    /// How many names each message of a rule was about, the first first.
+    fn told(&self, rule: u64) -> Vec<u64> {
+        let target = format!("/api/v1/alerts/{rule}/deliveries");
+        let (status, body) = self.client().get(&target).answer();
+        assert_eq!(status, 200, "{body}");
+        let deliveries = body["deliveries"].as_array().expect("a list");
+        assert_eq!(body["count"], deliveries.len());
+        assert!(deliveries.iter().all(|delivery| delivery["kind"] == "match"), "{body}");
+        let names = |delivery: &Value| delivery["names"].as_u64().expect("a number");
+        deliveries.iter().rev().map(names).collect()
+    }
+}
+
+/// A list in the native format.
+fn text_of(rows: &[(&str, &str)]) -> String {
+    let rows: String = rows.iter().map(|(name, date)| format!("{name},{date}\n")).collect();
+    format!("domain,drop_date\n{rows}")
+}
+
+#[test]
+fn a_name_is_told_once_a_drop() {
+    let mut world = World::new();
+    let com = world.rule(json!({"tlds": ["com"]}));
+    let tea = world.rule(json!({"contains": "tea", "maxLength": 7}));
+    let idn = world.rule(json!({"contains": "MÜN"}));
+    let none = world.rule(json!({"tlds": ["net"]}));
+    assert_eq!(world.told(com), [] as [u64; 0], "what was there is the past");
+
+    let first = [
+        ("teapots.com", "2026-03-15"),
+        ("teapot-shop.com", "2026-03-15"),
+        ("münchen.de", "2026-03-15"),
+        ("teatime.co.uk", "2026-03-15"),
+    ];
+    world.match_lists(&[&first]);
+    assert_eq!(world.told(com), [2]);
+    assert_eq!(world.told(tea), [2]);
+    assert_eq!(world.told(idn), [1]);
+    assert_eq!(world.told(none), [] as [u64; 0]);
+
+    // A correction of a drop is no news; another drop of the name is, and a new name beside it.
+    world.match_lists(&[&[("teapots.com", "2026-03-15"), ("teatime.co.uk", "2026-03-15")]]);
+    assert_eq!((world.told(com), world.told(tea)), (vec![2], vec![2]));
+    world.match_lists(&[&[("teapots.com", "2026-03-14"), ("others.com", "2026-03-15")]]);
+    assert_eq!((world.told(com), world.told(tea)), (vec![2, 1], vec![2]));
+
+    // The same file again changes nothing, nor does a rebuild, nor going back to the generation
+    // before, nor making one batch of all lists.
+    let again = world.site.write("2.csv", text_of(&first));
+    world.run(&["ingest", again.to_str().expect("UTF-8")]);
+    world.run(&["rebuild"]);
+    world.run(&["index", "rollback"]);
+    world.run(&["rebuild", "--compact"]);
+    world.match_lists(&[&[("teacup.net", "2026-03-15")]]);
+    assert_eq!(world.told(com), [2, 1]);
+    assert_eq!((world.told(tea), world.told(none)), (vec![2, 1], vec![1]));
+    world.stop();
+    world.start();
+    assert_eq!(world.told(com), [2, 1], "nothing is told again after a restart");
+}
+
+#[test]
+fn a_name_is_told_when_it_enters_the_stages_of_a_rule() {
+    let mut world = World::new();
+    // Free 35 days after they drop, pending delete in the last five.
+    let pending = world.rule(json!({"stages": ["pending-delete"]}));
+    let late = world.rule(json!({"stages": ["catchable", "released"], "tlds": ["com"]}));
+    let all = world.rule(json!({}));
+    world.match_lists(&[&[("later.com", "2026-03-15"), ("sooner.com", "2026-02-17")]]);
+    assert_eq!(world.told(pending), [] as [u64; 0]);
+    assert_eq!(world.told(all), [2]);
+
+    // A day alone tells nothing: the next list does.
+    world.turn_to("2026-03-19");
+    assert_eq!(world.told(pending), [] as [u64; 0]);
+    world.match_lists(&[&[("other.de", "2026-03-18")]]);
+    assert_eq!((world.told(pending), world.told(all)), (vec![1], vec![2, 1]));
+    world.match_lists(&[&[("another.de", "2026-03-18")]]);
+    assert_eq!(world.told(pending), [1], "once");
+    assert_eq!(world.told(late), [] as [u64; 0]);
+
+    world.turn_to("2026-03-25");
+    world.match_lists(&[&[("third.de", "2026-03-18")]]);
+    assert_eq!(world.told(late), [1]);
+    // Added when sooner.com had been catchable for long: not what this rule waits for.
+    let added_late = world.rule(json!({"stages": ["catchable", "released"], "tlds": ["com"]}));
+    world.turn_to("2026-04-05");
+    world.match_lists(&[&[("fourth.de", "2026-03-18")]]);
+    assert_eq!((world.told(late), world.told(added_late)), (vec![1], vec![]));
+    world.turn_to("2026-04-19");
+    world.match_lists(&[&[("fifth.de", "2026-03-18")]]);
+    assert_eq!((world.told(late), world.told(added_late)), (vec![1, 1], vec![1]));
+}
+
+#[test]
+fn lists_are_matched_however_they_come() {
+    let mut world = World::new();
+    let both = world.rule(json!({"tlds": ["com", "net"]}));
+    let paused = world.rule(json!({"tlds": ["com"]}));
+    let edited = world.rule(json!({"tlds": ["com"]}));
+    world.change(paused, json!({"active": false}));
+    // Two lists at once are one message.
+    world.match_lists(&[&[("one.com", "2026-03-15")], &[("two.net", "2026-03-15")]]);
+    assert_eq!(world.told(both), [2]);
+    assert_eq!(world.told(paused), [] as [u64; 0]);
+    assert_eq!(world.told(edited), [1]);
+
+    // Neither going on nor another filter brings back what is past.
+    world.change(paused, json!({"active": true}));
+    world.change(edited, json!({"filter": {"tlds": ["net"]}}));
+    // A list that comes while no server runs is matched at the next start.
+    world.stop();
+    world.ingest(&[&[("three.com", "2026-03-15"), ("four.net", "2026-03-15")]]);
+    world.ingest(&[&[("five.net", "2026-03-15")]]);
+    world.start();
+    world.wait_until_matched();
+    assert_eq!(world.told(both), [2, 3]);
+    assert_eq!(world.told(paused), [1]);
+    assert_eq!(world.told(edited), [1, 2]);
+
+    // A rule that was removed is told nothing, and takes what it was told along.
+    let target = format!("/api/v1/alerts/{edited}");
+    assert_eq!(world.client().request("DELETE", &target, &[]).status, 200);
+    assert_eq!(world.client().get(&format!("{target}/deliveries")).status, 404);
+    world.match_lists(&[&[("six.net", "2026-03-15")]]);
+    assert_eq!(world.told(both), [2, 3, 1]);
+    world.stop();
+}

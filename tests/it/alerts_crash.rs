@@ -1,0 +1,509 @@
+//! Killed while it alerts: lists are ingested, matched and delivered, and at random points of it the
+//! server, the ingest or both get SIGKILL. A plain model says what must arrive at a real receiver,
+//! which refuses one request in five: every match at least once, again only under the same id, and
+//! nothing else.
+//!
+//! `DROPDEX_SEED=<number>` repeats a run as far as the timing of a machine allows; `DROPDEX_FULL=1`
+//! kills a hundred times.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dropdex::vocab::day::Day;
+use dropdex::vocab::stage::{Periods, Stage};
+use serde_json::{Value, json};
+
+use crate::common::receiver::{Receiver, Reply, Seen};
+use crate::common::rng::Rng;
+use crate::common::runs::{figure, say, seed};
+use crate::common::{Server, Site};
+
+const FIRST_DAY: &str = "2026-03-15";
+/// Catch days of a server that is told nothing else.
+const CATCH_DAYS: u16 = 5;
+const TLDS: [&str; 5] = ["com", "net", "de", "co.uk", "se"];
+/// From a list to its last message, retries and two restarts included: this is a hang.
+const SETTLE_MAX: Duration = Duration::from_secs(240);
+/// From the start of a server or the end of an ingest to a kill, at most: from nothing done to all
+/// done, also in a build without optimisation.
+const KILL_AFTER_MAX_MS: usize = 900;
+/// The same from the start of an ingest.
+const INGEST_KILL_MAX_MS: usize = 2_500;
+/// Requests in a hundred that the receiver refuses.
+const REFUSED_PERCENT: usize = 20;
+/// Attempts at once and then by the second: far more than are refused in a row.
+const RETRY_SECONDS: &str = "[0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20]";
+
+/// One message that came whole.
+#[derive(Clone, Debug)]
+struct Received {
+    path: String,
+    /// The header `webhook-id`.
+    id: String,
+    body: Value,
+    /// Answered with 200, as far as the receiver can tell.
+    taken: bool,
+}
+
+/// A name and the day it dropped: what a rule tells of once.
+type Drop = (String, Day);
+
+/// A rule and what it must have told.
+struct Rule {
+    /// Where its channels post to.
+    paths: Vec<String>,
+    id: u64,
+    tlds: Vec<&'static str>,
+    contains: Option<String>,
+    max_length: Option<usize>,
+    /// Stages that follow each other.
+    stages: Vec<Stage>,
+    told: BTreeSet<Drop>,
+    /// In its stages when lists were last matched before it was added.
+    past: BTreeSet<Drop>,
+}
+
+struct World {
+    site: Site,
+    receiver: Receiver,
+    received: Arc<Mutex<Vec<Received>>>,
+    settings: String,
+    key: String,
+    server: Option<Server>,
+    day: Day,
+    rng: Rng,
+    rules: Vec<Rule>,
+    /// The day of the last match.
+    matched_on: Day,
+    /// The latest drop of each name.
+    names: BTreeMap<String, Day>,
+    /// Names of lists that may not be matched yet.
+    fresh: BTreeSet<String>,
+    lists: usize,
+    kills: BTreeMap<&'static str, usize>,
+}
+
+#[test]
+fn every_match_arrives_whatever_is_killed() {
+    let seed = seed();
+    let mut world = World::new(seed);
+    let kills = figure(10, 100);
+    while world.killed() < kills {
+        world.one_kill();
+        if world.rng.chance(25) {
+            world.settle();
+            world.change();
+        }
+    }
+    world.settle();
+    // Nothing is left that another list or start would send.
+    world.ingest_whole(1);
+    world.settle();
+    world.restart();
+    world.settle();
+    let told: usize = world.rules.iter().map(|rule| rule.told.len() * rule.paths.len()).sum();
+    let received = world.received();
+    let ids: BTreeSet<&str> = received.iter().map(|one| one.id.as_str()).collect();
+    say(&format!(
+        "{} kills ({:?}) over {} lists and {} rules: {told} matches delivered in {} messages, {} \
+         requests, {} of them refused",
+        world.killed(),
+        world.kills,
+        world.lists,
+        world.rules.len(),
+        ids.len(),
+        received.len(),
+        received.iter().filter(|one| !one.taken).count(),
+    ));
+    assert!(told > kills, "hardly anything was told: {told}");
+}
+
+/// Keeps all that it gets, and refuses some, half of it by closing the connection.
+fn receiver(seed: u64, received: Arc<Mutex<Vec<Received>>>) -> Receiver {
+    Receiver::https(&["127.0.0.1"], move |before, seen: &Seen| {
+        let mut rng = Rng::new(seed ^ before as u64);
+        let taken = !rng.chance(REFUSED_PERCENT);
+        // Kept before it is answered: an answer that arrives is of what is kept.
+        received.lock().expect("no code panics holding this lock").push(Received {
+            path: seen.target.clone(),
+            id: seen.header("webhook-id").to_owned(),
+            body: serde_json::from_str(seen.text()).expect("JSON"),
+            taken,
+        });
+        match taken {
+            true => Reply::status(200),
+            false if rng.chance(50) => Reply::status(500),
+            false => Reply::Close,
+        }
+    })
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut rng = Rng::new(seed);
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let receiver = receiver(rng.below(usize::MAX) as u64, Arc::clone(&received));
+        let site = Site::new();
+        let certificate = site.write("ca.pem", receiver.certificate());
+        let port = receiver.address().port();
+        let settings = site.settings(&format!(
+            "[plans.api]\nrequests_per_day = 1000000\nactive_rules = 1000\n\
+             [metrics]\nlisten = \"127.0.0.1:0\"\n[webhooks]\nallow = [\"127.0.0.1/32:{port}\"]\nca_file = {certificate:?}\n\
+             retry_seconds = {RETRY_SECONDS}\n"
+        ));
+        let key = site.account("owner@example.com", "api");
+        let mut world = World {
+            site,
+            receiver,
+            received,
+            settings,
+            key,
+            server: None,
+            day: FIRST_DAY.parse().expect("a date"),
+            matched_on: FIRST_DAY.parse().expect("a date"),
+            rng,
+            rules: Vec::new(),
+            names: BTreeMap::new(),
+            fresh: BTreeSet::new(),
+            lists: 0,
+            kills: BTreeMap::new(),
+        };
+        // Some names are there before any rule is.
+        world.ingest_whole(30);
+        world.start();
+        world.fresh.clear();
+        for _ in 0..6 {
+            world.add_rule();
+        }
+        world
+    }
+
+    /// All that came so far, in its order.
+    fn received(&self) -> Vec<Received> {
+        self.received.lock().expect("no code panics holding this lock").clone()
+    }
+
+    fn killed(&self) -> usize {
+        self.kills.values().sum()
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let day = self.day.to_string();
+        ["--config", &self.settings, "--today", &day].map(str::to_owned).to_vec()
+    }
+
+    fn start(&mut self) {
+        let arguments = self.arguments();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        self.server = Some(self.site.serve_with(&arguments));
+    }
+
+    fn stop(&mut self) {
+        self.server.take().expect("it runs").stop();
+    }
+
+    fn restart(&mut self) {
+        self.stop();
+        self.start();
+    }
+
+    fn kill(&mut self, when: &'static str) {
+        self.server.take().expect("it runs").kill();
+        *self.kills.entry(when).or_default() += 1;
+    }
+
+    fn wait_up_to(&mut self, ms: usize) {
+        thread::sleep(Duration::from_millis(self.rng.below(ms + 1) as u64));
+    }
+
+    /// One or two kills at a random point.
+    fn one_kill(&mut self) {
+        let names = 5 + self.rng.below(60);
+        match self.rng.below(10) {
+            // While the list is matched and delivered.
+            0..4 => {
+                self.ingest_whole(names);
+                self.wait_up_to(KILL_AFTER_MAX_MS);
+                self.kill("after a list");
+            }
+            // While messages are on their way.
+            4..6 => {
+                let more = self.received().len() + 1 + self.rng.below(6);
+                self.ingest_whole(names);
+                let until = Instant::now() + Duration::from_secs(3);
+                while self.received().len() < more && Instant::now() < until {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                self.kill("while delivering");
+            }
+            // While it starts, with a list to be matched.
+            6..8 => {
+                self.kill("idle or delivering");
+                self.ingest_whole(names);
+                let arguments = self.arguments();
+                let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+                let delay = self.rng.below(KILL_AFTER_MAX_MS) as u64;
+                self.site.start(&arguments).kill_within(Duration::from_millis(delay));
+                *self.kills.entry("while starting").or_default() += 1;
+            }
+            // The ingest, and the server with it or not.
+            _ => {
+                let list = self.list(names);
+                let delay = self.rng.below(INGEST_KILL_MAX_MS) as u64;
+                let day = self.day.to_string();
+                let path = list.to_str().expect("temporary paths are UTF-8");
+                let ingest = self.site.start_on(&day, &["ingest", path]);
+                ingest.kill_within(Duration::from_millis(delay));
+                *self.kills.entry("ingest").or_default() += 1;
+                if self.rng.chance(50) {
+                    self.wait_up_to(KILL_AFTER_MAX_MS / 2);
+                    self.kill("beside an ingest");
+                }
+                self.ingest(&list);
+            }
+        }
+        if self.server.is_none() {
+            self.start();
+        }
+    }
+
+    /// Another day, another rule.
+    fn change(&mut self) {
+        if self.rng.chance(40) {
+            self.stop();
+            self.day = self.day.plus(1 + self.rng.below(8) as i32);
+            self.start();
+            // What entered a stage is told of with the first list of the day, before a later list
+            // says that the name has dropped again.
+            self.settle();
+        }
+        if self.rng.chance(40) {
+            self.add_rule();
+        }
+    }
+
+    fn ingest_whole(&mut self, names: usize) {
+        let list = self.list(names);
+        self.ingest(&list);
+    }
+
+    fn ingest(&self, list: &Path) {
+        let path = list.to_str().expect("temporary paths are UTF-8");
+        self.site.ok_on(&self.day.to_string(), &["ingest", path]);
+    }
+
+    /// A list of new names, of names that drop again, and of corrections.
+    fn list(&mut self, names: usize) -> PathBuf {
+        self.lists += 1;
+        // At least one is new, so that no two lists are the same file.
+        let mut rows = String::from("domain,drop_date\n");
+        let mut drop = |world: &mut World, name: String, date: Day| {
+            rows.push_str(&format!("{name},{date}\n"));
+            world.names.insert(name.clone(), date);
+            world.fresh.insert(name);
+        };
+        drop(self, format!("list{}.net", self.lists), self.day);
+        for _ in 0..names {
+            let known: Vec<String> =
+                self.names.keys().filter(|name| !self.fresh.contains(*name)).cloned().collect();
+            let again = !known.is_empty() && self.rng.chance(15);
+            if !again {
+                let name = self.name();
+                let days = *self.rng.pick(&[0, 0, 0, 1, 31, 36, 41, 64]);
+                let date = self.day.plus(-days);
+                drop(self, name, date);
+                continue;
+            }
+            let name = self.rng.pick(&known).clone();
+            let before = self.names[&name];
+            let date = if self.rng.chance(50) { before } else { self.day.max(before) };
+            drop(self, name, date);
+        }
+        self.site.write(&format!("{}.csv", self.lists), rows)
+    }
+
+    fn name(&mut self) -> String {
+        loop {
+            let mut label = String::new();
+            for _ in 0..1 + self.rng.below(4) {
+                label.push_str(
+                    self.rng.pick::<&str>(&["tea", "so", "lar", "mo", "x", "port", "ri", "um"]),
+                );
+            }
+            label.push_str(&self.rng.below(1_000).to_string());
+            let name = format!("{label}.{}", self.rng.pick(&TLDS));
+            if !self.names.contains_key(&name) {
+                return name;
+            }
+        }
+    }
+
+    /// Adds a rule, to which everything that is there is the past.
+    fn add_rule(&mut self) {
+        let number = self.rules.len();
+        let channels = 1 + self.rng.below(2);
+        let paths: Vec<String> = (0..channels).map(|at| format!("/rule{number}/{at}")).collect();
+        let first = self.rng.below(4);
+        let stages = match self.rng.below(3) {
+            0 => Stage::ALL[first..=first].to_vec(),
+            1 => Stage::ALL[first..].to_vec(),
+            _ => Stage::ALL[..3].to_vec(),
+        };
+        let mut rule = Rule {
+            paths,
+            id: 0,
+            tlds: TLDS.into_iter().filter(|_| self.rng.chance(50)).collect(),
+            contains: self.rng.maybe(40, |rng| (*rng.pick(&["tea", "ar", "1", "x"])).to_owned()),
+            max_length: self.rng.maybe(30, |rng| 5 + rng.below(8)),
+            stages,
+            told: BTreeSet::new(),
+            past: BTreeSet::new(),
+        };
+        let address = self.receiver.address();
+        let channels: Vec<Value> = rule
+            .paths
+            .iter()
+            .map(|path| json!({"type": "webhook", "url": format!("https://{address}{path}")}))
+            .collect();
+        let mut filter = json!({
+            "tlds": rule.tlds,
+            "stages": rule.stages.iter().map(|stage| stage.as_str()).collect::<Vec<_>>(),
+        });
+        if let Some(text) = &rule.contains {
+            filter["contains"] = json!(text);
+        }
+        if let Some(length) = rule.max_length {
+            filter["maxLength"] = json!(length);
+        }
+        let body =
+            json!({"name": format!("rule {number}"), "filter": filter, "channels": channels});
+        let mut client = self.server.as_ref().expect("it runs").client_with(&self.key);
+        let (status, body) = client.send("POST", "/api/v1/alerts", &body).answer();
+        assert_eq!(status, 201, "{body}");
+        rule.id = body["id"].as_u64().expect("an id");
+        rule.past = self.matching(&rule, self.matched_on);
+        self.rules.push(rule);
+    }
+
+    /// What is in a rule's stages on a day and passes it.
+    fn matching(&self, rule: &Rule, day: Day) -> BTreeSet<Drop> {
+        let all = self.names.iter().filter(|(name, date)| rule.passes(name, **date, day));
+        all.map(|(name, &date)| (name.clone(), date)).collect()
+    }
+
+    /// Waits until all that must have arrived has, and checks that nothing else did.
+    fn settle(&mut self) {
+        // A day tells nothing before a list comes.
+        self.ingest_whole(1);
+        self.fresh.clear();
+        self.matched_on = self.day;
+        for at in 0..self.rules.len() {
+            let now = self.matching(&self.rules[at], self.day);
+            let rule = &mut self.rules[at];
+            rule.told.extend(now.difference(&rule.past).cloned());
+        }
+        let begun = Instant::now();
+        // Also a list that no rule is told of: one that is added next must not be told of it either.
+        let mut metrics = self.server.as_ref().expect("it runs").metrics();
+        let mut is_matched = || {
+            let answer = metrics.get("/metrics");
+            let mut lines = answer.text().lines();
+            let number = lines.find_map(|line| line.strip_prefix("dropdex_alerts_matched_list "));
+            number
+                .and_then(|number| number.parse().ok())
+                .is_some_and(|list: usize| list >= self.lists)
+        };
+        while !is_matched() {
+            assert!(begun.elapsed() < SETTLE_MAX, "list {} is not matched", self.lists);
+            thread::sleep(Duration::from_millis(50));
+        }
+        loop {
+            let received = self.received();
+            let missing = self.missing(&received);
+            if missing.is_empty() && self.pending() == 0 {
+                return;
+            }
+            let log = self.server.as_ref().expect("it runs").log();
+            assert!(begun.elapsed() < SETTLE_MAX, "missing: {missing:?}\n{log}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What must have been taken and was not, after a check of what came.
+    fn missing(&self, received: &[Received]) -> Vec<(String, Drop)> {
+        let mut missing = Vec::new();
+        for rule in &self.rules {
+            for path in &rule.paths {
+                let taken = rule.check(path, received);
+                let left = rule.told.difference(&taken).cloned();
+                missing.extend(left.map(|drop| (path.clone(), drop)));
+            }
+        }
+        let known: BTreeSet<&str> =
+            self.rules.iter().flat_map(|rule| &rule.paths).map(String::as_str).collect();
+        for one in received {
+            assert!(known.contains(one.path.as_str()), "sent where no rule says: {one:?}");
+        }
+        missing
+    }
+
+    /// Deliveries that are not done; none may have failed.
+    fn pending(&self) -> usize {
+        let mut client = self.server.as_ref().expect("it runs").client_with(&self.key);
+        let mut pending = 0;
+        for rule in &self.rules {
+            let target = format!("/api/v1/alerts/{}/deliveries", rule.id);
+            let (status, body) = client.get(&target).answer();
+            assert_eq!(status, 200, "{body}");
+            for delivery in body["deliveries"].as_array().expect("a list") {
+                assert_ne!(delivery["status"], "failed", "{delivery}");
+                pending += usize::from(delivery["status"] != "delivered");
+            }
+        }
+        pending
+    }
+}
+
+impl Rule {
+    fn passes(&self, name: &str, date: Day, today: Day) -> bool {
+        let (label, tld) = name.split_once('.').expect("a name");
+        let periods = Periods::of(tld);
+        let release = periods.effective_release(date, None);
+        let stage = Stage::on(today, release, periods.pending_delete_days, CATCH_DAYS);
+        self.stages.contains(&stage)
+            && (self.tlds.is_empty() || self.tlds.contains(&tld))
+            && self.contains.as_ref().is_none_or(|text| name.contains(text))
+            && self.max_length.is_none_or(|most| label.len() <= most)
+    }
+
+    /// The drops that one channel took; each came under one id, each id with one message.
+    fn check(&self, path: &str, received: &[Received]) -> BTreeSet<Drop> {
+        let mut messages: BTreeMap<&str, &Value> = BTreeMap::new();
+        let mut ids: BTreeMap<Drop, &str> = BTreeMap::new();
+        let mut taken = BTreeSet::new();
+        for one in received.iter().filter(|one| one.path == path) {
+            let before = messages.insert(&one.id, &one.body);
+            assert!(before.is_none_or(|before| before == &one.body), "{} twice: {one:?}", one.id);
+            let data = &one.body["data"];
+            assert_eq!(data["rule"]["id"], self.id, "{one:?}");
+            let names = data["names"].as_array().expect("a list");
+            assert_eq!(data["total"], names.len(), "{one:?}");
+            for name in names {
+                let date = name["dropDate"].as_str().and_then(|date| date.parse().ok());
+                let name = name["domain"].as_str().expect("a name").to_owned();
+                let drop = (name, date.expect("a date"));
+                let id = *ids.entry(drop.clone()).or_insert(&one.id);
+                assert_eq!(id, one.id, "{path} is told of {drop:?} in two messages");
+                assert!(!self.past.contains(&drop), "{path} is told of the past: {drop:?}");
+                assert!(self.told.contains(&drop), "{path} is not about {drop:?}");
+                if one.taken {
+                    taken.insert(drop);
+                }
+            }
+        }
+        taken
+    }
+}

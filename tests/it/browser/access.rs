@@ -1,0 +1,204 @@
+//! Pages for everybody: by every look, without scripts, by keyboard alone.
+
+use serde_json::{Value, json};
+
+use super::driver::{Browser, Look};
+use super::find::{ENTER, TAB};
+use super::world::{PASSWORD, World};
+use crate::common::receiver::{Receiver, Reply};
+
+/// Pages that need no log-in: what their pictures are called, and their paths.
+const OPEN: [(&str, &str); 14] = [
+    ("drops", "/"),
+    ("drops-narrowed", "/?tld=com,net&q=a&min_dqs=40&max_len=9"),
+    ("drops-none", "/?q=zzzzzzzz"),
+    ("search", "/search?q=harbor"),
+    ("search-empty", "/search"),
+    ("dossier", "/domain/oldharbor.com"),
+    ("dossier-lookalike", "/domain/xn--pple-43d.com"),
+    ("dossier-unseen", "/domain/never-seen-by-anybody.com"),
+    ("overview", "/overview"),
+    ("login", "/login"),
+    ("signup", "/signup"),
+    ("reference", "/docs"),
+    ("status", "/status"),
+    ("nowhere", "/nowhere"),
+];
+
+/// Pages of somebody with rules, names and claims.
+const OWN: [(&str, &str); 10] = [
+    ("signed-in-drops", "/?stage=catchable"),
+    ("watchlist", "/watchlist"),
+    ("alerts", "/alerts"),
+    ("alert-new", "/alerts/new"),
+    ("portfolio", "/portfolio"),
+    ("portfolio-new", "/portfolio/new?domain=harborlight.com"),
+    ("account", "/account"),
+    ("account-plan", "/account/plan"),
+    ("account-api", "/account/api"),
+    ("account-notifications", "/account/notifications"),
+];
+
+fn judge(browser: &Browser, pages: &[(&str, &str)]) {
+    let found = pages.iter().flat_map(|(name, path)| browser.problems_everywhere(name, path));
+    let found: Vec<String> = found.collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn no_open_page_has_what_no_page_may_have() {
+    let world = World::new();
+    judge(&Browser::new(&world.server), &OPEN);
+}
+
+/// Names, a rule that was tested, and claims with money in them, of the account with this key.
+fn fill(world: &World, key: &str, hook: &str) -> String {
+    let mut client = world.server.client_with(key);
+    let mut post = |path: &str, body: Value| {
+        let answer = client.send("POST", path, &body);
+        assert!(answer.status < 300, "{path}: {}", answer.text());
+        answer.json()
+    };
+    for domain in [
+        "harborlight.com",
+        "harborlight.net",
+        "oldharbor.com",
+        "xn--pple-43d.com",
+        "not-in-any-list.com",
+    ] {
+        post("/api/v1/watchlist", json!({"domainName": domain}));
+    }
+    let rule = post(
+        "/api/v1/alerts",
+        json!({
+            "name": "Short harbors",
+            "filter": {"tlds": ["com", "net"], "minDqs": 60, "maxLength": 12, "contains": "harbor"},
+            "channels": [{"type": "email"}, {"type": "webhook", "url": hook}],
+        }),
+    );
+    post(
+        "/api/v1/alerts",
+        json!({"name": "Anything catchable", "filter": {"stages": ["catchable"]}, "channels": [{"type": "email"}]}),
+    );
+    let id = rule["alert"]["id"].to_string();
+    post(&format!("/api/v1/alerts/{id}/test"), json!({}));
+    let claims = [
+        ("harborlight.com", "sold", "Dynadot", Some(69.0), Some(1_250.0)),
+        ("oldharbor.com", "registered", "Gandi", Some(12.5), None),
+        ("quietmarket.net", "sold", "Dynadot", Some(60.0), Some(480.0)),
+        ("brightfield.de", "lost", "INWX", None, None),
+        ("papercrane.io", "caught", "Porkbun", Some(99.0), None),
+    ];
+    for (domain, status, registrar, cost, price) in claims {
+        let mut claim = json!({"domain": domain, "status": status, "registrar": registrar});
+        if let Some(cost) = cost {
+            claim["acquiredPriceUsd"] = json!(cost);
+        }
+        if let Some(price) = price {
+            claim["resalePriceUsd"] = json!(price);
+        }
+        post("/api/v1/portfolio", claim);
+    }
+    id
+}
+
+#[test]
+fn no_page_of_a_member_has_what_no_page_may_have() {
+    let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(500));
+    let world = World::that_calls(&receiver);
+    let browser = world.member("ann@example.com", "api");
+    let key = world.site.new_key("ann@example.com");
+    let rule = fill(&world, &key, &receiver.url("/hook"));
+    receiver.wait_for(1);
+    let rule = format!("/alerts/{rule}");
+    let removal = format!("{rule}/delete");
+    let pages = [&OWN[..], &[("alert", &rule), ("alert-delete", &removal)]].concat();
+    judge(&browser, &pages);
+}
+
+#[test]
+fn pages_are_read_and_forms_work_without_scripts() {
+    let world = World::new();
+    world.add_account("ann@example.com", "core");
+    let browser = Browser::without_scripts(&world.server);
+    browser.look(Look::PHONE);
+    browser.open("/");
+    browser.field("Name contains").fill("harbor");
+    browser.main().button("Apply").follow();
+    browser.main().row("harborlight.com").wait();
+    browser.main().row("harborlight.com").at("//summary").click();
+    browser.main().row("harborlight.com").at("//details[@open]").wait();
+    browser.main().row("harborlight.com").link("Watch harborlight.com: log in first").follow();
+    browser.field("E-mail address").fill("ann@example.com");
+    browser.field("Password").fill(PASSWORD);
+    browser.main().button("Log in").follow();
+    browser.main().row("harborlight.com").button("Watch harborlight.com").follow();
+    browser.main().row("harborlight.com").button("Watching harborlight.com: stop").wait();
+
+    browser.field("Search names").type_keys("oldharbor");
+    browser.leave(|| browser.press(ENTER));
+    browser.main().link("oldharbor.com").follow();
+    browser.is_at("/domain/oldharbor.com");
+
+    browser.open("/alerts/new");
+    browser.field("Name").fill("Harbors");
+    browser.field("Contains").fill("harbor");
+    browser.main().button("Preview").follow();
+    browser.main().text("harborlight.com").wait();
+    browser.main().button("Add rule").follow();
+    browser.heading("Harbors").wait();
+
+    browser.open("/portfolio/new?domain=oldharbor.com");
+    browser.field("Cost in US dollars").fill("12");
+    browser.main().button("Add claim").follow();
+    browser.main().row("oldharbor.com").text("$12").wait();
+    browser.button("Log out").follow();
+    browser.text("You are logged out.").wait();
+}
+
+#[test]
+fn everything_is_reached_by_keyboard_and_seen_where_one_is() {
+    let world = World::new();
+    world.add_account("ann@example.com", "free");
+    let browser = Browser::new(&world.server);
+    browser.open("/login?next=/watchlist");
+    browser.press(TAB);
+    assert_eq!(browser.focused(), "a Skip to content");
+    browser.press(ENTER);
+    // From the head of what one came for.
+    let mut met = Vec::new();
+    while met.last().is_none_or(|last| last != "input E-mail address") {
+        browser.press(TAB);
+        met.push(browser.focused());
+        assert!(met.len() < 5, "{met:?}");
+    }
+    browser.press("ann@example.com");
+    browser.press(TAB);
+    browser.press(PASSWORD);
+    browser.leave(|| browser.press(ENTER));
+    browser.is_at("/watchlist");
+
+    // Each stop on the way is shown, and all of the page is on it.
+    let mut stops = Vec::new();
+    loop {
+        browser.press(TAB);
+        let stop = browser.focused();
+        if stop.starts_with("body") || stops.len() > 60 {
+            break;
+        }
+        assert!(browser.focus_is_seen(), "{stop}, after {stops:?}");
+        stops.push(stop);
+    }
+    for wanted in [
+        "a Drops",
+        "a Portfolio",
+        "input Search names",
+        "a Account",
+        "button Log out",
+        "textarea Names to watch",
+        "button Watch",
+        "a Status",
+    ] {
+        assert!(stops.iter().any(|stop| stop == wanted), "no {wanted} in {stops:?}");
+    }
+}

@@ -1,0 +1,68 @@
+//! From a stranger to somebody with a key that works.
+
+use std::process::Command;
+
+use super::driver::Browser;
+use super::world::{PASSWORD, World};
+
+const EMAIL: &str = "new@example.com";
+
+#[test]
+fn a_stranger_signs_up_and_has_a_key_that_works_with_curl() {
+    let world = World::new();
+    let browser = Browser::new(&world.server);
+    browser.open("/");
+    browser.link("Log in").follow();
+    browser.main().link("Sign up").follow();
+    browser.field("E-mail address").fill(EMAIL);
+    browser.field("Password").fill(PASSWORD);
+    browser.main().button("Sign up").follow();
+    browser.button("Log out").wait();
+    // The operator sees to the plan: the JSON API begins with Pro.
+    world.site.ok(&["account", "set-plan", EMAIL, "pro"]);
+
+    browser.open("/account/api");
+    browser.text("You have no key yet").wait();
+    browser.main().button("Make a key").follow();
+    let line = browser.script(
+        "return [...document.querySelectorAll('pre, code')].map((it) => it.textContent).find((text) => text.trim().startsWith('curl'))",
+        &[],
+    );
+    let line = line.as_str().expect("a ready line for curl").to_owned();
+    assert!(line.contains("ddx_"), "{line}");
+    let output = Command::new("bash").args(["-c", &line]).output().expect("bash runs");
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    let answer: serde_json::Value =
+        serde_json::from_str(&answer).unwrap_or_else(|err| panic!("{err}: {line}\n{answer}"));
+    assert!(answer["drops"].as_array().is_some_and(|drops| !drops.is_empty()), "{answer}");
+
+    // Shown once.
+    browser.open("/account/api");
+    assert_eq!(browser.text("ddx_").count(), 0);
+    browser.button("Log out").follow();
+    browser.open("/account");
+    browser.is_at("/login?next=%2Faccount");
+}
+
+#[test]
+fn a_password_is_changed_and_other_browsers_are_out() {
+    let world = World::new();
+    let browser = world.member(EMAIL, "free");
+    let other = Browser::new(&world.server);
+    other.log_in(EMAIL);
+    browser.open("/account");
+    browser.field("Present password").fill("not this one");
+    browser.field("New password").fill("five lanterns at the quay");
+    browser.main().button("Change password").follow();
+    browser.main().at("//*[@aria-invalid='true']").wait();
+    browser.field("Present password").fill(PASSWORD);
+    browser.field("New password").fill("five lanterns at the quay");
+    browser.main().button("Change password").follow();
+    browser.button("Log out").wait();
+    other.open("/account/plan");
+    other.is_at("/login?next=%2Faccount%2Fplan");
+    other.field("E-mail address").fill(EMAIL);
+    other.field("Password").fill("five lanterns at the quay");
+    other.main().button("Log in").follow();
+    other.is_at("/account/plan");
+}

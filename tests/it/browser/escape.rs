@@ -1,0 +1,84 @@
+//! What people write is text, wherever it is shown.
+
+use serde_json::json;
+
+use super::driver::Browser;
+use super::world::World;
+
+/// Without a space, which would make several names of it. Would change the title of a page that took it for markup, in an element or out of an attribute.
+const HOSTILE: &str = "\"'><img/src=x/onerror=document.title='owned'><b>bold</b>";
+
+/// Nothing of it became an element, and the text stands there as it was written, `times` or more.
+#[track_caller]
+fn is_text(browser: &Browser, times: u64) {
+    let made = browser.script(
+        "return document.querySelectorAll('img[src=x], main b:not([class])').length
+            ? [...document.querySelectorAll('img[src=x], main b')].filter((it) => it.matches('img') || it.textContent === 'bold').length
+            : 0",
+        &[],
+    );
+    assert_eq!(made, json!(0), "{}", browser.describe());
+    let title = browser.script("return document.title", &[]);
+    assert_ne!(title, "owned");
+    let found = browser.script(
+        "const texts = [document.body.innerText, ...[...document.querySelectorAll('input, textarea')].map((it) => it.value)];
+         return texts.filter((text) => text.includes(arguments[0])).length",
+        &[json!("<img/src=x")],
+    );
+    assert!(found.as_u64() >= Some(times), "{found}: {}", browser.describe());
+}
+
+#[test]
+fn html_in_any_field_stays_text() {
+    let world = World::new();
+    let browser = world.member("ann@example.com", "api");
+    let query = crate::common::http::escape(HOSTILE);
+    // In addresses: what is asked for is shown again.
+    for path in
+        ["/?q=", "/?tld=", "/?stage=", "/search?q=", "/alerts/new?name=", "/watchlist?notice="]
+    {
+        browser.open(&format!("{path}{query}"));
+        is_text(&browser, 0);
+    }
+    browser.open(&format!("/search?q={query}"));
+    is_text(&browser, 1);
+
+    browser.open("/watchlist");
+    browser.field("Names to watch").fill(HOSTILE);
+    browser.main().button("Watch").follow();
+    is_text(&browser, 2);
+
+    browser.open("/alerts/new");
+    browser.field("Name").fill(HOSTILE);
+    browser.field("TLDs").fill(HOSTILE);
+    browser.field("Webhook address").fill(HOSTILE);
+    // Past what the browser would say of the address: the server is to see it.
+    browser.script("document.querySelector('form#rule').noValidate = true", &[]);
+    browser.main().button("Add rule").follow();
+    is_text(&browser, 3);
+    browser.field("Webhook address").fill("");
+    browser.main().button("Add rule").follow();
+    is_text(&browser, 2);
+    browser.field("TLDs").fill("com");
+    browser.main().button("Add rule").follow();
+    is_text(&browser, 1);
+    let rule = browser.place();
+    browser.open("/alerts");
+    is_text(&browser, 1);
+
+    browser.open("/portfolio/new?domain=harborlight.com");
+    browser.field("Registrar").fill(&HOSTILE[..50]);
+    browser.field("Notes").fill(HOSTILE);
+    browser.field("Alert rule that led to it").choose(HOSTILE);
+    browser.main().button("Add claim").follow();
+    is_text(&browser, 1);
+    for by in ["registrar", "rule"] {
+        browser.open(&format!("/portfolio?by={by}"));
+        is_text(&browser, 1);
+    }
+    browser.link("Edit harborlight.com").follow();
+    is_text(&browser, 2);
+    browser.open(rule.split('?').next().expect("a path"));
+    browser.link("Delete").follow();
+    is_text(&browser, 1);
+}

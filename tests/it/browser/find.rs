@@ -1,0 +1,272 @@
+//! What is on a page, found as people find it: a button by its word, a field by its label, a row by
+//! the name in it. Asked for until it is there.
+
+use fantoccini::Locator;
+use fantoccini::elements::Element;
+use fantoccini::error::CmdError;
+
+use super::driver::Browser;
+
+/// Keys that have no letter.
+pub const ENTER: &str = "\u{E007}";
+pub const ESCAPE: &str = "\u{E00C}";
+pub const TAB: &str = "\u{E004}";
+pub const DOWN: &str = "\u{E015}";
+
+/// Something on a page that is asked for anew each time, so that it may come, go and be replaced.
+#[derive(Clone)]
+pub struct Target<'a> {
+    browser: &'a Browser,
+    path: String,
+}
+
+impl Browser {
+    /// Everything on the page.
+    pub fn page(&self) -> Target<'_> {
+        Target { browser: self, path: "/html/body".to_owned() }
+    }
+
+    /// The page without its frame.
+    pub fn main(&self) -> Target<'_> {
+        self.page().at("//main")
+    }
+
+    /// See [`Target::button`].
+    pub fn button(&self, name: &str) -> Target<'_> {
+        self.page().button(name)
+    }
+
+    /// See [`Target::link`].
+    pub fn link(&self, name: &str) -> Target<'_> {
+        self.page().link(name)
+    }
+
+    /// See [`Target::field`].
+    pub fn field(&self, label: &str) -> Target<'_> {
+        self.page().field(label)
+    }
+
+    /// See [`Target::heading`].
+    pub fn heading(&self, text: &str) -> Target<'_> {
+        self.page().heading(text)
+    }
+
+    /// See [`Target::text`].
+    pub fn text(&self, text: &str) -> Target<'_> {
+        self.page().text(text)
+    }
+
+    /// Does what leads to another page, or to this one loaded anew, and waits until that is there.
+    #[track_caller]
+    pub fn leave(&self, action: impl FnOnce()) {
+        let old = self.run(self.client().find(Locator::XPath("/html"))).expect("there is a page");
+        action();
+        self.until("another page", || match self.run(old.tag_name()) {
+            Ok(_) => Ok(None),
+            Err(CmdError::Standard(_)) => Ok(Some(())),
+            Err(err) => Err(err),
+        });
+        self.until_loaded();
+    }
+
+    /// Waits until the page has this path and query.
+    #[track_caller]
+    pub fn is_at(&self, place: &str) {
+        self.until(
+            &format!("the address is {place}"),
+            || Ok((self.place() == place).then_some(())),
+        );
+    }
+
+    /// Presses keys, wherever the focus is.
+    #[track_caller]
+    pub fn press(&self, keys: &str) {
+        let focused = self.run(self.client().active_element()).expect("something has the focus");
+        self.run(focused.send_keys(keys)).unwrap_or_else(|err| panic!("{keys:?}: {err}"));
+    }
+
+    /// What has the focus, and its name: `button Watch`.
+    pub fn focused(&self) -> String {
+        let text = self.script(
+            "const it = document.activeElement;
+             const label = it.getAttribute('aria-label') || it.labels?.[0]?.innerText || it.innerText || '';
+             return it.tagName.toLowerCase() + ' ' + label.trim().split('\\n')[0];",
+            &[],
+        );
+        text.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Whether somebody who looks sees what has the focus: it is on the screen, and marked.
+    pub fn focus_is_seen(&self) -> bool {
+        let seen = self.script(
+            "const it = document.activeElement;
+             const box = it.getBoundingClientRect();
+             const inside = box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0
+                 && box.top < innerHeight && box.left < innerWidth;
+             const marked = (style) => style && style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+             // A chip's box is invisible: the word beside it has the mark.
+             return inside && (marked(getComputedStyle(it))
+                 || (it.nextElementSibling && marked(getComputedStyle(it.nextElementSibling))));",
+            &[],
+        );
+        seen == true
+    }
+}
+
+impl<'a> Target<'a> {
+    /// The same by any path of XPath below this.
+    pub fn at(&self, path: &str) -> Target<'a> {
+        Target { browser: self.browser, path: format!("{}{path}", self.path) }
+    }
+
+    /// A button (or what opens and closes details) of this name.
+    pub fn button(&self, name: &str) -> Target<'a> {
+        self.at(&format!("//*[self::button or self::summary or @role='button'][{}]", named(name)))
+    }
+
+    /// A link of this name.
+    pub fn link(&self, name: &str) -> Target<'a> {
+        self.at(&format!("//a[{}]", named(name)))
+    }
+
+    /// What has this label and can be filled in, ticked or moved.
+    pub fn field(&self, label: &str) -> Target<'a> {
+        let text = quoted(label);
+        self.at(&format!(
+            "//*[self::input or self::textarea or self::select][@aria-label={text} \
+             or @id=//label[normalize-space(.)={text} or starts-with(normalize-space(.), concat({text}, ' '))]/@for \
+             or ancestor::label[normalize-space(.)={text} or starts-with(normalize-space(.), concat({text}, ' '))]]"
+        ))
+    }
+
+    /// A heading that begins with this text.
+    pub fn heading(&self, text: &str) -> Target<'a> {
+        let text = quoted(text);
+        self.at(&format!(
+            "//*[self::h1 or self::h2 or self::h3][starts-with(normalize-space(.), {text})]"
+        ))
+    }
+
+    /// The innermost elements that hold this text.
+    pub fn text(&self, text: &str) -> Target<'a> {
+        let text = quoted(text);
+        self.at(&format!(
+            "//*[contains(normalize-space(.), {text})][not(*[contains(normalize-space(.), {text})])]"
+        ))
+    }
+
+    /// A row of a table in which this text stands.
+    pub fn row(&self, text: &str) -> Target<'a> {
+        let text = quoted(text);
+        self.at(&format!("//tbody//tr[contains(normalize-space(.), {text})]"))
+    }
+
+    /// Waits until it is there and shown.
+    #[track_caller]
+    pub fn wait(&self) {
+        self.browser.until(&format!("shown: {}", self.path), || Ok(self.shown()?.map(|_| ())));
+    }
+
+    /// Waits until nothing of it is shown.
+    #[track_caller]
+    pub fn wait_gone(&self) {
+        self.browser.until(&format!("not shown: {}", self.path), || {
+            Ok(self.shown()?.is_none().then_some(()))
+        });
+    }
+
+    /// Whether it is shown now.
+    pub fn is_shown(&self) -> bool {
+        self.shown().is_ok_and(|it| it.is_some())
+    }
+
+    /// How many of it there are, shown or not.
+    pub fn count(&self) -> usize {
+        let browser = self.browser;
+        browser
+            .run(browser.client().find_all(Locator::XPath(&self.path)))
+            .map_or(0, |all| all.len())
+    }
+
+    /// Clicks it.
+    #[track_caller]
+    pub fn click(&self) {
+        self.act("click", |it| self.browser.run(it.click()));
+    }
+
+    /// Clicks it, which leads to another page.
+    #[track_caller]
+    pub fn follow(&self) {
+        self.browser.leave(|| self.click());
+    }
+
+    /// Types into it, after what is there.
+    #[track_caller]
+    pub fn type_keys(&self, keys: &str) {
+        self.act("type", |it| self.browser.run(it.send_keys(keys)));
+    }
+
+    /// Puts a text in the place of what is there.
+    #[track_caller]
+    pub fn fill(&self, text: &str) {
+        self.act("fill", |it| {
+            self.browser.run(async {
+                it.clear().await?;
+                it.send_keys(text).await
+            })
+        });
+    }
+
+    /// Picks a choice of a list by its text.
+    #[track_caller]
+    pub fn choose(&self, label: &str) {
+        self.at(&format!("//option[normalize-space(.)={}]", quoted(label))).click();
+    }
+
+    /// A property of it, such as `value`; empty where it has none.
+    #[track_caller]
+    pub fn property(&self, name: &str) -> String {
+        self.browser.until(&format!("{name} of {}", self.path), || {
+            let all = self.browser.run(self.browser.client().find(Locator::XPath(&self.path)))?;
+            Ok(Some(self.browser.run(all.prop(name))?.unwrap_or_default()))
+        })
+    }
+
+    #[track_caller]
+    fn act(&self, what: &str, mut action: impl FnMut(&Element) -> Result<(), CmdError>) {
+        self.browser.until(&format!("{what}: {}", self.path), || {
+            let Some(it) = self.shown()? else { return Ok(None) };
+            action(&it).map(Some)
+        });
+    }
+
+    /// The first of it that is shown.
+    fn shown(&self) -> Result<Option<Element>, CmdError> {
+        self.browser.run(async {
+            for it in self.browser.client().find_all(Locator::XPath(&self.path)).await? {
+                if it.is_displayed().await? {
+                    return Ok(Some(it));
+                }
+            }
+            Ok(None)
+        })
+    }
+}
+
+/// A condition of XPath: what is seen or told of the element is `name`, or begins with it.
+fn named(name: &str) -> String {
+    let name = quoted(name);
+    format!(
+        "normalize-space(.)={name} or @aria-label={name} \
+         or starts-with(normalize-space(.), concat({name}, ' '))"
+    )
+}
+
+/// A text as a literal of XPath, which knows no escapes.
+fn quoted(text: &str) -> String {
+    if !text.contains('"') {
+        return format!("\"{text}\"");
+    }
+    let parts: Vec<String> = text.split('"').map(|part| format!("\"{part}\"")).collect();
+    format!("concat({})", parts.join(", '\"', "))
+}

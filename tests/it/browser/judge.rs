@@ -1,0 +1,121 @@
+//! What no page may have, whatever it is for.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::driver::{Browser, Look};
+use crate::common::tools;
+
+/// Octets over the wire for a first page, with all it needs.
+const FIRST_LOAD_MAX: u64 = 60_000;
+
+/// How far parts may move, as Chromium sums it up (0.1 is called good): what nobody sees.
+const MOVED_MAX: f64 = 0.001;
+
+/// Asks axe-core. Every rule: those of WCAG 2.2 AA and good practice; or those that colours and widths
+/// have a part in.
+const RUN_AXE: &str = "
+    const options = {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}};
+    if (!arguments[0]) options.runOnly = {type: 'rule', values: ['color-contrast', 'target-size', 'link-in-text-block', 'scrollable-region-focusable']};
+    // A hundred rows are a dozen kinds of rows: those after them take seconds and tell nothing new.
+    document.querySelectorAll('tbody > tr:nth-child(n + 13), article ~ article ~ article').forEach((it) => it.remove());
+    return axe.run(document, options).then((found) => found.violations.map((it) =>
+        it.id + ': ' + it.help + '\\n' + it.nodes.map((node) =>
+            '    ' + node.html.slice(0, 300) + '\\n      ' +
+            node.failureSummary.split('\\n').slice(1).join(';')).join('\\n')));
+";
+
+/// What the page weighed, and how far its parts moved while it was loaded.
+const MEASURE: &str = "
+    return new Promise((done) => {
+        let moved = 0;
+        const movers = new Set();
+        new PerformanceObserver((list) => {
+            for (const entry of list.getEntries()) {
+                if (entry.hadRecentInput) continue;
+                moved += entry.value;
+                for (const {node} of entry.sources) movers.add((node?.outerHTML ?? 'gone').slice(0, 200));
+            }
+        }).observe({type: 'layout-shift', buffered: true});
+        const loads = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+        const octets = loads.reduce((sum, load) => sum + load.transferSize, 0);
+        const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+        requestAnimationFrame(() => requestAnimationFrame(() => done({moved, movers: [...movers], octets, wide})));
+    });
+";
+
+impl Browser {
+    /// Opens a page in every look, takes a picture of each (`target/screenshots/<name>-1280-dark.png`)
+    /// and says what is wrong with them.
+    pub fn problems_everywhere(&self, name: &str, path: &str) -> Vec<String> {
+        let mut problems = Vec::new();
+        for look in Look::EVERY {
+            self.look(look);
+            self.open(path);
+            self.keep_picture(&format!("{name}-{}", look.word()));
+            // Once in each width and in each colour scheme all is asked, else what differs.
+            let found = self.problems(path, look == Look::DESKTOP || look == Look::EVERY[3]);
+            problems.extend(found.into_iter().map(|it| format!("{path} {}: {it}", look.word())));
+        }
+        self.look(Look::DESKTOP);
+        problems
+    }
+
+    /// Writes a picture of the page as it is into `target/screenshots`.
+    pub fn keep_picture(&self, name: &str) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/screenshots");
+        std::fs::create_dir_all(&folder).expect("a folder can be made");
+        let file = folder.join(format!("{name}.png"));
+        std::fs::write(file, self.picture()).expect("a picture can be written");
+    }
+
+    /// What is wrong with the page that is open; `every` rule is asked, or those about how it looks.
+    fn problems(&self, path: &str, every: bool) -> Vec<String> {
+        let mut problems = Vec::new();
+        let measured = self.script(MEASURE, &[]);
+        let number = |name: &str| measured[name].as_f64().unwrap_or(f64::NAN);
+        if number("wide") > 0.0 {
+            problems.push(format!("it scrolls sideways by {} px", measured["wide"]));
+        }
+        if number("octets") > FIRST_LOAD_MAX as f64 {
+            problems.push(format!("{} octets were loaded", measured["octets"]));
+        }
+        if number("moved") > MOVED_MAX {
+            // Where others keep the machine busy, a browser may show the head of a table before its rows
+            // have come. What a page does itself it does each time.
+            let again = || {
+                self.open(path);
+                self.script(MEASURE, &[])
+            };
+            let moved = |measured: &Value| measured["moved"].as_f64().unwrap_or(f64::INFINITY);
+            let all: Vec<Value> = (0..4).map(|_| again()).collect();
+            if all.iter().all(|measured| moved(measured) > MOVED_MAX) {
+                let each = all.iter().map(|it| format!("{}, {}", it["moved"], it["movers"]));
+                let each: Vec<String> = each.collect();
+                problems.push(format!("its parts moved while it was loaded: {}", each.join("; ")));
+            }
+        }
+        problems.extend(self.complaints());
+        problems.extend(self.violations(every));
+        problems
+    }
+
+    /// Errors in the console: scripts that failed, and what the page's policy keeps out. That the
+    /// page itself was a refusal is none.
+    fn complaints(&self) -> Vec<String> {
+        let severe = self.console().into_iter().filter(|entry| entry["level"] == "SEVERE");
+        severe
+            .filter(|entry| entry["source"] != "network")
+            .map(|entry| format!("console: {}", entry["message"]))
+            .collect()
+    }
+
+    /// What axe-core finds.
+    fn violations(&self, every: bool) -> Vec<String> {
+        self.script(&format!("{}\n;window.axe = axe;", tools::axe()), &[]);
+        let found = self.script(RUN_AXE, &[json!(every)]);
+        let found: Vec<Value> = found.as_array().cloned().unwrap_or_default();
+        found.iter().map(|it| format!("axe: {}", it.as_str().unwrap_or_default())).collect()
+    }
+}

@@ -1,0 +1,119 @@
+//! What people own: names they watch, rules that tell them, claims and what they come to.
+
+use super::world::World;
+use crate::common::receiver::{Receiver, Reply};
+
+const EMAIL: &str = "ann@example.com";
+
+#[test]
+fn what_is_watched_is_still_watched_after_a_restart() {
+    let world = World::new();
+    let mut browser = world.member(EMAIL, "core");
+    browser.open("/?q=harbor");
+    browser.button("Watch harborlight.com").click();
+    browser.button("Watching harborlight.com: stop").wait();
+
+    browser.open("/watchlist");
+    browser.field("Names to watch").fill("never-seen-by-anybody.com, not-a-name!, oldharbor.com");
+    browser.main().button("Watch").follow();
+    browser.text("2 names").wait();
+    browser.text("Why they were refused").wait();
+
+    let world = world.restarted();
+    browser.moved_to(&world.server);
+    browser.open("/watchlist");
+    let list = browser.main();
+    for name in ["harborlight.com", "oldharbor.com", "never-seen-by-anybody.com"] {
+        list.row(name).wait();
+    }
+    list.button("Remove oldharbor.com").follow();
+    list.row("harborlight.com").wait();
+    assert_eq!(list.row("oldharbor.com").count(), 0);
+
+    // It is said on the other pages too.
+    browser.open("/domain/harborlight.com");
+    browser.button("Watching").wait();
+}
+
+#[test]
+fn a_rule_is_previewed_and_what_it_tells_is_seen_on_its_way() {
+    let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(200));
+    let world = World::that_calls(&receiver);
+    let browser = world.member(EMAIL, "pro");
+    browser.open("/alerts");
+    browser.link("Make your first rule").follow();
+    browser.field("Name").fill("Lanterns");
+    browser.field("Contains").type_keys("harbor");
+    // As one types, what it would match.
+    browser.main().at("//*[@id='preview']").text("harborlight.com").wait();
+    browser.field("Contains").fill("lantern");
+    browser.main().at("//*[@id='preview']").text("harborlight.com").wait_gone();
+    browser.field("TLDs").fill("com");
+    browser.field("Webhook address").fill(&receiver.url("/hook"));
+    browser.main().button("Add rule").follow();
+    // The secret is told once, and what is sent is signed with it.
+    browser.heading("Rule saved").wait();
+    browser.text("whsec_").wait();
+    browser.link("Go on to the rule").follow();
+    browser.heading("Lanterns").wait();
+    assert_eq!(browser.text("whsec_").count(), 0);
+    browser.text("Nothing sent yet").wait();
+
+    world.ingest("news.csv", &["lanternbay.com", "lanternbay.net", "otherthing.com"]);
+    let sent = receiver.wait_for(1);
+    assert!(sent[0].text().contains("lanternbay.com"), "{}", sent[0].text());
+    let delivered = browser.main().at("//*[@id='deliveries']").row("delivered");
+    browser.until("the delivery is shown", || {
+        browser.open(&browser.place());
+        Ok(delivered.is_shown().then_some(()))
+    });
+    delivered.text("1 name").wait();
+    // No mail server is there: that message waits, and says what is in it and why.
+    let waiting = browser.main().at("//*[@id='deliveries']").row("to be tried again");
+    waiting.text("No connection could be made").wait();
+    waiting.button("1 name").click();
+    waiting.text("lanternbay.com").wait();
+
+    browser.button("Pause").follow();
+    browser.text("paused").wait();
+    browser.link("Delete").follow();
+    browser.main().button("Delete").follow();
+    browser.is_at("/alerts?notice=removed");
+}
+
+#[test]
+fn claims_are_kept_and_summed_up() {
+    let world = World::new();
+    let browser = world.member(EMAIL, "core");
+    browser.open("/domain/harborlight.com");
+    browser.main().link("Claim").follow();
+    assert_eq!(browser.field("Name").property("value"), "harborlight.com");
+    browser.field("Status").choose("Sold");
+    browser.field("Registrar").fill("Dynadot");
+    browser.field("Cost in US dollars").fill("69");
+    browser.field("Sold for, in US dollars").fill("1250.50");
+    browser.field("Notes").fill("Sold in a week.");
+    browser.main().button("Add claim").follow();
+    browser.main().row("harborlight.com").text("$1,250.50").wait();
+
+    // What is wrong is said beside its field, and nothing that was typed is lost.
+    browser.link("Add claim").follow();
+    browser.field("Name").fill("not a name");
+    browser.field("Registrar").fill("Gandi");
+    browser.main().button("Add claim").follow();
+    assert_eq!(browser.field("Name").property("ariaInvalid"), "true");
+    assert_eq!(browser.field("Registrar").property("value"), "Gandi");
+    browser.field("Name").fill("oldharbor.com");
+    browser.field("Cost in US dollars").fill("20");
+    browser.main().button("Add claim").follow();
+
+    browser.main().row("Dynadot").wait();
+    browser.link("By TLD").follow();
+    browser.button("The same as a table").click();
+    browser.main().at("//*[@id='groups']").row(".com").text("$89").wait();
+    browser.link("Edit oldharbor.com").follow();
+    browser.link("Delete").follow();
+    browser.main().button("Delete").follow();
+    assert_eq!(browser.main().row("oldharbor.com").count(), 0);
+    browser.main().row("harborlight.com").wait();
+}

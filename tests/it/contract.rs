@@ -1,0 +1,109 @@
+//! The service against its own OpenAPI document, by Schemathesis: every operation, what the document
+//! allows and what it does not, of every plan and of nobody. No server error, no answer that the document
+//! does not tell of, nothing refused that it allows and nothing taken that it forbids.
+//!
+//! The slice tries each operation some twenty times beside every border of its parameters;
+//! `DROPDEX_FULL=1` tries each a thousand times. `DROPDEX_SEED` repeats a run.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Server, Site, runs, tools};
+
+const TODAY: &str = "2026-03-15";
+/// Allowances that no run uses up: what is beyond them is `races.rs`' to try.
+const SETTINGS: &str = "\
+[plans.core]\nexports_per_day = 2000000000\n\
+[plans.pro]\nrequests_per_day = 2000000000\nexports_per_day = 2000000000\nactive_rules = 100000\n\
+external_names = 100000\n\
+[plans.api]\nrequests_per_day = 2000000000\nexports_per_day = 2000000000\nactive_rules = 100000\n\
+external_names = 100000\n";
+struct Tried {
+    phases: &'static str,
+    examples: u32,
+}
+
+fn tried(key: Option<&str>) -> Tried {
+    match runs::full() {
+        true => Tried { phases: "examples,coverage,fuzzing,stateful", examples: 1000 },
+        // Nobody is refused, whatever is sent.
+        false if key.is_none() => Tried { phases: "fuzzing", examples: 5 },
+        false => Tried { phases: "examples,coverage,fuzzing", examples: 20 },
+    }
+}
+
+/// Everything that the document tells of, as the owner of `key` asks it.
+fn judge(site: &Site, server: &Server, key: Option<&str>) {
+    let Tried { phases, examples } = tried(key);
+    let seed = runs::seed_of_the_commit();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract");
+    let mut command = Command::new(tools::schemathesis());
+    command
+        .arg("--config-file")
+        .arg(here.join("schemathesis.toml"))
+        .arg("run")
+        .arg(format!("http://{}/api/openapi.json", server.address()))
+        .args(["--phases", phases, "--max-examples", &examples.to_string()])
+        .args(["--seed", &(seed % u64::from(u32::MAX)).to_string()])
+        .args(["--generation-database", "none", "--no-color", "--continue-on-failure"])
+        .env("SCHEMATHESIS_HOOKS", here.join("hooks.py"))
+        .current_dir(site.lists());
+    if let Some(key) = key {
+        command.args(["-H", &format!("Authorization: Bearer {key}")]);
+    }
+    let judged = command.output().expect("Schemathesis runs");
+    let said = String::from_utf8_lossy(&judged.stdout);
+    assert!(
+        judged.status.success(),
+        "{said}\n{}\n{}",
+        String::from_utf8_lossy(&judged.stderr),
+        server.log()
+    );
+    let summary = said.split("SUMMARY").nth(1).unwrap_or_default();
+    runs::say(summary);
+    assert!(!server.log().contains("ERROR"), "{}", server.log());
+}
+
+fn as_plan(plan: &str) {
+    let site = Site::with_a_name_of_each_kind();
+    let key = site.account("owner@example.com", plan);
+    let config = site.settings(SETTINGS);
+    let server = site.serve_with(&["--today", TODAY, "--config", &config]);
+    judge(&site, &server, Some(&key));
+}
+
+#[test]
+fn plan_api() {
+    as_plan("api");
+}
+
+#[test]
+fn nobody() {
+    let site = Site::with_a_name_of_each_kind();
+    let config = site.settings(SETTINGS);
+    let server = site.serve_with(&["--today", TODAY, "--config", &config]);
+    judge(&site, &server, None);
+}
+
+// Those below differ from it by their refusals: in the full run alone.
+
+#[test]
+fn plan_pro() {
+    if runs::full() {
+        as_plan("pro");
+    }
+}
+
+#[test]
+fn plan_core() {
+    if runs::full() {
+        as_plan("core");
+    }
+}
+
+#[test]
+fn plan_free() {
+    if runs::full() {
+        as_plan("free");
+    }
+}

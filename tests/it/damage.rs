@@ -1,0 +1,405 @@
+//! An index that is damaged, cut off while it is built, or built without room: a verified generation
+//! is always served. `DROPDEX_SEED=<number>` repeats a run, `DROPDEX_FULL=1` runs the full figures.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::mounts;
+use crate::common::rng::Rng;
+use crate::common::runs::{figure, full, say, seed};
+use crate::common::{Client, Server, Site};
+use dropdex::index::manifest::{GenerationId, Manifest, folder_of};
+use dropdex::index::open::{self, Opened};
+
+const TODAY: &str = "2026-03-15";
+/// From a flip of `CURRENT` to the answer from another generation, on a busy machine.
+const SWAP_MAX: Duration = Duration::from_secs(60);
+/// One of every kind of question.
+const QUESTIONS: [&str; 8] = [
+    "/api/v1/drops?limit=50",
+    "/api/v1/drops?view=all&tld=de&min_dqs=20&offset=5",
+    "/api/v1/drops?view=all&q=hop&limit=100",
+    "/api/v1/search?q=shop&limit=100",
+    "/api/v1/search?q=s&stage=redemption&max_len=9",
+    "/api/v1/search?q=m%C3%BCn",
+    "/api/v1/domain/shop9.com",
+    "/api/v1/domain/xn--mnchen7-n2a.de",
+];
+
+fn list(tag: &str, names: usize) -> String {
+    let rows: String = (0..names)
+        .map(|at| {
+            let (tld, day) = (["com", "de", "net"][at % 3], 1 + at % 14);
+            let label = if at % 9 == 7 { "münchen" } else { tag };
+            format!("{label}{at}.{tld},2026-03-{day:02}\n")
+        })
+        .collect();
+    format!("domain,drop_date\n{rows}")
+}
+
+/// An installation with two generations, of different lists.
+fn two_generations() -> (Site, String) {
+    let site = Site::new();
+    let key = site.account("owner@example.com", "api");
+    for (name, names) in [("shop", 300), ("tea", 120)] {
+        let list = site.write(&format!("{name}.csv"), list(name, names));
+        site.ok_on(TODAY, &["ingest", list.to_str().expect("UTF-8")]);
+    }
+    (site, key)
+}
+
+fn serve(site: &Site) -> Server {
+    let settings = site.settings("[plans.api]\nrequests_per_day = 1000000000\n");
+    site.serve_with(&["--config", &settings, "--today", TODAY])
+}
+
+fn answers(client: &mut Client) -> Vec<(u16, String)> {
+    let answer = |target: &&str| {
+        let response = client.get(target);
+        (response.status, response.text().to_owned())
+    };
+    QUESTIONS.iter().map(answer).collect()
+}
+
+fn files_of(site: &Site, generation: u64) -> Vec<PathBuf> {
+    let folder = folder_of(&site.index(), GenerationId(generation));
+    let manifest = Manifest::read(&folder).expect("sound");
+    let names = manifest.files.keys().map(String::as_str).chain(["MANIFEST"]);
+    names.map(|name| folder.join(name)).collect()
+}
+
+/// What a server that starts now would serve, and whether that is what `CURRENT` names.
+fn opened(index: &Path) -> (u64, bool) {
+    let Opened { index, fallback } = open::open_current(index).expect("one is always sound");
+    (index.manifest().generation.0, fallback.is_none())
+}
+
+fn leftovers(index: &Path) -> Vec<String> {
+    let entries = fs::read_dir(index).expect("readable");
+    let names = entries.map(|entry| entry.expect("one").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with('.')).collect()
+}
+
+#[test]
+fn a_server_does_not_notice_what_becomes_of_its_files() {
+    let (site, key) = two_generations();
+    let server = serve(&site);
+    let mut client = server.client_with(&key);
+    let before = answers(&mut client);
+    assert!(before.iter().filter(|(status, _)| *status == 200).count() >= 7, "{before:?}");
+    for (at, path) in files_of(&site, 2).iter().enumerate() {
+        let len = fs::metadata(path).expect("there").len();
+        let file = File::options().write(true).open(path).expect("writable");
+        match at % 4 {
+            0 => file.set_len(len / 2).expect("cut"),
+            1 => file.set_len(0).expect("cut"),
+            2 => (&file).write_all(&vec![0xa5; len as usize]).expect("overwritten"),
+            _ => fs::remove_file(path).expect("removed"),
+        }
+        assert_eq!(answers(&mut client), before, "{}", path.display());
+    }
+    let current = site.index().join("CURRENT");
+    let named = fs::read(&current).expect("readable");
+    fs::write(&current, "gen-").expect("written");
+    assert_eq!(answers(&mut client), before);
+    fs::remove_file(&current).expect("removed");
+    assert_eq!(answers(&mut client), before);
+    fs::write(&current, named).expect("written");
+    server.stop();
+
+    // The next start serves the one before, and says so.
+    let server = serve(&site);
+    let (status, ready) = server.client().get("/api/ready").answer();
+    assert_eq!(status, 200, "{ready}");
+    assert_ne!(ready["checks"]["drops"], "ok", "{ready}");
+    let generation = |target: &str| {
+        let response = server.client_with(&key).get(target);
+        (response.status, response.header("x-index-generation").map(str::to_owned))
+    };
+    assert_eq!(generation(QUESTIONS[3]), (200, Some("1".to_owned())));
+    let page = server.client().get("/status");
+    assert!(page.text().contains("the one before it is served"), "{}", page.text());
+    server.stop();
+}
+
+#[test]
+fn every_changed_byte_at_rest_is_refused() {
+    let site = Site::new();
+    for (name, names) in [("a", 24), ("b", 6)] {
+        let list = site.write(&format!("{name}.csv"), list(name, names));
+        site.ok_on(TODAY, &["ingest", list.to_str().expect("UTF-8")]);
+    }
+    let index = site.index();
+    assert_eq!(opened(&index), (2, true));
+    let mut rng = Rng::new(seed());
+    let mut changes = 0;
+    for path in files_of(&site, 2) {
+        let whole = fs::read(&path).expect("readable");
+        // Two pages in full, or some bytes of them; all of what is shorter.
+        let pages = [rng.below(whole.len() / 4096 + 1), rng.below(whole.len() / 4096 + 1)];
+        let mut places: Vec<usize> =
+            pages.iter().flat_map(|page| page * 4096..whole.len().min((page + 1) * 4096)).collect();
+        places.sort_unstable();
+        places.dedup();
+        if !full() {
+            let step = (places.len() / 6).max(1);
+            let first = rng.below(step);
+            places = places.into_iter().skip(first).step_by(step).collect();
+        }
+        let mut refused = |bytes: &[u8], what: &str| {
+            fs::write(&path, bytes).expect("writable");
+            assert_eq!(opened(&index), (1, false), "{} {what}", path.display());
+            changes += 1;
+        };
+        for at in places {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << rng.below(8);
+            refused(&bytes, &format!("byte {at} changed"));
+        }
+        for _ in 0..figure(2, 200) {
+            if !whole.is_empty() {
+                let at = rng.below(whole.len());
+                refused(&whole[..at], &format!("cut at {at}"));
+            }
+        }
+        refused(&[&whole[..], b"x"].concat(), "one byte more");
+        fs::write(&path, &whole).expect("writable");
+    }
+    // A name of a generation is so short that it has no checksum: what it names is one that was
+    // verified, or it is told that it names none.
+    let current = index.join("CURRENT");
+    let whole = fs::read(&current).expect("readable");
+    let flipped = (0..whole.len() * 8).map(|bit| {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    });
+    for bytes in flipped.chain((0..whole.len()).map(|end| whole[..end].to_vec())) {
+        fs::write(&current, &bytes).expect("writable");
+        if let Ok(Opened { index, .. }) = open::open_current(&index) {
+            assert!([1, 2].contains(&index.manifest().generation.0));
+        }
+        changes += 1;
+    }
+    fs::write(&current, whole).expect("writable");
+    assert_eq!(opened(&index), (2, true));
+    say(&format!("{changes} changes of files at rest"));
+}
+
+#[test]
+fn what_is_killed_leaves_a_sound_index() {
+    let (site, key) = two_generations();
+    let server = serve(&site);
+    let mut client = server.client_with(&key);
+    let mut rng = Rng::new(seed());
+    let begun = Instant::now();
+    site.ok_on(TODAY, &["rebuild", "--here"]);
+    // Half of it more: lists are taken in before, and batches made one.
+    let longest = begun.elapsed().as_micros() as usize * 3 / 2;
+    let rounds = figure(10, 200);
+    for round in 0..rounds {
+        let delay = Duration::from_micros(rng.below(longest) as u64);
+        let more = site.write(&format!("more{round}.csv"), list(&format!("more{round}x"), 40));
+        let more = more.to_str().expect("UTF-8");
+        // With a list to take in before, in every third round; and with many batches to make one.
+        let arguments: &[&str] = match round % 3 {
+            0 => &["rebuild", "--here"],
+            1 => &["ingest", "--here", more],
+            _ => &["rebuild", "--here", "--compact"],
+        };
+        site.start_on(TODAY, arguments).kill_within(delay);
+        let (generation, sound) = opened(&site.index());
+        assert!(sound, "after {round}: {generation} instead of what CURRENT names");
+        let response = client.get(QUESTIONS[3]);
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert!(response.text().contains("shop9."), "{}", response.text());
+    }
+    // What was cut off is done when it is asked for again, and nothing is left of it.
+    for round in (0..rounds).filter(|round| round % 3 == 1) {
+        let more = site.lists().join(format!("more{round}.csv"));
+        site.ok_on(TODAY, &["ingest", "--here", "--no-rebuild", more.to_str().expect("UTF-8")]);
+    }
+    site.ok_on(TODAY, &["rebuild", "--here"]);
+    assert_eq!(leftovers(&site.index()), [] as [&str; 0]);
+    assert_eq!(leftovers(&site.data().join("corpus")), [] as [&str; 0]);
+    site.ok(&["index", "verify"]);
+    let begun = Instant::now();
+    for round in (0..rounds).filter(|round| round % 3 == 1) {
+        let target = format!("/api/v1/search?q=more{round}x");
+        while client.get(&target).json()["total"].as_u64() != Some(36) {
+            assert!(begun.elapsed() < SWAP_MAX, "{}", client.get(&target).text());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+    server.stop();
+    say(&format!("killed {rounds} times within {} ms", longest / 1000));
+}
+
+#[test]
+fn two_rebuilds_and_rollbacks_under_load_serve_one_of_two() {
+    let (site, key) = two_generations();
+    let server = serve(&site);
+    let known: Vec<Vec<(u16, String)>> = {
+        let mut client = server.client_with(&key);
+        let newer = answers(&mut client);
+        site.ok(&["index", "rollback"]);
+        let begun = Instant::now();
+        while answers(&mut client) == newer {
+            assert!(begun.elapsed() < SWAP_MAX, "not rolled back");
+        }
+        vec![newer, answers(&mut client)]
+    };
+    let (stop, address) = (AtomicBool::new(false), server.address());
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            let (mut client, mut asked) = (Client::new(address).with_key(&key), 0);
+            while !stop.load(Ordering::Relaxed) {
+                for (at, target) in QUESTIONS.iter().enumerate() {
+                    let response = client.get(target);
+                    let answer = (response.status, response.text().to_owned());
+                    assert!(known.iter().any(|known| known[at] == answer), "{target}: {answer:?}");
+                    asked += 1;
+                }
+            }
+            asked
+        });
+        for _ in 0..figure(3, 50) {
+            let rebuilds = [0, 1].map(|_| scope.spawn(|| site.run(&["rebuild", "--here"])));
+            let codes = rebuilds.map(|run| {
+                let finished = run.join().expect("no panic");
+                if finished.code != Some(0) {
+                    finished.assert_failed(1, &["another", "try again"]);
+                }
+                finished.code
+            });
+            assert!(codes.contains(&Some(0)), "{codes:?}");
+            assert!(opened(&site.index()).1);
+            site.ok(&["index", "rollback"]);
+            assert!(opened(&site.index()).1);
+        }
+        stop.store(true, Ordering::Relaxed);
+        say(&format!("{} answers meanwhile", asking.join().expect("every answer is known")));
+    });
+    server.stop();
+}
+
+/// Makes a file of all the room that its disk has.
+fn fill(filler: &Path) {
+    let mut file = File::create(filler).expect("a file");
+    let piece = vec![0x55; 64 << 10];
+    while file.write_all(&piece).is_ok() {}
+}
+
+/// Many batches are made one for speed alone: where there is no room for it, the index is built all the
+/// same, and nothing is left that takes the room of others.
+#[test]
+fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
+    if !mounts::may_mount() {
+        let test = "no_room_for_one_batch_of_many_keeps_no_index_from_being_built";
+        return mounts::run_where_mounting_works(test);
+    }
+    let site = Site::new();
+    let disk = site.data().with_file_name("disk");
+    mounts::tmpfs(&disk, 12 << 20);
+    let data = disk.join("data");
+    let settings = site.settings("[index]\ncompact_above = 2\n");
+    let on_it = |arguments: &[&str]| {
+        let data = ["--config", &settings, "--data", data.to_str().expect("UTF-8")];
+        site.run(&[&data, arguments].concat())
+    };
+    for number in 0..10 {
+        let list = site.write("list.csv", list(&format!("shop{number}x"), 2_000));
+        let list = list.to_str().expect("UTF-8");
+        assert_eq!(on_it(&["ingest", "--no-rebuild", list]).code, Some(0));
+    }
+    let corpus = data.join("corpus");
+    let bytes = |path: &Path| fs::metadata(path).map_or(0, |facts| facts.len());
+    let batch = bytes(&corpus.join("batch-0000000001.ddb"));
+    assert!(batch > 20_000, "{batch}");
+    let filler = disk.join("filler");
+    fill(&filler);
+    let whole = bytes(&filler);
+    let file = File::options().write(true).open(&filler).expect("it is there");
+    file.set_len(whole - batch).expect("shorter");
+    // Room for one of ten: it is seen before the first octet is written.
+    let built = on_it(&["rebuild", "--here"]);
+    assert_eq!(built.code, Some(0), "{built}");
+    assert!(built.stderr.contains("many batches cannot be made one"), "{built}");
+    // Who asks for it by name is told, and the draft goes.
+    on_it(&["rebuild", "--here", "--compact"]).assert_failed(1, &["no space left"]);
+    assert_eq!(leftovers(&corpus), [] as [&str; 0]);
+    // A list that finds no room leaves nothing either.
+    let long = site.write("long.csv", list("longer", 20_000));
+    on_it(&["ingest", "--no-rebuild", long.to_str().expect("UTF-8")])
+        .assert_failed(1, &["no space left"]);
+    assert_eq!(leftovers(&corpus), [] as [&str; 0]);
+    drop(file);
+    fs::remove_file(&filler).expect("removed");
+    let built = on_it(&["rebuild", "--here", "--compact"]);
+    assert_eq!(built.code, Some(0), "{built}");
+}
+
+#[test]
+fn a_full_disk_in_the_middle_leaves_what_was_there() {
+    if !mounts::may_mount() {
+        let test = "a_full_disk_in_the_middle_leaves_what_was_there";
+        return mounts::run_where_mounting_works(test);
+    }
+    let site = Site::new();
+    let list = site.write("shop.csv", list("shop", 6_000));
+    site.ok_on(TODAY, &["ingest", "--no-rebuild", list.to_str().expect("UTF-8")]);
+    let disk = site.data().with_file_name("disk");
+    mounts::tmpfs(&disk, 12 << 20);
+    let index = disk.join("index");
+    let folder = index.to_str().expect("UTF-8").to_owned();
+    let rebuild = || site.run(&["--index", &folder, "rebuild", "--here"]);
+    let begun = Instant::now();
+    assert_eq!(rebuild().code, Some(0));
+    let longest = begun.elapsed().as_micros() as usize + 1;
+    let (mut failed, rounds) = (0, figure(5, 100));
+    let mut rng = Rng::new(seed());
+    for round in 0..rounds {
+        let filler = disk.join("filler");
+        let before = opened(&index).0;
+        let done = AtomicBool::new(false);
+        let finished = thread::scope(|scope| {
+            scope.spawn(|| {
+                // Once the rebuild has seen that there is room, somebody else takes it.
+                let delay = if round == 0 { 0 } else { rng.below(longest) };
+                let delay = Duration::from_micros(delay as u64);
+                while !done.load(Ordering::Relaxed) && leftovers(&index).is_empty() {
+                    thread::sleep(Duration::from_micros(200));
+                }
+                thread::sleep(delay);
+                fill(&filler);
+            });
+            let finished = rebuild();
+            done.store(true, Ordering::Relaxed);
+            finished
+        });
+        let (now, sound) = opened(&index);
+        assert!(sound, "round {round}: {finished}");
+        if finished.code == Some(0) {
+            assert!(now > before, "{finished}");
+        } else {
+            failed += 1;
+            assert!(!finished.stderr.contains("panicked"), "{finished}");
+            assert_eq!(now, before, "{finished}");
+        }
+        fs::remove_file(&filler).expect("removed");
+    }
+    say(&format!("{failed} of {rounds} rebuilds had no room"));
+    assert!(failed > 0, "the disk was never full in time");
+    // A rebuild for which there is no room does not begin.
+    let filler = disk.join("filler");
+    fill(&filler);
+    rebuild().assert_failed(1, &["MB free", "make room"]);
+    fs::remove_file(&filler).expect("removed");
+    let last = rebuild();
+    assert_eq!(last.code, Some(0), "{last}");
+    assert_eq!(leftovers(&index), [] as [&str; 0]);
+}

@@ -1,0 +1,190 @@
+//! How receivers verify a webhook: the specification's own library, and the examples of the README
+//! as they are printed there, against messages of the real server.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::{PERIOD, WAIT_MAX, World};
+use crate::common::receiver::{Receiver, Reply, Seen};
+use crate::common::{Site, tools};
+
+/// A message of the real server, and the secret it is signed with.
+fn message() -> (Seen, String) {
+    let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(200));
+    let mut world = World::new("", &[&receiver]);
+    let (_, secret) = world.webhook("größer", &receiver.url("/hook"));
+    world.list();
+    let seen = receiver.wait_for(1).remove(0);
+    assert_eq!(seen.header("content-type"), "application/json");
+    assert!(seen.header("user-agent").starts_with("dropdex/"));
+    (seen, secret)
+}
+
+/// What nobody may take: each header and the body changed a little.
+fn forgeries(seen: &Seen) -> Vec<(&'static str, Seen)> {
+    let with = |name: &str, value: &str| {
+        let mut forged = seen.clone();
+        let found = forged.headers.iter_mut().find(|(sent, _)| sent == name);
+        found.expect("the header").1 = value.to_owned();
+        forged
+    };
+    let without = |name: &str| {
+        let mut forged = seen.clone();
+        forged.headers.retain(|(sent, _)| sent != name);
+        forged
+    };
+    let mut body = seen.clone();
+    body.body.push(b' ');
+    vec![
+        ("another body", body),
+        ("another id", with("webhook-id", "msg_0")),
+        ("another time", with("webhook-timestamp", "1700000000")),
+        ("another signature", with("webhook-signature", "v1,AAAA")),
+        ("no signature", without("webhook-signature")),
+        ("no time", without("webhook-timestamp")),
+        ("no id", without("webhook-id")),
+    ]
+}
+
+#[test]
+fn the_reference_library_takes_what_is_signed_and_nothing_else() {
+    const VERIFY: &str = "\
+import json, sys
+from standardwebhooks import Webhook, WebhookVerificationError
+given = json.load(sys.stdin)
+try:
+    print(Webhook(given['secret']).verify(given['body'], given['headers'])['type'])
+except WebhookVerificationError as error:
+    print('refused:', error)
+";
+    let (seen, secret) = message();
+    let verify = |seen: &Seen, secret: &str| {
+        let headers: serde_json::Map<_, _> =
+            seen.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let given = json!({"secret": secret, "body": seen.text(), "headers": headers});
+        let mut child = Command::new(tools::python())
+            .args(["-c", VERIFY])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("Python can be run");
+        let mut stdin = child.stdin.take().expect("piped");
+        stdin.write_all(given.to_string().as_bytes()).expect("it reads");
+        drop(stdin);
+        let output = child.wait_with_output().expect("it ends");
+        String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
+    };
+    assert_eq!(verify(&seen, &secret), "alert.matched");
+    for (what, forged) in forgeries(&seen) {
+        assert!(verify(&forged, &secret).starts_with("refused:"), "{what}");
+    }
+    let other = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    assert!(verify(&seen, other).starts_with("refused:"));
+}
+
+/// The fenced blocks of a section of the README, each with its language.
+fn blocks(section: &str) -> Vec<(String, String)> {
+    let readme = fs::read_to_string(root().join("README.md")).expect("there is a README");
+    let start = readme.find(&format!("## {section}\n")).expect("the section");
+    let text = &readme[start + 3..];
+    let text = &text[..text.find("\n## ").unwrap_or(text.len())];
+    let mut blocks = Vec::new();
+    for block in text.split("\n```").skip(1).step_by(2) {
+        let (language, code) = block.split_once('\n').expect("a first line");
+        blocks.push((language.to_owned(), code.to_owned()));
+    }
+    blocks
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+struct Example {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Example {
+    fn start(language: &str, file: &Path, secret: &str) -> Example {
+        let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let address = address.expect("loopback has free ports");
+        let program = if language == "python" { tools::python() } else { tools::node() };
+        let child = Command::new(program)
+            .arg(file)
+            .env("WEBHOOK_SECRET", secret)
+            .env("PORT", address.port().to_string())
+            .env("NODE_PATH", root().join("target/test-tools/node_modules"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn();
+        Example { child: child.expect("it can be run"), address }
+    }
+
+    /// The status it answers a message with.
+    fn status(&self, seen: &Seen) -> u16 {
+        let mut stream = self.connect();
+        let mut request = format!("POST /hook HTTP/1.1\r\nContent-Length: {}\r\n", seen.body.len());
+        for (name, value) in &seen.headers {
+            if !matches!(name.as_str(), "content-length" | "connection") {
+                request.push_str(&format!("{name}: {value}\r\n"));
+            }
+        }
+        request.push_str("Connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        stream.write_all(&seen.body).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+        status.unwrap_or_else(|| panic!("no answer: {answer:?}"))
+    }
+
+    fn connect(&self) -> TcpStream {
+        let deadline = Instant::now() + WAIT_MAX;
+        loop {
+            match TcpStream::connect(self.address) {
+                Ok(stream) => return stream,
+                Err(err) if Instant::now() > deadline => panic!("it does not listen: {err}"),
+                Err(_) => thread::sleep(PERIOD),
+            }
+        }
+    }
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_examples_of_the_readme_work_as_printed() {
+    let (seen, secret) = message();
+    let blocks = blocks("Verifying a webhook");
+    let languages: Vec<&str> = blocks.iter().map(|(language, _)| language.as_str()).collect();
+    assert_eq!(languages, ["python", "python", "js", "js"]);
+    let files = Site::new();
+    for (at, (language, code)) in blocks.iter().enumerate() {
+        let ending = if language == "python" { "py" } else { "cjs" };
+        let file = files.write(&format!("receiver{at}.{ending}"), code);
+        let mut example = Example::start(language, &file, &secret);
+        assert_eq!(example.status(&seen), 204, "{code}");
+        for (what, forged) in forgeries(&seen) {
+            assert_eq!(example.status(&forged), 401, "{what}: {code}");
+        }
+        assert_eq!(example.status(&seen), 204, "it goes on");
+        let _ = example.child.kill();
+        let mut printed = String::new();
+        let mut stdout = example.child.stdout.take().expect("piped");
+        stdout.read_to_string(&mut printed).expect("UTF-8");
+        assert!(printed.contains("alert.matched 3"), "{printed}");
+    }
+}

@@ -1,0 +1,322 @@
+//! A data folder on a file system of some megabytes that gets full: reads are answered all the
+//! time, writes with 503 until there is space again, and nothing that was answered is lost.
+//!
+//! The file system is a tmpfs in a mount namespace of its own, which ends with the test: the test
+//! starts itself again through `unshare`, as root or with a user namespace. Where the machine allows
+//! neither, it fails and says so. `DROPDEX_SEED=<number>` repeats a run; `DROPDEX_FULL=1` fills the
+//! disk 500 times.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::common::ledger::{Ledger, check, check_votes};
+use crate::common::mounts;
+use crate::common::rng::Rng;
+use crate::common::runs::{figure, say, seed};
+use crate::common::writer::{Step, Writer};
+use crate::common::{Client, Response, Server, Site};
+
+const TODAY: &str = "2026-03-15";
+/// Room for the journal's folder and some segments; small, so that filling it takes milliseconds.
+const DISK_BYTES: u64 = 24 << 20;
+/// A round uses up a megabyte of log, and a start after a kill needs room for two more of it.
+const ROUNDS_A_DISK: usize = 8;
+const WRITERS: usize = 4;
+/// Makes records large, so that few of them use up what the journal has allocated.
+const NOTES_PADDING: usize = 2_000;
+const NAMES_PER_WRITER: usize = 4;
+/// From space being there to the first write being taken: a probe comes every 250 ms.
+const RESUME_MAX: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_full_disk_stops_writes_alone_and_only_while_it_is_full() {
+    if !mounts::may_mount() {
+        return mounts::run_where_mounting_works(
+            "a_full_disk_stops_writes_alone_and_only_while_it_is_full",
+        );
+    }
+    let seed = seed();
+    let mut seeds = Rng::new(seed);
+    let (rounds, mut refused) = (figure(8, 500), 0);
+    for first in (0..rounds).step_by(ROUNDS_A_DISK) {
+        let mut world = World::new(seeds.below(usize::MAX) as u64);
+        for round in first..rounds.min(first + ROUNDS_A_DISK) {
+            match round % 4 {
+                0 => world.filled_while_writing(),
+                1 => world.filled_while_idle(),
+                2 => world.filled_before_a_snapshot(),
+                _ => world.filled_before_the_start(),
+            }
+        }
+        drop(world.serve_and_check());
+        refused += world.refused;
+    }
+    say(&format!("disk filled and freed {rounds} times, {refused} writes refused"));
+    assert!(refused >= rounds, "writes refused: {refused}");
+}
+
+struct World {
+    site: Site,
+    settings: String,
+    key: String,
+    writers: Vec<Writer>,
+    names: Vec<String>,
+    filler: PathBuf,
+    rng: Rng,
+    refused: usize,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut rng = Rng::new(seed);
+        let names: Vec<String> =
+            (0..WRITERS * NAMES_PER_WRITER).map(|number| format!("known{number}.com")).collect();
+        let site = Site::with_names(names.iter().cloned(), TODAY);
+        let settings = site.settings(
+            "[plans.api]\nrequests_per_day = 1000000000\nexports_per_day = 1000000000\n\
+             active_rules = 100000\nexternal_names = 10000\n",
+        );
+        let disk = site.data().with_file_name("disk");
+        mounts::tmpfs(&disk, DISK_BYTES);
+        let site = site.with_data(&disk.join("data"));
+        fs::create_dir(site.data()).expect("the new disk is empty");
+        let key = site.account("owner@example.com", "api");
+        let mut writers = Vec::new();
+        for (at, names) in names.chunks(NAMES_PER_WRITER).enumerate() {
+            let seed = rng.below(usize::MAX) as u64;
+            let mut writer = Writer::new(0, &at.to_string(), names.to_vec(), seed);
+            writer.notes_padding = NOTES_PADDING;
+            writers.push(writer);
+        }
+        World { site, settings, key, writers, names, filler: disk.join("filler"), rng, refused: 0 }
+    }
+
+    fn serve(&self) -> Server {
+        self.site.serve_with(&["--config", &self.settings, "--today", TODAY])
+    }
+
+    /// A server that holds what the ledgers hold.
+    fn serve_and_check(&mut self) -> Server {
+        let server = self.serve();
+        self.check(&server);
+        server
+    }
+
+    fn check(&mut self, server: &Server) {
+        let mut client = server.client_with(&self.key);
+        let ledgers = self.writers.iter_mut().map(|writer| &mut writer.ledger);
+        check(&mut client, &mut ledgers.collect::<Vec<&mut Ledger>>());
+        check_votes(&mut client, &self.names, self.writers.iter().map(|writer| &writer.ledger));
+    }
+
+    /// Filled under writers, freed, filled once more or not; killed, full or not.
+    fn filled_while_writing(&mut self) {
+        let server = self.serve_and_check();
+        for _ in 0..self.rng.between(1, 2) {
+            self.write_while_filling(&server);
+            self.assert_full(&server);
+            self.check(&server);
+            self.free();
+            self.assert_resumes(&server);
+            self.check(&server);
+        }
+        if self.rng.chance(30) {
+            self.fill();
+        }
+        server.kill();
+        self.free();
+    }
+
+    /// Filled while nothing is written; killed while it is full.
+    fn filled_while_idle(&mut self) {
+        let server = self.serve_and_check();
+        self.fill();
+        self.write_until_refused(&server);
+        self.assert_full(&server);
+        server.kill();
+        self.free();
+        drop(self.serve_and_check());
+    }
+
+    /// A snapshot that finds no room leaves the service as it is; with room it is made.
+    fn filled_before_a_snapshot(&mut self) {
+        let server = self.serve_and_check();
+        self.fill();
+        let reply = self.site.ask_for_snapshot().expect("the server is there");
+        assert_eq!(reply["reply"], "refused", "{reply}");
+        self.assert_reads(&server);
+        self.check(&server);
+        self.free();
+        self.assert_resumes(&server);
+        let reply = self.site.ask_for_snapshot().expect("the server is there");
+        assert_ne!(reply["reply"], "refused", "{reply}");
+        self.check(&server);
+        server.kill();
+    }
+
+    /// A start has something to write, a record of itself at least: on a full disk it serves reads,
+    /// and takes writes once there is room. After an end in order, or after a kill.
+    fn filled_before_the_start(&mut self) {
+        let server = self.serve_and_check();
+        if self.rng.chance(50) {
+            server.stop();
+        } else {
+            self.assert_resumes(&server);
+            server.kill();
+        }
+        self.fill();
+        // Started twice: a start without room leaves the next one what it found.
+        self.serve_and_check().kill();
+        let server = self.serve_and_check();
+        self.write_until_refused(&server);
+        self.assert_full(&server);
+        self.free();
+        self.assert_resumes(&server);
+        server.kill();
+    }
+
+    /// Every writer writes, and the disk fills meanwhile, until each has been refused.
+    fn write_while_filling(&mut self, server: &Server) {
+        let done = AtomicBool::new(false);
+        let (key, filler) = (self.key.clone(), self.filler.clone());
+        let refused = thread::scope(|scope| {
+            let client = server.client_with(&key);
+            let reader = scope.spawn(|| {
+                let mut client = client;
+                while !done.load(Ordering::Relaxed) {
+                    assert_reads(&mut client);
+                }
+            });
+            let writers: Vec<_> = self
+                .writers
+                .iter_mut()
+                .map(|writer| {
+                    let client = server.client_with(&key);
+                    scope.spawn(move || write_until_refused(writer, client))
+                })
+                .collect();
+            fill(&filler);
+            let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+            done.store(true, Ordering::Relaxed);
+            reader.join().expect("reads go on");
+            ended.into_iter().map(|ended| ended.expect("a writer found no fault")).sum::<usize>()
+        });
+        self.refused += refused;
+    }
+
+    fn write_until_refused(&mut self, server: &Server) {
+        for writer in &mut self.writers {
+            self.refused += write_until_refused(writer, server.client_with(&self.key));
+        }
+    }
+
+    fn assert_reads(&self, server: &Server) {
+        assert_reads(&mut server.client_with(&self.key));
+    }
+
+    /// Reads are answered, writes are not, and readiness names what is wrong.
+    fn assert_full(&self, server: &Server) {
+        self.assert_reads(server);
+        let (status, ready) = server.client().get("/api/ready").answer();
+        let database = &ready["checks"]["database"];
+        assert_eq!((status, database), (503, &json!("disk_full")), "{ready}");
+        assert_eq!(ready["ready"], json!(false), "{ready}");
+        assert_eq!(server.client().get("/api/health").status, 200);
+    }
+
+    /// With space again the same process takes writes again.
+    fn assert_resumes(&mut self, server: &Server) {
+        let deadline = Instant::now() + RESUME_MAX;
+        for writer in &mut self.writers {
+            let mut client = server.client_with(&self.key);
+            loop {
+                match writer.add_claim(&mut client).expect("the server is there") {
+                    Step::Done(_) => break,
+                    Step::Refused(response) => assert_refusal(&response),
+                }
+                assert!(Instant::now() < deadline, "no write taken in {RESUME_MAX:?}");
+            }
+        }
+        let (status, ready) = server.client().get("/api/ready").answer();
+        assert_eq!((status, &ready["checks"]["database"]), (200, &json!("ok")), "{ready}");
+    }
+
+    fn fill(&self) {
+        fill(&self.filler);
+    }
+
+    fn free(&self) {
+        match fs::remove_file(&self.filler) {
+            Err(error) if error.kind() != ErrorKind::NotFound => panic!("{error}"),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // Else the folder cannot be removed. A server that a failed test left keeps it busy: lazily.
+        let disk = self.filler.parent().expect("the filler is on the disk");
+        let _ = Command::new("umount").arg("-l").arg(disk).status();
+    }
+}
+
+/// Writes a file until not one page is left.
+fn fill(filler: &Path) {
+    let mut file = File::options().create(true).append(true).open(filler).expect("a file");
+    for piece in [1 << 20, 64 << 10, 4 << 10, 1] {
+        let piece = vec![0x55; piece];
+        loop {
+            match file.write_all(&piece) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::StorageFull => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+/// Writes until the server takes no more; gives how often it refused.
+fn write_until_refused(writer: &mut Writer, mut client: Client) -> usize {
+    loop {
+        match writer.step(&mut client).expect("the server is there") {
+            Step::Done(_) => {}
+            Step::Refused(response) => {
+                assert_refusal(&response);
+                return 1;
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn assert_refusal(response: &Response) {
+    let (status, body) = response.answer();
+    assert_eq!(status, 503, "{body}");
+    assert!(body["error"].as_str().is_some_and(|error| !error.is_empty()), "{body}");
+    let retry = response.number("retry-after");
+    assert!(retry.is_some_and(|seconds| seconds >= 1), "Retry-After: {retry:?}");
+}
+
+#[track_caller]
+fn assert_reads(client: &mut Client) {
+    for target in [
+        "/api/v1/drops",
+        "/api/v1/search?q=known",
+        "/api/v1/domain/known0.com",
+        "/api/v1/portfolio",
+        "/api/v1/watchlist",
+        "/api/v1/alerts",
+        "/api/export/drops",
+    ] {
+        let response = client.get(target);
+        assert_eq!(response.status, 200, "{target}: {}", response.text());
+    }
+}

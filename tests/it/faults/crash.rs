@@ -1,0 +1,153 @@
+//! What a loss of power leaves: all of it where there are few ways, a sample of every sort of way
+//! where there are many.
+
+use super::disk::{Chooser, Disk};
+use crate::common::rng::Rng;
+
+/// How many ways are tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// All, if there are no more than this.
+    pub all_up_to: usize,
+    /// Else as many as this.
+    pub samples: usize,
+}
+
+/// What may be on `disk` after a loss of power.
+pub fn images(disk: &Disk, effort: Effort, rng: &mut Rng) -> Vec<Disk> {
+    let mut counter = Counter::default();
+    let newest = disk.crash(&mut counter);
+    if counter.ways <= effort.all_up_to {
+        return all(disk);
+    }
+    let mut images = vec![newest];
+    for at in 1..effort.samples {
+        let mut sampler = Sampler::new(at, counter.choices, rng);
+        images.push(disk.crash(&mut sampler));
+    }
+    images
+}
+
+fn all(disk: &Disk) -> Vec<Disk> {
+    let mut odometer = Odometer::default();
+    let mut images = Vec::new();
+    loop {
+        odometer.at = 0;
+        images.push(disk.crash(&mut odometer));
+        if !odometer.advance() {
+            return images;
+        }
+    }
+}
+
+/// Keeps all and counts how many ways there are.
+struct Counter {
+    ways: usize,
+    choices: usize,
+}
+
+impl Default for Counter {
+    fn default() -> Counter {
+        Counter { ways: 1, choices: 0 }
+    }
+}
+
+impl Chooser for Counter {
+    fn choose(&mut self, count: usize, _unit: u64) -> usize {
+        self.choices += 1;
+        self.ways = self.ways.saturating_mul(count);
+        count - 1
+    }
+}
+
+/// Goes through all ways, one after the other.
+#[derive(Default)]
+struct Odometer {
+    /// What was chosen, of how many.
+    picks: Vec<(usize, usize)>,
+    at: usize,
+}
+
+impl Odometer {
+    /// Turns to the next way; false when there is none.
+    fn advance(&mut self) -> bool {
+        while let Some((pick, count)) = self.picks.pop() {
+            if pick + 1 < count {
+                self.picks.push((pick + 1, count));
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Chooser for Odometer {
+    fn choose(&mut self, count: usize, _unit: u64) -> usize {
+        if self.at == self.picks.len() {
+            self.picks.push((0, count));
+        }
+        self.at += 1;
+        self.picks[self.at - 1].0
+    }
+}
+
+/// The sorts of ways.
+enum Sort {
+    /// Nothing was kept.
+    Oldest,
+    /// Each was kept in so many of 100 cases, else any state it had.
+    Coin(usize),
+    /// The first so many were kept and nothing after.
+    First(usize),
+    /// All but the first so many were kept.
+    Last(usize),
+    /// All but this one were kept.
+    AllBut(usize),
+    /// This one alone was kept.
+    Only(usize),
+    /// Pages were kept or lost as a whole.
+    Pages(u64),
+}
+
+struct Sampler {
+    sort: Sort,
+    rng: Rng,
+    seen: usize,
+}
+
+impl Sampler {
+    /// The `at`-th sample of a crash with about so many choices. The sorts take turns.
+    fn new(at: usize, choices: usize, rng: &mut Rng) -> Sampler {
+        let seed = rng.below(usize::MAX) as u64;
+        let place = rng.below(choices.max(1));
+        let sort = match at % 8 {
+            1 => Sort::Oldest,
+            2 => Sort::Coin(90),
+            3 => Sort::AllBut(place),
+            4 => Sort::First(place),
+            5 => Sort::Last(place),
+            6 => Sort::Pages(seed),
+            7 => Sort::Only(place),
+            _ => Sort::Coin(*rng.pick(&[0, 20, 50, 80])),
+        };
+        Sampler { sort, rng: Rng::new(seed), seen: 0 }
+    }
+}
+
+impl Chooser for Sampler {
+    fn choose(&mut self, count: usize, unit: u64) -> usize {
+        let at = self.seen;
+        self.seen += 1;
+        let is_kept = match self.sort {
+            Sort::Oldest => false,
+            Sort::Coin(percent) if self.rng.chance(percent) => true,
+            Sort::Coin(_) => return self.rng.below(count),
+            Sort::First(end) => at < end,
+            Sort::Last(start) => at >= start,
+            Sort::AllBut(place) => at != place,
+            Sort::Only(place) => at == place,
+            Sort::Pages(seed) => Rng::new(seed ^ unit).chance(50),
+        };
+        if is_kept { count - 1 } else { 0 }
+    }
+}

@@ -1,0 +1,316 @@
+//! Lists beside a running server: commands that the server runs for whoever asks, one at a time, and
+//! the folder in which lists arrive.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{Finished, Server, Site};
+use serde_json::Value;
+
+const TODAY: &str = "2026-03-15";
+/// From a list's arrival to its place: seconds, in a debug build on a busy machine a minute.
+const ARRIVAL_MAX: Duration = Duration::from_secs(90);
+
+fn list(names: &[&str]) -> String {
+    let rows: String = names.iter().map(|name| format!("{name},2026-03-14\n")).collect();
+    format!("domain,drop_date\n{rows}")
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < ARRIVAL_MAX, "not in time: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn total(server: &Server, key: &str, query: &str) -> u64 {
+    let answer = server.client_with(key).get(&format!("/api/v1/search?q={query}"));
+    answer.json()["total"].as_u64().expect("a number")
+}
+
+fn generation(site: &Site) -> u64 {
+    let text = fs::read_to_string(site.index().join("CURRENT")).expect("there is one");
+    text.trim().trim_start_matches("gen-").parse().expect("a number")
+}
+
+fn ingest(site: &Site, file: &Path) -> Finished {
+    let file = file.to_str().expect("UTF-8");
+    site.run(&["--today", TODAY, "ingest", file])
+}
+
+/// An installation with a first list and a server that looks into the inbox every second.
+fn world() -> (Site, String, Server) {
+    let site = Site::new();
+    let key = site.account("owner@example.com", "api");
+    let first = site.write("first.csv", list(&["first.com"]));
+    assert_eq!(ingest(&site, &first).code, Some(0));
+    let settings = site.settings("[inbox]\nseconds = 1\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    (site, key, server)
+}
+
+#[test]
+fn commands_beside_a_server_wait_for_each_other() {
+    let (site, key, server) = world();
+    let lists: Vec<PathBuf> = (0..4)
+        .map(|at| site.write(&format!("{at}.csv"), list(&[&format!("beside{at}.com")])))
+        .collect();
+    let done: Vec<Finished> = thread::scope(|scope| {
+        let running: Vec<_> =
+            lists.iter().map(|path| scope.spawn(|| ingest(&site, path))).collect();
+        running.into_iter().map(|run| run.join().expect("no panic")).collect()
+    });
+    for finished in &done {
+        assert_eq!(finished.code, Some(0), "{finished}");
+        let summary: Value = serde_json::from_str(&finished.stdout).expect("one line of JSON");
+        assert_eq!(summary["accepted"], 1, "{finished}");
+        assert!(finished.stderr.contains("read as"), "{finished}");
+    }
+    until("all are found", || total(&server, &key, "beside") == 4);
+    assert_eq!(generation(&site), 5);
+
+    let again = ingest(&site, &lists[0]);
+    assert!(again.stdout.contains("already ingested"), "{again}");
+    assert_eq!(generation(&site), 5, "nothing was built");
+    let rebuilt = site.run(&["rebuild"]);
+    assert_eq!((rebuilt.code, generation(&site)), (Some(0), 6), "{rebuilt}");
+    // As without a server: codes, and the last line on standard error.
+    let bad = site.write("bad.csv", "domain,drop_date\nno name at all,2026-03-14\n");
+    let refused = ingest(&site, &bad);
+    refused.assert_failed(1, &["bad.csv", "was not ingested"]);
+    let here = site.run(&["ingest", "--here", bad.to_str().expect("UTF-8")]);
+    here.assert_failed(1, &["bad.csv", "was not ingested"]);
+    assert_eq!(refused.stderr.lines().last(), here.stderr.lines().last());
+    // A file that the server does not see is left to the command, which says why it fails.
+    let gone = ingest(&site, Path::new("/nonexistent/list.csv"));
+    gone.assert_failed(1, &["cannot read", "/nonexistent/list.csv"]);
+    assert!(gone.stderr.contains("done here instead"), "{gone}");
+    let pair = site.run(&["ingest", "--format", "zone-pair", bad.to_str().expect("UTF-8")]);
+    pair.assert_failed(2, &["two files"]);
+    server.stop();
+}
+
+#[test]
+fn lists_are_taken_in_as_they_arrive() {
+    let (site, key, server) = world();
+    let inbox = site.data().join("inbox");
+    let there = |folder: &str, name: &str| inbox.join(folder).join(name).exists();
+    until("the folder is made", || inbox.join("refused").exists());
+    let arrive = |name: &str, bytes: &[u8]| {
+        let aside = inbox.join(format!(".{name}"));
+        fs::write(&aside, bytes).expect("written");
+        fs::rename(aside, inbox.join(name)).expect("moved");
+    };
+    fs::write(inbox.join("still.csv.part"), list(&["arrivedlater.com"])).expect("written");
+    arrive("a.csv", list(&["arriveda.com"]).as_bytes());
+    arrive("b.csv.gz", &crate::common::gzip(list(&["arrivedb.com"]).as_bytes()));
+    arrive("pool-2026-03-13.txt", b"arrivedc.com\narrivedd.com\n");
+    arrive("undated.txt", b"arrivede.com\narrivedf.com\n");
+    arrive("again.csv", list(&["first.com"]).as_bytes());
+    arrive("rubbish.csv", b"\x00\x01 this is no list");
+    for done in ["a.csv", "b.csv.gz", "pool-2026-03-13.txt", "again.csv"] {
+        until(done, || there("done", done) || there("refused", done));
+        assert!(there("done", done), "{done} was refused: {}", server.log());
+    }
+    for refused in ["undated.txt", "rubbish.csv"] {
+        until(refused, || there("refused", refused));
+        let note = inbox.join("refused").join(format!("{refused}.why.txt"));
+        let why = fs::read_to_string(note).expect("a note");
+        assert!(why.contains(refused), "{why}");
+        if refused == "undated.txt" {
+            assert!(why.contains("date"), "{why}");
+        }
+    }
+    until("all are found", || total(&server, &key, "arrived") == 4);
+    let built = generation(&site);
+    assert!((2..=3).contains(&built), "one rebuild for all that came at once, not {built}");
+    assert!(inbox.join("still.csv.part").exists());
+    let page = server.client().get("/status");
+    let page = page.text();
+    assert!(page.contains("2 refused") && page.contains("3 lists taken in"), "{page}");
+
+    fs::rename(inbox.join("still.csv.part"), inbox.join("still.csv")).expect("moved");
+    until("the last one too", || total(&server, &key, "arrived") == 5);
+    // The same name and another list: neither of the two is lost.
+    arrive("a.csv", list(&["arrivedg.com"]).as_bytes());
+    until("a second a.csv", || there("done", "a.csv.2"));
+    server.stop();
+}
+
+#[test]
+fn a_start_goes_on_where_a_killed_server_was() {
+    let (site, key, server) = world();
+    let inbox = site.data().join("inbox");
+    until("the folder is made", || inbox.join("refused").exists());
+    server.kill();
+    // Killed between an ingest and the rebuild: the list is in the corpus, and in the inbox still.
+    let path = inbox.join("late.csv");
+    fs::write(&path, list(&["lately.com"])).expect("written");
+    fs::write(inbox.join(".rebuild"), "").expect("written");
+    let path = path.to_str().expect("UTF-8");
+    site.ok(&["--today", TODAY, "ingest", "--no-rebuild", path]);
+    assert_eq!(generation(&site), 1);
+    let settings = site.settings("[inbox]\nseconds = 1\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    until("it is found", || total(&server, &key, "lately") == 1);
+    until("it is put away", || inbox.join("done").join("late.csv").exists());
+    until("all is done", || !inbox.join(".rebuild").exists());
+    server.stop();
+    let settings = site.settings("[inbox]\nenabled = false\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    assert!(server.client().get("/status").text().contains("nothing has arrived"));
+    server.stop();
+}
+
+#[test]
+fn what_takes_the_place_of_a_list_is_taken_as_well() {
+    let (site, key, server) = world();
+    let inbox = site.data().join("inbox");
+    until("the folder is made", || inbox.join("refused").exists());
+    // Large enough that its ingest is still under way.
+    let names: Vec<String> = (0..60_000).map(|number| format!("former{number}.com")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (place, next) = (inbox.join("daily.csv"), inbox.join(".next.csv"));
+    fs::write(&place, list(&names)).expect("written");
+    fs::write(&next, list(&["latter.com"])).expect("written");
+    let is_ingested = || children(server.pid()).iter().any(|(_, does)| does.contains("daily.csv"));
+    until("the server works on it", is_ingested);
+    fs::rename(&next, &place).expect("moved");
+    until("the second is found", || total(&server, &key, "latter") == 1);
+    until("it is put away", || !place.exists());
+    let put_away = fs::read_to_string(inbox.join("done").join("daily.csv")).expect("it is there");
+    assert!(put_away.contains("latter.com") || inbox.join("done").join("daily.csv.2").exists());
+    server.stop();
+}
+
+#[test]
+fn a_mark_alone_makes_no_new_index() {
+    let (site, _key, server) = world();
+    let inbox = site.data().join("inbox");
+    until("the folder is made", || inbox.join("refused").exists());
+    // As it is left by a list that cannot be read now.
+    fs::write(inbox.join(".rebuild"), "").expect("written");
+    until("it was looked at", || !inbox.join(".rebuild").exists());
+    assert_eq!(generation(&site), 1);
+    server.stop();
+}
+
+/// Processes that `parent` started, and what each does.
+fn children(parent: u32) -> Vec<(u32, String)> {
+    let parent = format!("PPid:\t{parent}\n");
+    let processes = fs::read_dir("/proc").expect("Linux has it").filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let pid = path.file_name()?.to_str()?.parse().ok()?;
+        // It may end meanwhile.
+        let status = fs::read_to_string(path.join("status")).ok()?;
+        let does = fs::read(path.join("cmdline")).ok()?;
+        status.contains(&parent).then(|| (pid, String::from_utf8_lossy(&does).into_owned()))
+    });
+    processes.collect()
+}
+
+#[test]
+fn work_ends_with_the_server_that_is_killed() {
+    let (site, _key, server) = world();
+    // A list that never ends: its writer is here, and writes nothing.
+    let endless = site.lists().join("endless.csv");
+    assert!(Command::new("mkfifo").arg(&endless).status().expect("it runs").success());
+    let _writer = fs::File::options().read(true).write(true).open(&endless).expect("a pipe");
+    let parent = server.pid();
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| ingest(&site, &endless));
+        let job = || children(parent).into_iter().find(|(_, does)| does.contains("endless.csv"));
+        until("the server works on it", || job().is_some());
+        let (pid, _) = job().expect("it waits for the list");
+        server.kill();
+        let stat = format!("/proc/{pid}/stat");
+        // Dead, if not buried: whoever inherits the dead here may not look after them.
+        until("it has ended", || {
+            fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
+        });
+        asked.join().expect("no panic").assert_failed(1, &["run the command again"]);
+    });
+    let list = site.write("next.csv", list(&["next.com"]));
+    assert_eq!(ingest(&site, &list).code, Some(0), "nobody holds the lists");
+}
+
+/// The manifest of the current generation, but for what tells one generation from another.
+fn manifest(site: &Site) -> Value {
+    let current = fs::read_to_string(site.index().join("CURRENT")).expect("there is one");
+    let text = fs::read_to_string(site.index().join(current.trim()).join("MANIFEST"));
+    let text = text.expect("a manifest");
+    let mut manifest: Value =
+        serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");
+    for member in ["generation", "created", "corpus"] {
+        manifest[member].take();
+    }
+    // tantivy calls its files by a random number, which two of them hold too.
+    let files = manifest["files"].as_object().expect("an object");
+    let sums = files.iter().filter(|(name, _)| !name.ends_with(".json"));
+    let named = sums.map(|(name, sum)| match name.strip_prefix("trigrams/") {
+        Some(name) => (format!("trigrams.{}", name.split('.').next_back().unwrap_or(name)), sum),
+        None => (name.clone(), sum),
+    });
+    let files: serde_json::Map<String, Value> =
+        named.map(|(name, sum)| (name, sum.clone())).collect();
+    assert!(files.len() > 30, "{files:?}");
+    manifest["files"] = files.into();
+    manifest
+}
+
+fn batches(site: &Site) -> Vec<String> {
+    let entries = fs::read_dir(site.data().join("corpus")).expect("readable");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("one").file_name().to_string_lossy().into()).collect();
+    names.retain(|name| name.starts_with("batch-"));
+    names.sort();
+    names
+}
+
+/// A list of names of which some are in every list, some in one alone, and some dropped again.
+fn write_numbered(site: &Site, number: usize) -> PathBuf {
+    let mut rows = String::from("domain,drop_date\n");
+    for at in 0..60 {
+        let name = if at % 2 == 0 { at } else { at * 100 + number };
+        let day = 1 + (at % 3) * (number % 4) + number % 9;
+        rows.push_str(&format!("batched{name}.{},2026-03-{day:02}\n", ["com", "de"][at % 2]));
+    }
+    site.write(&format!("{number}.csv"), rows)
+}
+
+#[test]
+fn an_index_of_one_batch_is_that_of_many() {
+    let site = Site::new();
+    let add = |numbers: std::ops::RangeInclusive<usize>, options: &[&str]| {
+        let lists: Vec<PathBuf> = numbers.map(|number| write_numbered(&site, number)).collect();
+        let lists = lists.iter().map(|list| list.to_str().expect("UTF-8"));
+        let arguments = [options, &["--today", TODAY, "ingest"]].concat();
+        site.ok(&arguments.into_iter().chain(lists).collect::<Vec<_>>());
+    };
+    add(1..=10, &[]);
+    let before = manifest(&site);
+    assert_eq!((before["batches"].as_u64(), batches(&site).len()), (Some(10), 10));
+    site.ok(&["--today", TODAY, "rebuild", "--compact"]);
+    assert_eq!(batches(&site), ["batch-0000000001-0000000010.ddb"]);
+    assert_eq!(manifest(&site), before);
+    // Of its own, when there are more than so many: the newest stay apart.
+    let settings = site.settings("[index]\ncompact_above = 9\nkeep = 3\n");
+    add(11..=18, &[]);
+    assert_eq!(batches(&site).len(), 9);
+    add(19..=19, &["--config", &settings]);
+    assert_eq!(batches(&site).len(), 9, "{:?}", batches(&site));
+    assert_eq!(batches(&site)[0], "batch-0000000001-0000000011.ddb");
+    let compacted = manifest(&site);
+    assert_eq!(compacted["batches"], 19);
+    site.ok(&["--today", TODAY, "--config", &settings, "rebuild"]);
+    assert_eq!(manifest(&site), compacted);
+    let listed = site.ok(&["index", "list"]);
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    let again = site.lists().join("3.csv");
+    let again = site.ok(&["ingest", again.to_str().expect("UTF-8")]);
+    assert!(again.contains("already ingested"), "{again}");
+}

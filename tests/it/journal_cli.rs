@@ -1,0 +1,313 @@
+//! `dropdex journal` as an operator uses it: beside a running server and without one, on sound,
+//! torn, damaged and foreign files.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::common::{Server, Site};
+
+const TODAY: &str = "2026-03-15";
+
+fn site_with_accounts(count: usize) -> Site {
+    let site = Site::new();
+    for number in 0..count {
+        site.account(&format!("user{number}@example.com"), "api");
+    }
+    site
+}
+
+fn served(site: &Site) -> Server {
+    let list = site.write("list.csv", "domain,drop_date\nsolar.com,2026-03-15\n");
+    site.ingest(&list, "2026-03-15T00:00:00Z");
+    site.serve(TODAY)
+}
+
+/// The one line of JSON a command printed.
+#[track_caller]
+fn line(stdout: &str) -> Value {
+    assert_eq!(stdout.lines().count(), 1, "{stdout}");
+    serde_json::from_str(stdout).unwrap_or_else(|err| panic!("{err}: {stdout}"))
+}
+
+fn journal(site: &Site) -> PathBuf {
+    site.data().join("journal")
+}
+
+/// The segment with the most records: the first.
+fn segment(site: &Site) -> PathBuf {
+    journal(site).join(format!("{:020}.seg", 1))
+}
+
+/// Every file of the journal with its bytes.
+fn files(site: &Site) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all: Vec<_> = fs::read_dir(journal(site))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .map(|path| (path.clone(), fs::read(path).expect("readable")))
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_sound_journal_is_said_to_be_and_looking_changes_nothing() {
+    let site = site_with_accounts(3);
+    let before = files(&site);
+    let verdict = line(&site.ok(&["journal", "verify"]));
+    assert_eq!(verdict["status"], "sound");
+    let mut stats = line(&site.ok(&["journal", "stats"]));
+    assert_eq!(stats["counts"]["accounts"], 3);
+    assert_eq!(stats["segments"].as_array().map(Vec::len), Some(1));
+    assert_eq!(stats["mark"], stats["seq"], "closed in order, the mark knows the last record");
+    stats["status"] = "sound".into();
+    assert_eq!(verdict, stats, "the same facts, and a verdict");
+    site.ok(&["journal", "dump"]);
+    assert!(files(&site) == before);
+}
+
+#[test]
+fn a_server_answers_for_its_own_files() {
+    let site = site_with_accounts(2);
+    // The first start of all writes down how far its lists go, so that nothing of the past fires.
+    served(&site).stop();
+    let alone = line(&site.ok(&["journal", "stats"]));
+    let server = served(&site);
+    let verdict = line(&site.ok(&["journal", "verify"]));
+    assert_eq!(verdict["status"], "sound", "what is under way is no torn tail");
+    let beside = line(&site.ok(&["journal", "stats"]));
+    assert_eq!(beside["store_uuid"], alone["store_uuid"]);
+    assert_eq!(beside["counts"], alone["counts"]);
+    assert_eq!(beside["state_digest"], alone["state_digest"], "a start changes no state");
+    site.account("late@example.com", "free");
+    let dump = site.ok(&["journal", "dump"]);
+    assert!(dump.contains("late@example.com"), "{dump}");
+    server.stop();
+}
+
+#[test]
+fn what_people_keep_is_readable_by_its_owner_alone() {
+    let site = site_with_accounts(2);
+    let server = served(&site);
+    site.ok(&["journal", "snapshot"]);
+    let backup = site.data().join("kept.backup");
+    site.ok(&["journal", "backup", &backup.to_string_lossy()]);
+    server.stop();
+    let mut private: Vec<PathBuf> = files(&site).into_iter().map(|(path, _)| path).collect();
+    private.retain(|path| !path.ends_with("LOCK"));
+    assert!(private.len() >= 3, "a segment, the mark and a snapshot: {private:?}");
+    private.push(backup);
+    for path in private {
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+    }
+}
+
+#[test]
+fn a_dump_shows_what_happened_and_no_secret() {
+    let site = site_with_accounts(0);
+    let mut command = site.command(&["account", "add", "a@example.com", "--plan", "pro"]);
+    command.arg("--password-stdin").stdin(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("started");
+    let mut stdin = child.stdin.take().expect("piped");
+    std::io::Write::write_all(&mut stdin, b"correct horse battery").expect("written");
+    drop(stdin);
+    assert!(child.wait().expect("ended").success());
+    let key = site.new_key("a@example.com");
+    site.ok(&["account", "set-plan", "a@example.com", "api"]);
+
+    let dump = site.ok(&["journal", "dump"]);
+    for secret in ["argon2", &key, &key[4..], &key[48..], "battery"] {
+        assert!(!dump.contains(secret), "{secret} in\n{dump}");
+    }
+    let lines: Vec<Value> =
+        dump.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let seqs: Vec<u64> = lines.iter().filter_map(|line| line["seq"].as_u64()).collect();
+    assert_eq!(seqs, (1..=lines.len() as u64).collect::<Vec<_>>(), "without gaps");
+    let set = lines.iter().find(|line| line["events"][0].get("PlanSet").is_some());
+    let set = set.expect("the plan was set");
+    assert_eq!(set["events"], json!([{"PlanSet": {"account": 1, "plan": "api"}}]));
+    let seq = set["seq"].to_string();
+    let one = site.ok(&["journal", "dump", "--from", &seq, "--to", &seq]);
+    assert_eq!(line(&one), *set);
+}
+
+#[test]
+fn a_torn_tail_has_a_code_of_its_own_and_goes_with_the_next_start() {
+    let site = site_with_accounts(2);
+    // A header that promises more than was written, after a sector border: a crash.
+    let path = segment(&site);
+    let mut bytes = fs::read(&path).expect("readable");
+    bytes.extend_from_slice(&[0x5a; 8]);
+    fs::write(&path, &bytes).expect("writable");
+    let found = site.run(&["journal", "verify"]);
+    found.assert_failed(3, &["tail", "crash"]);
+    assert_eq!(line(&found.stdout)["status"], "torn");
+    site.ok(&["account", "list"]);
+    let verdict = line(&site.ok(&["journal", "verify"]));
+    assert_eq!((&verdict["status"], &verdict["counts"]["accounts"]), (&json!("sound"), &json!(2)));
+}
+
+#[test]
+fn damage_is_refused_with_its_place_until_it_is_repaired_with_its_loss() {
+    let site = site_with_accounts(4);
+    let path = segment(&site);
+    let mut bytes = fs::read(&path).expect("readable");
+    let at = bytes.len() / 2;
+    bytes[at] ^= 4;
+    fs::write(&path, &bytes).expect("writable");
+    let before = files(&site);
+
+    let found = site.run(&["journal", "verify"]);
+    found.assert_failed(4, &[".seg", "at byte", "record", "acknowledged"]);
+    let verdict = line(&found.stdout);
+    assert_eq!(verdict["status"], "damaged");
+    for command in [&["account", "list"][..], &["journal", "stats"]] {
+        site.run(command).assert_failed(1, &[".seg", "acknowledged", "backup"]);
+    }
+    assert!(files(&site) == before, "nothing was changed");
+
+    let error = verdict["error"].as_str().expect("a text");
+    let seq: u64 = error
+        .split("record ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next()?.parse().ok())
+        .unwrap_or_else(|| panic!("no record in {error}"));
+    let keep = (seq - 1).to_string();
+    site.run(&["journal", "repair", "--truncate-after", &keep])
+        .assert_failed(2, &["--i-accept-loss"]);
+    assert!(files(&site) == before, "nothing was changed");
+    let cut = ["journal", "repair", "--truncate-after", &keep, "--i-accept-loss"];
+    let report = line(&site.ok(&cut));
+    assert_eq!(report["last_seq"], seq - 1);
+    let copy = report["copied_to"].as_str().expect("a path").to_owned();
+    let copied = fs::read(Path::new(&copy).join(path.file_name().expect("a name")));
+    assert!(copied.expect("copied") == bytes, "the folder as it was");
+    assert_eq!(line(&site.ok(&["journal", "verify"]))["status"], "sound");
+    site.account("after@example.com", "pro");
+}
+
+#[test]
+fn a_missing_mark_is_missed_and_made_anew_on_demand() {
+    let site = site_with_accounts(2);
+    let seq = line(&site.ok(&["journal", "stats"]))["seq"].to_string();
+    fs::remove_file(journal(&site).join("MARK")).expect("removed");
+    site.run(&["journal", "verify"]).assert_failed(4, &["MARK", "missing", "repair"]);
+    site.run(&["account", "list"]).assert_failed(1, &["MARK", "missing", "repair"]);
+    site.ok(&["journal", "repair", "--truncate-after", &seq, "--i-accept-loss"]);
+    let verdict = line(&site.ok(&["journal", "verify"]));
+    assert_eq!((&verdict["status"], &verdict["counts"]["accounts"]), (&json!("sound"), &json!(2)));
+}
+
+#[test]
+fn a_damaged_snapshot_is_told_and_a_sound_one_restores() {
+    let site = site_with_accounts(3);
+    let saved = line(&site.ok(&["journal", "snapshot"]));
+    let path = PathBuf::from(saved["path"].as_str().expect("a path"));
+    let whole = fs::read(&path).expect("readable");
+    // It is a backup like any other.
+    let other = Site::new();
+    let restored = other.ok(&["journal", "restore", saved["path"].as_str().expect("a path")]);
+    assert_eq!(line(&restored)["state_digest"], saved["state_digest"]);
+
+    let mut bytes = whole.clone();
+    bytes[whole.len() / 2] ^= 1;
+    fs::write(&path, bytes).expect("writable");
+    let found = site.run(&["journal", "verify"]);
+    found.assert_failed(3, &["snapshot", "damaged", "makes up for it"]);
+    let verdict = line(&found.stdout);
+    assert_eq!(verdict["status"], "snapshot_damaged");
+    assert_eq!(verdict["state_digest"], saved["state_digest"], "the log makes up for it");
+    site.ok(&["account", "list"]);
+}
+
+#[test]
+fn a_newer_format_is_called_so() {
+    let site = site_with_accounts(1);
+    let path = segment(&site);
+    let mut bytes = fs::read(&path).expect("readable");
+    bytes[8..12].copy_from_slice(&[9, 0, 9, 0]);
+    let crc = crc32fast::hash(&bytes[..60]);
+    bytes[60..64].copy_from_slice(&crc.to_le_bytes());
+    fs::write(&path, &bytes).expect("writable");
+    site.run(&["journal", "verify"]).assert_failed(5, &["format 9", "later"]);
+    site.run(&["account", "list"]).assert_failed(1, &["format 9", "later"]);
+}
+
+#[test]
+fn a_backup_under_a_running_server_restores_the_same_state() {
+    let site = site_with_accounts(5);
+    let server = served(&site);
+    let file = site.data().join("../backup.ddx");
+    let file = file.to_str().expect("temporary paths are UTF-8");
+    let saved = line(&site.ok(&["journal", "backup", file]));
+    let digest = saved["state_digest"].clone();
+    site.run(&["journal", "backup", file])
+        .assert_failed(1, &["is there already", "nothing was changed"]);
+    site.run(&["journal", "restore", file]).assert_failed(1, &["server", "stop it"]);
+    server.stop();
+    site.run(&["journal", "restore", file])
+        .assert_failed(1, &["there is a journal", "move it away"]);
+
+    let other = Site::new();
+    let restored = line(&other.ok(&["journal", "restore", file]));
+    assert_eq!(restored["state_digest"], digest);
+    assert_eq!(restored["counts"], saved["counts"]);
+    assert_eq!(line(&other.ok(&["journal", "stats"]))["state_digest"], digest);
+    // It is a store like any other: it takes writes, and a key of old is revoked by a new one.
+    other.new_key("user3@example.com");
+    let list = other.ok(&["account", "list"]);
+    assert_eq!(list.lines().count(), 1 + 5, "{list}");
+}
+
+#[test]
+fn a_damaged_backup_is_refused_and_leaves_nothing() {
+    let site = site_with_accounts(3);
+    let file = site.data().join("backup.ddx");
+    let file = file.to_str().expect("temporary paths are UTF-8");
+    site.ok(&["journal", "backup", file]);
+    let whole = fs::read(file).expect("readable");
+    for at in [0, 20, whole.len() / 2, whole.len() - 1] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(file, &bytes).expect("writable");
+        let other = Site::new();
+        other.run(&["journal", "restore", file]).assert_failed(1, &["backup.ddx"]);
+        assert!(!other.data().join("journal").join(format!("{:020}.seg", 1)).exists());
+        fs::write(file, &whole).expect("writable");
+        other.ok(&["journal", "restore", file]);
+    }
+    fs::write(file, &whole[..whole.len() - 1]).expect("writable");
+    Site::new().run(&["journal", "restore", file]).assert_failed(1, &["backup.ddx"]);
+}
+
+#[test]
+fn a_snapshot_can_be_asked_for() {
+    let site = site_with_accounts(2);
+    let saved = line(&site.ok(&["journal", "snapshot"]));
+    let stats = line(&site.ok(&["journal", "stats"]));
+    assert_eq!(stats["snapshots"][0]["state_digest"], saved["state_digest"]);
+    assert_eq!(stats["state_digest"], saved["state_digest"]);
+}
+
+#[test]
+fn without_a_journal_every_command_says_so() {
+    let site = Site::new();
+    let file = site.data().join("backup.ddx");
+    let file = file.to_str().expect("temporary paths are UTF-8");
+    for command in [
+        &["journal", "verify"][..],
+        &["journal", "stats"],
+        &["journal", "dump"],
+        &["journal", "backup", file],
+        &["journal", "snapshot"],
+        &["journal", "repair", "--truncate-after", "1", "--i-accept-loss"],
+    ] {
+        site.run(command).assert_failed(1, &["no journal", "--data"]);
+    }
+    site.run(&["journal", "restore", file])
+        .assert_failed(1, &["cannot read the backup", "backup.ddx"]);
+    site.run(&["journal", "tidy"]).assert_failed(2, &[]);
+}

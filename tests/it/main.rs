@@ -1,0 +1,40 @@
+//! The integration tests, one module for each area, in one binary: linked once.
+//! `tests/README.md` says what each module covers.
+
+mod alerts;
+mod alerts_crash;
+mod api;
+mod appraise;
+mod browser;
+mod clients;
+mod common;
+mod contract;
+mod crash;
+mod damage;
+mod deliver;
+mod disk_full;
+mod faults;
+mod feeds;
+mod generator;
+mod intake;
+mod journal;
+mod journal_cli;
+mod midnight;
+mod model;
+mod openapi;
+mod oracle;
+mod owned_pages;
+mod pages;
+mod races;
+mod reading;
+mod resources;
+mod scorer;
+mod secrets;
+mod server;
+mod soak;
+mod ssrf;
+mod swaps;
+mod telemetry;
+mod tenants;
+mod two_processes;
+mod verify;

@@ -1,0 +1,262 @@
+//! The OpenAPI document: sound, the same from the command and over HTTP, complete, and true of what
+//! the server answers, judged by other people's validators (`tests/it/openapi/check.py`).
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::{Client, Response, Site, tools};
+
+const TODAY: &str = "2026-03-15";
+const GOLDEN: &str = "tests/golden/openapi.json";
+
+fn document(site: &Site) -> Value {
+    serde_json::from_str(&site.ok(&["openapi"])).expect("JSON")
+}
+
+/// The document as it was last agreed to. After a change of the API: `DROPDEX_BLESS=1 cargo test
+/// --test openapi`, and read the difference.
+#[test]
+fn no_member_changes_unnoticed() {
+    let printed = Site::new().ok(&["openapi"]);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN);
+    if env::var_os("DROPDEX_BLESS").is_some() {
+        fs::write(&path, &printed).expect("the golden file can be written");
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    let differs = kept.lines().zip(printed.lines()).find(|(kept, printed)| kept != printed);
+    assert!(
+        kept == printed,
+        "the document changed: {differs:?}; if it is meant, DROPDEX_BLESS=1 cargo test --test openapi"
+    );
+}
+
+/// Answers that were got, each under the path that the document has it by.
+#[derive(Default)]
+struct Answers {
+    lines: Vec<String>,
+    told: BTreeSet<(String, String, u16)>,
+}
+
+impl Answers {
+    fn add(&mut self, method: &str, path: &str, response: Response) -> Value {
+        let kind = response.header("content-type").unwrap_or_default().to_owned();
+        let is_json = kind.starts_with("application/json");
+        let body = if is_json { response.json() } else { Value::Null };
+        self.told.insert((method.to_owned(), path.to_owned(), response.status));
+        let line = json!({
+            "method": method, "path": path, "status": response.status, "contentType": kind,
+            "body": body,
+        });
+        self.lines.push(line.to_string());
+        body
+    }
+
+    fn get(&mut self, client: &mut Client, path: &str, target: &str) -> Value {
+        let response = client.get(target);
+        self.add("GET", path, response)
+    }
+
+    fn send(
+        &mut self,
+        client: &mut Client,
+        method: &str,
+        (path, target): (&str, &str),
+        body: &Value,
+    ) -> Value {
+        let response = client.send(method, target, body);
+        self.add(method, path, response)
+    }
+}
+
+#[test]
+fn answers_are_as_the_document_has_them() {
+    let site = Site::with_a_name_of_each_kind();
+    let key = site.account("owner@example.com", "api");
+    let free = site.account("free@example.com", "free");
+    let server = site.serve(TODAY);
+    let (mut owner, mut poor) = (server.client_with(&key), server.client_with(&free));
+    let mut nobody = server.client();
+    let mut all = Answers::default();
+
+    read_names(&mut all, &mut owner);
+    claims(&mut all, &mut owner);
+    watches(&mut all, &mut owner);
+    rules(&mut all, &mut owner);
+    for export in ["drops", "watchlist", "portfolio"] {
+        let path = format!("/api/export/{export}");
+        all.get(&mut owner, &path, &path);
+        all.get(&mut poor, &path, &path);
+        all.get(&mut nobody, &path, &path);
+        all.get(&mut owner, &path, &format!("{path}?limit=0"));
+    }
+    for path in ["/api/v1", "/api/health", "/api/ready", "/api/ready/ingest", "/api/docs"] {
+        all.get(&mut nobody, path, path);
+    }
+    all.get(&mut nobody, "/unsubscribe/{delivery}", "/unsubscribe/none");
+    all.send(&mut nobody, "POST", ("/unsubscribe/{delivery}", "/unsubscribe/none"), &json!({}));
+    let served = all.get(&mut nobody, "/api/openapi.json", "/api/openapi.json");
+    let document = document(&site);
+    assert_eq!(served, document, "the command and the server say the same");
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("operations") {
+            let method = method.to_uppercase();
+            if operation["security"] != json!([]) {
+                let target = path.replace("{name}", "solar.com").replace("{id}", "1");
+                let target = target.replace("{delivery}", "none");
+                for client in [&mut nobody, &mut poor] {
+                    let response = client.request(&method, &target, &[]);
+                    all.add(&method, path, response);
+                }
+            }
+            // Only what has failed for good can be tried again: `tests/it/deliver` does.
+            if path.ends_with("/retry") {
+                continue;
+            }
+            let seen = |status: &u16| all.told.contains(&(method.clone(), path.clone(), *status));
+            assert!([200, 201, 202].iter().any(seen), "{method} {path} was not tried");
+        }
+    }
+    judge(&site, &document, &all);
+}
+
+/// Tags, and what is answered to those who hold an answer: the document has them where they are, and
+/// nowhere else. HEAD has the head of GET and no body.
+#[test]
+fn heads_are_as_the_document_has_them() {
+    let site = Site::with_a_name_of_each_kind();
+    let key = site.account("owner@example.com", "api");
+    let server = site.serve(TODAY);
+    let mut owner = server.client_with(&key);
+    let document = document(&site);
+    let mut tagged = 0;
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        let Some(operation) = item.get("get") else { continue };
+        let target = path.replace("{name}", "solar.com").replace("{delivery}", "none");
+        if target.contains('{') {
+            // Of things that somebody made.
+            continue;
+        }
+        let target = if path.ends_with("/search") { format!("{path}?q=so") } else { target };
+        let answer = owner.get(&target);
+        assert_eq!(answer.status, 200, "{path}");
+        let told = &operation["responses"]["200"]["headers"];
+        for name in ["ETag", "X-Index-Generation", "X-RateLimit-Reset", "X-Request-Id"] {
+            let sent = answer.header(&name.to_lowercase()).is_some();
+            assert_eq!(sent, !told[name].is_null(), "{name} of GET {path}");
+        }
+        let head = owner.request("HEAD", &target, &[]);
+        assert_eq!((head.status, head.body.len()), (200, 0), "HEAD {path}");
+        assert_eq!(head.header("content-type"), answer.header("content-type"), "HEAD {path}");
+        let Some(tag) = answer.header("etag") else {
+            assert!(operation["responses"]["304"].is_null(), "304 of {path}");
+            continue;
+        };
+        let held = owner.request("GET", &target, &[("If-None-Match", tag)]);
+        assert_eq!((held.status, held.body.len()), (304, 0), "GET {path} with its tag");
+        assert!(!operation["responses"]["304"].is_null(), "304 of {path}");
+        tagged += 1;
+    }
+    assert_eq!(tagged, 5);
+}
+
+fn read_names(all: &mut Answers, owner: &mut Client) {
+    for target in ["/api/v1/drops", "/api/v1/drops?view=all&limit=1", "/api/v1/drops?min_dqs=101"] {
+        all.get(owner, "/api/v1/drops", target);
+    }
+    for target in ["/api/v1/search?q=so", "/api/v1/search?q=kept", "/api/v1/search"] {
+        all.get(owner, "/api/v1/search", target);
+    }
+    for name in ["solar.com", "kept.org", "never-seen.com", "www.solar.com"] {
+        all.get(owner, "/api/v1/domain/{name}", &format!("/api/v1/domain/{name}"));
+    }
+    let feedback = ("/api/v1/domain/{name}/feedback", "/api/v1/domain/solar.com/feedback");
+    for body in [json!({"vote": "up"}), json!({"vote": null}), json!({"vote": 1})] {
+        all.send(owner, "PUT", feedback, &body);
+    }
+    let appraise = ("/api/v1/appraise", "/api/v1/appraise");
+    all.send(owner, "POST", appraise, &json!({"domains": ["solar.com", "münchen.de", "www.a.de"]}));
+    all.send(owner, "POST", appraise, &json!({"domains": []}));
+    let typeless = owner.request("POST", appraise.1, &[]);
+    all.add("POST", appraise.0, typeless);
+}
+
+fn claims(all: &mut Answers, owner: &mut Client) {
+    let (path, one) = ("/api/v1/portfolio", "/api/v1/portfolio/{id}");
+    let claim = json!({
+        "domain": "solar.com", "status": "sold", "registrar": "Example", "acquiredPriceUsd": 69.5,
+        "resalePriceUsd": 950, "userNotes": "a note",
+    });
+    let id = all.send(owner, "POST", (path, path), &claim)["id"].to_string();
+    all.send(owner, "POST", (path, path), &json!({"domain": "solar.com", "status": "won"}));
+    let target = format!("{path}/{id}");
+    all.get(owner, path, path);
+    all.get(owner, one, &target);
+    all.get(owner, one, &format!("{path}/1"));
+    all.send(owner, "PATCH", (one, &target), &json!({"status": "lost"}));
+    all.send(owner, "PATCH", (one, &target), &json!({"status": null}));
+    all.send(owner, "DELETE", (one, &target), &json!({}));
+}
+
+fn watches(all: &mut Answers, owner: &mut Client) {
+    let path = "/api/v1/watchlist";
+    for name in ["solar.com", "solar.com", "never-seen.com", "no name"] {
+        all.send(owner, "POST", (path, path), &json!({"domainName": name}));
+    }
+    all.get(owner, path, path);
+    all.get(owner, path, &format!("{path}?sort=best"));
+    for target in [format!("{path}?domain=solar.com"), format!("{path}?domain=solar.com")] {
+        all.send(owner, "DELETE", (path, &target), &json!({}));
+    }
+}
+
+fn rules(all: &mut Answers, owner: &mut Client) {
+    let (path, one) = ("/api/v1/alerts", "/api/v1/alerts/{id}");
+    let filter = json!({"tlds": ["com"], "minDqs": 1, "maxLength": 9, "contains": "sol", "stages": ["redemption"]});
+    let rule = json!({
+        "name": "solar", "filter": filter,
+        "channels": [
+            {"type": "email"},
+            {"type": "webhook", "url": "https://93.184.215.14/hook"},
+            {"type": "telegram", "chatId": "-100"},
+        ],
+    });
+    let id = all.send(owner, "POST", (path, path), &rule)["id"].to_string();
+    all.send(owner, "POST", (path, path), &json!({"name": "solar"}));
+    let target = format!("{path}/{id}");
+    all.get(owner, path, path);
+    all.get(owner, one, &target);
+    all.get(owner, one, &format!("{path}/1"));
+    let new = json!({"channels": [{"type": "webhook", "url": "https://93.184.215.14/new"}]});
+    all.send(owner, "PATCH", (one, &target), &new);
+    let preview = ("/api/v1/alerts/preview", "/api/v1/alerts/preview");
+    all.send(owner, "POST", preview, &json!({"filter": {}}));
+    let test = ("/api/v1/alerts/{id}/test", &*format!("{target}/test"));
+    let queued = all.send(owner, "POST", test, &json!({}));
+    let deliveries = "/api/v1/alerts/{id}/deliveries";
+    all.get(owner, deliveries, &format!("{target}/deliveries"));
+    let delivery = queued["deliveries"][0]["id"].as_str();
+    let delivery = delivery.unwrap_or_else(|| panic!("no delivery: {queued}"));
+    let retry = format!("{target}/deliveries/{delivery}/retry");
+    all.send(owner, "POST", (&format!("{deliveries}/{{delivery}}/retry"), &retry), &json!({}));
+    all.send(owner, "DELETE", (one, &target), &json!({}));
+}
+
+fn judge(site: &Site, document: &Value, all: &Answers) {
+    let document = site.write("openapi.json", document.to_string());
+    let answers = site.write("answers.jsonl", all.lines.join("\n"));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/openapi/check.py");
+    let judged = Command::new(tools::python()).arg(script).args([document, answers]).output();
+    let judged = judged.expect("Python runs");
+    assert!(
+        judged.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&judged.stdout),
+        String::from_utf8_lossy(&judged.stderr)
+    );
+    assert!(all.lines.len() > 100, "{}", all.lines.len());
+}

@@ -1,0 +1,340 @@
+//! The oracle: a generated corpus, ingested and served by the real binary, is asked hundreds of
+//! random questions over HTTP, and every whole answer is compared with a plain recomputation.
+//!
+//! `DROPDEX_SEED=<number>` repeats a run; the seed is printed and is part of every failure. Where
+//! the specification leaves something open, a comment `Choice:` says what is expected here.
+
+mod corpus;
+mod model;
+mod queries;
+
+use std::collections::BTreeMap;
+
+use dropdex::vocab::day::Day;
+use serde_json::{Value, json};
+
+use crate::common::json::difference;
+use crate::common::rng::Rng;
+use crate::common::runs::seed;
+use crate::common::{Client, Response, Site, gzip};
+use corpus::{Corpus, Kind, List, TODAYS, day, timestamp};
+use model::{DropsQuery, Filter, Model, Name, SearchQuery};
+
+const DROPS_QUESTIONS: usize = 250;
+const SEARCH_QUESTIONS: usize = 300;
+const DOMAIN_QUESTIONS: usize = 200;
+const EXPORT_QUESTIONS: usize = 30;
+
+#[test]
+fn every_answer_equals_the_plain_recomputation() {
+    let seed = seed();
+    let mut rng = Rng::new(seed);
+    let corpus = Corpus::generate(&mut rng);
+    let model = Model::new(corpus.facts());
+    let site = Site::new();
+    ingest_everything(&site, &corpus.lists);
+    let key = site.account("oracle@example.com", "api");
+    for today in TODAYS {
+        // The index is not touched in between: a day's change is a matter of the query alone.
+        let server = site.serve(today);
+        let mut check = Check {
+            seed,
+            today: day(today),
+            model: &model,
+            client: server.client_with(&key),
+            full_answers: BTreeMap::new(),
+        };
+        check.health();
+        check.fixed_questions();
+        check.random_questions(&mut rng);
+        check.assert_that_answers_held_something();
+        server.stop();
+    }
+}
+
+/// The questions of the test above are only worth something over a corpus with every case in it.
+#[test]
+fn the_corpus_holds_every_case() {
+    for seed in 0..3 {
+        let corpus = Corpus::generate(&mut Rng::new(seed));
+        let model = Model::new(corpus.facts());
+        for (case, least, is_case) in CASES {
+            let found = model.names().iter().filter(|name| is_case(name)).count();
+            assert!(found >= least, "seed {seed}: {found} names that {case}, {least} expected");
+        }
+        assert!(queries::tlds_of(&model).len() > 15);
+        for today in TODAYS.map(day) {
+            for stage in ["redemption", "pending-delete", "catchable", "released"] {
+                let in_stage =
+                    |name: &&Name| name.latest().is_some_and(|latest| latest.stage(today) == stage);
+                let found = model.names().iter().filter(in_stage).count();
+                assert!(found > 40, "seed {seed}: {found} names in {stage} on {today}");
+            }
+        }
+        assert!(
+            model.names().iter().any(|name| outranked(name, model.names())),
+            "seed {seed}: no IDN is put first by being equal to q alone"
+        );
+        // The newest drop date that is not in the future is that of a superseded record.
+        assert_eq!(model.newest_drop_date(day(TODAYS[2])), Some(day("2026-03-31")));
+    }
+}
+
+/// True for an IDN that only "equal ones first" puts before a longer name of a better rank.
+fn outranked(name: &Name, ranked: &[Name]) -> bool {
+    let label = name.unicode.split('.').next().expect("a split has a first part");
+    let longer = |other: &Name| other.unicode.starts_with(label) && other.length > name.length;
+    name.ascii != name.unicode
+        && ranked.iter().take_while(|other| other.ascii != name.ascii).any(longer)
+}
+
+type Case = (&'static str, usize, fn(&Name) -> bool);
+
+const CASES: [Case; 9] = [
+    ("are there", 3_000, |_| true),
+    ("never dropped", 100, |name| name.latest().is_none()),
+    ("dropped repeatedly", 300, |name| name.drops() > 1),
+    ("are IDNs", 200, |name| name.ascii != name.unicode),
+    ("are IDNs starting with x", 5, |name| {
+        name.ascii != name.unicode && name.unicode.starts_with('x')
+    }),
+    ("have a suffix of two labels", 100, |name| name.tld.contains('.')),
+    ("are registered again", 100, |name| {
+        name.latest().is_some_and(|latest| latest.registered_again)
+    }),
+    ("drop in the future of the first day", 50, |name| {
+        name.latest().is_some_and(|latest| latest.date > day(TODAYS[0]))
+    }),
+    ("drop on the first day", 50, |name| {
+        name.latest().is_some_and(|latest| latest.date == day(TODAYS[0]))
+    }),
+];
+
+/// Several runs of ingest, as an operator's days bring them: some leave the index for later, one
+/// takes two files at once, the last one repeats a list that is in the corpus already.
+fn ingest_everything(site: &Site, lists: &[List]) {
+    const REBUILD_LATER: [&str; 5] =
+        ["early.csv", "names-a.txt", "full.csv.gz", "names-b.txt", "negative-b.txt"];
+    let together = |left: &List, right: &List| {
+        left.kind == right.kind && left.observed_at == right.observed_at
+    };
+    for lists in lists.chunk_by(together) {
+        let later = REBUILD_LATER.contains(&lists[0].file);
+        ingest(site, lists, later);
+        if lists[0].file == "names-a.txt" {
+            site.ok(&["rebuild"]);
+        }
+    }
+    let again = &lists[..1];
+    site.ok(&ingest_arguments(site, again, false));
+}
+
+fn ingest(site: &Site, lists: &[List], later: bool) {
+    let stdout = site.ok(&ingest_arguments(site, lists, later));
+    let (mut accepted, mut rejected) = (0, 0);
+    for line in stdout.lines() {
+        let summary: Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {stdout}"));
+        accepted += summary["accepted"].as_u64().expect("a count");
+        // Choice: `rejected` is an object of counts by reason.
+        let reasons = summary["rejected"].as_object().expect("counts by reason");
+        rejected += reasons.values().map(|count| count.as_u64().expect("a count")).sum::<u64>();
+    }
+    let said: usize = lists.iter().map(|list| list.facts.len()).sum();
+    let bad: usize = lists.iter().map(|list| list.bad_rows).sum();
+    let counts = (accepted as usize, rejected as usize);
+    assert_eq!(counts, (said, bad), "{}: accepted and rejected rows in {stdout}", lists[0].file);
+}
+
+fn ingest_arguments(site: &Site, lists: &[List], later: bool) -> Vec<String> {
+    let observed_at = timestamp(lists[0].observed_at);
+    let mut arguments: Vec<String> =
+        ["ingest", "--observed-at", &observed_at].map(String::from).into();
+    if later {
+        arguments.push("--no-rebuild".into());
+    }
+    match lists[0].kind {
+        Kind::Native(_) => {}
+        // Plain names need no --format: the drop date says what they are.
+        Kind::Names(day) => arguments.extend(["--drop-date".into(), day.to_string()]),
+        Kind::Registered(day) => {
+            let flags = ["--format", "registered", "--drop-date"].map(String::from);
+            arguments.extend(flags);
+            arguments.push(day.to_string());
+        }
+    }
+    for list in lists {
+        let text = list.text.as_bytes();
+        let path = site.write(list.file, if list.gzip { gzip(text) } else { text.into() });
+        arguments.push(path.to_str().expect("temporary paths are UTF-8").into());
+    }
+    arguments
+}
+
+/// One server's day: asks and compares.
+struct Check<'a> {
+    seed: u64,
+    today: Day,
+    model: &'a Model,
+    client: Client,
+    /// By kind of question: how many were asked, how many of the answers held a row.
+    full_answers: BTreeMap<&'static str, (usize, usize)>,
+}
+
+impl Check<'_> {
+    fn random_questions(&mut self, rng: &mut Rng) {
+        for _ in 0..DROPS_QUESTIONS {
+            let ask = queries::drops(rng, self.model);
+            self.drops(&ask.target, &ask.query);
+        }
+        for _ in 0..SEARCH_QUESTIONS {
+            let ask = queries::search(rng, self.model);
+            self.search(&ask.target, &ask.query);
+        }
+        for _ in 0..DOMAIN_QUESTIONS {
+            let ask = queries::domain(rng, self.model);
+            self.domain(&ask.target, &ask.query);
+        }
+        for _ in 0..EXPORT_QUESTIONS {
+            let ask = queries::export(rng, self.model);
+            self.export(&ask.target, &ask.query);
+        }
+    }
+
+    /// What chance might leave out on some day.
+    fn fixed_questions(&mut self) {
+        self.drops("/api/v1/drops", &DropsQuery::default());
+        self.export("/api/export/drops", &DropsQuery::default());
+        for view in ["active", "today", "all"] {
+            let filter = Filter { view: Some(view), ..Filter::default() };
+            let query = DropsQuery { filter, limit: Some(1_000), ..DropsQuery::default() };
+            self.drops(&format!("/api/v1/drops?limit=1000&view={view}"), &query);
+        }
+        for prefix in ["a", "x", "xn", "xn--", "abc", "abc.", "abc.com", "münchen", "xü", "1"] {
+            let query = SearchQuery {
+                sent: prefix.into(),
+                prefix: prefix.into(),
+                limit: Some(100),
+                ..SearchQuery::default()
+            };
+            let parameters = [("q", prefix.to_owned()), ("limit", "100".to_owned())];
+            self.search(&crate::common::http::with_query("/api/v1/search", &parameters), &query);
+        }
+        for name in [
+            "superseded-special.com",
+            "freed-long-ago.co.uk",
+            "seen-twice.com",
+            "seen-twice.net",
+            "back-again.org",
+            "gone-again.org",
+            "no-such-name.com",
+        ] {
+            self.domain(&format!("/api/v1/domain/{name}"), name);
+        }
+        for name in [
+            "com",
+            "co.uk",
+            "www.abc.com",
+            "-abc.com",
+            "someone.github.io",
+            "abc",
+            "abc..com",
+            "abc.invalidtld",
+            "ab%20c.com",
+            "ab%00c.com",
+            "ab%2Fc.com",
+        ] {
+            self.bad_name(name);
+        }
+    }
+
+    fn drops(&mut self, target: &str, query: &DropsQuery) {
+        let expected = self.model.drops(query, self.today);
+        self.count("drops", expected["count"] != 0);
+        self.compare(target, 200, &expected);
+    }
+
+    fn search(&mut self, target: &str, query: &SearchQuery) {
+        let expected = self.model.search(query, self.today);
+        self.count("search", expected["count"] != 0);
+        self.compare(target, 200, &expected);
+    }
+
+    fn domain(&mut self, target: &str, name: &str) {
+        let dossier = self.model.dossier(name, self.today);
+        self.count("domain", dossier.is_some());
+        match dossier {
+            Some(expected) => self.compare(target, 200, &expected),
+            None => self.compare(target, 404, &json!({"error": "not found"})),
+        }
+    }
+
+    /// A name that is not registrable is refused with the reason (§1), in the shape of parameter
+    /// errors (§3).
+    fn bad_name(&mut self, name: &str) {
+        let target = format!("/api/v1/domain/{name}");
+        let response = self.client.get(&target);
+        let body = response.json();
+        let error = body["error"].as_str().unwrap_or_default();
+        let as_specified = response.status == 400
+            && body.as_object().is_some_and(|members| members.len() == 1)
+            && error.len() > "name: ".len()
+            && error.starts_with("name: ");
+        assert!(as_specified, "{}: {} {body}", self.place(&target), response.status);
+    }
+
+    fn export(&mut self, target: &str, query: &DropsQuery) {
+        let expected = self.model.export(query, self.today);
+        self.count("export", expected.lines().count() > 1);
+        let response = self.client.get(target);
+        self.assert_status(target, 200, &response);
+        let got = String::from_utf8_lossy(&response.body);
+        let different = || {
+            let pairs = expected.split_inclusive("\r\n").zip(got.split_inclusive("\r\n"));
+            let first = pairs.enumerate().find(|(_, (expected, got))| expected != got);
+            format!("{first:?}; {} octets expected, {} sent", expected.len(), got.len())
+        };
+        let same = response.body == expected.as_bytes();
+        assert!(same, "{}: first line that differs: {}", self.place(target), different());
+    }
+
+    fn health(&mut self) {
+        let newest = self.model.newest_drop_date(self.today).map(|date| date.to_string());
+        for target in ["/api/health", "/api/ready/ingest"] {
+            let body = self.client.get(target).json();
+            assert_eq!(body["latestDropDate"], json!(newest), "{}", self.place(target));
+        }
+    }
+
+    fn compare(&mut self, target: &str, status: u16, expected: &Value) {
+        let response = self.client.get(target);
+        self.assert_status(target, status, &response);
+        let place = self.place(target);
+        if let Some(difference) = difference(expected, &response.json()) {
+            panic!("{place}\n{difference}");
+        }
+    }
+
+    fn assert_status(&self, target: &str, status: u16, response: &Response) {
+        let Response { status: got, .. } = response;
+        let body = String::from_utf8_lossy(&response.body[..response.body.len().min(300)]);
+        assert_eq!(*got, status, "{}: {body}", self.place(target));
+    }
+
+    fn place(&self, target: &str) -> String {
+        format!("DROPDEX_SEED={} --today {} GET {target}", self.seed, self.today)
+    }
+
+    fn count(&mut self, kind: &'static str, full: bool) {
+        let (asked, held_something) = self.full_answers.entry(kind).or_default();
+        *asked += 1;
+        *held_something += usize::from(full);
+    }
+
+    /// A test whose answers are mostly empty would compare nothing.
+    fn assert_that_answers_held_something(&self) {
+        for (kind, (asked, full)) in &self.full_answers {
+            assert!(full * 4 > *asked, "{kind}: {full} of {asked} answers held a row");
+        }
+    }
+}

@@ -1,0 +1,598 @@
+//! The generated corpus: names, what several lists say about them, and the lists as files.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt::Write as _;
+
+use dropdex::vocab::day::Day;
+use dropdex::vocab::name::DomainName;
+
+use super::model::{Fact, Said, periods};
+use crate::common::rng::Rng;
+
+/// Names of the corpus, but for the few that only negative lists and special cases bring.
+const NAMES: usize = 3_000;
+
+/// Days of the servers: the second checks a day's change, the third a change of most stages.
+pub const TODAYS: [&str; 3] = ["2026-03-15", "2026-03-16", "2026-04-01"];
+
+/// No ordinary drop falls on these days, the third today and the two before it: there the newest
+/// drop date comes from a record that a newer one, in the future, has superseded.
+const QUIET: [&str; 3] = ["2026-03-30", "2026-03-31", "2026-04-01"];
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// Suffixes by weight: with and without a row in the lifecycle table, of several labels, IDN.
+const TLDS: [&str; 34] = [
+    "com",
+    "com",
+    "com",
+    "com",
+    "com",
+    "com",
+    "com",
+    "net",
+    "net",
+    "org",
+    "org",
+    "io",
+    "io",
+    "de",
+    "de",
+    "de",
+    "se",
+    "se",
+    "nu",
+    "co.uk",
+    "co.uk",
+    "uk",
+    "org.uk",
+    "pl",
+    "pl",
+    "com.pl",
+    "nl",
+    "be",
+    "fr",
+    "app",
+    "рф",
+    "рф",
+    "公司.cn",
+    "chiyoda.tokyo.jp",
+];
+
+/// Heads that share prefixes with each other, in ASCII and across scripts.
+const HEADS: [&str; 66] = [
+    "a",
+    "ab",
+    "abc",
+    "abcd",
+    "abc-d",
+    "abc1",
+    "x",
+    "xn",
+    "xn1",
+    "xx",
+    "xylo",
+    "x-ray",
+    "exam",
+    "example",
+    "examplé",
+    "exämple",
+    "solar",
+    "solarpanel",
+    "solar-panel",
+    "soler",
+    "panel",
+    "shop",
+    "shopping",
+    "shops",
+    "best",
+    "bestshop",
+    "bets",
+    "cafe",
+    "café",
+    "cafés",
+    "munch",
+    "münch",
+    "münchen",
+    "mun",
+    "mün",
+    "mueller",
+    "müller",
+    "muller",
+    "strasse",
+    "straße",
+    "naive",
+    "naïve",
+    "xülo",
+    "xéno",
+    "übung",
+    "uber",
+    "über",
+    "zebra",
+    "zoo",
+    "0",
+    "1",
+    "12",
+    "123",
+    "4ever",
+    "go",
+    "god",
+    "gold",
+    "golden",
+    "пример",
+    "привет",
+    "при",
+    "日本",
+    "日本語",
+    "ελλάδα",
+    "ñandu",
+    "q",
+];
+
+/// Tails, many of which sort around the dot: hyphen before it, digits and letters after it.
+const TAILS: [&str; 30] = [
+    "", "", "", "", "", "-d", "-1", "-shop", "0", "1", "1a", "2", "24", "99", "a", "s", "z", "er",
+    "ing", "online", "hub", "lab", "ly", "é", "ü", "ß", "-ö", "world", "я", "x",
+];
+
+/// What a file is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The native CSV.
+    Native(Columns),
+    /// Plain names that all dropped on a day.
+    Names(Day),
+    /// Names that were newly registered on a day.
+    Registered(Day),
+}
+
+/// Which optional columns a native list has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// All of them, in an order of its own.
+    All,
+    /// All but `observed_at`: every row was observed when the list was.
+    NoObservedAt,
+    /// `domain,drop_date` alone.
+    Two,
+}
+
+/// A list: its facts, and the file that says them.
+pub struct List {
+    pub file: &'static str,
+    pub kind: Kind,
+    pub gzip: bool,
+    /// Seconds of the Unix clock.
+    pub observed_at: i64,
+    /// One a good row, in the order of the rows.
+    pub facts: Vec<Said>,
+    /// Rows that are refused.
+    pub bad_rows: usize,
+    pub text: String,
+}
+
+/// A whole corpus.
+pub struct Corpus {
+    pub lists: Vec<List>,
+}
+
+impl Corpus {
+    /// Every fact of every list.
+    pub fn facts(&self) -> impl Iterator<Item = &Said> {
+        self.lists.iter().flat_map(|list| &list.facts)
+    }
+
+    /// The corpus of a seed.
+    pub fn generate(rng: &mut Rng) -> Corpus {
+        let names = names(rng);
+        let mut lists = empty_lists();
+        let mut told = Told::default();
+        for name in &names {
+            tell_life(rng, name, &mut lists, &mut told);
+        }
+        tell_specials(&mut lists, &mut told);
+        tell_registrations(rng, &names, &mut lists);
+        for list in &mut lists {
+            // The special cases keep their order: their point is which row comes first.
+            if list.kind != Kind::Native(Columns::All) {
+                rng.shuffle(&mut list.facts);
+            }
+            write_text(rng, list);
+        }
+        Corpus { lists }
+    }
+}
+
+/// A date of this module's tables.
+pub fn day(text: &str) -> Day {
+    text.parse().expect("a date")
+}
+
+fn at_noon(text: &str) -> i64 {
+    day(text).start().timestamp() + SECONDS_PER_DAY / 2
+}
+
+/// In the order of ingest, which is not the order of observation.
+fn empty_lists() -> Vec<List> {
+    let list = |file, kind, observed: &str, gzip| List {
+        file,
+        kind,
+        gzip,
+        observed_at: at_noon(observed),
+        facts: Vec::new(),
+        bad_rows: 0,
+        text: String::new(),
+    };
+    vec![
+        list("early.csv", Kind::Native(Columns::NoObservedAt), "2026-02-03", false),
+        list("names-a.txt", Kind::Names(day("2026-03-12")), "2026-03-12", false),
+        list("names-a2.txt", Kind::Names(day("2026-03-12")), "2026-03-12", false),
+        list("negative-a.txt", Kind::Registered(day("2026-02-14")), "2026-02-15", false),
+        list("full.csv.gz", Kind::Native(Columns::All), "2026-03-05", true),
+        list("names-b.txt", Kind::Names(day("2026-03-15")), "2026-03-15", false),
+        list("names-c.txt", Kind::Names(day("2026-02-10")), "2026-02-11", false),
+        list("negative-b.txt", Kind::Registered(day("2026-03-07")), "2026-03-08", false),
+        list("late-ingest.csv", Kind::Native(Columns::NoObservedAt), "2026-01-20", false),
+        list("two-columns.csv", Kind::Native(Columns::Two), "2026-03-14", false),
+    ]
+}
+
+fn names(rng: &mut Rng) -> Vec<DomainName> {
+    let mut names = BTreeSet::new();
+    names.extend(
+        [
+            "abc.com",
+            "abc-d.com",
+            "abc1.com",
+            "abcd.com",
+            "abc.net",
+            "abc.co.uk",
+            "abc.uk",
+            "abc.pl",
+            "abc.com.pl",
+            "abc.рф",
+            "münchen.de",
+            "munchen.de",
+            "xn.com",
+            "xülo.de",
+            "пример.рф",
+            "日本語.公司.cn",
+            "日本.chiyoda.tokyo.jp",
+        ]
+        .map(parse),
+    );
+    for length in [40, 62, 63] {
+        names.insert(parse(&format!("{}.com", "longname".repeat(8).get(..length).expect("64"))));
+    }
+    while names.len() < NAMES {
+        let label = format!("{}{}{}", rng.pick(&HEADS), rng.pick(&TAILS), rng.pick(&TAILS));
+        // A label in several TLDs more often than chance would have it.
+        for _ in 0..rng.between(1, 3) {
+            names.extend(DomainName::parse(&format!("{label}.{}", rng.pick(&TLDS))).ok());
+        }
+    }
+    let mut names: Vec<DomainName> = names.into_iter().collect();
+    rng.shuffle(&mut names);
+    names
+}
+
+fn parse(text: &str) -> DomainName {
+    DomainName::parse(text).unwrap_or_else(|reason| panic!("{text}: {reason}"))
+}
+
+/// What has been said already, so that no two facts contradict each other at the same instant:
+/// which of those wins is left open by the specification.
+#[derive(Default)]
+struct Told(HashSet<(DomainName, Option<Day>, i64)>);
+
+impl Told {
+    fn tell(&mut self, list: &mut List, name: &DomainName, fact: Fact, observed_at: i64) {
+        let about = match fact {
+            Fact::Drop { date, .. } => Some(date),
+            Fact::Known { .. } => None,
+            Fact::Registered { .. } => unreachable!("told by tell_registrations"),
+        };
+        if self.0.insert((name.clone(), about, observed_at)) {
+            list.facts.push(Said { name: name.clone(), fact, observed_at });
+        }
+    }
+}
+
+/// Everything the drop lists say about one name.
+fn tell_life(rng: &mut Rng, name: &DomainName, lists: &mut [List], told: &mut Told) {
+    let drops = match rng.below(100) {
+        0..6 => 0,
+        6..66 => 1,
+        66..90 => 2,
+        _ => 3,
+    };
+    if drops == 0 {
+        for _ in 0..rng.between(1, 2) {
+            tell_known(rng, name, lists, told);
+        }
+    }
+    for _ in 0..drops {
+        tell_drop(rng, name, lists, told);
+    }
+    if drops > 0 && rng.chance(6) {
+        // Beside a drop on record a status means nothing.
+        tell_known(rng, name, lists, told);
+    }
+}
+
+fn tell_known(rng: &mut Rng, name: &DomainName, lists: &mut [List], told: &mut Told) {
+    let list = native(rng, lists);
+    // Without a status column nothing says that it is registered.
+    let registered = list.kind != Kind::Native(Columns::Two) && rng.chance(60);
+    let observed_at = observed(rng, list);
+    told.tell(list, name, Fact::Known { registered }, observed_at);
+}
+
+fn tell_drop(rng: &mut Rng, name: &DomainName, lists: &mut [List], told: &mut Told) {
+    if rng.chance(20) {
+        let plain: Vec<usize> =
+            (0..lists.len()).filter(|&at| matches!(lists[at].kind, Kind::Names(_))).collect();
+        let list = &mut lists[*rng.pick(&plain)];
+        let Kind::Names(date) = list.kind else { unreachable!("chosen so") };
+        let fact = Fact::Drop { date, release: None, registered_again: false };
+        let observed_at = list.observed_at;
+        told.tell(list, name, fact, observed_at);
+        return;
+    }
+    let date = drop_date(rng, name.tld());
+    let observations = if rng.chance(25) { rng.between(2, 3) } else { 1 };
+    for _ in 0..observations {
+        let list = native(rng, lists);
+        let plain = list.kind == Kind::Native(Columns::Two);
+        let release = (!plain && rng.chance(25)).then(|| release_date(rng, date));
+        let registered_again = !plain && rng.chance(8);
+        let observed_at = observed(rng, list);
+        told.tell(list, name, Fact::Drop { date, release, registered_again }, observed_at);
+    }
+}
+
+fn native<'a>(rng: &mut Rng, lists: &'a mut [List]) -> &'a mut List {
+    let native: Vec<usize> =
+        (0..lists.len()).filter(|&at| matches!(lists[at].kind, Kind::Native(_))).collect();
+    &mut lists[*rng.pick(&native)]
+}
+
+/// When a row was observed: the list's time, or its own where the list has a column for it.
+fn observed(rng: &mut Rng, list: &List) -> i64 {
+    if list.kind != Kind::Native(Columns::All) || rng.chance(30) {
+        return list.observed_at;
+    }
+    list.observed_at - i64::from(rng.between(-3 * 86_400, 40 * 86_400))
+}
+
+/// A drop day: anywhere, or such that a stage begins or ends near one of the todays.
+fn drop_date(rng: &mut Rng, tld: &str) -> Day {
+    loop {
+        let today = day(rng.pick::<&str>(&TODAYS));
+        let date = if rng.chance(50) {
+            let (redemption_days, pending_delete_days) = periods(tld);
+            today.plus(rng.between(-7, 8) - redemption_days - pending_delete_days)
+        } else if rng.chance(15) {
+            today
+        } else {
+            today.plus(rng.between(-110, 12))
+        };
+        if !QUIET.map(day).contains(&date) {
+            return date;
+        }
+    }
+}
+
+/// A release day of a feed: near a today, after the drop, or already past when the name was seen.
+fn release_date(rng: &mut Rng, date: Day) -> Day {
+    match rng.below(10) {
+        0 => date.plus(rng.between(-20, 0)),
+        1..5 => day(rng.pick::<&str>(&TODAYS)).plus(rng.between(-7, 8)),
+        _ => date.plus(rng.between(1, 80)),
+    }
+}
+
+/// Cases that chance would not be sure to bring.
+fn tell_specials(lists: &mut [List], told: &mut Told) {
+    let full = lists
+        .iter_mut()
+        .find(|list| list.kind == Kind::Native(Columns::All))
+        .expect("there is a full native list");
+    let dropped = |date: &str, release: Option<&str>, registered_again| Fact::Drop {
+        date: day(date),
+        release: release.map(day),
+        registered_again,
+    };
+    let noon = full.observed_at;
+    for (name, fact, observed_at) in [
+        // Superseded by a future drop: the quiet day before the last today is its old one.
+        ("superseded-special.com", dropped("2026-03-31", None, false), noon),
+        ("superseded-special.com", dropped("2026-05-02", None, false), noon),
+        // Dropped today, but the registry had freed it long before.
+        ("freed-long-ago.co.uk", dropped("2026-03-15", Some("2026-02-20"), false), noon),
+        // The same day seen twice within one file, the later row observed earlier.
+        ("seen-twice.com", dropped("2026-03-01", Some("2026-03-15"), false), noon),
+        ("seen-twice.com", dropped("2026-03-01", None, true), noon - 1),
+        ("seen-twice.net", dropped("2026-03-01", Some("2026-03-15"), true), noon - 1),
+        ("seen-twice.net", dropped("2026-03-01", None, false), noon),
+        // Registered again once, dropped again since.
+        ("back-again.org", dropped("2026-01-10", None, true), noon),
+        ("back-again.org", dropped("2026-03-10", None, false), noon),
+        // Dropped, and its newest drop undone.
+        ("gone-again.org", dropped("2026-01-10", None, false), noon),
+        ("gone-again.org", dropped("2026-03-10", None, true), noon),
+    ] {
+        told.tell(full, &parse(name), fact, observed_at);
+    }
+}
+
+/// The negative lists: names of the corpus that dropped, and some that nobody else mentions.
+fn tell_registrations(rng: &mut Rng, names: &[DomainName], lists: &mut [List]) {
+    let dropped: HashSet<DomainName> = lists
+        .iter()
+        .flat_map(|list| &list.facts)
+        .filter(|said| matches!(said.fact, Fact::Drop { .. }))
+        .map(|said| said.name.clone())
+        .collect();
+    for list in lists {
+        let Kind::Registered(on) = list.kind else { continue };
+        let known = names.iter().filter(|name| dropped.contains(name)).filter(|_| rng.chance(6));
+        let mut listed: Vec<DomainName> = known.cloned().collect();
+        listed.extend((0..15).map(|_| {
+            let tld = rng.pick(&["com", "de", "se", "co.uk"]);
+            parse(&format!("newcomer{}.{tld}", rng.below(100_000)))
+        }));
+        let observed_at = list.observed_at;
+        list.facts = listed
+            .into_iter()
+            .map(|name| Said { name, fact: Fact::Registered { on }, observed_at })
+            .collect();
+    }
+}
+
+/// Any spelling that means the same name.
+pub fn spelling(rng: &mut Rng, name: &DomainName) -> String {
+    let mut text = if rng.chance(30) { name.unicode().into_owned() } else { name.to_string() };
+    if rng.chance(15) {
+        text = some_upper_case(rng, &text);
+    }
+    if rng.chance(10) {
+        text.push('.');
+    }
+    text
+}
+
+/// Some characters in upper case, where lower-casing that one gives the same character back.
+pub fn some_upper_case(rng: &mut Rng, text: &str) -> String {
+    text.chars()
+        .map(|small| {
+            let mut upper = small.to_uppercase();
+            let (first, more) = (upper.next(), upper.next());
+            let back = first.map(|first| first.to_lowercase().eq([small]));
+            match first {
+                Some(first) if more.is_none() && back == Some(true) && rng.chance(60) => first,
+                _ => small,
+            }
+        })
+        .collect()
+}
+
+/// Rows that must be refused; fewer than one in ten, or the whole list would be.
+const BAD_NAMES: [&str; 5] =
+    ["www.abc.com", "-abc.com", "abc.invalidtld", "someone.github.io", "ab_c.com"];
+
+fn write_text(rng: &mut Rng, list: &mut List) {
+    let mut text = String::new();
+    if let Kind::Native(columns) = list.kind {
+        let header = header(columns);
+        let _ = writeln!(text, "{}", header.join(","));
+        for said in &list.facts {
+            if rng.chance(1) {
+                let _ = writeln!(text, "{}", bad_row(rng, header));
+                list.bad_rows += 1;
+            }
+            let row: Vec<String> =
+                header.iter().map(|column| cell(rng, column, said, list.observed_at)).collect();
+            let _ = writeln!(text, "{}", row.join(","));
+        }
+    } else {
+        text.push_str("# names\n\n");
+        for said in &list.facts {
+            if rng.chance(1) {
+                let _ = writeln!(text, "{}", rng.pick(&BAD_NAMES));
+                list.bad_rows += 1;
+            }
+            let _ = writeln!(text, "{}", spelling(rng, &said.name));
+        }
+    }
+    list.text = text;
+}
+
+fn header(columns: Columns) -> &'static [&'static str] {
+    match columns {
+        Columns::All => &[
+            "registered_again",
+            "observed_at",
+            "domain",
+            "release_date",
+            "status",
+            "first_seen",
+            "drop_date",
+        ],
+        Columns::NoObservedAt => {
+            &["domain", "drop_date", "release_date", "status", "registered_again"]
+        }
+        Columns::Two => &["domain", "drop_date"],
+    }
+}
+
+fn bad_row(rng: &mut Rng, header: &[&str]) -> String {
+    let bad_name = rng.chance(50);
+    let cells: Vec<&str> = header
+        .iter()
+        .map(|&column| match column {
+            "domain" if bad_name => rng.pick(&BAD_NAMES),
+            "domain" => "bad-date.com",
+            "drop_date" if bad_name => "2026-03-01",
+            "drop_date" => "2026-02-30",
+            _ => "",
+        })
+        .collect();
+    cells.join(",")
+}
+
+fn cell(rng: &mut Rng, column: &str, said: &Said, list_observed_at: i64) -> String {
+    let word = |rng: &mut Rng, words: &[&str]| (*rng.pick(words)).to_owned();
+    let day_or_empty = |day: Option<Day>| day.map_or_else(String::new, |day| day.to_string());
+    let (date, release, registered_again) = match said.fact {
+        Fact::Drop { date, release, registered_again } => (Some(date), release, registered_again),
+        _ => (None, None, false),
+    };
+    match column {
+        "domain" => spelling(rng, &said.name),
+        "drop_date" => day_or_empty(date),
+        "release_date" => day_or_empty(release),
+        "registered_again" if registered_again => word(rng, &["true", "1", "yes"]),
+        "registered_again" => word(rng, &["", "false", "0", "no"]),
+        "status" => match said.fact {
+            Fact::Known { registered: true } => "registered".into(),
+            Fact::Known { registered: false } => word(rng, &["", "unknown", "available"]),
+            // Checked, and otherwise without effect beside a drop date.
+            _ => word(rng, &["", "", "redemption", "registered", "pending-delete"]),
+        },
+        "first_seen" => word(rng, &["", "2011-05-06", "2024-12-31"]),
+        "observed_at" if said.observed_at == list_observed_at => String::new(),
+        "observed_at" => timestamp(said.observed_at),
+        other => panic!("no such column: {other}"),
+    }
+}
+
+/// RFC 3339, to the second.
+pub fn timestamp(seconds: i64) -> String {
+    let (days, rest) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
+    let since_1970 = i32::try_from(days).expect("a day of our time");
+    let date = day("1985-01-01").plus(since_1970 - 5_479);
+    format!("{date}T{:02}:{:02}:{:02}Z", rest / 3_600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_are_those_of_the_clock() {
+        assert_eq!(timestamp(at_noon("2026-02-28")), "2026-02-28T12:00:00Z");
+        assert_eq!(timestamp(day("2026-03-01").start().timestamp() - 1), "2026-02-28T23:59:59Z");
+    }
+
+    #[test]
+    fn spellings_mean_the_same_name() {
+        let mut rng = Rng::new(7);
+        for name in names(&mut rng) {
+            for _ in 0..5 {
+                let text = spelling(&mut rng, &name);
+                assert_eq!(DomainName::parse(&text).as_ref(), Ok(&name), "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,556 @@
+//! The plain recomputation: every answer of drops, search, domain, export and health by a scan
+//! over all names, written from the text of the specification (decisions.md §1-§4, §6, §7) and
+//! sharing no query code with the service. Of the crate it uses the spelling of names, the day
+//! type and the scorer: the score is an input here, not the thing under test.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dropdex::scorer::{Scorer, Scratch};
+use dropdex::vocab::day::Day;
+use dropdex::vocab::name::DomainName;
+use serde_json::{Value, json};
+
+/// What a list says about a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// It left the zone on `date`.
+    Drop { date: Day, release: Option<Day>, registered_again: bool },
+    /// It exists, and is registered or not known to be.
+    Known { registered: bool },
+    /// It was newly registered on that day.
+    Registered { on: Day },
+}
+
+/// A fact, the name it is about, and when it was observed (seconds of the Unix clock).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    pub name: DomainName,
+    pub fact: Fact,
+    pub observed_at: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Record {
+    observed_at: i64,
+    release: Option<Day>,
+    registered_again: bool,
+}
+
+/// All that is known of one name.
+pub struct Name {
+    /// Canonical form.
+    pub ascii: String,
+    /// The same with its A-labels decoded.
+    pub unicode: String,
+    /// The registrable label, A-label form.
+    pub label: String,
+    pub tld: String,
+    /// Characters of the label's Unicode form.
+    pub length: usize,
+    pub dqs: u64,
+    pub explanation: String,
+    pub signals: Value,
+    /// `redemption_days` and `pending_delete_days` of the TLD.
+    periods: (i32, i32),
+    /// By drop date.
+    records: BTreeMap<Day, Record>,
+    registered_on: Vec<Day>,
+    known: Option<(i64, bool)>,
+}
+
+/// A name's newest drop record, with what follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latest {
+    pub date: Day,
+    pub registered_again: bool,
+    /// The effective release, `R`.
+    pub release: Day,
+    /// `R - pending_delete_days`: the first day of pending-delete.
+    pending_from: Day,
+}
+
+/// Days a released name counts as catchable (§2).
+const CATCH_DAYS: i32 = 5;
+
+impl Latest {
+    /// The stage on `today` (§2).
+    pub fn stage(&self, today: Day) -> &'static str {
+        if today < self.pending_from {
+            "redemption"
+        } else if today < self.release {
+            "pending-delete"
+        } else if today < self.release.plus(CATCH_DAYS) {
+            "catchable"
+        } else {
+            "released"
+        }
+    }
+
+    fn active(&self, today: Day) -> bool {
+        self.stage(today) != "released" && !self.registered_again
+    }
+}
+
+/// `redemption_days` and `pending_delete_days` of a TLD (§2: the table, else 30 and 5).
+pub fn periods(tld: &str) -> (i32, i32) {
+    let table = include_str!("../../../data/lifecycle.csv");
+    for row in table.lines().skip(1) {
+        let cells: Vec<&str> = row.split(',').collect();
+        if cells[0] == tld {
+            let days = |at: usize| cells[at].parse().expect("the table holds numbers");
+            return (days(1), days(2));
+        }
+    }
+    (30, 5)
+}
+
+impl Name {
+    /// The newest drop record; `None` for a name that never dropped.
+    pub fn latest(&self) -> Option<Latest> {
+        let (&date, record) = self.records.last_key_value()?;
+        let (redemption_days, pending_delete_days) = self.periods;
+        let release =
+            record.release.unwrap_or_else(|| date.plus(redemption_days + pending_delete_days));
+        // Choice: the negative list judges by dates alone: it undoes every drop on or before its
+        // day, also one that is observed, or ingested, after the list was.
+        let listed_again = self.registered_on.iter().any(|&on| date <= on);
+        Some(Latest {
+            date,
+            registered_again: record.registered_again || listed_again,
+            release,
+            pending_from: release.plus(-pending_delete_days),
+        })
+    }
+
+    /// How many different drop dates are on record.
+    pub fn drops(&self) -> usize {
+        self.records.len()
+    }
+
+    fn current_status(&self, today: Day) -> &'static str {
+        let Some(latest) = self.latest() else {
+            // Choice: of several rows about a name that never dropped the latest observed counts,
+            // and a name that only a negative list holds is registered.
+            let registered = self.known.is_some_and(|(_, registered)| registered);
+            let listed = !self.registered_on.is_empty();
+            return if registered || listed { "registered" } else { "unknown" };
+        };
+        if latest.registered_again {
+            return "registered";
+        }
+        match latest.stage(today) {
+            stage @ ("redemption" | "pending-delete") => stage,
+            _ => "available",
+        }
+    }
+
+    fn rank(&self) -> (std::cmp::Reverse<u64>, usize, &str) {
+        (std::cmp::Reverse(self.dqs), self.length, &self.ascii)
+    }
+}
+
+/// The filters that drops, export and search share, as meant: folded, parsed.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// A-label form, no leading dot.
+    pub tlds: Option<BTreeSet<String>>,
+    pub min_dqs: Option<u64>,
+    pub max_len: Option<usize>,
+    pub stage: Option<&'static str>,
+    pub view: Option<&'static str>,
+}
+
+impl Filter {
+    fn lets_through(&self, name: &Name) -> bool {
+        self.tlds.as_ref().is_none_or(|tlds| tlds.contains(&name.tld))
+            && self.min_dqs.is_none_or(|least| name.dqs >= least)
+            && self.max_len.is_none_or(|most| name.length <= most)
+    }
+}
+
+/// A question to drops or its export. `needle` is normalised.
+#[derive(Clone, Debug, Default)]
+pub struct DropsQuery {
+    pub filter: Filter,
+    pub needle: Option<String>,
+    pub limit: Option<usize>,
+    pub offset: Option<usize>,
+}
+
+/// A question to search. `prefix` is normalised; `sent` is the `q` of the request.
+#[derive(Clone, Debug, Default)]
+pub struct SearchQuery {
+    pub sent: String,
+    pub prefix: String,
+    pub filter: Filter,
+    pub limit: Option<usize>,
+    pub offset: Option<usize>,
+}
+
+/// The whole corpus, in the order of answers: dqs descending, length, name (§3).
+pub struct Model {
+    names: Vec<Name>,
+}
+
+impl Model {
+    /// Merges facts, whatever their order.
+    pub fn new<'a>(facts: impl IntoIterator<Item = &'a Said>) -> Model {
+        let mut by_name: BTreeMap<&'a DomainName, Vec<&'a Said>> = BTreeMap::new();
+        for said in facts {
+            by_name.entry(&said.name).or_default().push(said);
+        }
+        let mut tlds_of_label: BTreeMap<&str, usize> = BTreeMap::new();
+        for name in by_name.keys() {
+            *tlds_of_label.entry(name.label()).or_default() += 1;
+        }
+        let mut scratch = Scratch::default();
+        let mut names: Vec<Name> = by_name
+            .iter()
+            .map(|(name, facts)| {
+                let spread = tlds_of_label[name.label()];
+                known_of(name, spread, facts, &mut scratch)
+            })
+            .collect();
+        names.sort_by(|left, right| left.rank().cmp(&right.rank()));
+        Model { names }
+    }
+
+    /// Every name, in the order of answers.
+    pub fn names(&self) -> &[Name] {
+        &self.names
+    }
+
+    /// The body of `GET /api/v1/drops`.
+    pub fn drops(&self, query: &DropsQuery, today: Day) -> Value {
+        let (limit, offset) = (query.limit.unwrap_or(100), query.offset.unwrap_or(0));
+        let rows: Vec<Value> = self
+            .dropped(query, today)
+            .skip(offset)
+            .take(limit)
+            .map(|name| {
+                json!({
+                    "name": name.ascii,
+                    "tld": name.tld,
+                    "length": name.length,
+                    "dqs": name.dqs,
+                    "explanation": name.explanation,
+                    "signals": name.signals,
+                })
+            })
+            .collect();
+        json!({
+            "date": self.drops_date(&query.filter, today).to_string(),
+            "count": rows.len(),
+            "limit": limit,
+            "offset": offset,
+            "availableTlds": self.available_tlds(&query.filter, today),
+            "drops": rows,
+        })
+    }
+
+    /// The body of `GET /api/export/drops` (§6).
+    pub fn export(&self, query: &DropsQuery, today: Day) -> String {
+        let (limit, offset) = (query.limit.unwrap_or(10_000), query.offset.unwrap_or(0));
+        let mut csv = String::from("domain,tld,length,dqs,explanation\r\n");
+        for name in self.dropped(query, today).skip(offset).take(limit) {
+            let Name { ascii, tld, length, dqs, .. } = name;
+            let explanation = name.explanation.replace('"', "\"\"");
+            csv.push_str(&format!("{ascii},{tld},{length},{dqs},\"{explanation}\"\r\n"));
+        }
+        csv
+    }
+
+    /// The body of `GET /api/v1/search`.
+    pub fn search(&self, query: &SearchQuery, today: Day) -> Value {
+        let (limit, offset) = (query.limit.unwrap_or(20), query.offset.unwrap_or(0));
+        let mut found: Vec<&Name> = self
+            .names
+            .iter()
+            .filter(|name| {
+                name.ascii.starts_with(&query.prefix) || name.unicode.starts_with(&query.prefix)
+            })
+            .filter(|name| query.filter.lets_through(name) && searched(name, &query.filter, today))
+            .collect();
+        // A stable sort: equal ones first, each part in the order of drops.
+        found.sort_by_key(|name| !equals(name, &query.prefix));
+        let results: Vec<Value> =
+            found.iter().skip(offset).take(limit).map(|name| search_result(name, today)).collect();
+        json!({
+            // Choice: `query` is the parameter as it was sent, neither trimmed nor folded.
+            "query": query.sent,
+            "total": found.len(),
+            "totalCapped": false,
+            "count": results.len(),
+            "limit": limit,
+            "offset": offset,
+            "results": results,
+        })
+    }
+
+    /// The body of `GET /api/v1/domain/{name}`; `None` for a name that was never observed.
+    pub fn dossier(&self, name: &str, today: Day) -> Option<Value> {
+        let name = self.names.iter().find(|known| known.ascii == name)?;
+        let latest = name.latest();
+        let shown = latest.filter(|latest| latest.active(today)).map(|latest| {
+            json!({
+                "date": latest.date.to_string(),
+                "dqs": name.dqs,
+                "explanation": name.explanation,
+                "signals": name.signals,
+            })
+        });
+        // Choice: no drop is predicted for a name that is registered again, whatever the stage
+        // its old drop record would have.
+        let predicted = latest
+            .filter(|latest| !latest.registered_again && today < latest.release)
+            .map(|latest| latest.release.to_string());
+        Some(json!({
+            "domain": name.ascii,
+            "tld": name.tld,
+            "length": name.length,
+            "currentStatus": name.current_status(today),
+            "dropPredictedAt": predicted,
+            "latestDrop": shown,
+            "feedback": {"up": 0, "down": 0},
+        }))
+    }
+
+    /// The newest `drop_date` not after today, over all records of all names.
+    ///
+    /// Choice: also of records that a newer one has superseded, and of registeredAgain names: §3
+    /// says "in the corpus". Health's `latestDropDate` is taken to be the same day.
+    pub fn newest_drop_date(&self, today: Day) -> Option<Day> {
+        let dates = self.names.iter().flat_map(|name| name.records.keys());
+        dates.filter(|&&date| date <= today).max().copied()
+    }
+
+    fn drops_date(&self, filter: &Filter, today: Day) -> Day {
+        // Choice: a `stage` makes `view` ignored, so `view=today` beside it does not set the date.
+        if filter.stage.is_none() && filter.view == Some("today") {
+            return today;
+        }
+        self.newest_drop_date(today).unwrap_or(today)
+    }
+
+    fn available_tlds(&self, filter: &Filter, today: Day) -> BTreeSet<&str> {
+        let in_view = self.names.iter().filter(|name| listed(name, filter, today));
+        in_view.map(|name| name.tld.as_str()).collect()
+    }
+
+    fn dropped(&self, query: &DropsQuery, today: Day) -> impl Iterator<Item = &Name> {
+        self.names
+            .iter()
+            .filter(move |name| listed(name, &query.filter, today))
+            .filter(|name| query.filter.lets_through(name))
+            .filter(|name| {
+                // Choice: an ASCII needle matches the Unicode form as well as the A-label form.
+                query.needle.as_ref().is_none_or(|needle| {
+                    name.ascii.contains(needle) || name.unicode.contains(needle)
+                })
+            })
+    }
+}
+
+/// Stage or view of drops: registeredAgain names are excluded always.
+fn listed(name: &Name, filter: &Filter, today: Day) -> bool {
+    let Some(latest) = name.latest().filter(|latest| !latest.registered_again) else {
+        return false;
+    };
+    match (filter.stage, filter.view.unwrap_or("active")) {
+        (Some(stage), _) => latest.stage(today) == stage,
+        (None, "active") => latest.active(today),
+        // Choice: by the text the drop day alone decides, so a name that dropped today with a
+        // release date long past is in view=today, though it is not in view=active.
+        (None, "today") => latest.date == today,
+        (None, "all") => true,
+        (None, other) => panic!("no such view: {other}"),
+    }
+}
+
+/// Stage or view of search: the whole corpus unless limited.
+fn searched(name: &Name, filter: &Filter, today: Day) -> bool {
+    match (filter.stage, filter.view) {
+        // Choice: view=all limits to nothing, as an absent view.
+        (None, None | Some("all")) => true,
+        _ => listed(name, filter, today),
+    }
+}
+
+/// Choice: "equals q" holds in either spelling, A-label or Unicode.
+fn equals(name: &Name, prefix: &str) -> bool {
+    let unicode_label = name.unicode.split('.').next();
+    name.ascii == prefix
+        || name.unicode == prefix
+        || name.label == prefix
+        || unicode_label == Some(prefix)
+}
+
+fn search_result(name: &Name, today: Day) -> Value {
+    let latest = name.latest().map(|latest| {
+        json!({
+            "date": latest.date.to_string(),
+            "dqs": name.dqs,
+            "explanation": name.explanation,
+        })
+    });
+    json!({
+        "domain": name.ascii,
+        "tld": name.tld,
+        "length": name.length,
+        "currentStatus": name.current_status(today),
+        "latestDrop": latest,
+    })
+}
+
+fn known_of(name: &DomainName, spread: usize, facts: &[&Said], scratch: &mut Scratch) -> Name {
+    let spread = u32::try_from(spread).expect("few TLDs");
+    let scored = Scorer::shared().score(name, spread, scratch);
+    // Through text, as the answers come: a number is then compared as it is written.
+    let signals = serde_json::to_string(&scored.signals).expect("signals are JSON");
+    let unicode = name.unicode().into_owned();
+    let label = unicode.split('.').next().expect("a split has a first part");
+    let mut known = Name {
+        length: label.chars().count(),
+        ascii: name.as_str().to_owned(),
+        label: name.label().to_owned(),
+        tld: name.tld().to_owned(),
+        periods: periods(name.tld()),
+        unicode,
+        dqs: u64::from(scored.dqs.points()),
+        explanation: scored.explanation,
+        signals: serde_json::from_str(&signals).expect("what was written can be read"),
+        records: BTreeMap::new(),
+        registered_on: Vec::new(),
+        known: None,
+    };
+    for said in facts {
+        known.learn(said);
+    }
+    known
+}
+
+impl Name {
+    /// Merges one fact: of two about the same thing the one observed later wins, whole.
+    fn learn(&mut self, said: &Said) {
+        let observed_at = said.observed_at;
+        match said.fact {
+            Fact::Drop { date, release, registered_again } => {
+                let record = Record { observed_at, release, registered_again };
+                let kept = self.records.entry(date).or_insert(record);
+                if kept.observed_at < observed_at {
+                    *kept = record;
+                }
+            }
+            Fact::Known { registered } => {
+                if self.known.is_none_or(|(before, _)| before < observed_at) {
+                    self.known = Some((observed_at, registered));
+                }
+            }
+            Fact::Registered { on } => self.registered_on.push(on),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> Day {
+        text.parse().expect("a date")
+    }
+
+    fn dropped(name: &str, date: &str, release: Option<&str>, observed_at: i64) -> Said {
+        Said {
+            name: DomainName::parse(name).expect(name),
+            fact: Fact::Drop {
+                date: day(date),
+                release: release.map(day),
+                registered_again: false,
+            },
+            observed_at,
+        }
+    }
+
+    fn registered(name: &str, on: &str) -> Said {
+        let name = DomainName::parse(name).expect(name);
+        Said { name, fact: Fact::Registered { on: day(on) }, observed_at: 0 }
+    }
+
+    fn only(facts: &[Said]) -> Latest {
+        Model::new(facts).names()[0].latest().expect("it dropped")
+    }
+
+    #[test]
+    fn stages_begin_on_the_days_of_the_text() {
+        // com has no row: R = drop + 30 + 5. co.uk has 60 + 5, de 30 + 0.
+        for (name, today, stage) in [
+            ("a.com", "2026-01-30", "redemption"),
+            ("a.com", "2026-01-31", "pending-delete"),
+            ("a.com", "2026-02-04", "pending-delete"),
+            ("a.com", "2026-02-05", "catchable"),
+            ("a.com", "2026-02-09", "catchable"),
+            ("a.com", "2026-02-10", "released"),
+            ("a.co.uk", "2026-03-01", "redemption"),
+            ("a.co.uk", "2026-03-02", "pending-delete"),
+            ("a.co.uk", "2026-03-07", "catchable"),
+            ("a.de", "2026-01-30", "redemption"),
+            ("a.de", "2026-01-31", "catchable"),
+            ("a.de", "2026-02-05", "released"),
+        ] {
+            let latest = only(&[dropped(name, "2026-01-01", None, 0)]);
+            assert_eq!(latest.stage(day(today)), stage, "{name} on {today}");
+        }
+    }
+
+    #[test]
+    fn a_given_release_replaces_the_table() {
+        let latest = only(&[dropped("a.com", "2026-01-01", Some("2026-01-10"), 0)]);
+        assert_eq!(latest.stage(day("2026-01-04")), "redemption");
+        assert_eq!(latest.stage(day("2026-01-05")), "pending-delete");
+        assert_eq!(latest.stage(day("2026-01-10")), "catchable");
+    }
+
+    #[test]
+    fn the_later_observation_of_a_day_wins_whole() {
+        let early = dropped("a.com", "2026-01-01", Some("2026-01-10"), 1);
+        let late = dropped("a.com", "2026-01-01", None, 2);
+        for facts in [[early.clone(), late.clone()], [late, early]] {
+            assert_eq!(only(&facts).release, day("2026-02-05"));
+        }
+    }
+
+    #[test]
+    fn a_negative_list_undoes_drops_up_to_its_day() {
+        let old = dropped("a.com", "2026-01-01", None, 0);
+        assert!(only(&[old.clone(), registered("a.com", "2026-01-01")]).registered_again);
+        assert!(!only(&[old.clone(), registered("a.com", "2025-12-31")]).registered_again);
+        let new = dropped("a.com", "2026-01-05", None, 0);
+        let facts = [old, registered("a.com", "2026-01-04"), new];
+        assert!(!only(&facts).registered_again, "it dropped again after the list");
+    }
+
+    #[test]
+    fn equal_names_come_first_and_then_the_order_of_drops() {
+        let facts = [
+            dropped("cafe.com", "2026-01-01", None, 0),
+            dropped("cafe.org", "2026-01-01", None, 0),
+            dropped("cafes.com", "2026-01-01", None, 0),
+            dropped("café.com", "2026-01-01", None, 0),
+        ];
+        let model = Model::new(&facts);
+        let found = |prefix: &str| -> BTreeSet<String> {
+            let query = SearchQuery { prefix: prefix.into(), ..SearchQuery::default() };
+            let body = model.search(&query, day("2026-01-01"));
+            let results = body["results"].as_array().expect("an array");
+            let domain = |result: &Value| result["domain"].as_str().expect("text").to_owned();
+            results.iter().map(domain).collect()
+        };
+        assert_eq!(found("caf").len(), 4);
+        assert_eq!(found("café"), BTreeSet::from(["xn--caf-dma.com".to_owned()]));
+        assert_eq!(found("xn--caf"), BTreeSet::from(["xn--caf-dma.com".to_owned()]));
+        assert_eq!(found("cafe.o"), BTreeSet::from(["cafe.org".to_owned()]));
+        let query = SearchQuery { prefix: "cafe".into(), ..SearchQuery::default() };
+        let body = model.search(&query, day("2026-01-01"));
+        assert_eq!(body["results"][2]["domain"], "cafes.com", "not equal to q, so after both");
+    }
+}

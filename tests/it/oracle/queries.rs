@@ -1,0 +1,277 @@
+//! Random questions, each as it is sent and as it is meant.
+
+use std::collections::BTreeSet;
+
+use dropdex::vocab::name::DomainName;
+use icu_normalizer::DecomposingNormalizerBorrowed;
+
+use super::corpus::{some_upper_case, spelling};
+use super::model::{DropsQuery, Filter, Model, Name, SearchQuery};
+use crate::common::http::{escape, with_query};
+use crate::common::rng::Rng;
+
+/// A question with its request.
+pub struct Ask<Q> {
+    pub target: String,
+    pub query: Q,
+}
+
+const STAGES: [&str; 4] = ["redemption", "pending-delete", "catchable", "released"];
+const VIEWS: [&str; 3] = ["active", "today", "all"];
+
+/// The parameters of a request in the making.
+type Parameters = Vec<(&'static str, String)>;
+
+/// A question to `GET /api/v1/drops`.
+pub fn drops(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
+    ask_drops(rng, model, "/api/v1/drops", 1_000)
+}
+
+/// A question to `GET /api/export/drops`.
+pub fn export(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
+    ask_drops(rng, model, "/api/export/drops", 10_000)
+}
+
+fn ask_drops(rng: &mut Rng, model: &Model, path: &str, limit_max: usize) -> Ask<DropsQuery> {
+    let mut sent = Parameters::new();
+    let filter = filter(rng, model, &mut sent);
+    let needle = rng.chance(45).then(|| needle(rng, model));
+    if let Some(needle) = &needle {
+        sent.push(("q", respelled(rng, needle)));
+    }
+    let limit = limit(rng, limit_max, &mut sent);
+    let offset = offset(rng, model.names().len(), &mut sent);
+    let query = DropsQuery { filter, needle, limit, offset };
+    Ask { target: target(rng, path, sent), query }
+}
+
+/// A question to `GET /api/v1/search`.
+pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
+    let mut sent = Parameters::new();
+    let prefix = prefix(rng, model);
+    let mut q = respelled(rng, &prefix);
+    if rng.chance(10) {
+        q = format!(" {q}\t ");
+    }
+    sent.push(("q", q.clone()));
+    // Half of them unfiltered: the order and the totals of plain prefixes matter most.
+    let filter = if rng.chance(50) { Filter::default() } else { filter(rng, model, &mut sent) };
+    let limit = limit(rng, 100, &mut sent);
+    let offset = offset(rng, 60, &mut sent);
+    let query = SearchQuery { sent: q, prefix, filter, limit, offset };
+    Ask { target: target(rng, "/api/v1/search", sent), query }
+}
+
+/// A request for a dossier, and the canonical name it is about.
+pub fn domain(rng: &mut Rng, model: &Model) -> Ask<String> {
+    let known = rng.pick(model.names());
+    let text = if rng.chance(85) {
+        known.ascii.clone()
+    } else {
+        // Near misses: mostly names that were never observed.
+        format!("{}{}.{}", known.label, rng.pick(&["q", "-9", "7x"]), rng.pick(&["com", "de"]))
+    };
+    let Ok(name) = DomainName::parse(&text) else {
+        return domain(rng, model);
+    };
+    let mut spelled = spelling(rng, &name);
+    if rng.chance(10) {
+        spelled = format!(" {spelled} ");
+    }
+    let target = format!("/api/v1/domain/{}", escape(&spelled));
+    Ask { target, query: name.to_string() }
+}
+
+fn filter(rng: &mut Rng, model: &Model, sent: &mut Parameters) -> Filter {
+    let mut filter = Filter::default();
+    if rng.chance(35) {
+        let tlds = tlds(rng, model);
+        sent.push((
+            "tld",
+            tlds.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(","),
+        ));
+        filter.tlds = Some(tlds.into_iter().filter_map(|(_, tld)| tld).collect());
+    }
+    if rng.chance(35) {
+        // The scores of names of the corpus, so that the edge itself is asked for.
+        let near = rng.pick(model.names()).dqs + rng.below(2) as u64;
+        let least = if rng.chance(80) { near.min(100) } else { rng.below(101) as u64 };
+        sent.push(("min_dqs", least.to_string()));
+        filter.min_dqs = Some(least);
+    }
+    if rng.chance(35) {
+        let most = if rng.chance(85) { rng.between(1, 14) } else { rng.between(15, 63) };
+        sent.push(("max_len", most.to_string()));
+        filter.max_len = Some(most as usize);
+    }
+    if rng.chance(35) {
+        let stage = *rng.pick(&STAGES);
+        sent.push(("stage", stage.into()));
+        filter.stage = Some(stage);
+    }
+    if rng.chance(45) {
+        let view = *rng.pick(&VIEWS);
+        sent.push(("view", view.into()));
+        filter.view = Some(view);
+    }
+    filter
+}
+
+/// Items of a TLD filter: as sent, and as meant (`None` for an empty one). One at least is not
+/// empty: whether `tld=,` filters at all is left open.
+fn tlds(rng: &mut Rng, model: &Model) -> Vec<(String, Option<String>)> {
+    let mut items: Vec<(String, Option<String>)> = (0..rng.between(1, 4))
+        .map(|_| {
+            let tld = match rng.below(10) {
+                0 => "zz",
+                1 => "no.such.tld",
+                _ => rng.pick(model.names()).tld.as_str(),
+            };
+            (tld_spelling(rng, tld), Some(tld.to_owned()))
+        })
+        .collect();
+    if rng.chance(20) {
+        items.push((rng.pick(&["", " "]).to_string(), None));
+        rng.shuffle(&mut items);
+    }
+    items
+}
+
+fn tld_spelling(rng: &mut Rng, tld: &str) -> String {
+    let unicode = match tld {
+        "xn--p1ai" => "рф",
+        "xn--55qx5d.cn" => "公司.cn",
+        ascii => ascii,
+    };
+    let mut text = if rng.chance(40) { unicode.to_owned() } else { tld.to_owned() };
+    if rng.chance(25) {
+        text = some_upper_case(rng, &text);
+    }
+    if rng.chance(25) {
+        text = format!(".{text}");
+    }
+    if rng.chance(25) {
+        text = format!(" {text} ");
+    }
+    text
+}
+
+/// Either spelling of a name of the corpus, as characters.
+fn some_spelling(rng: &mut Rng, name: &Name) -> Vec<char> {
+    if rng.chance(50) { name.ascii.chars().collect() } else { name.unicode.chars().collect() }
+}
+
+/// A part of a name: of 1, 2, 3 or more characters, anywhere; sometimes of no name.
+fn needle(rng: &mut Rng, model: &Model) -> String {
+    if rng.chance(6) {
+        return rng.pick(&["zqzqzq", "..", "юю", "-.", "ßß", "9q9"]).to_string();
+    }
+    let chars = idn_or_any(rng, model);
+    let most = chars.len().min(63);
+    let length = match rng.below(5) {
+        0 => 1,
+        1 => 2,
+        2 | 3 => 3,
+        _ => rng.between(4, 24) as usize,
+    }
+    .min(most);
+    let start = rng.below(chars.len() - length + 1);
+    chars[start..start + length].iter().collect()
+}
+
+/// A spelling of a name, of an IDN more often than chance would have it.
+fn idn_or_any(rng: &mut Rng, model: &Model) -> Vec<char> {
+    let mut name = rng.pick(model.names());
+    if rng.chance(30) {
+        while name.ascii == name.unicode {
+            name = rng.pick(model.names());
+        }
+    }
+    some_spelling(rng, name)
+}
+
+/// The start of a name: of any length, a whole label, with the dot, with more; or of no name.
+fn prefix(rng: &mut Rng, model: &Model) -> String {
+    if rng.chance(5) {
+        return rng
+            .pick(&["zqzqzq", ".com", "xn--zzzz", "юю", "abc.c", "abc.zz", "a.", "x", "xn--"])
+            .to_string();
+    }
+    let chars = idn_or_any(rng, model);
+    let label = chars.iter().position(|&char| char == '.').expect("names have a dot");
+    let length = match rng.below(8) {
+        0 => 1,
+        1 => 2,
+        2 => 3,
+        3 => label,
+        4 => label + 1,
+        5 => label + 2,
+        6 => chars.len(),
+        _ => 1 + rng.below(chars.len()),
+    };
+    let prefix: String = chars[..length.min(chars.len())].iter().collect();
+    // A dot at the end is literal: `abc.com.` starts `abc.com.pl` and is no spelling of `abc.com`.
+    if length == chars.len() && rng.chance(15) { prefix + "." } else { prefix }
+}
+
+/// The same text in another case, in full-width letters or decomposed.
+fn respelled(rng: &mut Rng, text: &str) -> String {
+    match rng.below(20) {
+        0..7 => some_upper_case(rng, text),
+        7 => {
+            text.chars().map(|char| if rng.chance(50) { full_width(char) } else { char }).collect()
+        }
+        8 | 9 => DecomposingNormalizerBorrowed::new_nfd().normalize(text).into_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+fn full_width(char: char) -> char {
+    let wide = u32::from(char) + 0xFEE0;
+    if char.is_ascii_alphanumeric() { char::from_u32(wide).unwrap_or(char) } else { char }
+}
+
+fn limit(rng: &mut Rng, most: usize, sent: &mut Parameters) -> Option<usize> {
+    let limit = match rng.below(10) {
+        0..4 => return None,
+        4 => 1,
+        5 => most,
+        6..8 => 1 + rng.below(most.min(30)),
+        _ => 1 + rng.below(most),
+    };
+    sent.push(("limit", limit.to_string()));
+    Some(limit)
+}
+
+/// An offset within the first `near` rows, or sometimes beyond the last.
+fn offset(rng: &mut Rng, near: usize, sent: &mut Parameters) -> Option<usize> {
+    let offset = match rng.below(20) {
+        0..11 => return None,
+        11 => 0,
+        12 => 10_000,
+        13..16 => rng.below(near),
+        _ => rng.below(20),
+    };
+    sent.push(("offset", offset.to_string()));
+    Some(offset)
+}
+
+/// The request: parameters in any order, among some that mean nothing.
+fn target(rng: &mut Rng, path: &str, mut sent: Parameters) -> String {
+    if rng.chance(10) {
+        sent.push(("utm_source", "newsletter".into()));
+    }
+    for name in ["tld", "stage", "limit", "min_dqs"] {
+        let absent = sent.iter().all(|(sent, _)| *sent != name);
+        if absent && rng.chance(4) {
+            sent.push((name, String::new()));
+        }
+    }
+    rng.shuffle(&mut sent);
+    with_query(path, &sent)
+}
+
+/// Every TLD of the corpus.
+pub fn tlds_of(model: &Model) -> BTreeSet<&str> {
+    model.names().iter().map(|name| name.tld.as_str()).collect()
+}

@@ -1,0 +1,149 @@
+//! Pages of what accounts own, without a browser: watchlist, alerts, portfolio. The real binary, a
+//! client with a cookie, whole stories by forms; and that a form and the API judge alike.
+//!
+//! How they look and what scripts add is for `browser.rs`.
+
+mod alerts;
+mod person;
+mod portfolio;
+mod watchlist;
+
+use std::path::PathBuf;
+
+use crate::common::{Server, Site};
+use person::{PASSWORD, Person};
+
+/// The day of every server here, and of the newest list.
+const TODAY: &str = "2026-03-15";
+/// Text that a browser would act on, were it not text.
+const HTML: &str = "<img src=x onerror=alert(1)>\"'&amp;";
+
+/// An installation with a few names of each stage, and its server.
+struct World {
+    site: Site,
+    server: Server,
+}
+
+impl World {
+    fn new() -> World {
+        World::with("")
+    }
+
+    /// With these settings besides.
+    fn with(settings: &str) -> World {
+        World::with_files(&[], |_| settings.to_owned())
+    }
+
+    /// With these files, and settings that name their paths.
+    fn with_files(files: &[(&str, &str)], settings: impl FnOnce(&[PathBuf]) -> String) -> World {
+        let site = Site::new();
+        let paths: Vec<_> = files.iter().map(|(name, text)| site.write(name, text)).collect();
+        let settings = settings(&paths);
+        let rows = [
+            ("fresh.com", "2026-03-15"),
+            ("solar.com", "2026-03-14"),
+            ("teapots.net", "2026-03-10"),
+            ("xn--mnchen-3ya.de", "2026-03-15"),
+            ("pending.com", "2026-02-12"),
+            ("catchable.com", "2026-02-08"),
+            ("released.com", "2026-01-01"),
+        ];
+        let rows: String = rows.iter().map(|(name, day)| format!("{name},{day}\n")).collect();
+        let list = site.write("list.csv", format!("domain,drop_date\n{rows}"));
+        site.ingest(&list, &format!("{TODAY}T00:00:00Z"));
+        let settings = site.settings(&settings);
+        let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
+        World { site, server }
+    }
+
+    /// Somebody new with an account of this plan, who has logged in.
+    fn person(&self, email: &str, plan: &str) -> Person {
+        self.site.account_with_password(email, plan, PASSWORD);
+        Person::logged_in(&self.server, email)
+    }
+}
+
+/// Every form that changes something, with fields that would.
+const FORMS: [(&str, &str); 15] = [
+    ("/watch", "domain=a.com"),
+    ("/unwatch", "domain=solar.com"),
+    ("/watchlist/add", "names=a.com"),
+    ("/alerts/new", "name=a&email=on"),
+    ("/alerts/preview", "name=a"),
+    ("/alerts/{rule}", "name=changed&email=on"),
+    ("/alerts/{rule}/delete", ""),
+    ("/alerts/{rule}/test", ""),
+    ("/alerts/{rule}/pause", ""),
+    ("/alerts/{rule}/resume", ""),
+    ("/alerts/{rule}/deliveries/00112233445566778899aabbccddeeff/retry", ""),
+    ("/portfolio/new", "domain=a.com&status=lost"),
+    ("/portfolio/{claim}", "status=lost"),
+    ("/portfolio/{claim}/delete", ""),
+    ("/alerts/{rule}/nowhere", ""),
+];
+/// Every page of somebody's own things.
+const PAGES: [&str; 8] = [
+    "/watchlist",
+    "/alerts",
+    "/alerts/new",
+    "/alerts/{rule}",
+    "/alerts/{rule}/delete",
+    "/portfolio",
+    "/portfolio/{claim}",
+    "/portfolio/{claim}/delete",
+];
+
+/// A person with one name, one rule and one claim, and what puts their ids into paths.
+fn owner(world: &World) -> (Person, impl Fn(&str) -> String + use<>) {
+    let mut owner = world.person("owner@example.com", "api");
+    owner.post("/watch", &[("domain", "solar.com")]).assert_goes_to("/");
+    let rule = owner.add_rule("mine", &[("email", "on")]);
+    let claim = owner.add_claim("solar.com", &[("status", "attempted")]);
+    (owner, move |path: &str| path.replace("{rule}", &rule).replace("{claim}", &claim))
+}
+
+#[test]
+fn what_is_ours_is_nobody_elses() {
+    let world = World::new();
+    let (mut owner, with_ids) = owner(&world);
+    let before = PAGES.map(|page| owner.get(&with_ids(page)).text);
+    let mut other = world.person("other@example.com", "api");
+    for page in PAGES.into_iter().filter(|page| page.contains('{')) {
+        assert_eq!(other.get(&with_ids(page)).status, 404, "{page}");
+    }
+    for (path, fields) in FORMS.into_iter().filter(|(path, _)| path.contains('{')) {
+        let answer = other.post_text(&with_ids(path), fields);
+        assert!(matches!(answer.status, 404 | 405), "{path}: {}", answer.status);
+    }
+    let after = PAGES.map(|page| owner.get(&with_ids(page)).text);
+    for (page, (before, after)) in PAGES.into_iter().zip(before.into_iter().zip(after)) {
+        assert_eq!(person::without_drawn(&before), person::without_drawn(&after), "{page}");
+    }
+}
+
+#[test]
+fn nobody_comes_in_without_logging_in_or_from_another_site() {
+    let world = World::new();
+    let (mut owner, with_ids) = owner(&world);
+    let before = PAGES.map(|page| owner.get(&with_ids(page)).text);
+    let mut nobody = Person::nobody(&world.server);
+    for page in PAGES {
+        let page = with_ids(page);
+        let next = page.replace('/', "%2F");
+        nobody.get(&page).assert_goes_to(&format!("/login?next={next}"));
+    }
+    let alone =
+        [("", "nothing"), ("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")];
+    for (path, fields) in FORMS.into_iter().filter(|(path, _)| !path.ends_with("nowhere")) {
+        let path = with_ids(path);
+        nobody.post_text(&path, fields).assert_goes_to("/login");
+        for (name, value) in alone {
+            let answer = owner.post_from(&path, fields, &[(name, value)]);
+            assert_eq!(answer.status, 403, "{path} with {name}: {value}");
+        }
+    }
+    let after = PAGES.map(|page| owner.get(&with_ids(page)).text);
+    for (page, (before, after)) in PAGES.into_iter().zip(before.into_iter().zip(after)) {
+        assert_eq!(person::without_drawn(&before), person::without_drawn(&after), "{page}");
+    }
+}

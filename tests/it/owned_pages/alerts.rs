@@ -1,0 +1,461 @@
+//! `/alerts`: rules, previews, deliveries.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::person::{Page, Person, between, form, what};
+use super::{HTML, World};
+use crate::common::receiver::{Receiver, Reply};
+
+/// What is waited for comes long before.
+const WAIT_MAX: Duration = Duration::from_secs(120);
+
+#[test]
+fn a_rule_is_made_changed_paused_and_removed() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "free");
+    ann.get("/alerts").assert_says(200, "Make your first rule");
+    let page = ann.get("/alerts/new?tlds=com&min_dqs=70");
+    assert!(
+        page.text.contains("value=\"com\"") && page.text.contains("value=\"70\""),
+        "{}",
+        page.text
+    );
+    let filter = [
+        ("tlds", ".COM de,рф"),
+        ("min_dqs", "10"),
+        ("max_length", "12"),
+        ("contains", "SHOP"),
+        ("stage", "catchable"),
+        ("stage", "pending-delete"),
+        ("email", "on"),
+        ("webhook", ""),
+    ];
+    let id = ann.add_rule("short and good", &filter);
+    let path = format!("/alerts/{id}");
+    let words = "Names in .com, .de or .рф, with a DQS of 10 or more, of at most 12 characters, that contain \
+                 “shop”, that are catchable or pending delete.";
+    for page in ["/alerts", &path] {
+        ann.get(page).assert_says(200, words);
+        ann.get(page).assert_says(200, "short and good");
+        ann.get(page).assert_says(200, "active");
+    }
+    let page = ann.get(&path).text;
+    for value in ["value=\"com, de, рф\"", "value=\"catchable\" checked", "value=\"shop\""] {
+        assert!(page.contains(value), "no {value} in {page}");
+    }
+    ann.post(&path, &[("name", "all"), ("email", "on")])
+        .assert_goes_to(&format!("{path}?notice=saved"));
+    ann.get(&format!("{path}?notice=saved")).assert_says(200, "The rule was saved. All names.");
+    ann.post(&format!("{path}/pause"), &[]).assert_goes_to(&format!("{path}?notice=paused"));
+    ann.get("/alerts").assert_says(200, "0 of 1 active rule in your plan");
+    ann.post(&format!("{path}/resume"), &[]).assert_goes_to(&format!("{path}?notice=resumed"));
+    ann.get(&format!("{path}/delete")).assert_says(200, "Delete this rule?");
+    ann.post(&format!("{path}/delete"), &[]).assert_goes_to("/alerts?notice=removed");
+    for (method, path) in
+        [("GET", path.clone()), ("POST", path.clone()), ("POST", format!("{path}/test"))]
+    {
+        let page = if method == "GET" { ann.get(&path) } else { ann.post(&path, &[("name", "a")]) };
+        page.assert_says(404, "Not found");
+    }
+}
+
+#[test]
+fn a_plan_has_its_caps_here_too() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "free");
+    let first = ann.add_rule("first", &[("email", "on")]);
+    let page = ann.post("/alerts/new", &[("name", "second"), ("contains", "tea"), ("email", "on")]);
+    page.assert_says(403, "The free plan allows 1 active alert rules, and all are used.");
+    assert!(
+        page.text.contains("value=\"second\"") && page.text.contains("value=\"tea\""),
+        "values stay"
+    );
+    assert!(page.text.contains("href=\"/account/plan\""));
+    for channel in [("webhook", "https://hooks.example.com/"), ("chat", "12345")] {
+        let page = ann.post("/alerts/new", &[("name", "other"), channel]);
+        page.assert_says(403, "The free plan sends alerts by email only.");
+        let page = ann.post(&format!("/alerts/{first}"), &[("name", "first"), channel]);
+        page.assert_says(403, "The free plan sends alerts by email only.");
+    }
+    ann.post(&format!("/alerts/{first}/pause"), &[])
+        .assert_goes_to(&format!("/alerts/{first}?notice=paused"));
+    ann.add_rule("second", &[("email", "on")]);
+    let page = ann.post(&format!("/alerts/{first}/resume"), &[]);
+    page.assert_says(403, "The free plan allows 1 active alert rules, and all are used.");
+    page.assert_says(403, "paused");
+    let page = ann.get("/alerts/new");
+    page.assert_says(200, "Webhooks: with the Core plan and above.");
+    page.assert_lacks("name=\"webhook\"");
+
+    // A plan that shrank: what was there stays, what is beyond it waits.
+    let mut bob = world.person("bob@example.com", "core");
+    let old = bob.add_rule("old", &[("email", "on")]);
+    let page =
+        bob.post("/alerts/new", &[("name", "young"), ("webhook", "https://hooks.example.com/")]);
+    let young = between(&page.text, "href=\"/alerts/", "\"").to_owned();
+    let young = if young.is_empty() {
+        between(&page.text, "button\" href=\"/alerts/", "\"").to_owned()
+    } else {
+        young
+    };
+    world.site.ok(&["account", "set-plan", "bob@example.com", "free"]);
+    bob.get(&format!("/alerts/{old}")).assert_says(200, "old active");
+    bob.get(&format!("/alerts/{young}")).assert_says(200, "young beyond your plan");
+    bob.get("/alerts").assert_says(200, "not in the free plan");
+    // Its name can be changed still: its channels are as they were.
+    let fields = [("name", "renamed"), ("webhook", "https://hooks.example.com/")];
+    bob.post(&format!("/alerts/{young}"), &fields)
+        .assert_goes_to(&format!("/alerts/{young}?notice=saved"));
+}
+
+#[test]
+fn forms_and_the_api_refuse_alike() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let id = ann.add_rule("there", &[("email", "on")]);
+    let (long, many) = ("x".repeat(101), vec!["com"; 101]);
+    let webhook = |url: &str| json!([{"type": "webhook", "url": url}]);
+    let email = json!([{"type": "email"}]);
+    let cases: [(&str, &str, String, &str, Value); 15] = [
+        ("name", "name", " ".into(), "name", json!("")),
+        ("name", "name", long.clone(), "name", json!(long)),
+        ("tlds", "tlds", many.join(" "), "filter", json!({"tlds": many})),
+        ("min_dqs", "min_dqs", "101".into(), "filter", json!({"minDqs": 101})),
+        ("min_dqs", "min_dqs", "sixty".into(), "filter", json!({"minDqs": 9999})),
+        ("max_length", "max_length", "0".into(), "filter", json!({"maxLength": 0})),
+        ("contains", "contains", "x".repeat(64), "filter", json!({"contains": "x".repeat(64)})),
+        (
+            "webhook",
+            "webhook-0",
+            "http://hooks.example.com/".into(),
+            "channels",
+            webhook("http://hooks.example.com/"),
+        ),
+        (
+            "webhook",
+            "webhook-0",
+            "https://127.0.0.1/".into(),
+            "channels",
+            webhook("https://127.0.0.1/"),
+        ),
+        (
+            "webhook",
+            "webhook-0",
+            "https://10.0.0.1:8443/a".into(),
+            "channels",
+            webhook("https://10.0.0.1:8443/a"),
+        ),
+        ("webhook", "webhook-0", "https://[::1]/".into(), "channels", webhook("https://[::1]/")),
+        (
+            "webhook",
+            "webhook-0",
+            "https://localhost/".into(),
+            "channels",
+            webhook("https://localhost/"),
+        ),
+        (
+            "webhook",
+            "webhook-0",
+            "https://hooks.example.com:22/".into(),
+            "channels",
+            webhook("https://hooks.example.com:22/"),
+        ),
+        ("webhook", "webhook-0", HTML.into(), "channels", webhook(HTML)),
+        (
+            "chat",
+            "chat-0",
+            "my chat".into(),
+            "channels",
+            json!([{"type": "telegram", "chatId": "my chat"}]),
+        ),
+    ];
+    for (field, id_of_field, text, member, value) in cases {
+        let mut sent = json!({"name": "a", "filter": {}, "channels": email});
+        sent[member] = value.clone();
+        let (status, body) = api.send("POST", "/api/v1/alerts", &sent).answer();
+        assert_eq!(status, 400, "{sent}: {body}");
+        let mut fields = vec![("name", "a"), (field, &text)];
+        if field == "name" {
+            fields.remove(0);
+        }
+        if !["webhook", "chat"].contains(&field) {
+            fields.push(("email", "on"));
+        }
+        for path in ["/alerts/new".to_owned(), format!("/alerts/{id}")] {
+            let page = ann.post(&path, &fields);
+            assert_eq!(page.status, 400, "{path} {fields:?}: {}", page.visible());
+            let error =
+                page.error_of(id_of_field).unwrap_or_else(|| panic!("{field}: {}", page.visible()));
+            let error = error.trim_end_matches('.').to_lowercase();
+            assert_eq!(error, what(&body).trim_end_matches('.').to_lowercase(), "{field}");
+            page.assert_lacks("<img");
+        }
+    }
+    let channels = ann.post("/alerts/new", &[("name", "a")]);
+    channels.assert_says(400, "Must be 1 to 5 channels.");
+    let six = [
+        ("webhook", "https://a.example/1"),
+        ("webhook", "https://a.example/2"),
+        ("webhook", "https://a.example/3"),
+    ];
+    let six =
+        [&[("name", "a"), ("email", "on"), ("chat", "1"), ("chat", "2")], six.as_slice()].concat();
+    ann.post("/alerts/new", &six).assert_says(400, "Must be 1 to 5 channels.");
+    let twice =
+        [("name", "a"), ("webhook", "https://a.example/"), ("webhook", "https://A.example")];
+    let page = ann.post("/alerts/new", &twice);
+    assert_eq!(page.error_of("webhook-1").as_deref(), Some("Is there twice."));
+    ann.post("/alerts/new", &[("name", "a"), ("email", "on"), ("stage", "gone")])
+        .assert_says(400, "Must be one of redemption, pending-delete, catchable, released.");
+    assert_eq!(api.get("/api/v1/alerts").json()["count"], json!(1));
+}
+
+#[test]
+fn html_in_every_field_stays_text() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let id = ann.add_rule(HTML, &[("contains", HTML), ("email", "on")]);
+    ann.post(&format!("/alerts/{id}/test"), &[])
+        .assert_goes_to(&format!("/alerts/{id}?notice=tested"));
+    let bad: Vec<_> = [
+        "name",
+        "tlds",
+        "min_dqs",
+        "max_length",
+        "contains",
+        "stage",
+        "webhook",
+        "chat",
+        "once",
+        "rule",
+    ]
+    .into_iter()
+    .map(|name| (name, HTML))
+    .collect();
+    let pages = [
+        ann.get("/alerts"),
+        ann.get(&format!("/alerts/{id}")),
+        ann.get(&format!("/alerts/{id}/delete")),
+        ann.get(&format!("/alerts/new?{}", form(&bad))),
+        ann.post("/alerts/new", &bad),
+        ann.post(&format!("/alerts/{id}"), &bad),
+        ann.post("/alerts/preview", &bad),
+        ann.post_by_script("/alerts/preview", &bad),
+        ann.get(&format!("/alerts?notice={}", form(&[(HTML, HTML)]))),
+    ];
+    for page in pages {
+        page.assert_lacks("<img");
+    }
+    ann.get("/alerts").assert_says(200, HTML);
+}
+
+#[test]
+fn a_preview_is_the_one_of_the_api() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    for (fields, filter, now) in [
+        (vec![], json!({}), 6),
+        (vec![("tlds", "com")], json!({"tlds": ["com"]}), 4),
+        (
+            vec![("stage", "released"), ("stage", "catchable")],
+            json!({"stages": ["released", "catchable"]}),
+            2,
+        ),
+        (vec![("contains", "nothing-like-it")], json!({"contains": "nothing-like-it"}), 0),
+        (vec![("max_length", "5"), ("webhook", "not yet an ad")], json!({"maxLength": 5}), 2),
+    ] {
+        let body = api.send("POST", "/api/v1/alerts/preview", &json!({"filter": filter})).json();
+        assert_eq!(body["today"], json!(now), "{filter}");
+        let part = ann.post_by_script("/alerts/preview", &fields);
+        part.assert_lacks("<html");
+        assert!(part.has_header("vary", "cookie, x-fragment"));
+        let words =
+            format!("{now} {}", if now == 1 { "name matches now" } else { "names match now" });
+        part.assert_says(200, &words);
+        for sample in body["samples"].as_array().expect("names") {
+            let name = sample["name"].as_str().expect("a name");
+            assert!(part.text.contains(&format!("/domain/{name}")), "{name}: {}", part.text);
+        }
+        // Without scripts it is a page, with the form as it was.
+        let page = ann.post("/alerts/preview", &fields);
+        page.assert_says(200, &words);
+        page.assert_says(200, "New alert rule");
+        for (_, value) in fields.iter().filter(|(name, _)| !["stage", "webhook"].contains(name)) {
+            assert!(page.text.contains(&format!("value=\"{value}\"")), "{value}");
+        }
+    }
+    ann.post_by_script("/alerts/preview", &[("min_dqs", "200")])
+        .assert_says(400, "Lowest DQS: must be an integer from 0 to 100.");
+    let id = ann.add_rule("there", &[("email", "on")]);
+    let page = ann.post("/alerts/preview", &[("rule", &id), ("name", "changed"), ("tlds", "net")]);
+    page.assert_says(200, "1 name matches now");
+    assert!(
+        page.text.contains(&format!("action=\"/alerts/{id}\""))
+            && page.text.contains("value=\"changed\"")
+    );
+    ann.get(&format!("/alerts/{id}")).assert_says(200, "there");
+}
+
+#[test]
+fn a_secret_is_shown_once() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    let page = ann.get("/alerts/new").text;
+    let once = between(&page, "name=\"once\" value=\"", "\"");
+    let fields = [("once", once), ("name", "hooks"), ("webhook", "https://hooks.example.com/a")];
+    let page = ann.post("/alerts/new", &fields);
+    page.assert_says(200, "not shown again");
+    assert_eq!(page.header("cache-control"), Some("no-store"));
+    assert!(page.text.contains("href=\"/docs#webhooks\""));
+    let secret = secret_of(&page);
+    let id = between(&page.text, "class=\"button\" href=\"/alerts/", "\"").to_owned();
+    // A second click, or a reload of the answer: the same rule, the same secret.
+    let again = ann.post("/alerts/new", &fields);
+    assert_eq!(secret_of(&again), secret);
+    ann.get("/alerts").assert_says(200, "1 of 5 active rules");
+    let other = [("once", once), ("name", "others"), ("webhook", "https://hooks.example.com/a")];
+    ann.post("/alerts/new", &other).assert_says(409, "This form was sent before");
+    for page in ["/alerts".to_owned(), format!("/alerts/{id}")] {
+        ann.get(&page).assert_lacks("whsec_");
+    }
+    // Another webhook has another secret; the one that was there keeps its own.
+    let two = [
+        ("name", "hooks"),
+        ("webhook", "https://hooks.example.com/a"),
+        ("webhook", "https://hooks.example.com/b"),
+    ];
+    let page = ann.post(&format!("/alerts/{id}"), &two);
+    page.assert_says(200, "https://hooks.example.com/b");
+    page.assert_lacks("hooks.example.com/a");
+    assert_ne!(secret_of(&page), secret);
+    ann.post(&format!("/alerts/{id}"), &two).assert_goes_to(&format!("/alerts/{id}?notice=saved"));
+}
+
+fn secret_of(page: &Page) -> String {
+    format!("whsec_{}", between(&page.text, ">whsec_", "<"))
+}
+
+/// A world that trusts `receiver`, may call it, and calls it once more after a failure.
+fn world_of(receiver: &Receiver) -> World {
+    World::with_files(&[("ca.pem", receiver.certificate())], |paths| {
+        let allow = receiver.address().to_string();
+        format!("[webhooks]\nallow = [{allow:?}]\nca_file = {:?}\nretry_seconds = [0]\n", paths[0])
+    })
+}
+
+#[track_caller]
+fn add_webhook(person: &mut Person, url: &str) -> String {
+    let page = person.post("/alerts/new", &[("name", "hooks"), ("webhook", url)]);
+    assert_eq!(page.status, 200, "{}", page.visible());
+    between(&page.text, "class=\"button\" href=\"/alerts/", "\"").to_owned()
+}
+
+/// Asks for a page until it says so.
+#[track_caller]
+fn wait_for(person: &mut Person, path: &str, words: &str) -> Page {
+    let deadline = Instant::now() + WAIT_MAX;
+    loop {
+        let page = person.get_part(path);
+        if super::person::visible(&page.text).contains(words) {
+            return page;
+        }
+        assert!(Instant::now() < deadline, "no `{words}` in\n{}", page.visible());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn what_failed_is_told_and_tried_again() {
+    // Refused until somebody has put it right.
+    let receiver = Receiver::https(&["127.0.0.1"], |before, _| {
+        Reply::status(if before < 1 { 500 } else { 204 })
+    });
+    let world = world_of(&receiver);
+    let mut ann = world.person("ann@example.com", "core");
+    let id = add_webhook(&mut ann, &receiver.url("/hook"));
+    let path = format!("/alerts/{id}");
+    ann.get(&path).assert_says(200, "Nothing sent yet.");
+    ann.post(&format!("{path}/test"), &[]).assert_goes_to(&format!("{path}?notice=tested"));
+    let page = wait_for(&mut ann, &path, "failed");
+    for words in
+        ["The receiver failed (5xx).", "Webhook to 127.0.0.1", "6 names", "test", "Try again"]
+    {
+        page.assert_says(200, words);
+    }
+    page.assert_lacks("<html");
+    let retry = between(&page.text, "action=\"", "\"").to_owned();
+    assert!(retry.starts_with(&path) && retry.ends_with("/retry"), "{retry}");
+    ann.post(&retry, &[]).assert_goes_to(&format!("{path}?notice=retried"));
+    let page = wait_for(&mut ann, &path, "delivered");
+    page.assert_lacks("retry");
+    ann.post(&retry, &[]).assert_says(409, "This delivery cannot be retried: it was delivered.");
+    ann.get("/alerts").assert_says(200, "delivered test, 6 names");
+    assert_eq!(receiver.wait_for(2).len(), 2);
+}
+
+#[test]
+fn a_receiver_that_is_gone_switches_its_channel_off() {
+    let receiver = Receiver::https(&["127.0.0.1"], |before, _| {
+        Reply::status(if before == 0 { 410 } else { 204 })
+    });
+    let world = world_of(&receiver);
+    let mut ann = world.person("ann@example.com", "core");
+    let url = receiver.url("/hook");
+    let id = add_webhook(&mut ann, &url);
+    let path = format!("/alerts/{id}");
+    ann.post(&format!("{path}/test"), &[]);
+    wait_for(&mut ann, &path, "The receiver wants no more messages (410).");
+    let page = ann.get(&path);
+    page.assert_says(200, "no channel");
+    page.assert_says(200, "the receiver said that it is gone (410)");
+    ann.get("/alerts").assert_says(200, "the receiver said that it is gone (410)");
+    ann.post(&format!("{path}/test"), &[]).assert_says(409, "Every channel of this rule is off.");
+    // Another name alone does not switch it on; whoever asks for it does.
+    ann.post(&path, &[("name", "renamed"), ("webhook", &url)])
+        .assert_goes_to(&format!("{path}?notice=saved"));
+    ann.get(&path).assert_says(200, "no channel");
+    ann.post(&path, &[("name", "renamed"), ("webhook", &url), ("switch_on", "on")])
+        .assert_goes_to(&format!("{path}?notice=saved"));
+    ann.post(&format!("{path}/test"), &[]).assert_goes_to(&format!("{path}?notice=tested"));
+    wait_for(&mut ann, &path, "delivered");
+}
+
+#[test]
+fn a_list_that_matches_is_delivered_and_shown() {
+    let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(204));
+    let world = world_of(&receiver);
+    let mut ann = world.person("ann@example.com", "core");
+    let id = add_webhook(&mut ann, &receiver.url("/hook"));
+    let list = world.site.write("more.csv", "domain,drop_date\nharbor.com,2026-03-15\n");
+    world.site.ingest(&list, "2026-03-15T01:00:00Z");
+    let seen = receiver.wait_for(1);
+    assert!(seen[0].text().contains("harbor.com"), "{}", seen[0].text());
+    let page = wait_for(&mut ann, &format!("/alerts/{id}"), "delivered");
+    page.assert_says(200, "1 name");
+    page.assert_lacks(">test<");
+}
+
+#[test]
+fn channels_that_the_operator_has_not_set_up_are_told() {
+    let site = crate::common::Site::new();
+    let settings = site.write("bare.toml", "");
+    let settings = settings.to_str().expect("temporary paths are UTF-8");
+    let list = site.write("list.csv", "domain,drop_date\nsolar.com,2026-03-15\n");
+    site.ingest(&list, "2026-03-15T00:00:00Z");
+    let server = site.serve_with(&["--config", settings, "--today", super::TODAY]);
+    let world = World { site, server };
+    let mut ann = world.person("ann@example.com", "core");
+    let page = ann.get("/alerts/new");
+    page.assert_says(200, "This server sends no mail");
+    page.assert_says(200, "Telegram: not set up on this server");
+    let page = ann.post("/alerts/new", &[("name", "a"), ("email", "on")]);
+    assert_eq!(page.status, 400);
+    assert_eq!(
+        page.error_of("email").as_deref(),
+        Some("Email delivery is not set up on this server; ask its operator.")
+    );
+}

@@ -1,0 +1,221 @@
+//! `/portfolio`.
+
+use serde_json::{Value, json};
+
+use super::person::{between, form, what};
+use super::{HTML, World};
+
+#[test]
+fn a_claim_is_added_changed_and_removed() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "free");
+    ann.get("/portfolio").assert_says(200, "Keep book of your backorders");
+    let page = ann.get("/portfolio/new?domain=solar.com");
+    assert!(page.text.contains("value=\"solar.com\""), "{}", page.visible());
+    let rule = ann.add_rule("short ones", &[("email", "on")]);
+    let fields = [
+        ("status", "sold"),
+        ("registrar", "Gandi"),
+        ("acquired", "12.50"),
+        ("resale", "1999"),
+        ("sold_on", "2026-03-01"),
+        ("notes", "first line\r\nsecond line"),
+        ("rule", &rule),
+    ];
+    let id = ann.add_claim("münchen.de", &fields);
+    let page = ann.get("/portfolio");
+    for words in [
+        "münchen.de xn--mnchen-3ya.de",
+        "by short ones",
+        "first line …",
+        "$12.50",
+        "$1,999",
+        "+$1,986.50",
+        "+15,892 %",
+    ] {
+        page.assert_says(200, words);
+    }
+    let editor = format!("/portfolio/{id}");
+    let page = ann.get(&editor).text;
+    for value in [
+        "value=\"Gandi\"",
+        "value=\"12.5\"",
+        "value=\"1999\"",
+        "value=\"2026-03-01\"",
+        "\nfirst line\nsecond line</textarea>",
+    ] {
+        assert!(page.contains(value), "no {value} in {page}");
+    }
+
+    // Another status takes the sale away, though its fields were sent as they were.
+    let lost: Vec<_> = fields
+        .iter()
+        .map(|&(name, value)| (name, if name == "status" { "lost" } else { value }))
+        .collect();
+    ann.post(&editor, &lost).assert_goes_to("/portfolio?notice=saved");
+    ann.get("/portfolio").assert_says(200, "Lost");
+    let page = ann.get(&editor).text;
+    assert!(!page.contains("1999") && page.contains("value=\"Gandi\""), "{page}");
+    // A sale without a day is of today.
+    ann.post(&editor, &[("status", "sold"), ("resale", "5")])
+        .assert_goes_to("/portfolio?notice=saved");
+    let page = ann.get(&editor).text;
+    assert!(page.contains("value=\"2026-03-15\"") && !page.contains("Gandi\""), "{page}");
+
+    ann.get(&format!("{editor}/delete")).assert_says(200, "Delete this claim?");
+    ann.post(&format!("{editor}/delete"), &[]).assert_goes_to("/portfolio?notice=removed");
+    assert_eq!(ann.get(&editor).status, 404);
+}
+
+#[test]
+fn forms_and_the_api_refuse_alike() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let id = ann.add_claim("solar.com", &[("status", "attempted")]);
+    let long = "x".repeat(201);
+    let cases: [(&str, &str, &str, Value); 10] = [
+        ("domain", "www.a.com", "domain", json!("www.a.com")),
+        ("status", "gone", "status", json!("gone")),
+        ("registrar", &long, "registrar", json!(long)),
+        ("registrar", "a\u{7}b", "registrar", json!("a\u{7}b")),
+        ("acquired", "-1", "acquiredPriceUsd", json!(-1)),
+        ("acquired", "1.234", "acquiredPriceUsd", json!(1.234)),
+        ("resale", "5", "resalePriceUsd", json!(5)),
+        ("sold_on", "2026-03-01", "soldAt", json!("2026-03-01T00:00:00.000Z")),
+        ("notes", "a\u{0}b", "userNotes", json!("a\u{0}b")),
+        ("rule", "12345", "alertRuleId", json!(12345)),
+    ];
+    for (field, text, member, value) in cases {
+        let mut sent = json!({"domain": "a.com", "status": "attempted"});
+        sent[member] = value.clone();
+        let (status, body) = api.send("POST", "/api/v1/portfolio", &sent).answer();
+        assert_eq!(status, 400, "{sent}");
+        let mut fields = vec![("domain", "a.com"), ("status", "attempted")];
+        fields.retain(|(name, _)| *name != field);
+        fields.push((field, text));
+        let page = ann.post("/portfolio/new", &fields);
+        assert_eq!(page.status, 400, "{fields:?}");
+        let error = page.error_of(field).unwrap_or_else(|| panic!("{field}: {}", page.visible()));
+        let error = error.trim_end_matches('.').to_lowercase();
+        assert_eq!(error, what(&body).to_lowercase(), "{field}");
+        assert!(page.text.contains("aria-invalid=\"true\""), "{field}");
+        if field == "domain" {
+            continue;
+        }
+        let (status, _) =
+            api.send("PATCH", &format!("/api/v1/portfolio/{id}"), &json!({member: value})).answer();
+        let page = ann.post(&format!("/portfolio/{id}"), &fields);
+        assert_eq!((status, page.status), (400, 400), "{fields:?}");
+        assert!(page.error_of(field).is_some(), "{field}: {}", page.visible());
+    }
+    assert_eq!(api.get("/api/v1/portfolio").json()["count"], json!(1));
+}
+
+#[test]
+fn html_in_every_field_stays_text() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let rule = ann.add_rule(HTML, &[("email", "on")]);
+    let fields = [("status", "caught"), ("registrar", HTML), ("notes", HTML), ("rule", &rule)];
+    let id = ann.add_claim("solar.com", &fields);
+    let bad = [
+        ("domain", HTML),
+        ("status", HTML),
+        ("registrar", HTML),
+        ("acquired", HTML),
+        ("resale", HTML),
+        ("sold_on", HTML),
+        ("notes", HTML),
+        ("rule", HTML),
+    ];
+    let pages = [
+        ann.get("/portfolio"),
+        ann.get("/portfolio?by=registrar"),
+        ann.get("/portfolio?by=rule"),
+        ann.get(&format!("/portfolio/{id}")),
+        ann.get(&format!("/portfolio/{id}/delete")),
+        ann.get(&format!("/portfolio/new?{}", form(&[("domain", HTML)]))),
+        ann.post("/portfolio/new", &bad),
+        ann.post(&format!("/portfolio/{id}"), &bad),
+        ann.get(&format!("/portfolio?{}", form(&[("by", HTML), ("status", HTML), ("from", HTML)]))),
+    ];
+    for page in pages {
+        page.assert_lacks("<img");
+        page.assert_lacks("=x onerror=alert(1)>");
+    }
+    ann.get("/portfolio?by=registrar").assert_says(200, HTML);
+}
+
+#[test]
+fn claims_are_filtered_and_summed() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    for (domain, fields) in [
+        (
+            "a.com",
+            [("status", "sold"), ("registrar", "Gandi"), ("acquired", "100"), ("resale", "400")],
+        ),
+        (
+            "b.com",
+            [("status", "caught"), ("registrar", "Gandi"), ("acquired", "50.25"), ("resale", "")],
+        ),
+        ("c.de", [("status", "lost"), ("registrar", "Porkbun"), ("acquired", ""), ("resale", "")]),
+        ("d.de", [("status", "attempted"), ("registrar", ""), ("acquired", "7"), ("resale", "")]),
+    ] {
+        ann.add_claim(domain, &fields);
+    }
+    let page = ann.get("/portfolio?by=registrar");
+    page.assert_says(
+        200,
+        "Claims 4 66 % won Cost $157.25 Revenue $400 Result +$242.75 Return on sold +300 %",
+    );
+    page.assert_says(200, "Gandi 2 2 1 $150.25 $400 +$249.75 +300 %");
+    page.assert_says(200, "Porkbun 1 0 0 $0 $0 $0 –");
+    page.assert_says(200, "No registrar 1 0 0 $7 $0 −$7 –");
+    page.assert_says(200, "All 4 2 1 $157.25 $400 +$242.75 +300 %");
+    assert!(
+        page.text.contains("aria-label=\"Gandi: cost $150.25, revenue $400\""),
+        "{}",
+        page.text
+    );
+    ann.get("/portfolio?by=tld").assert_says(200, ".com 2 2 1 $150.25 $400 +$249.75 +300 %");
+    ann.get("/portfolio").assert_says(200, "Sold 1 1 1 $100 $400 +$300 +300 %");
+    ann.get("/portfolio?by=rule").assert_says(200, "No alert rule 4 2 1");
+
+    // A status for each box that is ticked, as a form sends it.
+    let page = ann.get("/portfolio?status=lost&status=attempted&from=2026-03-15&to=2026-03-16");
+    page.assert_says(200, "c.de");
+    page.assert_says(200, "All 2 0 0 $7");
+    page.assert_lacks("b.com");
+    let csv = between(&page.text, "href=\"/api/export/portfolio?", "\"").replace("&amp;", "&");
+    assert_eq!(csv, "status=lost%2Cattempted&from=2026-03-15&to=2026-03-16");
+    ann.get("/portfolio?to=2026-03-15").assert_says(200, "No claim fits this filter.");
+    for (query, error) in [
+        ("status=gone", "must be one of attempted, caught, registered, lost, sold"),
+        ("from=yesterday", "is not a date"),
+        ("by=month", "must be one of status, registrar, tld, rule"),
+    ] {
+        ann.get(&format!("/portfolio?{query}")).assert_says(400, error);
+    }
+}
+
+#[test]
+fn a_form_sent_twice_adds_once() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "free");
+    let page = ann.get("/portfolio/new").text;
+    let once = between(&page, "name=\"once\" value=\"", "\"");
+    let fields = [("once", once), ("domain", "a.com"), ("status", "lost")];
+    ann.post("/portfolio/new", &fields).assert_goes_to("/portfolio?notice=added");
+    ann.post("/portfolio/new", &fields).assert_goes_to("/portfolio?notice=added");
+    ann.get("/portfolio").assert_says(200, "Claims 1");
+    let fields = [("once", once), ("domain", "b.com"), ("status", "lost")];
+    let page = ann.post("/portfolio/new", &fields);
+    page.assert_says(409, "This form was sent before");
+    assert_ne!(
+        between(&page.text, "name=\"once\" value=\"", "\""),
+        once,
+        "the next try is another"
+    );
+}

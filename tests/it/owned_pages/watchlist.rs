@@ -1,0 +1,150 @@
+//! `/watchlist`, and names watched from any page.
+
+use serde_json::json;
+
+use super::person::{Person, between};
+use super::{HTML, World};
+
+#[test]
+fn a_name_is_watched_from_a_page_and_let_go() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "free");
+    ann.get("/watchlist").assert_says(200, "Watch your first names");
+    let fields = [("domain", " SOLAR.com "), ("next", "/domain/solar.com?a=b")];
+    ann.post("/watch", &fields).assert_goes_to("/domain/solar.com?a=b");
+    let page = ann.get("/watchlist");
+    page.assert_says(200, "solar.com");
+    assert_eq!(page.chosen_by(), ["solar.com"]);
+    ann.post("/unwatch", &fields).assert_goes_to("/domain/solar.com?a=b");
+    assert_eq!(ann.get("/watchlist").chosen_by(), [] as [&str; 0]);
+    // As it should be, however often one asks.
+    ann.post("/unwatch", &fields).assert_goes_to("/domain/solar.com?a=b");
+
+    for next in ["//evil.example", "/\\evil.example", "https://evil.example/", ""] {
+        let fields = [("domain", "solar.com"), ("next", next)];
+        ann.post("/watch", &fields).assert_goes_to("/");
+        ann.post("/unwatch", &fields).assert_goes_to("/");
+    }
+    assert_eq!(ann.post_by_script("/watch", &[("domain", "solar.com")]).status, 204);
+    assert_eq!(ann.get("/watchlist").chosen_by(), ["solar.com"]);
+    assert_eq!(ann.post_by_script("/unwatch", &[("domain", "solar.com")]).status, 204);
+    ann.post("/watch", &[("domain", "www.solar.com")])
+        .assert_says(400, "host below a registrable name");
+    // The free plan has no names that no list knows.
+    ann.post("/watch", &[("domain", "unseen.com")])
+        .assert_says(403, "The free plan has no watchlist names");
+}
+
+#[test]
+fn a_thousand_names_are_pasted_in_one_go() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let names: Vec<_> = (0..998).map(|at| format!("name{at}.com")).collect();
+    let [lines, spaces, commas] = ["\r\n", "  ", ", "].map(|separator| separator);
+    let (first, rest) = names.split_at(300);
+    let (second, third) = rest.split_at(300);
+    let text = [first.join(lines), second.join(spaces), third.join(commas)].join(";");
+    let text = format!("{text}\n{HTML} solar.com");
+    // The text of HTML has a space in it, and a quote, which separate as well.
+    let page = ann.post("/watchlist/add", &[("names", &text.replace(HTML, "<b>x</b>"))]);
+    page.assert_says(200, "999 names added");
+    page.assert_says(200, "1 name refused");
+    page.assert_says(200, "The name holds `<`; letters, digits, hyphens and dots are allowed.");
+    page.assert_lacks("<b>x");
+    // What was refused is left in the field.
+    assert_eq!(
+        between(&page.text, "spellcheck=\"false\"", "</textarea>").lines().last(),
+        Some("&lt;b&gt;x&lt;/b&gt;")
+    );
+    page.assert_says(200, "1 to 100 of 999");
+
+    // Once more: nothing changes. One more: too many at once.
+    let page = ann.post("/watchlist/add", &[("names", &names.join("\n"))]);
+    page.assert_says(200, "998 names on your watchlist already");
+    let many = format!("{} a.com b.com c.com", names.join(" "));
+    let page = ann.post("/watchlist/add", &[("names", &many)]);
+    page.assert_says(400, "These are 1,001 names; send at most 1,000 at once.");
+    assert!(page.text.contains("b.com c.com</textarea>"), "the field keeps what was sent");
+    assert!(page.text.contains("aria-invalid=\"true\""));
+
+    // All of it survives a restart, which reads the one record that was written.
+    let World { site, server } = world;
+    server.kill();
+    let server = site.serve_with(&["--config", &site.settings(""), "--today", super::TODAY]);
+    let mut ann = Person::logged_in(&server, "ann@example.com");
+    ann.get("/watchlist?offset=900").assert_says(200, "901 to 999 of 999");
+}
+
+#[test]
+fn names_beyond_the_plan_are_told_one_by_one() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    let names: Vec<_> = (0..12).map(|at| format!("unseen{at:02}.com")).collect();
+    let text = format!("{} solar.com unseen00.com", names.join(" "));
+    let page = ann.post("/watchlist/add", &[("names", &text)]);
+    page.assert_says(200, "11 names added");
+    page.assert_says(200, "2 names refused");
+    page.assert_says(200, "The core plan allows 10 watchlist names that are not in the corpus");
+    assert!(page.text.contains("\nunseen10.com\nunseen11.com</textarea>"), "{}", page.visible());
+    page.assert_says(200, "10 of 10");
+    // Nothing came of it at all: a refusal.
+    let page = ann.post("/watchlist/add", &[("names", "unseen10.com")]);
+    page.assert_says(400, "No name was added");
+    ann.post("/watchlist/add", &[("names", " ;, ")])
+        .assert_says(400, "Type or paste at least one name.");
+    // One that is let go makes room.
+    ann.post("/unwatch", &[("domain", "unseen00.com"), ("next", "/watchlist")])
+        .assert_goes_to("/watchlist?notice=removed");
+    ann.post("/watchlist/add", &[("names", "unseen10.com")])
+        .assert_goes_to("/watchlist?notice=added");
+    ann.post("/watchlist/add", &[("names", "unseen10.com")])
+        .assert_goes_to("/watchlist?notice=there");
+}
+
+#[test]
+fn the_page_has_the_list_of_the_api_in_every_order() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let names = "released.com catchable.com pending.com solar.com teapots.net fresh.com münchen.de unseen.com";
+    ann.post("/watchlist/add", &[("names", names)]);
+    for sort in ["lifecycle", "name", "dqs", "added"] {
+        let body = api.get(&format!("/api/v1/watchlist?sort={sort}")).json();
+        let rows = body["watchlist"].as_array().expect("rows").iter();
+        let expected: Vec<_> = rows.map(|row| row["domain"].as_str().expect("a name")).collect();
+        assert_eq!(ann.get(&format!("/watchlist?sort={sort}")).chosen_by(), expected, "{sort}");
+    }
+    let page = ann.get("/watchlist");
+    page.assert_says(200, "münchen.de xn--mnchen-3ya.de");
+    page.assert_says(200, "catchable free since 2026-03-15");
+    page.assert_says(200, "not in a list");
+    for (target, error) in [
+        ("/watchlist?sort=none", "must be one of lifecycle, name, dqs, added"),
+        ("/watchlist?offset=-1", "must be an integer from 0 to 10000"),
+    ] {
+        let (status, body) = api.get(&format!("/api/v1{target}")).answer();
+        assert_eq!(status, 400);
+        assert!(body["error"].as_str().is_some_and(|text| text.ends_with(error)), "{body}");
+        ann.get(target).assert_says(400, error);
+    }
+
+    // Several at once, and one by its own button whatever is chosen.
+    let several = [("domain", "solar.com"), ("domain", "fresh.com"), ("next", "/watchlist")];
+    ann.post("/unwatch", &several).assert_goes_to("/watchlist?notice=removed");
+    let only = [("only", "unseen.com"), ("domain", "pending.com"), ("next", "/watchlist")];
+    ann.post("/unwatch", &only).assert_goes_to("/watchlist?notice=removed");
+    let left = ["catchable.com", "pending.com", "released.com", "teapots.net", "xn--mnchen-3ya.de"];
+    assert_eq!(ann.get("/watchlist?sort=name").chosen_by(), left);
+    assert_eq!(api.get("/api/v1/watchlist").json()["summary"]["total"], json!(5));
+}
+
+#[test]
+fn files_are_for_those_whose_plan_has_them() {
+    let world = World::new();
+    for (plan, link) in [("free", "/account/plan"), ("core", "/api/export/watchlist?sort=dqs")] {
+        let mut person = world.person(&format!("{plan}@example.com"), plan);
+        person.post("/watch", &[("domain", "solar.com")]);
+        let page = person.get("/watchlist?sort=dqs").text;
+        assert!(page.contains(&format!("href=\"{link}\"")), "{plan}: {page}");
+    }
+}

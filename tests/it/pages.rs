@@ -1,0 +1,51 @@
+//! Accounts through their pages, over HTTP and against the real binary: who gets in, who stays, whom a
+//! page believes, and what somebody else's site or somebody else's copy of a cookie can do. What
+//! people see of it in a browser is in `browser.rs`.
+
+mod account;
+pub mod browser;
+mod cross_site;
+mod log_in;
+mod mails;
+
+use crate::common::{Server, Site};
+use browser::Browser;
+
+const TODAY: &str = "2026-11-21";
+const TOMORROW: &str = "2026-11-22";
+const PASSWORD: &str = "correct horse battery";
+const PLAIN: &str = "[web]\nplain_http = true\n";
+
+/// An installation with a few names and these settings.
+fn site(settings: &str) -> Site {
+    let names = ["good.com", "fine.net", "solar.org"].map(str::to_owned);
+    let site = Site::with_names(names.into_iter(), TODAY);
+    site.settings(settings);
+    site
+}
+
+/// Its server, on a day.
+fn serve_on(site: &Site, today: &str) -> Server {
+    let settings = site.lists().join("settings.toml");
+    let settings = settings.to_str().expect("temporary paths are UTF-8");
+    site.serve_with(&["--today", today, "--config", settings])
+}
+
+fn serve(site: &Site) -> Server {
+    serve_on(site, TODAY)
+}
+
+/// Adds an account with [`PASSWORD`].
+fn add(site: &Site, email: &str, plan: &str) {
+    let args = ["account", "add", email, "--plan", plan, "--password-stdin"];
+    site.ok_with_input(&args, PASSWORD);
+}
+
+/// A browser whose owner has logged in.
+fn logged_in(server: &Server, email: &str) -> Browser {
+    let mut browser = Browser::new(server);
+    let answer = browser.log_in(email, PASSWORD);
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    assert!(browser.cookie.is_some());
+    browser
+}

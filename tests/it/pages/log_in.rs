@@ -1,0 +1,229 @@
+//! Log-ins: who gets in and for how long.
+
+use std::time::{Duration, Instant};
+
+use super::browser::Browser;
+use super::{PASSWORD, PLAIN, TOMORROW, add, logged_in, serve, serve_on, site};
+
+#[test]
+fn the_cookie_is_for_this_host_over_tls() {
+    let site = site("");
+    add(&site, "ann@example.com", "core");
+    let server = serve(&site);
+    let mut browser = Browser::new(&server);
+    let answer = browser.log_in("ann@example.com", PASSWORD);
+    assert_eq!((answer.status, answer.header("location")), (303, Some("/")));
+    let set = answer.header("set-cookie").expect("a cookie");
+    let value = set.strip_prefix("__Host-dropdex=").expect(set);
+    let (value, attributes) = value.split_once("; ").expect(set);
+    assert!(value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit()), "{set}");
+    assert_eq!(attributes, "HttpOnly; SameSite=Strict; Secure; Path=/");
+    assert!(browser.is_in());
+    // A cookie that another host of the domain could have set is none.
+    browser.cookie = Some(format!("dropdex={value}"));
+    assert!(!browser.is_in());
+}
+
+#[test]
+fn plain_http_is_for_loopback() {
+    let plain = site(PLAIN);
+    add(&plain, "ann@example.com", "core");
+    let server = serve(&plain);
+    let mut browser = logged_in(&server, "ann@example.com");
+    assert!(browser.cookie.as_deref().is_some_and(|cookie| cookie.starts_with("dropdex=")));
+    assert!(browser.is_in());
+    drop(server);
+    let settings = plain.settings(PLAIN);
+    let refused = plain.run(&["serve", "--listen", "0.0.0.0:0", "--config", &settings]);
+    refused.assert_failed(1, &["web.plain_http", "loopback"]);
+}
+
+#[test]
+fn nobody_learns_who_has_an_account() {
+    let site = site(PLAIN);
+    for email in ["known@example.com", "other@example.com"] {
+        add(&site, email, "core");
+    }
+    site.account("keyed@example.com", "pro");
+    site.ok(&["account", "disable", "other@example.com"]);
+    let server = serve(&site);
+    let mut answers = Vec::new();
+    let tried = [
+        ("known@example.com", "wrong horse"),
+        ("nobod@example.com", PASSWORD),
+        ("keyed@example.com", PASSWORD),
+        ("other@example.com", PASSWORD),
+    ];
+    let mut times = [Duration::MAX; 4];
+    // In turns: a machine that is slow for a while is so for all of them.
+    for _ in 0..5 {
+        for ((email, password), least) in tried.iter().zip(&mut times) {
+            let from = Instant::now();
+            let answer = Browser::new(&server).log_in(email, password);
+            *least = from.elapsed().min(*least);
+            assert_eq!(answer.status, 400);
+            assert_eq!(answer.header("set-cookie"), None);
+            answers.push(answer.text().replace(email, "EMAIL"));
+        }
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "all are told the same");
+    // The work is the same; a look-up that ends early would be a hundred times as fast.
+    let (least, most) = (times.iter().min(), times.iter().max());
+    assert!(least.zip(most).is_some_and(|(least, most)| *least * 3 > *most), "{times:?}");
+}
+
+#[test]
+fn a_copy_of_the_cookie_is_worth_nothing_after_the_log_out() {
+    let site = site(PLAIN);
+    add(&site, "ann@example.com", "core");
+    let server = serve(&site);
+    let mut browser = logged_in(&server, "ann@example.com");
+    let mut stolen = browser.copy(&server);
+    assert!(stolen.is_in());
+    let answer = browser.post("/logout", &[]);
+    assert_eq!(answer.header("location"), Some("/login?notice=logged-out"));
+    assert_eq!(browser.cookie, None, "the browser forgets it");
+    assert!(!stolen.is_in());
+    assert_eq!(stolen.get("/api/export/drops").status, 401);
+    assert_eq!(stolen.post("/account/key", &[]).header("location"), Some("/login"));
+    // Still so after a restart.
+    drop(server);
+    let server = serve(&site);
+    assert!(!stolen.copy(&server).is_in());
+}
+
+#[test]
+fn an_id_that_somebody_planted_is_not_taken_over() {
+    let site = site(PLAIN);
+    add(&site, "ann@example.com", "core");
+    let server = serve(&site);
+    let mut browser = Browser::new(&server);
+    let planted = format!("dropdex={}", "ab".repeat(32));
+    browser.cookie = Some(planted.clone());
+    browser.log_in("ann@example.com", PASSWORD);
+    assert_ne!(browser.cookie, Some(planted));
+    let mut first = browser.copy(&server);
+    browser.log_in("ann@example.com", PASSWORD);
+    assert_ne!(browser.cookie, first.cookie, "new at each log-in");
+    assert!(browser.is_in() && !first.is_in(), "and the one before is over");
+}
+
+#[test]
+fn sessions_outlive_a_restart_and_not_a_day() {
+    let site = site(PLAIN);
+    add(&site, "ann@example.com", "core");
+    let server = serve(&site);
+    let browser = logged_in(&server, "ann@example.com");
+    server.kill();
+    let server = serve(&site);
+    assert!(browser.copy(&server).is_in(), "the log-in was on disk when it was answered");
+    drop(server);
+    let server = serve_on(&site, TOMORROW);
+    assert!(!browser.copy(&server).is_in());
+}
+
+#[test]
+fn all_browsers_are_logged_out_at_once() {
+    let site = site(PLAIN);
+    add(&site, "ann@example.com", "core");
+    add(&site, "bob@example.com", "core");
+    let server = serve(&site);
+    let mut bob = logged_in(&server, "bob@example.com");
+    let mut browsers: Vec<_> = (0..3).map(|_| logged_in(&server, "ann@example.com")).collect();
+    assert_eq!(browsers[0].get("/account").text().matches("last used").count(), 3);
+    browsers[1].post("/logout", &[("everywhere", "yes")]);
+    assert!(browsers.iter_mut().all(|browser| browser.cookie.is_none() || !browser.is_in()));
+    assert!(bob.is_in(), "nobody else");
+    // By the operator, with a new password and by shutting the account.
+    site.ok_with_input(
+        &["account", "set-password", "bob@example.com", "--password-stdin"],
+        "another horse",
+    );
+    assert!(!bob.is_in());
+    assert_eq!(bob.log_in("bob@example.com", PASSWORD).status, 400);
+    assert_eq!(bob.log_in("bob@example.com", "another horse").status, 303);
+    site.ok(&["account", "disable", "bob@example.com"]);
+    assert!(!bob.is_in());
+    drop(server);
+    // Without a server.
+    site.ok_with_input(
+        &["account", "set-password", "ann@example.com", "--password-stdin"],
+        "another horse",
+    );
+    let server = serve(&site);
+    assert_eq!(Browser::new(&server).log_in("ann@example.com", "another horse").status, 303);
+}
+
+#[test]
+fn a_log_in_leads_to_pages_of_this_site_alone() {
+    let site = site(PLAIN);
+    add(&site, "ann@example.com", "core");
+    let server = serve(&site);
+    for (next, location) in [
+        ("/watchlist?sort=dqs", "/watchlist?sort=dqs"),
+        ("//evil.example/", "/"),
+        ("/\\evil.example/", "/"),
+        ("https://evil.example/", "/"),
+        ("javascript:alert(1)", "/"),
+    ] {
+        let mut browser = Browser::new(&server);
+        let fields = [("email", "ann@example.com"), ("password", PASSWORD), ("next", next)];
+        assert_eq!(browser.post("/login", &fields).header("location"), Some(location), "{next}");
+        let query =
+            url::form_urlencoded::Serializer::new(String::new()).append_pair("next", next).finish();
+        let there = browser.get(&format!("/login?{query}"));
+        assert_eq!((there.status, there.header("location")), (303, Some(location)), "{next}");
+    }
+}
+
+#[test]
+fn a_flood_is_slowed_down_and_locks_nobody_out() {
+    let site = site(PLAIN);
+    add(&site, "ann@example.com", "core");
+    let server = serve(&site);
+    let from = |address: &'static str| [super::browser::SAME_ORIGIN, ("X-Forwarded-For", address)];
+    let owner = |password| {
+        let fields = [("email", "ann@example.com"), ("password", password)];
+        Browser::new(&server).post_with("/login", &fields, &from("192.0.2.1"))
+    };
+    assert_eq!(owner(PASSWORD).status, 303);
+    // From many addresses at once.
+    let answers: Vec<u16> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..16)
+            .map(|thread| {
+                let mut browser = Browser::new(&server);
+                scope.spawn(move || {
+                    let fields = [("email", "ann@example.com"), ("password", "guess")];
+                    let address = format!("198.51.100.{thread}");
+                    let headers =
+                        [super::browser::SAME_ORIGIN, ("X-Forwarded-For", address.as_str())];
+                    let one = |_| browser.post_with("/login", &fields, &headers).status;
+                    (0..12).map(one).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+    });
+    let count = |status| answers.iter().filter(|it| **it == status).count();
+    assert_eq!(count(400) + count(429) + count(503), answers.len(), "{answers:?}");
+    assert!(count(400) <= 40 && count(429) >= 100, "{answers:?}");
+    // The owner goes on; from elsewhere they wait a little.
+    assert_eq!(owner(PASSWORD).status, 303, "the flood does not keep out whom it is about");
+    let fields = [("email", "ann@example.com"), ("password", PASSWORD)];
+    let answer = Browser::new(&server).post_with("/login", &fields, &from("203.0.113.1"));
+    assert_eq!(answer.status, 429);
+    let wait = answer.number("retry-after").expect("when to come again");
+    assert!((1..=61).contains(&wait), "{wait}");
+    assert!(answer.text().contains("Too many tries") && answer.text().contains("ann@example.com"));
+    // Whoever guesses from one address is soon done, for other accounts too.
+    let mut statuses = Vec::new();
+    for number in 0..60 {
+        let email = format!("a{number}@example.com");
+        let fields = [("email", email.as_str()), ("password", "guess")];
+        let answer = Browser::new(&server).post_with("/login", &fields, &from("203.0.113.2"));
+        statuses.push(answer.status);
+    }
+    assert!(statuses.ends_with(&[429]), "{statuses:?}");
+    assert_eq!(server.client().get("/api/health").status, 200);
+}

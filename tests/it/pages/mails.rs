@@ -1,0 +1,171 @@
+//! The mail that verifies an address, through an SMTP server that keeps what it takes.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::browser::Browser;
+use super::{PASSWORD, PLAIN, TOMORROW, serve, serve_on, site};
+
+/// A mail that was taken.
+struct Mail {
+    to: String,
+    text: String,
+}
+
+/// As much of a mail server as takes a mail.
+struct Mailbox {
+    address: SocketAddr,
+    mails: Receiver<Mail>,
+}
+
+impl Mailbox {
+    fn new() -> Mailbox {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (sender, mails) = channel();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // Whoever hangs up has no mail to hand over.
+                let _ = converse(stream, &sender);
+            }
+        });
+        Mailbox { address, mails }
+    }
+
+    fn settings(&self) -> String {
+        format!(
+            "public_url = \"https://drops.example.net\"\n{PLAIN}[smtp]\nhost = \"127.0.0.1\"\nport = {}\n\
+             tls = \"none\"\nfrom = \"drops@example.net\"\n",
+            self.address.port()
+        )
+    }
+
+    fn next(&self) -> Mail {
+        self.mails.recv_timeout(Duration::from_secs(30)).expect("a mail")
+    }
+
+    fn is_empty(&self) -> bool {
+        self.mails.try_recv().is_err()
+    }
+}
+
+fn converse(stream: TcpStream, mails: &Sender<Mail>) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let mut out = stream;
+    let mut to = String::new();
+    out.write_all(b"220 mail.example.net\r\n")?;
+    while let Some(line) = lines.next().transpose()? {
+        let answer = match line.get(..4).unwrap_or_default().to_ascii_uppercase().as_str() {
+            "RCPT" => {
+                to = line;
+                "250 ok"
+            }
+            "DATA" => {
+                out.write_all(b"354 go on\r\n")?;
+                let body = lines.by_ref().map_while(Result::ok).take_while(|line| line != ".");
+                let text = body.map(|line| line + "\n").collect::<String>().replace("=\n", "");
+                let _ = mails.send(Mail { to: std::mem::take(&mut to), text });
+                "250 taken"
+            }
+            "QUIT" => "221 bye",
+            _ => "250 ok",
+        };
+        out.write_all(format!("{answer}\r\n").as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The path of the link in a mail.
+fn link(mail: &Mail) -> String {
+    let lines = mail.text.lines();
+    let mut links = lines.filter_map(|line| line.strip_prefix("https://drops.example.net/verify/"));
+    format!("/verify/{}", links.next().unwrap_or_else(|| panic!("{}", mail.text)).trim())
+}
+
+#[test]
+fn an_address_is_verified_by_the_link_that_is_mailed_to_it() {
+    let mailbox = Mailbox::new();
+    let site = site(&mailbox.settings());
+    let server = serve(&site);
+    let mut ann = Browser::new(&server);
+    ann.post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
+    let mail = mailbox.next();
+    assert!(mail.to.contains("<ann@example.com>"), "{}", mail.to);
+    let first = link(&mail);
+    let page = ann.get("/account/notifications");
+    assert!(page.text().contains("not verified") && page.text().contains("Send another link"));
+
+    // Nothing else goes there: no rule sends mails, by API or page.
+    site.ok(&["account", "set-plan", "ann@example.com", "pro"]);
+    let key = site.new_key("ann@example.com");
+    let mut api = server.client_with(&key);
+    let rule = json!({"name": "all", "filter": {}, "channels": [{"type": "email"}]});
+    let (status, body) = api.send("POST", "/api/v1/alerts", &rule).answer();
+    assert_eq!(status, 400);
+    let error = body["error"].as_str().expect("a text");
+    assert!(error.starts_with("channels[0]: verify your e-mail address first"), "{error}");
+
+    // Soon again is too soon.
+    let again = ann.post("/account/email/send", &[]);
+    assert_eq!(again.header("location"), Some("/account/notifications?notice=wait"));
+    assert!(mailbox.is_empty());
+
+    // A scanner that follows the link changes nothing; the button does, in any browser.
+    let mut elsewhere = Browser::new(&server);
+    let page = elsewhere.get(&first);
+    assert_eq!(page.status, 200);
+    assert!(page.text().contains(&format!("action=\"{first}\"")), "{}", page.text());
+    assert_eq!(api.send("POST", "/api/v1/alerts", &rule).status, 400);
+    let done = elsewhere.post(&first, &[]);
+    assert_eq!(done.header("location"), Some("/login?notice=verified"));
+    assert_eq!(elsewhere.get(&first).status, 404, "once");
+    assert_eq!(elsewhere.post(&first, &[]).status, 404);
+    assert_eq!(api.send("POST", "/api/v1/alerts", &rule).status, 201);
+    let page = ann.get("/account/notifications");
+    assert!(!page.text().contains("not verified") && !page.text().contains("email/send"));
+    let again = ann.post("/account/email/send", &[]);
+    assert_eq!(again.header("location"), Some("/account/notifications?notice=verified"));
+}
+
+#[test]
+fn a_link_is_over_after_a_day() {
+    let mailbox = Mailbox::new();
+    let site = site(&mailbox.settings());
+    let server = serve(&site);
+    Browser::new(&server).post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
+    let link = link(&mailbox.next());
+    drop(server);
+    let server = serve_on(&site, TOMORROW);
+    let mut browser = Browser::new(&server);
+    assert_eq!(browser.get(&link).status, 404);
+    assert_eq!(browser.post(&link, &[]).status, 404);
+    for other in ["/verify/", "/verify/00", "/verify/%00", &format!("/verify/{}", "0".repeat(64))] {
+        assert_eq!(browser.get(other).status, 404, "{other}");
+    }
+    // Another one can be had.
+    browser.log_in("ann@example.com", PASSWORD);
+    let sent = browser.post("/account/email/send", &[]);
+    assert_eq!(sent.header("location"), Some("/account/notifications?notice=sent"));
+    let link = self::link(&mailbox.next());
+    assert_eq!(
+        browser.post(&link, &[]).header("location"),
+        Some("/account/notifications?notice=verified")
+    );
+}
+
+#[test]
+fn without_mail_a_page_says_so() {
+    let site = site(PLAIN);
+    let server = serve(&site);
+    let mut browser = Browser::new(&server);
+    browser.post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
+    // There is a mail server in every test's settings, but no address for links.
+    let page = browser.get("/account/notifications");
+    assert!(page.text().contains("cannot mail the link"), "{}", page.text());
+    let answer = browser.post("/account/email/send", &[]);
+    assert_eq!(answer.header("location"), Some("/account/notifications"));
+}

@@ -1,0 +1,561 @@
+//! The pages that are read: drops, search, dossier, overview, through the real binary. What they show
+//! is held against the API and the CSV export over the same list.
+
+mod html;
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::common::http::{escape, with_query};
+use crate::common::{Client, Response, Server, Site};
+use html::{Element, Page};
+
+const TODAY: &str = "2026-11-20";
+const EMAIL: &str = "reader@example.com";
+const PASSWORD: &str = "correct horse battery";
+
+/// Names with what pages have to show: dates of every stage, letters of other scripts, two drops.
+const OWN_ROWS: &str = "\
+    müller.de,2026-11-19,,\n\
+    xn--pple-43d.com,2026-11-18,,\n\
+    oldharbor.com,2019-03-01,,true\n\
+    oldharbor.com,2026-11-17,,\n\
+    oldharbor.net,2026-10-01,,\n\
+    oldharbor.de,2026-03-01,,\n\
+    пример.рф,2026-11-10,,\n";
+
+/// Two hundred and fifty names and ours.
+fn list() -> String {
+    const WORDS: [&str; 10] =
+        ["solar", "harbor", "night", "paper", "stone", "river", "cloud", "green", "swift", "amber"];
+    let mut text = "domain,drop_date,release_date,registered_again\n".to_owned();
+    for at in 0..250usize {
+        let (first, second) = (WORDS[at % 10], WORDS[at / 10 % 10]);
+        let tld = ["com", "net", "de", "co.uk", "shop"][at / 50];
+        let day = 20 - at % 20;
+        text.push_str(&format!("{first}{second}{}.{tld},2026-11-{day:02},,\n", at / 100));
+    }
+    text + OWN_ROWS
+}
+
+struct World {
+    /// Its folder is there as long as this is.
+    _site: Site,
+    server: Server,
+    key: String,
+}
+
+impl World {
+    fn new() -> World {
+        let site = Site::new();
+        let list = site.write("list.csv", list());
+        site.ingest(&list, "2026-11-20T06:00:00Z");
+        add_account(&site);
+        let key = site.new_key(EMAIL);
+        let settings = site.settings("[web]\nplain_http = true\n");
+        let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
+        World { _site: site, server, key }
+    }
+
+    fn client(&self) -> Client {
+        self.server.client()
+    }
+
+    #[track_caller]
+    fn page(&self, target: &str) -> Page {
+        self.page_as(target, &[])
+    }
+
+    #[track_caller]
+    fn page_as(&self, target: &str, headers: &[(&str, &str)]) -> Page {
+        let response = self.client().request("GET", target, headers);
+        assert_eq!(response.status, 200, "{target}: {}", response.text());
+        Page::read(response.text())
+    }
+
+    #[track_caller]
+    fn api(&self, target: &str) -> Value {
+        let (status, body) = self.server.client_with(&self.key).get(target).answer();
+        assert_eq!(status, 200, "{target}: {body}");
+        body
+    }
+
+    /// The cookie of a session.
+    fn log_in(&self) -> String {
+        let form = format!("email={}&password={}", escape(EMAIL), escape(PASSWORD));
+        let response = self.post("/login", &form, None);
+        assert_eq!(response.status, 303, "{}", response.text());
+        let cookie = response.header("set-cookie").expect("a session");
+        cookie.split(';').next().expect("a split has a first part").to_owned()
+    }
+
+    fn post(&self, target: &str, form: &str, cookie: Option<&str>) -> Response {
+        let mut headers = vec![
+            ("Content-Type", "application/x-www-form-urlencoded"),
+            ("Sec-Fetch-Site", "same-origin"),
+        ];
+        headers.extend(cookie.map(|cookie| ("Cookie", cookie)));
+        self.client().send_with("POST", target, &headers, form.as_bytes())
+    }
+}
+
+fn add_account(site: &Site) {
+    let mut command = site.command(&["account", "add", EMAIL, "--plan", "api", "--password-stdin"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    let mut input = child.stdin.take().expect("it is piped");
+    writeln!(input, "{PASSWORD}").expect("it reads");
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
+}
+
+/// The names of the rows of a drops page.
+fn names(page: &Page) -> Vec<String> {
+    let rows = page.all(|element| element.name == "tr" && element.get("data-name").is_some());
+    rows.into_iter().filter_map(|row| row.get("data-name")).map(str::to_owned).collect()
+}
+
+fn api_names(answer: &Value, list: &str, name: &str) -> Vec<String> {
+    let rows = answer[list].as_array().expect("a list");
+    rows.iter().map(|row| row[name].as_str().expect("a name").to_owned()).collect()
+}
+
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+const FILTERS: [&str; 9] = [
+    "",
+    "tld=com",
+    "tld=com,net,xn--p1ai",
+    "q=harbor&min_dqs=20",
+    "max_len=11",
+    "stage=catchable",
+    "stage=released",
+    "view=today",
+    "view=all&q=%D0%BF%D1%80",
+];
+
+#[test]
+fn the_list_is_that_of_the_api_and_of_the_csv() {
+    let world = World::new();
+    let cookie = world.log_in();
+    for filter in FILTERS {
+        let whole = world.api(&format!("/api/v1/drops?{filter}&limit=1000"));
+        let total = whole["count"].as_u64().expect("a count") as usize;
+        let mut seen = 0;
+        let mut next = Some(format!("/?{filter}"));
+        while let Some(target) = next {
+            let page = world.page_as(&target, &[("Cookie", &cookie)]);
+            let rows = names(&page);
+            let answer = world.api(&format!("/api/v1/drops?{filter}&limit=100&offset={seen}"));
+            assert_eq!(rows, api_names(&answer, "drops", "name"), "{target}");
+            for drop in answer["drops"].as_array().expect("a list") {
+                assert_row(&page, drop);
+            }
+            if !rows.is_empty() {
+                let shown = format!("{} to {} of {total}", seen + 1, seen + rows.len());
+                assert!(page.id("list").text.contains(&shown), "{target}: {shown}");
+                assert_eq!(csv_names(&world, &page, &format!("these {}", rows.len())), rows);
+            }
+            seen += rows.len();
+            next = rel(&page, "next");
+        }
+        assert_eq!(seen, total, "{filter}");
+        if total > 100 {
+            let page = world.page_as(&format!("/?{filter}"), &[("Cookie", &cookie)]);
+            let all = csv_names(&world, &page, &format!("all {total}"));
+            assert_eq!(all, api_names(&whole, "drops", "name"));
+        }
+    }
+}
+
+/// A row shows score, sentence, length and parts of its drop, and where it stands.
+#[track_caller]
+fn assert_row(page: &Page, drop: &Value) {
+    let name = drop["name"].as_str().expect("a name");
+    let row = page.all(|element| element.get("data-name") == Some(name))[0];
+    let cell =
+        |class: &str| squeezed(&page.within(row, |element| element.has_class(class))[0].text);
+    assert_eq!(cell("length"), drop["length"].to_string(), "{name}");
+    let score = page.within(row, |element| element.has_class("score"))[0];
+    assert_eq!(score.text, drop["dqs"].to_string(), "{name}");
+    let why = page.within(row, |element| element.has_class("why"))[0];
+    assert!(why.text.contains(drop["explanation"].as_str().expect("a sentence")), "{name}");
+    let points = drop["signals"]["points"].as_object().expect("parts");
+    let parts: Vec<i64> =
+        points.values().filter_map(Value::as_i64).filter(|&part| part != 0).collect();
+    let shown = page.within(row, |element| element.name == "rect" && element.has_class("plus"));
+    let taken = page.within(row, |element| element.name == "rect" && element.has_class("minus"));
+    assert_eq!(shown.len(), parts.iter().filter(|&&part| part > 0).count(), "{name}");
+    assert_eq!(taken.len(), parts.iter().filter(|&&part| part < 0).count(), "{name}");
+}
+
+fn rel(page: &Page, rel: &str) -> Option<String> {
+    let links = page.all(|element| element.get("rel") == Some(rel));
+    links.first().and_then(|link| link.get("href")).map(str::to_owned)
+}
+
+/// The names in the file that a link leads to.
+#[track_caller]
+fn csv_names(world: &World, page: &Page, link: &str) -> Vec<String> {
+    let target = *page.links(link).first().unwrap_or_else(|| panic!("no link {link:?}"));
+    let response = world.server.client_with(&world.key).get(target);
+    assert_eq!(response.status, 200, "{target}: {}", response.text());
+    let rows = response.text().lines().skip(1);
+    rows.filter_map(|row| row.split(',').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn stages_stand_beside_their_day() {
+    let world = World::new();
+    for (name, shown) in [
+        ("oldharbor.com", "redemption free on 2026-12-22"),
+        ("oldharbor.net", "released free since 2026-11-05"),
+        ("oldharbor.de", "released free since 2026-03-31"),
+    ] {
+        let page = world.page(&format!("/?view=all&q={name}"));
+        let row = page.all(|element| element.get("data-name") == Some(name))[0];
+        let stage = page.within(row, |element| element.has_class("where"))[0];
+        assert_eq!(squeezed(&stage.text), shown, "{name}");
+    }
+}
+
+#[test]
+fn links_keep_the_filters_and_forms_show_them() {
+    let world = World::new();
+    // As a form sends it: chips one by one, everything else whether or not it is set.
+    let page = world.page("/?q=r&min_dqs=1&max_len=63&tld=com&tld=net&tld=de%2C+co.uk&stage=");
+    assert_eq!(
+        rel(&page, "next").as_deref(),
+        Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=100")
+    );
+    assert_eq!(page.id("contains").get("value"), Some("r"));
+    assert_eq!(page.id("min-dqs").get("value"), Some("1"));
+    assert_eq!(page.id("max-len").get("value"), Some("63"));
+    let chips = page.within(page.id("chips"), |element| element.name == "input");
+    let chosen = |chip: &&&Element| chip.get("checked").is_some();
+    let mut values: Vec<_> =
+        chips.iter().filter(chosen).filter_map(|chip| chip.get("value")).collect();
+    values.sort_unstable();
+    assert_eq!(values, ["co.uk", "com", "de", "net"]);
+    let tabs = page.all(|element| {
+        element.get("href") == Some("/?stage=catchable&tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1")
+    });
+    assert_eq!(tabs.len(), 1);
+    assert_eq!(page.links("Clear filters"), ["/"]);
+    let second = world.page("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=100");
+    assert_eq!(rel(&second, "prev").as_deref(), Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1"));
+    let beyond = world.page("/?offset=100000");
+    assert!(beyond.id("list").text.contains("The list ends before here."));
+}
+
+#[test]
+fn what_is_wrong_is_told_beside_its_field() {
+    let world = World::new();
+    for (query, id, says) in [
+        ("min_dqs=101", "min_dqs-error", "It must be an integer from 0 to 100."),
+        ("max_len=0", "max_len-error", "It must be an integer from 1 to 63."),
+        ("q=a%00b", "q-error", "It must not hold NUL or control characters."),
+    ] {
+        let response = world.client().get(&format!("/?{query}&tld=de"));
+        assert_eq!(response.status, 400, "{query}");
+        let page = Page::read(response.text());
+        assert_eq!(page.id(id).text, says);
+        let field = page.all(|element| element.get("aria-describedby") == Some(id));
+        assert_eq!(field.len(), 1, "{query}");
+        assert_eq!(field[0].get("aria-invalid"), Some("true"));
+        assert!(names(&page).is_empty());
+    }
+    for query in ["stage=gone", "view=x", "offset=-1"] {
+        let response = world.client().get(&format!("/?{query}"));
+        assert_eq!(response.status, 400, "{query}");
+        assert!(Page::read(response.text()).id("list").text.contains("The parameter"), "{query}");
+    }
+}
+
+/// Text that would be markup if it were not escaped.
+const MARKUP: &str = "\"><script>alert(1)</script><b id=own>&amp;";
+
+#[test]
+fn what_people_send_stays_text() {
+    let world = World::new();
+    for target in [
+        with_query("/", &[("q", MARKUP.to_owned()), ("tld", MARKUP.to_owned())]),
+        with_query("/search", &[("q", MARKUP.to_owned())]),
+        format!("/domain/{}", escape(MARKUP)),
+        with_query("/domain/solarsolar0.com", &[("notice", MARKUP.to_owned())]),
+    ] {
+        let response = world.client().get(&target);
+        assert!(!response.text().contains("<script>alert"), "{target}");
+        let page = Page::read(response.text());
+        assert!(page.maybe_id("own").is_none(), "{target}");
+        let scripts = page.all(|element| element.name == "script");
+        assert!(scripts.iter().all(|script| script.get("src").is_some()), "{target}");
+        assert!(page.all(|element| element.get("style").is_some()).is_empty(), "{target}");
+        assert!(response.header("content-security-policy").is_some(), "{target}");
+    }
+    let page =
+        Page::read(world.client().get(&with_query("/search", &[("q", MARKUP.into())])).text());
+    assert_eq!(page.id("q").get("value"), Some(MARKUP));
+}
+
+#[test]
+fn scripts_get_the_part_that_changes() {
+    let world = World::new();
+    for (target, wanted, parts) in [
+        ("/?tld=com", "1", vec!["chips", "list"]),
+        ("/search?q=solar", "1", vec!["results"]),
+        ("/search?q=solar", "options", vec!["find-0", "find-8"]),
+        ("/domain/oldharbor.com", "1", vec!["votes"]),
+    ] {
+        let response = world.client().request("GET", target, &[("X-Fragment", wanted)]);
+        assert_eq!(response.status, 200, "{target}");
+        let vary: Vec<&str> = response
+            .headers
+            .iter()
+            .filter(|(name, _)| name == "vary")
+            .flat_map(|(_, value)| value.split(", "))
+            .collect();
+        assert!(vary.contains(&"x-fragment") && vary.contains(&"cookie"), "{vary:?}");
+        let part = Page::read(response.text());
+        assert!(part.all(|element| element.name == "html" || element.name == "h1").is_empty());
+        parts.into_iter().for_each(|id| assert!(part.maybe_id(id).is_some(), "{target}: {id}"));
+    }
+    let part = world.page_as("/?tld=com", &[("X-Fragment", "1")]);
+    assert_eq!(names(&part), names(&world.page("/?tld=com")));
+}
+
+#[test]
+fn idns_are_shown_in_unicode_with_their_a_label() {
+    let world = World::new();
+    for target in ["/?view=all&q=m%C3%BCl", "/search?q=m%C3%BC", "/domain/xn--mller-kva.de"] {
+        let page = world.page(target);
+        let names = page.all(|element| element.has_class("name"));
+        assert!(names.iter().any(|name| name.text == "müller.de"), "{target}");
+        let labels = page.all(|element| element.has_class("alabel"));
+        assert!(labels.iter().any(|label| label.text == "xn--mller-kva.de"), "{target}");
+        assert!(!page.id("main").text.contains("mixed scripts "), "{target}");
+    }
+    for target in ["/?view=all&tld=com&q=xn--p", "/search?q=xn--p", "/domain/xn--pple-43d.com"] {
+        let page = world.page(target);
+        let marks = page.all(|element| element.has_class("bad") && element.text == "mixed scripts");
+        assert_eq!(marks.len(), 1, "{target}");
+    }
+    assert_eq!(names(&world.page("/?tld=%D1%80%D1%84")), ["xn--e1afmkfd.xn--p1ai"]);
+}
+
+#[test]
+fn results_are_those_of_the_api() {
+    let world = World::new();
+    for query in ["q=s", "q=solar&stage=catchable", "q=oldharbor", "q=%D0%BF", "q=none-such"] {
+        let answer = world.api(&format!("/api/v1/search?{query}&limit=50"));
+        let page = world.page(&format!("/search?{query}"));
+        let rows = page.within(page.id("results"), |element| {
+            element.name == "a"
+                && element.get("href").is_some_and(|href| href.starts_with("/domain/"))
+        });
+        let found: Vec<String> = rows
+            .iter()
+            .filter_map(|link| link.get("href")?.strip_prefix("/domain/"))
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(found, api_names(&answer, "results", "domain"), "{query}");
+    }
+    let first = world.page("/search?q=s");
+    let next = rel(&first, "next").expect("there are more than fifty");
+    assert_eq!(next, "/search?q=s&offset=50");
+    assert_eq!(rel(&world.page(&next), "prev").as_deref(), Some("/search?q=s"));
+    assert!(world.page("/search").maybe_id("q").is_some());
+    let response = world.client().get("/search?q=a%00");
+    assert_eq!(response.status, 400);
+    assert!(Page::read(response.text()).maybe_id("q-error").is_some());
+}
+
+#[test]
+fn options_lead_to_names_and_to_all_of_them() {
+    let world = World::new();
+    let options = |query: &str| {
+        let target = format!("/search?{query}");
+        let page = world.page_as(&target, &[("X-Fragment", "options")]);
+        let options = page.all(|element| element.get("role") == Some("option"));
+        let shown = |option: &&Element| {
+            (option.get("data-href").expect("leads somewhere").to_owned(), squeezed(&option.text))
+        };
+        options.iter().map(shown).collect::<Vec<_>>()
+    };
+    let solar = options("q=solar");
+    assert_eq!(solar.len(), 9);
+    assert!(solar[..8].iter().all(|(path, _)| path.starts_with("/domain/solar")), "{solar:?}");
+    assert_eq!(solar[8].0, "/search?q=solar");
+    assert_eq!(
+        options("q=never-seen.com"),
+        [("/domain/never-seen.com".to_owned(), "What would never-seen.com be worth".to_owned())]
+    );
+    assert_eq!(options("q=zzzz")[0].1, "No name starts so");
+    assert!(options("q=").is_empty());
+}
+
+#[test]
+fn a_dossier_tells_all_of_a_name() {
+    let world = World::new();
+    let page = world.page("/domain/oldharbor.com");
+    let dossier = world.api("/api/v1/domain/oldharbor.com");
+    let drop = &dossier["latestDrop"];
+    assert_eq!(page.all(|element| element.name == "h1").len(), 1);
+    let main = squeezed(&page.id("main").text);
+    assert!(main.contains(drop["explanation"].as_str().expect("a sentence")), "{main}");
+    assert_eq!(page.all(|element| element.has_class("score"))[0].text, drop["dqs"].to_string());
+    let points = drop["signals"]["points"].as_object().expect("parts");
+    let rows = page.all(|element| element.name == "tr" && element.text.starts_with("Sum"));
+    let sum: i64 = points.values().filter_map(Value::as_i64).sum();
+    assert!(rows[0].text.contains(&sum.to_string()), "{}", rows[0].text);
+    let days: Vec<_> = page
+        .all(|element| element.name == "time")
+        .into_iter()
+        .filter_map(|time| time.get("datetime"))
+        .collect();
+    for day in ["2026-11-17", "2026-12-17", "2026-12-22", "2026-12-27", "2026-11-20", "2019-03-01"]
+    {
+        assert!(days.contains(&day), "{day} in {days:?}");
+    }
+    assert!(main.contains("registered again"), "{main}");
+    let others = page.all(|element| element.has_class("siblings"))[0];
+    for name in ["oldharbor.net", "oldharbor.de"] {
+        assert!(others.text.contains(name), "{}", others.text);
+    }
+    assert!(!others.text.contains("oldharbor.com"));
+    assert!(page.all(|element| element.name == "svg" && element.has_class("timeline")).len() == 1);
+}
+
+#[test]
+fn a_name_has_one_page_whatever_its_spelling() {
+    let world = World::new();
+    for spelling in ["m%C3%BCller.de", "M%C3%9CLLER.DE", "xn--mller-kva.de."] {
+        let response = world.client().get(&format!("/domain/{spelling}"));
+        assert_eq!(response.status, 308, "{spelling}");
+        assert_eq!(response.header("location"), Some("/domain/xn--mller-kva.de"));
+    }
+    for bad in ["com", "a..b", "www.example.com", "%ff"] {
+        let response = world.client().get(&format!("/domain/{bad}"));
+        assert_eq!(response.status, 400, "{bad}");
+        assert!(response.text().contains("<h1>"), "{bad}");
+    }
+}
+
+#[test]
+fn a_name_never_seen_has_its_score() {
+    let world = World::new();
+    let response = world.client().get("/domain/goldenhorse.com");
+    assert_eq!(response.status, 404);
+    let page = Page::read(response.text());
+    let body = json!({ "domains": ["goldenhorse.com"] });
+    let answer =
+        world.server.client_with(&world.key).send("POST", "/api/v1/appraise", &body).json();
+    let appraised = &answer["appraisals"][0];
+    assert_eq!(
+        page.all(|element| element.has_class("score"))[0].text,
+        appraised["dqs"].to_string()
+    );
+    let text = squeezed(&page.id("main").text);
+    assert!(text.contains(appraised["explanation"].as_str().expect("a sentence")), "{text}");
+    assert!(text.contains("No list ever brought this name."), "{text}");
+    assert!(page.maybe_id("votes").is_none(), "nobody votes on what nobody saw");
+    assert_eq!(page.links("Watch"), ["/login?next=%2Fdomain%2Fgoldenhorse.com"]);
+}
+
+#[test]
+fn whoever_has_logged_in_votes_and_sees_what_they_watch() {
+    let world = World::new();
+    let response = world.post("/domain/oldharbor.com/vote", "vote=up", None);
+    assert_eq!((response.status, response.header("location")), (303, Some("/login")));
+    let cookie = world.log_in();
+    let vote = |vote: &str| {
+        world.post("/domain/oldharbor.com/vote", &format!("vote={vote}"), Some(&cookie))
+    };
+    let response = vote("up");
+    assert_eq!(response.header("location"), Some("/domain/oldharbor.com?notice=voted"));
+    let page = world.page_as("/domain/oldharbor.com?notice=voted", &[("Cookie", &cookie)]);
+    assert!(page.id("main").text.contains("Your vote is counted."));
+    let pressed = page.all(|element| element.get("aria-pressed") == Some("true"));
+    assert_eq!((pressed.len(), pressed[0].get("value")), (1, Some("none")));
+    assert_eq!(
+        world.api("/api/v1/domain/oldharbor.com")["feedback"],
+        json!({ "up": 1, "down": 0 })
+    );
+    vote("none");
+    assert_eq!(
+        world.api("/api/v1/domain/oldharbor.com")["feedback"],
+        json!({ "up": 0, "down": 0 })
+    );
+    assert_eq!(vote("maybe").status, 400);
+    assert_eq!(world.post("/domain/unseen.com/vote", "vote=up", Some(&cookie)).status, 404);
+
+    let watch = json!({ "domainName": "oldharbor.com" });
+    world.server.client_with(&world.key).send("POST", "/api/v1/watchlist", &watch);
+    for target in ["/?q=oldharbor.com&view=all", "/search?q=oldharbor.com", "/domain/oldharbor.com"]
+    {
+        let page = world.page_as(target, &[("Cookie", &cookie)]);
+        let button = page.all(|element| {
+            element.name == "button" && element.get("value") == Some("oldharbor.com")
+        });
+        assert_eq!(button.len(), 1, "{target}");
+        assert_eq!(
+            (button[0].text.as_str(), button[0].get("formaction")),
+            ("Watching", Some("/unwatch"))
+        );
+    }
+}
+
+#[test]
+fn the_overview_counts_what_the_api_lists() {
+    let world = World::new();
+    let page = world.page("/overview");
+    for (path, query, word) in [
+        ("/?view=today", "view=today", "dropped today"),
+        ("/?stage=redemption", "stage=redemption", "in redemption"),
+        ("/?stage=pending-delete", "stage=pending-delete", "pending delete"),
+        ("/?stage=catchable", "stage=catchable", "catchable"),
+    ] {
+        let count = world.api(&format!("/api/v1/drops?{query}&limit=1000"))["count"].to_string();
+        let tile = page.all(|element| element.name == "a" && element.get("href") == Some(path));
+        assert_eq!(squeezed(&tile[0].text), format!("{count} {word}"));
+    }
+    let pictures = page.all(|element| element.has_class("chart"));
+    assert_eq!(pictures.len(), 3);
+    for picture in pictures {
+        assert_eq!(picture.get("role"), Some("img"));
+        assert!(picture.get("aria-label").is_some_and(|told| told.len() > 20));
+    }
+    let today = world.api("/api/v1/drops?view=today&limit=1");
+    let best = today["drops"][0]["name"].as_str().expect("a name");
+    let list = page.all(|element| element.has_class("best"))[0];
+    assert!(list.text.contains(best), "{best} in {}", list.text);
+    // The same page again comes from what was made.
+    assert_eq!(page.id("main").text, world.page("/overview").id("main").text);
+}
+
+#[test]
+fn the_first_page_is_light() {
+    let world = World::new();
+    let mut client = world.client();
+    let mut transferred = 0;
+    let gzip = [("Accept-Encoding", "gzip")];
+    let page = client.request("GET", "/", &gzip);
+    assert_eq!(page.header("content-encoding"), Some("gzip"));
+    transferred += page.body.len();
+    let read = world.page("/");
+    assert_eq!(names(&read).len(), 100);
+    let files = read.all(|element| matches!(element.name.as_str(), "link" | "script"));
+    for path in files.iter().filter_map(|file| file.get("href").or(file.get("src"))) {
+        let file = client.request("GET", path, &gzip);
+        assert_eq!(file.status, 200, "{path}");
+        transferred += file.body.len();
+    }
+    let first = files[0].get("href").or(files[0].get("src")).expect("a file");
+    let folder = first.rsplit_once('/').map_or("", |(folder, _)| folder);
+    // Modules import it.
+    transferred += client.request("GET", &format!("{folder}/names.js"), &gzip).body.len();
+    assert!(transferred < 60_000, "{transferred} octets");
+}

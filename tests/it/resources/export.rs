@@ -1,0 +1,198 @@
+//! `/api/export/watchlist` and `/api/export/portfolio`, byte for byte.
+
+use serde_json::{Value, json};
+
+use super::{TODAY, add_claim, error, serve_with, served, site, watch};
+use crate::common::{Client, Response};
+
+const WATCHLIST: &str = "/api/export/watchlist";
+const PORTFOLIO: &str = "/api/export/portfolio";
+
+/// The body of an export that went well, as text.
+#[track_caller]
+fn csv(response: &Response, file: &str) -> String {
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(response.header("content-type"), Some("text/csv; charset=utf-8"));
+    let disposition = format!("attachment; filename=\"{file}-{TODAY}.csv\"");
+    assert_eq!(response.header("content-disposition"), Some(disposition.as_str()));
+    response.text().to_owned()
+}
+
+/// Rows of CSV as another program reads them: header first.
+fn records(text: &str) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+    reader
+        .records()
+        .map(|record| record.expect("RFC 4180").iter().map(str::to_owned).collect())
+        .collect()
+}
+
+#[test]
+fn a_watchlist_is_exported() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let empty = csv(&client.get(WATCHLIST), "watchlist");
+    let header = "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at\r\n";
+    assert_eq!(empty, header);
+    for name in ["nowhere.com", "pending.com", "kept.de", "back.com", "free-early.com"] {
+        watch(&mut client, name);
+    }
+    let list = client.get("/api/v1/watchlist").json();
+    let text = csv(&client.get(WATCHLIST), "watchlist");
+    // The time a name was added is told here alone: its shape is checked, and its order below.
+    let rows = records(&text);
+    let added_at = |name: &str| {
+        let row = rows.iter().find(|row| row[0] == name).expect("the name has a row");
+        let at = row[7].clone();
+        assert!(at.starts_with("2026-03-15T") && at.ends_with('Z') && at.len() == 24, "{at}");
+        at
+    };
+    let dqs = |name: &str| {
+        let entries = list["watchlist"].as_array().expect("an array");
+        let entry = entries.iter().find(|entry| entry["domain"] == name).expect("is on the list");
+        entry["dqs"].as_i64().expect("a score")
+    };
+    let line = |name: &str, cells: String| format!("{name},{cells},,,{}\r\n", added_at(name));
+    let free =
+        line("free-early.com", format!("corpus,catchable,2026-02-06,{}", dqs("free-early.com")));
+    let pending =
+        line("pending.com", format!("corpus,pending-delete,2026-02-10,{}", dqs("pending.com")));
+    let back = line("back.com", format!("corpus,,2026-02-01,{}", dqs("back.com")));
+    let kept = line("kept.de", format!("corpus,,,{}", dqs("kept.de")));
+    let nowhere = line("nowhere.com", "external,,,".into());
+    let expected = [header, &free, &pending, &back, &kept, &nowhere].concat();
+    assert_eq!(text, expected);
+    let added: Vec<_> = ["nowhere.com", "pending.com", "kept.de", "back.com", "free-early.com"]
+        .map(added_at)
+        .into();
+    assert!(added.is_sorted(), "{added:?}");
+
+    let page = csv(&client.get(&format!("{WATCHLIST}?sort=name&limit=2&offset=1")), "watchlist");
+    assert_eq!(page, [header, &free, &kept].concat());
+}
+
+#[test]
+fn a_portfolio_is_exported_and_no_cell_is_a_formula() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let header = "id,domain,tld,status,registrar,acquired_price_usd,resale_price_usd,sold_at,\
+                  reported_at,updated_at,user_notes\r\n";
+    assert_eq!(csv(&client.get(PORTFOLIO), "portfolio"), header);
+    let notes = [
+        ("plain", "plain"),
+        ("a, b", "\"a, b\""),
+        ("say \"hi\"", "\"say \"\"hi\"\"\""),
+        ("two\r\nlines", "\"two\r\nlines\""),
+        ("=1+2", "'=1+2"),
+        ("+49 30", "'+49 30"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\tindented", "'\tindented"),
+        ("\rreturned", "\"'\rreturned\""),
+        ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
+        ("1 = 1", "1 = 1"),
+        ("ünïcode ✓", "ünïcode ✓"),
+    ];
+    for (note, _) in notes {
+        add_claim(
+            &mut client,
+            &json!({
+                "domain": "MÜNCHEN.de", "status": "sold", "registrar": "-O'Reilly, Inc",
+                "acquiredPriceUsd": 12.5, "resalePriceUsd": 1000, "soldAt": "2026-01-02T03:04:05Z",
+                "userNotes": note,
+            }),
+        );
+    }
+    add_claim(&mut client, &json!({"domain": "bestshop.co.uk", "status": "lost"}));
+    let claims = client.get("/api/v1/portfolio").json()["claims"].take();
+    let cell_of = |note: &Value| {
+        let (_, cell) = notes.iter().find(|(sent, _)| note == sent).expect("one of ours");
+        *cell
+    };
+    let line = |claim: &Value| {
+        let text = |member: &str| claim[member].as_str().expect("text");
+        let (id, reported, updated) = (&claim["id"], text("reportedAt"), text("updatedAt"));
+        if claim["status"] == "lost" {
+            return format!("{id},bestshop.co.uk,co.uk,lost,,,,,{reported},{updated},\r\n");
+        }
+        let notes = cell_of(&claim["userNotes"]);
+        format!(
+            "{id},xn--mnchen-3ya.de,de,sold,\"'-O'Reilly, Inc\",12.5,1000,\
+             2026-01-02T03:04:05.000Z,{reported},{updated},{notes}\r\n"
+        )
+    };
+    let lines: Vec<String> = claims.as_array().expect("an array").iter().map(line).collect();
+    let text = csv(&client.get(PORTFOLIO), "portfolio");
+    assert_eq!(text, format!("{header}{}", lines.concat()));
+    assert_eq!(records(&text).len(), 15, "another program reads as many rows");
+
+    let some = csv(&client.get(&format!("{PORTFOLIO}?status=sold&limit=2&offset=1")), "portfolio");
+    let sold: Vec<_> = lines.iter().filter(|line| line.contains(",sold,")).cloned().collect();
+    assert_eq!(some, format!("{header}{}", sold[1..3].concat()));
+    assert_eq!(csv(&client.get(&format!("{PORTFOLIO}?to=2026-03-15")), "portfolio"), header);
+}
+
+#[test]
+fn more_rows_than_a_chunk_all_come() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    for at in 0..1_201 {
+        add_claim(&mut client, &json!({"domain": format!("n{at}.com"), "status": "lost"}));
+    }
+    let rows = records(&csv(&client.get(PORTFOLIO), "portfolio"));
+    let ids: Vec<_> = rows[1..].iter().map(|row| row[0].clone()).collect();
+    let mut pages = Vec::new();
+    for offset in [0, 1_000] {
+        let page = client.get(&format!("/api/v1/portfolio?limit=1000&offset={offset}")).json();
+        pages.extend(
+            page["claims"].as_array().expect("an array").iter().map(|c| c["id"].to_string()),
+        );
+    }
+    assert_eq!((ids.len(), &ids), (1_201, &pages));
+}
+
+#[test]
+fn exports_are_for_core_and_above_and_share_a_budget() {
+    let site = site();
+    let keys = ["free", "core"].map(|plan| site.account(&format!("{plan}@example.com"), plan));
+    let server = serve_with(&site, "[plans.core]\nexports_per_day = 3\n", TODAY);
+    let refused = |client: &mut Client, target: &str| {
+        let (status, body) = client.get(target).answer();
+        assert_eq!((status, &body["plan"]), (403, &json!("free")), "{body}");
+        let error = body["error"].as_str().unwrap_or_default();
+        assert!(error.contains("CSV export") && error.contains("Core plan or above"), "{body}");
+    };
+    let [free, core] = keys;
+    let mut free = server.client_with(&free);
+    let mut core = server.client_with(&core);
+    for target in [WATCHLIST, PORTFOLIO] {
+        // The plan is judged before the parameters.
+        refused(&mut free, target);
+        refused(&mut free, &format!("{target}?limit=0"));
+        let answer = server.client().get(target).answer();
+        assert_eq!(answer, (401, error("authentication required")));
+    }
+    // What is asked for wrongly costs nothing.
+    for (target, refusal) in [
+        (format!("{WATCHLIST}?limit=10001"), "limit: must be an integer from 1 to 10000"),
+        (format!("{WATCHLIST}?sort=x"), "sort: must be one of lifecycle, name, dqs, added"),
+        (format!("{PORTFOLIO}?limit=0"), "limit: must be an integer from 1 to 10000"),
+        (
+            format!("{PORTFOLIO}?status=x"),
+            "status: must be one of attempted, caught, registered, lost, sold",
+        ),
+    ] {
+        assert_eq!(core.get(&target).answer(), (400, error(refusal)), "{target}");
+    }
+    for (target, left) in [(WATCHLIST, 2), (PORTFOLIO, 1), ("/api/export/drops", 0)] {
+        let response = core.get(target);
+        assert_eq!(response.status, 200, "{target}: {}", response.text());
+        assert_eq!(response.number("x-ratelimit-limit"), Some(3));
+        assert_eq!(response.number("x-ratelimit-remaining"), Some(left), "{target}");
+    }
+    for target in [WATCHLIST, PORTFOLIO, "/api/export/drops"] {
+        let (status, body) = core.get(target).answer();
+        assert_eq!((status, &body["error"]), (429, &json!("rate limit exceeded")), "{target}");
+        assert_eq!((&body["limit"], &body["plan"]), (&json!(3), &json!("core")));
+    }
+}

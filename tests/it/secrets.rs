@@ -1,0 +1,180 @@
+//! What must not be in a log is not in it: a server that logs everything there is (`RUST_LOG=trace`), its
+//! libraries' words as well, is used by people and programs in every way that takes a secret, and not one
+//! of them is found in what it wrote. Nor in what commands write beside it.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::common::{Server, Site};
+use crate::pages::browser::Browser;
+
+const DAY: &str = "2026-11-21";
+const PASSWORD: &str = "correct horse battery";
+const NEW_PASSWORD: &str = "staple staple battery";
+const WRONG_PASSWORD: &str = "wrong horse battery";
+const SMTP_PASSWORD: &str = "smtp-password-7f3a";
+const TELEGRAM_TOKEN: &str = "123456:telegram-token-91c2";
+
+/// What somebody gave away or was given, by what it is.
+struct Secrets(Vec<(&'static str, String)>);
+
+impl Secrets {
+    fn keep(&mut self, what: &'static str, secret: impl Into<String>) -> String {
+        let secret = secret.into();
+        assert!(secret.len() >= 8, "{what}: too short to be looked for: {secret:?}");
+        self.0.push((what, secret.clone()));
+        secret
+    }
+
+    #[track_caller]
+    fn assert_absent(&self, log: &str, from: &str) {
+        for (what, secret) in &self.0 {
+            for spelled in [secret.clone(), secret.replace(' ', "+"), secret.replace(' ', "%20")] {
+                let line = log.lines().find(|line| line.contains(&spelled));
+                assert!(
+                    line.is_none(),
+                    "{what} in the log of {from}: {}",
+                    line.unwrap_or_default()
+                );
+            }
+        }
+    }
+}
+
+fn trace(site: &Site) -> Server {
+    let toml = format!(
+        "public_url = \"http://127.0.0.1\"\n[web]\nplain_http = true\n\
+         [smtp]\nhost = \"127.0.0.1\"\nport = 1\ntls = \"none\"\nfrom = \"dropdex@example.com\"\n\
+         username = \"dropdex\"\npassword = \"{SMTP_PASSWORD}\"\n\
+         [telegram]\ntoken = \"{TELEGRAM_TOKEN}\"\nbase = \"http://127.0.0.1:1\"\n\
+         [webhooks]\nallow = [\"127.0.0.1/32:1\"]\n[log]\naccess = true\nslow_ms = 0\n"
+    );
+    let settings = site.settings(&toml);
+    let trace = [("RUST_LOG", "trace".to_owned())];
+    site.serve_in(&trace, &["--today", DAY, "--config", &settings])
+}
+
+#[test]
+fn nothing_secret_is_logged() {
+    let names = ["good.com", "fine.net", "solar.org"].map(str::to_owned);
+    let site = Site::with_names(names.into_iter(), DAY);
+    site.account_with_password("ann@example.com", "api", PASSWORD);
+    let server = trace(&site);
+    let mut secrets = Secrets(Vec::new());
+    for (what, secret) in [
+        ("the password", PASSWORD),
+        ("the new password", NEW_PASSWORD),
+        ("a wrong password", WRONG_PASSWORD),
+        ("the password of the mail server", SMTP_PASSWORD),
+        ("the token of the bot", TELEGRAM_TOKEN),
+    ] {
+        secrets.keep(what, secret);
+    }
+    pages(&server, &mut secrets);
+    programs(&site, &server, &mut secrets);
+    commands(&site, &mut secrets);
+    let log = server.stop();
+    assert!(log.contains("TRACE") && log.contains("slow query"), "nothing is traced: {log}");
+    secrets.assert_absent(&log, "the server");
+}
+
+/// Log-ins, cookies, forms.
+fn pages(server: &Server, secrets: &mut Secrets) {
+    let mut browser = Browser::new(server);
+    assert_eq!(browser.log_in("ann@example.com", WRONG_PASSWORD).status, 400);
+    assert_eq!(browser.log_in("ann@example.com", PASSWORD).status, 303);
+    secrets.keep("a cookie", browser.token());
+    assert!(browser.is_in());
+    let made = browser.post("/account/key", &[]);
+    let text = made.text();
+    let at = text.find("ddx_").unwrap_or_else(|| panic!("no key on the page: {text}"));
+    let key = secrets.keep("a key of a page", &text[at..at + 52]);
+    assert_eq!(server.client_with(&key).get("/api/v1/drops").status, 200);
+    let change = [("present", PASSWORD), ("password", NEW_PASSWORD)];
+    assert_eq!(browser.post("/account/password", &change).status, 303);
+    assert_eq!(browser.get("/?q=solar").status, 200);
+    let mut other = Browser::new(server);
+    other.post("/signup", &[("email", "bob@example.com"), ("password", PASSWORD)]);
+    if other.cookie.is_some() {
+        secrets.keep("a cookie of somebody new", other.token());
+    }
+    // A form of no kind that is known, and one that is none.
+    other.post("/login", &[("password", PASSWORD), ("password", WRONG_PASSWORD)]);
+    let kind = [("Content-Type", "text/plain"), ("Sec-Fetch-Site", "same-origin")];
+    server.client().send_with("POST", "/login", &kind, PASSWORD.as_bytes());
+    let link = secrets.keep("a link to verify an address", "0123456789abcdef".repeat(4));
+    other.get(&format!("/verify/{link}"));
+    other.get(&format!("/verify?token={link}"));
+    other.get(&format!("/unsubscribe/{link}"));
+}
+
+/// Keys in every place, webhooks and their secrets, deliveries that fail.
+fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
+    let key = secrets.keep("a key", site.new_key("ann@example.com"));
+    let mut client = server.client_with(&key);
+    assert_eq!(client.get("/api/v1/search?q=sol").status, 200);
+    let unknown = secrets.keep("an unknown key", format!("ddx_{}", "5".repeat(48)));
+    let mut nobody = server.client();
+    for (name, value) in [
+        ("Authorization", format!("Bearer {unknown}")),
+        ("Authorization", format!("Basic {unknown}")),
+        ("Authorization", format!("bearer  {key} ")),
+        ("Cookie", format!("dropdex={unknown}; other={key}")),
+        ("X-Api-Key", key.clone()),
+    ] {
+        nobody.request("GET", "/api/v1/drops", &[(name, &value)]);
+        nobody.request("GET", "/api/export/drops", &[(name, &value)]);
+    }
+    for target in ["/api/v1/drops", "/api/v1/search", "/", "/no/such/page", "/api/export/drops"] {
+        client.get(&format!("{target}?key={key}&q=&password=correct+horse+battery"));
+    }
+    let rule = json!({
+        "name": "all", "filter": {},
+        "channels": [
+            {"type": "webhook", "url": "https://127.0.0.1:1/hook/of-somebody-5a5a"},
+            {"type": "email"}, {"type": "telegram", "chatId": "-100"},
+        ],
+    });
+    let added = client.send("POST", "/api/v1/alerts", &rule);
+    assert_eq!(added.status, 201, "{}", added.text());
+    let added = added.json();
+    secrets.keep("the secret of a webhook", added["secret"].as_str().expect("a secret"));
+    // What its owner made unguessable: an address is a secret too.
+    secrets.keep("the path of a webhook", "of-somebody-5a5a");
+    let path = format!("/api/v1/alerts/{}", added["id"]);
+    assert_eq!(client.send("POST", &format!("{path}/test"), &json!({})).status, 202);
+    let tried = || server.log().matches("a delivery was not taken").count();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while tried() < 3 {
+        assert!(std::time::Instant::now() < deadline, "{} of 3 channels were tried", tried());
+        std::thread::yield_now();
+    }
+    // The same over HTTP/2, whose library says other things; where it is not spoken, nothing comes of it.
+    let url = format!("http://{}/api/v1/drops?key={key}", server.address());
+    let bearer = format!("Authorization: Bearer {key}");
+    let cookie =
+        format!("Cookie: dropdex={}", secrets.keep("a cookie over HTTP/2", "c".repeat(64)));
+    let curl = Command::new("curl")
+        .args(["--silent", "--http2-prior-knowledge", "--max-time", "10", "-H", &bearer])
+        .args(["-H", &cookie, &url])
+        .output();
+    curl.expect("curl runs");
+}
+
+/// What operators do beside it, all told on their own standard error.
+fn commands(site: &Site, secrets: &mut Secrets) {
+    let run = |args: &[&str]| {
+        let mut command = site.command(args);
+        command.env("RUST_LOG", "trace");
+        let output = command.output().expect("the binary starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (key, told) = run(&["account", "key", "ann@example.com"]);
+    secrets.keep("a key of the command", key.trim());
+    let (_, listed) = run(&["account", "list"]);
+    secrets.assert_absent(&told, "`account key`");
+    secrets.assert_absent(&listed, "`account list`");
+}

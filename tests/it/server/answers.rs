@@ -1,0 +1,244 @@
+//! What every answer has whoever makes it: tags, encodings, HEAD, and who may read it.
+
+use std::io::Read;
+
+use dropdex::http::operations::OPERATIONS;
+use flate2::read::GzDecoder;
+
+use super::{TODAY, serve, served};
+use crate::common::{Client, Response, Site};
+
+const KEY: &str = "a@example.com";
+
+fn tag(response: &Response) -> String {
+    response.header("etag").unwrap_or_else(|| panic!("no tag: {response:?}")).to_owned()
+}
+
+#[test]
+fn who_holds_an_answer_is_told_so() {
+    let (site, server) = served(300, "");
+    let key = site.account(KEY, "api");
+    let mut client = server.client_with(&key);
+    for target in [
+        "/api/v1/search?q=name",
+        "/api/v1/drops?limit=50",
+        "/api/v1/domain/name00001.com",
+        "/api/openapi.json",
+        "/api/docs",
+    ] {
+        let first = client.get(target);
+        assert_eq!(first.status, 200, "{target}");
+        let tag = tag(&first);
+        assert!(tag.starts_with('"') && tag.ends_with('"') && tag.len() == 34, "{tag}");
+        assert_eq!(first.header("cache-control"), Some("private, no-cache"), "{target}");
+        let again = client.request("GET", target, &[("If-None-Match", &tag)]);
+        assert_eq!((again.status, again.body.len()), (304, 0), "{target}");
+        for method in ["GET", "HEAD"] {
+            let again = client.request(method, target, &[("If-None-Match", &tag)]);
+            // It would be that of the answer that the client holds.
+            assert_eq!((again.status, again.header("content-length")), (304, None), "{target}");
+        }
+        let again = client.request("GET", target, &[("If-None-Match", &tag)]);
+        assert_eq!(again.header("etag"), Some(tag.as_str()));
+        assert_eq!(again.header("cache-control"), Some("private, no-cache"));
+        assert_eq!(again.header("x-index-generation"), first.header("x-index-generation"));
+        if let Some(left) = first.number("x-ratelimit-remaining") {
+            assert_eq!(again.number("x-ratelimit-remaining"), Some(left - 4), "it is counted");
+        }
+        let other = client.request("GET", target, &[("If-None-Match", "\"abc\"")]);
+        assert_eq!((other.status, &other.body), (200, &first.body), "{target}");
+        let zipped = client.request("GET", target, &[("Accept-Encoding", "gzip")]);
+        let zipped_tag = self::tag(&zipped);
+        if zipped.header("content-encoding").is_some() {
+            assert_eq!(zipped_tag, format!("{}-gzip\"", tag.trim_end_matches('"')));
+        }
+        let held = [("If-None-Match", zipped_tag.as_str()), ("Accept-Encoding", "gzip")];
+        assert_eq!(client.request("GET", target, &held).status, 304, "{target}");
+    }
+    // A question of its own, another day, another vote: another tag.
+    let of = |client: &mut Client, target: &str| tag(&client.get(target));
+    let searched = of(&mut client, "/api/v1/search?q=name");
+    assert_ne!(searched, of(&mut client, "/api/v1/search?q=name0"));
+    let dossier = of(&mut client, "/api/v1/domain/name00001.com");
+    let vote = serde_json::json!({"vote": "up"});
+    client.send("PUT", "/api/v1/domain/name00001.com/feedback", &vote);
+    assert_ne!(dossier, of(&mut client, "/api/v1/domain/name00001.com"));
+    assert_eq!(client.get("/api/v1/domain/nobody.com").header("etag"), None);
+    drop(server);
+    let server = site.serve("2026-11-22");
+    let mut client = server.client_with(&key);
+    assert_ne!(searched, of(&mut client, "/api/v1/search?q=name"), "the next day");
+}
+
+#[test]
+fn a_new_generation_has_other_tags_and_its_own_number() {
+    let site = Site::with_names(["good.com".to_owned()].into_iter(), TODAY);
+    let key = site.account(KEY, "api");
+    let server = serve(&site, "");
+    let mut client = server.client_with(&key);
+    let before = client.get("/api/v1/search?q=good");
+    let list = site.write("more.csv", format!("domain,drop_date\nbetter.com,{TODAY}\n"));
+    site.ingest(&list, &format!("{TODAY}T01:00:00Z"));
+    let generation = before.number("x-index-generation").expect("a number");
+    super::raw::wait_until("served", || {
+        client.get("/api/v1/search?q=good").number("x-index-generation") > Some(generation)
+    });
+    let held = tag(&before);
+    let after = client.request("GET", "/api/v1/search?q=good", &[("If-None-Match", &held)]);
+    assert_eq!(after.status, 200);
+    assert_ne!(tag(&after), held);
+}
+
+/// The octets before they were encoded.
+fn decoded(response: &Response) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match response.header("content-encoding") {
+        Some("gzip") => GzDecoder::new(&response.body[..]).read_to_end(&mut bytes),
+        Some("zstd") => {
+            let mut decoder =
+                ruzstd::decoding::StreamingDecoder::new(&response.body[..]).expect("zstd");
+            decoder.read_to_end(&mut bytes)
+        }
+        encoding => panic!("{encoding:?}"),
+    }
+    .expect("it can be decoded");
+    bytes
+}
+
+fn vary(response: &Response) -> Vec<&str> {
+    let values = response.headers.iter().filter(|(name, _)| name == "vary");
+    values.flat_map(|(_, value)| value.split(", ")).collect()
+}
+
+#[test]
+fn large_answers_are_compressed_for_who_asks() {
+    let (site, server) = served(3_000, "");
+    let mut client = server.client_with(&site.account(KEY, "api"));
+    for target in [
+        "/api/v1/drops?limit=100",
+        "/api/export/drops",
+        "/api/docs",
+        "/api/openapi.json",
+        "/",
+        "/docs",
+    ] {
+        let plain = client.get(target);
+        assert_eq!((plain.status, plain.header("content-encoding")), (200, None), "{target}");
+        let once = |response: &Response| {
+            vary(response).iter().filter(|it| it.eq_ignore_ascii_case("accept-encoding")).count()
+        };
+        assert_eq!(once(&plain), 1, "{target}: {:?}", vary(&plain));
+        for (accepts, encoding) in [
+            ("gzip", "gzip"),
+            ("zstd", "zstd"),
+            ("gzip, deflate, br, zstd", "zstd"),
+            ("zstd;q=0.1, gzip", "gzip"),
+        ] {
+            let answer = client.request("GET", target, &[("Accept-Encoding", accepts)]);
+            assert_eq!(answer.header("content-encoding"), Some(encoding), "{target} {accepts}");
+            assert_eq!(once(&answer), 1, "{target}: {:?}", vary(&answer));
+            assert!(answer.body.len() * 3 < plain.body.len() * 2, "{target} {accepts}");
+            assert!(decoded(&answer) == plain.body, "{target} {accepts}");
+        }
+        for accepts in ["br", "identity", "gzip;q=0", "identity;q=0"] {
+            let answer = client.request("GET", target, &[("Accept-Encoding", accepts)]);
+            assert_eq!(answer.header("content-encoding"), None, "{target} {accepts}");
+        }
+    }
+    // A small one fits a packet as it is.
+    let small = client.request("GET", "/api/health", &[("Accept-Encoding", "gzip")]);
+    assert_eq!((small.header("content-encoding"), vary(&small)), (None, vec![]));
+    // A secret is not compressed, however long the answer is.
+    let urls = (0..5).map(|n| serde_json::json!({"type": "webhook", "url": format!("https://h{n}.example/{}", "x".repeat(400))}));
+    let rule = serde_json::json!({"name": "r", "filter": {}, "channels": urls.collect::<Vec<_>>()});
+    let headers = [("Content-Type", "application/json"), ("Accept-Encoding", "gzip, zstd")];
+    let answer = client.send_with("POST", "/api/v1/alerts", &headers, rule.to_string().as_bytes());
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    assert!(answer.body.len() > 1024 && answer.header("content-encoding").is_none());
+}
+
+#[test]
+fn head_is_get_without_a_body() {
+    let (site, server) = served(300, "");
+    let mut client = server.client_with(&site.account(KEY, "api"));
+    let mut seen = 0;
+    for operation in OPERATIONS.iter().filter(|operation| operation.method == "GET") {
+        let target = operation.path.replace("{name}", "name00001.com").replace("{id}", "1");
+        let target = target.replace("{delivery}", "1");
+        let target = if target.ends_with("/search") { format!("{target}?q=name") } else { target };
+        for accepts in ["identity", "gzip"] {
+            let headers = [("Accept-Encoding", accepts)];
+            let get = client.request("GET", &target, &headers);
+            let head = client.request("HEAD", &target, &headers);
+            assert_eq!((head.status, head.body.len()), (get.status, 0), "{target}");
+            // What differs from one request to the next, and how a body of unknown length is sent.
+            let kept = |response: &Response| -> Vec<(String, String)> {
+                let differ = ["date", "x-ratelimit-remaining", "x-request-id", "transfer-encoding"];
+                let headers = response.headers.iter();
+                headers.filter(|(name, _)| !differ.contains(&name.as_str())).cloned().collect()
+            };
+            let (mut of_get, mut of_head) = (kept(&get), kept(&head));
+            of_get.sort();
+            of_head.sort();
+            if target.starts_with("/api/health") || target.starts_with("/api/ready") {
+                continue;
+            }
+            assert_eq!(of_get, of_head, "{target} {accepts}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 15, "{seen}");
+    assert_eq!(client.request("HEAD", "/api/v1/appraise", &[]).status, 405);
+}
+
+#[test]
+fn pages_of_other_sites_ask_where_they_are_named() {
+    let (site, server) = served(3, "cors_origins = [\"https://app.example\"]\n");
+    let key = site.account(KEY, "api");
+    let mut client = server.client();
+    let preflight = |client: &mut Client, origin: &str, path: &str| {
+        let headers = [
+            ("Origin", origin),
+            ("Access-Control-Request-Method", "GET"),
+            ("Access-Control-Request-Headers", "authorization"),
+        ];
+        client.request("OPTIONS", path, &headers)
+    };
+    let allowed = preflight(&mut client, "https://app.example", "/api/v1/drops");
+    assert_eq!((allowed.status, allowed.body.len()), (204, 0));
+    assert_eq!(allowed.header("access-control-allow-origin"), Some("https://app.example"));
+    let headers = allowed.header("access-control-allow-headers").expect("some");
+    assert!(headers.contains("authorization") && headers.contains("idempotency-key"));
+    assert_eq!(allowed.header("access-control-allow-credentials"), None);
+    for (origin, path) in [
+        ("https://evil.example", "/api/v1/drops"),
+        ("https://app.example.evil.example", "/api/v1/drops"),
+        ("null", "/api/v1/drops"),
+        ("https://app.example", "/login"),
+    ] {
+        let refused = preflight(&mut client, origin, path);
+        assert_eq!(refused.header("access-control-allow-origin"), None, "{origin} {path}");
+        assert!(refused.status >= 400, "{origin} {path}");
+    }
+    let mut client = server.client_with(&key);
+    let from = |client: &mut Client, target: &str, origin: &str| {
+        client.request("GET", target, &[("Origin", origin)])
+    };
+    let answer = from(&mut client, "/api/v1/drops", "https://app.example");
+    assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example"));
+    assert!(answer.header("access-control-expose-headers").is_some_and(|it| it.contains("etag")));
+    assert!(vary(&answer).contains(&"origin"));
+    let answer = from(&mut client, "/api/v1/drops", "https://evil.example");
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, None));
+    assert!(vary(&answer).contains(&"origin"));
+    let refused = from(&mut server.client(), "/api/v1/drops", "https://app.example");
+    assert_eq!(
+        (refused.status, refused.header("access-control-allow-origin").is_some()),
+        (401, true)
+    );
+    // Nobody is let in unless named.
+    drop(server);
+    let plain = serve(&site, "");
+    let answer = plain.client().request("GET", "/api/health", &[("Origin", "https://app.example")]);
+    assert_eq!((answer.header("access-control-allow-origin"), vary(&answer)), (None, vec![]));
+}

@@ -1,0 +1,104 @@
+//! Connections that do as they please, and what the process of a server holds.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::common::{Server, runs};
+
+/// How long is waited for what happens soon. A machine that is busy with other tests is late by itself.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A plain connection.
+pub fn connect(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(server.address()).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+    stream.set_nodelay(true).expect("a flag can be set");
+    stream
+}
+
+/// What comes until the other side ends the connection, which it must.
+#[track_caller]
+pub fn rest(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match stream.read_to_end(&mut bytes) {
+        Ok(_) => bytes,
+        Err(err) if err.kind() == ErrorKind::ConnectionReset => bytes,
+        Err(err) => panic!("the connection was not ended within {PATIENCE:?}: {err}"),
+    }
+}
+
+/// Sends a byte now and then until the other side ends the connection; gives how long that took.
+pub fn drip(stream: &mut TcpStream, bytes: &[u8], every: Duration) -> Duration {
+    let began = Instant::now();
+    stream.set_read_timeout(Some(every)).expect("a timeout can be set");
+    for byte in bytes.iter().cycle() {
+        if stream.write_all(&[*byte]).is_err() {
+            break;
+        }
+        // Waits, and hears of the end.
+        match stream.peek(&mut [0]) {
+            Ok(_) => break,
+            Err(err) if matches!(err.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(_) => break,
+        }
+        assert!(began.elapsed() < PATIENCE, "the connection was not ended");
+    }
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+    began.elapsed()
+}
+
+/// Sockets that a process has open.
+pub fn sockets(server: &Server) -> usize {
+    let folder = format!("/proc/{}/fd", server.pid());
+    let Ok(files) = std::fs::read_dir(folder) else { return 0 };
+    let targets = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+    targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
+}
+
+/// Memory of a process that is in use, in bytes.
+pub fn resident(server: &Server) -> u64 {
+    let text =
+        std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default();
+    let kib: u64 = line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or(0);
+    kib * 1024
+}
+
+/// Asserts that what began then took as long as its deadline. How little longer is measured by a full
+/// run alone: a machine that lends its cores to others is seconds late at times.
+#[track_caller]
+pub fn assert_in_time(began: Instant, deadline: Duration) {
+    let took = began.elapsed();
+    assert!(took >= deadline, "too early: {took:?}, deadline {deadline:?}");
+    let slack = if runs::full() { Duration::from_secs(1) } else { PATIENCE };
+    assert!(took <= deadline + slack, "too late: {took:?}, deadline {deadline:?}");
+}
+
+/// Waits until so many connections were ended for being late with this, and none for anything else.
+#[track_caller]
+pub fn wait_until_reaped(server: &Server, expected: &[(&str, usize)]) {
+    const NAME: &str = "dropdex_connections_reaped_total{late=";
+    let mut lines: Vec<String> =
+        expected.iter().map(|(late, count)| format!("{NAME}\"{late}\"}} {count}")).collect();
+    lines.sort();
+    let mut metrics = server.metrics();
+    wait_until(&format!("{lines:?}"), || {
+        let answer = metrics.get("/metrics");
+        let told = answer.text().lines().filter(|line| line.starts_with(NAME));
+        let mut reaped: Vec<&str> = told.filter(|line| !line.ends_with(" 0")).collect();
+        reaped.sort_unstable();
+        reaped == lines
+    });
+}
+
+/// Waits until something is so; says how long it took.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "{what}: not so after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    began.elapsed()
+}

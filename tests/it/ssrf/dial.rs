@@ -1,0 +1,228 @@
+//! What happens when a call is made: over the service's own client, to names whose answers, and
+//! servers whose replies, would lead it inside.
+
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dropdex::outbound::dns::Dns;
+use dropdex::outbound::guard::Guard;
+use dropdex::outbound::http::Client;
+use dropdex::outbound::webhook::{self, Message};
+use dropdex::outbound::{Failure, SendError, settings};
+use dropdex::vocab::clock::Clock;
+use dropdex::vocab::net::AllowList;
+use dropdex::vocab::secret::Secret;
+use dropdex::vocab::url::{HostRules, WebhookUrl};
+use serde_json::json;
+
+use super::{PLENTY, RECORDS, post};
+use crate::common::Site;
+use crate::common::knot::{Knot, ZONE};
+use crate::common::receiver::{Canary, Receiver, Reply};
+
+/// Another test is done with a port before.
+const PORT_MAX: Duration = Duration::from_secs(120);
+
+/// Calls as the delivery of a webhook does, with these addresses allowed.
+struct Caller {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+}
+
+impl Caller {
+    fn new(dns: SocketAddr, allow: &[String], ca_file: Option<&std::path::Path>) -> Caller {
+        let allow: AllowList = serde_json::from_value(json!(allow)).expect("an allow list");
+        let dns = Dns::new(&settings::Dns { servers: vec![dns] }).expect("a resolver");
+        let guard = Guard::new(HostRules { allow, deny_names: Vec::new() }, dns);
+        let client = Client::new(guard, ca_file).expect("a client");
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        Caller { runtime: runtime.expect("a runtime"), client }
+    }
+
+    /// A message to an address that was taken before, whatever it is.
+    fn call(&self, url: &str) -> Result<(), SendError> {
+        let url = WebhookUrl::from_stored(url.to_owned());
+        let secret = Secret::new("whsec_AAAA".into());
+        let message = Message { url: &url, secret: &secret, id: "msg_1", body: "{}".into() };
+        self.runtime.block_on(webhook::send(&self.client, message, Clock::system().now()))
+    }
+
+    #[track_caller]
+    fn assert_failure(&self, url: &str, failure: Failure) {
+        let got = self.call(url).expect_err(url);
+        assert_eq!(got.failure, failure, "{url}: {got}");
+    }
+}
+
+/// At every address of this machine, at both ports for the public; that below 1,024 where the
+/// system lets us. Another test may have them: they are waited for.
+fn canaries() -> Vec<Canary> {
+    let everywhere = |port: u16| {
+        let both = Canary::at(&format!("[::]:{port}"));
+        both.or_else(|_| Canary::at(&format!("0.0.0.0:{port}")))
+    };
+    let deadline = Instant::now() + PORT_MAX;
+    let first = loop {
+        match everywhere(8443) {
+            Ok(canary) => break canary,
+            Err(err) if Instant::now() > deadline => panic!("port 8443: {err}"),
+            Err(_) => thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    std::iter::once(first).chain(everywhere(443)).collect()
+}
+
+fn assert_silent(canaries: &[Canary]) {
+    for canary in canaries {
+        assert_eq!(canary.calls(), 0, "{} was called", canary.address());
+    }
+}
+
+#[test]
+fn nothing_inside_is_dialled() {
+    let canaries = canaries();
+    let mut knot = Knot::start(RECORDS);
+    let caller = Caller::new(knot.address(), &[], None);
+    // Addresses, and names with any answer that leads inside.
+    for host in ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "0.0.0.0"] {
+        caller.assert_failure(&format!("https://{host}:8443/"), Failure::Refused);
+        caller.assert_failure(&format!("https://{host}/"), Failure::Refused);
+        caller.assert_failure(&format!("http://{host}:8443/"), Failure::Refused);
+    }
+    for record in RECORDS.lines() {
+        let name = record.split(' ').next().expect("a name").replace('*', "any");
+        if !name.starts_with("public") && name != "alias" {
+            caller.assert_failure(&format!("https://{name}.{ZONE}:8443/"), Failure::Refused);
+        }
+    }
+    caller.assert_failure("https://localhost:8443/", Failure::Refused);
+    caller.assert_failure(&format!("https://nowhere.{ZONE}:8443/"), Failure::Unreachable);
+    // Public when it was looked at, inside when it is dialled.
+    for inside in ["A 127.0.0.1", "AAAA ::1", "CNAME loop", "AAAA ::ffff:127.0.0.1"] {
+        knot.replace("rebound A 8.8.8.8");
+        let url = url::Url::parse(&format!("https://rebound.{ZONE}:8443/")).expect("a URL");
+        let judged = caller.runtime.block_on(caller.client.guard().judge(&url));
+        assert!(judged.is_ok(), "{judged:?}");
+        knot.replace(&format!("loop A 127.0.0.1\nrebound {inside}"));
+        caller.assert_failure(url.as_str(), Failure::Refused);
+    }
+    assert_silent(&canaries);
+}
+
+#[test]
+fn a_receiver_leads_nowhere_else() {
+    let canary = Canary::at("127.0.0.1:0").expect("loopback has free ports");
+    let at = canary.address();
+    let knot = Knot::start("hook A 127.0.0.1\nboth A 127.0.0.1\nboth A 127.0.0.2\n");
+    let name = format!("hook.{ZONE}");
+    let receiver = Receiver::https(&[&name, "127.0.0.1"], move |_, seen| {
+        let (status, place) = match seen.target.as_str() {
+            "/301" => (301, format!("https://{at}/")),
+            "/302" => (302, format!("http://{at}/")),
+            "/307" => (307, format!("//{at}/")),
+            "/308" => (308, format!("https://127.0.0.1:{}/", at.port())),
+            "/300" => (300, format!("https://{at}/")),
+            "/refresh" => {
+                return Reply::Answer(
+                    200,
+                    vec![("Refresh", format!("0;url=http://{at}/"))],
+                    vec![],
+                );
+            }
+            "/alt" => {
+                return Reply::Answer(200, vec![("Alt-Svc", format!("h2=\"{at}\""))], vec![]);
+            }
+            "/endless" => return Reply::Endless,
+            "/head" => return Reply::EndlessHead,
+            "/close" => return Reply::Close,
+            "/gone" => (410, String::new()),
+            _ => (204, String::new()),
+        };
+        Reply::Answer(status, vec![("Location", place)], vec![])
+    });
+    let site = Site::new();
+    let ca_file = site.write("ca.pem", receiver.certificate());
+    let port = receiver.address().port();
+    let allow = [format!("127.0.0.1/32:{port}")];
+    let caller = Caller::new(knot.address(), &allow, Some(&ca_file));
+    for host in [name.clone(), "127.0.0.1".to_owned()] {
+        let hook = |path: &str| format!("https://{host}:{port}{path}");
+        for status in [300, 301, 302, 307, 308] {
+            caller.assert_failure(&hook(&format!("/{status}")), Failure::Status(status));
+        }
+        for path in ["/", "/refresh", "/alt", "/endless"] {
+            caller.call(&hook(path)).unwrap_or_else(|err| panic!("{path}: {err}"));
+        }
+        caller.assert_failure(&hook("/gone"), Failure::Gone);
+        caller.assert_failure(&hook("/head"), Failure::Unreachable);
+        caller.assert_failure(&hook("/close"), Failure::Unreachable);
+    }
+    // One request was one connection, to whom it was for, with its name.
+    let seen = receiver.seen();
+    assert_eq!(receiver.connections(), seen.len());
+    let hosts = [format!("{name}:{port}"), format!("127.0.0.1:{port}")];
+    assert!(seen.iter().all(|seen| hosts.iter().any(|host| host == seen.header("host"))));
+    // An answer beside the allowed one condemns both.
+    caller.assert_failure(&format!("https://both.{ZONE}:{port}/"), Failure::Refused);
+    // Whoever is there must be who it is for.
+    let strict = Caller::new(knot.address(), &allow, None);
+    let before = receiver.seen().len();
+    strict.assert_failure(&format!("https://{name}:{port}/"), Failure::Tls);
+    assert_eq!(receiver.seen().len(), before, "nothing is said to a stranger");
+    assert_eq!(canary.calls(), 0);
+}
+
+/// The whole way: rules that were taken while their names were public, a list that goes live, and
+/// every variable set that makes other clients go through a proxy.
+#[test]
+fn the_server_dials_neither_what_a_name_became_nor_a_proxy() {
+    let canaries = canaries();
+    let mut knot = Knot::start("rebound A 8.8.8.8\nmixed A 8.8.8.8\nstays A 127.0.0.1\n");
+    let receiver = Receiver::https(&[&format!("stays.{ZONE}")], |_, _| Reply::status(204));
+    let port = receiver.address().port();
+    let today = Clock::system().today().to_string();
+    let site = Site::with_names(std::iter::once("some.com".to_owned()), &today);
+    let key = site.account("owner@example.com", "api");
+    let ca_file = site.write("ca.pem", receiver.certificate());
+    let settings = site.settings(&format!(
+        "{PLENTY}[dns]\nservers = [\"{}\"]\n[webhooks]\nallow = [\"127.0.0.1/32:{port}\"]\n\
+         ca_file = {ca_file:?}\nretry_seconds = [0, 1]\n",
+        knot.address()
+    ));
+    let proxy = format!("http://127.0.0.1:{}", canaries[0].address().port());
+    let names =
+        ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+    let environment = names.map(|name| (name, proxy.clone()));
+    let server = site.serve_in(&environment, &["--config", &settings]);
+    let mut client = server.client_with(&key);
+    let mut rule = |url: String| {
+        let response = post(&mut client, &[url]);
+        assert_eq!(response.status, 201, "{}", response.text());
+        response.json()["id"].as_u64().expect("an id")
+    };
+    let inside = [
+        rule(format!("https://rebound.{ZONE}:8443/")),
+        rule(format!("https://rebound.{ZONE}/")),
+        rule(format!("https://mixed.{ZONE}:8443/")),
+    ];
+    rule(format!("https://stays.{ZONE}:{port}/"));
+    knot.replace("rebound A 127.0.0.1\nmixed A 8.8.8.8\nmixed A 127.0.0.1\nstays A 127.0.0.1\n");
+    let list = site.write("new.csv", format!("domain,drop_date\nsolar.com,{today}\n"));
+    site.ingest(&list, &format!("{today}T00:00:01Z"));
+    assert_eq!(receiver.wait_for(1).len(), 1, "straight to who is allowed");
+    let deadline = Instant::now() + PORT_MAX;
+    for rule in inside {
+        let path = format!("/api/v1/alerts/{rule}/deliveries");
+        let failed = loop {
+            let delivery = client.get(&path).json()["deliveries"][0].clone();
+            if delivery["status"] == "failed" {
+                break delivery;
+            }
+            assert!(Instant::now() < deadline, "{delivery}\n{}", server.log());
+            thread::sleep(Duration::from_millis(50));
+        };
+        assert_eq!((&failed["attempts"], &failed["problem"]), (&json!(2), &json!("refused")));
+    }
+    assert_silent(&canaries);
+}

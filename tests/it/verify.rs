@@ -1,0 +1,537 @@
+//! Verification against registries that speak real RDAP over real HTTP, each with limits of its own:
+//! what users are shown, in which order and how often registries are asked, and what a restart
+//! knows. The DNS side asks a real name server.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::knot::Knot;
+use crate::common::rdap::{Limits, RdapServer, Says, bootstrap_of};
+use crate::common::runs::{figure, say};
+use crate::common::{Client, Server, Site};
+
+const TODAY: &str = "2026-11-21";
+/// Whatever is waited for is there long before, or never.
+const WAIT_MAX: Duration = Duration::from_secs(120);
+/// What a crash may have asked again: names under way, or not on disk yet.
+const UNWRITTEN_MAX: usize = 200;
+
+/// Accounts that may do what the tests do.
+const ROOM: &str = "[plans.api]\nrequests_per_day = 1000000\nexternal_names = 10000\n";
+
+/// Waits until `what` is so.
+#[track_caller]
+fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let deadline = Instant::now() + WAIT_MAX;
+    while !is() {
+        assert!(Instant::now() < deadline, "not within {WAIT_MAX:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Settings under which the servers are asked, so many times a second each.
+fn settings(site: &Site, bootstrap: &RdapServer, servers: &[&RdapServer], rate: u32) -> String {
+    settings_with(site, bootstrap, servers, rate, "")
+}
+
+fn settings_with(
+    site: &Site,
+    bootstrap: &RdapServer,
+    servers: &[&RdapServer],
+    rate: u32,
+    more: &str,
+) -> String {
+    let allow: BTreeSet<String> =
+        servers.iter().chain([&bootstrap]).map(|server| server.allowed()).collect();
+    site.settings(&format!(
+        "{ROOM}[rdap]\nbootstrap = \"{}\"\nrequests_per_second = {rate}\nconcurrency = 2\n\
+         allow = {}\n{more}",
+        bootstrap.bootstrap_url(),
+        json!(allow),
+    ))
+}
+
+/// Settings under which nobody is asked.
+fn quiet(site: &Site) -> String {
+    site.settings(&format!("{ROOM}[rdap]\nenabled = false\n"))
+}
+
+fn serve(site: &Site, today: &str, settings: &str) -> Server {
+    site.serve_with(&["--today", today, "--config", settings])
+}
+
+fn watch(client: &mut Client, name: &str) {
+    let answer = client.send("POST", "/api/v1/watchlist", &json!({"domainName": name}));
+    assert_eq!(answer.status, 201, "{name}: {}", answer.text());
+}
+
+/// Every entry of a watchlist by its name.
+fn entries(client: &mut Client) -> HashMap<String, Value> {
+    let mut all = HashMap::new();
+    loop {
+        let target = format!("/api/v1/watchlist?sort=name&limit=1000&offset={}", all.len());
+        let page = client.get(&target).json();
+        let page = page["watchlist"].as_array().expect("a list").clone();
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(
+            page.into_iter()
+                .map(|entry| (entry["domain"].as_str().expect("a name").to_owned(), entry)),
+        );
+    }
+}
+
+fn state_of(entry: &Value) -> Option<&str> {
+    entry["rdapObservedState"].as_str()
+}
+
+/// How many entries were verified.
+fn verified(client: &mut Client) -> usize {
+    entries(client).values().filter(|entry| !entry["rdapVerifiedAt"].is_null()).count()
+}
+
+#[test]
+fn watchlists_show_what_registries_say() {
+    let (com, net, inside) = (RdapServer::start(), RdapServer::start(), RdapServer::start());
+    com.publish_servers(&[(&["com"], &com), (&["net"], &net)]);
+    let within = format!("{}domain/{{name}}", inside.base());
+    let there = format!("{}domain/{{name}}", net.base());
+    let here = format!("{}domain/{{name}}", com.base());
+    net.say("moved.com", Says::held_since("2001-02-03"));
+    let garbage = vec![0xff; 500];
+    let huge = format!("{{\"x\":\"{}\"}}", "a".repeat(300_000)).into_bytes();
+    let cases = [
+        ("held.com", Says::held_since("2000-01-01"), Some("registered")),
+        ("kept.com", Says::held_since("2000-01-01"), Some("renewed")),
+        ("caught.com", Says::held_with("2026-11-20", &["addPeriod"]), Some("registered-again")),
+        (
+            "redeem.com",
+            Says::held_with("2000-01-01", &["redemption period", "pending delete"]),
+            Some("redemption"),
+        ),
+        (
+            "restore.com",
+            Says::held_with("2000-01-01", &["pending delete", "pending restore"]),
+            Some("redemption"),
+        ),
+        ("going.com", Says::held_with("2000-01-01", &["pendingDelete"]), Some("pending-delete")),
+        ("gone.com", Says::NotFound, Some("available")),
+        ("moved.com", Says::Elsewhere(there), Some("registered")),
+        ("wrong.com", Says::About("other.com".into()), Some("unknown")),
+        ("garbage.com", Says::Body(garbage), Some("unknown")),
+        ("huge.com", Says::Body(huge), Some("unknown")),
+        ("forbidden.com", Says::Status(403), Some("unknown")),
+        // Known to no registry that speaks RDAP, and to no name server.
+        ("nobody.de", Says::NotFound, Some("unknown")),
+        ("circle.com", Says::Elsewhere(here), None),
+        ("inside.com", Says::Elsewhere(within), None),
+        ("broken.com", Says::Status(500), None),
+        ("silent.com", Says::Nothing, None),
+        ("slow.com", Says::Slowly, None),
+    ];
+    let site = Site::new();
+    let dropped = ["kept", "caught", "redeem", "restore", "going", "gone"];
+    let rows: String = dropped.iter().map(|label| format!("{label}.com,2026-10-20\n")).collect();
+    let list = site.write("list.csv", format!("domain,drop_date\n{rows}"));
+    site.ingest(&list, "2026-10-20T00:00:00Z");
+    let key = site.account("one@example.com", "api");
+    let server = serve(&site, TODAY, &settings(&site, &com, &[&com, &net], 100));
+    let mut client = server.client_with(&key);
+    for (name, says, _) in &cases {
+        com.say(name, says.clone());
+        watch(&mut client, name);
+    }
+    until("every name that can be verified is", || {
+        let entries = entries(&mut client);
+        cases.iter().all(|(name, _, state)| state.is_none() || state_of(&entries[*name]).is_some())
+    });
+    let shown = entries(&mut client);
+    for (name, _, state) in &cases {
+        assert_eq!(state_of(&shown[*name]), *state, "{name}");
+        assert_eq!(shown[*name]["rdapVerifiedAt"].is_null(), state.is_none(), "{name}");
+    }
+    until("redirects are followed to their end", || com.asked_about("circle.com") == 4);
+    assert_eq!(inside.asked(), 0, "nobody allowed it");
+    for name in ["inside.com", "broken.com", "silent.com"] {
+        until("it was asked about", || com.asked_about(name) > 0);
+        assert_eq!(com.asked_about(name), 1, "{name} is left alone for minutes");
+    }
+    let summary = &client.get("/api/v1/watchlist").json()["summary"];
+    assert_eq!(summary["total"], cases.len());
+    assert_eq!(summary["renewed"], 2, "{summary}");
+    assert_eq!(summary["checkable"], cases.len() - 1, "all but the .de");
+    let csv = client.get("/api/export/watchlist");
+    let row = csv.text().lines().find(|line| line.starts_with("caught.com,")).expect("a row");
+    assert!(row.contains(",registered-again,2026-11-21T"), "{row}");
+    let log = server.stop();
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+/// Each of these is answered by a server that takes note of when it is asked.
+#[test]
+fn a_server_that_wants_to_be_left_alone_is_and_others_go_on() {
+    for status in [429, 503] {
+        let (com, net) = (RdapServer::start(), RdapServer::start());
+        com.publish_servers(&[(&["com"], &com), (&["net"], &net)]);
+        com.say_otherwise(Says::NotNow { status, retry_after_s: Some(3) });
+        net.say_otherwise(Says::held_since("2000-01-01"));
+        let site = Site::with_names(["x.com".to_owned()].into_iter(), TODAY);
+        let key = site.account("one@example.com", "api");
+        let server = serve(&site, TODAY, &quiet(&site));
+        let mut client = server.client_with(&key);
+        for n in 0..10 {
+            watch(&mut client, &format!("a{n}.com"));
+            watch(&mut client, &format!("a{n}.net"));
+        }
+        server.stop();
+        let server = serve(&site, TODAY, &settings(&site, &com, &[&com, &net], 100));
+        let mut client = server.client_with(&key);
+        until("the first refusal", || com.asked() > 0);
+        com.say_otherwise(Says::held_since("2000-01-01"));
+        until("every name is verified", || verified(&mut client) == 20);
+        let log = com.log();
+        let pause = Duration::from_secs(3);
+        let (at_first, later): (Vec<_>, Vec<_>) =
+            log.iter().partition(|asked| asked.at < log[0].at + pause);
+        assert!(at_first.len() <= 2, "{} questions while it was to be left alone", at_first.len());
+        let last_of_net = net.log().last().expect("it was asked").at;
+        assert!(last_of_net < later[0].at, "the other server waited as well");
+        server.stop();
+    }
+}
+
+#[test]
+fn a_server_that_is_down_is_not_tried_with_every_name() {
+    let (com, net) = (RdapServer::start(), RdapServer::start());
+    com.publish_servers(&[(&["com"], &com), (&["net"], &net)]);
+    com.say_otherwise(Says::Nothing);
+    net.say_otherwise(Says::NotFound);
+    let site = Site::with_names(["x.com".to_owned()].into_iter(), TODAY);
+    let key = site.account("one@example.com", "api");
+    let server = serve(&site, TODAY, &settings(&site, &com, &[&com, &net], 100));
+    let mut client = server.client_with(&key);
+    for n in 0..30 {
+        watch(&mut client, &format!("a{n}.com"));
+        watch(&mut client, &format!("a{n}.net"));
+    }
+    until("the other server's names are verified", || verified(&mut client) == 30);
+    until("it counts as down", || com.asked() >= 5);
+    // Five in a row, and the one that was under way with the fifth.
+    assert!(com.asked() <= 6, "asked {} times", com.asked());
+    server.stop();
+}
+
+#[test]
+fn a_stop_loses_no_answer() {
+    let com = RdapServer::start();
+    com.publish_servers(&[(&["com"], &com)]);
+    com.say_otherwise(Says::held_since("2000-01-01"));
+    com.limit(Limits { in_a_second: 1_000, at_once: 2, think: Duration::from_millis(3) });
+    let site = Site::with_names(["x.com".to_owned()].into_iter(), TODAY);
+    let key = site.account("one@example.com", "api");
+    let settings = settings(&site, &com, &[&com], 300);
+    let server = serve(&site, TODAY, &settings);
+    let mut client = server.client_with(&key);
+    for n in 0..150 {
+        watch(&mut client, &format!("a{n}.com"));
+    }
+    until("it is at work", || com.asked() > 10);
+    server.stop();
+    let asked = com.asked();
+    let server = serve(&site, TODAY, &quiet(&site));
+    assert_eq!(verified(&mut server.client_with(&key)), asked);
+    assert_eq!(com.asked(), asked, "switched off, nobody is asked");
+    assert_eq!(com.exceeded(), 0);
+}
+
+/// The registry of servers is asked for once a day, with the tag of what is held; a new one is used
+/// at once, and one that lost half of it is not.
+#[test]
+fn the_bootstrap_registry_is_kept_and_asked_for_with_its_tag() {
+    let (com, other) = (RdapServer::start(), RdapServer::start());
+    let services: [(&[&str], &RdapServer); 3] =
+        [(&["com"], &com), (&["net"], &com), (&["org", "info"], &com)];
+    com.publish(bootstrap_of(&services, "2026-10-01T00:00:00Z"), "\"one\"");
+    com.say_otherwise(Says::NotFound);
+    other.say_otherwise(Says::NotFound);
+    let site = Site::with_names(["x.com".to_owned()].into_iter(), TODAY);
+    let key = site.account("one@example.com", "api");
+    let settings = settings(&site, &com, &[&com, &other], 100);
+    let run = |today: &str, name: &str| {
+        let server = serve(&site, today, &settings);
+        let mut client = server.client_with(&key);
+        watch(&mut client, name);
+        until(&format!("{name} is verified"), || state_of(&entries(&mut client)[name]).is_some());
+        let checkable = client.get("/api/v1/watchlist").json()["summary"]["checkable"].clone();
+        let log = server.stop();
+        (checkable.as_u64().expect("a number"), log)
+    };
+    run("2026-11-21", "a.com");
+    assert_eq!(com.bootstrap_log(), [(None, 200)]);
+    run("2026-11-21", "b.com");
+    assert_eq!(com.bootstrap_log().len(), 1, "not again on the same day");
+    let tag = || Some("\"one\"".to_owned());
+    run("2026-11-23", "c.com");
+    assert_eq!(com.bootstrap_log()[1..], [(tag(), 304)]);
+    // Less than half, garbage, and one of the past: what is held stays in use.
+    let lost: [(&[&str], &RdapServer); 1] = [(&["com"], &other)];
+    for (day, body) in [
+        ("2026-11-25", bootstrap_of(&lost, "2026-11-01T00:00:00Z")),
+        ("2026-11-27", "<html>".to_owned()),
+        ("2026-11-29", bootstrap_of(&services, "2026-09-01T00:00:00Z")),
+    ] {
+        com.publish(body, "\"bad\"");
+        let (_, log) = run(day, &format!("d{day}.com"));
+        assert!(log.contains("was not refreshed"), "{log}");
+    }
+    assert_eq!(other.asked(), 0);
+    assert_eq!(com.bootstrap_log()[2..], [(tag(), 200), (tag(), 200), (tag(), 200)]);
+    // A new one is used.
+    let moved: [(&[&str], &RdapServer); 2] = [(&["com", "dev"], &other), (&["net"], &com)];
+    com.publish(bootstrap_of(&moved, "2026-11-30T00:00:00Z"), "\"two\"");
+    let asked = com.asked();
+    let (checkable, _) = run("2026-12-01", "e.com");
+    assert_eq!((com.asked(), other.asked() > 0), (asked, true));
+    assert_eq!(checkable, 7);
+    run("2026-12-01", "f.com");
+    // What is damaged on disk is told of, and asked for anew.
+    std::fs::write(site.data().join("rdap-bootstrap.json"), "{").expect("writable");
+    let (_, log) = run("2026-12-01", "g.com");
+    assert!(log.contains("is not used"), "{log}");
+    assert_eq!(com.bootstrap_log().last(), Some(&(None, 200)));
+}
+
+/// Names that were seen to be held are looked up in the DNS, and asked about only when it is their
+/// turn or the DNS does not know them any more; names without an RDAP server are for the DNS alone.
+#[test]
+fn the_dns_spares_questions() {
+    let com = RdapServer::start();
+    com.publish_servers(&[(&["com"], &com)]);
+    com.say_otherwise(Says::held_since("2000-01-01"));
+    let held: Vec<String> = (0..24).map(|n| format!("held-{n}.com")).collect();
+    let lost: Vec<String> = (0..4).map(|n| format!("lost-{n}.com")).collect();
+    let delegated = held
+        .iter()
+        .chain([&"there.de".to_owned()])
+        .fold(String::new(), |zone, name| format!("{zone}{name} NS ns.elsewhere.example.\n"));
+    let knot = Knot::start_zone(".", &delegated);
+    let site = Site::with_names(held.iter().chain(&lost).cloned(), "2026-10-20");
+    let key = site.account("one@example.com", "api");
+    let dns = format!("[dns]\nservers = [\"{}\"]\n", knot.address());
+    let settings = settings_with(&site, &com, &[&com], 200, &dns);
+    let com_names = || held.iter().chain(&lost).map(String::as_str);
+    let names: Vec<&str> = com_names().chain(["there.de", "nowhere.de"]).collect();
+    let run = |today: &str, wanted: &[&str]| {
+        let server = serve(&site, today, &settings);
+        let mut client = server.client_with(&key);
+        if verified(&mut client) == 0 {
+            names.iter().for_each(|name| watch(&mut client, name));
+        }
+        until(&format!("all are verified on {today}"), || {
+            let entries = entries(&mut client);
+            wanted.iter().all(|name| {
+                let at = entries[*name]["rdapVerifiedAt"].as_str().unwrap_or_default();
+                at.starts_with(today)
+            })
+        });
+        let shown = entries(&mut client);
+        server.stop();
+        shown
+    };
+    let shown = run(TODAY, &names);
+    assert!(com_names().all(|name| state_of(&shown[name]) == Some("renewed")), "{shown:?}");
+    assert_eq!(state_of(&shown["there.de"]), Some("registered"));
+    assert_eq!(state_of(&shown["nowhere.de"]), Some("unknown"));
+    assert_eq!(com.asked(), 28, "nothing was known yet");
+
+    lost.iter().for_each(|name| com.say(name, Says::NotFound));
+    let shown = run("2026-11-29", &names);
+    assert!(held.iter().all(|name| state_of(&shown[name]) == Some("renewed")), "{shown:?}");
+    assert!(lost.iter().all(|name| state_of(&shown[name]) == Some("available")), "{shown:?}");
+    assert!(lost.iter().all(|name| com.asked_about(name) == 2));
+    let asked = held.iter().filter(|name| com.asked_about(name) == 2).count();
+    assert!((1..held.len()).contains(&asked), "{asked} of {} asked about", held.len());
+    say(&format!("{} of {} held names were spared after eight days", 24 - asked, held.len()));
+
+    // Name servers that do not answer cost questions, and names.
+    drop(knot);
+    let com_only: Vec<&str> = com_names().collect();
+    let shown = run("2026-12-07", &com_only);
+    assert!(held.iter().all(|name| state_of(&shown[name]) == Some("renewed")), "{shown:?}");
+    let at = shown["there.de"]["rdapVerifiedAt"].as_str().expect("it was verified");
+    assert!(at.starts_with("2026-11-29"), "{at}");
+}
+
+/// A name of the big run.
+struct Watched {
+    name: String,
+    owner: usize,
+    /// 0: of the world outside; 1: near its release; 2: any other.
+    urgency: usize,
+    /// Days to its release, of those near it.
+    days: i32,
+}
+
+/// Accounts of the big run; the last one watches only [`FEW`] names of each urgency.
+const ACCOUNTS: usize = 4;
+const FEW: usize = 3;
+
+fn names(count: usize) -> Vec<Watched> {
+    let small = ACCOUNTS - 1;
+    let name = |n: usize, owner: usize| {
+        let urgency = n % 3;
+        let days = (n / 3 % 5) as i32;
+        Watched { name: format!("name-{owner}-{n}.com"), owner, urgency, days }
+    };
+    let large = (0..count - 3 * FEW).map(|n| name(n, n / 3 % small));
+    large.chain((0..3 * FEW).map(|n| name(count + n, small))).collect()
+}
+
+/// Puts them on their owners' lists, several at a time so that they share syncs.
+fn watch_all(server: &Server, keys: &[String], names: &[Watched]) {
+    const AT_ONCE: usize = 16;
+    std::thread::scope(|scope| {
+        for part in names.chunks(names.len().div_ceil(AT_ONCE)) {
+            let mut clients: Vec<Client> = keys.iter().map(|key| server.client_with(key)).collect();
+            scope.spawn(move || {
+                for watched in part {
+                    watch(&mut clients[watched.owner], &watched.name);
+                }
+            });
+        }
+    });
+}
+
+/// 10,000 watched names of four accounts and one server with limits of its own: those are never
+/// exceeded, names are asked about in the order of urgency and accounts in turns, and a restart
+/// after SIGKILL goes on where it ended.
+#[test]
+fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
+    const RATE: u32 = 400;
+    let names = names(figure(1_200, 10_000));
+    let com = RdapServer::start();
+    com.publish_servers(&[(&["com"], &com)]);
+    com.say_otherwise(Says::held_since("2000-01-01"));
+    // As many as the rate allows, one for each end of the second and one that was late, and those
+    // under way, which may take differently long to arrive.
+    let limits =
+        Limits { in_a_second: RATE as usize + 4, at_once: 2, think: Duration::from_millis(1) };
+    com.limit(limits);
+    let site = Site::new();
+    let today: chrono::NaiveDate = TODAY.parse().expect("a date");
+    let drop_date = |watched: &Watched| match watched.urgency {
+        1 => today + chrono::Days::new(watched.days as u64) - chrono::Days::new(35),
+        _ => today - chrono::Days::new(3),
+    };
+    let listed = names.iter().filter(|watched| watched.urgency > 0);
+    let rows: String =
+        listed.map(|watched| format!("{},{}\n", watched.name, drop_date(watched))).collect();
+    let list = site.write("list.csv", format!("domain,drop_date\n{rows}"));
+    site.ingest(&list, "2026-11-21T00:00:00Z");
+    let keys: Vec<String> =
+        (0..ACCOUNTS).map(|n| site.account(&format!("a{n}@example.com"), "api")).collect();
+    let server = serve(&site, TODAY, &quiet(&site));
+    watch_all(&server, &keys, &names);
+    server.stop();
+    assert_eq!(com.asked(), 0);
+    let records_before = records(&site);
+
+    let settings = settings(&site, &com, &[&com], RATE);
+    let begun = Instant::now();
+    let server = serve(&site, TODAY, &settings);
+    until("half of it is done", || com.asked() >= names.len() / 2);
+    server.kill();
+    // What was on its way arrives.
+    std::thread::sleep(Duration::from_millis(200));
+    let before = com.log();
+    let server = serve(&site, TODAY, &settings);
+    let mut clients: Vec<Client> = keys.iter().map(|key| server.client_with(key)).collect();
+    until("every name is verified", || {
+        let all: BTreeSet<String> = com.log().into_iter().map(|asked| asked.name).collect();
+        all.len() == names.len() && clients.iter_mut().map(verified).sum::<usize>() == names.len()
+    });
+    let took = begun.elapsed();
+    server.stop();
+    let all = com.log();
+    assert_eq!(com.exceeded(), 0, "questions beyond the server's limits");
+    let written = records(&site) - records_before;
+    assert!(written <= names.len() / 10, "{written} records for {} names", names.len());
+    let (first, second) = all.split_at(before.len());
+    let again = asked_again(first, second);
+    let by_name: HashMap<&str, &Watched> =
+        names.iter().map(|watched| (watched.name.as_str(), watched)).collect();
+    for log in [first, second] {
+        let log: Vec<&Watched> = log.iter().map(|asked| by_name[asked.name.as_str()]).collect();
+        assert_in_order(&log);
+    }
+    assert_fair(&first.iter().map(|asked| by_name[asked.name.as_str()]).collect::<Vec<_>>());
+    say(&format!(
+        "{} names of {ACCOUNTS} accounts, at most {RATE} a second, 2 at once: none beyond; killed \
+         after {}, {again} of them asked again; {written} records; {took:.0?} in all",
+        names.len(),
+        first.len(),
+    ));
+}
+
+/// Records of the journal: observations are written in groups.
+fn records(site: &Site) -> usize {
+    let stats: Value = serde_json::from_str(&site.ok(&["journal", "stats"])).expect("JSON");
+    stats["records"].as_u64().expect("a number") as usize
+}
+
+/// Every name once in each run, and again only what was not on disk when the first one was killed.
+fn asked_again(
+    first: &[crate::common::rdap::Asked],
+    second: &[crate::common::rdap::Asked],
+) -> usize {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, asked) in first.iter().enumerate() {
+        assert_eq!(places.insert(&asked.name, place), None, "{} twice", asked.name);
+    }
+    let mut seen = BTreeSet::new();
+    let mut again = 0;
+    for asked in second {
+        assert!(seen.insert(&asked.name), "{} twice", asked.name);
+        if let Some(place) = places.get(asked.name.as_str()) {
+            again += 1;
+            // Answers come in another order than questions by as much as is asked at once.
+            assert!(first.len() - place <= UNWRITTEN_MAX + 2, "{} was on disk", asked.name);
+        }
+    }
+    assert!(again <= UNWRITTEN_MAX, "{again} again");
+    again
+}
+
+/// Class by class, and each account's names in a class by their release. Two are under way at once, and
+/// one of them may be held up while the other way is used again and again: a few come late.
+fn assert_in_order(log: &[&Watched]) {
+    let sorted_but_for_a_few = |keys: &[usize], what: &str| {
+        let mut highest = 0;
+        let is_late = |key: &&usize| {
+            highest = highest.max(**key);
+            **key < highest
+        };
+        let late = keys.iter().filter(is_late).count();
+        assert!(late <= 5, "{what}: {late} of {} came late: {keys:?}", keys.len());
+    };
+    let classes: Vec<usize> = log.iter().map(|watched| watched.urgency).collect();
+    sorted_but_for_a_few(&classes, "urgency");
+    for owner in 0..ACCOUNTS {
+        let near = log.iter().filter(|it| it.urgency == 1 && it.owner == owner);
+        let days: Vec<usize> = near.map(|it| it.days as usize).collect();
+        sorted_but_for_a_few(&days, "days to release");
+    }
+}
+
+/// The account with few names has had them after as many turns.
+fn assert_fair(log: &[&Watched]) {
+    let small = ACCOUNTS - 1;
+    let own = log.iter().enumerate().filter(|(_, it)| it.urgency == 0 && it.owner == small);
+    let places: Vec<usize> = own.map(|(place, _)| place).collect();
+    assert_eq!(places.len(), FEW);
+    let late = places.iter().filter(|&&place| place >= (FEW + 1) * ACCOUNTS).count();
+    assert!(late <= 2, "{places:?}");
+}
