@@ -1,4 +1,4 @@
-//! TLS: a certificate and its key from two files, and from the same files when they have changed.
+//! TLS with a certificate and key from two files, which are reloaded when they change.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::server::settings::TlsFiles;
 
-/// How often the files are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// In the order that they are preferred.
+/// Interval between two checks of the files.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// ALPN protocols in order of preference.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// The certificate that connections are served with, and where it is from.
+/// The current certificate and its files.
 #[derive(Clone)]
 pub struct Tls {
     files: TlsFiles,
@@ -38,14 +38,14 @@ impl ResolvesServerCert for Current {
     }
 }
 
-/// When the two files were written last, and how long they are.
+/// Modification time and length of both files.
 type Stamp = [Option<(SystemTime, u64)>; 2];
 
 impl Tls {
     /// Reads the files.
     ///
     /// # Errors
-    /// Which of them cannot be used, and why.
+    /// A file is unreadable or invalid, or the key does not belong to the certificate.
     pub fn open(files: &TlsFiles) -> anyhow::Result<Tls> {
         let provider = Arc::new(ring::default_provider());
         let key = read(files, &provider)?;
@@ -65,46 +65,42 @@ impl Tls {
         &self.acceptor
     }
 
-    /// Uses the files anew whenever they have changed, for as long as it is polled. Those that cannot be
-    /// used are told of, and what there was stays in use.
-    pub async fn keep_fresh(self) {
-        let (mut used, mut seen) = (self.stamp(), self.stamp());
-        let mut looks = tokio::time::interval(LOOK_EVERY);
+    /// Reloads the files whenever they change. Never returns.
+    pub async fn watch_files(self) {
+        let (mut loaded, mut seen) = (self.stamp(), self.stamp());
+        let mut checks = tokio::time::interval(CHECK_INTERVAL);
         loop {
-            looks.tick().await;
+            checks.tick().await;
             let stamp = self.stamp();
-            // Two files are not replaced at once: they are read when both have come to rest.
-            if stamp != used && stamp == seen {
+            // The two files are not replaced atomically: wait until both stop changing.
+            if stamp != loaded && stamp == seen {
                 self.reload();
-                used = stamp;
+                loaded = stamp;
             }
             seen = stamp;
         }
     }
 
-    /// Reads the files again.
+    /// Reads the files again. If they are invalid, logs an error and keeps the old certificate.
     pub fn reload(&self) {
         match read(&self.files, &ring::default_provider()) {
             Ok(key) => {
                 self.current.0.store(Arc::new(key));
-                tracing::info!("the certificate was read again");
+                tracing::info!("certificate reloaded");
             }
             Err(err) => {
                 let error = format!("{err:#}");
-                tracing::error!(
-                    error,
-                    "the new certificate cannot be used; the old one stays in use"
-                );
+                tracing::error!(error, "invalid certificate; the old one stays in use");
             }
         }
     }
 
     fn stamp(&self) -> Stamp {
-        let of = |path: &Path| {
-            let about = std::fs::metadata(path).ok()?;
-            Some((about.modified().ok()?, about.len()))
+        let stamp = |path: &Path| {
+            let metadata = std::fs::metadata(path).ok()?;
+            Some((metadata.modified().ok()?, metadata.len()))
         };
-        [of(&self.files.certificate), of(&self.files.key)]
+        [stamp(&self.files.certificate), stamp(&self.files.key)]
     }
 }
 
@@ -115,13 +111,12 @@ fn read(files: &TlsFiles, provider: &CryptoProvider) -> anyhow::Result<Certified
         .with_context(|| format!("server.tls_certificate: {}", certificate.display()))?;
     anyhow::ensure!(
         !chain.is_empty(),
-        "server.tls_certificate: {} holds no certificate in PEM",
+        "server.tls_certificate: {} contains no PEM certificate",
         certificate.display()
     );
     let private = PrivateKeyDer::from_pem_file(key)
         .with_context(|| format!("server.tls_key: {}", key.display()))?;
-    // Fails where the two do not belong together.
     CertifiedKey::from_der(chain, private, provider).with_context(|| {
-        format!("server.tls_key: {} is no key for {}", key.display(), certificate.display())
+        format!("server.tls_key: {} is not the key of {}", key.display(), certificate.display())
     })
 }

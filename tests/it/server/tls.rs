@@ -94,7 +94,7 @@ fn a_certificate_is_used_and_renewed() {
     std::fs::copy(site.lists().join("cert.pem"), site.lists().join("keep.pem")).expect("copied");
     renew(&site);
     std::fs::copy(site.lists().join("keep.pem"), site.lists().join("cert.pem")).expect("copied");
-    wait_until("told why", || server.log().contains("is no key for"));
+    wait_until("told why", || server.log().contains("is not the key of"));
     assert!(is_served(&server, &second) || is_served(&server, &third));
     let last = renew(&site);
     server.signal("HUP");
