@@ -144,7 +144,7 @@ async fn run(
     (registry, deliver, metrics): (Registry, Deliver, Option<PrometheusHandle>),
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    server::make_room(&config.server.connections);
+    server::raise_descriptor_limit(&config.server.connections);
     let tls = config.server.tls.as_ref().map(Tls::open).transpose()?;
     let listeners = listeners(config).await?;
     let address = listeners[0].local_addr().context("the listener has no address")?;
@@ -204,9 +204,9 @@ async fn run(
         access: config.telemetry.access,
     };
     let router = router.layer(requests::Route);
-    let parts = server::Parts {
+    let parts = server::ServerParts {
         router,
-        refusals: web::refusals,
+        error_renderer: web::refusals,
         tls: tls.clone(),
         observing,
         draining: Arc::clone(&draining),
@@ -223,7 +223,7 @@ async fn run(
     tokio::spawn(supervisor::beat());
     tokio::spawn(reload_when_told(tls.clone(), hang_up));
     if let Some(tls) = tls.clone() {
-        tokio::spawn(tls.keep_fresh());
+        tokio::spawn(tls.watch_files());
     }
     // It may change the store, which blocks until that is on disk.
     tokio::task::block_in_place(|| ready(&format!("{scheme}://{address}"), &store))?;

@@ -104,9 +104,9 @@ impl Service {
             let address = listener.local_addr().context("the listener has no address")?;
             let server = Server::new(
                 &ServerSettings::default(),
-                server::Parts {
+                server::ServerParts {
                     router,
-                    refusals: web::refusals,
+                    error_renderer: web::refusals,
                     tls: None,
                     observing: requests::Settings::default(),
                     draining: Arc::default(),

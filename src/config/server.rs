@@ -131,7 +131,7 @@ impl ServerFile {
             exports: count("exports", self.exports, default.exports)?,
             log_ins: count("log_ins", self.log_ins, default.log_ins)?,
             writes: count("writes", self.writes, default.writes)?,
-            wait: time("queue_seconds", self.queue_seconds, default.wait, 0.0)?,
+            queue_timeout: time("queue_seconds", self.queue_seconds, default.queue_timeout, 0.0)?,
         })
     }
 

@@ -1,5 +1,5 @@
-//! What is let in when there is more than can be done: each class of request has so many at once, as
-//! many may wait a moment, and the rest is told to come again before anything is done for it.
+//! Admission control: each class of request has a limit of concurrent requests and a short queue. What
+//! exceeds both is shed before any work is done.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -12,28 +12,28 @@ use tokio::time::timeout;
 
 use crate::server::settings::AdmissionLimits;
 
-/// Requests that compete for the same thing.
+/// A group of requests that compete for the same resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Whether all is well. Never refused.
+    /// Health checks, which are never shed.
     Health,
-    /// The index and what users own is looked at.
+    /// Reads of the index and of user data.
     Read,
-    /// Thousands of rows.
+    /// Downloads of thousands of rows.
     Export,
-    /// A password is hashed or compared.
+    /// Requests that hash a password.
     LogIn,
-    /// Something is changed, and waits for the disk.
+    /// Changes, which wait for the disk.
     Write,
 }
 
-/// POSTs that change nothing: what they ask is too long for a query string.
+/// POST requests that change nothing: their queries are too long for a query string.
 const READING_POSTS: [&str; 2] = ["/api/v1/appraise", "/api/v1/alerts/preview"];
-/// Pages whose forms hold a password.
+/// Pages whose forms contain a password.
 const PASSWORD_PAGES: [&str; 3] = ["/login", "/signup", "/account/password"];
 
 impl Class {
-    /// The class of a request.
+    /// Classifies a request.
     pub fn of(method: &Method, path: &str) -> Class {
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         if path == "/api/health" || path.starts_with("/api/ready") {
@@ -49,8 +49,8 @@ impl Class {
         }
     }
 
-    /// As metrics name it.
-    pub fn as_str(self) -> &'static str {
+    /// The value of the label `class`.
+    fn as_str(self) -> &'static str {
         match self {
             Class::Health => "health",
             Class::Read => "read",
@@ -61,42 +61,41 @@ impl Class {
     }
 }
 
-/// What each class has.
+/// The gates of all classes.
 pub(super) struct Admission {
     reads: Arc<Gate>,
     exports: Arc<Gate>,
     log_ins: Arc<Gate>,
     writes: Arc<Gate>,
-    /// Told apart from one another by a second or two, so that those refused do not all come back at
-    /// once.
-    refusals: AtomicU32,
+    /// Varies `Retry-After`, so that shed clients do not all retry at the same time.
+    sheds: AtomicU32,
 }
 
-/// There is too much to do: to be asked again after so many seconds.
+/// A request that was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shed {
     pub retry_after_s: u32,
 }
 
-/// So many seconds at most, from 1.
+/// Highest value of `Retry-After`; the lowest is 1.
 const RETRY_AFTER_S_MAX: u32 = 3;
 
 impl Admission {
     pub(super) fn new(limits: &AdmissionLimits) -> Admission {
-        let gate = |class, at_once| Arc::new(Gate::new(class, at_once, limits.wait));
+        let gate = |class, limit| Arc::new(Gate::new(class, limit, limits.queue_timeout));
         Admission {
             reads: gate(Class::Read, limits.reads),
             exports: gate(Class::Export, limits.exports),
             log_ins: gate(Class::LogIn, limits.log_ins),
             writes: gate(Class::Write, limits.writes),
-            refusals: AtomicU32::new(0),
+            sheds: AtomicU32::new(0),
         }
     }
 
-    /// Lets a request in, at once or after a short wait.
+    /// Admits a request, at once or after a short time in the queue. Health checks need no slot.
     ///
     /// # Errors
-    /// [`Shed`].
+    /// The class is at its limit and its queue is full or too slow.
     pub(super) async fn enter(&self, class: Class) -> Result<Option<Admitted>, Shed> {
         let gate = match class {
             Class::Health => return Ok(None),
@@ -109,98 +108,99 @@ impl Admission {
             Some(admitted) => Ok(Some(admitted)),
             None => {
                 gate.sheds.increment(1);
-                let turn = self.refusals.fetch_add(1, Ordering::Relaxed);
-                Err(Shed { retry_after_s: 1 + turn % RETRY_AFTER_S_MAX })
+                let number = self.sheds.fetch_add(1, Ordering::Relaxed);
+                Err(Shed { retry_after_s: 1 + number % RETRY_AFTER_S_MAX })
             }
         }
     }
 }
 
-/// How many requests of one class are worked on, and how many wait.
+/// The slots and the queue of one class.
 struct Gate {
-    places: Arc<Semaphore>,
-    at_once: u32,
-    waiting: AtomicU32,
-    wait: Duration,
-    /// How long a request holds its place, in microseconds: an average that forgets.
-    held_us: AtomicU64,
+    slots: Arc<Semaphore>,
+    limit: u32,
+    queued: AtomicU32,
+    queue_timeout: Duration,
+    /// Moving average of the time for which a request holds its slot, in microseconds.
+    service_us: AtomicU64,
     in_flight: Gauge,
     sheds: Counter,
 }
 
-/// A request that was let in, for as long as it is worked on.
+/// The slot of an admitted request, released on drop.
 pub(super) struct Admitted {
     gate: Arc<Gate>,
     since: Instant,
-    _place: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
 }
 
 impl Gate {
-    fn new(class: Class, at_once: u32, wait: Duration) -> Gate {
+    fn new(class: Class, limit: u32, queue_timeout: Duration) -> Gate {
         let class = class.as_str();
         Gate {
-            places: Arc::new(Semaphore::new(at_once as usize)),
-            at_once,
-            waiting: AtomicU32::new(0),
-            wait,
-            held_us: AtomicU64::new(0),
+            slots: Arc::new(Semaphore::new(limit as usize)),
+            limit,
+            queued: AtomicU32::new(0),
+            queue_timeout,
+            service_us: AtomicU64::new(0),
             in_flight: gauge!("dropdex_requests_in_flight", "class" => class),
             sheds: counter!("dropdex_sheds_total", "class" => class),
         }
     }
 
     async fn enter(self: &Arc<Gate>) -> Option<Admitted> {
-        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-            return Some(self.admitted(place));
+        if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
+            return Some(self.admitted(slot));
         }
-        let waiting = Waiting::count(&self.waiting);
-        // Whoever may wait in vain is better told at once: they can ask another server. Half of the wait
-        // is left for what is slower than it was of late.
-        if waiting.before >= self.at_once || self.turn_of(waiting.before) > self.wait / 2 {
+        let queued = Queued::new(&self.queued);
+        // Fail fast instead of timing out in the queue. The factor of two allows for requests that are
+        // slower than the recent ones.
+        if queued.before >= self.limit || 2 * self.expected_wait(queued.before) > self.queue_timeout
+        {
             return None;
         }
-        let place = timeout(self.wait, Arc::clone(&self.places).acquire_owned()).await;
-        Some(self.admitted(place.ok()?.ok()?))
+        let slot = timeout(self.queue_timeout, Arc::clone(&self.slots).acquire_owned()).await;
+        Some(self.admitted(slot.ok()?.ok()?))
     }
 
-    /// When it will be the turn of a request with so many before it, going by how it was of late.
-    fn turn_of(&self, before: u32) -> Duration {
-        let held_us = self.held_us.load(Ordering::Relaxed);
-        Duration::from_micros(held_us * u64::from(before + 1) / u64::from(self.at_once))
+    /// Expected time in the queue behind `before` others, by the recent service time.
+    fn expected_wait(&self, before: u32) -> Duration {
+        let service_us = self.service_us.load(Ordering::Relaxed);
+        Duration::from_micros(service_us * u64::from(before + 1) / u64::from(self.limit))
     }
 
-    fn admitted(self: &Arc<Gate>, place: OwnedSemaphorePermit) -> Admitted {
+    fn admitted(self: &Arc<Gate>, slot: OwnedSemaphorePermit) -> Admitted {
         self.in_flight.increment(1);
-        Admitted { gate: Arc::clone(self), since: Instant::now(), _place: place }
+        Admitted { gate: Arc::clone(self), since: Instant::now(), _slot: slot }
     }
 }
 
 impl Drop for Admitted {
     fn drop(&mut self) {
         self.gate.in_flight.decrement(1);
-        let held_us = self.since.elapsed().as_micros() as u64;
-        // One in eight: two requests that end together may lose one of the two, which is as well.
-        let average = self.gate.held_us.load(Ordering::Relaxed);
-        self.gate.held_us.store((average * 7 + held_us) / 8, Ordering::Relaxed);
+        let service_us = self.since.elapsed().as_micros() as u64;
+        // Weight 1/8. Two requests that end at the same time may lose one sample, which is harmless.
+        let average = self.gate.service_us.load(Ordering::Relaxed);
+        self.gate.service_us.store((average * 7 + service_us) / 8, Ordering::Relaxed);
     }
 }
 
-/// One that waits, until it does no longer.
-struct Waiting<'a> {
-    all: &'a AtomicU32,
-    /// How many waited already.
+/// A request in the queue, counted until drop.
+struct Queued<'a> {
+    count: &'a AtomicU32,
+    /// Requests that were in the queue already.
     before: u32,
 }
 
-impl Waiting<'_> {
-    fn count(all: &AtomicU32) -> Waiting<'_> {
-        Waiting { all, before: all.fetch_add(1, Ordering::Relaxed) }
+impl Queued<'_> {
+    fn new(count: &AtomicU32) -> Queued<'_> {
+        Queued { count, before: count.fetch_add(1, Ordering::Relaxed) }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Queued<'_> {
     fn drop(&mut self) {
-        self.all.fetch_sub(1, Ordering::Relaxed);
+        self.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -209,12 +209,12 @@ mod tests {
     use super::*;
     use crate::http::operations::OPERATIONS;
 
-    fn admission(reads: u32, wait: Duration) -> Admission {
-        Admission::new(&AdmissionLimits { reads, wait, ..AdmissionLimits::default() })
+    fn admission(reads: u32, queue_timeout: Duration) -> Admission {
+        Admission::new(&AdmissionLimits { reads, queue_timeout, ..AdmissionLimits::default() })
     }
 
     #[test]
-    fn every_operation_has_the_class_it_should() {
+    fn every_operation_has_its_class() {
         for operation in OPERATIONS {
             let method: Method = operation.method.parse().expect("a method");
             let class = Class::of(&method, operation.path);
@@ -250,32 +250,32 @@ mod tests {
         let _held = admission.enter(Class::Read).await.expect("the first");
         assert!(admission.enter(Class::Read).await.is_err());
         assert!(admission.enter(Class::Health).await.expect("always").is_none());
-        assert!(admission.enter(Class::Write).await.is_ok(), "classes do not share");
+        assert!(admission.enter(Class::Write).await.is_ok(), "classes are independent");
     }
 
     #[tokio::test]
-    async fn a_place_that_is_free_again_goes_to_who_waits() {
+    async fn a_released_slot_goes_to_the_queue() {
         let admission = Arc::new(admission(1, Duration::from_secs(60)));
         let held = admission.enter(Class::Read).await.expect("the first");
         let second = Arc::clone(&admission);
         let second = tokio::spawn(async move { second.enter(Class::Read).await.is_ok() });
-        while admission.reads.waiting.load(Ordering::Relaxed) == 0 {
+        while admission.reads.queued.load(Ordering::Relaxed) == 0 {
             tokio::task::yield_now().await;
         }
-        assert!(admission.enter(Class::Read).await.is_err(), "as many wait as are worked on");
+        assert!(admission.enter(Class::Read).await.is_err(), "the queue is as long as the limit");
         drop(held);
         assert!(second.await.expect("no panic"));
     }
 
     #[tokio::test]
-    async fn who_would_wait_in_vain_is_told_at_once() {
+    async fn requests_that_would_time_out_in_the_queue_are_shed_at_once() {
         let admission = admission(1, Duration::from_millis(50));
         let _held = admission.enter(Class::Read).await.expect("the first");
         let began = Instant::now();
         assert!(admission.enter(Class::Read).await.is_err());
-        assert!(began.elapsed() >= Duration::from_millis(50), "nothing was known: it waited");
-        // Requests of late held their place for a second.
-        admission.reads.held_us.store(1_000_000, Ordering::Relaxed);
+        assert!(began.elapsed() >= Duration::from_millis(50), "it queued: no history");
+        // Recent requests took a second.
+        admission.reads.service_us.store(1_000_000, Ordering::Relaxed);
         let began = Instant::now();
         let seconds: Vec<u32> = {
             let mut seconds = Vec::new();
@@ -285,7 +285,7 @@ mod tests {
             }
             seconds
         };
-        assert!(began.elapsed() < 6 * Duration::from_millis(50), "they waited");
+        assert!(began.elapsed() < 6 * Duration::from_millis(50), "they queued");
         assert_eq!(seconds, [2, 3, 1, 2, 3, 1]);
     }
 }

@@ -1,5 +1,4 @@
-//! One connection, from its first byte to its end: which protocol it speaks, and that nothing on it
-//! is waited for longer than its deadline.
+//! One connection from accept to close: TLS, protocol detection, and a timeout for every wait.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -21,32 +20,31 @@ use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::server::Shared;
-use crate::server::body::AnswerBody;
+use crate::server::body::ResponseBody;
 use crate::server::gateway::Gateway;
 use crate::server::state::{ConnectionState, Protocol, TimeoutKind};
-use crate::server::wire::{Ending, Stream, Wire};
+use crate::server::stream::{MonitoredStream, Transport};
 
-/// A head with all its headers, in bytes: twice what browsers and proxies send at their worst.
+/// Maximum size of a request head: twice the worst that browsers and proxies send.
 pub(super) const HEAD_BYTES_MAX: u32 = 16 * 1024;
-/// What is read ahead and held back to be written, on a connection of HTTP/1.1.
+/// Read and write buffer of an HTTP/1.1 connection.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
-/// Requests at once on a connection of HTTP/2.
+/// Concurrent requests on an HTTP/2 connection.
 const STREAMS_MAX: u32 = 64;
-/// Resets of one connection that are remembered before it is ended: rapid resets cost us more than
-/// their client (CVE-2023-44487).
+/// Stream resets after which an HTTP/2 connection is closed: rapid resets cost the server more than
+/// the client (CVE-2023-44487).
 const RESETS_MAX: usize = 64;
-/// What is held back to be written, on a stream of HTTP/2.
+/// Write buffer of an HTTP/2 stream.
 const STREAM_BUFFER_BYTES_MAX: usize = 64 * 1024;
-/// How often a quiet connection of HTTP/2 is asked whether its client is there, and how long that may
-/// take.
-const PING_EVERY: Duration = Duration::from_secs(20);
-const PING_ANSWER_MAX: Duration = Duration::from_secs(20);
-/// What a connection of HTTP/2 begins with (RFC 9113 §3.4), as far as no method does.
+/// Interval and timeout of HTTP/2 keep-alive pings.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// First bytes of an HTTP/2 connection (RFC 9113 §3.4); no HTTP/1.1 method starts with them.
 const PREFACE: &[u8; 4] = b"PRI ";
-/// How often the start of a connection is looked at that has come in part.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// Delay before a partial preface is examined again.
+const PREFACE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How connections are spoken on.
+/// The protocol implementations with our limits.
 #[derive(Clone)]
 pub(super) struct Protocols {
     http1: http1::Builder,
@@ -56,7 +54,7 @@ pub(super) struct Protocols {
 impl Protocols {
     pub(super) fn new() -> Protocols {
         let mut http1 = http1::Builder::new();
-        // Deadlines of heads are ours: the library's begins with the connection's idling.
+        // hyper's head timeout also counts the idle time before a request; `ConnectionState` does not.
         http1
             .header_read_timeout(None)
             .max_header_size(HEAD_BYTES_MAX as usize)
@@ -68,86 +66,85 @@ impl Protocols {
             .max_header_list_size(HEAD_BYTES_MAX)
             .max_local_error_reset_streams(RESETS_MAX)
             .max_send_buf_size(STREAM_BUFFER_BYTES_MAX)
-            .keep_alive_interval(PING_EVERY)
-            .keep_alive_timeout(PING_ANSWER_MAX);
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT);
         Protocols { http1, http2 }
     }
 }
 
-/// What answers the requests of one connection.
-struct Requests {
+/// The gateway as hyper calls it for one connection.
+struct ConnectionService {
     gateway: Arc<Gateway>,
     state: Arc<ConnectionState>,
     peer: SocketAddr,
 }
 
-impl Service<Request<Incoming>> for Requests {
-    type Response = axum::http::Response<AnswerBody>;
+impl Service<Request<Incoming>> for ConnectionService {
+    type Response = axum::http::Response<ResponseBody>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let answer = self.gateway.answer(request, self.peer, &self.state);
-        Box::pin(async { Ok(answer.await) })
+        let response = self.gateway.call(request, self.peer, &self.state);
+        Box::pin(async { Ok(response.await) })
     }
 }
 
-/// Serves one connection to its end. `closing` turns true when it should come to it.
+/// Serves one connection until it ends. `closing` turns true at shutdown.
 pub(super) async fn serve(
     socket: TcpStream,
     peer: SocketAddr,
     shared: Arc<Shared>,
     closing: watch::Receiver<bool>,
 ) {
-    let mut told = closing.clone();
+    let mut shutdown = closing.clone();
     let opened = tokio::select! {
-        // What has been sent already is answered, whatever the time.
+        // A request that has already arrived is answered even during shutdown.
         biased;
         opened = open(socket, &shared) => opened,
-        _ = told.wait_for(|closing| *closing) => None,
+        _ = shutdown.wait_for(|closing| *closing) => None,
     };
-    let Some((stream, protocol)) = opened else { return };
+    let Some((transport, protocol)) = opened else { return };
     let state = Arc::new(ConnectionState::new(protocol, shared.deadlines));
-    let ending = Arc::new(Ending::default());
-    let wire = TokioIo::new(Wire::new(stream, Arc::clone(&state), Arc::clone(&ending)));
-    let requests =
-        Requests { gateway: Arc::clone(&shared.gateway), state: Arc::clone(&state), peer };
+    let io = TokioIo::new(MonitoredStream::new(transport, Arc::clone(&state)));
+    let gateway = Arc::clone(&shared.gateway);
+    let service = ConnectionService { gateway, state: Arc::clone(&state), peer };
     match protocol {
         Protocol::Http1 => {
-            let connection = shared.protocols.http1.serve_connection(wire, requests);
-            watch_over(connection, &state, &ending, closing, None).await;
+            let connection = shared.protocols.http1.serve_connection(io, service);
+            drive(connection, &state, closing, None).await;
         }
         Protocol::Http2 => {
-            let connection = shared.protocols.http2.serve_connection(wire, requests);
-            let age = Some(shared.deadlines.connection_age);
-            watch_over(connection, &state, &ending, closing, age).await;
+            let connection = shared.protocols.http2.serve_connection(io, service);
+            drive(connection, &state, closing, Some(shared.deadlines.connection_age)).await;
         }
     }
 }
 
-/// The stream of a connection and what is spoken on it; `None` when that does not show in time.
-async fn open(socket: TcpStream, shared: &Shared) -> Option<(Stream, Protocol)> {
+/// Completes the TLS handshake and detects the protocol. Returns `None` after a timeout or an error.
+async fn open(socket: TcpStream, shared: &Shared) -> Option<(Box<dyn Transport>, Protocol)> {
     if let Some(tls) = &shared.tls {
         let handshake = timeout(shared.deadlines.handshake, tls.acceptor().accept(socket)).await;
-        if handshake.is_err() {
-            reaped(TimeoutKind::Handshake);
-        }
-        let stream = handshake.ok()?;
-        let stream = stream.inspect_err(|err| tracing::debug!(error = %err, "a handshake failed"));
-        let stream = stream.ok()?;
+        let Ok(handshake) = handshake else {
+            report_timeout(TimeoutKind::Handshake);
+            return None;
+        };
+        let stream = handshake
+            .inspect_err(|err| tracing::debug!(error = %err, "TLS handshake failed"))
+            .ok()?;
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let protocol = if is_http2 { Protocol::Http2 } else { Protocol::Http1 };
-        return Some((Stream::Tls(Box::new(stream)), protocol));
+        return Some((Box::new(stream), protocol));
     }
-    let protocol = timeout(shared.deadlines.first_byte, protocol_of(&socket)).await;
-    if protocol.is_err() {
-        reaped(TimeoutKind::FirstByte);
-    }
-    Some((Stream::Plain(socket), protocol.ok()??))
+    let Ok(protocol) = timeout(shared.deadlines.first_byte, detect_protocol(&socket)).await else {
+        report_timeout(TimeoutKind::FirstByte);
+        return None;
+    };
+    Some((Box::new(socket), protocol?))
 }
 
-/// What a connection begins with tells its protocol; `None` when it ends first.
-async fn protocol_of(socket: &TcpStream) -> Option<Protocol> {
+/// Detects the protocol from the first bytes. Returns `None` if the client closes before.
+async fn detect_protocol(socket: &TcpStream) -> Option<Protocol> {
     let mut start = [0; PREFACE.len()];
     loop {
         let seen = socket.peek(&mut start).await.ok().filter(|seen| *seen > 0)?;
@@ -157,113 +154,110 @@ async fn protocol_of(socket: &TcpStream) -> Option<Protocol> {
         if seen == PREFACE.len() {
             return Some(Protocol::Http2);
         }
-        // `P` alone: what was peeked at is there again at once.
-        sleep(LOOK_AGAIN).await;
+        // The socket stays readable after a peek, so readiness does not signal the next byte.
+        sleep(PREFACE_POLL_INTERVAL).await;
     }
 }
 
-/// A connection that can be asked to end after the requests in hand.
-trait Graceful: Future<Output = hyper::Result<()>> {
+/// A hyper connection of either protocol.
+trait Connection: Future<Output = hyper::Result<()>> {
+    /// Closes the connection after the requests in flight.
     fn close(self: Pin<&mut Self>);
 }
 
-impl Graceful for http1::Connection<TokioIo<Wire>, Requests> {
+impl Connection for http1::Connection<TokioIo<MonitoredStream>, ConnectionService> {
     fn close(self: Pin<&mut Self>) {
         self.graceful_shutdown();
     }
 }
 
-impl Graceful for http2::Connection<TokioIo<Wire>, Requests, TokioExecutor> {
+impl Connection for http2::Connection<TokioIo<MonitoredStream>, ConnectionService, TokioExecutor> {
     fn close(self: Pin<&mut Self>) {
         self.graceful_shutdown();
     }
 }
 
-/// Drives a connection until it ends or something on it is late.
-async fn watch_over(
-    connection: impl Graceful,
+/// Drives a connection until it ends or times out. After `age` it takes no more requests.
+async fn drive(
+    connection: impl Connection,
     state: &ConnectionState,
-    ending: &Ending,
     mut closing: watch::Receiver<bool>,
     age: Option<Duration>,
 ) {
     let mut connection = pin!(connection);
-    let old_at = age.map(|age| Instant::now() + age);
-    let told = async move {
-        // An error is a server that is gone.
-        let _ = closing.wait_for(|closing| *closing).await;
-    };
-    let mut told = pin!(told);
+    let mut aged_at = age.map(|age| Instant::now() + age);
+    // An error means that the server is gone.
+    let mut shutdown = pin!(async move { _ = closing.wait_for(|closing| *closing).await });
     let mut is_closing = false;
-    // When it is over for those that came with a request that is late.
-    let mut last = None;
-    // Armed for the first deadline there is, and moved only when it comes nearer or has come: a
-    // request on an idle connection does not touch the timer.
-    let mut alarm = pin!(sleep_until(state.deadline().0.into()));
-    let late = poll_fn(|cx| {
+    // Set after the first request timeout: the deadline of the other requests on the connection.
+    let mut others_deadline = None;
+    // The timer is moved only when a deadline comes nearer or has passed, so that a request on an idle
+    // connection does not touch it.
+    let mut timer = pin!(sleep_until(state.next_timeout().0.into()));
+    let timed_out = poll_fn(|cx| {
         loop {
             if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                 if let Err(err) = ended {
-                    tracing::debug!(error = %err, "a connection broke off");
+                    tracing::debug!(error = %err, "connection error");
                 }
                 return Poll::Ready(None);
             }
-            // After the connection had its turn: a request that was sent before is answered.
-            if !is_closing && told.as_mut().poll(cx).is_ready() {
+            // After the connection was polled: a request that has already arrived is answered.
+            if !is_closing && shutdown.as_mut().poll(cx).is_ready() {
                 is_closing = true;
                 connection.as_mut().close();
                 continue;
             }
-            let (deadline, late) = state.deadline();
-            let deadline = last.filter(|_| late == TimeoutKind::Request).unwrap_or(deadline);
-            let next = match old_at {
-                Some(old_at) if !is_closing => deadline.min(old_at),
-                _ => deadline,
-            };
-            if alarm.deadline() > next.into() {
-                alarm.as_mut().reset(next.into());
+            let (mut deadline, kind) = state.next_timeout();
+            if kind == TimeoutKind::Request {
+                deadline = others_deadline.unwrap_or(deadline);
             }
-            if alarm.as_mut().poll(cx).is_pending() {
+            aged_at = aged_at.filter(|_| !is_closing);
+            let next = aged_at.map_or(deadline, |aged_at| deadline.min(aged_at));
+            if timer.deadline() > next.into() {
+                timer.as_mut().reset(next.into());
+            }
+            if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
             let now = Instant::now();
-            if now >= deadline {
-                let others = state.last_deadline().filter(|last| *last > now);
-                if let (TimeoutKind::Request, None, Some(others)) = (late, last, others) {
-                    // No more may come; those that share the connection have their time.
-                    last = Some(others);
+            if now < deadline {
+                timer.as_mut().reset(deadline.into());
+                if aged_at.is_some_and(|aged_at| now >= aged_at) {
                     is_closing = true;
                     connection.as_mut().close();
-                    continue;
                 }
-                return Poll::Ready(Some(late));
+                continue;
             }
-            alarm.as_mut().reset(deadline.into());
-            if !is_closing && old_at.is_some_and(|old_at| now >= old_at) {
-                is_closing = true;
-                connection.as_mut().close();
+            let others = state.last_request_deadline().filter(|last| *last > now);
+            if kind != TimeoutKind::Request || others_deadline.is_some() || others.is_none() {
+                return Poll::Ready(Some(kind));
             }
+            // The connection takes no more requests; those in flight keep their deadlines.
+            others_deadline = others;
+            is_closing = true;
+            connection.as_mut().close();
         }
     });
-    if let Some(late) = late.await {
-        if late == TimeoutKind::WriteStall || state.is_busy() {
-            ending.reset();
+    if let Some(kind) = timed_out.await {
+        if kind == TimeoutKind::WriteStall || state.is_busy() {
+            state.close_with_reset();
         }
-        reaped(late);
+        report_timeout(kind);
     }
 }
 
-/// Counts a connection that was ended because its client was late.
-fn reaped(late: TimeoutKind) {
-    reapings(late).increment(1);
-    tracing::debug!(late = late.as_str(), "a connection was ended");
+/// Counts a connection that was closed by a timeout.
+fn report_timeout(kind: TimeoutKind) {
+    timeouts(kind).increment(1);
+    tracing::debug!(timeout = kind.as_str(), "connection timed out");
 }
 
-/// Has them counted from nought, so that the first is an increase to who asks for rates.
-pub(super) fn begin_counting() {
-    TimeoutKind::ALL.into_iter().for_each(|late| reapings(late).increment(0));
+/// Registers the counters at 0 so that `rate()` sees the first increment.
+pub(super) fn register_counters() {
+    TimeoutKind::ALL.into_iter().for_each(|kind| timeouts(kind).increment(0));
 }
 
-fn reapings(late: TimeoutKind) -> Counter {
-    counter!("dropdex_connections_reaped_total", "late" => late.as_str())
+fn timeouts(kind: TimeoutKind) -> Counter {
+    counter!("dropdex_connections_reaped_total", "late" => kind.as_str())
 }

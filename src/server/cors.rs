@@ -1,5 +1,8 @@
-//! Pages of other sites that may use the JSON API: none unless an operator names them. Keys travel in
-//! a header that the page sets, so nothing that a browser adds by itself is let through.
+//! CORS for the JSON API. No site is allowed unless the operator names it, and credentials are never
+//! allowed: an API key travels in a header that the page sets itself.
+//!
+//! `tower-http`'s CORS layer answers every OPTIONS request with 200. Here only the preflight of an
+//! allowed site is answered; all others reach the router, which rejects them.
 
 use std::str::FromStr;
 
@@ -12,17 +15,17 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use url::Url;
 
-/// Where pages of other sites may ask.
+/// Path prefix that other sites may call.
 const PATHS: &str = "/api/";
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
 const HEADERS: &str = "authorization, content-type, idempotency-key, if-none-match, x-request-id";
-/// What a script may read of an answer besides its body and what it may read always.
+/// Response headers that scripts may read, beside those that are always readable.
 const EXPOSED: &str = "etag, idempotency-replayed, location, retry-after, x-index-generation, \
                        x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id";
-/// How long a browser need not ask again, in seconds: as long as any of them remembers.
+/// Seconds for which a browser may cache a preflight: the longest that any browser supports.
 const MAX_AGE: &str = "7200";
 
-/// A site: `https://app.example`, with a port where it is not the usual one.
+/// The origin of a site: `https://app.example`, with its port unless it is the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(HeaderValue);
 
@@ -30,29 +33,28 @@ impl FromStr for Origin {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Origin, String> {
-        let wrong = || format!("`{text}` is no origin such as https://app.example");
-        let url = Url::parse(text).map_err(|_| wrong())?;
-        // As browsers spell it: no path, no usual port, lower case.
+        let invalid = || format!("`{text}` is not an origin such as https://app.example");
+        let url = Url::parse(text).map_err(|_| invalid())?;
+        // As browsers send it: no path, no default port, lower case.
         let is_origin = url.origin().ascii_serialization() == text;
-        // A site, not a pattern of them.
-        let known = matches!(url.scheme(), "http" | "https") && !text.contains('*');
-        let value = HeaderValue::from_str(text).map_err(|_| wrong())?;
-        if is_origin && known { Ok(Origin(value)) } else { Err(wrong()) }
+        let is_site = matches!(url.scheme(), "http" | "https") && !text.contains('*');
+        let value = HeaderValue::from_str(text).map_err(|_| invalid())?;
+        if is_origin && is_site { Ok(Origin(value)) } else { Err(invalid()) }
     }
 }
 
-/// The sites that may.
+/// The allowed sites.
 pub(super) struct Cors {
     origins: Vec<Origin>,
 }
 
-/// A request from a page of another site, or of none.
+/// The role of a request in CORS.
 pub(super) enum CorsRequest {
-    /// Nothing to say about it.
+    /// CORS does not apply.
     None,
-    /// Of a site that may: `Some`.
+    /// A request to the API, with its origin if that is allowed.
     Actual(Option<HeaderValue>),
-    /// Whether it may ask: answered here.
+    /// A preflight of an allowed origin, with the response.
     Preflight(Box<Response<Body>>),
 }
 
@@ -61,39 +63,35 @@ impl Cors {
         Cors { origins: origins.to_vec() }
     }
 
-    pub(super) fn look(&self, request: &Request<impl Sized>) -> CorsRequest {
+    pub(super) fn classify(&self, request: &Request<impl Sized>) -> CorsRequest {
         if self.origins.is_empty() || !request.uri().path().starts_with(PATHS) {
             return CorsRequest::None;
         }
-        let allowed = self.allowed(request.headers());
-        let asks = request.method() == Method::OPTIONS
-            && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        match allowed {
-            Some(origin) if asks => CorsRequest::Preflight(Box::new(preflight(origin))),
-            allowed => CorsRequest::Actual(allowed),
+        let headers = request.headers();
+        let origin = headers.get(ORIGIN).filter(|sent| self.origins.iter().any(|it| it.0 == sent));
+        let is_preflight = request.method() == Method::OPTIONS
+            && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        match origin.cloned() {
+            Some(origin) if is_preflight => CorsRequest::Preflight(Box::new(preflight(origin))),
+            origin => CorsRequest::Actual(origin),
         }
-    }
-
-    fn allowed(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        let origin = headers.get(ORIGIN)?;
-        self.origins.iter().find(|allowed| allowed.0 == origin).map(|allowed| allowed.0.clone())
     }
 }
 
 fn preflight(origin: HeaderValue) -> Response<Body> {
-    let mut answer = Response::new(Body::empty());
-    *answer.status_mut() = StatusCode::NO_CONTENT;
-    let headers = answer.headers_mut();
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(HEADERS));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE));
-    mark(headers, Some(origin));
-    answer
+    add_headers(headers, Some(origin));
+    response
 }
 
-/// Writes on an answer who may read it.
-pub(super) fn mark(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
-    // Also where it is refused: a cache must not give it to others.
+/// Adds the CORS headers to a response.
+pub(super) fn add_headers(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
+    // Also without an allowed origin: a cache must not reuse the response for another one.
     headers.append(VARY, HeaderValue::from_static("origin"));
     if let Some(origin) = origin {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -106,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn origins_are_spelt_as_browsers_spell_them() {
+    fn origins_must_be_spelled_as_browsers_send_them() {
         for good in ["https://app.example", "http://localhost:3000", "https://a.example:8443"] {
             assert!(good.parse::<Origin>().is_ok(), "{good}");
         }

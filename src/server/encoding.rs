@@ -1,13 +1,10 @@
-//! Answers that are compressed on their way, for clients that ask for it: streamed, so that a large one
-//! takes no more memory than a small one.
+//! Response compression with gzip or zstd, by `tower-http`. Bodies are compressed while they are sent,
+//! so that a large response needs no more memory than a small one.
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, VARY,
-};
+use axum::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG};
 use axum::http::{HeaderMap, HeaderValue, Request, Response};
-use hyper::body::Body as _;
 use tower::Service;
 use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
@@ -16,164 +13,132 @@ use tower_http::compression::predicate::Predicate;
 use crate::http::etag;
 use crate::server::admission::Class;
 
-/// Shorter answers fit a packet as they are.
+/// A smaller body fits one packet uncompressed.
 const BYTES_MIN: u64 = 1024;
-/// What compresses well, by how its type begins.
-const KINDS: [&str; 3] = ["application/json", "text/", "image/svg+xml"];
+/// Prefixes of the media types that compress well.
+const MEDIA_TYPES: [&str; 3] = ["application/json", "text/", "image/svg+xml"];
+/// Keeps the uncompressed response acceptable: `tower-http` answers 406 to `identity;q=0`.
+const IDENTITY: HeaderValue = HeaderValue::from_static("identity;q=0.001");
 
-/// A way to encode an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
-    Gzip,
-    Zstd,
-}
-
-impl Encoding {
-    fn as_str(self) -> &'static str {
-        match self {
-            Encoding::Gzip => "gzip",
-            Encoding::Zstd => "zstd",
-        }
-    }
-
-    /// How an answer to this request may be encoded: as its client likes best, and not at all where it
-    /// asks for neither, or where the answer may hold a secret that was made for it, whose length
-    /// would tell of it beside what a stranger makes the answer repeat (BREACH).
-    pub(super) fn for_request(class: Class, headers: &HeaderMap) -> Option<Encoding> {
-        let reads = matches!(class, Class::Read | Class::Export);
-        if !reads || !headers.contains_key(ACCEPT_ENCODING) {
-            return None;
-        }
-        let lines = headers.get_all(ACCEPT_ENCODING).iter();
-        best(lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(',')))
-    }
-}
-
-/// The best of what a client names (RFC 9110 §12.5.3); of two that it likes alike the faster.
-fn best<'a>(items: impl Iterator<Item = &'a str>) -> Option<Encoding> {
-    let (mut gzip, mut zstd, mut others) = (None, None, None);
-    for item in items {
-        let mut parts = item.split(';').map(str::trim);
-        let name = parts.next().unwrap_or_default();
-        let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
-        let weight = weight.map_or(Some(1.0), |text| text.parse::<f32>().ok()).unwrap_or(0.0);
-        match name.to_ascii_lowercase().as_str() {
-            "gzip" | "x-gzip" => gzip = Some(weight),
-            "zstd" => zstd = Some(weight),
-            "*" => others = Some(weight),
-            _ => {}
-        }
-    }
-    let weight = |named: Option<f32>| named.or(others).unwrap_or(0.0);
-    let (gzip, zstd) = (weight(gzip), weight(zstd));
-    if gzip <= 0.0 && zstd <= 0.0 {
-        None
-    } else if zstd >= gzip {
-        Some(Encoding::Zstd)
-    } else {
-        Some(Encoding::Gzip)
-    }
-}
-
-/// The router, with its answers encoded.
+/// The router, with its responses compressed.
 #[derive(Clone)]
-pub(super) struct Encoder(Compression<Router, Worthwhile>);
+pub(super) struct Encoder(Compression<Router, Compressible>);
 
 impl Encoder {
     pub(super) fn new(router: Router) -> Encoder {
-        // A page of a hundred rows takes 1.4 ms to make: this level adds 0.4 and leaves 22 kB, the
-        // default one adds 3 and leaves 13.
+        // A page of 100 rows takes 1.4 ms to make. This level adds 0.4 ms and leaves 22 kB; the
+        // default level adds 3 ms and leaves 13 kB.
         let quality = CompressionLevel::Fastest;
-        Encoder(Compression::new(router).quality(quality).compress_when(Worthwhile))
+        Encoder(Compression::new(router).quality(quality).compress_when(Compressible))
     }
 
-    /// The answer to a request, in `encoding` where that is worth it.
-    pub(super) async fn ask(
-        mut self,
-        mut request: Request<Body>,
-        encoding: Encoding,
-    ) -> Response<Body> {
-        // What was chosen, and nothing to choose from.
-        let chosen = HeaderValue::from_static(encoding.as_str());
-        request.headers_mut().insert(ACCEPT_ENCODING, chosen);
-        let Ok(mut answer) = self.0.call(request).await;
-        let is_encoded = answer.headers().contains_key(CONTENT_ENCODING);
-        if is_encoded
-            && let Some(tag) = answer.headers().get(ETAG)
-            && let Some(tag) = etag::encoded(tag, encoding.as_str())
+    /// Calls the router and compresses the response if the client accepts it.
+    pub(super) async fn call(mut self, mut request: Request<Body>, class: Class) -> Response<Body> {
+        set_accepted(request.headers_mut(), class);
+        let Ok(mut response) = self.0.call(request).await;
+        let headers = response.headers_mut();
+        if let (Some(tag), Some(encoding)) = (headers.get(ETAG), headers.get(CONTENT_ENCODING))
+            && let Ok(encoding) = encoding.to_str()
+            && let Some(tag) = etag::encoded(tag, encoding)
         {
-            answer.headers_mut().insert(ETAG, tag);
+            headers.insert(ETAG, tag);
         }
-        answer.map(Body::new)
+        response.map(Body::new)
     }
 }
 
-/// Which answers are worth it.
+/// Adjusts `Accept-Encoding`. A response to a form or a change may repeat the client's input beside a
+/// secret, which its compressed length would reveal (BREACH): it is never compressed.
+fn set_accepted(headers: &mut HeaderMap, class: Class) {
+    if !matches!(class, Class::Read | Class::Export) {
+        headers.remove(ACCEPT_ENCODING);
+        return;
+    }
+    let sent: Vec<HeaderValue> = headers.get_all(ACCEPT_ENCODING).iter().cloned().collect();
+    if !sent.is_empty() {
+        // First, because the first weight of an encoding counts.
+        headers.insert(ACCEPT_ENCODING, IDENTITY);
+        sent.into_iter().for_each(|line| _ = headers.append(ACCEPT_ENCODING, line));
+    }
+}
+
+/// Selects the responses that are compressed for a client that accepts it. All of them get
+/// `Vary: Accept-Encoding`, compressed or not.
 #[derive(Clone, Copy)]
-struct Worthwhile;
+struct Compressible;
 
-impl Predicate for Worthwhile {
-    fn should_compress<B: hyper::body::Body>(&self, answer: &Response<B>) -> bool {
-        answer.body().size_hint().exact().is_none_or(|bytes| bytes >= BYTES_MIN)
-            && varies(answer.headers())
+impl Predicate for Compressible {
+    fn should_compress<B: hyper::body::Body>(&self, response: &Response<B>) -> bool {
+        response.body().size_hint().exact().is_none_or(|bytes| bytes >= BYTES_MIN)
+            && is_compressible(response.headers())
     }
 }
 
-/// Whether an answer could have come encoded: caches are told so whether it did or not.
-fn varies(headers: &HeaderMap) -> bool {
+fn is_compressible(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) else {
         return false;
     };
-    // JSON that is not to be stored holds a secret; pages are for their reader alone, and hold none
-    // that was not asked for by a POST.
-    let secret = kind.starts_with("application/json")
-        && headers.get(CACHE_CONTROL).is_some_and(|it| it == "no-store");
-    !secret && KINDS.iter().any(|known| kind.starts_with(known))
-}
-
-/// Says of an answer that came as it is that it could have come encoded.
-pub(super) fn note_plain(answer: &mut Response<Body>) {
-    let long = answer.body().size_hint().exact().is_none_or(|bytes| bytes >= BYTES_MIN);
-    if long && varies(answer.headers()) {
-        answer.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
-    }
+    // JSON with `no-store` holds a secret. A page is for its own reader and holds a secret only in
+    // response to a POST, whose class is not compressed.
+    let has_secret = kind.starts_with("application/json")
+        && headers.get(CACHE_CONTROL).is_some_and(|value| value == "no-store");
+    !has_secret && MEDIA_TYPES.iter().any(|known| kind.starts_with(known))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::routing::get;
 
-    #[test]
-    fn a_client_gets_what_it_likes_best() {
+    /// Status and encoding of a compressible response.
+    async fn call(accepted: &[&'static str], class: Class) -> (u16, Option<String>) {
+        let text = || async { "x".repeat(2_000) };
+        let encoder = Encoder::new(Router::new().route("/", get(text)));
+        let mut request = Request::new(Body::empty());
+        for line in accepted {
+            request.headers_mut().append(ACCEPT_ENCODING, HeaderValue::from_static(line));
+        }
+        let response = encoder.call(request, class).await;
+        assert_eq!(response.headers()["vary"], "accept-encoding");
+        let encoding = response.headers().get(CONTENT_ENCODING);
+        let encoding = encoding.map(|value| value.to_str().expect("ASCII").to_owned());
+        (response.status().as_u16(), encoding)
+    }
+
+    #[tokio::test]
+    async fn client_preference_selects_the_encoding() {
         for (sent, expected) in [
-            ("gzip", Some(Encoding::Gzip)),
-            ("zstd", Some(Encoding::Zstd)),
-            ("gzip, deflate, br, zstd", Some(Encoding::Zstd)),
-            ("gzip;q=1.0, zstd;q=0.5", Some(Encoding::Gzip)),
-            ("GZIP;Q=0.1", Some(Encoding::Gzip)),
-            ("*", Some(Encoding::Zstd)),
-            ("zstd;q=0, *;q=0.3", Some(Encoding::Gzip)),
-            ("gzip;q=0", None),
-            ("*;q=0", None),
-            ("identity;q=0", None),
-            ("br", None),
-            ("gzip;q=many", None),
-            ("", None),
+            (&["gzip"][..], Some("gzip")),
+            (&["zstd"], Some("zstd")),
+            (&["gzip, deflate, br, zstd"], Some("zstd")),
+            (&["gzip", "zstd"], Some("zstd")),
+            (&["gzip;q=1.0, zstd;q=0.5"], Some("gzip")),
+            (&["GZIP;Q=0.1"], Some("gzip")),
+            (&["*"], Some("zstd")),
+            (&["zstd;q=0, *;q=0.3"], Some("gzip")),
+            (&["gzip;q=0"], None),
+            (&["*;q=0"], None),
+            (&["identity;q=0"], None),
+            (&["identity;q=0, *;q=0"], None),
+            (&["br"], None),
+            (&["gzip;q=many"], None),
+            (&[""], None),
+            (&[], None),
         ] {
-            assert_eq!(best(sent.split(',')), expected, "{sent}");
+            let expected = (200, expected.map(str::to_owned));
+            assert_eq!(call(sent, Class::Read).await, expected, "{sent:?}");
         }
     }
 
-    #[test]
-    fn answers_with_secrets_are_not_compressed() {
+    #[tokio::test]
+    async fn responses_with_secrets_are_not_compressed() {
+        assert_eq!(call(&["gzip"], Class::Export).await, (200, Some("gzip".to_owned())));
+        assert_eq!(call(&["gzip"], Class::Write).await, (200, None));
+        assert_eq!(call(&["gzip"], Class::LogIn).await, (200, None));
         let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
-        assert_eq!(Encoding::for_request(Class::Read, &headers), Some(Encoding::Gzip));
-        assert_eq!(Encoding::for_request(Class::Write, &headers), None);
-        assert_eq!(Encoding::for_request(Class::LogIn, &headers), None);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        assert!(varies(&headers));
+        assert!(is_compressible(&headers));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        assert!(!varies(&headers));
+        assert!(!is_compressible(&headers));
     }
 }

@@ -1,21 +1,22 @@
-//! Connections in, requests to the router, answers out: the one way into the service from outside.
+//! The HTTP server: accepts connections, enforces limits and deadlines, and passes requests to the
+//! router.
 //!
-//! [`Server::run`] accepts; [`connection`] speaks HTTP/1.1 or HTTP/2 and ends what is late
-//! ([`state`]); [`slots`] caps how many there are; every request goes through the [`gateway`]. Nothing
-//! here knows what is asked for.
+//! [`Server::run`] accepts and [`slots`] caps the number of connections. [`connection`] speaks HTTP/1.1
+//! or HTTP/2 and closes what times out ([`state`]). Every request goes through the [`gateway`]. The
+//! server knows no routes.
 
 mod admission;
 mod body;
 mod connection;
 pub mod cors;
-mod gateway;
 mod encoding;
+mod gateway;
+pub mod settings;
 mod slots;
 mod state;
-pub mod settings;
+mod stream;
 pub mod supervisor;
 pub mod tls;
-mod wire;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -40,28 +41,27 @@ use crate::server::slots::ConnectionSlots;
 use crate::server::tls::Tls;
 use crate::telemetry::requests;
 
-/// How long accepting rests when the system has no room for another connection.
-const REST: Duration = Duration::from_millis(100);
-
-/// Connections that wait to be accepted: as many as Linux keeps. A burst beyond it waits a second.
+/// Pause after a failed accept, mostly for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Length of the accept queue, which Linux caps at 4096. A client beyond it retries after a second.
 const BACKLOG: u32 = 4096;
-/// Descriptors of a process for other things than connections: files, and calls to the outside.
+/// File descriptors for files and outbound calls, beside those for connections.
 const OTHER_DESCRIPTORS: u64 = 200;
 
-/// Has the system give this process as many descriptors as it may have, and says so in the log where
-/// that is too few for all connections.
-pub fn make_room(limits: &ConnectionLimits) {
+/// Raises the soft limit of file descriptors to the hard limit, and logs a warning if that is too low
+/// for all connections.
+pub fn raise_descriptor_limit(limits: &ConnectionLimits) {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let needed = u64::from(limits.total) + OTHER_DESCRIPTORS;
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();
-    // None is no limit at all.
-    let has = if raised { maximum } else { current };
-    if let Some(has) = has.filter(|has| *has < needed) {
+    // `None` means unlimited.
+    let limit = if raised { maximum } else { current };
+    if let Some(limit) = limit.filter(|limit| *limit < needed) {
         tracing::warn!(
-            has,
+            limit,
             needed,
-            "too few descriptors for all connections: raise LimitNOFILE= of the unit (ulimit -n), or \
-             lower server.connections"
+            "too few file descriptors for all connections; raise LimitNOFILE= of the unit \
+             (ulimit -n) or lower server.max_connections"
         );
     }
 }
@@ -69,7 +69,7 @@ pub fn make_room(limits: &ConnectionLimits) {
 /// Listens on a host and port.
 ///
 /// # Errors
-/// The host is unknown, or no address of it can be listened on.
+/// The host is unknown, or listening fails on each of its addresses.
 pub async fn bind(address: &str) -> io::Result<TcpListener> {
     let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in lookup_host(address).await? {
@@ -83,7 +83,7 @@ pub async fn bind(address: &str) -> io::Result<TcpListener> {
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A restart need not wait for connections of the process before.
+    // Lets a restarted server bind while old connections are in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -92,32 +92,31 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// Serves a router.
 pub struct Server {
     shared: Arc<Shared>,
-    places: Arc<ConnectionSlots>,
-    /// Turns true when connections should come to their end; each holds a receiver.
+    slots: Arc<ConnectionSlots>,
+    /// Turns true at shutdown; every connection holds a receiver.
     closing: watch::Sender<bool>,
 }
 
-/// How a request is refused: people get a page, programs the JSON of the error. CorsRequest when it comes: its
-/// head is gone by the time its answer fails.
-pub type Refusals = fn(&Uri, &HeaderMap) -> Refuse;
+/// Selects the format of an error response by the head of the request: a page for a browser, JSON for
+/// other clients.
+pub type SelectErrorRenderer = fn(&Uri, &HeaderMap) -> ErrorRenderer;
 
-/// The answer that tells of an error.
-pub type Refuse = fn(ApiError) -> Response;
+/// Makes the response for an error.
+pub type ErrorRenderer = fn(ApiError) -> Response;
 
-/// What a server is given.
-pub struct Parts {
+/// Everything a [`Server`] is made of.
+pub struct ServerParts {
     pub router: Router,
-    /// Those of what never comes to the router.
-    pub refusals: Refusals,
-    /// Without it connections are plain.
+    /// For errors that occur before the router is called.
+    pub error_renderer: SelectErrorRenderer,
+    /// `None` serves plain HTTP.
     pub tls: Option<Tls>,
-    /// How requests are told of.
     pub observing: requests::Settings,
-    /// Whether the end has begun: connections of HTTP/1.1 end with the next answer then.
+    /// True once shutdown has begun: HTTP/1.1 connections then close with their next response.
     pub draining: Arc<AtomicBool>,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct Shared {
     gateway: Arc<Gateway>,
     protocols: Protocols,
@@ -127,8 +126,7 @@ struct Shared {
 }
 
 impl Server {
-    /// A server as `settings` have it.
-    pub fn new(settings: &ServerSettings, parts: Parts) -> Server {
+    pub fn new(settings: &ServerSettings, parts: ServerParts) -> Server {
         let shared = Shared {
             protocols: Protocols::new(),
             deadlines: settings.deadlines,
@@ -136,65 +134,68 @@ impl Server {
             tls: parts.tls.clone(),
             gateway: Arc::new(Gateway::new(settings, parts)),
         };
-        let places = ConnectionSlots::new(settings.connections);
-        connection::begin_counting();
-        Server { shared: Arc::new(shared), places, closing: watch::channel(false).0 }
+        connection::register_counters();
+        Server {
+            shared: Arc::new(shared),
+            slots: ConnectionSlots::new(settings.connections),
+            closing: watch::channel(false).0,
+        }
     }
 
-    /// Accepts connections until `stop` is done. Those there are go on.
+    /// Accepts connections until `stop` resolves. Open connections go on.
     pub async fn run(&self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         loop {
             tokio::select! {
                 () = &mut stop => break,
                 accepted = listener.accept() => match accepted {
-                    Ok((socket, peer)) => self.take(socket, peer),
-                    Err(err) => rest_after(&err).await,
+                    Ok((socket, peer)) => self.serve(socket, peer),
+                    Err(err) => pause_after(&err).await,
                 },
             }
         }
-        // Clients that are connected as far as they know.
+        // The accept queue: these clients already see an open connection.
         while let Some(Ok((socket, peer))) = listener.accept().now_or_never() {
-            self.take(socket, peer);
+            self.serve(socket, peer);
         }
     }
 
-    /// Has connections end, each after the requests in hand, and waits for them. Gives how many were
-    /// left after `deadline`.
+    /// Closes every connection after its requests in flight. Returns how many are still open after
+    /// `deadline`.
     pub async fn close(&self, deadline: Duration) -> u32 {
         self.closing.send_replace(true);
         match timeout(deadline, self.closing.closed()).await {
             Ok(()) => 0,
-            Err(_) => self.places.open(),
+            Err(_) => self.slots.open(),
         }
     }
 
-    fn take(&self, socket: TcpStream, peer: SocketAddr) {
-        // A proxy brings everybody's requests, and whoever is on this machine has other means.
+    fn serve(&self, socket: TcpStream, peer: SocketAddr) {
+        // A proxy carries the requests of many clients; a local client cannot be limited by address.
         let address = peer.ip().to_canonical();
         let exempt = address.is_loopback() || self.shared.proxies.contains(&address);
-        let Some(place) = self.places.take(address, exempt) else {
-            // A reset: no state is kept here of a connection that is not served.
+        let Some(slot) = self.slots.take(address, exempt) else {
+            // Resets the connection, so that the kernel keeps no state of it.
             let _ = socket.set_zero_linger();
             return;
         };
-        // Answers are small and whole: waiting to fill a packet only delays them.
+        // Responses are written whole: waiting to fill a packet would only delay them.
         let _ = socket.set_nodelay(true);
         let (shared, closing) = (Arc::clone(&self.shared), self.closing.subscribe());
         tokio::spawn(async move {
             connection::serve(socket, peer, shared, closing).await;
-            drop(place);
+            drop(slot);
         });
     }
 }
 
-/// Clients that have gone before they were accepted are nobody's concern; a system without
-/// descriptors or memory needs a moment to have some again.
-async fn rest_after(err: &io::Error) {
+/// Pauses when the system lacks descriptors or memory. A client that disconnects before it is accepted
+/// needs no pause.
+async fn pause_after(err: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     if matches!(err.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted) {
         return;
     }
-    tracing::warn!(error = %err, "a connection cannot be accepted");
-    sleep(REST).await;
+    tracing::warn!(error = %err, "accept failed");
+    sleep(ACCEPT_PAUSE).await;
 }

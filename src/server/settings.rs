@@ -1,4 +1,4 @@
-//! What an operator sets for connections: `config` makes it. Each default says why it is that.
+//! Settings of the section `[server]`, with the reason for each default. `config` builds them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use crate::server::cors::Origin;
 
-/// Settings of the section `[server]`.
+/// All settings of the section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSettings {
     pub deadlines: Deadlines,
     pub connections: ConnectionLimits,
     pub admission: AdmissionLimits,
     pub drain: DrainTimes,
-    /// Proxies whose `X-Forwarded-For` is believed, in their canonical form.
+    /// Proxies whose `X-Forwarded-For` and `X-Request-Id` are trusted, as canonical addresses.
     pub proxies: Vec<IpAddr>,
-    /// Sites whose pages may use the JSON API.
+    /// Sites whose pages may call the JSON API.
     pub cors_origins: Vec<Origin>,
-    /// Without it connections are plain.
+    /// `None` serves plain HTTP.
     pub tls: Option<TlsFiles>,
 }
 
@@ -28,7 +28,7 @@ impl Default for ServerSettings {
             connections: ConnectionLimits::default(),
             admission: AdmissionLimits::default(),
             drain: DrainTimes::default(),
-            // A proxy on this machine, as is usual.
+            // A reverse proxy usually runs on the same machine.
             proxies: vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
             cors_origins: Vec::new(),
             tls: None,
@@ -36,30 +36,30 @@ impl Default for ServerSettings {
     }
 }
 
-/// How long a client may take for each part of a request, and the server for all of it.
+/// Deadlines of the phases of a connection and a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// From the TCP connection to the end of the TLS handshake.
+    /// From accept to the end of the TLS handshake.
     pub handshake: Duration,
     /// From there to the first byte.
     pub first_byte: Duration,
-    /// From the first byte of a head to its last.
+    /// From the first to the last byte of a request head.
     pub header: Duration,
-    /// For a body; a large one has a second more for each [`BODY_BYTES_PER_SECOND`].
+    /// For the request body, extended by a second for every [`BODY_BYTES_PER_SECOND`] received.
     pub body: Duration,
-    /// Between two bytes that a client takes of an answer.
+    /// Between two reads of the client while a response is sent.
     pub write_stall: Duration,
     /// Between two requests.
     pub idle: Duration,
-    /// From the head of a request to the end of its answer.
+    /// From the request head to the end of the response.
     pub request: Duration,
-    /// The same for exports, which are read as they are made.
+    /// The same for exports, which are sent while they are produced.
     pub export: Duration,
-    /// How old an HTTP/2 connection grows: balancers send its client elsewhere then.
+    /// Age at which an HTTP/2 connection is closed, so that load balancers can move the client.
     pub connection_age: Duration,
 }
 
-/// A body that is slower than this after its deadline is somebody holding a connection.
+/// Minimum rate of a request body after its deadline. A slower client only holds the connection.
 pub const BODY_BYTES_PER_SECOND: u64 = 16 * 1024;
 
 impl Default for Deadlines {
@@ -79,12 +79,12 @@ impl Default for Deadlines {
     }
 }
 
-/// How many connections there may be.
+/// Maximum numbers of open connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// In all: each costs some kilobytes and a file descriptor.
+    /// In total. Each costs a few kilobytes and a file descriptor.
     pub total: u32,
-    /// From one address that is neither this machine nor a proxy.
+    /// Per client network, except loopback and proxies.
     pub per_address: u32,
 }
 
@@ -94,18 +94,18 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// How many requests of each class are worked on at once. As many again may wait for [`Self::wait`].
+/// Maximum numbers of concurrent requests by class. As many again may queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionLimits {
     pub reads: u32,
     pub exports: u32,
     pub log_ins: u32,
     pub writes: u32,
-    /// How long a request may wait for its turn.
-    pub wait: Duration,
+    /// Maximum time in the queue.
+    pub queue_timeout: Duration,
 }
 
-/// Reads that are worked on at once, for each core.
+/// Concurrent reads per core.
 const READS_PER_CORE: u32 = 32;
 
 fn cores() -> u32 {
@@ -115,29 +115,29 @@ fn cores() -> u32 {
 impl Default for AdmissionLimits {
     fn default() -> AdmissionLimits {
         AdmissionLimits {
-            // Queries compute: more of them than this would wait for one another, at two milliseconds
-            // for a page, longer than people call at once.
+            // Queries are CPU-bound, about 2 ms a page: with more of them, each would wait longer for
+            // a core than a client should.
             reads: READS_PER_CORE * cores(),
-            // Each makes thousands of rows, for as long as its client reads.
+            // Each produces thousands of rows for as long as its client reads.
             exports: 16,
-            // Two hash at once (`accounts`), and each waits for its own turn.
+            // Two hash at a time (`accounts`); the others wait for their turn.
             log_ins: 32,
-            // They wait for the disk, and share its syncs.
+            // Writes wait for the disk and share its syncs.
             writes: 256,
-            // Longer than a burst of small questions takes, and so short that a refusal is one at once:
-            // its client can ask another server.
-            wait: Duration::from_millis(2),
+            // Longer than a burst of small queries takes, and short enough that a shed client can try
+            // another server at once.
+            queue_timeout: Duration::from_millis(2),
         }
     }
 }
 
-/// How long the end takes.
+/// Phases of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainTimes {
-    /// How long requests are still taken after readiness says that they should go elsewhere: as long as
-    /// a balancer needs to notice.
+    /// Time for which requests are still accepted while readiness reports 503: as long as a load
+    /// balancer needs to notice.
     pub delay: Duration,
-    /// How long requests in hand may take after that.
+    /// Time for the requests in flight after that.
     pub deadline: Duration,
 }
 
@@ -147,7 +147,7 @@ impl Default for DrainTimes {
     }
 }
 
-/// A certificate and its key, as PEM files.
+/// A certificate chain and its private key, as PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     pub certificate: PathBuf,

@@ -1,17 +1,17 @@
-//! How many connections there are, in all and from each address.
+//! Caps on open connections, in total and per client network.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use metrics::{Counter, Gauge, counter, gauge};
 
 use crate::server::settings::ConnectionLimits;
 
-/// The places for connections.
+/// The slots of all connections.
 pub(super) struct ConnectionSlots {
     limits: ConnectionLimits,
-    /// Held for a look-up.
+    /// Held for one map access.
     taken: Mutex<Taken>,
     open: Gauge,
     accepted: Counter,
@@ -22,14 +22,15 @@ pub(super) struct ConnectionSlots {
 #[derive(Default)]
 struct Taken {
     total: u32,
-    /// Of addresses that are counted; none that has no connection.
-    by_address: HashMap<IpAddr, u32>,
+    /// Connections by client network, without networks that have none.
+    by_network: HashMap<IpAddr, u32>,
 }
 
-/// A place of a connection, which is free again when this goes.
+/// The slot of one connection, released on drop.
 pub(super) struct ConnectionSlot {
-    places: Arc<ConnectionSlots>,
-    counted: Option<IpAddr>,
+    slots: Arc<ConnectionSlots>,
+    /// The network it counts against.
+    network: Option<IpAddr>,
 }
 
 impl ConnectionSlots {
@@ -44,21 +45,21 @@ impl ConnectionSlots {
         })
     }
 
-    /// A place for a connection from `address`, which is counted by itself unless it is `exempt`;
-    /// `None` when there is none.
+    /// Takes a slot for a connection from `address`, or returns `None` if there is none left. An
+    /// `exempt` connection counts against the total only.
     pub(super) fn take(
         self: &Arc<ConnectionSlots>,
         address: IpAddr,
         exempt: bool,
     ) -> Option<ConnectionSlot> {
-        let counted = (!exempt).then(|| network(address));
-        let mut taken = self.taken.lock().expect("no code panics holding this lock");
+        let network = (!exempt).then(|| network(address));
+        let mut taken = self.taken();
         if taken.total >= self.limits.total {
             self.refused_total.increment(1);
             return None;
         }
-        if let Some(address) = counted {
-            let connections = taken.by_address.entry(address).or_default();
+        if let Some(network) = network {
+            let connections = taken.by_network.entry(network).or_default();
             if *connections >= self.limits.per_address {
                 self.refused_address.increment(1);
                 return None;
@@ -68,31 +69,35 @@ impl ConnectionSlots {
         taken.total += 1;
         self.accepted.increment(1);
         self.open.set(taken.total);
-        Some(ConnectionSlot { places: Arc::clone(self), counted })
+        Some(ConnectionSlot { slots: Arc::clone(self), network })
     }
 
-    /// Connections there are.
+    /// The number of open connections.
     pub(super) fn open(&self) -> u32 {
-        self.taken.lock().expect("no code panics holding this lock").total
+        self.taken().total
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().expect("no code panics holding this lock")
     }
 }
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut taken = self.places.taken.lock().expect("no code panics holding this lock");
+        let mut taken = self.slots.taken();
         taken.total -= 1;
-        self.places.open.set(taken.total);
-        let Some(address) = self.counted else { return };
-        if let Some(connections) = taken.by_address.get_mut(&address) {
+        self.slots.open.set(taken.total);
+        let Some(network) = self.network else { return };
+        if let Some(connections) = taken.by_network.get_mut(&network) {
             *connections -= 1;
             if *connections == 0 {
-                taken.by_address.remove(&address);
+                taken.by_network.remove(&network);
             }
         }
     }
 }
 
-/// What one customer of a provider has at least: an IPv4 address, a /64 of IPv6 (RFC 6177).
+/// The least that a provider assigns to one customer: an IPv4 address, or an IPv6 /64 (RFC 6177).
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -109,25 +114,25 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_its_share_and_gives_it_back() {
-        let places = ConnectionSlots::new(ConnectionLimits { total: 4, per_address: 2 });
-        let one = places.take(ip("2001:db8::1"), false).expect("the first");
-        let _two = places.take(ip("2001:db8::2"), false).expect("the second of that network");
-        assert!(places.take(ip("2001:db8::3"), false).is_none());
-        let _other = places.take(ip("192.0.2.1"), false).expect("another address");
+    fn a_network_has_a_limit_and_slots_are_released() {
+        let slots = ConnectionSlots::new(ConnectionLimits { total: 4, per_address: 2 });
+        let one = slots.take(ip("2001:db8::1"), false).expect("the first");
+        let _two = slots.take(ip("2001:db8::2"), false).expect("the second of that network");
+        assert!(slots.take(ip("2001:db8::3"), false).is_none());
+        let _other = slots.take(ip("192.0.2.1"), false).expect("another address");
         drop(one);
-        let _again = places.take(ip("2001:db8::3"), false).expect("one has gone");
-        let _exempt = places.take(ip("127.0.0.1"), true).expect("the fourth");
-        assert!(places.take(ip("127.0.0.1"), true).is_none(), "all are taken");
-        assert_eq!(places.open(), 4);
+        let _again = slots.take(ip("2001:db8::3"), false).expect("one has gone");
+        let _exempt = slots.take(ip("127.0.0.1"), true).expect("the fourth");
+        assert!(slots.take(ip("127.0.0.1"), true).is_none(), "all are taken");
+        assert_eq!(slots.open(), 4);
     }
 
     #[test]
-    fn addresses_without_a_connection_are_forgotten() {
-        let places = ConnectionSlots::new(ConnectionLimits { total: 10, per_address: 1 });
+    fn networks_without_connections_are_removed() {
+        let slots = ConnectionSlots::new(ConnectionLimits { total: 10, per_address: 1 });
         for last in 0..200u8 {
-            drop(places.take(IpAddr::from([192, 0, 2, last]), false).expect("one at a time"));
+            drop(slots.take(IpAddr::from([192, 0, 2, last]), false).expect("one at a time"));
         }
-        assert!(places.taken.lock().expect("no panic").by_address.is_empty());
+        assert!(slots.taken().by_network.is_empty());
     }
 }

@@ -1,36 +1,39 @@
-//! What a connection is waiting for, and since when: bytes, requests and answers in, the next
-//! deadline out. The connection, its socket and its requests each tell what they see.
+//! The state of a connection as far as timeouts need it. The stream and the requests report events;
+//! [`ConnectionState::next_timeout`] derives the deadline.
+//!
+//! An i/o timeout around the socket would not do: it cannot tell an idle connection (60 s) from a slow
+//! request head (5 s), and counts the time of a slow query against the client.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::server::settings::Deadlines;
 
-/// What an answer that is being read may take beyond its request's deadline, so that the refusal
-/// that the deadline is answered with can be read too.
+/// Time beyond the deadline of a request in which the client can read the error response.
 const ERROR_GRACE: Duration = Duration::from_secs(1);
 
-/// The protocol of a connection: what its bytes mean.
+/// The HTTP version of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Http1,
     Http2,
 }
 
-/// What was waited for too long.
+/// The timeout that closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeoutKind {
-    /// Anything at all.
+    /// The client sent nothing.
     FirstByte,
-    /// A head that had begun.
+    /// A request head was incomplete.
     Header,
-    /// The next request.
+    /// No further request came.
     Idle,
-    /// A request and its answer.
+    /// A request took too long, with its response.
     Request,
-    /// A client that reads.
+    /// The client did not read the response.
     WriteStall,
-    /// The handshake of TLS.
+    /// The TLS handshake was incomplete.
     Handshake,
 }
 
@@ -44,7 +47,7 @@ impl TimeoutKind {
         TimeoutKind::Handshake,
     ];
 
-    /// As metrics and logs name it.
+    /// The value of the label `late` and of the log field.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             TimeoutKind::FirstByte => "first_byte",
@@ -61,33 +64,34 @@ impl TimeoutKind {
 pub(super) struct ConnectionState {
     protocol: Protocol,
     deadlines: Deadlines,
+    closes_with_reset: AtomicBool,
     /// Held for a few assignments.
-    state: Mutex<State>,
+    activity: Mutex<Activity>,
 }
 
-struct State {
-    /// When the last request ended, or the connection began.
+struct Activity {
+    /// The end of the last request, or the start of the connection.
     idle_since: Instant,
-    /// Whether anything came.
     has_read: bool,
-    /// When the first byte of a head came that is not whole yet.
+    /// When the first byte of the incomplete request head came.
     head_since: Option<Instant>,
-    /// Requests in hand, each with its deadline. One on HTTP/1.1, a few dozen on HTTP/2.
+    /// Number and deadline of each request in flight: one on HTTP/1.1, a few dozen on HTTP/2.
     requests: Vec<(u64, Instant)>,
     last_request: u64,
     blocked: Option<Blocked>,
 }
 
-/// Bytes that the client does not take.
+/// A write that the client's receive window holds up.
+#[derive(Clone, Copy)]
 struct Blocked {
     since: Instant,
-    /// When it took some last.
-    moved: Instant,
+    /// When the client last accepted bytes.
+    progress: Instant,
 }
 
 impl ConnectionState {
     pub(super) fn new(protocol: Protocol, deadlines: Deadlines) -> ConnectionState {
-        let state = State {
+        let activity = Activity {
             idle_since: Instant::now(),
             has_read: false,
             head_since: None,
@@ -95,97 +99,107 @@ impl ConnectionState {
             last_request: 0,
             blocked: None,
         };
-        ConnectionState { protocol, deadlines, state: Mutex::new(state) }
+        ConnectionState {
+            protocol,
+            deadlines,
+            closes_with_reset: AtomicBool::new(false),
+            activity: Mutex::new(activity),
+        }
     }
 
     pub(super) fn deadlines(&self) -> &Deadlines {
         &self.deadlines
     }
 
-    /// Bytes came. Between two requests of HTTP/1.1 they begin a head.
+    /// Records that bytes were received. On HTTP/1.1 they begin a head unless a request is in flight.
     pub(super) fn read(&self) {
-        let mut state = self.state();
-        state.has_read = true;
-        if self.protocol == Protocol::Http2 {
-            return;
-        }
-        if state.requests.is_empty() && state.head_since.is_none() {
-            state.head_since = Some(Instant::now());
+        let mut activity = self.activity();
+        activity.has_read = true;
+        if self.protocol == Protocol::Http1 && activity.requests.is_empty() {
+            activity.head_since.get_or_insert_with(Instant::now);
         }
     }
 
-    /// Bytes were taken by the client.
+    /// Records that the client accepted bytes.
     pub(super) fn wrote(&self) {
-        if let Some(blocked) = &mut self.state().blocked {
-            blocked.moved = Instant::now();
+        if let Some(blocked) = &mut self.activity().blocked {
+            blocked.progress = Instant::now();
         }
     }
 
-    /// The client takes no more bytes for now (`true`), or all that there were are gone.
-    pub(super) fn blocked(&self, is_blocked: bool) {
-        let mut state = self.state();
-        if is_blocked && state.blocked.is_none() {
+    /// Records whether bytes wait for the client to read.
+    pub(super) fn set_blocked(&self, is_blocked: bool) {
+        let mut activity = self.activity();
+        if !is_blocked {
+            activity.blocked = None;
+        } else if activity.blocked.is_none() {
             let now = Instant::now();
-            state.blocked = Some(Blocked { since: now, moved: now });
-        } else if !is_blocked {
-            state.blocked = None;
+            activity.blocked = Some(Blocked { since: now, progress: now });
         }
     }
 
-    /// The head of a request is whole; gives its number.
-    pub(super) fn begin(&self, deadline: Instant) -> u64 {
-        let mut state = self.state();
-        state.head_since = None;
-        state.last_request += 1;
-        let number = state.last_request;
-        state.requests.push((number, deadline));
+    /// Records a complete request head and returns the number of the request.
+    pub(super) fn begin_request(&self, deadline: Instant) -> u64 {
+        let mut activity = self.activity();
+        activity.head_since = None;
+        activity.last_request += 1;
+        let number = activity.last_request;
+        activity.requests.push((number, deadline));
         number
     }
 
-    /// The answer to a request was handed on whole, or nobody wants it any more.
-    pub(super) fn end(&self, request: u64) {
-        let mut state = self.state();
-        state.requests.retain(|(number, _)| *number != request);
-        if state.requests.is_empty() {
-            state.idle_since = Instant::now();
+    /// Records that the response was handed to hyper or that the client cancelled.
+    pub(super) fn end_request(&self, request: u64) {
+        let mut activity = self.activity();
+        activity.requests.retain(|(number, _)| *number != request);
+        if activity.requests.is_empty() {
+            activity.idle_since = Instant::now();
         }
     }
 
-    /// Whether a request is in hand.
+    /// Whether a request is in flight.
     pub(super) fn is_busy(&self) -> bool {
-        !self.state().requests.is_empty()
+        !self.activity().requests.is_empty()
     }
 
-    /// When the last of the requests in hand will have been waited for too long.
-    pub(super) fn last_deadline(&self) -> Option<Instant> {
-        let deadlines = self.state().requests.iter().map(|(_, deadline)| *deadline).max();
+    /// The latest deadline of the requests in flight.
+    pub(super) fn last_request_deadline(&self) -> Option<Instant> {
+        let deadlines = self.activity().requests.iter().map(|(_, deadline)| *deadline).max();
         deadlines.map(|deadline| deadline + ERROR_GRACE)
     }
 
-    /// When the connection will have been waited for too long, as it stands now, and for what.
-    pub(super) fn deadline(&self) -> (Instant, TimeoutKind) {
-        let state = self.state();
+    /// The instant at which the connection times out unless something happens before.
+    pub(super) fn next_timeout(&self) -> (Instant, TimeoutKind) {
+        let activity = self.activity();
         let Deadlines { first_byte, header, idle, write_stall, export, .. } = self.deadlines;
-        let waiting =
-            match (state.requests.iter().map(|(_, deadline)| *deadline).min(), state.head_since) {
-                (Some(deadline), _) => (deadline + ERROR_GRACE, TimeoutKind::Request),
-                (None, Some(since)) => (since + header, TimeoutKind::Header),
-                (None, None) if state.has_read => (state.idle_since + idle, TimeoutKind::Idle),
-                (None, None) => (state.idle_since + first_byte, TimeoutKind::FirstByte),
-            };
-        match &state.blocked {
-            // A client that takes a byte now and then is as good as one that takes none.
-            Some(Blocked { since, moved }) => {
-                let stalled =
-                    ((*moved + write_stall).min(*since + export), TimeoutKind::WriteStall);
-                if state.requests.is_empty() || stalled.0 < waiting.0 { stalled } else { waiting }
-            }
-            None => waiting,
+        let first_request = activity.requests.iter().map(|(_, deadline)| *deadline).min();
+        let waiting = match (first_request, activity.head_since) {
+            (Some(deadline), _) => (deadline + ERROR_GRACE, TimeoutKind::Request),
+            (None, Some(since)) => (since + header, TimeoutKind::Header),
+            (None, None) if activity.has_read => (activity.idle_since + idle, TimeoutKind::Idle),
+            (None, None) => (activity.idle_since + first_byte, TimeoutKind::FirstByte),
+        };
+        let Some(Blocked { since, progress }) = activity.blocked else { return waiting };
+        // The second bound stops a client that reads a byte now and then.
+        let stalled = (progress + write_stall).min(since + export);
+        if activity.requests.is_empty() || stalled < waiting.0 {
+            (stalled, TimeoutKind::WriteStall)
+        } else {
+            waiting
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no code panics holding this lock")
+    /// Makes the stream discard unsent bytes and reset the connection when it is dropped.
+    pub(super) fn close_with_reset(&self) {
+        self.closes_with_reset.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn closes_with_reset(&self) -> bool {
+        self.closes_with_reset.load(Ordering::Relaxed)
+    }
+
+    fn activity(&self) -> MutexGuard<'_, Activity> {
+        self.activity.lock().expect("no code panics holding this lock")
     }
 }
 
@@ -198,50 +212,50 @@ mod tests {
     }
 
     fn left(state: &ConnectionState) -> (u64, TimeoutKind) {
-        let (deadline, late) = state.deadline();
-        // Rounded to whole seconds: tests take less than half of one.
+        let (deadline, kind) = state.next_timeout();
+        // Rounded to whole seconds: a test takes less than half a second.
         let left = deadline.duration_since(Instant::now()) + Duration::from_millis(500);
-        (left.as_secs(), late)
+        (left.as_secs(), kind)
     }
 
     #[test]
-    fn a_connection_waits_for_one_thing_at_a_time() {
+    fn each_phase_of_a_connection_has_its_timeout() {
         let state = state(Protocol::Http1);
         assert_eq!(left(&state), (5, TimeoutKind::FirstByte));
         state.read();
         assert_eq!(left(&state), (5, TimeoutKind::Header));
-        let request = state.begin(Instant::now() + Duration::from_secs(30));
+        let request = state.begin_request(Instant::now() + Duration::from_secs(30));
         assert_eq!(left(&state), (31, TimeoutKind::Request));
         state.read();
-        state.end(request);
+        state.end_request(request);
         assert_eq!(left(&state), (60, TimeoutKind::Idle));
     }
 
     #[test]
-    fn on_http2_bytes_alone_are_no_request() {
+    fn bytes_on_http2_do_not_begin_a_head() {
         let state = state(Protocol::Http2);
         state.read();
         assert_eq!(left(&state), (60, TimeoutKind::Idle));
-        let first = state.begin(Instant::now() + Duration::from_secs(30));
-        let second = state.begin(Instant::now() + Duration::from_secs(120));
+        let first = state.begin_request(Instant::now() + Duration::from_secs(30));
+        let second = state.begin_request(Instant::now() + Duration::from_secs(120));
         assert_eq!(left(&state), (31, TimeoutKind::Request));
-        state.end(first);
+        state.end_request(first);
         assert_eq!(left(&state), (121, TimeoutKind::Request));
-        state.end(second);
+        state.end_request(second);
         assert!(!state.is_busy());
     }
 
     #[test]
-    fn a_client_that_does_not_read_is_waited_for_shortly() {
+    fn a_client_that_does_not_read_times_out() {
         let state = state(Protocol::Http1);
         state.read();
-        let request = state.begin(Instant::now() + Duration::from_secs(120));
-        state.blocked(true);
+        let request = state.begin_request(Instant::now() + Duration::from_secs(120));
+        state.set_blocked(true);
         assert_eq!(left(&state), (30, TimeoutKind::WriteStall));
-        // What is left of an answer is in buffers by now.
-        state.end(request);
+        // The rest of the response is in buffers now.
+        state.end_request(request);
         assert_eq!(left(&state), (30, TimeoutKind::WriteStall));
-        state.blocked(false);
+        state.set_blocked(false);
         assert_eq!(left(&state), (60, TimeoutKind::Idle));
     }
 }

@@ -1,9 +1,8 @@
-//! A socket, with or without TLS, that tells a [`ConnectionState`] what it sees.
+//! A socket, with or without TLS, that reports its reads and writes to a [`ConnectionState`].
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -12,94 +11,72 @@ use tokio_rustls::server::TlsStream;
 
 use crate::server::state::ConnectionState;
 
-/// A connection as its peer sees it.
-pub(super) enum Stream {
-    Plain(TcpStream),
-    // Its buffers are large, and most connections of a server behind a proxy are plain.
-    Tls(Box<TlsStream<TcpStream>>),
+/// A TCP connection, plain or encrypted.
+pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {
+    fn socket(&self) -> &TcpStream;
 }
 
-impl Stream {
+impl Transport for TcpStream {
     fn socket(&self) -> &TcpStream {
-        match self {
-            Stream::Plain(socket) => socket,
-            Stream::Tls(stream) => stream.get_ref().0,
-        }
+        self
     }
 }
 
-/// How a connection is to end.
-#[derive(Default)]
-pub(super) struct Ending {
-    reset: AtomicBool,
-}
-
-impl Ending {
-    /// With a reset: what the client has not taken is thrown away at once.
-    pub(super) fn reset(&self) {
-        self.reset.store(true, Ordering::Relaxed);
+impl Transport for TlsStream<TcpStream> {
+    fn socket(&self) -> &TcpStream {
+        self.get_ref().0
     }
 }
 
-/// A stream whose connection is watched.
-pub(super) struct Wire {
-    stream: Stream,
+/// The stream that hyper reads and writes.
+pub(super) struct MonitoredStream {
+    transport: Box<dyn Transport>,
     state: Arc<ConnectionState>,
-    ending: Arc<Ending>,
-    /// As [`ConnectionState`] was told last.
+    /// The value last reported to `state`.
     is_blocked: bool,
 }
 
-impl Wire {
-    pub(super) fn new(stream: Stream, state: Arc<ConnectionState>, ending: Arc<Ending>) -> Wire {
-        Wire { stream, state, ending, is_blocked: false }
+impl MonitoredStream {
+    pub(super) fn new(
+        transport: Box<dyn Transport>,
+        state: Arc<ConnectionState>,
+    ) -> MonitoredStream {
+        MonitoredStream { transport, state, is_blocked: false }
     }
 
-    /// Tells what became of a write.
-    fn note<T>(&mut self, write: &Poll<io::Result<T>>) {
-        match write {
-            Poll::Ready(_) if self.is_blocked => self.state.wrote(),
-            Poll::Ready(_) => {}
-            Poll::Pending => {
-                self.is_blocked = true;
-                self.state.blocked(true);
-            }
+    fn transport(&mut self) -> Pin<&mut dyn Transport> {
+        Pin::new(&mut *self.transport)
+    }
+
+    /// Reports the progress of a write or flush.
+    fn report<T>(&mut self, write: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if write.is_pending() {
+            self.is_blocked = true;
+            self.state.set_blocked(true);
+        } else if self.is_blocked {
+            self.state.wrote();
         }
+        write
     }
 }
 
-impl Drop for Wire {
+impl Drop for MonitoredStream {
     fn drop(&mut self) {
-        if self.ending.reset.load(Ordering::Relaxed) {
-            // The connection goes either way.
-            let _ = self.stream.socket().set_zero_linger();
+        if self.state.closes_with_reset() {
+            // Best effort: the connection is closed either way.
+            let _ = self.transport.socket().set_zero_linger();
         }
     }
 }
 
-macro_rules! on_stream {
-    ($self:expr, $stream:ident => $call:expr) => {
-        match &mut $self.stream {
-            Stream::Plain(stream) => {
-                let $stream = Pin::new(stream);
-                $call
-            }
-            Stream::Tls(stream) => {
-                let $stream = Pin::new(stream.as_mut());
-                $call
-            }
-        }
-    };
-}
-
-impl AsyncRead for Wire {
+impl AsyncRead for MonitoredStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        ready!(on_stream!(self, stream => stream.poll_read(cx, buf)))?;
+        ready!(self.transport().poll_read(cx, buf))?;
         if buf.filled().len() > before {
             self.state.read();
         }
@@ -107,15 +84,14 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for MonitoredStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let wrote = on_stream!(self, stream => stream.poll_write(cx, buf));
-        self.note(&wrote);
-        wrote
+        let written = self.transport().poll_write(cx, buf);
+        self.report(written)
     }
 
     fn poll_write_vectored(
@@ -123,30 +99,26 @@ impl AsyncWrite for Wire {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let wrote = on_stream!(self, stream => stream.poll_write_vectored(cx, bufs));
-        self.note(&wrote);
-        wrote
+        let written = self.transport().poll_write_vectored(cx, bufs);
+        self.report(written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.stream {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Tls(stream) => stream.is_write_vectored(),
-        }
+        self.transport.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = on_stream!(self, stream => stream.poll_flush(cx));
-        self.note(&flushed);
-        // Whoever flushes has written all they had.
+        let flushed = self.transport().poll_flush(cx);
+        // Hyper flushes after it has written everything it has.
         if flushed.is_ready() && self.is_blocked {
             self.is_blocked = false;
-            self.state.blocked(false);
+            self.state.set_blocked(false);
+            return flushed;
         }
-        flushed
+        self.report(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        on_stream!(self, stream => stream.poll_shutdown(cx))
+        self.transport().poll_shutdown(cx)
     }
 }
