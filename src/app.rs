@@ -220,7 +220,7 @@ async fn run(
         accepting.spawn(async move { server.run(listener, until(closed)).await });
     }
     drop(closed);
-    tokio::spawn(supervisor::beat());
+    tokio::spawn(supervisor::feed_watchdog());
     tokio::spawn(reload_when_told(tls.clone(), hang_up));
     if let Some(tls) = tls.clone() {
         tokio::spawn(tls.watch_files());

@@ -1,6 +1,5 @@
-//! Whoever started this process and watches over it: systemd, if it did. It is told when the service
-//! is ready, alive, at reading its files again and at its end, and may hand over sockets that it
-//! listens on. Without it nothing of this does anything.
+//! Integration with systemd: readiness, watchdog, reload and stop notifications, and socket activation.
+//! Without systemd every function does nothing.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -9,56 +8,58 @@ use anyhow::Context;
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
 
-/// Beats in the time that the supervisor allows between two.
-const BEATS: u32 = 3;
+/// Watchdog notifications per watchdog timeout.
+const NOTIFICATIONS_PER_TIMEOUT: u32 = 3;
 
-/// The sockets that were handed over; none without socket activation.
+/// Returns the sockets passed by socket activation.
 ///
 /// # Errors
-/// One that was handed over is no TCP listener.
+/// A passed descriptor is not a TCP listener.
 pub fn sockets() -> anyhow::Result<Vec<TcpListener>> {
     let mut inherited = ListenFd::from_env();
     let mut sockets = Vec::new();
-    for place in 0..inherited.len() {
-        let socket = inherited.take_tcp_listener(place).with_context(|| {
-            format!("socket {place} that was handed over is no TCP listener: see ListenStream= of its unit")
+    for index in 0..inherited.len() {
+        let socket = inherited.take_tcp_listener(index).with_context(|| {
+            format!(
+                "inherited socket {index} is not a TCP listener; see ListenStream= of the socket unit"
+            )
         })?;
         sockets.extend(socket);
     }
     Ok(sockets)
 }
 
-/// Requests are answered.
+/// Reports that requests are served.
 pub fn ready() {
-    tell(&[NotifyState::Ready]);
+    notify(&[NotifyState::Ready]);
 }
 
-/// Files are read again; [`ready`] follows.
+/// Reports a reload, to be followed by [`ready`].
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
-        Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(err) => tracing::debug!(error = %err, "there is no monotonic clock"),
+        Ok(now) => notify(&[NotifyState::Reloading, now]),
+        Err(err) => tracing::debug!(error = %err, "no monotonic clock"),
     }
 }
 
-/// The end has begun, and may take `longest`.
+/// Reports a shutdown that takes at most `longest`.
 pub fn stopping(longest: Duration) {
     let longest = u32::try_from(longest.as_micros()).unwrap_or(u32::MAX);
-    tell(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(longest)]);
+    notify(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(longest)]);
 }
 
-/// Says that the event loop goes round, for as long as it does and somebody wants to know.
-pub async fn beat() {
-    let Some(period) = sd_notify::watchdog_enabled() else { return };
-    let mut beats = tokio::time::interval(period / BEATS);
+/// Feeds the watchdog if the unit has one.
+pub async fn feed_watchdog() {
+    let Some(timeout) = sd_notify::watchdog_enabled() else { return };
+    let mut ticks = tokio::time::interval(timeout / NOTIFICATIONS_PER_TIMEOUT);
     loop {
-        beats.tick().await;
-        tell(&[NotifyState::Watchdog]);
+        ticks.tick().await;
+        notify(&[NotifyState::Watchdog]);
     }
 }
 
-fn tell(state: &[NotifyState<'_>]) {
+fn notify(state: &[NotifyState<'_>]) {
     if let Err(err) = sd_notify::notify(state) {
-        tracing::warn!(error = %err, "the supervisor cannot be told how things stand");
+        tracing::warn!(error = %err, "sd_notify failed");
     }
 }
