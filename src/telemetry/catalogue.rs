@@ -1,32 +1,30 @@
-//! Every metric, by name: what it is, for `/metrics` and for those who read the README. Whoever counts
-//! something new adds a line here; a test compares.
+//! All metrics, by name, type and description. A test compares this list with the code that counts.
 
 use std::time::Duration;
 
 use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Samples of histograms wait in memory until they are put into buckets: often enough that they stay
-/// few, seldom enough that nobody notices.
-pub const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+/// Interval at which histogram samples are moved from memory into buckets.
+pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// From a tenth of a millisecond, which most answers take, to the longest that a request may take.
+/// Buckets from 0.1 ms, the time of most responses, to the request deadline.
 const SECONDS: [f64; 15] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
     30.0,
 ];
 
-/// Ingests and rebuilds take seconds to minutes.
+/// Buckets of ingests and rebuilds, which take seconds to minutes.
 const JOB_SECONDS: [f64; 8] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0];
 
-/// What a metric is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Counter,
-    /// Counters by label. Whoever counts has them begin, where it knows them before they happen.
+    /// A counter with labels. The code that counts registers the label values it knows beforehand.
     Counters,
     Gauge,
-    /// Of seconds.
+    /// A histogram of seconds.
     Histogram,
 }
 
@@ -37,137 +35,180 @@ pub struct Metric {
     pub help: &'static str,
 }
 
-const fn counter(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Counter, help }
+const fn metric(kind: Kind, name: &'static str, help: &'static str) -> Metric {
+    Metric { name, kind, help }
 }
 
-const fn counters(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Counters, help }
-}
-
-const fn gauge(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Gauge, help }
-}
-
-const fn histogram(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Histogram, help }
-}
-
-/// All of them, by what they are about.
+/// All metrics, by subject.
 pub const METRICS: &[Metric] = &[
-    // Requests.
-    counters(
+    // Requests
+    metric(
+        Kind::Counters,
         "dropdex_http_requests_total",
-        "Requests answered, by route, method and class of status.",
+        "Requests, by route, method and status class.",
     ),
-    histogram(
+    metric(
+        Kind::Histogram,
         "dropdex_http_request_duration_seconds",
-        "From a request's head to its answer's head, by route, method and class of status.",
+        "Time from the request head to the response head, by route, method and status class.",
     ),
-    histogram(
-        "dropdex_query_duration_seconds",
-        "Questions to the index, by kind, from asked to shaped.",
-    ),
-    counters(
+    metric(Kind::Histogram, "dropdex_query_duration_seconds", "Time of index queries, by kind."),
+    metric(
+        Kind::Counters,
         "dropdex_usage_total",
-        "What is counted against allowances, by plan, kind and outcome.",
+        "Requests and exports counted against quotas, by plan, kind and outcome.",
     ),
-    counter(
+    metric(
+        Kind::Counter,
         "dropdex_queries_too_long_total",
-        "Questions that were ended for their time on a core.",
+        "Queries cancelled for exceeding their time budget.",
     ),
-    counter("dropdex_queries_abandoned_total", "Questions that were ended because nobody waited."),
-    // The door.
-    gauge("dropdex_connections_open", "Connections that are open."),
-    counter("dropdex_connections_total", "Connections that were taken."),
-    counters("dropdex_connections_refused_total", "Connections beyond a limit, by limit."),
-    counters(
+    metric(
+        Kind::Counter,
+        "dropdex_queries_abandoned_total",
+        "Queries cancelled because the client disconnected.",
+    ),
+    // Server
+    metric(Kind::Gauge, "dropdex_connections_open", "Open connections."),
+    metric(Kind::Counter, "dropdex_connections_total", "Accepted connections."),
+    metric(
+        Kind::Counters,
+        "dropdex_connections_refused_total",
+        "Connections refused at a limit, by limit.",
+    ),
+    metric(
+        Kind::Counters,
         "dropdex_connections_reaped_total",
-        "Connections that were closed for being late, by what.",
+        "Connections closed by a timeout, by timeout.",
     ),
-    gauge("dropdex_requests_in_flight", "Requests being answered, by class."),
-    counters("dropdex_sheds_total", "Requests refused because there was too much to do, by class."),
-    counter("dropdex_request_timeouts_total", "Requests that took longer than any may."),
-    counter("dropdex_panics_total", "Requests that met a fault of ours."),
-    // The index.
-    gauge("dropdex_index_generation", "The number of the generation that is served."),
-    gauge("dropdex_index_names", "Names in it."),
-    gauge("dropdex_index_drops", "Drops in it."),
-    gauge("dropdex_index_lists", "Lists that it was made from."),
-    gauge(
+    metric(Kind::Gauge, "dropdex_requests_in_flight", "Requests in flight, by class."),
+    metric(Kind::Counters, "dropdex_sheds_total", "Requests shed with 503, by class."),
+    metric(
+        Kind::Counter,
+        "dropdex_request_timeouts_total",
+        "Requests that exceeded their deadline.",
+    ),
+    metric(Kind::Counter, "dropdex_panics_total", "Requests that panicked."),
+    // Index
+    metric(Kind::Gauge, "dropdex_index_generation", "Number of the served index generation."),
+    metric(Kind::Gauge, "dropdex_index_names", "Names in the index."),
+    metric(Kind::Gauge, "dropdex_index_drops", "Drops in the index."),
+    metric(Kind::Gauge, "dropdex_index_lists", "Lists in the index."),
+    metric(
+        Kind::Gauge,
         "dropdex_index_age_seconds",
-        "Since the newest list was observed; absent before any list.",
+        "Time since the newest list was observed; absent without lists.",
     ),
-    gauge("dropdex_index_built_timestamp_seconds", "When the generation was built, in Unix time."),
-    gauge("dropdex_index_fallback", "1 while an older generation is served than the newest one."),
-    counter("dropdex_index_swaps_total", "Generations taken into service since the start."),
-    // Lists that come in.
-    counters(
+    metric(
+        Kind::Gauge,
+        "dropdex_index_built_timestamp_seconds",
+        "Build time of the generation, in Unix time.",
+    ),
+    metric(
+        Kind::Gauge,
+        "dropdex_index_fallback",
+        "1 while an older generation is served because the newest is damaged.",
+    ),
+    metric(
+        Kind::Counter,
+        "dropdex_index_swaps_total",
+        "Generations put into service since the start.",
+    ),
+    // Intake
+    metric(
+        Kind::Counters,
         "dropdex_inbox_lists_total",
-        "Lists of the inbox that are done, by what became of them.",
+        "Processed lists of the inbox, by outcome.",
     ),
-    gauge("dropdex_jobs", "Ingests and rebuilds under way or waiting."),
-    histogram("dropdex_job_duration_seconds", "Ingests and rebuilds, from start to end."),
-    // What users own.
-    histogram(
+    metric(Kind::Gauge, "dropdex_jobs", "Ingests and rebuilds that run or wait."),
+    metric(Kind::Histogram, "dropdex_job_duration_seconds", "Time of ingests and rebuilds."),
+    // Accounts
+    metric(
+        Kind::Histogram,
         "dropdex_journal_sync_duration_seconds",
-        "Syncs of the journal: what a write waits for.",
+        "Time of journal syncs, which writes wait for.",
     ),
-    counter("dropdex_journal_written_bytes_total", "Bytes written to the journal's files."),
-    counter("dropdex_journal_errors_total", "Failed calls to the journal's disk."),
-    counter("dropdex_journal_records_total", "Records of the journal known to be on disk, ever."),
-    gauge("dropdex_journal_log_bytes", "Bytes of log that the next start reads."),
-    gauge("dropdex_journal_writable", "1 while changes are taken."),
-    gauge("dropdex_accounts", "Accounts, by plan; those that were shut have the plan `disabled`."),
-    gauge("dropdex_claims", "Claims of all accounts."),
-    gauge("dropdex_watches", "Names on all watchlists, as often as they are watched."),
-    gauge("dropdex_rules", "Alert rules of all accounts."),
-    // What goes on without requests.
-    gauge("dropdex_deliveries_waiting", "Deliveries of alerts to be sent."),
-    gauge(
+    metric(Kind::Counter, "dropdex_journal_written_bytes_total", "Bytes written to journal files."),
+    metric(Kind::Counter, "dropdex_journal_errors_total", "Failed file operations of the journal."),
+    metric(
+        Kind::Counter,
+        "dropdex_journal_records_total",
+        "Durable journal records since the journal was created.",
+    ),
+    metric(Kind::Gauge, "dropdex_journal_log_bytes", "Bytes of log to replay at the next start."),
+    metric(Kind::Gauge, "dropdex_journal_writable", "1 while the journal accepts writes."),
+    metric(
+        Kind::Gauge,
+        "dropdex_accounts",
+        "Accounts, by plan; disabled accounts have the plan `disabled`.",
+    ),
+    metric(Kind::Gauge, "dropdex_claims", "Claims of all accounts."),
+    metric(Kind::Gauge, "dropdex_watches", "Watchlist entries of all accounts."),
+    metric(Kind::Gauge, "dropdex_rules", "Alert rules of all accounts."),
+    // Workers
+    metric(Kind::Gauge, "dropdex_deliveries_waiting", "Pending alert deliveries."),
+    metric(
+        Kind::Gauge,
         "dropdex_deliveries_late_seconds",
-        "How long the first of them has been due; 0 for none.",
+        "Time since the oldest pending delivery was due; 0 without one.",
     ),
-    gauge("dropdex_names_unverified", "Watched names of which nothing has been seen yet."),
-    gauge("dropdex_alerts_matched_list", "The newest list that alert rules were matched with."),
-    counters("dropdex_deliveries_total", "Tries to deliver an alert, by channel and outcome."),
-    counter("dropdex_calls_refused_total", "Calls to the outside that the guard refused."),
-    counters("dropdex_rdap_answers_total", "Questions to registries, by outcome."),
-    // The process.
-    gauge("dropdex_build_info", "Always 1; its labels say what runs."),
-    gauge("dropdex_start_timestamp_seconds", "When the process started, in Unix time."),
-    gauge("dropdex_uptime_seconds", "Since it started."),
-    gauge("dropdex_resident_bytes", "Memory that it has."),
-    gauge("dropdex_open_fds", "Files and sockets that it has open."),
-    gauge("dropdex_max_fds", "How many it may have open."),
-    gauge("dropdex_threads", "Threads of it."),
-    counter("dropdex_cpu_seconds_total", "Time on cores, of its own and in the system."),
-    histogram(
+    metric(Kind::Gauge, "dropdex_names_unverified", "Watched names that were never verified."),
+    metric(
+        Kind::Gauge,
+        "dropdex_alerts_matched_list",
+        "Newest list that alert rules were matched with.",
+    ),
+    metric(
+        Kind::Counters,
+        "dropdex_deliveries_total",
+        "Delivery attempts, by channel and outcome.",
+    ),
+    metric(
+        Kind::Counter,
+        "dropdex_calls_refused_total",
+        "Outbound calls blocked by the SSRF guard.",
+    ),
+    metric(Kind::Counters, "dropdex_rdap_answers_total", "RDAP queries, by outcome."),
+    // Process
+    metric(Kind::Gauge, "dropdex_build_info", "Always 1; the label holds the version."),
+    metric(
+        Kind::Gauge,
+        "dropdex_start_timestamp_seconds",
+        "Start time of the process, in Unix time.",
+    ),
+    metric(Kind::Gauge, "dropdex_uptime_seconds", "Time since the start."),
+    metric(Kind::Gauge, "dropdex_resident_bytes", "Resident memory."),
+    metric(Kind::Gauge, "dropdex_open_fds", "Open file descriptors."),
+    metric(Kind::Gauge, "dropdex_max_fds", "Maximum open file descriptors."),
+    metric(Kind::Gauge, "dropdex_threads", "Threads."),
+    metric(Kind::Counter, "dropdex_cpu_seconds_total", "CPU time, user and system."),
+    metric(
+        Kind::Histogram,
         "dropdex_scrape_duration_seconds",
-        "What reading the state of things for a scrape took.",
+        "Time to sample the gauges for a scrape.",
     ),
 ];
 
-/// Takes note of everything that is counted from now on. Once a process.
+/// Installs the global recorder. Once a process, before anything is counted.
 ///
 /// # Errors
-/// Something else takes note already.
+/// Another recorder is installed.
 pub fn install() -> anyhow::Result<PrometheusHandle> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)
-        .context("the buckets of the metrics")?
+        .context("histogram buckets")?
         .set_buckets_for_metric(
             Matcher::Full("dropdex_job_duration_seconds".to_owned()),
             &JOB_SECONDS,
         )
-        .context("the buckets of jobs")?
+        .context("histogram buckets of jobs")?
         .install_recorder()
-        .context("the metrics cannot be kept")?;
+        .context("cannot install the metrics recorder")?;
     for Metric { name, kind, help } in METRICS {
         match kind {
             Kind::Counter => {
                 metrics::describe_counter!(*name, *help);
-                // From nought, so that the first is an increase to who asks for rates.
+                // Registers the counter at 0 so that `rate()` sees the first increment.
                 metrics::counter!(*name).increment(0);
             }
             Kind::Counters => metrics::describe_counter!(*name, *help),
@@ -183,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_as_prometheus_wants_them() {
+    fn names_follow_the_conventions_of_prometheus() {
         for Metric { name, kind, help } in METRICS {
             assert!(name.starts_with("dropdex_"), "{name}");
             let counts = matches!(kind, Kind::Counter | Kind::Counters);
@@ -195,7 +236,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), METRICS.len());
-        // Of one family, as newer formats name them, is one kind.
+        // OpenMetrics drops the suffix `_total` from the family name.
         for name in &names {
             let total = format!("{name}_total");
             assert!(!names.contains(&total.as_str()), "{name} beside {total}");
