@@ -1,63 +1,64 @@
-//! The listener of `/metrics`, apart from that of the service: an address in, the text format of
-//! Prometheus out. It answers nothing else, to few at once, and keeps nobody waiting for long.
+//! The `/metrics` endpoint, in Prometheus' text format, on a listener of its own.
+//!
+//! `axum::serve` has no timeout for a slow request head and no limit of connections, so a few idle
+//! clients could lock Prometheus out. The accept loop here has both.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use metrics::histogram;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use crate::telemetry::catalogue::UPKEEP_EVERY;
+use crate::telemetry::catalogue::UPKEEP_INTERVAL;
 
-const PATH: &str = "/metrics";
-/// The text format, version 0.0.4.
-const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// A Prometheus or two, and an operator who looks.
+/// Media type of the text format, version 0.0.4.
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Enough for two Prometheus servers and an operator.
 const CONNECTIONS_MAX: usize = 16;
-/// From the first byte of a request to the end of its head.
-const HEAD_MAX: Duration = Duration::from_secs(5);
-/// Prometheus comes back every few seconds over the same connection; this is its end, well or not.
-const CONNECTION_MAX: Duration = Duration::from_secs(300);
-/// After an error of accepting: no descriptors, as a rule.
+/// Timeout of a request head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Lifetime of a connection. Prometheus reconnects.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(300);
+/// Pause after a failed accept, mostly for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-const BUFFER_BYTES: usize = 16 * 1024;
+const BUFFER_BYTES_MAX: usize = 16 * 1024;
 
-/// What sets the gauges anew before they are read. Blocks.
+/// Sets the gauges before a scrape. Blocks.
 pub type Sample = Arc<dyn Fn() + Send + Sync>;
 
-/// A listener that is bound.
+/// A bound listener.
 pub struct Listener {
     listener: TcpListener,
-    page: Arc<Page>,
+    exporter: Arc<Exporter>,
 }
 
-/// What is shown.
-struct Page {
+struct Exporter {
     handle: PrometheusHandle,
     sample: Sample,
-    /// One reads the state of things at a time.
-    reading: Mutex<()>,
+    /// Serialises scrapes.
+    scraping: Mutex<()>,
 }
 
 impl Listener {
-    /// Listens on `address`, `host:port`.
+    /// Listens on `address`, a `host:port`.
     ///
     /// # Errors
-    /// The address cannot be listened on.
+    /// Binding fails.
     pub async fn bind(
         address: &str,
         handle: PrometheusHandle,
@@ -65,46 +66,48 @@ impl Listener {
     ) -> anyhow::Result<Listener> {
         let listener = TcpListener::bind(address).await.with_context(|| {
             format!(
-                "cannot listen on {address} for metrics; stop what uses it, or choose another \
-                 address in [metrics] listen"
+                "cannot listen on {address} for metrics; stop the process that uses it or choose \
+                 another address in [metrics] listen"
             )
         })?;
-        Ok(Listener { listener, page: Arc::new(Page { handle, sample, reading: Mutex::new(()) }) })
+        let exporter = Arc::new(Exporter { handle, sample, scraping: Mutex::new(()) });
+        Ok(Listener { listener, exporter })
     }
 
-    /// Where it listens.
+    /// The bound address.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system call fails.
     pub fn address(&self) -> anyhow::Result<SocketAddr> {
-        self.listener.local_addr().context("the listener of metrics has no address")
+        self.listener.local_addr().context("the metrics listener has no address")
     }
 
-    /// Answers until `stop` is done.
+    /// Serves until `stop` resolves.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let router = router(Arc::clone(&self.exporter));
+        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let mut connections = JoinSet::new();
-        let mut upkeep = interval(UPKEEP_EVERY);
+        let mut upkeep = interval(UPKEEP_INTERVAL);
         upkeep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = &mut stop => return,
                 _ = upkeep.tick() => {
-                    let handle = self.page.handle.clone();
-                    // Puts samples into buckets; a panic there is logged, and costs a tick.
-                    let _ = tokio::task::spawn_blocking(move || handle.run_upkeep()).await;
+                    let handle = self.exporter.handle.clone();
+                    // A panic is logged by its hook and costs one tick.
+                    let _ = spawn_blocking(move || handle.run_upkeep()).await;
                 }
                 Some(_) = connections.join_next() => {}
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        // More than there is place for are closed at once.
-                        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-                            connections.spawn(serve(stream, Arc::clone(&self.page), place));
+                        // A connection beyond the limit is closed at once.
+                        if let Ok(slot) = Arc::clone(&slots).try_acquire_owned() {
+                            connections.spawn(serve(stream, router.clone(), slot));
                         }
                     }
                     Err(err) => {
-                        tracing::warn!(error = %err, "cannot accept a connection for metrics");
+                        tracing::warn!(error = %err, "accept failed on the metrics listener");
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
@@ -113,59 +116,44 @@ impl Listener {
     }
 }
 
-async fn serve(stream: TcpStream, page: Arc<Page>, _place: OwnedSemaphorePermit) {
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let page = Arc::clone(&page);
-        async move { Ok::<_, Infallible>(page.answer(request.method(), request.uri().path()).await) }
-    });
+async fn serve(stream: TcpStream, router: Router, _slot: OwnedSemaphorePermit) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_MAX)
-        .max_buf_size(BUFFER_BYTES)
-        .serve_connection(TokioIo::new(stream), answer);
-    // How it ends is the client's business.
-    let _ = timeout(CONNECTION_MAX, connection).await;
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(BUFFER_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // Errors are the client's: it disconnected or sent invalid HTTP.
+    let _ = timeout(CONNECTION_TIMEOUT, connection).await;
 }
 
-impl Page {
-    async fn answer(self: &Arc<Page>, method: &Method, path: &str) -> Response<Full<Bytes>> {
-        if path != PATH {
-            return plain(StatusCode::NOT_FOUND, "metrics are at /metrics\n");
-        }
-        if method != Method::GET && method != Method::HEAD {
-            let refusal = plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n");
-            return with(refusal, ALLOW, "GET, HEAD");
-        }
-        let _reading = self.reading.lock().await;
-        let page = Arc::clone(self);
-        match tokio::task::spawn_blocking(move || page.read()).await {
-            Ok(text) => with(plain(StatusCode::OK, text), CONTENT_TYPE, TEXT),
-            Err(err) => {
-                tracing::error!(error = %err, "the metrics could not be read");
-                plain(StatusCode::INTERNAL_SERVER_ERROR, "internal error\n")
-            }
+fn router(exporter: Arc<Exporter>) -> Router {
+    let wrong_method = || async {
+        (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")], "method not allowed\n")
+    };
+    let not_found = || async { (StatusCode::NOT_FOUND, "metrics are at /metrics\n") };
+    Router::new()
+        .route("/metrics", get(scrape).fallback(wrong_method))
+        .fallback(not_found)
+        .with_state(exporter)
+}
+
+async fn scrape(State(exporter): State<Arc<Exporter>>) -> Response {
+    let _scraping = exporter.scraping.lock().await;
+    let blocking = Arc::clone(&exporter);
+    match spawn_blocking(move || blocking.render()).await {
+        Ok(text) => ([(CONTENT_TYPE, TEXT_FORMAT)], text).into_response(),
+        Err(err) => {
+            tracing::error!(error = %err, "scrape failed");
+            (StatusCode::INTERNAL_SERVER_ERROR, "internal error\n").into_response()
         }
     }
+}
 
-    fn read(&self) -> String {
-        let begun = Instant::now();
+impl Exporter {
+    fn render(&self) -> String {
+        let started = Instant::now();
         (self.sample)();
-        histogram!("dropdex_scrape_duration_seconds").record(begun.elapsed());
+        histogram!("dropdex_scrape_duration_seconds").record(started.elapsed());
         self.handle.render()
     }
-}
-
-fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(text.into()));
-    *response.status_mut() = status;
-    with(response, CONTENT_TYPE, "text/plain; charset=utf-8")
-}
-
-fn with(
-    mut response: Response<Full<Bytes>>,
-    name: HeaderName,
-    value: &'static str,
-) -> Response<Full<Bytes>> {
-    response.headers_mut().insert(name, HeaderValue::from_static(value));
-    response
 }
