@@ -1,52 +1,51 @@
-//! The process, as the system knows it: `/proc/self` in, gauges out. Where there is none, nothing.
+//! Metrics of the process, from `/proc/self`. On a system without it they are absent.
+//!
+//! The `metrics-process` crate exports the same values as `process_resident_memory_bytes` and so on.
+//! Our names are older, and the shipped alerts and dashboard use them.
 
 use std::fs;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use metrics::{counter, gauge};
+use rustix::process::{Resource, getrlimit};
 
-/// Ticks a second in which Linux tells times of processes: a constant of its interface (`USER_HZ`).
+/// Unit of CPU times in `/proc` (`USER_HZ`), a constant of Linux.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// When it started, by both clocks.
+/// The start of the process, by both clocks.
 pub struct Started {
     at: Instant,
     unix_s: f64,
 }
 
 impl Started {
-    /// Now. The wall clock is asked once, for the operator's eyes alone.
+    /// The current time. Reads the wall clock, because the value is for operators only.
     pub fn now() -> Started {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Started { at: Instant::now(), unix_s: unix.as_secs_f64() }
     }
 
-    /// Tells everything about the process.
+    /// Sets the metrics of the process.
     pub fn sample(&self) {
         gauge!("dropdex_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
         gauge!("dropdex_start_timestamp_seconds").set(self.unix_s);
         gauge!("dropdex_uptime_seconds").set(self.at.elapsed().as_secs_f64());
-        if let Ok(status) = fs::read_to_string("/proc/self/status") {
-            if let Some(kib) = number_after(&status, "VmRSS:") {
-                gauge!("dropdex_resident_bytes").set((kib * 1024) as f64);
-            }
-            if let Some(threads) = number_after(&status, "Threads:") {
-                gauge!("dropdex_threads").set(threads as f64);
-            }
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        if let Some(kib) = number_after(&status, "VmRSS:") {
+            gauge!("dropdex_resident_bytes").set((kib * 1024) as f64);
+        }
+        if let Some(threads) = number_after(&status, "Threads:") {
+            gauge!("dropdex_threads").set(threads as f64);
         }
         if let Ok(fds) = fs::read_dir("/proc/self/fd") {
-            // The folder being read is one of them.
+            // One of them is open for this count only.
             gauge!("dropdex_open_fds").set(fds.count().saturating_sub(1) as f64);
         }
-        if let Some(most) = fs::read_to_string("/proc/self/limits")
-            .ok()
-            .and_then(|limits| number_after(&limits, "Max open files"))
-        {
-            gauge!("dropdex_max_fds").set(most as f64);
+        if let Some(limit) = getrlimit(Resource::Nofile).current {
+            gauge!("dropdex_max_fds").set(limit as f64);
         }
-        if let Some(ticks) =
-            fs::read_to_string("/proc/self/stat").ok().and_then(|stat| ticks(&stat))
-        {
+        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        if let Some(ticks) = cpu_ticks(&stat) {
             counter!("dropdex_cpu_seconds_total").absolute(ticks / TICKS_PER_SECOND);
         }
     }
@@ -58,11 +57,11 @@ fn number_after(text: &str, name: &str) -> Option<u64> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// The times of its own and in the system: what is fourteenth and fifteenth, counted from before the
-/// name, which may hold anything (proc_pid_stat(5)).
-fn ticks(stat: &str) -> Option<u64> {
-    let mut after_name = stat.rsplit_once(") ")?.1.split(' ').skip(11);
-    let mut next = || after_name.next()?.parse::<u64>().ok();
+/// User plus system time: fields 14 and 15 (proc_pid_stat(5)). Counted from the end of field 2, the
+/// name, which may contain spaces.
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
+    let mut next = || fields.next()?.parse::<u64>().ok();
     Some(next()? + next()?)
 }
 
@@ -71,13 +70,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_proc_are_read() {
+    fn proc_files_are_parsed() {
         assert_eq!(number_after("Name:\tx\nVmRSS:\t  1234 kB\n", "VmRSS:"), Some(1234));
-        let limits =
-            "Limit  Soft Limit  Hard Limit  Units\nMax open files    1024   4096   files\n";
-        assert_eq!(number_after(limits, "Max open files"), Some(1024));
         let stat = "7 (a) b) S 1 7 7 0 -1 4194560 2 0 0 0 30 12 0 0 20 0 1 0 9 10 11";
-        assert_eq!(ticks(stat), Some(42));
-        assert_eq!(ticks("nothing"), None);
+        assert_eq!(cpu_ticks(stat), Some(42));
+        assert_eq!(cpu_ticks("nothing"), None);
     }
 }
