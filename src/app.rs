@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
+use tower::util::MapRequestLayer;
 
 use crate::accounts::Store;
 use crate::config::Config;
@@ -30,7 +31,7 @@ use crate::outbound::http::Client;
 use crate::server::settings::DrainTimes;
 use crate::server::tls::Tls;
 use crate::server::{self, Server, supervisor};
-use crate::telemetry::disk::Watched;
+use crate::telemetry::disk::MeteredFs;
 use crate::telemetry::listener::{Listener, Sample};
 use crate::telemetry::process::Started;
 use crate::telemetry::requests;
@@ -68,7 +69,7 @@ pub fn serve(
     let Telemetry { listen, slow, .. } = &config.telemetry;
     // Before anything is counted.
     let metrics = listen.as_ref().map(|_| catalogue::install()).transpose()?;
-    query::log_from(*slow);
+    query::set_slow_threshold(*slow);
     let Opened { index, fallback } = open::open_current(&config.index)?;
     if let Some(problem) = &fallback {
         tracing::error!(
@@ -81,7 +82,7 @@ pub fn serve(
     index.prepare(Moment { today: config.clock.today(), catch_days: config.catch_days });
     // The corpus is not opened here, but a data folder that is none should be told at once.
     check_folder(&config.data)?;
-    let disk = Arc::new(Watched::new(Disk));
+    let disk = Arc::new(MeteredFs::new(Disk));
     let store = Store::open_on(disk, &config.data, config.plans.clone(), config.clock)?;
     let dns = Dns::new(&config.outbound.dns)?;
     let registry = Registry::open(&config.data, &config.outbound.rdap, config.clock)?;
@@ -203,7 +204,7 @@ async fn run(
         proxies: config.server.proxies.as_slice().into(),
         access: config.telemetry.access,
     };
-    let router = router.layer(requests::Route);
+    let router = router.layer(MapRequestLayer::new(requests::record_route));
     let parts = server::ServerParts {
         router,
         error_renderer: web::refusals,

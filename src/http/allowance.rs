@@ -65,7 +65,7 @@ fn admit_json(
     now: DateTime<Utc>,
 ) -> Result<(Caller, Allowance), ApiError> {
     let caller = authenticate(app, headers)?;
-    current::tell_account(caller.account.0);
+    current::set_account(caller.account.0);
     if caller.plan < Plan::Pro {
         return Err(ApiError::JsonPlanRequired(caller.plan));
     }
@@ -89,7 +89,7 @@ pub fn admit_export(
         true => session::find(app, headers, now).ok_or(ApiError::Unauthenticated)?.caller,
         false => authenticate(app, headers)?,
     };
-    current::tell_account(caller.account.0);
+    current::set_account(caller.account.0);
     if caller.plan < Plan::Core {
         return Err(ApiError::ExportPlanRequired(caller.plan));
     }

@@ -11,7 +11,7 @@ use crate::http::error::ApiError;
 use crate::http::{App, etag, work};
 use crate::index::Index;
 use crate::index::appraise::{Appraisal, cost_us};
-use crate::telemetry::query::{self, Kind};
+use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::budget;
 use crate::vocab::limits::APPRAISED_MAX;
 use crate::vocab::name::DomainName;
@@ -83,7 +83,7 @@ pub async fn appraise_names(
 ) -> Result<Response, ApiError> {
     let domains = Vec::<String>::try_from(body)?;
     let index = app.live.current();
-    let asked = query::ask(Kind::Appraise);
+    let timer = QueryTimer::start(QueryKind::Appraise);
     let answering = Arc::clone(&index);
     let body = work::run(cost_us(&domains), move || {
         let appraisals: Vec<_> = domains
@@ -92,7 +92,7 @@ pub async fn appraise_names(
             .map(|text| Appraised::new(text, &index))
             .collect();
         let body = work::json_bytes(&AppraisalsAnswer { count: appraisals.len(), appraisals });
-        asked.answered(domains.len(), &domains);
+        timer.finish(domains.len(), &domains);
         body
     });
     Ok(etag::from_generation(&answering, work::json_response(body.await?)))

@@ -13,7 +13,7 @@ use crate::http::{App, work};
 use crate::index::DropsPage;
 use crate::index::filter::DropFilter;
 use crate::index::rows::{DROP_JSON_BYTES, push_day};
-use crate::telemetry::query::{self, Kind};
+use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 
 const LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
@@ -33,11 +33,15 @@ pub async fn list_drops(
     if let Some(held) = tag.held(request.headers()) {
         return Ok(held);
     }
-    let asked = query::ask(if filter.contains.is_some() { Kind::Substring } else { Kind::Drops });
+    let timer = QueryTimer::start(if filter.contains.is_some() {
+        QueryKind::Substring
+    } else {
+        QueryKind::Drops
+    });
     let body = work::run(index.drops_cost_us(&filter, moment), move || {
         let page = index.drops(&filter, moment)?;
         let body = drops_json(&filter, &page);
-        asked.answered(page.count() as usize, &filter);
+        timer.finish(page.count() as usize, &filter);
         Ok(body)
     });
     Ok(tag.on(work::json_response(body.await?)))

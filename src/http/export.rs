@@ -21,7 +21,7 @@ use crate::http::portfolio::ClaimFilter;
 use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, etag, work};
 use crate::index::rows::{DROP_CSV_BYTES, DROPS_CSV_HEADER};
-use crate::telemetry::query::{self, Kind};
+use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 
@@ -83,12 +83,12 @@ pub async fn export_drops(
     let filter = Params::new(query.as_deref()).drops(LIMITS)?;
     let charged = export.charge(&app)?;
     let (index, moment) = (app.live.current(), app.moment(export.now));
-    let (searched, asked) = (Arc::clone(&index), query::ask(Kind::Export));
+    let (searched, timer) = (Arc::clone(&index), QueryTimer::start(QueryKind::Export));
     let answering = Arc::clone(&index);
     // Places of rows, four bytes each: rows themselves are shaped as the client reads.
     let places = work::run(u32::MAX, move || {
         let places = searched.drop_places(&filter, moment)?;
-        asked.answered(places.len(), &filter);
+        timer.finish(places.len(), &filter);
         Ok(places)
     });
     let places = places.await?;

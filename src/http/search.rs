@@ -13,7 +13,7 @@ use crate::http::{App, work};
 use crate::index::SearchPage;
 use crate::index::filter::SearchFilter;
 use crate::index::rows::{SEARCH_JSON_BYTES, push_json_text};
-use crate::telemetry::query::{self, Kind};
+use crate::telemetry::query::{QueryKind, QueryTimer};
 
 /// Bytes of a response around its rows, but for the query.
 const FRAME_BYTES: usize = 128;
@@ -30,11 +30,15 @@ pub async fn search_names(
     if let Some(held) = tag.held(request.headers()) {
         return Ok(held);
     }
-    let asked = query::ask(if filter.is_prefix_alone() { Kind::Prefix } else { Kind::Search });
+    let timer = QueryTimer::start(if filter.is_prefix_alone() {
+        QueryKind::Prefix
+    } else {
+        QueryKind::Search
+    });
     let body = work::run(index.search_cost_us(&filter, moment), move || {
         let page = index.search(&filter, moment);
         let body = search_json(&query, &filter, &page);
-        asked.answered(page.count() as usize, &filter);
+        timer.finish(page.count() as usize, &filter);
         Ok(body)
     });
     Ok(tag.on(work::json_response(body.await?)))

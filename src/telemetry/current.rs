@@ -1,7 +1,7 @@
-//! The request that a thread is working on: whatever is logged meanwhile is about that one.
+//! The request that a thread is working on, so that log lines can name it.
 //!
-//! A span would do the same, but is written out for every request, though hardly any is ever logged:
-//! what is kept here is what is there anyway.
+//! A `tracing` span would format its fields for every request, although hardly any request logs a line.
+//! A pointer to fields that exist anyway costs almost nothing.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -11,25 +11,25 @@ use axum::extract::{ConnectInfo, MatchedPath};
 use axum::http::{HeaderName, HeaderValue, Request};
 use serde::Serialize;
 
-/// The header that carries an id.
+/// The header of the request id.
 pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
-/// The route of what has none: unknown paths, and what was refused before a route was looked for.
-const NOWHERE: &str = "-";
-/// Characters of an id that a proxy may give.
-const GIVEN_MAX: usize = 64;
-/// Bytes of an id of ours: 128 bits, so that no two are ever equal.
+/// The route of a request that matched none or was refused before routing.
+const NO_ROUTE: &str = "-";
+/// Maximum length of an id from a proxy.
+const ID_LEN_MAX: usize = 64;
+/// Random bytes of a generated id: 128 bits are unique in practice.
 const ID_BYTES: usize = 16;
-/// Random bytes asked of the system at once.
+/// Random bytes fetched from the system at a time.
 const POOL_BYTES: usize = 32 * ID_BYTES;
 
-/// The name of a request.
+/// The id of a request.
 #[derive(Clone, Debug)]
 pub(super) struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// The name of `request`: what a proxy calls it, or a new one.
-    pub(super) fn of<B>(request: &Request<B>, proxies: &[IpAddr]) -> RequestId {
-        RequestId::given(request, proxies).unwrap_or_else(RequestId::random)
+    /// The id that a trusted proxy sent, or a random one.
+    pub(super) fn for_request<B>(request: &Request<B>, proxies: &[IpAddr]) -> RequestId {
+        RequestId::from_proxy(request, proxies).unwrap_or_else(RequestId::random)
     }
 
     fn random() -> RequestId {
@@ -38,16 +38,16 @@ impl RequestId {
         RequestId(HeaderValue::from_bytes(&text).expect("hexadecimal digits are visible ASCII"))
     }
 
-    /// What `request` brings, if it may: anybody can write a header, a proxy of ours can be believed.
-    fn given<B>(request: &Request<B>, proxies: &[IpAddr]) -> Option<RequestId> {
-        let given = request.headers().get(HEADER)?;
+    /// The id in the header, if a trusted proxy sent it.
+    fn from_proxy<B>(request: &Request<B>, proxies: &[IpAddr]) -> Option<RequestId> {
+        let sent = request.headers().get(HEADER)?;
         let ConnectInfo(from) = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
         let is_plain =
             |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-        let bytes = given.as_bytes();
-        let is_fit = (1..=GIVEN_MAX).contains(&bytes.len()) && bytes.iter().all(is_plain);
+        let bytes = sent.as_bytes();
+        let is_valid = (1..=ID_LEN_MAX).contains(&bytes.len()) && bytes.iter().all(is_plain);
         let is_trusted = proxies.contains(&from.ip().to_canonical());
-        (is_fit && is_trusted).then(|| RequestId(given.clone()))
+        (is_valid && is_trusted).then(|| RequestId(sent.clone()))
     }
 
     fn as_str(&self) -> &str {
@@ -55,14 +55,14 @@ impl RequestId {
     }
 }
 
-/// Random bytes, asked of the system many at once: asking costs more than all the rest here.
+/// Random bytes from a pool per thread: a system call costs more than the rest of this module.
 fn random_bytes() -> [u8; ID_BYTES] {
     thread_local! {
         static POOL: RefCell<(usize, [u8; POOL_BYTES])> = const { RefCell::new((0, [0; POOL_BYTES])) };
     }
     POOL.with_borrow_mut(|(left, pool)| {
         if *left == 0 {
-            // Ids are no secrets: where the system has no random bytes, old ones are used again.
+            // Ids are not secrets: if the system fails, old bytes are used again.
             let _ = getrandom::fill(pool);
             *left = POOL_BYTES;
         }
@@ -73,8 +73,7 @@ fn random_bytes() -> [u8; ID_BYTES] {
     })
 }
 
-/// A request, as far as the log tells of it: never its path or its query, which can hold what opens
-/// things.
+/// The fields of a request that are logged. Never the path or the query, which can hold secrets.
 #[derive(Debug)]
 pub struct Current {
     id: RequestId,
@@ -83,7 +82,7 @@ pub struct Current {
     account: OnceLock<u64>,
 }
 
-/// What a line of the log says of its request.
+/// The fields of a request in a log line.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
     pub id: &'a str,
@@ -102,25 +101,24 @@ impl Current {
         Arc::new(Current { id, method, route: OnceLock::new(), account: OnceLock::new() })
     }
 
-    /// Works on this request until what is given back goes.
+    /// Makes this the request of the current thread until the guard is dropped.
     pub fn enter(self: &Arc<Current>) -> Entered {
         Entered { before: CURRENT.replace(Some(Arc::clone(self))) }
     }
 
-    /// Says which route it is.
-    pub(super) fn routed(&self, route: &MatchedPath) {
-        // There is one router.
+    pub(super) fn set_route(&self, route: &MatchedPath) {
+        // Set once: a request passes one router.
         let _ = self.route.set(route.clone());
     }
 
-    /// Its id, for its answer.
+    /// The id, as a header value.
     pub(super) fn id(&self) -> HeaderValue {
         self.id.0.clone()
     }
 
-    /// Its route, or [`NOWHERE`].
+    /// The template of the route, or `-`.
     pub(super) fn route(&self) -> &str {
-        self.route.get().map_or(NOWHERE, MatchedPath::as_str)
+        self.route.get().map_or(NO_ROUTE, MatchedPath::as_str)
     }
 
     pub(super) fn line(&self) -> Line<'_> {
@@ -133,7 +131,7 @@ impl Current {
     }
 }
 
-/// Until this goes, its thread works on a request.
+/// Guard of [`Current::enter`].
 #[must_use]
 pub struct Entered {
     before: Option<Arc<Current>>,
@@ -141,26 +139,26 @@ pub struct Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // Not there any more while its thread ends.
+        // The thread-local is gone while its thread ends.
         let _ = CURRENT.try_with(|current| current.replace(self.before.take()));
     }
 }
 
-/// The request that this thread works on, to be entered on another thread.
+/// The request of this thread, to be entered on another one.
 pub fn current() -> Option<Arc<Current>> {
     CURRENT.with_borrow(Option::clone)
 }
 
-/// Calls `tell` with the request that this thread works on, if it does on any.
-pub(super) fn with_current<T>(tell: impl FnOnce(Option<&Current>) -> T) -> T {
-    CURRENT.with_borrow(|current| tell(current.as_deref()))
+/// Calls `f` with the request of this thread, if any.
+pub(super) fn with_current<T>(f: impl FnOnce(Option<&Current>) -> T) -> T {
+    CURRENT.with_borrow(|current| f(current.as_deref()))
 }
 
-/// Whose request it is, for the lines that are logged about it from now on.
-pub fn tell_account(account: u64) {
+/// Adds the account to the following log lines of this request.
+pub fn set_account(account: u64) {
     with_current(|current| {
         if let Some(current) = current {
-            // A request is of one account.
+            // Set once: a request belongs to one account.
             let _ = current.account.set(account);
         }
     });
@@ -180,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn only_proxies_name_requests_and_only_plainly() {
+    fn only_trusted_proxies_set_the_id() {
         let proxies = ["10.0.0.1".parse().expect("an address")];
         let given = |from: &str, id: &str| {
-            RequestId::given(&request(from, id), &proxies).map(|id| id.as_str().to_owned())
+            RequestId::from_proxy(&request(from, id), &proxies).map(|id| id.as_str().to_owned())
         };
         assert_eq!(given("10.0.0.1:4", "a-B_3.x").as_deref(), Some("a-B_3.x"));
         assert_eq!(given("[::ffff:10.0.0.1]:4", "a").as_deref(), Some("a"));
@@ -206,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_works_on_one_request_and_goes_back_to_the_one_before() {
+    fn entered_requests_nest() {
         let id = || with_current(|it| it.map(|it| it.id.as_str().to_owned()));
         let [outer, inner] = ["outer", "inner"]
             .map(|name| Current::new(RequestId(HeaderValue::from_static(name)), "GET"));
@@ -215,7 +213,7 @@ mod tests {
         let unwound = std::panic::catch_unwind(|| {
             let _entered = inner.enter();
             assert_eq!(id().as_deref(), Some("inner"));
-            tell_account(7);
+            set_account(7);
             std::panic::resume_unwind(Box::new(()));
         });
         assert!(unwound.is_err());
@@ -223,6 +221,6 @@ mod tests {
         drop(entered);
         assert_eq!(id(), None);
         assert_eq!((inner.line().account, outer.line().account), (Some(7), None));
-        tell_account(8);
+        set_account(8);
     }
 }

@@ -1,4 +1,4 @@
-//! The journal's disk, watched: how long syncs take, how much is written, what fails.
+//! Metrics of the journal's disk: sync times, bytes written and errors.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use metrics::{Counter, Histogram, counter, histogram};
 
 use crate::journal::fs::{Fs, FsFile, Held};
 
-/// Ends of the names of files that writers wait for; the mark is written off their path.
+/// Extension of the files whose syncs writers wait for; the mark is written in the background.
 const SEGMENT: &str = "seg";
 
-/// A disk that is counted on its way.
-pub struct Watched<F> {
+/// A file system whose calls are measured.
+pub struct MeteredFs<F> {
     disk: F,
     counts: Counts,
 }
@@ -24,21 +24,20 @@ struct Counts {
     errors: Counter,
 }
 
-impl<F: Fs> Watched<F> {
-    /// Watches `disk`.
-    pub fn new(disk: F) -> Watched<F> {
+impl<F: Fs> MeteredFs<F> {
+    pub fn new(disk: F) -> MeteredFs<F> {
         let counts = Counts {
             syncs: histogram!("dropdex_journal_sync_duration_seconds"),
             bytes: counter!("dropdex_journal_written_bytes_total"),
             errors: counter!("dropdex_journal_errors_total"),
         };
-        Watched { disk, counts }
+        MeteredFs { disk, counts }
     }
 
     fn file(&self, path: &Path, file: io::Result<Box<dyn FsFile>>) -> io::Result<Box<dyn FsFile>> {
         let file = self.counts.checked(file)?;
         let is_segment = path.extension().is_some_and(|extension| extension == SEGMENT);
-        Ok(Box::new(WatchedFile { file, is_segment, counts: self.counts.clone() }))
+        Ok(Box::new(MeteredFile { file, is_segment, counts: self.counts.clone() }))
     }
 }
 
@@ -48,12 +47,12 @@ impl Counts {
     }
 }
 
-impl<F: Fs> Fs for Watched<F> {
+impl<F: Fs> Fs for MeteredFs<F> {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         self.counts.checked(self.disk.create_dir_all(dir))
     }
 
-    // That nothing is there is an answer, not a fault: reads are not counted.
+    // Reads are not counted: that a file does not exist is no error.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
         self.disk.list(dir)
     }
@@ -82,7 +81,7 @@ impl<F: Fs> Fs for Watched<F> {
         self.counts.checked(self.disk.rename(from, to))
     }
 
-    // Where a file system knows no second names, that is taken as an answer.
+    // Not counted: some file systems do not support hard links.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.disk.hard_link(from, to)
     }
@@ -100,24 +99,24 @@ impl<F: Fs> Fs for Watched<F> {
     }
 }
 
-struct WatchedFile {
+struct MeteredFile {
     file: Box<dyn FsFile>,
     is_segment: bool,
     counts: Counts,
 }
 
-impl WatchedFile {
+impl MeteredFile {
     fn timed(&self, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let synced = self.counts.checked(sync());
         if self.is_segment {
-            self.counts.syncs.record(begun.elapsed());
+            self.counts.syncs.record(started.elapsed());
         }
         synced
     }
 }
 
-impl FsFile for WatchedFile {
+impl FsFile for MeteredFile {
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.counts.checked(self.file.write_all_at(bytes, offset))?;
         self.counts.bytes.increment(bytes.len() as u64);

@@ -1,7 +1,10 @@
-//! The log: what is told, how much of it and in which form. Lines go to standard error.
+//! The log on standard error, as text or as JSON lines.
 //!
-//! Text from outside can hold anything. In JSON it is escaped as JSON has it; as text, every field is
-//! written without what ends a line or moves a terminal, and cut: a line of the log is a line of ours.
+//! Fields may hold text from clients. Both formats bound the length of a field. JSON escapes it; the text
+//! format escapes line ends and terminal sequences, so that a client cannot forge a log line.
+//!
+//! The JSON format of `tracing-subscriber` neither bounds fields nor knows the request of a line
+//! ([`current`](crate::telemetry::current)) without a span per request.
 
 use std::fmt::{self, Debug, Write};
 use std::io::{self, IsTerminal};
@@ -22,24 +25,25 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::telemetry::current::{Line, with_current};
 
-/// Bytes of a field at most.
+/// Maximum length of a field.
 const FIELD_BYTES_MAX: usize = 256;
-/// Bytes of what we say ourselves, which may name a path, a line and what to do next.
+/// Maximum length of a message or an error, which may name a path and a remedy.
 const MESSAGE_BYTES_MAX: usize = 2048;
 
-/// How the log is written.
+/// Settings of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
-    /// As JSON lines.
+    /// Writes JSON lines.
     pub json: bool,
-    /// How much, as in `RUST_LOG`, which beats it.
+    /// A filter as in `RUST_LOG`, which takes precedence.
     pub level: Option<String>,
 }
 
-/// Starts the log; `default` is how much is told when nobody says.
+/// Installs the global subscriber. `default` is the filter if neither the settings nor `RUST_LOG` name
+/// one.
 ///
 /// # Errors
-/// The level is none.
+/// The filter is invalid.
 pub fn start(logs: &Logs, default: &str) -> anyhow::Result<()> {
     let level = logs.level.as_deref().unwrap_or(default);
     let filter = match EnvFilter::try_from_default_env() {
@@ -57,29 +61,29 @@ pub fn start(logs: &Logs, default: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is told at a level of the settings. A word alone would also do as the name of a part of the
-/// program, of which everything is told and of all the rest nothing: here it is a slip.
+/// Parses the filter in the settings. The library takes a single unknown word for the name of a module
+/// and logs nothing else; here it is an error.
 fn parse_level(level: &str) -> anyhow::Result<EnvFilter> {
-    // An empty one is a level to the library: that of errors.
+    // The library takes an empty level for `error`.
     let is_level = |part: &str| !part.is_empty() && LevelFilter::from_str(part).is_ok();
-    let is_slip = |part: &&str| !part.contains(['=', '[']) && !is_level(part);
-    if let Some(slip) = level.split(',').map(str::trim).find(is_slip) {
+    let is_unknown = |part: &&str| !part.contains(['=', '[']) && !is_level(part);
+    if let Some(unknown) = level.split(',').map(str::trim).find(is_unknown) {
         anyhow::bail!(
-            "log.level: `{slip}` is none of off, error, warn, info, debug and trace (or write it as \
-             RUST_LOG has it: info,dropdex::workers=debug)"
+            "log.level: `{unknown}` is not off, error, warn, info, debug, trace or a filter such as \
+             info,dropdex::workers=debug"
         );
     }
     EnvFilter::try_new(level).map_err(|err| {
-        anyhow::anyhow!("log.level: {err}; it is a word such as info, or as RUST_LOG has it")
+        anyhow::anyhow!("log.level: {err}; expected a level or a filter as in RUST_LOG")
     })
 }
 
-/// Milliseconds as they are told: more than three places are noise.
+/// Milliseconds with three decimal places.
 pub(super) fn milliseconds(time: Duration) -> f64 {
     time.as_micros() as f64 / 1000.0
 }
 
-/// Lines of text; each ends with the request it is about.
+/// The text format. A line ends with the fields of its request.
 struct Text(Format<Full>);
 
 impl<S, N> FormatEvent<S, N> for Text
@@ -98,7 +102,7 @@ where
         writer.write_str(line.trim_end_matches('\n'))?;
         with_current(|current| {
             let Some(current) = current else { return Ok(()) };
-            // All of it is ours, or was looked at when it came.
+            // These fields need no escaping: they are ours or were validated.
             let Line { id, method, route, account } = current.line();
             write!(writer, " id={id} method={method} route={route}")?;
             account.map_or(Ok(()), |account| write!(writer, " account={account}"))
@@ -107,10 +111,10 @@ where
     }
 }
 
-/// Lines of JSON.
+/// The JSON format.
 struct Json;
 
-/// One of them.
+/// One JSON line.
 #[derive(Serialize)]
 struct JsonLine<'a> {
     timestamp: &'a str,
@@ -150,7 +154,7 @@ where
     }
 }
 
-/// The fields of an event as JSON.
+/// Collects the fields of an event.
 struct Fields(Map<String, Value>);
 
 impl Fields {
@@ -177,15 +181,15 @@ impl Visit for Fields {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field, cut(format_args!("{value}"), bytes_max(field)));
+        self.put(field, truncated(format_args!("{value}"), bytes_max(field)));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.put(field, cut(format_args!("{value:?}"), bytes_max(field)));
+        self.put(field, truncated(format_args!("{value:?}"), bytes_max(field)));
     }
 }
 
-/// Bytes of a field.
+/// Maximum length of a field.
 fn bytes_max(field: &Field) -> usize {
     match field.name() {
         "message" | "error" => MESSAGE_BYTES_MAX,
@@ -193,8 +197,8 @@ fn bytes_max(field: &Field) -> usize {
     }
 }
 
-/// So many bytes at most of a text; what escapes it for JSON comes on top.
-fn cut(text: fmt::Arguments<'_>, bytes_max: usize) -> String {
+/// Truncates a text to `bytes_max` bytes, before JSON escapes.
+fn truncated(text: fmt::Arguments<'_>, bytes_max: usize) -> String {
     let mut text = text.to_string();
     if text.len() > bytes_max {
         text.truncate(text.floor_char_boundary(bytes_max));
@@ -203,28 +207,28 @@ fn cut(text: fmt::Arguments<'_>, bytes_max: usize) -> String {
     text
 }
 
-/// `name=value`; a message is its value alone.
+/// Writes `name=value`, or the value alone for the message.
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
     if field.name() != "message" {
         write!(writer, "{}=", field.name())?;
     }
-    let mut plain = Plain { writer, left: bytes_max(field) };
-    match write!(plain, "{value:?}") {
-        Err(_) if plain.left == 0 => writer.write_char('…'),
+    let mut escaped = Escaped { writer, left: bytes_max(field) };
+    match write!(escaped, "{value:?}") {
+        Err(_) if escaped.left == 0 => writer.write_char('…'),
         written => written,
     }
 }
 
-/// Writes so many bytes at most, what is no visible character escaped.
-struct Plain<'a, 'w> {
+/// Escapes characters that are not visible, and fails after `left` bytes.
+struct Escaped<'a, 'w> {
     writer: &'a mut Writer<'w>,
     left: usize,
 }
 
-impl Write for Plain<'_, '_> {
+impl Write for Escaped<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for char in text.chars() {
-            // Marks of direction and line separators are not control characters, and as harmful.
+            // Bidirectional marks and line separators are harmful but not control characters.
             let is_plain = !char.is_control()
                 && !matches!(char, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
             let len = if is_plain { char.len_utf8() } else { char.escape_debug().len() };
@@ -247,15 +251,15 @@ impl Write for Plain<'_, '_> {
 mod tests {
     use super::*;
 
-    fn plain(text: &str, left: usize) -> (String, bool) {
+    fn escaped(text: &str, left: usize) -> (String, bool) {
         let mut out = String::new();
         let mut writer = Writer::new(&mut out);
-        let whole = Plain { writer: &mut writer, left }.write_str(text).is_ok();
+        let whole = Escaped { writer: &mut writer, left }.write_str(text).is_ok();
         (out, whole)
     }
 
     #[test]
-    fn a_slip_in_the_level_is_told() {
+    fn unknown_levels_are_rejected() {
         for level in ["info", "WARN", "off", "info,hyper=debug", "dropdex::workers=trace, error"] {
             assert!(parse_level(level).is_ok(), "{level}");
         }
@@ -266,15 +270,15 @@ mod tests {
     }
 
     #[test]
-    fn long_text_is_cut_in_json_as_well() {
-        assert_eq!(cut(format_args!("übrig"), 6), "übrig");
-        assert_eq!(cut(format_args!("übrig"), 3), "üb…");
-        assert_eq!(cut(format_args!("aü"), 2), "a…");
+    fn json_fields_are_truncated() {
+        assert_eq!(truncated(format_args!("übrig"), 6), "übrig");
+        assert_eq!(truncated(format_args!("übrig"), 3), "üb…");
+        assert_eq!(truncated(format_args!("aü"), 2), "a…");
     }
 
     #[test]
-    fn text_from_outside_stays_on_its_line() {
-        assert_eq!(plain("a\nb\x1b[2J\u{202e}ü", 99), ("a\\nb\\u{1b}[2J\\u{202e}ü".into(), true));
-        assert_eq!(plain("übrig", 3), ("üb".into(), false));
+    fn escaped_text_stays_on_one_line() {
+        assert_eq!(escaped("a\nb\x1b[2J\u{202e}ü", 99), ("a\\nb\\u{1b}[2J\\u{202e}ü".into(), true));
+        assert_eq!(escaped("übrig", 3), ("üb".into(), false));
     }
 }

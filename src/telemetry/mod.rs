@@ -1,11 +1,12 @@
-//! How the service is watched: requests and the state of things in, metrics and lines of the log out.
+//! Metrics and logs.
 //!
-//! What happens is counted where it happens, by the macros of `metrics`; here is what all of it has in
-//! common: the names ([`catalogue`]), the listener that gives them away ([`listener`]), what is told of
-//! every request ([`requests`]), which one a line of the log is about ([`current`]), what is told of every long query ([`query`]), the journal's disk as it is
-//! watched ([`disk`]) and the process ([`process`]). Without a listener the macros do nothing.
+//! Code counts events where they happen, with the macros of the `metrics` crate. This module holds what
+//! they share: the list of all metrics ([`catalogue`]), the `/metrics` endpoint ([`listener`]), request
+//! ids, counts and access logs ([`requests`]), the request that a log line belongs to ([`current`]),
+//! query times ([`query`]), the metered disk of the journal ([`disk`]) and the process ([`process`]).
+//! Without a listener the macros do nothing.
 //!
-//! No metric has a label that a client can make up: routes are templates, methods and statuses are
+//! No label holds text that a client can choose: routes are templates, and methods and statuses are
 //! classes.
 
 pub mod catalogue;

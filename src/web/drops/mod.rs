@@ -18,7 +18,7 @@ use crate::http::error::ApiError;
 use crate::http::work;
 use crate::index::Index;
 use crate::index::filter::{Moment, Pipeline};
-use crate::telemetry::query::{self, Asked, Kind};
+use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::plan::Plan;
 use crate::web::Web;
 use crate::web::components::{counted, watch_form};
@@ -45,9 +45,13 @@ async fn list_drops(
     let wanted = fragment::wanted(&headers);
     let owned = viewer.member.as_ref().map(|member| web.app.store.owned(&member.caller));
     let exports = viewer.member.as_ref().is_some_and(|member| member.caller.plan >= Plan::Core);
-    let asked = query::ask(if state.contains.is_empty() { Kind::Drops } else { Kind::Substring });
+    let timer = QueryTimer::start(if state.contains.is_empty() {
+        QueryKind::Drops
+    } else {
+        QueryKind::Substring
+    });
     let (status, markup) = work::run(u32::MAX, move || {
-        let found = find(&index, &state, moment, asked);
+        let found = find(&index, &state, moment, timer);
         let (status, listing, problem) = match found {
             Ok(listing) => (StatusCode::OK, Some(listing), None),
             Err(err @ ApiError::BadParameter { .. }) => (StatusCode::BAD_REQUEST, None, Some(err)),
@@ -115,7 +119,7 @@ fn find<'a>(
     index: &'a Index,
     state: &State,
     moment: Moment,
-    asked: Asked,
+    timer: QueryTimer,
 ) -> Result<Listing<'a>, ApiError> {
     let filter = state.filter()?;
     let page = index.drops(&filter, moment)?;
@@ -125,7 +129,7 @@ fn find<'a>(
         true => filter.offset + rows,
         false => index.count_drops(&filter, moment)?,
     };
-    asked.answered(rows as usize, &filter);
+    timer.finish(rows as usize, &filter);
     Ok(Listing { page, counted: Counted { offset: filter.offset, rows, total } })
 }
 

@@ -15,8 +15,7 @@ use crate::http::error::ApiError;
 use crate::http::params::Params;
 use crate::http::work;
 use crate::index::filter::SearchFilter;
-use crate::telemetry;
-use crate::telemetry::query::Kind;
+use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::limits::SEARCH_QUERY_CHARS_MAX;
 use crate::web::Web;
 use crate::web::components::{query, watch_form};
@@ -111,11 +110,11 @@ async fn search_names(
     let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
     let cost = asked.filter.as_ref().map_or(0, |filter| index.search_cost_us(filter, moment));
     let owned = viewer.member.as_ref().map(|member| web.app.store.owned(&member.caller));
-    let told = telemetry::query::ask(Kind::Search);
+    let timer = QueryTimer::start(QueryKind::Search);
     let markup = work::run(cost, move || {
         let found = asked.filter.as_ref().map(|filter| index.search(filter, moment));
         if let (Some(filter), Some(found)) = (&asked.filter, &found) {
-            told.answered(found.count() as usize, filter);
+            timer.finish(found.count() as usize, filter);
         }
         if wanted == Wanted::Options {
             return Ok(options::list(&asked, found.as_ref()));

@@ -19,7 +19,7 @@ use crate::index::Index;
 use crate::index::filter::{Moment, RuleQuery};
 use crate::index::live::LiveIndex;
 use crate::index::matching::{DueRule, ListedDrop, RuleMatches};
-use crate::telemetry::query::{self, Kind};
+use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::clock::Clock;
 use crate::vocab::limits::MESSAGE_NAMES_MAX;
 use crate::vocab::time::UnixMs;
@@ -111,10 +111,10 @@ impl Matching {
         let moment = Moment { today, catch_days: self.catch_days };
         let rules = self.store.matchable_rules();
         let (count, begun) = (rules.len(), Instant::now());
-        let asked = query::ask(Kind::Match);
+        let timer = QueryTimer::start(QueryKind::Match);
         let fired = tokio::task::spawn_blocking(move || {
             let fired = Fired::of(&index, &rules, moment);
-            asked.answered(fired.matches.len(), &through);
+            timer.finish(fired.matches.len(), &through);
             fired
         });
         let fired = fired.await?;
