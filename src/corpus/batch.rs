@@ -72,8 +72,8 @@ impl BatchError {
     }
 }
 
-/// Where a batch came from and what it holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Origin and content of a batch. The default is that of a temporary sorted run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchMeta {
     /// The list's file name, without folders; both names for a zone pair.
     pub source: String,
@@ -124,23 +124,6 @@ pub struct Entry<'a> {
 }
 
 impl BatchMeta {
-    /// What a temporary sorted run carries: it is read back by the process that wrote it.
-    pub fn of_a_run() -> BatchMeta {
-        BatchMeta {
-            source: String::new(),
-            source_sha256: String::new(),
-            format: String::new(),
-            observed_at: DateTime::UNIX_EPOCH,
-            ingested_at: DateTime::UNIX_EPOCH,
-            accepted: 0,
-            rejected: 0,
-            rows: 0,
-            names: 0,
-            scorer_version: 0,
-            lists: Vec::new(),
-        }
-    }
-
     /// The lists in it, one or more, in their order.
     pub fn lists(&self) -> &[BatchMeta] {
         if self.lists.is_empty() { std::slice::from_ref(self) } else { &self.lists }
@@ -800,7 +783,7 @@ mod tests {
     }
 
     fn meta() -> BatchMeta {
-        BatchMeta { source: "list.csv".into(), rows: 3, ..BatchMeta::of_a_run() }
+        BatchMeta { source: "list.csv".into(), rows: 3, ..BatchMeta::default() }
     }
 
     fn sightings() -> [Sighting; 5] {

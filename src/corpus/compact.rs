@@ -1,29 +1,31 @@
-//! Many batches in, one out that says the same: every entry of every list in the order a merge gives
-//! them, each with the place of its list, and what is known of the lists. A list that is in it is found
-//! by its hash as before, keeps its number, and was the first to tell of what it told of first.
+//! Compaction: merges many batches into one with the same content. The compacted batch holds every entry
+//! of every list in merge order, each with the position of its list, and the metadata of the lists. A
+//! list keeps its hash and its number, and the first list to report a drop stays the first.
 //!
-//! The one is written aside, synced and read back, then renamed to `batch-FIRST-LAST.ddb`; those it is
-//! made of go after. When both are there, after a crash, the one is verified and they go then; should it
-//! be damaged, it goes.
+//! The new batch is written to a temporary file, synced and read back, then renamed to
+//! `batch-FIRST-LAST.ddb`; only then are the old ones removed. If a crash leaves both, the next open
+//! verifies the new batch and removes the old ones, or removes the new one if it is damaged.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
 
 use crate::corpus::batch::{self, Batch, BatchError, BatchMeta};
 use crate::corpus::merge::Merge;
 use crate::corpus::{BatchFile, Corpus, CorpusError, Unpublished};
 use crate::scorer::SCORER_VERSION;
 
-/// The draft of the one.
+/// The temporary file of a compacted batch.
 const DRAFT: &str = ".new-compacted";
 
 impl Corpus {
-    /// Makes one of the first of `batches`, all but the newest `apart`; `false` where that would
-    /// change nothing. They are those of [`Corpus::batches`].
+    /// Compacts `batches`, which are those of [`Corpus::batches`], except for the newest `apart`.
+    /// Returns false if there is nothing to merge.
     ///
     /// # Errors
-    /// The disk fails, or a batch does not decode. Nothing has changed then.
+    /// An I/O error, or a batch that does not decode. Nothing has changed then.
     pub fn compact(&self, batches: &[Batch], apart: usize) -> Result<bool, CorpusError> {
         let batches = &batches[..batches.len().saturating_sub(apart)];
         if batches.len() < 2 {
@@ -35,12 +37,12 @@ impl Corpus {
         let draft = self.write_one(batches, lists)?;
         fs::rename(&draft, &place).map_err(failed(&draft))?;
         self.sync()?;
-        tracing::info!(batch = %place.display(), of = batches.len(), "batches are one now");
+        tracing::info!(batch = %place.display(), of = batches.len(), "compacted batches");
         self.finish_compaction()?;
         Ok(true)
     }
 
-    /// Writes the draft of one batch and reads it back.
+    /// Writes the compacted batch to a temporary file and reads it back.
     fn write_one(&self, batches: &[Batch], lists: Vec<BatchMeta>) -> Result<PathBuf, CorpusError> {
         let draft = self.folder.join(DRAFT);
         let mut writer = batch::create_of_lists(&draft)?;
@@ -55,13 +57,13 @@ impl Corpus {
         let written = Batch::open(&draft)?;
         let wanted: u64 = batches.iter().map(|batch| batch.meta().rows).sum();
         if written.meta().rows != wanted {
-            let what = "not all entries are in it";
+            let what = "entries are missing";
             return Err(BatchError::Malformed { path: draft, offset: 0, what }.into());
         }
         Ok(draft)
     }
 
-    /// Removes batches whose lists are in one that was made of them.
+    /// Removes batches whose lists are in a compacted batch.
     pub(super) fn finish_compaction(&self) -> Result<(), CorpusError> {
         let (files, superseded) = self.files_and_superseded()?;
         if superseded.is_empty() {
@@ -81,7 +83,7 @@ impl Corpus {
                     }
                 }
                 Err(err) if covers(&inside, &file) => {
-                    tracing::warn!(error = %err, "one of many batches is damaged; they are kept");
+                    tracing::warn!(error = %err, "a compacted batch is damaged; the batches it was made of are kept");
                     fs::remove_file(&file.path).map_err(failed(&file.path))?;
                 }
                 Err(err) => return Err(err.into()),
@@ -103,7 +105,7 @@ fn failed(path: &std::path::Path) -> impl FnOnce(io::Error) -> CorpusError + '_ 
     move |source| CorpusError::Io { path: path.to_owned(), source }
 }
 
-/// Whether all lists of `whole` are in `parts`, which come in their order.
+/// Whether `parts`, which are sorted, hold all lists of `whole`.
 fn covers(parts: &[&BatchFile], whole: &BatchFile) -> bool {
     let next = parts.iter().fold(whole.first, |next, part| {
         if part.first <= next { next.max(part.last + 1) } else { next }
@@ -112,20 +114,20 @@ fn covers(parts: &[&BatchFile], whole: &BatchFile) -> bool {
 }
 
 fn meta_of(lists: Vec<BatchMeta>, rows: u64, names: u64) -> BatchMeta {
-    let none = BatchMeta::of_a_run();
-    let newest = |of: fn(&BatchMeta) -> chrono::DateTime<chrono::Utc>| lists.iter().map(of).max();
+    let newest =
+        |time: fn(&BatchMeta) -> DateTime<Utc>| lists.iter().map(time).max().unwrap_or_default();
     BatchMeta {
         source: format!("{} lists", lists.len()),
         format: "lists".to_owned(),
-        observed_at: newest(|list| list.observed_at).unwrap_or(none.observed_at),
-        ingested_at: newest(|list| list.ingested_at).unwrap_or(none.ingested_at),
+        observed_at: newest(|list| list.observed_at),
+        ingested_at: newest(|list| list.ingested_at),
         accepted: lists.iter().map(|list| list.accepted).sum(),
         rejected: lists.iter().map(|list| list.rejected).sum(),
         rows,
         names,
         scorer_version: SCORER_VERSION,
         lists,
-        ..none
+        ..BatchMeta::default()
     }
 }
 
@@ -135,10 +137,9 @@ mod tests {
     use crate::corpus::ingest::Source;
     use crate::feeds::{Observation, Row, Sighting};
     use crate::vocab::name::DomainName;
-    use chrono::DateTime;
     use std::path::Path;
 
-    /// A list of some names, others in each; every third is about registrations.
+    /// Ingests a list of names that depend on its number; every third list reports registrations.
     fn ingest(corpus: &Corpus, number: i64) {
         let at = DateTime::from_timestamp(1_790_000_000 + number * 86_400, 0).expect("a time");
         let source = Source {
@@ -161,16 +162,16 @@ mod tests {
         corpus.ingest(&source, rows).expect("ingested");
     }
 
-    /// All that a merge tells: entries with the number of their list, and the lists.
-    fn told(corpus: &Corpus) -> (Vec<String>, Vec<BatchMeta>) {
+    /// Everything a merge returns: entries with the numbers of their lists, and the lists.
+    fn content(corpus: &Corpus) -> (Vec<String>, Vec<BatchMeta>) {
         let batches = corpus.batches().expect("sound");
         let mut merge = Merge::new(&batches, b"").expect("opens");
-        let mut told = Vec::new();
+        let mut entries = Vec::new();
         while let Some(entry) = merge.peek() {
-            told.push(format!("{} {entry:?}", merge.number()));
+            entries.push(format!("{} {entry:?}", merge.number()));
             merge.advance().expect("decodes");
         }
-        (told, corpus.metas().expect("readable"))
+        (entries, corpus.metas().expect("readable"))
     }
 
     fn files(corpus: &Corpus) -> Vec<String> {
@@ -191,31 +192,31 @@ mod tests {
     }
 
     #[test]
-    fn one_batch_tells_what_many_told() {
+    fn a_compacted_batch_has_the_content_of_its_parts() {
         let (_data, corpus) = corpus_of(9);
-        let before = told(&corpus);
+        let before = content(&corpus);
         assert!(corpus.compact(&corpus.batches().expect("sound"), 2).expect("compacted"));
         let whole = "batch-0000000001-0000000007.ddb";
         assert_eq!(files(&corpus), [whole, "batch-0000000008.ddb", "batch-0000000009.ddb"]);
-        assert_eq!(told(&corpus), before);
-        // The numbers go on, and a list that is in it is known.
+        assert_eq!(content(&corpus), before);
+        // Numbers continue, and a compacted list is found by its hash.
         ingest(&corpus, 10);
         assert_eq!(files(&corpus).len(), 4);
         let sha256 = *blake3::hash(&3_i64.to_le_bytes()).as_bytes();
         let found = corpus.find(&sha256).expect("readable").expect("known");
         assert_eq!(found.source, "list-3.csv");
-        // Compacting what was compacted.
-        let before = told(&corpus);
+        // A compacted batch is compacted again.
+        let before = content(&corpus);
         assert!(corpus.compact(&corpus.batches().expect("sound"), 0).expect("compacted"));
         assert_eq!(files(&corpus), ["batch-0000000001-0000000010.ddb"]);
-        assert_eq!(told(&corpus), before);
+        assert_eq!(content(&corpus), before);
         assert!(!corpus.compact(&corpus.batches().expect("sound"), 0).expect("nothing to do"));
     }
 
     #[test]
     fn a_crash_at_any_step_loses_nothing() {
         let (data, corpus) = corpus_of(6);
-        let before = told(&corpus);
+        let before = content(&corpus);
         let old: Vec<(PathBuf, Vec<u8>)> = (1..=6)
             .map(|number| (corpus.path(number), fs::read(corpus.path(number)).expect("readable")))
             .collect();
@@ -243,7 +244,7 @@ mod tests {
             Corpus::open(data.path())
         };
         let all: &[usize] = &[0, 1, 2, 3, 4, 5];
-        // While it is written; renamed; some are gone; damaged while all are there.
+        // Crashed while writing; after the rename; after some removals; damaged with all parts present.
         for (one, draft, left) in [
             (None, true, all),
             (Some(&bytes[..]), false, all),
@@ -252,21 +253,21 @@ mod tests {
             (Some(&damaged[..]), false, all),
         ] {
             let corpus = state(one, draft, left).expect("opens");
-            assert_eq!(told(&corpus), before);
+            assert_eq!(content(&corpus), before);
             let files = files(&corpus);
             assert!(files.len() == 1 || files.len() == 6, "{files:?}");
         }
-        // Nothing is guessed where it cannot be told.
+        // Lists that are lost are an error.
         assert!(state(Some(&damaged[..]), false, &[1, 2]).is_err());
-        let corpus = state(Some(&damaged[..]), false, &[]).expect("nobody looked yet");
+        let corpus = state(Some(&damaged[..]), false, &[]).expect("batches are not read yet");
         assert!(corpus.batches().is_err());
         drop(corpus);
-        let corpus = state(None, false, &[0, 1, 3]).expect("nobody looked yet");
+        let corpus = state(None, false, &[0, 1, 3]).expect("batches are not read yet");
         assert!(matches!(corpus.batches(), Err(CorpusError::Gap { missing: 3, .. })));
     }
 
     #[test]
-    fn a_name_that_is_wrong_is_refused() {
+    fn a_wrong_file_name_is_refused() {
         let (_data, corpus) = corpus_of(3);
         corpus.compact(&corpus.batches().expect("sound"), 0).expect("compacted");
         fs::rename(corpus.range_path(1, 3), corpus.range_path(1, 4)).expect("renamed");
@@ -274,13 +275,13 @@ mod tests {
     }
 
     #[test]
-    fn the_format_is_what_it_was() {
+    fn the_format_of_compacted_batches_is_unchanged() {
         let (_data, corpus) = corpus_of(5);
-        let expected = told(&corpus);
+        let expected = content(&corpus);
         let golden = include_str!("../../tests/golden/corpus-batch-v3.hex");
         let bytes = hex::decode(golden.split_whitespace().collect::<String>()).expect("hex");
         (1..=5).for_each(|number| fs::remove_file(corpus.path(number)).expect("removed"));
         fs::write(corpus.range_path(1, 5), bytes).expect("written");
-        assert_eq!(told(&corpus), expected);
+        assert_eq!(content(&corpus), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Locks on folders that one process at a time changes.
+//! Locks on folders that one process at a time may change.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long whoever holds a lock is waited for. A server that starts holds each for a moment, to remove
-/// what was left behind, and work that ends with a killed server gives its back a moment later: neither
-/// is worth failing for. Work itself takes longer.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How often it is asked for meanwhile.
-const PERIOD: Duration = Duration::from_millis(10);
+/// Time to wait for a held lock. A server that starts holds each lock for a moment to remove leftover
+/// files, and a worker releases its lock a moment after its server was killed: neither should fail
+/// the caller. An ingest or rebuild holds the lock for longer.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+/// Time between two tries.
+const RETRY_PERIOD: Duration = Duration::from_millis(10);
 
-/// A folder that only this process changes, for as long as this is held.
+/// A lock on a folder. Dropping it releases the folder.
 #[derive(Debug)]
 pub struct FolderLock {
     _file: File,
 }
 
-/// Why a folder is not this process' to change.
+/// Why a folder was not locked.
 #[derive(Debug)]
 pub enum LockError {
-    /// Another process holds this file.
+    /// Another process holds the lock on this file.
     Busy(PathBuf),
     Io {
         path: PathBuf,
@@ -31,24 +31,25 @@ pub enum LockError {
 }
 
 impl FolderLock {
-    /// Takes the lock on the file `name` in `folder`, now or soon. Both are made when they are new.
+    /// Locks the file `name` in `folder`, and waits a second for it if need be. Creates both if they
+    /// are missing.
     ///
     /// # Errors
-    /// Another process works on the folder, or it cannot be used.
+    /// Another process holds the lock, or the folder cannot be used.
     pub fn take(folder: &Path, name: &str) -> Result<FolderLock, LockError> {
-        FolderLock::take_within(PATIENCE, folder, name)
+        FolderLock::take_within(WAIT_MAX, folder, name)
     }
 
-    /// As `take`, for what can as well be left to whoever holds the lock.
+    /// As [`FolderLock::take`] without waiting, for work that the holder of the lock does as well.
     ///
     /// # Errors
-    /// As `take`.
+    /// As [`FolderLock::take`].
     pub fn take_now(folder: &Path, name: &str) -> Result<FolderLock, LockError> {
         FolderLock::take_within(Duration::ZERO, folder, name)
     }
 
-    fn take_within(patience: Duration, folder: &Path, name: &str) -> Result<FolderLock, LockError> {
-        let until = Instant::now() + patience;
+    fn take_within(wait_max: Duration, folder: &Path, name: &str) -> Result<FolderLock, LockError> {
+        let until = Instant::now() + wait_max;
         let failed = |source| LockError::Io { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(failed)?;
         let path = folder.join(name);
@@ -56,7 +57,9 @@ impl FolderLock {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(FolderLock { _file: file }),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(PERIOD),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    thread::sleep(RETRY_PERIOD)
+                }
                 Err(TryLockError::WouldBlock) => return Err(LockError::Busy(path)),
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
             }
@@ -71,16 +74,16 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn who_lets_go_soon_is_waited_for() {
+    fn a_lock_that_is_released_soon_is_waited_for() {
         let parent = tempfile::tempdir().expect("a folder");
         let folder = parent.path().join("new");
-        let held = FolderLock::take(&folder, "LOCK").expect("nobody holds it");
+        let held = FolderLock::take(&folder, "LOCK").expect("free");
         let is_busy =
             |taken| matches!(taken, Err(LockError::Busy(path)) if path.ends_with("new/LOCK"));
         assert!(is_busy(FolderLock::take_now(&folder, "LOCK")));
         assert!(
-            is_busy(FolderLock::take_within(2 * PERIOD, &folder, "LOCK")),
-            "it was held all the time"
+            is_busy(FolderLock::take_within(2 * RETRY_PERIOD, &folder, "LOCK")),
+            "it was held throughout"
         );
         FolderLock::take_now(&folder, "OTHER").expect("each file has its own");
         thread::scope(|scope| {
@@ -92,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_is_named() {
+    fn the_error_names_a_folder_that_cannot_be_created() {
         let parent = tempfile::tempdir().expect("a folder");
         let file = parent.path().join("file");
         fs::write(&file, "").expect("written");

@@ -338,7 +338,7 @@ mod tests {
                 let entry = Entry { name, label_len: 1, length: 1, base, evidence, record };
                 writer.push(&entry).expect("fits");
             }
-            writer.finish(&BatchMeta::of_a_run()).expect("finished");
+            writer.finish(&BatchMeta::default()).expect("finished");
             Batch::open(&path).expect("opens")
         };
         let batches = lists.iter().enumerate().map(open).collect();

@@ -1,9 +1,9 @@
-//! Scored records on disk: `corpus/` in the data folder, one immutable batch per ingested list.
+//! The corpus: scored observations on disk, in the folder `corpus/` of the data folder.
 //!
-//! [`compact`] makes one of many.
-//!
-//! In: rows of a feed. Out: one [`merge::Dossier`] per name. What a list adds is there whole or
-//! not at all: a batch is renamed into place, its number one above the last.
+//! Rows of a feed come in ([`ingest`]) and become one immutable batch per list ([`mod@batch`]). One
+//! [`merge::Dossier`] per name goes out ([`merge`]). A list is added completely or not at all: a
+//! finished batch is renamed into place under the next number. [`compact`] merges many batches into
+//! one.
 
 pub mod batch;
 pub mod compact;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use crate::corpus::batch::{Batch, BatchError, BatchMeta, Entry};
 use crate::corpus::lock::{FolderLock, LockError};
-use crate::corpus::scored::{Evidences, ScoredRow};
+use crate::corpus::scored::{Features, ScoredRow};
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::name::DomainName;
 
@@ -51,7 +51,7 @@ impl From<LockError> for CorpusError {
     }
 }
 
-/// The corpus, held by one process at a time.
+/// The corpus, open and locked: one process at a time may hold it.
 #[derive(Debug)]
 pub struct Corpus {
     folder: PathBuf,
@@ -59,25 +59,25 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Opens the corpus in the data folder `data`, made when it is new, and locks it.
+    /// Opens and locks the corpus in the data folder `data`, and creates it if it is missing.
     ///
     /// # Errors
-    /// The folder cannot be used, or another process holds it.
+    /// The folder cannot be used, or another process holds the lock.
     pub fn open(data: &Path) -> Result<Corpus, CorpusError> {
         let folder = data.join(FOLDER);
         let lock = FolderLock::take(&folder, LOCK)?;
-        Corpus::held(folder, lock)
+        Corpus::locked(folder, lock)
     }
 
-    /// The corpus of whoever holds its lock, and so knows that nobody works on what is left in it.
-    fn held(folder: PathBuf, lock: FolderLock) -> Result<Corpus, CorpusError> {
+    /// Opens the corpus under a lock that is held, so that temporary files in it are leftovers.
+    fn locked(folder: PathBuf, lock: FolderLock) -> Result<Corpus, CorpusError> {
         let corpus = Corpus { folder, _lock: lock };
         corpus.remove_leftovers()?;
         Ok(corpus)
     }
 
-    /// Opens and verifies every batch, oldest first; those of an older scorer, or of a format
-    /// without the evidence of scores, are scored again and replaced before.
+    /// Opens and verifies every batch, oldest first. A batch of an older scorer, or of a format
+    /// without score features, is scored again and replaced first.
     ///
     /// # Errors
     /// A batch is missing, damaged or of a newer format.
@@ -96,7 +96,7 @@ impl Corpus {
             .collect()
     }
 
-    /// The metas of all lists, oldest first, read without verifying the batches.
+    /// Returns the metadata of all lists, oldest first, without verifying the batches.
     ///
     /// # Errors
     /// A batch is missing or unreadable.
@@ -110,7 +110,7 @@ impl Corpus {
         Ok(metas)
     }
 
-    /// The files of all batches, oldest first; the numbers of their lists are 1, 2, 3 and so on.
+    /// Returns the files of all batches, oldest first. Their lists are numbered from 1 without gaps.
     fn files(&self) -> Result<Vec<BatchFile>, CorpusError> {
         let (files, _) = self.files_and_superseded()?;
         let mut missing = 1;
@@ -123,14 +123,14 @@ impl Corpus {
         Ok(files)
     }
 
-    /// The files of batches, oldest first; and those whose lists are in another of them too.
+    /// Returns the files of batches, oldest first, and those whose lists another file holds too.
     fn files_and_superseded(&self) -> Result<(Vec<BatchFile>, Vec<BatchFile>), CorpusError> {
         let failed = |source| CorpusError::Io { path: self.folder.clone(), source };
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            all.extend(BatchFile::of(&entry.map_err(failed)?.path()));
+            all.extend(BatchFile::from_path(&entry.map_err(failed)?.path()));
         }
-        // Of those that begin with the same list, the one that goes furthest comes first.
+        // Of files that start with the same list, the one with the most lists comes first.
         all.sort_unstable_by_key(|file| (file.first, Reverse(file.last)));
         let (mut files, mut superseded) = (Vec::<BatchFile>::new(), Vec::new());
         for file in all {
@@ -146,7 +146,8 @@ impl Corpus {
         self.folder.join(format!("batch-{number:010}.ddb"))
     }
 
-    /// Removes what an ingest that was killed left in the data folder `data`, unless one is running.
+    /// Removes the temporary files of a killed ingest from the data folder `data`, unless an ingest is
+    /// running.
     ///
     /// # Errors
     /// The folder cannot be used.
@@ -156,7 +157,7 @@ impl Corpus {
             return Ok(());
         }
         match FolderLock::take_now(&folder, LOCK) {
-            Ok(lock) => Corpus::held(folder, lock).map(drop),
+            Ok(lock) => Corpus::locked(folder, lock).map(drop),
             Err(LockError::Busy(_)) => Ok(()),
             Err(err) => Err(err.into()),
         }
@@ -176,13 +177,13 @@ impl Corpus {
         self.finish_compaction()
     }
 
-    /// Writes the batch again with the scores of this scorer, and puts it in the old one's place.
+    /// Replaces a batch by one with the scores of this scorer.
     fn rescore(&self, old: &Batch) -> Result<(), CorpusError> {
         tracing::info!(
             batch = %old.path().display(),
             from = old.meta().scorer_version,
             to = SCORER_VERSION,
-            "scoring a batch again"
+            "scoring a batch with the new scorer"
         );
         let draft = self.folder.join(".new-rescored");
         let _unpublished = Unpublished(draft.clone());
@@ -205,16 +206,16 @@ impl Corpus {
             if chunk.is_empty() {
                 break;
             }
-            let evidences = Evidences::score(&mut chunk);
+            let features = Features::score(&mut chunk);
             for (row, &list) in chunk.iter().zip(&lists) {
-                writer.push_of(&evidences.entry(row), list).map_err(failed)?;
+                writer.push_of(&features.entry(row), list).map_err(failed)?;
             }
         }
         let meta = BatchMeta { scorer_version: SCORER_VERSION, ..old.meta().clone() };
         self.publish(writer.finish(&meta).map_err(failed)?, &draft, old.path())
     }
 
-    /// Makes the finished `draft` durable under its real name.
+    /// Syncs the finished `draft` and renames it to `path`.
     fn publish(
         &self,
         file: io::BufWriter<File>,
@@ -228,35 +229,35 @@ impl Corpus {
     }
 }
 
-/// A draft, which goes when it did not get its real name: on a full disk it would keep what it takes
-/// from everybody.
+/// A temporary file. Dropping this removes it unless it was renamed: on a full disk it would keep its
+/// space.
 struct Unpublished(PathBuf);
 
 impl Drop for Unpublished {
     fn drop(&mut self) {
-        // Nothing is there once it has its name.
+        // Fails once the file was renamed.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// The name of an entry of `batch`.
+/// Parses the name of an entry of `batch`.
 fn stored_name(entry: &Entry<'_>, batch: &Batch) -> Result<DomainName, BatchError> {
     DomainName::from_stored(entry.name, entry.label_len).ok_or_else(|| BatchError::Malformed {
         path: batch.path().to_owned(),
         offset: 0,
-        what: "a name that is none",
+        what: "invalid name",
     })
 }
 
-/// The folder of the corpus in the data folder.
+/// The folder in the data folder.
 const FOLDER: &str = "corpus";
-/// The file in it that whoever changes the corpus holds the lock on.
+/// The lock file in the corpus folder.
 const LOCK: &str = "LOCK";
-/// Rows scored at once when a batch is scored again.
+/// Rows per chunk when a batch is scored again.
 const RESCORE_CHUNK: usize = 200_000;
 
-/// A file that holds lists, by its name: `batch-NUMBER.ddb`, or `batch-FIRST-LAST.ddb` where several
-/// were made one.
+/// The file of a batch, by its name: `batch-NUMBER.ddb`, or `batch-FIRST-LAST.ddb` for a compacted
+/// batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct BatchFile {
     path: PathBuf,
@@ -265,8 +266,8 @@ struct BatchFile {
 }
 
 impl BatchFile {
-    /// `None` for other files.
-    fn of(path: &Path) -> Option<BatchFile> {
+    /// Parses the file name; `None` for other files.
+    fn from_path(path: &Path) -> Option<BatchFile> {
         let name = path.file_name()?.to_str()?;
         let digits = name.strip_prefix("batch-")?.strip_suffix(".ddb")?;
         let number = |digits: &str| (digits.len() == 10).then(|| digits.parse().ok()).flatten();
@@ -277,12 +278,12 @@ impl BatchFile {
         (first <= last).then(|| BatchFile { path: path.to_owned(), first, last })
     }
 
-    /// Whether it holds as many lists as its name says.
+    /// Checks that the batch holds as many lists as its name says.
     fn check(&self, meta: &BatchMeta) -> Result<(), BatchError> {
         if meta.lists().len() as u64 == self.last - self.first + 1 {
             return Ok(());
         }
-        let what = "another number of lists than its name says";
+        let what = "the number of lists differs from the file name";
         Err(BatchError::Malformed { path: self.path.clone(), offset: 0, what })
     }
 }
@@ -293,28 +294,28 @@ mod tests {
     use crate::feeds::Sighting;
     use crate::scorer::{Scorer, Scratch};
 
-    /// What is told of every entry, but for what the scorer says of it.
-    fn told(batch: &Batch) -> Vec<String> {
+    /// Every entry as text, without its score.
+    fn entries(batch: &Batch) -> Vec<String> {
         let mut cursor = batch.cursor(b"").expect("a cursor");
-        let mut told = Vec::new();
+        let mut entries = Vec::new();
         while let Some(entry) = cursor.entry() {
             let name = std::str::from_utf8(entry.name).expect("ASCII");
             let Entry { label_len, length, record, .. } = entry;
-            told.push(format!("{name} {label_len} {length} {record:?}"));
+            entries.push(format!("{name} {label_len} {length} {record:?}"));
             cursor.advance().expect("an entry");
         }
-        told
+        entries
     }
 
-    /// A list as the first dropdex wrote it: drops (one with a release day, one registered again,
-    /// one an IDN), a registration and names that were only known.
+    /// A batch in the first format: drops (one with a release day, one registered again, one an IDN),
+    /// a registration and names that are only known.
     fn version_1() -> Vec<u8> {
         let golden = include_str!("../../tests/golden/corpus-batch-v1.hex");
         hex::decode(golden.split_whitespace().collect::<String>()).expect("hex")
     }
 
     #[test]
-    fn a_batch_without_evidence_is_scored_again_and_replaced() {
+    fn a_batch_without_score_features_is_scored_again_and_replaced() {
         let data = tempfile::tempdir().expect("a folder");
         let corpus = Corpus::open(data.path()).expect("opens");
         let path = corpus.path(1);
@@ -326,8 +327,8 @@ mod tests {
         let batches = corpus.batches().expect("rewritten");
         let [after] = batches.as_slice() else { panic!("one batch") };
         assert!(after.has_evidence());
-        assert_eq!((after.meta(), told(after)), (&expected, told(&before)));
-        assert_eq!(told(after).len(), 7);
+        assert_eq!((after.meta(), entries(after)), (&expected, entries(&before)));
+        assert_eq!(entries(after).len(), 7);
         let mut cursor = after.cursor(b"").expect("a cursor");
         while let Some(entry) = cursor.entry() {
             let mut evidence = Vec::new();
@@ -343,6 +344,6 @@ mod tests {
 
         let written = fs::read(&path).expect("readable");
         corpus.batches().expect("opens");
-        assert_eq!(fs::read(&path).expect("readable"), written, "once is enough");
+        assert_eq!(fs::read(&path).expect("readable"), written, "the second open rewrites nothing");
     }
 }

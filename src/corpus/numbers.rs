@@ -1,7 +1,6 @@
-//! Numbers of lists, none of which is given twice: alert rules remember up to which number they
-//! were matched. The last number given is kept beside the batches. When batches were removed after
-//! it, the next list gets a new number all the same, and empty batches take the places of those that
-//! are gone.
+//! Numbers of lists. No number is used twice, because alert rules store up to which number they were
+//! matched. The file [`LAST`] keeps the last number given. After an operator removed the newest
+//! batches, the next list still gets a new number, and empty batches fill the gap.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -12,29 +11,29 @@ use crate::corpus::batch::{self, BatchError, BatchMeta};
 use crate::corpus::{Corpus, CorpusError};
 use crate::scorer::SCORER_VERSION;
 
-/// The file with the last number given.
+/// The file with the last number given, beside the batches.
 const LAST: &str = "LAST";
 
 impl Corpus {
-    /// The number of the next batch, after all others have been filled up.
+    /// Fills gaps and returns the number of the next batch.
     ///
     /// # Errors
-    /// The disk fails, or the file of the last number is damaged.
+    /// An I/O error, or the file with the last number is damaged.
     pub(super) fn next_number(&self, now: DateTime<Utc>) -> Result<u64, CorpusError> {
         let last = self.last_number()?;
         let mut next = self.files()?.last().map_or(0, |file| file.last) + 1;
         while next <= last {
-            tracing::info!(batch = next, "an empty batch takes the place of one that was removed");
+            tracing::info!(batch = next, "adding an empty batch in place of a removed one");
             self.fill(next, now)?;
             next += 1;
         }
         Ok(next)
     }
 
-    /// Keeps in mind that a number was given.
+    /// Stores the last number given.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// An I/O error.
     pub(super) fn note_number(&self, number: u64) -> Result<(), CorpusError> {
         let (draft, path) = (self.folder.join(".new-last"), self.folder.join(LAST));
         let mut file = File::create(&draft)
@@ -51,7 +50,7 @@ impl Corpus {
         let failed = |source| CorpusError::Io { path: path.clone(), source };
         match fs::read_to_string(&path) {
             Ok(text) => text.trim_end().parse().map_err(|_| {
-                let what = "is not the number of a batch; remove it";
+                let what = "not a batch number; remove the file";
                 failed(io::Error::new(io::ErrorKind::InvalidData, what))
             }),
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(0),
@@ -65,7 +64,7 @@ impl Corpus {
             source: "removed".to_owned(),
             ingested_at: now,
             scorer_version: SCORER_VERSION,
-            ..BatchMeta::of_a_run()
+            ..BatchMeta::default()
         };
         let file = batch::create(&draft)?
             .finish(&meta)
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_is_given_twice() {
+    fn numbers_are_never_reused() {
         let data = tempfile::tempdir().expect("a folder");
         let corpus = Corpus::open(data.path()).expect("opens");
         let file = |number: u64| format!("batch-{number:010}.ddb");
@@ -106,11 +105,7 @@ mod tests {
         }
         fs::remove_file(corpus.path(4)).expect("removed");
         fs::remove_file(corpus.path(3)).expect("removed");
-        assert_eq!(
-            corpus.batches().expect("two").len(),
-            2,
-            "nothing is filled before a list comes"
-        );
+        assert_eq!(corpus.batches().expect("two").len(), 2, "gaps are filled when a list is added");
         assert_eq!(ingest(&corpus, "name3.com"), file(5));
         let rows: Vec<u64> =
             corpus.batches().expect("sound").iter().map(|batch| batch.meta().rows).collect();
@@ -119,7 +114,7 @@ mod tests {
         fs::write(corpus.folder.join(LAST), "six").expect("written");
         let damaged = corpus.next_number(DateTime::UNIX_EPOCH).expect_err("refused");
         assert!(damaged.to_string().contains("LAST"), "{damaged}");
-        // A corpus of before has no such file.
+        // An older corpus has no such file.
         fs::remove_file(corpus.folder.join(LAST)).expect("removed");
         assert_eq!(ingest(&corpus, "name7.com"), file(7));
     }

@@ -1,4 +1,4 @@
-//! Rows in memory with their scores, and what the scores were made from.
+//! Rows in memory with their scores and score features.
 
 use rayon::prelude::*;
 
@@ -7,21 +7,21 @@ use crate::feeds::Sighting;
 use crate::scorer::{Base, Scorer, Scratch};
 use crate::vocab::name::DomainName;
 
-/// Rows that one task scores, whose evidence stands together.
-const PIECE_ROWS: usize = 4_096;
+/// Rows that one task scores. Their features share a buffer.
+const CHUNK_ROWS: usize = 4_096;
 
-/// One row, as a [`Entry`] has it.
+/// One row of a batch.
 pub struct ScoredRow {
     pub name: DomainName,
     pub record: Record,
     base: Base,
-    /// Where its evidence stands: number of the piece, start and length in it.
+    /// Location of its features: chunk, start and length.
     evidence: (u32, u32, u8),
 }
 
-/// The evidence of rows: only drops have any.
+/// The score features of rows, one buffer per chunk. Only drops have features.
 #[derive(Default)]
-pub struct Evidences(Vec<Vec<u8>>);
+pub struct Features(Vec<Vec<u8>>);
 
 impl ScoredRow {
     /// A row without a score.
@@ -30,41 +30,42 @@ impl ScoredRow {
     }
 }
 
-impl Evidences {
+impl Features {
     /// Scores `rows` on all cores.
-    pub fn score(rows: &mut [ScoredRow]) -> Evidences {
+    pub fn score(rows: &mut [ScoredRow]) -> Features {
         let scorer = Scorer::shared();
-        let pieces = rows.par_chunks_mut(PIECE_ROWS).enumerate();
-        let bytes = pieces.map_init(Scratch::default, |scratch, (piece, rows)| {
+        let chunks = rows.par_chunks_mut(CHUNK_ROWS).enumerate();
+        let bytes = chunks.map_init(Scratch::default, |scratch, (chunk, rows)| {
             let mut bytes = Vec::new();
             for row in rows {
                 let start = bytes.len();
                 row.base = score(scorer, &row.name, row.record.sighting, scratch, &mut bytes);
                 let len = u8::try_from(bytes.len() - start).unwrap_or(0);
-                row.evidence = (piece as u32, start as u32, len);
+                row.evidence = (chunk as u32, start as u32, len);
             }
             bytes
         });
-        Evidences(bytes.collect())
+        Features(bytes.collect())
     }
 
-    /// `row`, one of those scored (or never scored, with the default of this), for a batch.
+    /// The batch entry of `row`, which [`Features::score`] scored, or of an unscored row with the
+    /// default of this.
     pub fn entry<'a>(&'a self, row: &'a ScoredRow) -> Entry<'a> {
-        let (piece, start, len) = row.evidence;
+        let (chunk, start, len) = row.evidence;
         let (start, end) = (start as usize, start as usize + usize::from(len));
-        let piece = self.0.get(piece as usize).map_or(&[][..], Vec::as_slice);
+        let chunk = self.0.get(chunk as usize).map_or(&[][..], Vec::as_slice);
         Entry {
             name: row.name.as_str().as_bytes(),
             label_len: row.name.label_len(),
             length: row.name.length(),
             base: row.base,
-            evidence: piece.get(start..end).unwrap_or_default(),
+            evidence: chunk.get(start..end).unwrap_or_default(),
             record: row.record,
         }
     }
 }
 
-/// The score of a name of which `sighting` was seen; its evidence is appended to `out` for a drop.
+/// Scores a name. For a drop, appends the score features to `out`.
 pub fn score(
     scorer: &Scorer,
     name: &DomainName,

@@ -1,4 +1,5 @@
-//! Observations in any order in, sorted runs out, in memory that does not grow with the list.
+//! Sorts observations in bounded memory: full runs are scored, sorted and spilled to disk, then
+//! merged.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -13,42 +14,42 @@ use crate::corpus::batch::{
     self, Batch, BatchError, BatchMeta, BatchWriter, Record, Segment, head_of,
 };
 use crate::corpus::merge::{self, Merge};
-use crate::corpus::scored::{Evidences, ScoredRow};
+use crate::corpus::scored::{Features, ScoredRow};
 use crate::vocab::name::DomainName;
 
-/// Rows of a run: about 50 MB. Two runs are in memory, one while it is filled and one while it is
-/// scored, sorted and written.
+/// Rows per run, about 50 MB. Two runs are in memory: one is filled while the other is scored, sorted
+/// and written.
 const RUN_ROWS: usize = 500_000;
-/// Rows that one task makes a segment of.
+/// Rows per segment, the work of one task.
 const SEGMENT_ROWS: usize = 1 << 16;
 
-/// Whether a run's rows need their score: a zone's unchanged names do not.
+/// When rows are scored. The rows of zone files wait: unchanged names need no score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scoring {
     Now,
     Later,
 }
 
-/// Where sorted rows end up.
+/// A batch writer on a file.
 pub type FileWriter = BatchWriter<BufWriter<File>>;
 
-/// Collects rows, spilling sorted runs into a temporary folder.
+/// Collects rows and spills sorted runs into a temporary folder.
 pub struct Sorter {
     scoring: Scoring,
     rows: Vec<ScoredRow>,
     /// Rows of a full run.
     run_rows: usize,
     runs: usize,
-    /// Stands before the folder, so that the writing ends before the folder goes.
+    /// Dropped before `folder`, so that writing ends before the folder is removed.
     spilling: Spilling,
     folder: TempDir,
 }
 
-/// The run that is being written, if any, by a thread that gives back the emptied rows.
+/// The thread that writes a run, if any. It returns the emptied buffer of rows.
 #[derive(Default)]
 struct Spilling(Option<JoinHandle<Result<Vec<ScoredRow>, BatchError>>>);
 
-/// Sorted runs, in the order their rows came. The files go when this does.
+/// Sorted runs, in the order of their rows. Dropping this removes the files.
 pub struct Runs {
     batches: Vec<Batch>,
     _folder: TempDir,
@@ -66,7 +67,7 @@ impl Runs {
         let ranges = (blocks * batch::BLOCK_ENTRIES as usize).div_ceil(2 * SEGMENT_ROWS);
         let cuts = merge::cuts(&self.batches, ranges);
         let at: Vec<usize> = (0..=cuts.len()).collect();
-        // Segments are as many as keep all cores busy: they wait in memory to be written.
+        // Only as many segments at a time as keep all cores busy: they stay in memory until written.
         for wave in at.chunks(2 * rayon::current_num_threads()) {
             let segments: Vec<Segment> = wave
                 .par_iter()
@@ -80,7 +81,7 @@ impl Runs {
         Ok(())
     }
 
-    /// The rows of the names from `from` to before `to`.
+    /// The rows of names from `from` up to but not including `to`.
     fn segment(&self, from: &[u8], to: Option<&[u8]>) -> Result<Segment, BatchError> {
         let mut segment = Segment::default();
         let mut merge = Merge::new(&self.batches, from)?;
@@ -93,10 +94,10 @@ impl Runs {
 }
 
 impl Sorter {
-    /// A sorter that spills into a new folder under `scratch`.
+    /// Creates a sorter that spills into a new folder under `scratch`.
     ///
     /// # Errors
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     pub fn new(scratch: &Path, scoring: Scoring) -> io::Result<Sorter> {
         let folder = tempfile::Builder::new().prefix(".sorting-").tempdir_in(scratch)?;
         let (rows, spilling) = (Vec::new(), Spilling::default());
@@ -112,7 +113,7 @@ impl Sorter {
         if self.rows.len() >= self.run_rows { self.spill() } else { Ok(()) }
     }
 
-    /// Writes the last run and opens all.
+    /// Writes the last run and opens all of them.
     ///
     /// # Errors
     /// A run cannot be written or read back.
@@ -124,8 +125,7 @@ impl Sorter {
         Ok(Runs { batches, _folder: self.folder })
     }
 
-    /// Writes all rows, sorted, to `out`, the new file at `path`. A list of a single run is
-    /// written nowhere else.
+    /// Writes all rows, sorted, to `out`, the new file at `path`. A single run is not spilled first.
     ///
     /// # Errors
     /// A run cannot be written or read back, or `out` cannot be written.
@@ -140,19 +140,19 @@ impl Sorter {
         self.folder.path().join(run.to_string())
     }
 
-    /// Has the rows written by another thread, once that has written those before.
+    /// Hands the rows to a writing thread, after the one before has ended.
     fn spill(&mut self) -> Result<(), BatchError> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let room = self.spilling.finish()?;
-        let mut rows = std::mem::replace(&mut self.rows, room);
+        let buffer = self.spilling.finish()?;
+        let mut rows = std::mem::replace(&mut self.rows, buffer);
         let (path, scoring) = (self.run_path(self.runs), self.scoring);
         self.runs += 1;
         self.spilling = Spilling(Some(thread::spawn(move || {
             let mut writer = batch::create(&path)?;
             write_sorted(&mut rows, scoring, &mut writer, &path)?;
-            let finished = writer.finish(&BatchMeta::of_a_run());
+            let finished = writer.finish(&BatchMeta::default());
             finished.map_err(|source| BatchError::Io { path, source })?;
             Ok(rows)
         })));
@@ -161,7 +161,7 @@ impl Sorter {
 }
 
 impl Spilling {
-    /// Waits for the run; gives room for the rows of another.
+    /// Waits for the run and returns its buffer for the next.
     fn finish(&mut self) -> Result<Vec<ScoredRow>, BatchError> {
         match self.0.take() {
             Some(thread) => thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)),
@@ -171,7 +171,7 @@ impl Spilling {
 }
 
 impl Drop for Spilling {
-    /// Nobody asks any more what became of the run.
+    /// Waits for the run; its result is no longer needed.
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
             drop(thread.join());
@@ -179,29 +179,32 @@ impl Drop for Spilling {
     }
 }
 
-/// Scores the rows if need be, appends them to `out`, sorted, on all cores, and empties them.
+/// Scores the rows if `scoring` says so, appends them sorted to `out`, and empties them. Uses all
+/// cores.
 fn write_sorted(
     rows: &mut Vec<ScoredRow>,
     scoring: Scoring,
     out: &mut FileWriter,
     path: &Path,
 ) -> Result<(), BatchError> {
-    let evidences = match scoring {
-        Scoring::Now => Evidences::score(rows),
-        Scoring::Later => Evidences::default(),
+    let features = match scoring {
+        Scoring::Now => Features::score(rows),
+        Scoring::Later => Features::default(),
     };
     let order = order(rows);
     let segments = order
         .par_chunks(SEGMENT_ROWS)
-        .map(|places| places.iter().map(|&(_, at)| evidences.entry(&rows[at as usize])).collect())
+        .map(|positions| {
+            positions.iter().map(|&(_, at)| features.entry(&rows[at as usize])).collect()
+        })
         .collect();
     append(segments, out, path)?;
     rows.clear();
     Ok(())
 }
 
-/// The places of `rows` in the order of their names, with the heads of these; rows of one name
-/// stay in the order of the list.
+/// The positions of `rows` sorted by name, with the heads of the names. Rows of one name keep the
+/// order of the list.
 fn order(rows: &[ScoredRow]) -> Vec<(u64, u32)> {
     let name = |at: u32| rows[at as usize].name.as_str();
     let mut order: Vec<(u64, u32)> =
@@ -227,16 +230,16 @@ mod tests {
     use super::*;
     use crate::feeds::Sighting;
 
-    /// The rows of a batch in order: name, second, and whether it is scored.
-    fn told(batch: &Batch) -> Vec<(String, i64, bool)> {
+    /// The rows of a batch in order: name, second, and whether they are scored.
+    fn rows_of(batch: &Batch) -> Vec<(String, i64, bool)> {
         let mut cursor = batch.cursor(b"").expect("a cursor");
-        let mut told = Vec::new();
+        let mut rows = Vec::new();
         while let Some(entry) = cursor.entry() {
             let name = String::from_utf8(entry.name.to_vec()).expect("ASCII");
-            told.push((name, entry.record.observed_at, entry.base.to_bits() != 0));
+            rows.push((name, entry.record.observed_at, entry.base.to_bits() != 0));
             cursor.advance().expect("an entry");
         }
-        told
+        rows
     }
 
     fn sorted(names: &[String], run_rows: usize, scoring: Scoring) -> Vec<(String, i64, bool)> {
@@ -252,23 +255,23 @@ mod tests {
         let mut out = batch::create(&path).expect("a new file");
         sorter.finish_into(&mut out, &path).expect("sorted");
         let counts = out.counts();
-        out.finish(&BatchMeta::of_a_run()).expect("finished");
+        out.finish(&BatchMeta::default()).expect("finished");
         let left = std::fs::read_dir(folder.path()).expect("readable").count();
-        assert_eq!(left, 1, "runs go");
-        let told = told(&Batch::open(&path).expect("opens"));
-        let mut distinct: Vec<&str> = told.iter().map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(left, 1, "runs are removed");
+        let rows = rows_of(&Batch::open(&path).expect("opens"));
+        let mut distinct: Vec<&str> = rows.iter().map(|(name, ..)| name.as_str()).collect();
         distinct.dedup();
-        assert_eq!(counts, (told.len() as u64, distinct.len() as u64));
-        told
+        assert_eq!(counts, (rows.len() as u64, distinct.len() as u64));
+        rows
     }
 
     #[test]
-    fn rows_are_sorted_and_rows_of_a_name_stay_in_order_however_many_runs() {
+    fn rows_are_sorted_and_keep_their_order_within_a_name_for_any_number_of_runs() {
         let mut seed = 1_u32;
         let mut names: Vec<String> = Vec::new();
         for _ in 0..5_000 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // Many names share their first eight octets, and some are shorter.
+            // Many names share their first eight bytes, and some are shorter.
             let stem = ["a", "ab", "abcdefgh", "abcdefghi"][(seed >> 8) as usize % 4];
             names.push(format!("{stem}{}.com", (seed >> 16) % 300));
         }

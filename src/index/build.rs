@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::corpus::batch::{Batch, BatchError};
 use crate::corpus::lock::{FolderLock, LockError};
@@ -73,7 +74,7 @@ impl From<LockError> for BuildError {
 }
 
 /// How many good generations stay on disk. Invariant: 1 to 100.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keep(u16);
 
 impl Keep {
@@ -408,7 +409,7 @@ mod tests {
             };
             writer.push(&entry).expect("written");
         }
-        writer.finish(&BatchMeta::of_a_run()).expect("finished");
+        writer.finish(&BatchMeta::default()).expect("finished");
         Batch::open(&path).expect("opens")
     }
 

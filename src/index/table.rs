@@ -419,7 +419,7 @@ mod tests {
                 known.1 = Some(evidence.to_vec());
             }
         }
-        writer.finish(&BatchMeta::of_a_run()).expect("finished");
+        writer.finish(&BatchMeta::default()).expect("finished");
         Batch::open(path).expect("opens")
     }
 

@@ -101,7 +101,7 @@ fn write(path: &Path, rows: &[(DomainName, Record)], ingested: Day) -> Batch {
         };
         writer.push(&entry).expect("written");
     }
-    let meta = BatchMeta { ingested_at: ingested.start(), ..BatchMeta::of_a_run() };
+    let meta = BatchMeta { ingested_at: ingested.start(), ..BatchMeta::default() };
     writer.finish(&meta).expect("finished");
     Batch::open(path).expect("opens")
 }
