@@ -23,6 +23,8 @@ use crate::index::build;
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::index::open::{self, Opened};
+use crate::intake::inbox::Inbox;
+use crate::intake::queue::Queue;
 use crate::journal::fs::Disk;
 use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
@@ -38,14 +40,12 @@ use crate::telemetry::requests;
 use crate::telemetry::{catalogue, query};
 use crate::vocab::url::HostRules;
 use crate::web::{self, Outside, Web};
-use crate::workers::admin::{AdminSocket, Serving};
+use crate::workers::admin::{AdminSocket, Backend};
 use crate::workers::bootstrap::Registry;
 use crate::workers::deliver::Deliver;
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
 use crate::workers::gauges::Gauges;
-use crate::workers::inbox::Inbox;
-use crate::workers::jobs::{Jobs, Places};
 use crate::workers::notify::matching::Matching;
 use crate::workers::reload::Reload;
 use crate::workers::verify::Verify;
@@ -108,7 +108,7 @@ pub fn serve(
         catch_days: config.catch_days,
         node: config.node.clone(),
         started: Instant::now(),
-        intake: Arc::default(),
+        inbox: Arc::default(),
         index_problem: Arc::new(Mutex::new(fallback.map(|problem| problem.to_string()))),
         draining: Arc::default(),
     };
@@ -152,9 +152,16 @@ async fn run(
     let (stopping, stopped) = watch::channel(());
     let mut workers = JoinSet::new();
     let admin = AdminSocket::bind(&config.data)?;
-    let (serving, inbox) = lists(config, &app, stopped.clone())?;
-    workers.spawn(admin.serve(serving, until(stopped.clone())));
+    let queue = Queue::new(config.site(), config.telemetry.logs.json, stopped.clone());
+    let backend = Backend { store: app.store.clone(), queue: queue.clone() };
+    workers.spawn(admin.serve(backend, until(stopped.clone())));
     if config.inbox.enabled {
+        let inbox = Inbox {
+            queue,
+            period: config.inbox.period,
+            status: Arc::clone(&app.inbox),
+            clock: config.clock,
+        };
         workers.spawn(inbox.run(until(stopped.clone())));
     }
     let published = Arc::new(Notify::new());
@@ -299,32 +306,6 @@ async fn listeners(config: &Config) -> anyhow::Result<Vec<TcpListener>> {
         );
     }
     Ok(listeners)
-}
-
-/// Those who have lists ingested: the operator's door, and the folder they arrive in.
-fn lists(
-    config: &Config,
-    app: &App,
-    stopped: watch::Receiver<()>,
-) -> anyhow::Result<(Serving, Inbox)> {
-    let absolute = |path: &Path| {
-        std::path::absolute(path).with_context(|| format!("the folder {}", path.display()))
-    };
-    let places = Places {
-        data: absolute(&config.data)?,
-        index: absolute(&config.index)?,
-        config: config.file.clone(),
-        today: config.clock.pinned(),
-    };
-    let jobs = Jobs::new(stopped);
-    let inbox = Inbox {
-        jobs: jobs.clone(),
-        places: places.clone(),
-        period: config.inbox.period,
-        log: Arc::clone(&app.intake),
-        clock: config.clock,
-    };
-    Ok((Serving { store: app.store.clone(), jobs, places }, inbox))
 }
 
 /// The worker that asks registries.

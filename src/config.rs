@@ -22,6 +22,7 @@ use crate::config::outbound::{
 };
 use crate::config::server::ServerFile;
 use crate::config::telemetry::{LogFile, MetricsFile, Telemetry};
+use crate::intake::request::Site;
 use crate::outbound::settings::Settings;
 use crate::server::settings::ServerSettings;
 use crate::vocab::clock::Clock;
@@ -99,6 +100,21 @@ pub struct Config {
     pub telemetry: Telemetry,
     /// Connections.
     pub server: ServerSettings,
+}
+
+impl Config {
+    /// The installation that these settings describe, with absolute paths.
+    pub fn site(&self) -> Site {
+        // Fails only without a working folder, where a relative path leads nowhere anyway.
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Site {
+            data: absolute(&self.data),
+            index: absolute(&self.index),
+            keep: self.index_life.keep,
+            compact_above: self.index_life.compact_above,
+            clock: self.clock,
+        }
+    }
 }
 
 /// What the command line and the environment say; `None` leaves it to the file.

@@ -10,6 +10,7 @@ pub mod feeds;
 pub mod scorer;
 pub mod corpus;
 pub mod index;
+pub mod intake;
 // What users own.
 pub mod journal;
 pub mod accounts;

@@ -17,6 +17,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("scorer", &["vocab"]),
     ("corpus", &["vocab", "feeds", "scorer"]),
     ("index", &["vocab", "scorer", "corpus"]),
+    // Lists in, corpus and generation out: the commands, the admin socket and the inbox call it.
+    ("intake", &["vocab", "feeds", "corpus", "index"]),
     // Knows bytes, no events: so it can be tested to the last bit.
     ("journal", &[]),
     // Never the index: facts about names cross as arguments.
@@ -24,15 +26,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // Stands around the journal's disk; whoever counts something does it by the macros of `metrics`.
     ("telemetry", &["journal"]),
     ("outbound", &["vocab"]),
-    ("workers", &["vocab", "index", "accounts", "telemetry", "outbound"]),
+    ("workers", &["vocab", "index", "intake", "accounts", "telemetry", "outbound"]),
     // The guard judges a webhook at the door as it does at each call.
-    ("http", &["vocab", "index", "accounts", "telemetry", "outbound"]),
+    ("http", &["vocab", "index", "intake", "accounts", "telemetry", "outbound"]),
     // Pages show what the API answers, and the parts of a score.
-    ("web", &["vocab", "scorer", "index", "accounts", "telemetry", "outbound", "http"]),
+    ("web", &["vocab", "scorer", "index", "intake", "accounts", "telemetry", "outbound", "http"]),
     // Connections and deadlines: knows how to refuse, and nothing of what is asked for.
     ("server", &["vocab", "telemetry", "http"]),
     // A setting is parsed into what its reader takes.
-    ("config", &["vocab", "index", "telemetry", "outbound", "web", "server"]),
+    ("config", &["vocab", "index", "intake", "telemetry", "outbound", "web", "server"]),
     (
         "app",
         &[
@@ -41,6 +43,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "scorer",
             "corpus",
             "index",
+            "intake",
             "journal",
             "accounts",
             "telemetry",
@@ -60,6 +63,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "scorer",
             "corpus",
             "index",
+            "intake",
             "journal",
             "accounts",
             "telemetry",

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use crate::accounts::admin::{AdminCommand, AdminReply};
 use crate::accounts::secret::Secret;
 use crate::accounts::{AccountSummary, Email};
-use crate::cli::door;
+use crate::cli::admin_client;
 use crate::vocab::clock::Clock;
 use crate::vocab::plan::{Plan, Plans};
 
@@ -108,7 +108,7 @@ pub fn run_with(
 ) -> anyhow::Result<()> {
     let as_json = matches!(args.command, AccountCommand::List { json: true });
     let command = as_meant(args.command, streams.input)?;
-    let reply = door::ask(&command, data_dir, plans, clock)?;
+    let reply = admin_client::execute_command(&command, data_dir, plans, clock)?;
     print(&command, reply, as_json, streams)
 }
 
@@ -172,7 +172,7 @@ fn print(
             writeln!(notes, "the key of {email}, shown this once.{old}")?;
         }
         (_, AdminReply::Refused { error }) => bail!(error),
-        (_, _) => return Err(door::another_answer()),
+        (_, _) => return Err(admin_client::unexpected_reply()),
     }
     output.flush().context("cannot write the result")
 }

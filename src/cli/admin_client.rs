@@ -1,30 +1,38 @@
-//! What holds the users' data: a running server, or else the store in the data folder. Commands
-//! work the same with both.
+//! Commands that a running server executes if there is one, and this process otherwise: the server
+//! holds the users' data, and queues work on lists.
 
+use std::io::{IsTerminal, Write, stderr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::accounts::admin::{AdminCommand, AdminReply, execute};
 use crate::accounts::{Store, StoreError};
+use crate::config::Config;
+use crate::intake::outcome::Outcome;
+use crate::intake::request::{Request, Site, Task};
+use crate::intake::run::{self, Observer};
 use crate::journal::JournalError;
 use crate::vocab::clock::Clock;
 use crate::vocab::plan::Plans;
-use crate::workers::admin::{self, AskError};
+use crate::workers::admin::{self, AskError, IntakeCommand, IntakeReply};
 
-/// How long to keep trying while a server that starts or stops holds the store but not the socket.
+/// How long to retry while a server that starts or stops holds the store but not the socket.
 const HANDOVER_WAIT_MAX: Duration = Duration::from_secs(3);
 const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 
-/// Asks a running server, or opens the store of the data folder and asks that.
+/// Runs an account or journal command on the server that uses the data folder, or else on the store
+/// in the folder.
 ///
-/// A server that starts has the store before it has the socket, and one that stops the other way
-/// round: both are tried in turn for a while.
+/// A server that starts holds the store before it opens the socket, and one that stops closes the
+/// socket first: both are tried in turn for a while.
 ///
 /// # Errors
-/// Nobody could be asked. A refusal is a reply.
-pub fn ask(
+/// Neither answers. A refusal is a reply.
+pub fn execute_command(
     command: &AdminCommand,
     data_dir: &Path,
     plans: Plans,
@@ -34,21 +42,21 @@ pub fn ask(
     loop {
         match admin::ask(data_dir, command) {
             Ok(reply) => return Ok(reply),
-            Err(AskError::NobodyThere { .. }) => {}
-            Err(err @ AskError::NoAnswer { .. }) => {
+            Err(AskError::NotRunning { .. }) => {}
+            Err(err @ AskError::NoReply { .. }) => {
                 return Err(err).context(
-                    "the change may or may not have been made: `dropdex account list` shows it",
+                    "the change may or may not have been made; `dropdex account list` shows it",
                 );
             }
         }
         match Store::open(data_dir, plans.clone(), clock) {
-            Ok(store) => return run_on(store, command.clone()),
+            Ok(store) => return execute_on(store, command.clone()),
             Err(StoreError::Journal(JournalError::Locked { .. })) if Instant::now() < deadline => {
                 std::thread::sleep(HANDOVER_PAUSE);
             }
             Err(err @ StoreError::Journal(JournalError::Locked { .. })) => {
                 return Err(err).context(format!(
-                    "the data folder {} is in use, and its user does not answer on the admin \
+                    "the data folder {} is in use by a process that does not answer on the admin \
                      socket; try again when it has started or stopped",
                     data_dir.display()
                 ));
@@ -58,13 +66,101 @@ pub fn ask(
     }
 }
 
-fn run_on(store: Store, command: AdminCommand) -> anyhow::Result<AdminReply> {
+fn execute_on(store: Store, command: AdminCommand) -> anyhow::Result<AdminReply> {
     let reply = execute(&store, command);
-    store.close().context("the journal could not be closed in order")?;
+    store.close().context("cannot close the journal")?;
     Ok(reply)
 }
 
-/// A reply that does not belong to the command.
-pub fn another_answer() -> anyhow::Error {
-    anyhow!("the server answered another question; is it of the same version?")
+/// The error for a reply that does not belong to the command.
+pub fn unexpected_reply() -> anyhow::Error {
+    anyhow!("unexpected reply from the server; is it of the same version?")
+}
+
+/// The option of commands that otherwise run in a server.
+#[derive(Args, Debug)]
+pub struct Local {
+    /// Run in this process even if a server is running
+    #[arg(long)]
+    local: bool,
+    /// The old name of --local
+    #[arg(long, hide = true)]
+    here: bool,
+}
+
+/// Runs work on lists in the server that uses the data folder, after what it has queued; without a
+/// server, with `--local`, or where the server cannot read the files, in this process.
+///
+/// # Errors
+/// The server did not run it. A failure of the work is part of the outcome.
+pub fn run_task(task: Task, local: &Local, config: &Config) -> anyhow::Result<Outcome> {
+    if local.here {
+        tracing::warn!("--here is now called --local; the old name goes with the next version");
+    }
+    if !local.local
+        && !local.here
+        && let Some(outcome) = run_in_server(&task, config)?
+    {
+        outcome.notes.iter().try_for_each(|note| writeln!(stderr(), "{note}"))?;
+        return Ok(outcome);
+    }
+    Ok(run::run(&Request { site: config.site(), task }, &Terminal::new()))
+}
+
+/// The server's outcome; `None` if there is no server or it cannot read one of the files.
+fn run_in_server(task: &Task, config: &Config) -> anyhow::Result<Option<Outcome>> {
+    let Site { index, clock, .. } = config.site();
+    if let Some(file) = task.files().iter().find(|file| file.to_str().is_none()) {
+        bail!("{} is not UTF-8, so the server cannot open it; add --local", file.display());
+    }
+    let command = IntakeCommand { task: task.clone(), index, clock };
+    match admin::ask_for_intake(&config.data, &command) {
+        Ok(IntakeReply::Finished(outcome)) => Ok(Some(*outcome)),
+        Ok(IntakeReply::CannotRead { file }) => {
+            let file = file.display();
+            writeln!(stderr(), "the running server cannot read {file}; running here instead")?;
+            Ok(None)
+        }
+        Ok(IntakeReply::Refused { error }) => bail!(error),
+        Err(AskError::NotRunning { .. }) => Ok(None),
+        Err(err @ AskError::NoReply { .. }) => Err(err).context(
+            "the work may or may not have been done; run the command again, which skips what is done",
+        ),
+    }
+}
+
+/// Notes on standard error, and on a terminal a progress bar over the bytes of a file.
+struct Terminal(ProgressBar);
+
+impl Terminal {
+    fn new() -> Terminal {
+        let bar = if stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+        let template = "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Terminal(bar)
+    }
+}
+
+impl Observer for Terminal {
+    fn note(&self, note: &str) {
+        self.0.suspend(|| {
+            let _ = writeln!(stderr(), "{note}");
+        });
+    }
+
+    /// indicatif draws at most 20 times a second.
+    fn progress(&self, read: u64, size: u64) {
+        if !self.0.is_hidden() {
+            self.0.set_length(size);
+            self.0.set_position(read);
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }

@@ -3,20 +3,18 @@
 use std::io::{Read, Write, stdout};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use flate2::read::GzDecoder;
-use sha2::{Digest, Sha256};
 
 use crate::accounts::secret::Secret;
 use crate::accounts::{Email, Password, Store};
 use crate::app;
-use crate::cli::rebuild::rebuild;
 use crate::config::telemetry::Telemetry;
 use crate::config::{Config, ListenAddress};
-use crate::corpus::Corpus;
-use crate::corpus::ingest::Source;
-use crate::feeds::{Feed, Format, ReadOptions};
+use crate::feeds::Format;
+use crate::intake::request::{Ingest, Lists, Request, Task};
+use crate::intake::run;
 use crate::server::settings::ServerSettings;
 use crate::vocab::day::Day;
 use crate::vocab::plan::Plan;
@@ -81,20 +79,14 @@ fn ingest_sample(config: &Config, folder: &Path) -> anyhow::Result<()> {
     let list = move_dates(SAMPLE, config.clock.today()).context("the bundled sample")?;
     let path = folder.join("sample.csv");
     std::fs::write(&path, &list).with_context(|| format!("cannot write {}", path.display()))?;
-    let now = config.clock.now();
-    let options =
-        ReadOptions { format: Some(Format::Native), drop_date: None, observed_at: Some(now), now };
-    let source = Source {
-        name: "sample.csv".to_owned(),
-        sha256: Sha256::digest(&list).into(),
-        format: Format::Native.to_string(),
-        observed_at: now,
-        ingested_at: now,
-    };
-    let corpus = Corpus::open(&config.data)?;
-    corpus.ingest(&source, Feed::open(&path, &options)?)?;
-    rebuild(&corpus, config)?;
-    Ok(())
+    let task = Task::Ingest(Ingest {
+        lists: Lists::Files { files: vec![path], format: Some(Format::Native) },
+        drop_date: None,
+        observed_at: Some(config.clock.now()),
+        rebuild: true,
+    });
+    let outcome = run::run(&Request { site: config.site(), task }, &());
+    outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
 }
 
 /// The sample with its dates moved so that its newest drop is on `today`.

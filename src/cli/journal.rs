@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::accounts::admin::{AdminCommand, AdminReply, JournalFacts};
 use crate::accounts::event::Transaction;
 use crate::accounts::{Audit, Store, audit, journal_folder};
-use crate::cli::{ExitWith, WrongUsage, door};
+use crate::cli::{ExitWith, WrongUsage, admin_client};
 use crate::config::Config;
 use crate::journal::fs::Disk;
 use crate::journal::{self, JournalError, Record, ReplayResult};
@@ -170,8 +170,8 @@ fn ask_for_facts(data: &Path) -> anyhow::Result<Option<JournalFacts>> {
     match ask(data, &AdminCommand::InspectJournal) {
         Ok(AdminReply::Journal(facts)) => Ok(Some(facts)),
         Ok(AdminReply::Refused { error }) => bail!(error),
-        Ok(_) => Err(door::another_answer()),
-        Err(AskError::NobodyThere { .. }) => Ok(None),
+        Ok(_) => Err(admin_client::unexpected_reply()),
+        Err(AskError::NotRunning { .. }) => Ok(None),
         Err(err) => Err(err.into()),
     }
 }
@@ -247,10 +247,11 @@ fn unwrap_output_error(err: JournalError) -> anyhow::Error {
 
 fn save(config: &Config, command: AdminCommand) -> anyhow::Result<()> {
     there_is_one(config)?;
-    match door::ask(&command, &config.data, config.plans.clone(), config.clock)? {
+    match admin_client::execute_command(&command, &config.data, config.plans.clone(), config.clock)?
+    {
         AdminReply::Saved(saved) => print(&saved),
         AdminReply::Refused { error } => bail!(error),
-        _ => Err(door::another_answer()),
+        _ => Err(admin_client::unexpected_reply()),
     }
 }
 

@@ -2,9 +2,8 @@
 //! logs to stderr; exit 0 done, 1 failed, 2 wrong usage.
 
 pub mod account;
+mod admin_client;
 pub mod demo;
-mod beside;
-mod door;
 pub mod export;
 pub mod index;
 pub mod ingest;
@@ -18,15 +17,15 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::outbound::GivenSecrets;
 use crate::config::{Config, Given};
-use crate::telemetry::logs;
+use crate::intake::outcome::one_line;
+use crate::intake::worker;
+use crate::telemetry::logs::{self, Logs};
 use crate::vocab::day::Day;
 use crate::vocab::secret::Secret;
-use crate::workers::jobs;
 
 /// Self-hosted search for domain names that are leaving registration.
 ///
@@ -72,12 +71,15 @@ enum Command {
     Export(export::ExportArgs),
     Journal(journal::JournalArgs),
     Openapi(openapi::OpenapiArgs),
+    /// Run one request of a server, which starts this process (internal)
+    #[command(name = worker::SUBCOMMAND, hide = true)]
+    IntakeWorker,
 }
 
 impl Command {
     /// How much a command logs unless `RUST_LOG` says otherwise: a server tells what it does,
     /// other commands only what went wrong.
-    fn logs_by_default(&self) -> &'static str {
+    fn log_level(&self) -> &'static str {
         match self {
             Command::Serve(_) => "info,tantivy=warn",
             _ => "warn",
@@ -94,7 +96,7 @@ pub fn main() -> ExitCode {
         // A reader like `head` that has seen enough is no failure.
         Err(err) if is_broken_pipe(&err) => ExitCode::SUCCESS,
         Err(err) => {
-            let why = one_line(&err);
+            let why = one_line(err.as_ref());
             // Nothing, where a server ran the command and what that said was printed.
             if !why.is_empty() {
                 let _ = writeln!(io::stderr(), "dropdex: {why}");
@@ -133,8 +135,11 @@ fn secret_of(variable: &str) -> Option<Secret> {
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {
-    jobs::end_with_server().context("the server that asked for this cannot have it")?;
     let Global { data, index, config, today, log_json } = cli.global;
+    if let Command::IntakeWorker = cli.command {
+        logs::start(&Logs { json: log_json, level: None }, cli.command.log_level())?;
+        return worker::serve();
+    }
     let secrets = GivenSecrets {
         smtp_password: secret_of("DROPDEX_SMTP_PASSWORD"),
         telegram_token: secret_of("DROPDEX_TELEGRAM_TOKEN"),
@@ -146,7 +151,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         given.drain_delay = args.drain_delay;
     }
     let config = Config::load(given)?;
-    logs::start(&config.telemetry.logs, cli.command.logs_by_default())?;
+    logs::start(&config.telemetry.logs, cli.command.log_level())?;
     match cli.command {
         Command::Demo(args) => demo::run(args, &config),
         Command::Serve(_) => serve::run(&config),
@@ -160,6 +165,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Export(args) => export::run(args, &config),
         Command::Journal(args) => journal::run(args, &config),
         Command::Openapi(args) => openapi::run(args),
+        Command::IntakeWorker => Ok(()),
     }
 }
 
@@ -167,18 +173,4 @@ fn is_broken_pipe(err: &anyhow::Error) -> bool {
     err.chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
-}
-
-/// The error and its causes on one line, each cause once.
-fn one_line(err: &anyhow::Error) -> String {
-    let mut line = String::new();
-    for cause in err.chain() {
-        let text = cause.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        if line.is_empty() {
-            line = text;
-        } else if !line.contains(&text) {
-            line = format!("{line}: {text}");
-        }
-    }
-    line
 }

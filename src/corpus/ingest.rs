@@ -1,4 +1,4 @@
-//! One list in, one batch out, or nothing at all and the reason (decisions.md §10).
+//! Ingests one list: its rows become one batch, or nothing changes and the error gives the reason.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::corpus::batch::{self, BatchError, BatchMeta, Entry, Record};
 use crate::corpus::merge::Merge;
@@ -17,53 +18,50 @@ use crate::scorer::{SCORER_VERSION, Scorer, Scratch};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// More bad rows than one in this many, and the file is not what it was taken for.
+/// A list with more than one bad row in this many is refused: it is not in the assumed format.
 const BAD_ROWS_ONE_IN: u64 = 10;
 
-/// What identifies a list.
+/// Identity and origin of a list.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// File name without folders.
     pub name: String,
-    /// SHA-256 of the file as stored.
+    /// SHA-256 of the file as stored: the identity of the list.
     pub sha256: [u8; 32],
-    /// What it is read as.
     pub format: String,
-    /// When it was observed.
     pub observed_at: DateTime<Utc>,
-    /// Now.
     pub ingested_at: DateTime<Utc>,
 }
 
-/// What became of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The result of an ingest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ingested {
     /// Rows accepted.
     pub accepted: u64,
-    /// Rows refused, by reason.
-    pub rejected: BTreeMap<&'static str, u64>,
+    /// Rejected rows by reason.
+    pub rejected: BTreeMap<String, u64>,
     /// Distinct names in the new batch.
     pub names: u64,
     /// File name of the new batch.
     pub batch: String,
-    /// Where the refused rows are listed, when there are any.
+    /// The file that lists the rejected rows, if there are any.
     pub rejects_file: Option<PathBuf>,
 }
 
-/// Why a list was not taken. Nothing has changed then.
+/// Why a list was not added. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     #[error(transparent)]
     Feed(#[from] FeedError),
     #[error(
         "{bad} of {rows} rows are bad, more than 10 % (the first in line {line}: {reason}); all are in \
-         {rejects}. Mend them, or, if this is no list of the format {format}, name its format with \
+         {rejects}. Correct them, or if the list is not in the format {format}, name its format with \
          --format"
     )]
     TooManyBad { bad: u64, rows: u64, line: u64, reason: String, format: String, rejects: PathBuf },
-    #[error("the list holds no names; read as {format}. If its day had none, leave it out")]
+    #[error("the list holds no names; read as {format}. Leave it out if its day had no drops")]
     Empty { format: String },
-    #[error("the two zone files hold the same names: there is nothing to add")]
+    #[error("both zone files hold the same names, so there is nothing to add")]
     SameZones,
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
@@ -74,7 +72,7 @@ pub enum IngestError {
 }
 
 impl Corpus {
-    /// The batch that already holds the list with this SHA-256.
+    /// Finds the list with this SHA-256.
     ///
     /// # Errors
     /// A batch is missing or unreadable.
@@ -83,37 +81,36 @@ impl Corpus {
         Ok(self.metas()?.into_iter().find(|meta| meta.source_sha256 == sha256))
     }
 
-    /// Adds the list whose rows these are, whole or not at all. Refused rows are written to
-    /// `rejects/` beside the corpus, also when the list is refused for having too many.
+    /// Adds a list, completely or not at all. Rejected rows are written to `rejects/` beside the
+    /// corpus, also when the list is refused for having too many of them.
     ///
     /// # Errors
-    /// The list cannot be read to its end, holds too many bad rows or no good one, or the disk
-    /// fails.
+    /// The list cannot be read to its end, or has too many bad rows or no good one; or an I/O error.
     pub fn ingest(
         &self,
         source: &Source,
         rows: impl Iterator<Item = Result<Row, FeedError>>,
     ) -> Result<Ingested, IngestError> {
-        let mut intake = Intake::new(self, source)?;
+        let mut tally = RowTally::new(self, source)?;
         let mut sorter = self.sorter(Scoring::Now)?;
         for row in rows {
-            if let Some(seen) = intake.take(row?)? {
+            if let Some(seen) = tally.take(row?)? {
                 let Observation { name, sighting, first_seen, observed_at } = seen;
                 let observed_at = observed_at.timestamp();
                 sorter.push(name, Record { sighting, first_seen, observed_at })?;
             }
         }
-        intake.check()?;
+        tally.check()?;
         let mut draft = self.draft()?;
         sorter.finish_into(&mut draft.writer, &draft.path)?;
-        self.seal(draft, source, intake)
+        self.seal(draft, source, tally)
     }
 
-    /// Adds what changed between two zone files of one zone: names that left dropped on `day`,
-    /// names that came were registered on it. Each item is an owner name or a refused row.
+    /// Adds the changes between two zone files of one zone: removed names dropped on `day`, and added
+    /// names were registered on it.
     ///
     /// # Errors
-    /// As [`Corpus::ingest`]; two zones without a difference change nothing and are refused.
+    /// As [`Corpus::ingest`]; or the zones hold the same names.
     pub fn ingest_zone_pair(
         &self,
         source: &Source,
@@ -121,11 +118,11 @@ impl Corpus {
         older: impl Iterator<Item = Result<ZoneRow, FeedError>>,
         newer: impl Iterator<Item = Result<ZoneRow, FeedError>>,
     ) -> Result<Ingested, IngestError> {
-        let mut intake = Intake::new(self, source)?;
-        let older = self.sort_zone(&mut intake, older)?;
-        let newer = self.sort_zone(&mut intake, newer)?;
-        intake.check()?;
-        intake.accepted = 0;
+        let mut tally = RowTally::new(self, source)?;
+        let older = self.sort_zone(&mut tally, older)?;
+        let newer = self.sort_zone(&mut tally, newer)?;
+        tally.check()?;
+        tally.accepted = 0;
         let mut draft = self.draft()?;
         let scorer = Scorer::shared();
         let mut scratch = Scratch::default();
@@ -162,17 +159,17 @@ impl Corpus {
                 evidence: &evidence,
                 record,
             })?;
-            intake.accepted += 1;
+            tally.accepted += 1;
         }
-        if intake.accepted == 0 {
+        if tally.accepted == 0 {
             return Err(IngestError::SameZones);
         }
-        self.seal(draft, source, intake)
+        self.seal(draft, source, tally)
     }
 
     fn sort_zone(
         &self,
-        intake: &mut Intake,
+        tally: &mut RowTally,
         rows: impl Iterator<Item = Result<ZoneRow, FeedError>>,
     ) -> Result<Runs, IngestError> {
         let mut sorter = self.sorter(Scoring::Later)?;
@@ -180,10 +177,10 @@ impl Corpus {
         for row in rows {
             match row? {
                 ZoneRow::Owner(name) => {
-                    intake.accepted += 1;
+                    tally.accepted += 1;
                     sorter.push(name, Record { sighting, first_seen: None, observed_at: 0 })?;
                 }
-                ZoneRow::Rejected(reject) => intake.reject(&reject)?,
+                ZoneRow::Rejected(reject) => tally.reject(&reject)?,
             }
         }
         Ok(sorter.finish()?)
@@ -200,7 +197,12 @@ impl Corpus {
         Ok(Draft { writer: batch::create(&path)?, path, _unpublished: unpublished })
     }
 
-    fn seal(&self, draft: Draft, source: &Source, intake: Intake) -> Result<Ingested, IngestError> {
+    fn seal(
+        &self,
+        draft: Draft,
+        source: &Source,
+        tally: RowTally,
+    ) -> Result<Ingested, IngestError> {
         let number = self.next_number(source.ingested_at)?;
         let (rows, names) = draft.writer.counts();
         let meta = BatchMeta {
@@ -209,8 +211,8 @@ impl Corpus {
             format: source.format.clone(),
             observed_at: source.observed_at,
             ingested_at: source.ingested_at,
-            accepted: intake.accepted,
-            rejected: intake.rejected.values().sum(),
+            accepted: tally.accepted,
+            rejected: tally.rejected.values().sum(),
             rows,
             names,
             scorer_version: SCORER_VERSION,
@@ -224,7 +226,7 @@ impl Corpus {
         self.publish(file, &draft.path, &path)?;
         self.note_number(number)?;
         let batch = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        intake.finish(names, batch)
+        tally.finish(names, batch)
     }
 }
 
@@ -242,24 +244,24 @@ impl Draft {
     }
 }
 
-/// Counts rows and keeps the refused ones.
-struct Intake {
+/// Counts rows and writes the rejected ones to a file.
+struct RowTally {
     format: String,
     accepted: u64,
-    rejected: BTreeMap<&'static str, u64>,
+    rejected: BTreeMap<String, u64>,
     path: PathBuf,
     rejects: Option<csv::Writer<File>>,
-    /// Line and reason of the first row that was refused.
+    /// Line and reason of the first rejected row.
     first: Option<(u64, String)>,
 }
 
-impl Intake {
-    fn new(corpus: &Corpus, source: &Source) -> Result<Intake, IngestError> {
+impl RowTally {
+    fn new(corpus: &Corpus, source: &Source) -> Result<RowTally, IngestError> {
         let data = corpus.folder.parent().unwrap_or(&corpus.folder);
         let name: String = source.name.chars().take(100).collect();
         let path =
             data.join("rejects").join(format!("{name}.{}.csv", hex::encode(&source.sha256[..4])));
-        Ok(Intake {
+        Ok(RowTally {
             format: source.format.clone(),
             accepted: 0,
             rejected: BTreeMap::new(),
@@ -269,7 +271,7 @@ impl Intake {
         })
     }
 
-    /// Counts the row; gives the observation of a good one.
+    /// Counts the row and returns the observation of a good one.
     fn take(&mut self, row: Row) -> Result<Option<Observation>, IngestError> {
         match row {
             Row::Seen(observation) => {
@@ -284,7 +286,7 @@ impl Intake {
     }
 
     fn reject(&mut self, reject: &Reject) -> Result<(), IngestError> {
-        *self.rejected.entry(reject.reason.code()).or_default() += 1;
+        *self.rejected.entry(reject.reason.code().to_owned()).or_default() += 1;
         if self.rejects.is_none() {
             self.rejects = Some(self.open_rejects().map_err(self.failed())?);
         }
@@ -314,7 +316,7 @@ impl Intake {
         move |source| IngestError::Io { path, source }
     }
 
-    /// Refuses a list that cannot be what it was taken for.
+    /// Refuses a list with too many bad rows, or without rows.
     fn check(&mut self) -> Result<(), IngestError> {
         if let Some(rejects) = &mut self.rejects {
             rejects

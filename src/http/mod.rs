@@ -36,10 +36,10 @@ use crate::http::allowance::Now;
 use crate::http::session::CookieKind;
 use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
+use crate::intake::inbox::InboxStatus;
 use crate::outbound::guard::Guard;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
-use crate::vocab::intake::IntakeLog;
 use crate::vocab::rdap::LiveBootstrap;
 
 /// What every handler asks.
@@ -66,8 +66,8 @@ pub struct Parts {
     /// What this instance calls itself.
     pub node: String,
     pub started: Instant,
-    /// What became of the lists in the inbox.
-    pub intake: Arc<IntakeLog>,
+    /// Counts of the lists that arrived in the inbox.
+    pub inbox: Arc<InboxStatus>,
     /// Why the generation being served is not the one `CURRENT` names.
     pub index_problem: Arc<Mutex<Option<String>>>,
     /// Whether the end has begun, and requests should go elsewhere.

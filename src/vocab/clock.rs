@@ -1,11 +1,12 @@
 //! The one clock of the process.
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::vocab::day::Day;
 
 /// Where every part of dropdex takes the time from, so that `--today` and tests can set it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Clock {
     pinned: Option<Day>,
 }

@@ -7,7 +7,6 @@ pub mod clock;
 pub mod day;
 pub mod dqs;
 pub mod ids;
-pub mod intake;
 pub mod json;
 pub mod limits;
 pub mod money;

@@ -17,8 +17,8 @@ use crate::accounts::Queues;
 use crate::http::error::ApiError;
 use crate::http::{App, work};
 use crate::index::Index;
+use crate::intake::inbox::InboxCounts;
 use crate::vocab::day::Day;
-use crate::vocab::intake::{Intake, IntakeSums};
 use crate::vocab::limits::STALE_AFTER_HOURS;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
@@ -100,8 +100,8 @@ struct Service {
     age: Option<TimeDelta>,
     /// How far alert rules are matched.
     matched: Option<Watermark>,
-    /// What came of the lists in the inbox.
-    intake: IntakeSums,
+    /// Counts of the lists that arrived in the inbox.
+    inbox: InboxCounts,
 }
 
 impl Service {
@@ -117,7 +117,7 @@ impl Service {
             log_bytes: app.store.log_bytes_since_snapshot(),
             age: observed.map(|observed| (now - observed).max(TimeDelta::zero())),
             matched: app.store.watermark(),
-            intake: app.intake.sums(),
+            inbox: app.inbox.counts(),
             index,
         }
     }
@@ -152,7 +152,7 @@ impl Service {
             }
             Some(_) => None,
         };
-        let inbox = self.intake.problem.as_ref().map(|_| {
+        let inbox = self.inbox.problem.as_ref().map(|_| {
             "Lists in the inbox cannot be taken in at the moment; the log says why. They are tried again."
         });
         let late = late(queues, now)
@@ -208,22 +208,21 @@ fn data_panel(service: &Service) -> Markup {
                 dt { "Scorer" }
                 dd { "version " (manifest.scorer_version) }
                 dt { "Inbox" }
-                dd { (inbox(&service.intake)) }
+                dd { (inbox(&service.inbox)) }
             }
         }
     }
 }
 
 /// What arrived since the start, and what became of it.
-fn inbox(intake: &IntakeSums) -> Markup {
-    let refused = intake.lists(Intake::Refused);
+fn inbox(counts: &InboxCounts) -> Markup {
     html! {
-        @if intake.waiting > 0 { span.badge.warn { (intake.waiting) " waiting" } " " }
-        @if refused > 0 { span.badge.bad { (grouped(refused)) " refused" } " " }
-        @match intake.last {
+        @if counts.waiting > 0 { span.badge.warn { (counts.waiting) " waiting" } " " }
+        @if counts.refused > 0 { span.badge.bad { (grouped(counts.refused)) " refused" } " " }
+        @match counts.last_at {
             None => "nothing has arrived since the start",
-            Some((at, _)) => {
-                (grouped(intake.lists(Intake::Added))) " lists taken in, the last one looked at "
+            Some(at) => {
+                (grouped(counts.added)) " lists taken in, the last one looked at "
                 (time_of(at))
             }
         }

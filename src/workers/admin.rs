@@ -1,10 +1,9 @@
-//! The operator's door: a unix socket in the data folder, for the owner of the folder alone.
+//! The admin socket: a unix socket in the data folder, which only the owner of the folder can open.
 //!
-//! One JSON line in is an [`AdminCommand`], one JSON line out its [`AdminReply`]. [`AdminSocket`]
-//! serves them beside the HTTP server, which holds the store; [`ask`] is the other end. A line may also
-//! be a [`JobCommand`], work on lists that the server has done for whoever asks ([`ask_for_job`]).
+//! A client sends an [`AdminCommand`] as one line of JSON and receives its [`AdminReply`] as another,
+//! or sends an [`IntakeCommand`], work on lists, and receives an [`IntakeReply`] when it is done.
+//! [`AdminSocket`] is the server's end, [`ask`] and [`ask_for_intake`] the client's.
 
-use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::future::Future;
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -25,125 +23,87 @@ use tokio::time::timeout;
 
 use crate::accounts::Store;
 use crate::accounts::admin::{AdminCommand, AdminReply, execute};
-use crate::vocab::day::Day;
-use crate::workers::jobs::{Finished, Jobs, Places};
+use crate::intake::message;
+use crate::intake::outcome::Outcome;
+use crate::intake::queue::Queue;
+use crate::intake::request::{Request, Site, Task};
+use crate::vocab::clock::Clock;
 
 /// The socket's name in the data folder.
 const SOCKET_FILE: &str = "admin.sock";
-/// Bytes of a command at most: the paths of a thousand lists fit.
+/// Maximum bytes of a command. The paths of a thousand lists fit.
 const COMMAND_BYTES_MAX: u64 = 256 << 10;
-/// Bytes of a reply at most: a list of 100,000 accounts takes some 30 MB.
+/// Maximum bytes of a reply. A list of 100,000 accounts takes about 30 MB.
 const REPLY_BYTES_MAX: u64 = 256 << 20;
-/// Connections served at once; more wait.
+/// Maximum connections served at once; more wait.
 const CONNECTIONS_MAX: usize = 16;
-/// How long a connection may take to send its next command.
+/// Time limit for a client to send its next command.
 const COMMAND_WAIT_MAX: Duration = Duration::from_secs(10);
-/// How long a client waits for a reply: a sync on a slow disk, with room.
+/// Time limit for a reply: several times a sync on a slow disk.
 const REPLY_WAIT_MAX: Duration = Duration::from_secs(30);
-/// As [`REPLY_WAIT_MAX`] for commands that read or write everything there is: some gigabytes.
+/// Time limit for the reply to a command that reads or writes all data, which may be gigabytes.
 const LONG_REPLY_WAIT_MAX: Duration = Duration::from_secs(600);
 
-/// Work on lists, for [`Jobs`]: what a command line says, after the options for all commands.
+/// Work on lists, sent to a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
-pub enum JobCommand {
-    /// `dropdex ingest` or `dropdex rebuild`.
-    Job {
-        work: Work,
-        /// Options; the files come after them.
-        arguments: Vec<String>,
-        files: Vec<PathBuf>,
-        index: PathBuf,
-        today: Option<Day>,
-    },
+pub struct IntakeCommand {
+    pub task: Task,
+    /// The index folder of the command. The data folder and the retention are the server's.
+    pub index: PathBuf,
+    /// The clock of the command: `--today` may pin it.
+    pub clock: Clock,
 }
 
-/// The commands that a server runs for others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Work {
-    Ingest,
-    Rebuild,
-}
-
-impl Work {
-    /// The command, done by whom it is told to.
-    fn command(self) -> &'static [&'static str] {
-        match self {
-            Work::Ingest => &["ingest", "--here"],
-            Work::Rebuild => &["rebuild", "--here"],
-        }
-    }
-}
-
-/// What came of it.
+/// The reply to an [`IntakeCommand`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
-pub enum JobReply {
-    /// It ran to its end: what it printed, and its exit code, if it was not a signal that ended it.
-    Finished { code: Option<i32>, stdout: String, stderr: String },
-    /// The server may not read this file, or sees none: who asks has to do it.
+pub enum IntakeReply {
+    /// The work ran to its end.
+    Finished(Box<Outcome>),
+    /// The server cannot open this file, so the command has to do the work.
     CannotRead { file: PathBuf },
-    /// It did not, for this reason.
+    /// The work did not run.
     Refused { error: String },
 }
 
-/// What comes in.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Line {
-    Store(AdminCommand),
-    Job(JobCommand),
-}
-
-/// What goes out.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Answer {
-    Store(AdminReply),
-    Job(JobReply),
-}
-
-/// What commands are carried out on.
+/// What the socket executes commands on.
 #[derive(Clone)]
-pub struct Serving {
+pub struct Backend {
     pub store: Store,
-    pub jobs: Jobs,
-    /// Where jobs find things, unless they say otherwise.
-    pub places: Places,
+    pub queue: Queue,
 }
 
-/// Where a server with this data folder listens.
+/// The path of the socket of a server with this data folder.
 pub fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join(SOCKET_FILE)
 }
 
-/// A listening socket. Its file goes when this is dropped.
+/// A listening socket. Dropping it removes its file.
 pub struct AdminSocket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl AdminSocket {
-    /// Listens in `data_dir`. Whoever calls holds the store of that folder, so a socket file that is
-    /// there was left by a server that was killed, and is replaced. Call inside a tokio runtime.
+    /// Listens in `data_dir`. The caller holds the store of that folder, so an existing socket file is
+    /// left over from a killed server, and is replaced. Call inside a tokio runtime.
     ///
     /// # Errors
-    /// The folder cannot be written, or its path is too long for a socket (some 100 bytes).
+    /// The folder is not writable, or its path is too long for a socket (about 100 bytes).
     pub fn bind(data_dir: &Path) -> anyhow::Result<AdminSocket> {
         let path = socket_path(data_dir);
-        let listener = bind_for_owner_alone(data_dir, &path).with_context(|| {
+        let listener = bind_for_owner(data_dir, &path).with_context(|| {
             format!(
-                "cannot make the admin socket {}; the data folder must be writable and its path \
-                 shorter than some 90 bytes",
+                "cannot create the admin socket {}; the data folder must be writable and its path \
+                 shorter than 90 bytes",
                 path.display()
             )
         })?;
         Ok(AdminSocket { listener, path })
     }
 
-    /// Serves commands until `stop` is done; commands in hand are finished.
-    pub async fn serve(self, serving: Serving, stop: impl Future<Output = ()>) {
+    /// Serves commands until `stop` is done, then finishes those it has read.
+    pub async fn serve(self, backend: Backend, stop: impl Future<Output = ()>) {
         let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let mut connections = JoinSet::new();
         let mut stop = std::pin::pin!(stop);
@@ -156,20 +116,20 @@ impl AdminSocket {
             };
             match accepted {
                 Ok((connection, slot)) => {
-                    let (serving, mut stopped) = (serving.clone(), stopped.clone());
+                    let (backend, mut stopped) = (backend.clone(), stopped.clone());
                     connections.spawn(async move {
                         let _slot = slot;
-                        serve_connection(connection, &serving, &mut stopped).await;
+                        serve_connection(connection, &backend, &mut stopped).await;
                     });
                 }
                 Err(err) => {
                     tracing::warn!(error = %err, "admin socket: cannot accept a connection");
-                    // Out of file handles, most likely: others must end first.
+                    // Most likely out of file descriptors: wait for connections to close.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
         }
-        // Nobody is left to be told only when all connections have ended.
+        // Fails if no connection is open.
         let _ = stopping.send(true);
         while connections.join_next().await.is_some() {}
     }
@@ -178,14 +138,14 @@ impl AdminSocket {
 impl Drop for AdminSocket {
     fn drop(&mut self) {
         if let Err(err) = fs::remove_file(&self.path) {
-            tracing::warn!(path = %self.path.display(), error = %err, "cannot remove the socket");
+            tracing::warn!(path = %self.path.display(), error = %err, "cannot remove the admin socket");
         }
     }
 }
 
-/// Binds in a folder only the owner can enter and moves the socket out once its mode is set, so
-/// that at no time anybody else could connect.
-fn bind_for_owner_alone(data_dir: &Path, path: &Path) -> io::Result<UnixListener> {
+/// Binds in a folder that only the owner can enter, and moves the socket out once its mode is set: at
+/// no time can another user connect.
+fn bind_for_owner(data_dir: &Path, path: &Path) -> io::Result<UnixListener> {
     let private = tempfile::Builder::new()
         .prefix(".a")
         .rand_bytes(4)
@@ -209,133 +169,143 @@ async fn accept(
 
 async fn serve_connection(
     mut connection: UnixStream,
-    serving: &Serving,
+    backend: &Backend,
     stopped: &mut tokio::sync::watch::Receiver<bool>,
 ) {
     let (read, mut write) = connection.split();
     let mut read = tokio::io::BufReader::new(read);
     loop {
         let line = tokio::select! {
-            // Only between commands: one that was read is carried out and answered.
+            // Only between commands: a command that was read is executed and answered.
             _ = stopped.wait_for(|stopped| *stopped) => return,
             line = timeout(COMMAND_WAIT_MAX, read_line(&mut read)) => line,
         };
         let reply = match line {
-            Ok(Ok(line)) if !line.is_empty() => answer(serving, &line).await,
-            // The client has gone, is silent, or sends what is no line.
+            Ok(Ok(line)) if !line.is_empty() => reply(backend, &line).await,
+            // Closed, silent, or not a line.
             _ => return,
         };
-        let Ok(mut reply) = serde_json::to_vec(&reply) else { return };
-        reply.push(b'\n');
+        let Ok(reply) = reply else { return };
         if write.write_all(&reply).await.is_err() {
             return;
         }
     }
 }
 
-/// The next line, at most [`COMMAND_BYTES_MAX`] long; empty at the end. A longer one comes cut, and
-/// is then no command.
+/// Reads the next line; empty at the end of the stream. A line of more than [`COMMAND_BYTES_MAX`] is
+/// cut, and then fails to parse.
 async fn read_line(read: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     read.take(COMMAND_BYTES_MAX).read_until(b'\n', &mut line).await?;
     Ok(line)
 }
 
-async fn answer(serving: &Serving, line: &[u8]) -> Answer {
-    // serde's message names the place and may name a value: a password is never echoed.
-    match serde_json::from_slice(line) {
-        Ok(Line::Store(command)) => Answer::Store(carry_out(&serving.store, command).await),
-        Ok(Line::Job(command)) => Answer::Job(run_job(serving, command).await),
-        Err(_) => {
-            let error = "this is not a command this server knows; is it of the same version?";
-            Answer::Store(AdminReply::Refused { error: error.into() })
-        }
+async fn reply(backend: &Backend, line: &[u8]) -> serde_json::Result<Vec<u8>> {
+    // serde's error may quote a value, such as a password: it is not echoed.
+    if let Ok(command) = serde_json::from_slice(line) {
+        return json_line(&execute_admin(&backend.store, command).await);
     }
+    if let Ok(command) = message::decode(line) {
+        return message::encode(&run_intake(&backend.queue, command).await);
+    }
+    let error = "unknown command; is the server of the same version?".to_owned();
+    json_line(&AdminReply::Refused { error })
 }
 
-/// The first file that cannot be opened here: a service may see less of the disk than an operator.
-async fn first_unreadable(files: &[PathBuf]) -> Option<PathBuf> {
-    let files = files.to_owned();
-    let look = move || files.into_iter().find(|file| fs::File::open(file).is_err());
-    tokio::task::spawn_blocking(look).await.ok().flatten()
+fn json_line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
-async fn carry_out(store: &Store, command: AdminCommand) -> AdminReply {
+async fn execute_admin(store: &Store, command: AdminCommand) -> AdminReply {
     let store = store.clone();
     let done = tokio::task::spawn_blocking(move || execute(&store, command)).await;
     done.unwrap_or_else(|_| AdminReply::Refused {
-        error: "the command failed in the server".into(),
+        error: "the command panicked in the server; its log has the details".into(),
     })
 }
 
-async fn run_job(serving: &Serving, command: JobCommand) -> JobReply {
-    let JobCommand::Job { work, arguments, files, index, today } = command;
-    if let Some(file) = first_unreadable(&files).await {
-        return JobReply::CannotRead { file };
+async fn run_intake(queue: &Queue, command: IntakeCommand) -> IntakeReply {
+    let IntakeCommand { task, index, clock } = command;
+    if let Some(file) = first_unreadable(task.files()).await {
+        return IntakeReply::CannotRead { file };
     }
-    let places = Places { index, today, ..serving.places.clone() };
-    let own = work.command().iter().map(OsString::from);
-    let options = own.chain(arguments.into_iter().map(OsString::from));
-    let files = files.into_iter().map(OsString::from);
-    let all = options.chain(["--".into()]).chain(files).collect();
-    match serving.jobs.run(&places, all).await {
-        Ok(Finished { code, stdout, stderr }) => JobReply::Finished { code, stdout, stderr },
-        Err(err) => JobReply::Refused { error: err.to_string() },
+    let site = Site { index, clock, ..queue.site().clone() };
+    match queue.run_request(Request { site, task }).await {
+        Ok(outcome) => IntakeReply::Finished(Box::new(outcome)),
+        Err(err) => IntakeReply::Refused { error: err.to_string() },
     }
 }
 
-/// Why a running server gave no answer.
+/// The first file that the server cannot open: a service may see less of the disk than an operator.
+async fn first_unreadable(files: Vec<PathBuf>) -> Option<PathBuf> {
+    let find = move || files.into_iter().find(|file| fs::File::open(file).is_err());
+    tokio::task::spawn_blocking(find).await.ok().flatten()
+}
+
+/// Why a command got no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// There is none: no socket, or one a killed server left behind.
+    /// There is no socket, or one that a killed server left behind.
     #[error("no server listens on {}", path.display())]
-    NobodyThere {
+    NotRunning {
         /// The socket.
         path: PathBuf,
     },
-    /// There is one and it did not answer. The command may have been carried out.
-    #[error("the server on {} gave no answer: {reason:#}", path.display())]
-    NoAnswer {
+    /// The connection failed. The command may have been executed.
+    #[error("the server on {} did not reply: {reason:#}", path.display())]
+    NoReply {
         /// The socket.
         path: PathBuf,
-        /// What went wrong.
+        /// The cause.
         reason: anyhow::Error,
     },
 }
 
-/// Asks the server that runs with this data folder. Blocks, for half a minute at most, or ten minutes
-/// where all data is read or written.
+/// Sends a command to the server that uses this data folder. Blocks for at most half a minute, or ten
+/// minutes for commands that read or write all data.
 ///
 /// # Errors
 /// [`AskError`].
 pub fn ask(data_dir: &Path, command: &AdminCommand) -> Result<AdminReply, AskError> {
-    ask_within(data_dir, command, Some(reply_wait_max(command)))
+    exchange(
+        data_dir,
+        Some(reply_wait_max(command)),
+        || Ok(json_line(command)?),
+        |reply| Ok(serde_json::from_slice(reply)?),
+    )
 }
 
 /// As [`ask`], for work on lists. Blocks until it is done, however long it takes.
 ///
 /// # Errors
 /// [`AskError`].
-pub fn ask_for_job(data_dir: &Path, command: &JobCommand) -> Result<JobReply, AskError> {
-    ask_within(data_dir, command, None)
+pub fn ask_for_intake(data_dir: &Path, command: &IntakeCommand) -> Result<IntakeReply, AskError> {
+    exchange(data_dir, None, || Ok(message::encode(command)?), message::decode)
 }
 
-fn ask_within<R: DeserializeOwned>(
+fn exchange<R>(
     data_dir: &Path,
-    command: &impl Serialize,
     wait_max: Option<Duration>,
+    encode: impl FnOnce() -> anyhow::Result<Vec<u8>>,
+    decode: impl FnOnce(&[u8]) -> anyhow::Result<R>,
 ) -> Result<R, AskError> {
     let path = socket_path(data_dir);
     let connection = match StdUnixStream::connect(&path) {
         Ok(connection) => connection,
-        Err(err) if is_nobody_there(&err) => return Err(AskError::NobodyThere { path }),
-        Err(err) => return Err(AskError::NoAnswer { path, reason: err.into() }),
+        Err(err) if is_not_running(&err) => return Err(AskError::NotRunning { path }),
+        Err(err) => return Err(AskError::NoReply { path, reason: err.into() }),
     };
-    converse(&connection, command, wait_max).map_err(|reason| AskError::NoAnswer { path, reason })
+    let reply = encode().and_then(|line| send(&connection, &line, wait_max));
+    let reply = reply.and_then(|reply| {
+        decode(&reply).context("unexpected reply; is the server of the same version?")
+    });
+    reply.map_err(|reason| AskError::NoReply { path, reason })
 }
 
-fn is_nobody_there(err: &io::Error) -> bool {
-    // A path that is no socket path, being too long, is `InvalidInput`: no server could bind it.
+fn is_not_running(err: &io::Error) -> bool {
+    // A path that is too long for a socket is `InvalidInput`: no server can have bound it.
     let kinds =
         [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused, io::ErrorKind::InvalidInput];
     kinds.contains(&err.kind())
@@ -346,34 +316,27 @@ fn reply_wait_max(command: &AdminCommand) -> Duration {
         AdminCommand::Backup { .. } | AdminCommand::Snapshot | AdminCommand::InspectJournal => {
             LONG_REPLY_WAIT_MAX
         }
-        AdminCommand::AddAccount { .. }
-        | AdminCommand::ListAccounts
-        | AdminCommand::SetPlan { .. }
-        | AdminCommand::IssueKey { .. }
-        | AdminCommand::SetPassword { .. }
-        | AdminCommand::Disable { .. } => REPLY_WAIT_MAX,
+        _ => REPLY_WAIT_MAX,
     }
 }
 
-fn converse<R: DeserializeOwned>(
+/// Sends a line and returns the line that comes back.
+fn send(
     mut connection: &StdUnixStream,
-    command: &impl Serialize,
+    line: &[u8],
     wait_max: Option<Duration>,
-) -> anyhow::Result<R> {
+) -> anyhow::Result<Vec<u8>> {
     connection.set_read_timeout(wait_max)?;
     connection.set_write_timeout(Some(REPLY_WAIT_MAX))?;
-    let mut line = serde_json::to_vec(command)?;
-    line.push(b'\n');
     if line.len() as u64 > COMMAND_BYTES_MAX {
-        return Err(anyhow!("the command is too long for it; give fewer files at once"));
+        return Err(anyhow!("the command is too long; give fewer files at once"));
     }
-    connection.write_all(&line)?;
+    connection.write_all(line)?;
     let mut reply = Vec::new();
     let read = io::Read::take(connection, REPLY_BYTES_MAX);
     BufReader::new(read).read_until(b'\n', &mut reply)?;
     if reply.is_empty() {
-        return Err(anyhow!("it hung up"));
+        return Err(anyhow!("it closed the connection"));
     }
-    serde_json::from_slice(&reply)
-        .context("it answered with something else; is it of this version?")
+    Ok(reply)
 }

@@ -197,7 +197,7 @@ fn what_is_killed_leaves_a_sound_index() {
     let mut client = server.client_with(&key);
     let mut rng = Rng::new(seed());
     let begun = Instant::now();
-    site.ok_on(TODAY, &["rebuild", "--here"]);
+    site.ok_on(TODAY, &["rebuild", "--local"]);
     // Half of it more: lists are taken in before, and batches made one.
     let longest = begun.elapsed().as_micros() as usize * 3 / 2;
     let rounds = figure(10, 200);
@@ -207,9 +207,9 @@ fn what_is_killed_leaves_a_sound_index() {
         let more = more.to_str().expect("UTF-8");
         // With a list to take in before, in every third round; and with many batches to make one.
         let arguments: &[&str] = match round % 3 {
-            0 => &["rebuild", "--here"],
-            1 => &["ingest", "--here", more],
-            _ => &["rebuild", "--here", "--compact"],
+            0 => &["rebuild", "--local"],
+            1 => &["ingest", "--local", more],
+            _ => &["rebuild", "--local", "--compact"],
         };
         site.start_on(TODAY, arguments).kill_within(delay);
         let (generation, sound) = opened(&site.index());
@@ -221,9 +221,9 @@ fn what_is_killed_leaves_a_sound_index() {
     // What was cut off is done when it is asked for again, and nothing is left of it.
     for round in (0..rounds).filter(|round| round % 3 == 1) {
         let more = site.lists().join(format!("more{round}.csv"));
-        site.ok_on(TODAY, &["ingest", "--here", "--no-rebuild", more.to_str().expect("UTF-8")]);
+        site.ok_on(TODAY, &["ingest", "--local", "--no-rebuild", more.to_str().expect("UTF-8")]);
     }
-    site.ok_on(TODAY, &["rebuild", "--here"]);
+    site.ok_on(TODAY, &["rebuild", "--local"]);
     assert_eq!(leftovers(&site.index()), [] as [&str; 0]);
     assert_eq!(leftovers(&site.data().join("corpus")), [] as [&str; 0]);
     site.ok(&["index", "verify"]);
@@ -268,7 +268,7 @@ fn two_rebuilds_and_rollbacks_under_load_serve_one_of_two() {
             asked
         });
         for _ in 0..figure(3, 50) {
-            let rebuilds = [0, 1].map(|_| scope.spawn(|| site.run(&["rebuild", "--here"])));
+            let rebuilds = [0, 1].map(|_| scope.spawn(|| site.run(&["rebuild", "--local"])));
             let codes = rebuilds.map(|run| {
                 let finished = run.join().expect("no panic");
                 if finished.code != Some(0) {
@@ -326,11 +326,11 @@ fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
     let file = File::options().write(true).open(&filler).expect("it is there");
     file.set_len(whole - batch).expect("shorter");
     // Room for one of ten: it is seen before the first octet is written.
-    let built = on_it(&["rebuild", "--here"]);
+    let built = on_it(&["rebuild", "--local"]);
     assert_eq!(built.code, Some(0), "{built}");
     assert!(built.stderr.contains("many batches cannot be made one"), "{built}");
     // Who asks for it by name is told, and the draft goes.
-    on_it(&["rebuild", "--here", "--compact"]).assert_failed(1, &["no space left"]);
+    on_it(&["rebuild", "--local", "--compact"]).assert_failed(1, &["no space left"]);
     assert_eq!(leftovers(&corpus), [] as [&str; 0]);
     // A list that finds no room leaves nothing either.
     let long = site.write("long.csv", list("longer", 20_000));
@@ -339,7 +339,7 @@ fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
     assert_eq!(leftovers(&corpus), [] as [&str; 0]);
     drop(file);
     fs::remove_file(&filler).expect("removed");
-    let built = on_it(&["rebuild", "--here", "--compact"]);
+    let built = on_it(&["rebuild", "--local", "--compact"]);
     assert_eq!(built.code, Some(0), "{built}");
 }
 
@@ -356,7 +356,7 @@ fn a_full_disk_in_the_middle_leaves_what_was_there() {
     mounts::tmpfs(&disk, 12 << 20);
     let index = disk.join("index");
     let folder = index.to_str().expect("UTF-8").to_owned();
-    let rebuild = || site.run(&["--index", &folder, "rebuild", "--here"]);
+    let rebuild = || site.run(&["--index", &folder, "rebuild", "--local"]);
     let begun = Instant::now();
     assert_eq!(rebuild().code, Some(0));
     let longest = begun.elapsed().as_micros() as usize + 1;

@@ -82,13 +82,17 @@ fn commands_beside_a_server_wait_for_each_other() {
     let bad = site.write("bad.csv", "domain,drop_date\nno name at all,2026-03-14\n");
     let refused = ingest(&site, &bad);
     refused.assert_failed(1, &["bad.csv", "was not ingested"]);
+    let local = site.run(&["ingest", "--local", bad.to_str().expect("UTF-8")]);
+    local.assert_failed(1, &["bad.csv", "was not ingested"]);
+    assert_eq!(refused.stderr.lines().last(), local.stderr.lines().last());
+    // The old name of the option, with a warning.
     let here = site.run(&["ingest", "--here", bad.to_str().expect("UTF-8")]);
-    here.assert_failed(1, &["bad.csv", "was not ingested"]);
+    here.assert_failed(1, &["bad.csv", "was not ingested", "--local"]);
     assert_eq!(refused.stderr.lines().last(), here.stderr.lines().last());
     // A file that the server does not see is left to the command, which says why it fails.
     let gone = ingest(&site, Path::new("/nonexistent/list.csv"));
     gone.assert_failed(1, &["cannot read", "/nonexistent/list.csv"]);
-    assert!(gone.stderr.contains("done here instead"), "{gone}");
+    assert!(gone.stderr.contains("running here instead"), "{gone}");
     let pair = site.run(&["ingest", "--format", "zone-pair", bad.to_str().expect("UTF-8")]);
     pair.assert_failed(2, &["two files"]);
     server.stop();
@@ -177,13 +181,50 @@ fn what_takes_the_place_of_a_list_is_taken_as_well() {
     let (place, next) = (inbox.join("daily.csv"), inbox.join(".next.csv"));
     fs::write(&place, list(&names)).expect("written");
     fs::write(&next, list(&["latter.com"])).expect("written");
-    let is_ingested = || children(server.pid()).iter().any(|(_, does)| does.contains("daily.csv"));
-    until("the server works on it", is_ingested);
+    until("the server works on it", || reader_of(server.pid(), "daily.csv").is_some());
     fs::rename(&next, &place).expect("moved");
     until("the second is found", || total(&server, &key, "latter") == 1);
     until("it is put away", || !place.exists());
     let put_away = fs::read_to_string(inbox.join("done").join("daily.csv")).expect("it is there");
     assert!(put_away.contains("latter.com") || inbox.join("done").join("daily.csv.2").exists());
+    server.stop();
+}
+
+#[test]
+fn a_list_whose_ingest_fails_three_times_is_refused() {
+    let (site, key, server) = world();
+    let inbox = site.data().join("inbox");
+    until("the folder is made", || inbox.join("refused").exists());
+    // Rejected rows are written to this folder, which is not one.
+    fs::write(site.data().join("rejects"), "").expect("written");
+    let names: Vec<String> = (0..20).map(|number| format!("partly{number}.com")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let partly = list(&names) + "no name at all,2026-03-14\n";
+    fs::write(inbox.join("fails.csv"), partly).expect("written");
+    // The worker is killed whenever it reads this one.
+    let names: Vec<String> = (0..60_000).map(|number| format!("crash{number}.com")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    fs::write(inbox.join("crashes.csv"), list(&names)).expect("written");
+    fs::write(inbox.join("good.csv"), list(&["afterall.com"])).expect("written");
+    let is_refused = |file: &str| inbox.join("refused").join(file).exists();
+    until("both are refused", || {
+        if let Some(pid) = reader_of(server.pid(), "crashes.csv") {
+            let pid = pid.to_string();
+            Command::new("kill").args(["-KILL", &pid]).status().expect("it runs");
+        }
+        is_refused("crashes.csv") && is_refused("fails.csv")
+    });
+    for (file, reason) in [("fails.csv", "rejects"), ("crashes.csv", "SIGKILL")] {
+        let note = inbox.join("refused").join(format!("{file}.why.txt"));
+        let note = fs::read_to_string(note).expect("a note");
+        assert!(note.contains("failed 3 times") && note.contains(reason), "{note}");
+        assert!(server.log().contains(file), "{}", server.log());
+    }
+    until("the others are added", || total(&server, &key, "afterall") == 1);
+    assert!(inbox.join("done").join("good.csv").exists());
+    assert_eq!((total(&server, &key, "partly"), total(&server, &key, "crash")), (0, 0));
+    let page = server.client().get("/status").text().to_owned();
+    assert!(page.contains("2 refused") && page.contains("1 lists taken in"), "{page}");
     server.stop();
 }
 
@@ -199,18 +240,18 @@ fn a_mark_alone_makes_no_new_index() {
     server.stop();
 }
 
-/// Processes that `parent` started, and what each does.
-fn children(parent: u32) -> Vec<(u32, String)> {
+/// The child process of `parent` that has a file of this name open.
+fn reader_of(parent: u32, file: &str) -> Option<u32> {
     let parent = format!("PPid:\t{parent}\n");
-    let processes = fs::read_dir("/proc").expect("Linux has it").filter_map(|entry| {
+    fs::read_dir("/proc").expect("Linux has it").find_map(|entry| {
         let path = entry.ok()?.path();
         let pid = path.file_name()?.to_str()?.parse().ok()?;
-        // It may end meanwhile.
-        let status = fs::read_to_string(path.join("status")).ok()?;
-        let does = fs::read(path.join("cmdline")).ok()?;
-        status.contains(&parent).then(|| (pid, String::from_utf8_lossy(&does).into_owned()))
-    });
-    processes.collect()
+        // A process may end meanwhile.
+        let is_child = fs::read_to_string(path.join("status")).ok()?.contains(&parent);
+        let reads = |fd: fs::DirEntry| fs::read_link(fd.path()).is_ok_and(|to| to.ends_with(file));
+        let mut open = fs::read_dir(path.join("fd")).ok()?.flatten();
+        (is_child && open.any(reads)).then_some(pid)
+    })
 }
 
 #[test]
@@ -223,9 +264,9 @@ fn work_ends_with_the_server_that_is_killed() {
     let parent = server.pid();
     thread::scope(|scope| {
         let asked = scope.spawn(|| ingest(&site, &endless));
-        let job = || children(parent).into_iter().find(|(_, does)| does.contains("endless.csv"));
-        until("the server works on it", || job().is_some());
-        let (pid, _) = job().expect("it waits for the list");
+        let worker = || reader_of(parent, "endless.csv");
+        until("the server works on it", || worker().is_some());
+        let pid = worker().expect("it waits for the list");
         server.kill();
         let stat = format!("/proc/{pid}/stat");
         // Dead, if not buried: whoever inherits the dead here may not look after them.

@@ -1484,10 +1484,12 @@ mod accounts {
     use dropdex::accounts::admin::{AdminCommand, AdminReply};
     use dropdex::accounts::{Caller, CommandError, Email, Store};
     use dropdex::cli::account::{AccountArgs, Streams, run_with};
+    use dropdex::index::build::Keep;
+    use dropdex::intake::queue::Queue;
+    use dropdex::intake::request::Site;
     use dropdex::vocab::clock::Clock;
     use dropdex::vocab::plan::{Plan, Plans};
-    use dropdex::workers::admin::{AdminSocket, AskError, Serving, ask, socket_path};
-    use dropdex::workers::jobs::{Jobs, Places};
+    use dropdex::workers::admin::{AdminSocket, AskError, Backend, ask, socket_path};
 
     use super::*;
 
@@ -1769,9 +1771,14 @@ mod accounts {
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let (_running, over) = tokio::sync::watch::channel(());
-        let places =
-            Places { data: path.clone(), index: path.join("index"), config: None, today: None };
-        let served = Serving { store: store.clone(), jobs: Jobs::new(over), places };
+        let site = Site {
+            data: path.clone(),
+            index: path.join("index"),
+            keep: Keep::default(),
+            compact_above: 0,
+            clock: clock(),
+        };
+        let served = Backend { store: store.clone(), queue: Queue::new(site, false, over) };
         let serving = tokio::spawn(socket.serve(served, async {
             stopped.await.expect("told to stop");
         }));
@@ -1808,7 +1815,7 @@ mod accounts {
             move || ask(&path, &AdminCommand::ListAccounts)
         });
         let gone = gone.await.expect("asked");
-        assert!(matches!(gone, Err(AskError::NobodyThere { .. })), "{gone:?}");
+        assert!(matches!(gone, Err(AskError::NotRunning { .. })), "{gone:?}");
         store.close().expect("closed");
     }
 

@@ -107,7 +107,7 @@ fn start() -> Service {
         catch_days: 5,
         node: "fuzz".to_owned(),
         started: Instant::now(),
-        intake: Arc::default(),
+        inbox: Arc::default(),
         index_problem: Arc::new(Mutex::new(None)),
         draining: Arc::default(),
     });

@@ -1,0 +1,50 @@
+//! When a rebuild compacts the corpus. How batches are merged into one is `corpus::compact`'s.
+
+use crate::corpus::batch::Batch;
+use crate::corpus::{Corpus, CorpusError};
+use crate::index::space::{NoRoom, Space};
+use crate::intake::request::Site;
+
+/// The newest lists keep batches of their own: they are the ones an operator may want to remove.
+const LISTS_APART: usize = 8;
+
+/// Why the corpus was not compacted.
+#[derive(Debug, thiserror::Error)]
+pub enum CompactError {
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+}
+
+/// Compacts the corpus when it has more batches than `site` allows, and returns its batches.
+///
+/// Compaction only saves time, so the rebuild goes on without it when it fails.
+///
+/// # Errors
+/// The batches cannot be read again.
+pub fn compact_if_many(
+    corpus: &Corpus,
+    site: &Site,
+    batches: Vec<Batch>,
+) -> Result<Vec<Batch>, CorpusError> {
+    let above = site.compact_above as usize;
+    if above == 0 || batches.len() <= above {
+        return Ok(batches);
+    }
+    match compact(corpus, site, &batches) {
+        Ok(()) => corpus.batches(),
+        Err(err) => {
+            tracing::warn!(error = %err, "compaction failed");
+            Ok(batches)
+        }
+    }
+}
+
+fn compact(corpus: &Corpus, site: &Site, batches: &[Batch]) -> Result<(), CompactError> {
+    // The merged batch takes as much room again.
+    let bytes = batches.iter().map(Batch::size).sum();
+    Space::of(&site.data)?.leave_room(bytes)?;
+    corpus.compact(batches, LISTS_APART)?;
+    Ok(())
+}

@@ -1,0 +1,352 @@
+//! The folder `inbox/` in the data folder: lists that arrive in it are ingested, then one generation
+//! is built for all of them.
+//!
+//! A file is taken once it is complete: its name does not start with a dot or end as that of a
+//! partial upload does, and it was unchanged between two scans. It then moves to `done/`, or to
+//! `refused/` with a note that gives the reason. A list is refused when it is not usable, or when its
+//! ingest failed [`TRIES_MAX`] times. Causes that may pass (a full disk, another ingest, a server that
+//! stops) leave it in place and are not counted.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use chrono::{DateTime, Utc};
+use metrics::{Counter, counter};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::intake::outcome::{ListOutcome, Outcome};
+use crate::intake::queue::{Queue, QueueError};
+use crate::intake::request::{Ingest, Lists, Rebuild, Task};
+use crate::intake::run::FileVersion;
+use crate::vocab::clock::Clock;
+
+/// The folder in the data folder.
+const FOLDER: &str = "inbox";
+const DONE: &str = "done";
+const REFUSED: &str = "refused";
+/// A marker file that exists while the corpus may hold lists that no generation does. A restart
+/// finds it and rebuilds.
+const BEHIND: &str = ".rebuild";
+/// Endings of names of partial uploads.
+const UNFINISHED: [&str; 6] = ["part", "partial", "tmp", "temp", "crdownload", "filepart"];
+/// Scans that are skipped after a failure.
+const SCANS_SKIPPED: u32 = 12;
+/// A list is refused when its ingest failed this often, by a crash or an internal error.
+const TRIES_MAX: u32 = 3;
+
+/// The worker that watches the inbox.
+pub struct Inbox {
+    pub queue: Queue,
+    /// Time between two scans.
+    pub period: Duration,
+    pub status: Arc<InboxStatus>,
+    pub clock: Clock,
+}
+
+/// Counts of lists since the start.
+#[derive(Clone, Debug, Default)]
+pub struct InboxCounts {
+    pub added: u64,
+    pub already_held: u64,
+    pub refused: u64,
+    /// When the last list was done.
+    pub last_at: Option<DateTime<Utc>>,
+    /// Files that wait.
+    pub waiting: usize,
+    /// Why nothing is ingested at the moment.
+    pub problem: Option<String>,
+}
+
+/// The counts, shared between the inbox and the pages that show them.
+#[derive(Debug, Default)]
+pub struct InboxStatus(Mutex<InboxCounts>);
+
+impl InboxStatus {
+    /// A copy of the counts.
+    pub fn counts(&self) -> InboxCounts {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, InboxCounts> {
+        self.0.lock().expect("no code panics holding this lock")
+    }
+}
+
+/// The files of the inbox at a scan.
+type Files = BTreeMap<PathBuf, FileVersion>;
+
+/// What the worker remembers between scans.
+#[derive(Default)]
+struct Memory {
+    seen: Files,
+    /// Failed tries of a file.
+    failures: HashMap<PathBuf, (FileVersion, u32)>,
+}
+
+/// The words by which metrics count a list.
+const OUTCOMES: [&str; 3] = ["added", "already", "refused"];
+
+fn lists_total(outcome: &'static str) -> Counter {
+    counter!("dropdex_inbox_lists_total", "outcome" => outcome)
+}
+
+impl Inbox {
+    /// Watches the folder until `stop` is done.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let mut ticks = interval(self.period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut memory, mut skipped) = (Memory::default(), 0);
+        // Registers the counters at 0 so that `rate()` sees the first increment.
+        OUTCOMES.into_iter().for_each(|outcome| lists_total(outcome).increment(0));
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => return,
+                _ = ticks.tick() => {}
+            }
+            if skipped > 0 {
+                skipped -= 1;
+                continue;
+            }
+            let scanned = tokio::select! {
+                biased;
+                () = &mut stop => return,
+                scanned = self.scan(&mut memory) => scanned,
+            };
+            if let Err(err) = &scanned {
+                tracing::warn!(error = format!("{err:#}"), "lists in the inbox wait");
+                skipped = SCANS_SKIPPED;
+            }
+            self.status.lock().problem = scanned.err().map(|err| format!("{err:#}"));
+        }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.queue.site().data.join(FOLDER)
+    }
+
+    /// Takes the files that are unchanged since the last scan, then rebuilds once if any was new.
+    async fn scan(&self, memory: &mut Memory) -> anyhow::Result<()> {
+        let folder = self.folder();
+        let found = tokio::task::spawn_blocking(move || files(&folder)).await?;
+        let found = found.with_context(|| format!("cannot read {}", self.folder().display()))?;
+        let complete: Vec<(PathBuf, FileVersion)> = found
+            .iter()
+            .filter(|(path, version)| memory.seen.get(*path) == Some(*version))
+            .map(|(path, version)| (path.clone(), *version))
+            .collect();
+        memory.failures.retain(|path, (version, _)| found.get(path) == Some(version));
+        self.status.lock().waiting = found.len();
+        memory.seen = found;
+        let mut all = Ok(());
+        for (path, version) in complete {
+            match self.take(&path, version, &mut memory.failures).await {
+                Ok(()) => {
+                    memory.seen.remove(&path);
+                    self.status.lock().waiting = memory.seen.len();
+                }
+                // The other files are taken all the same.
+                Err(err) => all = all.and(Err(err)),
+            }
+        }
+        all.and(self.rebuild().await)
+    }
+
+    /// Ingests a list and moves it out of the way.
+    async fn take(
+        &self,
+        path: &Path,
+        version: FileVersion,
+        failures: &mut HashMap<PathBuf, (FileVersion, u32)>,
+    ) -> anyhow::Result<()> {
+        // Written first: a server that dies right after an ingest must rebuild when it starts again.
+        let marker = self.folder().join(BEHIND);
+        let mut may_be_behind = marker.exists();
+        File::create(&marker).with_context(|| format!("cannot write {}", marker.display()))?;
+        let outcome = match self.ingest(path).await {
+            Ok(outcome) => outcome,
+            Err(Failed::Passing(err)) => return Err(err.context(path.display().to_string())),
+            Err(Failed::Hard(err)) => {
+                let (_, tries) = failures.entry(path.to_owned()).or_insert((version, 0));
+                *tries += 1;
+                if *tries < TRIES_MAX {
+                    return Err(err.context(format!(
+                        "{}: the ingest failed, try {tries} of {TRIES_MAX}",
+                        path.display()
+                    )));
+                }
+                may_be_behind = true;
+                let reason = format!("the ingest failed {TRIES_MAX} times: {err:#}");
+                ListOutcome::Refused { reason }
+            }
+        };
+        failures.remove(path);
+        if !may_be_behind && !matches!(outcome, ListOutcome::Added { .. }) {
+            fs::remove_file(&marker).with_context(|| format!("{}", marker.display()))?;
+        }
+        let file = path.file_name().unwrap_or_default().display();
+        // A file that took its place meanwhile is taken at a later scan.
+        if FileVersion::read(path).is_ok_and(|now| now == version) {
+            self.put_away(path, &outcome)
+                .with_context(|| format!("{} cannot be moved out of the inbox", path.display()))?;
+        } else {
+            tracing::warn!(%file, "a list in the inbox was replaced during its ingest");
+        }
+        self.count(&outcome);
+        match outcome {
+            ListOutcome::Refused { reason } => {
+                tracing::warn!(%file, reason, "a list in the inbox is refused");
+            }
+            ListOutcome::Added { .. } => tracing::info!(%file, "a list in the inbox is added"),
+            ListOutcome::AlreadyHeld { .. } => {
+                tracing::info!(%file, "a list in the inbox was ingested before");
+            }
+        }
+        Ok(())
+    }
+
+    async fn ingest(&self, path: &Path) -> Result<ListOutcome, Failed> {
+        let lists = Lists::Files { files: vec![path.to_owned()], format: None };
+        let task = Ingest { lists, drop_date: None, observed_at: None, rebuild: false };
+        let Outcome { mut lists, failure, .. } = match self.queue.run(Task::Ingest(task)).await {
+            Ok(outcome) => outcome,
+            Err(err @ QueueError::Crashed(_)) => return Err(Failed::Hard(err.into())),
+            Err(err) => return Err(Failed::Passing(err.into())),
+        };
+        match failure {
+            Some(failure) if failure.is_transient => Err(Failed::Passing(anyhow!(failure.message))),
+            Some(failure) => Err(Failed::Hard(anyhow!(failure.message))),
+            None => match lists.pop() {
+                Some(list) => Ok(list.outcome),
+                None => Err(Failed::Hard(anyhow!("the outcome has no list"))),
+            },
+        }
+    }
+
+    fn count(&self, outcome: &ListOutcome) {
+        let mut counts = self.status.lock();
+        let (count, word) = match outcome {
+            ListOutcome::Added { .. } => (&mut counts.added, OUTCOMES[0]),
+            ListOutcome::AlreadyHeld { .. } => (&mut counts.already_held, OUTCOMES[1]),
+            ListOutcome::Refused { .. } => (&mut counts.refused, OUTCOMES[2]),
+        };
+        *count += 1;
+        lists_total(word).increment(1);
+        counts.last_at = Some(self.clock.now());
+    }
+
+    fn put_away(&self, path: &Path, outcome: &ListOutcome) -> io::Result<()> {
+        let name = path.file_name().unwrap_or(OsStr::new("list"));
+        let ListOutcome::Refused { reason } = outcome else {
+            return fs::rename(path, free_path(&self.folder().join(DONE), name));
+        };
+        let place = free_path(&self.folder().join(REFUSED), name);
+        let mut note = place.clone().into_os_string();
+        note.push(".why.txt");
+        fs::write(note, format!("{reason}\n"))?;
+        fs::rename(path, place)
+    }
+
+    async fn rebuild(&self) -> anyhow::Result<()> {
+        let marker = self.folder().join(BEHIND);
+        if !marker.exists() {
+            return Ok(());
+        }
+        // The list that the marker was written for may have failed.
+        let task = Rebuild { compact: false, only_if_behind: true };
+        let outcome = self.queue.run(Task::Rebuild(task)).await?;
+        if let Some(error) = outcome.error() {
+            bail!("the index was not rebuilt: {error}");
+        }
+        fs::remove_file(&marker).with_context(|| format!("{}", marker.display()))
+    }
+}
+
+/// Why a list was neither added nor refused.
+enum Failed {
+    /// The cause may pass.
+    Passing(anyhow::Error),
+    /// A crash or an internal error, which counts as a try.
+    Hard(anyhow::Error),
+}
+
+/// The path of `name` in `folder`, with a number if the plain path is taken.
+fn free_path(folder: &Path, name: &OsStr) -> PathBuf {
+    let plain = folder.join(name);
+    let numbered = (2..).map(|number: u32| {
+        let mut name = name.to_owned();
+        name.push(format!(".{number}"));
+        folder.join(name)
+    });
+    std::iter::once(plain).chain(numbered).find(|path| !path.exists()).expect("numbers do not end")
+}
+
+/// The files that may be lists. Creates the folders that are missing.
+fn files(folder: &Path) -> io::Result<Files> {
+    fs::create_dir_all(folder.join(DONE))?;
+    fs::create_dir_all(folder.join(REFUSED))?;
+    let mut files = Files::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if is_unfinished(&path) {
+            continue;
+        }
+        // The file may be gone by now, or be a dangling link.
+        let Ok(version) = FileVersion::read(&path) else { continue };
+        if version.is_file {
+            files.insert(path, version);
+        }
+    }
+    Ok(files)
+}
+
+fn is_unfinished(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    name.starts_with(b".")
+        || name.ends_with(b"~")
+        || UNFINISHED.iter().any(|unfinished| ending.eq_ignore_ascii_case(unfinished))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_complete_files_are_taken() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in
+            ["a.csv", "b.csv.gz", "list", ".hidden", "c.csv.part", "d.TMP", "e~", "f.filepart"]
+        {
+            fs::write(folder.path().join(name), name).expect("written");
+        }
+        let names = |files: Files| -> Vec<String> {
+            let name = |path: &PathBuf| path.file_name().expect("one").to_string_lossy().into();
+            files.keys().map(name).collect()
+        };
+        let first = files(folder.path()).expect("read");
+        assert_eq!(names(first.clone()), ["a.csv", "b.csv.gz", "list"]);
+        fs::write(folder.path().join("a.csv"), "longer than it was").expect("written");
+        let second = files(folder.path()).expect("read");
+        let same: Files =
+            second.into_iter().filter(|(path, it)| first.get(path) == Some(it)).collect();
+        assert_eq!(names(same), ["b.csv.gz", "list"]);
+    }
+
+    #[test]
+    fn files_that_were_put_away_are_not_overwritten() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for expected in ["list.csv", "list.csv.2", "list.csv.3"] {
+            let place = free_path(folder.path(), OsStr::new("list.csv"));
+            assert_eq!(place, folder.path().join(expected));
+            fs::write(place, "").expect("written");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The result of a request: what became of each list, the generation made, and why it failed.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::ingest::Ingested;
+use crate::index::manifest::Manifest;
+
+/// The result of a request.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The lists that were read, in their order. A refused one is the last.
+    pub lists: Vec<ListReport>,
+    /// The new generation, if one was built.
+    pub generation: Option<Manifest>,
+    /// Why the work stopped, other than a refused list.
+    pub failure: Option<Failure>,
+    pub seconds: f64,
+    /// Remarks for a terminal, in order: formats recognised, rows rejected.
+    pub notes: Vec<String>,
+}
+
+/// One list and its outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListReport {
+    /// The file name without folders; both names for a zone pair.
+    pub file: String,
+    pub outcome: ListOutcome,
+}
+
+/// What became of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListOutcome {
+    /// The corpus has a new batch.
+    Added { format: String, ingested: Ingested },
+    /// The corpus already held this list; nothing changed.
+    AlreadyHeld { format: String },
+    /// The file is not a usable list, and never will be; nothing changed.
+    Refused { reason: String },
+}
+
+/// Why the work stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub step: Step,
+    /// Whether the cause lies outside the list and may pass: another ingest runs, the disk is full.
+    pub is_transient: bool,
+    /// One line: the error and its causes.
+    pub message: String,
+}
+
+/// A step of the pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    Ingest,
+    Rebuild,
+}
+
+/// Rows and names over all added lists.
+#[derive(Debug, Default)]
+pub struct Totals<'a> {
+    pub accepted: u64,
+    /// Rejected rows by reason.
+    pub rejected: BTreeMap<&'a str, u64>,
+    /// Distinct names in each list, summed.
+    pub names: u64,
+}
+
+impl Outcome {
+    /// Whether at least one list was added to the corpus.
+    pub fn has_added(&self) -> bool {
+        self.added().next().is_some()
+    }
+
+    /// The error to report: a failure, else the reason for which a list was refused.
+    pub fn error(&self) -> Option<&str> {
+        let refused = self.lists.iter().find_map(|list| match &list.outcome {
+            ListOutcome::Refused { reason } => Some(reason.as_str()),
+            _ => None,
+        });
+        self.failure.as_ref().map(|failure| failure.message.as_str()).or(refused)
+    }
+
+    /// The sums over all added lists.
+    pub fn totals(&self) -> Totals<'_> {
+        let mut totals = Totals::default();
+        for ingested in self.added() {
+            totals.accepted += ingested.accepted;
+            totals.names += ingested.names;
+            for (reason, count) in &ingested.rejected {
+                *totals.rejected.entry(reason).or_default() += count;
+            }
+        }
+        totals
+    }
+
+    fn added(&self) -> impl Iterator<Item = &Ingested> {
+        self.lists.iter().filter_map(|list| match &list.outcome {
+            ListOutcome::Added { ingested, .. } => Some(ingested),
+            _ => None,
+        })
+    }
+}
+
+/// The error and its causes on one line, each cause once.
+pub fn one_line(err: &dyn Error) -> String {
+    let mut line = String::new();
+    let mut cause = Some(err);
+    while let Some(err) = cause {
+        let text = err.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.is_empty() {
+            line = text;
+        } else if !line.contains(&text) {
+            let _ = write!(line, ": {text}");
+        }
+        cause = err.source();
+    }
+    line
+}

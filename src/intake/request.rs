@@ -1,0 +1,81 @@
+//! Work for the pipeline, complete: whoever runs a request reads no settings.
+
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::feeds::Format;
+use crate::index::build::Keep;
+use crate::vocab::clock::Clock;
+use crate::vocab::day::Day;
+
+/// One piece of work and the installation it is for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Request {
+    pub site: Site,
+    pub task: Task,
+}
+
+/// The folders of an installation and how many generations it keeps.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Site {
+    pub data: PathBuf,
+    pub index: PathBuf,
+    pub keep: Keep,
+    /// A rebuild compacts the corpus first when it has more batches than this; 0 never compacts.
+    pub compact_above: u32,
+    pub clock: Clock,
+}
+
+/// A piece of work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    Ingest(Ingest),
+    Rebuild(Rebuild),
+}
+
+/// Adds lists to the corpus.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ingest {
+    pub lists: Lists,
+    /// The drop date of lists that carry none.
+    pub drop_date: Option<Day>,
+    /// When the lists were observed; `None` takes the list's own time stamp, else now.
+    pub observed_at: Option<DateTime<Utc>>,
+    /// Whether a generation is built when the corpus holds lists that no generation does.
+    pub rebuild: bool,
+}
+
+/// The files of an ingest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lists {
+    /// Each file is one list; `None` recognises the format.
+    Files { files: Vec<PathBuf>, format: Option<Format> },
+    /// Two files of one zone; what changed between them is one list.
+    ZonePair { older: PathBuf, newer: PathBuf },
+}
+
+/// Builds a generation from the corpus.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Rebuild {
+    /// Merges all batches into one first.
+    pub compact: bool,
+    /// Builds nothing when a generation holds every list.
+    pub only_if_behind: bool,
+}
+
+impl Task {
+    /// The files that the task reads, besides the corpus.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Task::Rebuild(_) => Vec::new(),
+            Task::Ingest(Ingest { lists: Lists::Files { files, .. }, .. }) => files.clone(),
+            Task::Ingest(Ingest { lists: Lists::ZonePair { older, newer }, .. }) => {
+                vec![older.clone(), newer.clone()]
+            }
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Files to corpus to generation, in the calling process.
+
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+
+use crate::corpus::ingest::{IngestError, Ingested, Source};
+use crate::corpus::{Corpus, CorpusError};
+use crate::feeds::{self, Feed, FeedError, Format, ReadOptions, ZoneOwners};
+use crate::index::build::{self, BuildError};
+use crate::index::manifest::{self, GenerationId, Manifest};
+use crate::intake::compact::compact_if_many;
+use crate::intake::outcome::{Failure, ListOutcome, ListReport, Outcome, Step, one_line};
+use crate::intake::request::{Ingest, Lists, Rebuild, Request, Site, Task};
+
+/// Follows the work while it runs, for a terminal.
+pub trait Observer {
+    /// A remark, which is also in [`Outcome::notes`].
+    fn note(&self, _note: &str) {}
+    /// Called for every row, with the bytes read of a file and its size.
+    fn progress(&self, _read: u64, _size: u64) {}
+}
+
+/// Observes nothing.
+impl Observer for () {}
+
+/// Runs a request to its end. A failure is part of the outcome.
+pub fn run(request: &Request, observer: &dyn Observer) -> Outcome {
+    let started = Instant::now();
+    let Request { site, task } = request;
+    let mut work = Work { site, observer, outcome: Outcome::default(), step: Step::Ingest };
+    let done = match task {
+        Task::Ingest(ingest) => work.ingest(ingest),
+        Task::Rebuild(rebuild) => work.rebuild(*rebuild),
+    };
+    work.outcome.failure = done.err().map(|err| Failure {
+        step: work.step,
+        is_transient: is_transient(&err),
+        message: one_line(&err),
+    });
+    work.outcome.seconds = (started.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
+    work.outcome
+}
+
+/// Why the work stopped. Every cause is in the chain of sources, which [`is_transient`] walks.
+#[derive(Debug, thiserror::Error)]
+enum IntakeError {
+    #[error("{file} was not ingested")]
+    List { file: String, source: ListError },
+    #[error("{0}")]
+    Corpus(#[from] CorpusError),
+    #[error("{0}")]
+    Build(#[from] BuildError),
+}
+
+/// Why a list was not added.
+#[derive(Debug, thiserror::Error)]
+enum ListError {
+    #[error("cannot read {path}: {source}")]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the file changed while it was read; try again")]
+    Changed,
+    #[error(
+        "{older} is a file of the zone {older_apex}, {newer} of the zone {newer_apex}; give two \
+         files of one zone"
+    )]
+    DifferentZones { older: PathBuf, older_apex: String, newer: PathBuf, newer_apex: String },
+    #[error("{0}")]
+    Feed(#[from] FeedError),
+    #[error("{0}")]
+    Ingest(#[from] IngestError),
+    #[error("{0}")]
+    Corpus(#[from] CorpusError),
+}
+
+impl ListError {
+    /// Whether the list itself is at fault, so that every further try would fail as well.
+    fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            ListError::DifferentZones { .. }
+                | ListError::Feed(_)
+                | ListError::Ingest(
+                    IngestError::Feed(_)
+                        | IngestError::TooManyBad { .. }
+                        | IngestError::Empty { .. }
+                        | IngestError::SameZones
+                )
+        )
+    }
+}
+
+/// Whether the cause lies outside the list and may pass.
+fn is_transient(err: &IntakeError) -> bool {
+    let is_full = |err: &io::Error| {
+        matches!(err.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    };
+    let mut cause: Option<&(dyn Error + 'static)> = Some(err);
+    while let Some(err) = cause {
+        if err.downcast_ref().is_some_and(is_full)
+            || matches!(err.downcast_ref(), Some(ListError::Changed))
+            || matches!(err.downcast_ref(), Some(CorpusError::Busy(_)))
+            || matches!(err.downcast_ref(), Some(BuildError::Busy(_) | BuildError::NoRoom(_)))
+        {
+            return true;
+        }
+        cause = err.source();
+    }
+    false
+}
+
+/// A request at work.
+struct Work<'a> {
+    site: &'a Site,
+    observer: &'a dyn Observer,
+    outcome: Outcome,
+    step: Step,
+}
+
+impl<'a> Work<'a> {
+    /// Adds the lists, then rebuilds if need be: also after a list that was refused or failed, for
+    /// those added before it.
+    fn ingest(&mut self, ingest: &Ingest) -> Result<(), IntakeError> {
+        let corpus = Corpus::open(&self.site.data)?;
+        let read = self.add_lists(&corpus, ingest);
+        // A process that was killed before its rebuild left lists that no generation holds.
+        let is_behind = || self.outcome.error().is_none() && is_behind(&corpus, &self.site.index);
+        if ingest.rebuild && (self.outcome.has_added() || (read.is_ok() && is_behind())) {
+            self.build(&corpus)?;
+        }
+        read
+    }
+
+    fn rebuild(&mut self, rebuild: Rebuild) -> Result<(), IntakeError> {
+        let corpus = Corpus::open(&self.site.data)?;
+        if rebuild.only_if_behind && !is_behind(&corpus, &self.site.index) {
+            return Ok(());
+        }
+        if rebuild.compact {
+            corpus.compact(&corpus.batches()?, 0)?;
+        }
+        self.build(&corpus)
+    }
+
+    fn build(&mut self, corpus: &Corpus) -> Result<(), IntakeError> {
+        self.step = Step::Rebuild;
+        let Site { index, keep, clock, .. } = self.site;
+        let batches = compact_if_many(corpus, self.site, corpus.batches()?)?;
+        self.outcome.generation = Some(build::rebuild(index, &batches, *keep, clock.now())?);
+        Ok(())
+    }
+
+    fn add_lists(&mut self, corpus: &Corpus, ingest: &Ingest) -> Result<(), IntakeError> {
+        match &ingest.lists {
+            Lists::Files { files, format } => {
+                for path in files {
+                    let added = self.add_file(corpus, ingest, *format, path);
+                    if !self.report(path, file_name(path), added)? {
+                        break;
+                    }
+                }
+            }
+            Lists::ZonePair { older, newer } => {
+                let name = format!("{}..{}", file_name(older), file_name(newer));
+                let added = self.add_zone_pair(corpus, ingest, &name, older, newer);
+                self.report(newer, name, added)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a list to the report; false if it was refused, which ends the ingest.
+    fn report(
+        &mut self,
+        path: &Path,
+        file: String,
+        added: Result<ListOutcome, ListError>,
+    ) -> Result<bool, IntakeError> {
+        let outcome = match added {
+            Ok(outcome) => outcome,
+            Err(source) => {
+                let is_refusal = source.is_refusal();
+                let err = IntakeError::List { file: path.display().to_string(), source };
+                if !is_refusal {
+                    return Err(err);
+                }
+                ListOutcome::Refused { reason: one_line(&err) }
+            }
+        };
+        let goes_on = !matches!(outcome, ListOutcome::Refused { .. });
+        self.outcome.lists.push(ListReport { file, outcome });
+        Ok(goes_on)
+    }
+
+    fn add_file(
+        &mut self,
+        corpus: &Corpus,
+        ingest: &Ingest,
+        format: Option<Format>,
+        path: &Path,
+    ) -> Result<ListOutcome, ListError> {
+        let hashed = version(path)?;
+        let sha256 = sha256(path)?;
+        if let Some(held) = self.find(corpus, path, &sha256)? {
+            return Ok(held);
+        }
+        let now = self.site.clock.now();
+        let Ingest { drop_date, observed_at, .. } = *ingest;
+        let feed = Feed::open(path, &ReadOptions { format, drop_date, observed_at, now })?;
+        // The batch would carry the hash of another file.
+        if version(path)? != hashed {
+            return Err(ListError::Changed);
+        }
+        let format = feed.format().to_string();
+        self.note(format!("{}: read as {format} ({})", path.display(), feed.reason()));
+        let source = Source {
+            name: file_name(path),
+            sha256,
+            format,
+            observed_at: feed.observed_at(),
+            ingested_at: now,
+        };
+        let progress = self.progress(path, feed.bytes_read())?;
+        let ingested = corpus.ingest(&source, feed.inspect(|_| progress()))?;
+        Ok(self.added(source, ingested))
+    }
+
+    fn add_zone_pair(
+        &mut self,
+        corpus: &Corpus,
+        ingest: &Ingest,
+        name: &str,
+        older: &Path,
+        newer: &Path,
+    ) -> Result<ListOutcome, ListError> {
+        // The pair is one list, identified by both files in their order.
+        let sha256 = Sha256::new().chain_update(sha256(older)?).chain_update(sha256(newer)?);
+        let sha256 = sha256.finalize().into();
+        if let Some(held) = self.find(corpus, Path::new(name), &sha256)? {
+            return Ok(held);
+        }
+        let day = feeds::zone_day(newer, ingest.drop_date)?;
+        let before = ZoneOwners::open(older)?;
+        let after = ZoneOwners::open(newer)?;
+        if before.apex() != after.apex() {
+            return Err(ListError::DifferentZones {
+                older: older.to_owned(),
+                older_apex: before.apex().to_owned(),
+                newer: newer.to_owned(),
+                newer_apex: after.apex().to_owned(),
+            });
+        }
+        self.note(format!("{name}: read as zone-pair of {}, dropped on {day}", after.apex()));
+        let source = Source {
+            name: name.to_owned(),
+            sha256,
+            format: Format::ZonePair.to_string(),
+            observed_at: ingest.observed_at.unwrap_or_else(|| day.start()),
+            ingested_at: self.site.clock.now(),
+        };
+        let first = self.progress(older, before.bytes_read())?;
+        let second = self.progress(newer, after.bytes_read())?;
+        let (before, after) = (before.inspect(|_| first()), after.inspect(|_| second()));
+        let ingested = corpus.ingest_zone_pair(&source, day, before, after)?;
+        Ok(self.added(source, ingested))
+    }
+
+    /// The outcome of a list that the corpus already holds.
+    fn find(
+        &mut self,
+        corpus: &Corpus,
+        path: &Path,
+        sha256: &[u8; 32],
+    ) -> Result<Option<ListOutcome>, ListError> {
+        let Some(held) = corpus.find(sha256)? else { return Ok(None) };
+        self.note(format!(
+            "{}: already ingested as {} on {}; nothing changes",
+            path.display(),
+            held.source,
+            held.ingested_at.format("%Y-%m-%d")
+        ));
+        Ok(Some(ListOutcome::AlreadyHeld { format: held.format }))
+    }
+
+    fn added(&mut self, source: Source, ingested: Ingested) -> ListOutcome {
+        if let Some(path) = &ingested.rejects_file {
+            let bad: u64 = ingested.rejected.values().sum();
+            self.note(format!("{}: rejected rows: {bad}; see {}", source.name, path.display()));
+        }
+        ListOutcome::Added { format: source.format, ingested }
+    }
+
+    fn note(&mut self, note: String) {
+        self.observer.note(&note);
+        self.outcome.notes.push(note);
+    }
+
+    /// A function that reports how far the file at `path` has been read.
+    fn progress(
+        &self,
+        path: &Path,
+        read: Arc<AtomicU64>,
+    ) -> Result<impl Fn() + use<'a>, ListError> {
+        let size = fs::metadata(path).map_err(unreadable(path))?.len();
+        let observer = self.observer;
+        Ok(move || observer.progress(read.load(Ordering::Relaxed), size))
+    }
+}
+
+/// Whether the corpus holds lists that no generation does. An unreadable index folder counts as
+/// current here: `rebuild` and `index verify` report it.
+fn is_behind(corpus: &Corpus, index: &Path) -> bool {
+    let lists = |generation: GenerationId| {
+        let manifest = Manifest::read(&manifest::folder_of(index, generation));
+        manifest.map_or(0, |manifest| manifest.batches)
+    };
+    let generations = manifest::generations(index).unwrap_or_default();
+    let indexed = generations.into_iter().map(lists).max().unwrap_or(0);
+    corpus.metas().is_ok_and(|metas| metas.len() as u64 > indexed)
+}
+
+/// Identity and state of a file. It differs for another file at the same path and for a file that
+/// was written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileVersion {
+    pub is_file: bool,
+    inode: u64,
+    len: u64,
+    changed: (i64, i64),
+}
+
+impl FileVersion {
+    /// Reads the version of the file at `path`; symbolic links are followed.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn read(path: &Path) -> io::Result<FileVersion> {
+        let facts = fs::metadata(path)?;
+        Ok(FileVersion {
+            is_file: facts.is_file(),
+            inode: facts.ino(),
+            len: facts.len(),
+            changed: (facts.mtime(), facts.mtime_nsec()),
+        })
+    }
+}
+
+fn version(path: &Path) -> Result<FileVersion, ListError> {
+    FileVersion::read(path).map_err(unreadable(path))
+}
+
+fn sha256(path: &Path) -> Result<[u8; 32], ListError> {
+    feeds::file_sha256(path).map_err(unreadable(path))
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ListError + '_ {
+    move |source| ListError::Unreadable { path: path.to_owned(), source }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,89 @@
+//! The child process that runs a request for a server, and the message it exchanges with it.
+//!
+//! The server starts its own executable with the internal subcommand [`SUBCOMMAND`] and writes one
+//! line with a [`Request`] to its standard input. The worker writes one line with an [`Outcome`] to
+//! its standard output ([`crate::intake::message`]). Log lines of the worker go to the server's standard
+//! error. Exit code and log text carry no meaning.
+//!
+//! The server keeps the worker's standard input open for as long as it wants the outcome. When the
+//! pipe closes, because the server stops or dies, the worker kills itself. The corpus and the index
+//! folder stay sound whenever that happens.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use anyhow::{Context, ensure};
+use rustix::process::{Signal, getpid, kill_process, setpriority_process};
+
+use crate::intake::message::{decode, encode};
+use crate::intake::outcome::Outcome;
+use crate::intake::request::Request;
+use crate::intake::run::run;
+
+/// The internal subcommand, hidden from `--help`.
+pub const SUBCOMMAND: &str = "intake-worker";
+/// This executable, also after an upgrade replaced its file.
+const EXECUTABLE: &str = "/proc/self/exe";
+/// Priority of a worker. It gives way to request threads, including those of long queries
+/// (`http/work`).
+const NICE: i32 = 15;
+/// Environment variables that start so are settings of the server, secrets among them.
+const SETTINGS_PREFIX: &str = "DROPDEX_";
+
+/// Starts a worker and sends it `request`, an encoded [`Request`]. It works while its standard input
+/// stays open.
+///
+/// # Errors
+/// The process cannot be started.
+pub fn start(request: &[u8], log_json: bool) -> io::Result<Child> {
+    let mut command = Command::new(EXECUTABLE);
+    command.args(log_json.then_some("--log-json")).arg(SUBCOMMAND);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with(SETTINGS_PREFIX) {
+            command.env_remove(name);
+        }
+    }
+    let mut worker = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    if let Some(stdin) = &mut worker.stdin {
+        // A worker that does not read has died, which `collect` reports.
+        let _ = stdin.write_all(request);
+    }
+    Ok(worker)
+}
+
+/// Waits for the outcome of a worker.
+///
+/// # Errors
+/// The worker ended without one.
+pub fn collect(mut worker: Child) -> anyhow::Result<Outcome> {
+    let mut line = Vec::new();
+    if let Some(stdout) = worker.stdout.take() {
+        BufReader::new(stdout).read_until(b'\n', &mut line).context("its output")?;
+    }
+    let status = worker.wait()?;
+    ensure!(!line.is_empty(), "{status}");
+    decode(&line)
+}
+
+/// Runs as a worker: a request from standard input, the outcome to standard output.
+///
+/// # Errors
+/// The request is not a message of this version, or the server is gone.
+pub fn serve() -> anyhow::Result<()> {
+    // Threads that are started from here on inherit it.
+    if let Err(err) = setpriority_process(None, NICE) {
+        tracing::debug!(error = %err, "cannot lower the priority of the intake worker");
+    }
+    let mut line = Vec::new();
+    let mut stdin = BufReader::new(io::stdin());
+    stdin.read_until(b'\n', &mut line).context("cannot read the request")?;
+    let request: Request = decode(&line).context("the request")?;
+    thread::spawn(move || {
+        let _ = io::copy(&mut stdin, &mut io::sink());
+        let _ = kill_process(getpid(), Signal::KILL);
+    });
+    let outcome = encode(&run(&request, &()))?;
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&outcome).and_then(|()| stdout.flush()).context("the server is gone")
+}
