@@ -1,4 +1,4 @@
-//! One ingested list on disk: observations sorted by name, scored once, never changed.
+//! One ingested list on disk: observations sorted by name, scored once, immutable.
 //!
 //! ```text
 //! magic "DDXBATCH"  version u16
@@ -7,13 +7,14 @@
 //! meta              JSON: where the list came from, counts, scorer version
 //! trailer           index offset u64, meta offset u64, BLAKE3 of all bytes before it, magic
 //! ```
-//! An entry: octets shared with the name before, octets of the rest, the rest; octets of the label,
-//! characters of the label, flags; score; seconds of the observation, unless the entry before has
-//! the same; the days that the flags name; for a drop, length and bytes of the evidence of its score.
+//! An entry: number of bytes shared with the previous name, number of further bytes, the further bytes;
+//! bytes of the label, characters of the label, flags; score; time of the observation in seconds,
+//! unless it equals that of the previous entry; the days that the flags announce; for a drop, length
+//! and bytes of its score features.
 //!
-//! Version 1 held no evidence and the seconds of every entry. It is read to be scored again.
+//! Version 1 has no score features and stores the time of every entry. It is read to be scored again.
 //!
-//! Integers are little-endian. A file is read only after its checksum holds.
+//! Integers are little-endian. A file is read only after its checksum is verified.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -29,22 +30,22 @@ use crate::scorer::Base;
 use crate::vocab::day::Day;
 
 const MAGIC: &[u8; 8] = b"DDXBATCH";
-/// Raised when the layout changes; older versions stay readable.
+/// Raised when the layout changes. Older versions stay readable.
 const VERSION_MAX: u16 = 3;
-/// The first version that holds evidence. What one list makes is written so.
-const VERSION_OF_EVIDENCE: u16 = 2;
-/// The first version whose entries say which list they are of: several were made one batch.
-const VERSION_OF_LISTS: u16 = 3;
+/// The first version with score features. The batch of one list is written in this version.
+const VERSION_WITH_FEATURES: u16 = 2;
+/// The first version whose entries name their list. Compacted batches are written in this version.
+const VERSION_WITH_LISTS: u16 = 3;
 const HEADER_LEN: usize = MAGIC.len() + 2;
 const TRAILER_LEN: usize = 8 + 8 + blake3::OUT_LEN + MAGIC.len();
-/// More than the meta of a hundred thousand lists needs; less than would hurt to read from a damaged
-/// file.
+/// Maximum bytes of the metadata: more than a hundred thousand lists need, and harmless to read from a
+/// damaged file.
 const META_LEN_MAX: u64 = 64 << 20;
-/// Bytes of evidence that a byte can count.
+/// Maximum bytes of the score features of an entry: their length is stored in one byte.
 const EVIDENCE_LEN_MAX: usize = 255;
-/// Entries between two whole names at most: a merge can start at any block.
+/// Entries per block. A merge can start at any block.
 pub const BLOCK_ENTRIES: u32 = 1024;
-/// Bytes gathered before they are hashed and written.
+/// Bytes that are buffered before they are hashed and written.
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// Why a batch cannot be used.
@@ -75,30 +76,27 @@ impl BatchError {
 /// Origin and content of a batch. The default is that of a temporary sorted run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchMeta {
-    /// The list's file name, without folders; both names for a zone pair.
+    /// The file name of the list without folders; both names for a zone pair.
     pub source: String,
-    /// SHA-256 of the list as it was stored, hex: its identity.
+    /// SHA-256 of the list as stored, in hex: its identity.
     pub source_sha256: String,
-    /// What the list was read as.
     pub format: String,
-    /// When the list was observed.
     pub observed_at: DateTime<Utc>,
-    /// When it was ingested.
     pub ingested_at: DateTime<Utc>,
-    /// Rows accepted and rows rejected.
     pub accepted: u64,
     pub rejected: u64,
-    /// Entries in this file, and distinct names among them.
+    /// Entries in this file.
     pub rows: u64,
+    /// Distinct names in this file.
     pub names: u64,
-    /// The scorer that computed every [`Base`] here.
+    /// Version of the scorer that computed every [`Base`] in this file.
     pub scorer_version: u32,
-    /// Where several lists were made one batch: they, in their order; empty else.
+    /// The lists of a compacted batch, in their order; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lists: Vec<BatchMeta>,
 }
 
-/// One observation as a batch holds it, but for its name.
+/// One observation as a batch stores it, without its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     pub sighting: Sighting,
@@ -107,32 +105,32 @@ pub struct Record {
     pub observed_at: i64,
 }
 
-/// One row: a name with its split, score and what was seen.
+/// One row: a name, its score and the observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Canonical name, at most 253 octets.
+    /// Canonical name, at most 253 bytes.
     pub name: &'a [u8],
-    /// Octets of the registrable label.
+    /// Bytes of the registrable label.
     pub label_len: u8,
     /// Characters of the registrable label in Unicode.
     pub length: u8,
     pub base: Base,
-    /// What the score was made from, as [`crate::scorer::Known`] takes it: at most 255 bytes, and
-    /// none where `record` is no drop.
+    /// The score features, as the scorer stores them: at most 255 bytes; empty unless `record` is a
+    /// drop.
     pub evidence: &'a [u8],
     pub record: Record,
 }
 
 impl BatchMeta {
-    /// The lists in it, one or more, in their order.
+    /// The lists in the batch, one or more, in their order.
     pub fn lists(&self) -> &[BatchMeta] {
         if self.lists.is_empty() { std::slice::from_ref(self) } else { &self.lists }
     }
 
-    /// Reads the meta of the batch at `path` and nothing else: no checksum is verified.
+    /// Reads only the metadata of the batch at `path`, without verifying the checksum.
     ///
     /// # Errors
-    /// Not readable, or not shaped as a batch.
+    /// The file is not readable or not a batch.
     pub fn peek(path: &Path) -> Result<BatchMeta, BatchError> {
         let foreign = || BatchError::Foreign { path: path.to_owned(), found: "cut short".into() };
         let mut file = File::open(path).map_err(BatchError::io(path))?;
@@ -157,21 +155,21 @@ const KIND_DROPPED: u8 = 0;
 const KIND_REGISTERED: u8 = 1;
 const KIND_KNOWN: u8 = 2;
 const KIND_MASK: u8 = 0b11;
-/// registered_again of a drop; registered of a known name.
+/// `registered_again` of a drop, or `registered` of a known name.
 const FLAG_REGISTERED: u8 = 1 << 2;
 const FLAG_FIRST_SEEN: u8 = 1 << 3;
 const FLAG_RELEASE: u8 = 1 << 4;
-/// Observed at the same second as the entry before, which is in the same block.
+/// Observed in the same second as the previous entry of the block.
 const FLAG_SAME_SECOND: u8 = 1 << 5;
-/// Of the same list as the entry before, which is in the same block.
+/// From the same list as the previous entry of the block.
 const FLAG_SAME_LIST: u8 = 1 << 6;
 
-/// Entries in name order as a batch holds them, in memory: threads make segments side by side for
-/// one [`BatchWriter`] to append.
+/// Encoded entries in name order, in memory. Threads build segments in parallel, and one
+/// [`BatchWriter`] appends them.
 #[derive(Default)]
 pub struct Segment {
     bytes: Vec<u8>,
-    /// Start in `bytes` and first name of each block.
+    /// Offset in `bytes` and first name of each block.
     blocks: Vec<(u64, Vec<u8>)>,
     /// Entries in the last block.
     in_block: u32,
@@ -183,13 +181,13 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Appends `entry`, whose name is not before the last one's.
+    /// Appends `entry`, whose name must not sort before the last one.
     pub fn push(&mut self, entry: &Entry<'_>) {
-        self.push_of(entry, None);
+        self.push_from(entry, None);
     }
 
-    /// The same, with the place of its list among several.
-    fn push_of(&mut self, entry: &Entry<'_>, list: Option<u32>) {
+    /// As [`Segment::push`], with the position of the list in a compacted batch.
+    fn push_from(&mut self, entry: &Entry<'_>, list: Option<u32>) {
         debug_assert!(entry.name >= self.last_name.as_slice(), "entries come in name order");
         let shared = common_prefix(&self.last_name, entry.name);
         let repeated = shared == entry.name.len() && shared == self.last_name.len();
@@ -220,26 +218,28 @@ impl<'a> FromIterator<Entry<'a>> for Segment {
     }
 }
 
-/// Writes entries, given in name order, then the index, meta and checksum.
+/// Writes entries in name order, then block index, metadata and checksum.
 pub struct BatchWriter<W: Write> {
     out: W,
     hasher: blake3::Hasher,
     /// Bytes written.
     offset: u64,
-    /// The blocks of what is written.
+    /// The blocks written so far.
     blocks: Vec<(u64, Vec<u8>)>,
-    /// What is not written yet, and where the entries end.
+    /// The entries that are not written yet, and the last name.
     tail: Segment,
 }
 
 impl<W: Write> BatchWriter<W> {
+    /// Starts a batch of one list.
+    ///
     /// # Errors
-    /// Those of `out`.
+    /// An I/O error of `out`.
     pub fn new(out: W) -> io::Result<BatchWriter<W>> {
-        BatchWriter::of_version(out, VERSION_OF_EVIDENCE)
+        BatchWriter::with_version(out, VERSION_WITH_FEATURES)
     }
 
-    fn of_version(out: W, version: u16) -> io::Result<BatchWriter<W>> {
+    fn with_version(out: W, version: u16) -> io::Result<BatchWriter<W>> {
         let (hasher, tail) = (blake3::Hasher::new(), Segment::default());
         let mut writer = BatchWriter { out, hasher, offset: 0, blocks: Vec::new(), tail };
         writer.put(MAGIC)?;
@@ -247,28 +247,27 @@ impl<W: Write> BatchWriter<W> {
         Ok(writer)
     }
 
-    /// Appends `entry`, whose name is not before the last one's.
+    /// Appends `entry`, whose name must not sort before the last one.
     ///
     /// # Errors
-    /// Those of the writer below.
+    /// An I/O error.
     pub fn push(&mut self, entry: &Entry<'_>) -> io::Result<()> {
-        self.push_of(entry, None)
+        self.push_from(entry, None)
     }
 
-    /// The same, with the place of its list among those that this batch is made of: see
-    /// [`create_of_lists`].
+    /// As [`BatchWriter::push`], with the position of the list in a batch of [`create_compacted`].
     ///
     /// # Errors
-    /// Those of the writer below.
-    pub fn push_of(&mut self, entry: &Entry<'_>, list: Option<u32>) -> io::Result<()> {
-        self.tail.push_of(entry, list);
+    /// An I/O error.
+    pub fn push_from(&mut self, entry: &Entry<'_>, list: Option<u32>) -> io::Result<()> {
+        self.tail.push_from(entry, list);
         if self.tail.bytes.len() < BUFFER_BYTES { Ok(()) } else { self.write_tail() }
     }
 
-    /// Appends all entries of `segment`, whose first name is not before the last one here.
+    /// Appends all entries of `segment`, whose first name must not sort before the last one.
     ///
     /// # Errors
-    /// Those of the writer below.
+    /// An I/O error.
     pub fn append(&mut self, segment: Segment) -> io::Result<()> {
         let Some((_, first)) = segment.blocks.first() else { return Ok(()) };
         self.write_tail()?;
@@ -282,15 +281,15 @@ impl<W: Write> BatchWriter<W> {
         self.write_tail()
     }
 
-    /// Entries and distinct names so far.
+    /// Number of entries and of distinct names so far.
     pub fn counts(&self) -> (u64, u64) {
         (self.tail.rows, self.tail.names)
     }
 
-    /// Writes what follows the entries and gives the writer below back, flushed.
+    /// Writes block index, metadata and checksum, and returns the flushed writer.
     ///
     /// # Errors
-    /// Those of the writer below.
+    /// An I/O error.
     pub fn finish(mut self, meta: &BatchMeta) -> io::Result<W> {
         self.write_tail()?;
         let index_at = self.offset;
@@ -312,7 +311,7 @@ impl<W: Write> BatchWriter<W> {
         Ok(self.out)
     }
 
-    /// Writes the entries of the tail, which then only tells where they end.
+    /// Writes the entries of the tail. The tail then keeps only the last name and the counts.
     fn write_tail(&mut self) -> io::Result<()> {
         let start = self.offset;
         let blocks = self.tail.blocks.drain(..);
@@ -331,7 +330,7 @@ impl<W: Write> BatchWriter<W> {
     }
 }
 
-/// Octets that both names start with.
+/// Number of bytes that both names start with.
 fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     let words = left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0);
     let mut shared = 0;
@@ -346,9 +345,9 @@ fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     shared + rest.take_while(|(left, right)| left == right).count()
 }
 
-/// What an entry has in common with the one before.
+/// What an entry has in common with the previous one.
 struct Before {
-    /// Octets of the name.
+    /// Bytes of the name.
     shared: usize,
     same_second: bool,
     same_list: bool,
@@ -386,7 +385,7 @@ fn encode(entry: &Entry<'_>, list: Option<u32>, before: Before, row: &mut Vec<u8
         row.extend_from_slice(&day.raw().to_le_bytes());
     }
     if kind == KIND_DROPPED {
-        // Longer evidence may be left out, as no evidence is always right.
+        // Features that do not fit are omitted: the score is then computed again.
         let evidence = if entry.evidence.len() <= EVIDENCE_LEN_MAX { entry.evidence } else { &[] };
         row.push(evidence.len() as u8);
         row.extend_from_slice(evidence);
@@ -400,7 +399,7 @@ pub struct Batch {
     bytes: Mmap,
     version: u16,
     meta: BatchMeta,
-    /// Start of each block and its first name's place in the index.
+    /// Offset of each block and the range of its first name.
     blocks: Vec<(usize, std::ops::Range<usize>)>,
     index_at: usize,
 }
@@ -409,7 +408,7 @@ impl Batch {
     /// Opens and verifies the whole file.
     ///
     /// # Errors
-    /// Not readable, not a batch, of a newer format, or not the bytes that were written.
+    /// The file is not readable, not a batch, of a newer format, or damaged.
     pub fn open(path: &Path) -> Result<Batch, BatchError> {
         let file = File::open(path).map_err(BatchError::io(path))?;
         let bytes = map(&file).map_err(BatchError::io(path))?;
@@ -422,54 +421,54 @@ impl Batch {
         Ok(Batch { path: path.to_owned(), bytes, version, meta, blocks, index_at: index.start })
     }
 
-    /// Where the list came from and what it holds.
+    /// Origin and content.
     pub fn meta(&self) -> &BatchMeta {
         &self.meta
     }
 
-    /// True when its drops carry the evidence of their scores: not in batches of an older format.
+    /// Whether drops carry score features. Those of version 1 do not.
     pub fn has_evidence(&self) -> bool {
-        self.version >= VERSION_OF_EVIDENCE
+        self.version >= VERSION_WITH_FEATURES
     }
 
-    /// Whether entries say which of several lists they are of.
-    pub fn is_of_lists(&self) -> bool {
-        self.version >= VERSION_OF_LISTS
+    /// Whether the batch was compacted, so that entries name their list.
+    pub fn is_compacted(&self) -> bool {
+        self.version >= VERSION_WITH_LISTS
     }
 
-    /// The lists in it, one or more, in their order.
+    /// The lists in the batch, one or more, in their order.
     pub fn lists(&self) -> &[BatchMeta] {
         self.meta.lists()
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes of it.
+    /// The size of the file in bytes.
     pub fn size(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// The checksum that the file carries, and that held when it was opened.
+    /// The checksum in the file, verified when it was opened.
     pub fn checksum(&self) -> &[u8] {
         let at = self.bytes.len() - MAGIC.len() - blake3::OUT_LEN;
         &self.bytes[at..at + blake3::OUT_LEN]
     }
 
-    /// The first names of the blocks: where a merge can be cut.
+    /// The first names of the blocks, where a merge can be split.
     pub fn block_names(&self) -> impl Iterator<Item = &[u8]> {
         self.blocks.iter().map(|(_, name)| &self.bytes[name.clone()])
     }
 
-    /// A cursor at the first entry whose name is `from` or after.
+    /// Returns a cursor at the first entry whose name is `from` or later.
     ///
     /// # Errors
-    /// [`BatchError::Malformed`], which a verified file does not give.
+    /// [`BatchError::Malformed`]. Verified files decode.
     pub fn cursor(&self, from: &[u8]) -> Result<Cursor<'_>, BatchError> {
-        // Entries equal to `from` may sit at the end of the block before the first that starts
-        // with it: step back past every block that starts with `from` or later.
+        // Entries equal to `from` may be at the end of the block before the first that starts with
+        // it: step back past every block that starts with `from` or later.
         let block = self.blocks.partition_point(|(_, name)| &self.bytes[name.clone()] < from);
         let at = match block.checked_sub(1).or((!self.blocks.is_empty()).then_some(0)) {
             Some(block) => self.blocks[block].0,
@@ -479,7 +478,7 @@ impl Batch {
             batch: self,
             at,
             name: NameBytes::default(),
-            found: None,
+            fields: None,
             observed_at: 0,
             list: 0,
         };
@@ -488,17 +487,18 @@ impl Batch {
     }
 }
 
-/// Room for any name whose length is a byte, and for as many octets again.
+/// Twice the length of the longest name, so that a suffix always fits behind a prefix.
 const NAME_BYTES: usize = 2 * u8::MAX as usize;
-/// Most names and their ends are no longer: copied whole, which takes a few instructions.
+/// Most names and suffixes fit into this many bytes. They are copied with a fixed length, which takes a
+/// few instructions.
 const SHORT: usize = 32;
 
-/// A name that is overwritten by the next.
+/// A buffer for the current name of a cursor.
 #[derive(Clone, Copy, Debug)]
 pub struct NameBytes {
     bytes: [u8; NAME_BYTES],
     len: usize,
-    /// The first octets as a number: names stand in the order of their heads where those differ.
+    /// The first bytes as a number. Names with different heads sort as their heads.
     head: u64,
 }
 
@@ -514,7 +514,7 @@ impl NameBytes {
         &self.bytes[..self.len]
     }
 
-    /// Becomes the name that `other` is.
+    /// Copies the name of `other`.
     pub fn copy(&mut self, other: &NameBytes) {
         (self.len, self.head) = (other.len, other.head);
         match (self.bytes.first_chunk_mut::<SHORT>(), other.bytes.first_chunk::<SHORT>()) {
@@ -523,13 +523,13 @@ impl NameBytes {
         }
     }
 
-    /// Keeps `shared` octets, and goes on with the first `suffix` of `input`, which is moved past
-    /// them. `None` when there are not as many.
+    /// Keeps the first `shared` bytes and appends `suffix` bytes of `input`, which it consumes. `None`
+    /// if there are not as many.
     fn follow(&mut self, shared: usize, suffix: usize, input: &mut &[u8]) -> Option<()> {
         (shared <= self.len && suffix <= u8::MAX.into()).then_some(())?;
         match input.first_chunk::<SHORT>() {
-            Some(octets) if suffix <= SHORT => {
-                self.bytes[shared..shared + SHORT].copy_from_slice(octets);
+            Some(bytes) if suffix <= SHORT => {
+                self.bytes[shared..shared + SHORT].copy_from_slice(bytes);
                 *input = &input[suffix..];
             }
             _ => self.bytes[shared..shared + suffix].copy_from_slice(input.split_off(..suffix)?),
@@ -562,32 +562,32 @@ impl PartialEq for NameBytes {
 
 impl Eq for NameBytes {}
 
-/// The first eight octets of a name as a number, big-endian; zeros stand for those it has not.
+/// The first eight bytes of a name as a big-endian number, padded with zeros.
 pub fn head_of(name: &[u8]) -> u64 {
     match name.first_chunk::<8>() {
         Some(head) => u64::from_be_bytes(*head),
         None => {
-            let octets = name.iter().fold(0, |head, &octet| head << 8 | u64::from(octet));
-            if name.is_empty() { 0 } else { octets << (64 - 8 * name.len()) }
+            let head = name.iter().fold(0, |head, &byte| head << 8 | u64::from(byte));
+            if name.is_empty() { 0 } else { head << (64 - 8 * name.len()) }
         }
     }
 }
 
-/// Walks the entries of a [`Batch`] in name order.
+/// Iterates over the entries of a [`Batch`] in name order.
 pub struct Cursor<'a> {
     batch: &'a Batch,
     at: usize,
     name: NameBytes,
-    found: Option<Found<'a>>,
-    /// Of the entry before, in seconds.
+    fields: Option<EntryFields<'a>>,
+    /// The time of the current entry in seconds.
     observed_at: i64,
-    /// The place of the list of the last entry that was read.
+    /// The position of the list of the current entry.
     list: u32,
 }
 
-/// An [`Entry`] but for its name.
+/// An [`Entry`] without its name.
 #[derive(Clone, Copy)]
-pub struct Found<'a> {
+pub struct EntryFields<'a> {
     pub label_len: u8,
     pub length: u8,
     pub base: Base,
@@ -596,39 +596,39 @@ pub struct Found<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The entry the cursor stands on; `None` past the end.
+    /// The current entry; `None` past the end.
     pub fn entry(&self) -> Option<Entry<'_>> {
-        let Found { label_len, length, base, evidence, record } = self.found?;
+        let EntryFields { label_len, length, base, evidence, record } = self.fields?;
         Some(Entry { name: self.name.as_slice(), label_len, length, base, evidence, record })
     }
 
-    /// The same but for its name, which [`Cursor::name`] tells.
-    pub fn found(&self) -> Option<Found<'a>> {
-        self.found
+    /// The current entry without its name.
+    pub fn fields(&self) -> Option<EntryFields<'a>> {
+        self.fields
     }
 
-    /// The place of the entry's list among [`Batch::lists`].
+    /// The position of the current entry's list in [`Batch::lists`].
     pub fn list(&self) -> u32 {
         self.list
     }
 
-    /// The name the cursor stands on; empty past the end.
+    /// The current name; empty past the end.
     pub fn name(&self) -> &NameBytes {
         &self.name
     }
 
-    /// Steps to the next entry; false at the end.
+    /// Moves to the next entry; false at the end.
     ///
     /// # Errors
-    /// [`BatchError::Malformed`], which a verified file does not give.
+    /// [`BatchError::Malformed`]. Verified files decode.
     pub fn advance(&mut self) -> Result<bool, BatchError> {
         if self.at >= self.batch.index_at {
-            self.found = None;
+            self.fields = None;
             self.name = NameBytes::default();
             return Ok(false);
         }
-        self.found = self.decode();
-        if self.found.is_some() { Ok(true) } else { Err(self.malformed()) }
+        self.fields = self.decode();
+        if self.fields.is_some() { Ok(true) } else { Err(self.malformed()) }
     }
 
     #[cold]
@@ -636,7 +636,7 @@ impl<'a> Cursor<'a> {
         BatchError::Malformed { path: self.batch.path.clone(), offset: self.at, what: "entry" }
     }
 
-    fn decode(&mut self) -> Option<Found<'a>> {
+    fn decode(&mut self) -> Option<EntryFields<'a>> {
         let batch = self.batch;
         let mut input = &batch.bytes[self.at..batch.index_at];
         let before = input.len();
@@ -647,7 +647,7 @@ impl<'a> Cursor<'a> {
         if flags & FLAG_SAME_SECOND == 0 {
             self.observed_at = i64::from_le_bytes(take(&mut input)?);
         }
-        if batch.is_of_lists() && flags & FLAG_SAME_LIST == 0 {
+        if batch.is_compacted() && flags & FLAG_SAME_LIST == 0 {
             self.list = u32::from_le_bytes(take(&mut input)?);
             (self.list < batch.lists().len() as u32).then_some(())?;
         }
@@ -671,7 +671,7 @@ impl<'a> Cursor<'a> {
         };
         self.at += before - input.len();
         let record = Record { sighting, first_seen, observed_at: self.observed_at };
-        Some(Found { label_len, length, base, evidence, record })
+        Some(EntryFields { label_len, length, base, evidence, record })
     }
 }
 
@@ -685,9 +685,9 @@ fn take_day(input: &mut &[u8]) -> Option<Day> {
 
 #[expect(unsafe_code, reason = "the one place that maps a file")]
 fn map(file: &File) -> io::Result<Mmap> {
-    // SAFETY: batches are written once, renamed into place and never written again, and the
-    // corpus lock keeps a second dropdex out. Should somebody truncate one all the same, the
-    // rebuild dies of SIGBUS; the server reads no batch.
+    // SAFETY: a batch is written once, renamed into place and never written again, and the corpus
+    // lock keeps a second dropdex out. If an operator truncates one nevertheless, the worker process
+    // that rebuilds dies of SIGBUS; the server maps no batch.
     unsafe { Mmap::map(file) }
 }
 
@@ -700,7 +700,7 @@ struct Layout {
 fn check(path: &Path, bytes: &[u8]) -> Result<Layout, BatchError> {
     let foreign = |found: &str| BatchError::Foreign { path: path.to_owned(), found: found.into() };
     if bytes.get(..MAGIC.len()) != Some(MAGIC) {
-        return Err(foreign("no magic at its start"));
+        return Err(foreign("no magic at the start"));
     }
     let version = bytes.get(MAGIC.len()..HEADER_LEN).ok_or_else(|| foreign("too short"))?;
     let version = u16::from_le_bytes([version[0], version[1]]);
@@ -728,7 +728,7 @@ fn check(path: &Path, bytes: &[u8]) -> Result<Layout, BatchError> {
     if HEADER_LEN <= index_at && index_at <= meta_at && meta_at <= end {
         Ok(Layout { version, index: index_at..meta_at, meta: meta_at..end })
     } else {
-        Err(foreign("its parts overlap"))
+        Err(foreign("overlapping parts"))
     }
 }
 
@@ -755,23 +755,23 @@ fn read_blocks(
     Ok(blocks)
 }
 
-/// A buffered writer over a new file at `path`.
+/// Creates the file of a batch of one list.
 ///
 /// # Errors
-/// The file exists or cannot be made.
+/// The file exists or cannot be created.
 pub fn create(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
     let file = File::create_new(path).map_err(BatchError::io(path))?;
     BatchWriter::new(BufWriter::with_capacity(1 << 20, file)).map_err(BatchError::io(path))
 }
 
-/// The same for a batch that several lists are made: entries come with [`BatchWriter::push_of`].
+/// Creates the file of a compacted batch. Entries are written with [`BatchWriter::push_from`].
 ///
 /// # Errors
-/// The file exists or cannot be made.
-pub fn create_of_lists(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
+/// The file exists or cannot be created.
+pub fn create_compacted(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
     let file = File::create_new(path).map_err(BatchError::io(path))?;
     let out = BufWriter::with_capacity(1 << 20, file);
-    BatchWriter::of_version(out, VERSION_OF_LISTS).map_err(BatchError::io(path))
+    BatchWriter::with_version(out, VERSION_WITH_LISTS).map_err(BatchError::io(path))
 }
 
 #[cfg(test)]
@@ -797,7 +797,7 @@ mod tests {
         ]
     }
 
-    /// Of a drop: from none to as much as fits, by its row.
+    /// Features of a drop, from none to the maximum length depending on the row.
     fn evidence(row: usize) -> &'static [u8] {
         static BYTES: [u8; EVIDENCE_LEN_MAX] = [7; EVIDENCE_LEN_MAX];
         if row % 5 < 2 { &BYTES[..row % (EVIDENCE_LEN_MAX + 1)] } else { &[] }
@@ -842,7 +842,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_from_any_name_on() {
+    fn entries_are_read_from_any_name() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("batch");
         // Repeats cross the block borders: 700 names, each four times.
@@ -860,7 +860,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_as_entries_one_by_one() {
+    fn segments_and_single_entries_write_the_same() {
         let folder = tempfile::tempdir().expect("a folder");
         let names: Vec<String> = (0..5000).map(|at| format!("n{:04}.com", at / 3)).collect();
         let entry = |at: usize| {
@@ -871,7 +871,7 @@ mod tests {
             Entry { name, label_len: 5, length: 5, base, evidence: evidence(at), record }
         };
         let mut reads = Vec::new();
-        // Segments end at these rows; the rows after the last come one by one.
+        // Segments end at these rows; the rest is written entry by entry.
         let ends: [&[usize]; 4] = [&[], &[0, 1, 2, 1024, 1025], &[700, 701, 4000], &[3000, 5000]];
         for (at, ends) in ends.into_iter().enumerate() {
             let path = folder.path().join(at.to_string());
@@ -894,18 +894,18 @@ mod tests {
     }
 
     #[test]
-    fn names_are_compared_as_their_octets_are() {
+    fn names_compare_as_their_bytes() {
         let long = "abcdefgh".repeat(30);
         let names = ["", "a", "a-b.com", "a.com", "ab", "abcdefgh", "abcdefghi", &long[..32]];
         let names = [&names[..], &[&long[..33], &long[..100], &long, "b"]].concat();
         let stored = |name: &&str| {
             let (mut stored, mut copy) = (NameBytes::default(), NameBytes::default());
-            // What was there before does not count.
-            stored.follow(0, 100, &mut long.as_bytes()).expect("octets");
+            // The previous content does not matter.
+            stored.follow(0, 100, &mut long.as_bytes()).expect("bytes");
             let half = name.len() / 2;
-            stored.follow(0, half, &mut &name.as_bytes()[..half]).expect("octets");
+            stored.follow(0, half, &mut &name.as_bytes()[..half]).expect("bytes");
             let rest = name.len() - half;
-            stored.follow(half, rest, &mut &name.as_bytes()[half..]).expect("octets");
+            stored.follow(half, rest, &mut &name.as_bytes()[half..]).expect("bytes");
             copy.copy(&stored);
             assert_eq!(copy.as_slice(), name.as_bytes());
             copy
@@ -924,7 +924,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_batch_is_a_batch() {
+    fn an_empty_batch_is_valid() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("batch");
         write(&path, &[]);

@@ -45,10 +45,10 @@ impl Corpus {
     /// Writes the compacted batch to a temporary file and reads it back.
     fn write_one(&self, batches: &[Batch], lists: Vec<BatchMeta>) -> Result<PathBuf, CorpusError> {
         let draft = self.folder.join(DRAFT);
-        let mut writer = batch::create_of_lists(&draft)?;
+        let mut writer = batch::create_compacted(&draft)?;
         let mut merge = Merge::new(batches, b"")?;
         while let Some(entry) = merge.peek() {
-            writer.push_of(&entry, Some(merge.number() - 1)).map_err(failed(&draft))?;
+            writer.push_from(&entry, Some(merge.number() - 1)).map_err(failed(&draft))?;
             merge.advance()?;
         }
         let (rows, names) = writer.counts();

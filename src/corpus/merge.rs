@@ -1,62 +1,61 @@
-//! Sorted batches in, one [`Dossier`] per name out, whatever the number of lists
-//! (decisions.md §2, §10).
+//! Merges sorted batches into one [`Dossier`] per name. Of several records for one drop date, the one
+//! observed last counts (`data/docs/sources.md`).
 
 use rayon::prelude::*;
 
-use crate::corpus::batch::{Batch, BatchError, Cursor, Entry, Found, NameBytes, Record};
+use crate::corpus::batch::{Batch, BatchError, Cursor, Entry, EntryFields, NameBytes, Record};
 use crate::feeds::Sighting;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
 
-/// One drop of a name, as all lists together tell it.
+/// One drop of a name, merged from all lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropRecord {
     /// The day the name was seen leaving its zone.
     pub date: Day,
-    /// The day the registry frees it, where a list said so.
+    /// The day the registry releases it, if a list gives one.
     pub release: Option<Day>,
     /// Registered again after this drop, before any later one.
     pub registered_again: bool,
 }
 
-/// All that is known of one name.
+/// All observations of one name, merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dossier<'a> {
     /// Canonical name.
     pub name: &'a [u8],
-    /// Octets of the registrable label.
+    /// Bytes of the registrable label.
     pub label_len: u8,
     /// Characters of the registrable label in Unicode.
     pub length: u8,
-    /// Its score but for tldSpread.
+    /// Its score without tldSpread.
     pub base: Base,
-    /// What the score was made from, as [`crate::scorer::Known`] takes it; empty for names that
-    /// never dropped.
+    /// The score features, as the scorer stores them; empty for names that never dropped.
     pub evidence: &'a [u8],
-    /// Every drop, oldest first; the last one decides stage and registeredAgain.
+    /// Every drop, oldest first. The last one determines stage and registeredAgain.
     pub drops: &'a [DropRecord],
-    /// The number of the list that was the first to tell of the last of `drops`, whatever later
-    /// ones corrected; 0 where there are none. Lists are numbered from 1 in their order.
+    /// The number of the first list, from 1, that reported the last of `drops`; 0 without drops. Later
+    /// corrections do not change it.
     pub first_batch: u32,
-    /// A list said that the name is held, and no later one that it is not.
+    /// Whether the newest observation says that the name is registered.
     pub registered: bool,
 }
 
-/// Walks the entries of several batches as one sorted list. Entries of one name come in the order
-/// of the batches, and within a batch in the order of its list.
+/// Iterates over the entries of several batches as one sorted list. Entries of one name come in the
+/// order of the batches, and within a batch in the order of its list.
 pub struct Merge<'a> {
     cursors: Vec<Cursor<'a>>,
-    /// The number of the first list of each batch: 1 is the first of all.
+    /// The number of the first list of each batch, from 1.
     first_lists: Vec<u32>,
-    /// A binary heap of places in `cursors`, the one with the first name on top.
+    /// A binary heap of positions in `cursors`, the one with the first name on top.
     heap: Vec<usize>,
 }
 
 impl<'a> Merge<'a> {
-    /// All entries from the name `from` on.
+    /// Starts at the first entry whose name is `from` or later.
     ///
     /// # Errors
-    /// A batch that does not decode, which a verified one does.
+    /// A batch does not decode. Verified batches do.
     pub fn new(
         batches: impl IntoIterator<Item = &'a Batch>,
         from: &[u8],
@@ -75,25 +74,25 @@ impl<'a> Merge<'a> {
         Ok(merge)
     }
 
-    /// The entry with the first name; `None` at the end.
+    /// The current entry; `None` at the end.
     pub fn peek(&self) -> Option<Entry<'_>> {
         self.cursors[*self.heap.first()?].entry()
     }
 
-    /// The place of the batch that [`Merge::peek`] comes from.
+    /// The position of the batch of the current entry.
     pub fn source(&self) -> Option<usize> {
         self.heap.first().copied()
     }
 
-    /// The number of the list of that entry: 1 is the first of all batches; 0 at the end.
+    /// The number of the list of the current entry, from 1 over all batches; 0 at the end.
     pub fn number(&self) -> u32 {
         self.heap.first().map_or(0, |&top| self.first_lists[top] + self.cursors[top].list())
     }
 
-    /// Steps past the entry of [`Merge::peek`].
+    /// Moves to the next entry.
     ///
     /// # Errors
-    /// A batch that does not decode.
+    /// A batch does not decode.
     pub fn advance(&mut self) -> Result<(), BatchError> {
         let Some(&top) = self.heap.first() else { return Ok(()) };
         if !self.cursors[top].advance()? {
@@ -103,14 +102,14 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// The name of the entry of [`Merge::peek`].
+    /// The name of the current entry.
     fn name(&self) -> Option<&NameBytes> {
         self.heap.first().map(|&top| self.cursors[top].name())
     }
 
-    /// The entry of [`Merge::peek`] but for its name.
-    fn found(&self) -> Option<Found<'a>> {
-        self.cursors[*self.heap.first()?].found()
+    /// The current entry without its name.
+    fn fields(&self) -> Option<EntryFields<'a>> {
+        self.cursors[*self.heap.first()?].fields()
     }
 
     fn is_before(&self, left: usize, right: usize) -> bool {
@@ -134,7 +133,8 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// Names that cut `batches` into about `parts` ranges of like size, none through a label.
+/// Returns names that split `batches` into about `parts` ranges of similar size. All names of a label
+/// are in one range.
 pub fn cuts(batches: &[Batch], parts: usize) -> Vec<Vec<u8>> {
     let mut names: Vec<&[u8]> = batches.iter().flat_map(Batch::block_names).collect();
     names.par_sort_unstable();
@@ -144,7 +144,7 @@ pub fn cuts(batches: &[Batch], parts: usize) -> Vec<Vec<u8>> {
         .step_by(step)
         .skip(1)
         .map(|name| {
-            // `label.` stands right before all names of the label.
+            // `label.` sorts right before all names of the label.
             let dot = name.iter().position(|&byte| byte == b'.').unwrap_or(name.len() - 1);
             name[..=dot].to_vec()
         })
@@ -153,13 +153,12 @@ pub fn cuts(batches: &[Batch], parts: usize) -> Vec<Vec<u8>> {
     cuts
 }
 
-/// Gathers the entries of each name of a [`Merge`] into a [`Dossier`].
+/// Combines the entries of each name of a [`Merge`] into a [`Dossier`].
 pub struct Dossiers<'a> {
     merge: Merge<'a>,
     name: NameBytes,
     evidence: &'a [u8],
-    /// Of the name at hand, where it has several entries: drops, when each was observed, and the
-    /// number of its list.
+    /// The drops of a name with several entries: record, time of the observation, number of the list.
     seen: Vec<(DropRecord, i64, u32)>,
     registrations: Vec<Day>,
     drops: Vec<DropRecord>,
@@ -167,10 +166,10 @@ pub struct Dossiers<'a> {
 }
 
 impl<'a> Dossiers<'a> {
-    /// The dossiers of all names from `from` on.
+    /// Starts at the first name that is `from` or later.
     ///
     /// # Errors
-    /// A batch that does not decode.
+    /// A batch does not decode.
     pub fn new(batches: &'a [Batch], from: &[u8]) -> Result<Dossiers<'a>, BatchError> {
         Ok(Dossiers {
             merge: Merge::new(batches, from)?,
@@ -183,12 +182,12 @@ impl<'a> Dossiers<'a> {
         })
     }
 
-    /// The next dossier, in name order; `None` at the end.
+    /// Returns the next dossier, in name order; `None` at the end.
     ///
     /// # Errors
-    /// A batch that does not decode.
+    /// A batch does not decode.
     pub fn gather(&mut self) -> Result<Option<Dossier<'_>>, BatchError> {
-        let (Some(first), Some(name)) = (self.merge.found(), self.merge.name()) else {
+        let (Some(first), Some(name)) = (self.merge.fields(), self.merge.name()) else {
             return Ok(None);
         };
         self.name.copy(name);
@@ -212,9 +211,9 @@ impl<'a> Dossiers<'a> {
         }))
     }
 
-    /// Takes the only entry of a name, of the batch with this number; true when it says that the
-    /// name is held.
-    fn take_one(&mut self, entry: &Found<'a>, batch: u32) -> bool {
+    /// Takes the only entry of a name, from the list with number `batch`. Returns whether the name is
+    /// registered.
+    fn take_one(&mut self, entry: &EntryFields<'a>, batch: u32) -> bool {
         self.drops.clear();
         self.evidence = &[];
         self.first_batch = 0;
@@ -230,17 +229,17 @@ impl<'a> Dossiers<'a> {
         }
     }
 
-    /// Takes `first`, of the batch with this number, and all entries of the same name that follow
-    /// it; gives the base of the last and whether the name is held.
+    /// Takes `first`, from the list with number `batch`, and all further entries of the same name.
+    /// Returns the base of the last one and whether the name is registered.
     #[inline(never)]
-    fn take_all(&mut self, first: Found<'a>, batch: u32) -> Result<(Base, bool), BatchError> {
+    fn take_all(&mut self, first: EntryFields<'a>, batch: u32) -> Result<(Base, bool), BatchError> {
         self.seen.clear();
         self.registrations.clear();
         self.evidence = &[];
-        let mut held = Held::default();
+        let mut registration = Registration::default();
         let (mut entry, mut batch) = (first, batch);
         loop {
-            held.see(&entry.record);
+            registration.observe(&entry.record);
             match entry.record.sighting {
                 Sighting::Dropped { date, release, registered_again } => {
                     self.evidence = entry.evidence;
@@ -250,7 +249,7 @@ impl<'a> Dossiers<'a> {
                 Sighting::Registered { on } => self.registrations.push(on),
                 Sighting::Known { .. } => {}
             }
-            match self.merge.found() {
+            match self.merge.fields() {
                 Some(next) if self.merge.name() == Some(&self.name) => {
                     (entry, batch) = (next, self.merge.number());
                 }
@@ -259,13 +258,13 @@ impl<'a> Dossiers<'a> {
             self.merge.advance()?;
         }
         self.merge_drops();
-        Ok((entry.base, held.registered))
+        Ok((entry.base, registration.registered))
     }
 
-    /// One record per drop date, the one observed last, oldest date first; then each drop that a
-    /// registration followed before the next drop is marked.
+    /// Keeps one record per drop date, the one observed last, oldest date first. Marks each drop that
+    /// was followed by a registration before the next drop.
     fn merge_drops(&mut self) {
-        // Stable: of two records observed at the same second the later list's stays last.
+        // Stable: of two records observed in the same second, that of the later list stays last.
         self.seen.sort_by_key(|(drop, observed_at, _)| (drop.date, *observed_at));
         self.drops.clear();
         self.first_batch = 0;
@@ -290,22 +289,22 @@ impl<'a> Dossiers<'a> {
     }
 }
 
-/// What the newest word on holding the name is.
+/// The newest observation of whether a name is registered.
 #[derive(Default)]
-struct Held {
+struct Registration {
     registered: bool,
     observed_at: Option<i64>,
 }
 
-impl Held {
-    fn see(&mut self, record: &Record) {
+impl Registration {
+    fn observe(&mut self, record: &Record) {
         let registered = match record.sighting {
             Sighting::Known { registered } => registered,
             Sighting::Registered { .. } => true,
             Sighting::Dropped { .. } => return,
         };
         if self.observed_at.is_none_or(|seen| seen <= record.observed_at) {
-            *self = Held { registered, observed_at: Some(record.observed_at) };
+            *self = Registration { registered, observed_at: Some(record.observed_at) };
         }
     }
 }
@@ -346,27 +345,27 @@ mod tests {
     }
 
     type Rows<'a> = &'a [(&'a str, Sighting, i64)];
-    type Told = (String, Vec<(String, Option<String>, bool)>, bool);
+    type Merged = (String, Vec<(String, Option<String>, bool)>, bool);
 
-    fn told(lists: &[&[(&str, Sighting, i64)]], from: &str) -> Vec<Told> {
+    fn merged(lists: &[&[(&str, Sighting, i64)]], from: &str) -> Vec<Merged> {
         let (_folder, batches) = batches(lists);
         let mut dossiers = Dossiers::new(&batches, from.as_bytes()).expect("opens");
-        let mut told = Vec::new();
+        let mut merged = Vec::new();
         while let Some(dossier) = dossiers.gather().expect("decodes") {
             let drops = dossier.drops.iter().map(|drop| {
                 let release = drop.release.map(|release| release.to_string());
                 (drop.date.to_string(), release, drop.registered_again)
             });
             let evidence = if dossier.drops.is_empty() { &[] } else { dossier.name };
-            assert_eq!(dossier.evidence, evidence, "of the name, and of no other");
+            assert_eq!(dossier.evidence, evidence, "those of this name");
             let name = String::from_utf8(dossier.name.to_vec()).expect("ASCII");
-            told.push((name, drops.collect(), dossier.registered));
+            merged.push((name, drops.collect(), dossier.registered));
         }
-        told
+        merged
     }
 
     #[test]
-    fn one_dossier_per_name_in_order() {
+    fn names_come_in_order_with_one_dossier_each() {
         let lists: &[&[_]] = &[
             &[("a.com", dropped("2026-01-01", None, false), 1)],
             &[],
@@ -376,11 +375,11 @@ mod tests {
             ],
             &[("a.com", dropped("2025-01-01", None, false), 9)],
         ];
-        let all = told(lists, "");
-        assert_eq!(all.iter().map(|told| told.0.as_str()).collect::<Vec<_>>(), ["a.com", "b.com"]);
+        let all = merged(lists, "");
+        assert_eq!(all.iter().map(|name| name.0.as_str()).collect::<Vec<_>>(), ["a.com", "b.com"]);
         let dates: Vec<_> = all[0].1.iter().map(|drop| drop.0.as_str()).collect();
         assert_eq!(dates, ["2025-01-01", "2026-01-01", "2026-03-01"]);
-        assert_eq!(told(lists, "a.com\0").len(), 1);
+        assert_eq!(merged(lists, "a.com\0").len(), 1);
     }
 
     #[test]
@@ -388,7 +387,7 @@ mod tests {
         let early = dropped("2026-01-01", Some("2026-02-01"), true);
         let late = dropped("2026-01-01", None, false);
         let alone = [("2026-01-01".to_owned(), None, false)];
-        // Across lists whatever their order, within a list, and by place at the same second.
+        // Across lists in any order, within a list, and by position within the same second.
         let lists: [[Rows<'_>; 2]; 4] = [
             [&[("a.com", early, 1)], &[("a.com", late, 2)]],
             [&[("a.com", late, 2)], &[("a.com", early, 1)]],
@@ -396,18 +395,18 @@ mod tests {
             [&[("a.com", early, 2)], &[("a.com", late, 2)]],
         ];
         for lists in lists {
-            assert_eq!(told(&lists, "")[0].1, alone);
+            assert_eq!(merged(&lists, "")[0].1, alone);
         }
     }
 
     #[test]
-    fn a_registration_undoes_the_drop_before_it_alone() {
+    fn a_registration_marks_only_the_drop_before_it() {
         let again = |dates: &[&str], on: &str| {
             let mut rows: Vec<_> =
                 dates.iter().map(|date| ("a.com", dropped(date, None, false), 1)).collect();
             rows.push(("a.com", Sighting::Registered { on: day(on) }, 1));
-            let told = told(&[&rows], "");
-            told[0].1.iter().map(|drop| drop.2).collect::<Vec<_>>()
+            let names = merged(&[&rows], "");
+            names[0].1.iter().map(|drop| drop.2).collect::<Vec<_>>()
         };
         assert_eq!(again(&["2026-01-01"], "2026-01-01"), [true]);
         assert_eq!(again(&["2026-01-02"], "2026-01-01"), [false]);
@@ -416,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drop_is_known_since_the_first_list_that_told_of_it() {
+    fn first_batch_is_the_first_list_that_reported_the_drop() {
         let first = |lists: &[&[(&str, Sighting, i64)]]| {
             let (_folder, batches) = batches(lists);
             let mut dossiers = Dossiers::new(&batches, b"").expect("opens");
@@ -426,13 +425,13 @@ mod tests {
         let (may, june) = (drop("2026-05-01", 9), drop("2026-06-01", 1));
         assert_eq!(first(&[&[may]]), 1);
         assert_eq!(first(&[&[], &[may]]), 2);
-        // A correction leaves it, whichever was observed last; another drop does not.
+        // A correction does not change it, whichever was observed last; another drop does.
         assert_eq!(first(&[&[may], &[drop("2026-05-01", 10)]]), 1);
         assert_eq!(first(&[&[], &[drop("2026-05-01", 10)], &[may]]), 2);
         assert_eq!(first(&[&[may], &[june], &[drop("2026-06-01", 0)]]), 2);
-        // An older drop told of late changes nothing.
+        // An older drop that is reported late does not change it.
         assert_eq!(first(&[&[june], &[may]]), 1);
-        // Nor does what is no drop.
+        // Nor do observations other than drops.
         let known = ("a.com", Sighting::Known { registered: true }, 1);
         assert_eq!(first(&[&[known], &[may], &[known]]), 2);
         assert_eq!(first(&[&[known]]), 0);
@@ -442,12 +441,14 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_word_on_holding_wins() {
+    fn the_newest_observation_of_a_registration_wins() {
         let known = |registered, at| ("a.com", Sighting::Known { registered }, at);
         let on = day("2026-01-01");
-        assert!(told(&[&[known(true, 1)]], "")[0].2);
-        assert!(!told(&[&[known(true, 1)], &[known(false, 2)]], "")[0].2);
-        assert!(!told(&[&[known(false, 2)], &[known(true, 1)]], "")[0].2);
-        assert!(told(&[&[("a.com", Sighting::Registered { on }, 3)], &[known(false, 2)]], "")[0].2);
+        assert!(merged(&[&[known(true, 1)]], "")[0].2);
+        assert!(!merged(&[&[known(true, 1)], &[known(false, 2)]], "")[0].2);
+        assert!(!merged(&[&[known(false, 2)], &[known(true, 1)]], "")[0].2);
+        assert!(
+            merged(&[&[("a.com", Sighting::Registered { on }, 3)], &[known(false, 2)]], "")[0].2
+        );
     }
 }

@@ -188,9 +188,9 @@ impl Corpus {
         let draft = self.folder.join(".new-rescored");
         let _unpublished = Unpublished(draft.clone());
         let failed = |source| BatchError::Io { path: draft.clone(), source };
-        let of_lists = old.is_of_lists();
+        let is_compacted = old.is_compacted();
         let mut writer =
-            if of_lists { batch::create_of_lists(&draft)? } else { batch::create(&draft)? };
+            if is_compacted { batch::create_compacted(&draft)? } else { batch::create(&draft)? };
         let mut cursor = old.cursor(b"")?;
         let (mut chunk, mut lists) = (Vec::new(), Vec::new());
         loop {
@@ -200,7 +200,7 @@ impl Corpus {
                 && let Some(entry) = cursor.entry()
             {
                 chunk.push(ScoredRow::unscored(stored_name(&entry, old)?, entry.record));
-                lists.push(of_lists.then_some(cursor.list()));
+                lists.push(is_compacted.then_some(cursor.list()));
                 cursor.advance()?;
             }
             if chunk.is_empty() {
@@ -208,7 +208,7 @@ impl Corpus {
             }
             let features = Features::score(&mut chunk);
             for (row, &list) in chunk.iter().zip(&lists) {
-                writer.push_of(&features.entry(row), list).map_err(failed)?;
+                writer.push_from(&features.entry(row), list).map_err(failed)?;
             }
         }
         let meta = BatchMeta { scorer_version: SCORER_VERSION, ..old.meta().clone() };
