@@ -138,7 +138,7 @@ pub async fn api_index() -> impl IntoResponse {
 
 /// `GET /api/docs`: the documentation of the API, as Markdown.
 pub async fn api_docs(headers: HeaderMap) -> Response {
-    const DOCS: &[u8] = include_bytes!("../../data/api.md");
+    const DOCS: &[u8] = include_bytes!("../../data/docs/api.md");
     static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::of_bytes(DOCS));
     etag::constant(&TAG, &headers, "text/markdown; charset=utf-8", DOCS)
 }

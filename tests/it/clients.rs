@@ -1,4 +1,4 @@
-//! The clients in the README, as printed: made from the document of a running server and run against it.
+//! The clients in `data/examples`: generated from the document of a running server and run against it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,21 +11,13 @@ const TODAY: &str = "2026-03-15";
 const LIST: &str =
     "domain,drop_date\nsolar.com,2026-03-10\nsolar.de,2026-03-14\nlunar.com,2026-03-12\n";
 
-/// The fenced blocks of a kind in the section on clients, in their order.
-fn blocks(kind: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let text = fs::read_to_string(path).expect("the README");
-    let (_, rest) = text.split_once("\n## Clients\n").expect("a section on clients");
-    let section = rest.split("\n## ").next().unwrap_or_default();
-    let fence = format!("```{kind}\n");
-    section
-        .split(&fence)
-        .skip(1)
-        .map(|block| block.split("```").next().unwrap_or_default().to_owned())
-        .collect()
+/// A file of `data/examples`.
+fn example(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/examples").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()))
 }
 
-/// A folder of somebody who has installed what the README names.
+/// A folder with the packages that the documentation names.
 struct Desk {
     site: Site,
     server: Server,
@@ -46,7 +38,7 @@ impl Desk {
         Desk { site, server, key, folder }
     }
 
-    /// Runs a block of the README in a shell and gives what it prints.
+    /// Runs a shell script and returns its standard output.
     fn run(&self, script: &str) -> String {
         let path = std::env::var("PATH").unwrap_or_default();
         let tools = tools::root().join("bin");
@@ -69,24 +61,23 @@ impl Desk {
 const PRINTED: &str = "99 solar.com\n93 lunar.com\n";
 
 #[test]
-fn curl() {
+fn the_curl_example_lists_drops() {
     let desk = Desk::new();
-    let page: serde_json::Value = serde_json::from_str(&desk.run(&blocks("sh")[0])).expect("JSON");
+    let page: serde_json::Value =
+        serde_json::from_str(&desk.run(&example("drops.sh"))).expect("JSON");
     assert_eq!((&page["count"], &page["drops"][0]["name"]), (&2.into(), &"solar.com".into()));
 }
 
 #[test]
-fn python() {
+fn the_python_example_lists_drops() {
     let desk = Desk::new();
-    desk.run(&blocks("sh")[1]);
-    fs::write(desk.folder.join("drops.py"), &blocks("python")[0]).expect("written");
-    assert_eq!(desk.run("python drops.py"), PRINTED);
+    fs::write(desk.folder.join("drops.py"), example("drops.py")).expect("written");
+    assert!(desk.run(&example("python_client.sh")).ends_with(PRINTED));
 }
 
 #[test]
-fn typescript() {
+fn the_typescript_example_lists_drops() {
     let desk = Desk::new();
-    desk.run(&blocks("sh")[2]);
-    fs::write(desk.folder.join("drops.mts"), &blocks("typescript")[0]).expect("written");
-    assert_eq!(desk.run(&blocks("sh")[3]), PRINTED);
+    fs::write(desk.folder.join("drops.mts"), example("drops.mts")).expect("written");
+    assert!(desk.run(&example("typescript_client.sh")).ends_with(PRINTED));
 }
