@@ -64,12 +64,14 @@ fn base<'a>(word: &'a str, told: &BTreeSet<String>) -> &'a str {
 }
 
 #[test]
-fn dashboard_alerts_and_readme_name_what_there_is() {
+fn dashboard_alerts_and_documentation_name_existing_metrics() {
     let told = told();
     let dashboard = read(&here("data/grafana-dashboard.json"));
     let parsed: Value = serde_json::from_str(&dashboard).expect("JSON");
     assert!(parsed["panels"].as_array().is_some_and(|panels| panels.len() > 10));
-    for file in ["data/grafana-dashboard.json", "data/prometheus-alerts.yml", "README.md"] {
+    for file in
+        ["data/grafana-dashboard.json", "data/prometheus-alerts.yml", "data/docs/metrics.md"]
+    {
         let unknown: Vec<String> = words(&read(&here(file)))
             .into_iter()
             // The prefix alone stands for all of them.
@@ -77,7 +79,7 @@ fn dashboard_alerts_and_readme_name_what_there_is() {
             .collect();
         assert!(unknown.is_empty(), "{file} names metrics that are not there: {unknown:?}");
     }
-    let readme = words(&read(&here("README.md")));
-    let missing: Vec<_> = told.difference(&readme).collect();
-    assert!(missing.is_empty(), "README.md does not tell of {missing:?}");
+    let documented = words(&read(&here("data/docs/metrics.md")));
+    let missing: Vec<_> = told.difference(&documented).collect();
+    assert!(missing.is_empty(), "data/docs/metrics.md does not document {missing:?}");
 }
