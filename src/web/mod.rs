@@ -10,6 +10,7 @@ pub mod alerts;
 mod assets;
 mod components;
 mod cross_site;
+pub mod docs;
 pub mod dossier;
 pub mod drops;
 mod error;
@@ -106,6 +107,7 @@ pub fn router(web: Web) -> Router {
         .merge(alerts::routes())
         .merge(portfolio::routes())
         .merge(reference::routes())
+        .merge(docs::routes())
         .merge(status::routes())
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn(cross_site::refuse))
