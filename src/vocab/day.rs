@@ -5,7 +5,8 @@ use std::num::NonZeroU16;
 use std::str::FromStr;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A UTC day from 1985-01-01 (the year of the first .com) to 2164-06-05.
 ///
@@ -37,6 +38,11 @@ impl Day {
     /// The UTC day of an instant, or `None` where [`Day::from_date`] gives none.
     pub fn of(instant: DateTime<Utc>) -> Option<Day> {
         Day::from_date(instant.date_naive())
+    }
+
+    /// The UTC day of an instant, or the nearest day that can be held.
+    pub fn nearest(instant: DateTime<Utc>) -> Day {
+        Day::of(instant).unwrap_or(if instant.timestamp() < 0 { Day::MIN } else { Day::MAX })
     }
 
     /// The day whose [`Day::raw`] this is; `None` for 0.
@@ -102,16 +108,26 @@ impl fmt::Display for Day {
     }
 }
 
+/// Text in JSON and other readable formats; [`Day::raw`] in binary ones, such as the journal.
 impl Serialize for Day {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            serializer.serialize_u16(self.raw())
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Day {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Day, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Day, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+            text.parse().map_err(D::Error::custom)
+        } else {
+            Day::from_raw(u16::deserialize(deserializer)?)
+                .ok_or_else(|| D::Error::custom("0 is not a day"))
+        }
     }
 }
 

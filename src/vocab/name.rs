@@ -10,7 +10,8 @@ use std::fmt;
 use compact_str::CompactString;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use psl::{Psl, Type};
-use serde::Serialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::vocab::limits::LABEL_CHARS_MAX;
 
@@ -157,9 +158,29 @@ impl fmt::Display for DomainName {
     }
 }
 
+/// Text in JSON and other readable formats. Binary formats, such as the journal, also hold the
+/// length of the label, because the list of public suffixes changes.
 impl Serialize for DomainName {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.serialize_str(&self.text)
+        } else {
+            (self.label_len, self.as_str()).serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for DomainName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DomainName, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = <Cow<'de, str>>::deserialize(deserializer)?;
+            return DomainName::parse(&text).map_err(D::Error::custom);
+        }
+        let (label_len, text) = <(u8, CompactString)>::deserialize(deserializer)?;
+        Some(text)
+            .filter(|text| text.len() <= NAME_OCTETS_MAX)
+            .and_then(|text| DomainName::from_stored(text.as_bytes(), label_len))
+            .ok_or_else(|| D::Error::custom("not a name with a label of that length"))
     }
 }
 

@@ -239,7 +239,7 @@ impl fmt::Debug for RdapStatuses {
 }
 
 /// What was seen of a name, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// What it means.
     pub state: RdapState,

@@ -4,6 +4,7 @@
 use compact_str::CompactString;
 use icu_normalizer::uts46::Uts46MapperBorrowed;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+use serde::{Deserialize, Serialize};
 
 use crate::vocab::limits::{LABEL_CHARS_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX};
 use crate::vocab::name::NAME_OCTETS_MAX;
@@ -25,7 +26,8 @@ pub enum QueryError {
 pub struct NamePrefix(String);
 
 /// A part of a name, normalised as [`NamePrefix`] is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Substring(String);
 
 impl NamePrefix {

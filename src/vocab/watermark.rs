@@ -1,11 +1,13 @@
 //! How far lists have been matched against alert rules.
 
+use serde::{Deserialize, Serialize};
+
 use crate::vocab::day::Day;
 
 /// Everything up to here has been matched: all batches of the corpus up to and including `batch`,
 /// with the stages that names had on `day`. Either part may move alone: a new day brings names into
 /// other stages with no new list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Watermark {
     /// The number of a batch; batches are numbered 1, 2, 3 and so on, 0 is before the first.
     pub batch: u64,
