@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dropdex::accounts::event::{Event, StoredDay, StoredName, Transaction};
+use dropdex::accounts::event::{Event, Transaction};
 use dropdex::accounts::{Channel, Claim, Rule, RuleFilter, Store, StoreOptions, WatchEntry};
 use dropdex::journal::{AppendError, Journal, Options, Unread};
 use dropdex::vocab::claim::{ClaimStatus, Vote};
@@ -159,12 +159,12 @@ fn write_log(dir: &Path, accounts: u64, events: impl Fn(u64) -> Vec<Event>) -> f
 fn account(number: u64) -> Vec<Event> {
     let account = AccountId(number);
     let email = format!("customer-{number}@example.com").parse().expect("an address");
-    let (plan, on) = (Plan::Api, StoredDay(Day::MIN));
+    let (plan, on) = (Plan::Api, Day::MIN);
     let mut events = vec![Event::AccountAdded { account, email, plan, password: None, on }];
     events.extend((0..WATCHES).map(|at| watch(account, number * WATCHES + at)));
     events.extend((0..CLAIMS).map(|at| claim(account, number * CLAIMS + at)));
     events.push(rule(account));
-    let (name, vote) = (StoredName(name(number)), Some(Vote::Up));
+    let (name, vote) = (name(number), Some(Vote::Up));
     events.push(Event::VoteSet { account, name, vote });
     events
 }
@@ -183,7 +183,7 @@ fn at(number: u64) -> UnixMs {
 fn watch(account: AccountId, number: u64) -> Event {
     let (external, registered_again) = (number.is_multiple_of(10), false);
     let entry = WatchEntry { name: name(number), added_at: at(number), external, registered_again };
-    Event::WatchAdded { account, watch: entry.into() }
+    Event::WatchAdded { account, watch: entry }
 }
 
 fn claim(account: AccountId, number: u64) -> Event {
@@ -201,7 +201,7 @@ fn claim(account: AccountId, number: u64) -> Event {
         user_notes: None,
         alert_rule: None,
     };
-    Event::ClaimAdded { account, claim: Box::new(claim.into()) }
+    Event::ClaimAdded { account, claim: Box::new(claim) }
 }
 
 fn rule(account: AccountId) -> Event {
@@ -215,7 +215,7 @@ fn rule(account: AccountId) -> Event {
         created_at: at(0),
         secrets: Vec::new(),
     };
-    Event::RuleAdded { account, rule: Box::new(rule.into()) }
+    Event::RuleAdded { account, rule: Box::new(rule) }
 }
 
 /// Bytes of memory the process holds.

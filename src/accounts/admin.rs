@@ -1,177 +1,202 @@
-//! What an operator can ask of a store, in a form that crosses from one process to another: a
-//! running server holds the store, and `dropdex account` must work all the same.
+//! Operator commands, as one serialisable enum: a running server holds the store, so the CLI sends
+//! commands to it over the admin socket and runs them itself only without a server.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
+use super::data::account::Account;
 use super::email::Email;
-use super::password::{Password, PasswordError};
-use super::secret::Secret;
-use super::snapshotter::SnapshotError;
-use super::state::Counts;
-use super::store::{AccountSummary, CommandError, Store};
-use crate::journal::{Inspection, JournalError, SegmentFacts, SnapshotFacts, SnapshotReport};
+use super::event::{Event, Transaction};
+use super::keys::{ApiKey, IssuedKey};
+use super::password::{Password, PasswordError, PasswordHash};
+use super::store::Store;
+use super::store::locks::AccountLock;
+use super::store::snapshotter::SnapshotError;
+use super::store::state::Counts;
+use crate::journal::{
+    AppendError, Inspection, JournalError, SegmentFacts, SnapshotFacts, SnapshotReport,
+};
+use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::Plan;
+use crate::vocab::secret::Secret;
 
-/// One thing to do.
+/// An operator command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AdminCommand {
-    /// Add an account.
+    /// Add an account, with a password if it is to log in.
     AddAccount {
-        /// Its address.
         email: Email,
-        /// What it pays for.
         plan: Plan,
-        /// For a log-in, where one is wanted.
         password: Option<Secret>,
     },
-    /// List all accounts.
     ListAccounts,
-    /// Let an account pay for another plan.
     SetPlan {
-        /// Whose.
         email: Email,
-        /// What it pays for from now on.
         plan: Plan,
     },
-    /// Give an account a new key.
+    /// Replace the API key of an account.
     IssueKey {
-        /// Whose.
         email: Email,
     },
-    /// Shut an account.
+    /// Disable an account permanently.
     Disable {
-        /// Which.
         email: Email,
     },
-    /// Give an account another password.
     SetPassword {
-        /// Whose.
         email: Email,
-        /// The new one.
         password: Secret,
     },
-    /// Write everything to a file of its own.
+    /// Write everything to a new file.
     Backup {
-        /// The file, which must not be there yet: an absolute path, since the server has a folder of
-        /// its own.
+        /// An absolute path, since the server has a working directory of its own.
         path: PathBuf,
     },
-    /// Write a snapshot into the journal's folder, so that the next start is quick.
+    /// Write a snapshot into the journal's folder.
     Snapshot,
-    /// Say what the journal holds, for which all of its files are read as an open would.
+    /// Verify the journal's files and report what they hold.
     InspectJournal,
 }
 
-/// What came of it.
+/// The result of an [`AdminCommand`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum AdminReply {
-    /// An account was added.
     Added {
-        /// Its number.
         account: AccountId,
     },
-    /// All accounts, in the order they were added.
+    /// In the order in which they were added.
     Accounts {
-        /// They.
         accounts: Vec<AccountSummary>,
     },
-    /// It is as wanted.
+    /// The command was carried out, or there was nothing to change.
     Done,
-    /// A key was made.
     Key {
-        /// The key, shown this once.
+        /// Shown this once.
         key: Secret,
-        /// Whether an older one stopped working for it.
+        /// Whether it replaced an older key.
         replaced: bool,
     },
-    /// A snapshot or backup is whole on disk.
+    /// A snapshot or backup is durable.
     Saved(Saved),
-    /// What the journal holds, and that all of it is sound.
+    /// The journal is sound.
     Journal(JournalFacts),
-    /// Nothing was done.
+    /// Nothing was changed.
     Refused {
-        /// Why.
         error: String,
     },
+}
+
+/// An account as operators see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountSummary {
+    pub id: AccountId,
+    pub email: Email,
+    pub plan: Plan,
+    pub disabled: bool,
+    /// The UTC day it was added.
+    pub created: Day,
+    /// The last four characters of its key; `None` without one.
+    pub key_last4: Option<String>,
+    pub has_password: bool,
+    #[serde(default = "verified")]
+    pub email_verified: bool,
+    /// JSON requests granted today.
+    pub requests_today: u32,
+    /// Exports granted today.
+    pub exports_today: u32,
+}
+
+/// Older servers omit `email_verified`: all their addresses are verified.
+fn verified() -> bool {
+    true
 }
 
 /// A snapshot or backup. Its counts are those of the moment just after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
-    /// The file.
     pub path: PathBuf,
-    /// The record it follows.
+    /// The last record that it contains.
     pub seq: u64,
-    /// Bytes of the file.
     pub bytes: u64,
-    /// What stands for the state in it: 64 hexadecimal digits.
+    /// 64 hexadecimal digits.
     pub state_digest: String,
-    /// How much the store holds.
     pub counts: Counts,
 }
 
-/// A journal in use, as an operator is shown it.
+/// A journal as operators see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalFacts {
-    /// The last record that is synced.
+    /// The last durable record.
     pub seq: u64,
     /// Records in the files.
     pub records: u64,
-    /// The number of this open, from 1.
+    /// How many times the journal has been opened.
     pub epoch: u32,
-    /// The store's identity: 32 hexadecimal digits.
+    /// 32 hexadecimal digits.
     pub store_uuid: Option<String>,
-    /// The last record that the commit mark knows to be synced.
+    /// The last record that the commit mark covers.
     pub mark: Option<u64>,
-    /// Segments, first to last.
+    /// First to last.
     pub segments: Vec<SegmentSummary>,
-    /// Snapshots, oldest first.
+    /// Oldest first.
     pub snapshots: Vec<SnapshotSummary>,
-    /// Bytes of log that the next start would read.
+    /// Bytes of log that the next start reads.
     pub log_bytes: u64,
-    /// What stands for the state: 64 hexadecimal digits.
+    /// 64 hexadecimal digits.
     pub state_digest: String,
-    /// How much there is.
     pub counts: Counts,
 }
 
 /// A segment of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentSummary {
-    /// Its number, from 1.
+    /// Counted from 1.
     pub segment_no: u64,
-    /// Its first record.
     pub first_seq: u64,
-    /// Sound records in it.
     pub records: u64,
-    /// Bytes of the file.
     pub bytes: u64,
 }
 
 /// A snapshot in a journal's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotSummary {
-    /// The record it follows.
+    /// The last record that it contains.
     pub seq: u64,
-    /// Bytes of the file.
     pub bytes: u64,
-    /// What stands for the state in it; `None` when it is damaged.
+    /// `None` if it is damaged.
     pub state_digest: Option<String>,
-    /// What is wrong with it, where something is.
+    /// Why it cannot be read.
     pub damage: Option<String>,
 }
 
-/// Does what `command` says. Blocks until it is on disk: not for async code.
-pub fn execute(store: &Store, command: AdminCommand) -> AdminReply {
-    attempt(store, command).unwrap_or_else(|err| AdminReply::Refused { error: err.to_string() })
+/// Why an operator's change of an account was not carried out.
+#[derive(Debug, Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Journal(#[from] AppendError),
+    #[error("the system's random source failed: {0}")]
+    Random(getrandom::Error),
 }
 
-#[derive(Debug, thiserror::Error)]
+/// Why a command does not fit the accounts that exist.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    #[error("there is an account for {0} already")]
+    EmailTaken(Email),
+    #[error("there is no account for {0}; `dropdex account list` shows all")]
+    NoSuchAccount(Email),
+    /// A disabled account gets no key and no password.
+    #[error("the account for {0} is disabled permanently; add another with another address")]
+    Disabled(Email),
+}
+
+#[derive(Debug, Error)]
 enum AdminError {
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -183,6 +208,11 @@ enum AdminError {
     Journal(#[from] JournalError),
     #[error("{} is not an absolute path", .0.display())]
     Relative(PathBuf),
+}
+
+/// Carries out a command. Blocks until its effect is durable: not for async code.
+pub fn execute(store: &Store, command: AdminCommand) -> AdminReply {
+    attempt(store, command).unwrap_or_else(|err| AdminReply::Refused { error: err.to_string() })
 }
 
 fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminError> {
@@ -198,9 +228,8 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
             AdminReply::Done
         }
         AdminCommand::IssueKey { email } => {
-            let issued = store.issue_key(&email)?;
-            let key = Secret::new(issued.key.reveal().to_owned());
-            AdminReply::Key { key, replaced: issued.replaced }
+            let IssuedKey { key, replaced } = store.issue_key(&email)?;
+            AdminReply::Key { key: Secret::new(key.reveal().to_owned()), replaced }
         }
         AdminCommand::Disable { email } => {
             store.disable(&email)?;
@@ -219,7 +248,7 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
             let found = store.inspect_journal()?;
             let log_bytes = store.log_bytes_since_snapshot();
             let (digest, counts) = (store.state_digest(), store.counts());
-            AdminReply::Journal(JournalFacts::of(found, log_bytes, digest, counts))
+            AdminReply::Journal(JournalFacts::new(found, log_bytes, digest, counts))
         }
     })
 }
@@ -230,9 +259,132 @@ fn saved(store: &Store, report: SnapshotReport) -> AdminReply {
     AdminReply::Saved(Saved { path, seq, bytes, state_digest, counts: store.counts() })
 }
 
+impl Store {
+    /// Adds an account. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn add_account(
+        &self,
+        email: &Email,
+        plan: Plan,
+        password: Option<PasswordHash>,
+    ) -> Result<AccountId, CommandError> {
+        let lock = self.0.locks.lock_blocking(email);
+        if self.state().by_email(email).is_some() {
+            return Err(Refusal::EmailTaken(email.clone()).into());
+        }
+        let (account, email, on) = (self.next_account_id(), email.clone(), self.0.clock.today());
+        self.append_blocking(Event::AccountAdded { account, email, plan, password, on }, lock)?;
+        Ok(account)
+    }
+
+    /// Changes the plan of an account, from its next request on. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn set_plan(&self, email: &Email, plan: Plan) -> Result<(), CommandError> {
+        self.command(email, |account| {
+            Ok((account.plan != plan).then_some(Event::PlanSet { account: account.id, plan }))
+        })
+    }
+
+    /// Makes a new key for an account. The old one stops working at once; today's usage stays.
+    /// Durable when it returns.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn issue_key(&self, email: &Email) -> Result<IssuedKey, CommandError> {
+        let key = ApiKey::generate().map_err(CommandError::Random)?;
+        let (stored, on) = (key.stored(), self.0.clock.today());
+        let mut replaced = false;
+        self.command(email, |account| {
+            check_enabled(account)?;
+            replaced = account.key.is_some();
+            Ok(Some(Event::KeyIssued { account: account.id, key: stored, on }))
+        })?;
+        Ok(IssuedKey { key, replaced })
+    }
+
+    /// Disables an account: its key stops working at once, and its sessions end. Durable when it
+    /// returns.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn disable(&self, email: &Email) -> Result<(), CommandError> {
+        self.command(email, |account| {
+            Ok((!account.disabled).then_some(Event::AccountDisabled { account: account.id }))
+        })
+    }
+
+    /// Sets the password of an account and ends all its sessions. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn set_password(&self, email: &Email, password: PasswordHash) -> Result<(), CommandError> {
+        self.command(email, |account| {
+            check_enabled(account)?;
+            Ok(Some(Event::PasswordSet { account: account.id, password }))
+        })
+    }
+
+    /// All accounts, in the order in which they were added.
+    pub fn list(&self) -> Vec<AccountSummary> {
+        let today = self.day(self.0.clock.now());
+        let summary = |account| AccountSummary::new(account, today);
+        let mut all: Vec<_> = self.state().accounts().map(|it| summary(it)).collect();
+        all.sort_by_key(|account| account.id);
+        all
+    }
+
+    /// Decides on the account of `email` and makes the event durable, if there is one.
+    fn command(
+        &self,
+        email: &Email,
+        decide: impl FnOnce(&Account) -> Result<Option<Event>, Refusal>,
+    ) -> Result<(), CommandError> {
+        let unknown = || Refusal::NoSuchAccount(email.clone());
+        let id = self.state().by_email(email).map(|account| account.id).ok_or_else(unknown)?;
+        let lock = self.0.locks.lock_blocking(&id);
+        let event = decide(self.state().account(id).ok_or_else(unknown)?)?;
+        event.map_or(Ok(()), |event| self.append_blocking(event, lock))
+    }
+
+    fn append_blocking(&self, event: Event, lock: AccountLock) -> Result<(), CommandError> {
+        let transaction = Transaction(vec![event]);
+        let (kind, payload) = transaction.encode();
+        let apply = self.applying(transaction, Some(lock));
+        self.0.shared.journal.append(kind, payload, apply)?;
+        self.0.snapshotter.consider(&self.0.shared);
+        Ok(())
+    }
+}
+
+fn check_enabled(account: &Account) -> Result<(), Refusal> {
+    if account.disabled { Err(Refusal::Disabled(account.email.clone())) } else { Ok(()) }
+}
+
+impl AccountSummary {
+    fn new(account: &Account, today: Day) -> AccountSummary {
+        let used = account.usage_on(today);
+        AccountSummary {
+            id: account.id,
+            email: account.email.clone(),
+            plan: account.plan,
+            disabled: account.disabled,
+            created: account.created,
+            key_last4: account.key.map(|key| key.last4()),
+            has_password: account.password.is_some(),
+            email_verified: account.access.is_verified(),
+            requests_today: used.requests,
+            exports_today: used.exports,
+        }
+    }
+}
+
 impl JournalFacts {
-    /// The facts of files read, with the bytes of log a start would read and the state they lead to.
-    pub(super) fn of(
+    /// The facts of an inspection, with the bytes of log that a start reads and the state.
+    pub(super) fn new(
         found: Inspection,
         log_bytes: u64,
         state_digest: [u8; 32],

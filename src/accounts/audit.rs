@@ -1,20 +1,18 @@
-//! A journal that nobody has open, read as an open would read it: for an operator who wants to know
-//! before anything is changed.
+//! Verifies a journal that no process has open, without changing it.
 
 use std::path::{Path, PathBuf};
 
 use super::admin::JournalFacts;
-use super::snapshot::{self, Loader};
 use super::store::JOURNAL_FOLDER;
+use super::store::snapshot::{self, Loader};
 use crate::journal::fs::Disk;
 use crate::journal::{JournalError, inspect};
 
-/// What a journal holds.
+/// The result of an audit.
 #[derive(Debug)]
 pub struct Audit {
-    /// All of it.
     pub facts: JournalFacts,
-    /// Bytes of a tail that a crash left and the next open would cut; `None` without one.
+    /// Bytes of a torn tail that the next open would cut; `None` without one.
     pub torn_bytes: Option<u64>,
 }
 
@@ -23,8 +21,8 @@ pub fn journal_folder(data: &Path) -> PathBuf {
     data.join(JOURNAL_FOLDER)
 }
 
-/// Reads the journal in the data folder `data` and changes nothing. A server that writes at the
-/// same time may show as a torn tail: ask it instead.
+/// Reads the journal in the data folder `data` as an open would. If a server writes at the same
+/// time, its last record may look torn: ask the server instead.
 ///
 /// # Errors
 /// [`JournalError`], as an open.
@@ -34,7 +32,7 @@ pub fn audit(data: &Path) -> Result<Audit, JournalError> {
     let torn_bytes = found.recovery.torn.as_ref().map(|torn| torn.bytes);
     let log_bytes = found.recovery.log_bytes;
     let state = loader.into_state(found.recovery.position);
-    let facts =
-        JournalFacts::of(found, log_bytes, snapshot::digest(&state.freeze()), state.counts());
+    let digest = snapshot::digest(&state.freeze());
+    let facts = JournalFacts::new(found, log_bytes, digest, state.counts());
     Ok(Audit { facts, torn_bytes })
 }

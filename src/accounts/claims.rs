@@ -1,22 +1,97 @@
-//! Claims: what fits, and what a change means (decisions.md §5).
+//! Backorder claims: validation, and what a change means (`data/docs/api.md`, Portfolio).
 
-use super::{Decided, check_text, draw_id, invalid};
-use crate::accounts::event::Event;
-use crate::accounts::owned::claims::{Attribution, Claim, ClaimPatch, NewClaim};
-use crate::accounts::state::Account;
-use crate::accounts::write::WriteError;
+use chrono::{DateTime, Utc};
+
+use super::data::account::Account;
+use super::data::claims::{Attribution, Claim};
+use super::decide::{Decided, check_text, draw_id, invalid};
+use super::error::{Field, WriteError};
+use super::event::Event;
+use super::idempotency::{Draft, Post};
+use super::store::{Caller, Store};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::limits::{CLAIMS_MAX, NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX};
+use crate::vocab::money::Usd;
+use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
-/// Adds a claim at `now`.
-pub(in crate::accounts) fn add(
-    account: &Account,
-    new: NewClaim,
-    now: UnixMs,
-) -> Result<Decided<Claim>, WriteError> {
-    let claims = &account.owned.claims;
+/// A claim to be added.
+#[derive(Clone, Debug)]
+pub struct NewClaim {
+    pub domain: DomainName,
+    pub status: ClaimStatus,
+    /// 1 to 200 characters on one line.
+    pub registrar: Option<String>,
+    pub acquired_price: Option<Usd>,
+    /// Only for a sold claim.
+    pub resale_price: Option<Usd>,
+    /// Only for a sold claim; defaults to now.
+    pub sold_at: Option<UnixMs>,
+    /// At most 10,000 characters. An empty note counts as none.
+    pub user_notes: Option<String>,
+    /// A rule of the same account.
+    pub alert_rule: Option<RuleId>,
+}
+
+/// A change of a claim. An outer `None` leaves a field as it is, an inner one clears it. Values are
+/// limited as in [`NewClaim`].
+#[derive(Clone, Debug, Default)]
+pub struct ClaimPatch {
+    /// Any status may follow any other. Leaving `sold` clears `sold_at` and `resale_price`.
+    pub status: Option<ClaimStatus>,
+    pub registrar: Option<Option<String>>,
+    pub acquired_price: Option<Option<Usd>>,
+    pub resale_price: Option<Option<Usd>>,
+    pub sold_at: Option<Option<UnixMs>>,
+    pub user_notes: Option<Option<String>>,
+    pub alert_rule: Option<Option<RuleId>>,
+}
+
+impl Store {
+    /// Adds a claim.
+    ///
+    /// # Errors
+    /// [`WriteError`]: an invalid value, too many claims, an idempotency key used before.
+    pub async fn add_claim(
+        &self,
+        caller: &Caller,
+        claim: NewClaim,
+        post: Post,
+    ) -> Result<Draft<'_, Claim>, WriteError> {
+        let now = UnixMs::of(post.now);
+        self.draft(caller, post, |account, _| add(account, claim, now)).await
+    }
+
+    /// Changes a claim.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`], [`WriteError::Invalid`].
+    pub async fn change_claim(
+        &self,
+        caller: &Caller,
+        id: ClaimId,
+        patch: ClaimPatch,
+        now: DateTime<Utc>,
+    ) -> Result<Claim, WriteError> {
+        self.write(caller, |account, _| change(account, id, patch, UnixMs::of(now))).await
+    }
+
+    /// Removes a claim.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`].
+    pub async fn remove_claim(&self, caller: &Caller, id: ClaimId) -> Result<(), WriteError> {
+        self.write(caller, |account, _| {
+            account.data.claims.get(id).ok_or(WriteError::NotFound)?;
+            Ok(Decided::new([Event::ClaimRemoved { account: account.id, claim: id }], ()))
+        })
+        .await
+    }
+}
+
+fn add(account: &Account, new: NewClaim, now: UnixMs) -> Result<Decided<Claim>, WriteError> {
+    let claims = &account.data.claims;
     if claims.len() >= CLAIMS_MAX as usize {
         return Err(WriteError::TooMany { what: "claims", limit: CLAIMS_MAX });
     }
@@ -35,18 +110,17 @@ pub(in crate::accounts) fn add(
         alert_rule: attribution(account, new.alert_rule)?,
     };
     check_sale(&claim)?;
-    let event = Event::ClaimAdded { account: account.id, claim: Box::new(claim.clone().into()) };
-    Ok(Decided { events: vec![event], answer: claim })
+    let event = Event::ClaimAdded { account: account.id, claim: Box::new(claim.clone()) };
+    Ok(Decided::new([event], claim))
 }
 
-/// Changes a claim at `now`.
-pub(in crate::accounts) fn change(
+fn change(
     account: &Account,
     id: ClaimId,
     patch: ClaimPatch,
     now: UnixMs,
 ) -> Result<Decided<Claim>, WriteError> {
-    let mut claim = account.owned.claims.get(id).ok_or(WriteError::NotFound)?.clone();
+    let mut claim = account.data.claims.get(id).ok_or(WriteError::NotFound)?.clone();
     if let Some(status) = patch.status {
         set_status(&mut claim, status, now);
     }
@@ -64,21 +138,11 @@ pub(in crate::accounts) fn change(
     claim.sold_at = patch.sold_at.unwrap_or(claim.sold_at);
     check_sale(&claim)?;
     claim.updated_at = now.max(claim.reported_at);
-    let event = Event::ClaimChanged { account: account.id, claim: Box::new(claim.clone().into()) };
-    Ok(Decided { events: vec![event], answer: claim })
+    let event = Event::ClaimChanged { account: account.id, claim: Box::new(claim.clone()) };
+    Ok(Decided::new([event], claim))
 }
 
-/// Removes a claim.
-pub(in crate::accounts) fn remove(
-    account: &Account,
-    id: ClaimId,
-) -> Result<Decided<()>, WriteError> {
-    account.owned.claims.get(id).ok_or(WriteError::NotFound)?;
-    let event = Event::ClaimRemoved { account: account.id, claim: id };
-    Ok(Decided { events: vec![event], answer: () })
-}
-
-/// Selling sets the time of the sale, leaving `sold` takes time and price away.
+/// A sale sets the time of the sale; leaving `sold` clears time and price.
 fn set_status(claim: &mut Claim, status: ClaimStatus, now: UnixMs) {
     claim.status = status;
     if status == ClaimStatus::Sold {
@@ -89,29 +153,28 @@ fn set_status(claim: &mut Claim, status: ClaimStatus, now: UnixMs) {
     }
 }
 
-/// A sold claim, and no other, has a time of sale; no other has a price.
 fn check_sale(claim: &Claim) -> Result<(), WriteError> {
     let is_sold = claim.status == ClaimStatus::Sold;
     if is_sold != claim.sold_at.is_some() {
         let what = if is_sold { "a sold claim has one" } else { "only a sold claim has one" };
-        return Err(invalid("soldAt", what));
+        return Err(invalid(Field::SoldAt, what));
     }
     if !is_sold && claim.resale_price.is_some() {
-        return Err(invalid("resalePriceUsd", "only a sold claim has one"));
+        return Err(invalid(Field::ResalePrice, "only a sold claim has one"));
     }
     Ok(())
 }
 
 fn registrar(text: Option<String>) -> Result<Option<Box<str>>, WriteError> {
     let Some(text) = text else { return Ok(None) };
-    check_text("registrar", &text, 1..=REGISTRAR_CHARS_MAX, char::is_control)?;
+    check_text(Field::Registrar, &text, 1..=REGISTRAR_CHARS_MAX, char::is_control)?;
     Ok(Some(text.into()))
 }
 
-/// Several lines are fine; an empty note is none.
+/// Notes may have several lines.
 fn user_notes(text: Option<String>) -> Result<Option<Box<str>>, WriteError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
-    check_text("userNotes", &text, 0..=NOTES_CHARS_MAX, |char| {
+    check_text(Field::UserNotes, &text, 0..=NOTES_CHARS_MAX, |char| {
         char.is_control() && !matches!(char, '\n' | '\r' | '\t')
     })?;
     Ok(Some(text.into()))
@@ -122,8 +185,8 @@ fn attribution(
     rule: Option<RuleId>,
 ) -> Result<Option<Box<Attribution>>, WriteError> {
     let Some(id) = rule else { return Ok(None) };
-    match account.owned.rules.get(id) {
+    match account.data.rules.get(id) {
         Some(rule) => Ok(Some(Box::new(Attribution { id, name: rule.name.clone() }))),
-        None => Err(invalid("alertRuleId", "it is none of your alert rules")),
+        None => Err(invalid(Field::AlertRule, "must be the id of one of your alert rules")),
     }
 }

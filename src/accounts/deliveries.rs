@@ -1,182 +1,239 @@
-//! Matches, test messages, and what owners do with deliveries: what is queued and for whom.
+//! Alert deliveries: what is pending, the outcome of attempts, test messages, retries and
+//! unsubscription.
 
-use std::mem;
+use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
-use super::Decided;
-use crate::accounts::event::{
-    Event, StoredDay, StoredMatch, StoredMatchedName, StoredOff, StoredTest,
+use super::data::account::Account;
+use super::data::deliveries::{
+    AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, OffReason, RuleOutbox,
+    SwitchedOff,
 };
-use crate::accounts::outbox::RuleMatch;
-use crate::accounts::owned::deliveries::{
-    Delivery, DeliveryStatus, MatchedName, OffReason, RuleOutbox, SwitchedOff,
-};
-use crate::accounts::owned::rules::{Channel, Rule};
-use crate::accounts::state::{Account, State};
-use crate::accounts::write::WriteError;
+use super::data::rules::{Channel, Rule};
+use super::decide::{Decided, random_bytes};
+use super::email::Email;
+use super::error::WriteError;
+use super::event::Event;
+use super::idempotency::{Draft, Post};
+use super::store::{Caller, ROWS_MAX, Store};
 use crate::vocab::day::Day;
-use crate::vocab::ids::{DeliveryId, RuleId};
-use crate::vocab::limits::{MESSAGE_NAMES_MAX, TEST_NAMES_MAX, TESTS_PER_DAY_MAX};
+use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
+use crate::vocab::limits::{TEST_NAMES_MAX, TESTS_PER_DAY_MAX};
 use crate::vocab::plan::Plan;
+use crate::vocab::secret::Secret;
 use crate::vocab::time::UnixMs;
-use crate::vocab::watermark::Watermark;
 
-/// A record of matches is ended before it has more bytes: half of what a record may have.
-const MATCHES_BYTES_MAX: usize = 512 << 10;
-/// Bytes of a match and of a name in a record, about, beside the name's own and its places.
-const MATCH_BYTES: usize = 64;
-const NAME_BYTES: usize = 24;
-
-/// Places in `rule.channels` of those that are used: on, within the plan, to a verified address.
-pub(in crate::accounts) fn live_channels(account: &Account, rule: &Rule) -> Vec<usize> {
-    let outbox = account.owned.outbox.of(rule.id);
-    let is_live = |channel: &Channel| {
-        let within_plan = account.plan != Plan::Free || *channel == Channel::Email;
-        let is_reachable = *channel != Channel::Email || account.access.is_verified();
-        within_plan
-            && is_reachable
-            && outbox.is_none_or(|outbox| outbox.switched_off(channel).is_none())
-    };
-    let channels = rule.channels.iter().enumerate();
-    channels.filter(|(_, channel)| is_live(channel)).map(|(place, _)| place).collect()
+/// A delivery to be sent, and everything needed for it.
+#[derive(Clone, Debug)]
+pub struct PendingDelivery {
+    pub account: AccountId,
+    /// The account's address, which mails are sent to.
+    pub email: Email,
+    /// The rule as it is now.
+    pub rule: Arc<Rule>,
+    /// The key that signs a webhook's message.
+    pub secret: Option<Secret>,
+    /// The id in the unsubscribe link of a mail: the same for all mails of the rule, so that links
+    /// work after their delivery was dropped.
+    pub unsubscribe: Option<DeliveryId>,
+    pub delivery: Delivery,
 }
 
-/// One record's worth of matches, being filled.
-#[derive(Default)]
-pub(in crate::accounts) struct Batch {
-    names: Vec<StoredMatchedName>,
-    /// Where in `names` the caller's table's names are.
-    places: FxHashMap<u32, u16>,
-    matches: Vec<StoredMatch>,
-    bytes: usize,
-}
+impl Store {
+    /// All pending deliveries of accounts that are not disabled, earliest due first.
+    pub fn pending_deliveries(&self) -> Vec<PendingDelivery> {
+        let found: Vec<_> = {
+            let state = self.state();
+            let due = state.pending().filter_map(|&(_, account, rule, delivery)| {
+                Some((Arc::clone(state.account(account)?), rule, delivery))
+            });
+            due.collect()
+        };
+        found.iter().filter_map(|(account, rule, id)| pending(account, *rule, *id)).collect()
+    }
 
-impl Batch {
-    /// Takes a match in, if it fits; a record takes one of any length. A rule that is done with the
-    /// list, was stopped or removed, or has no channel left, gets nothing.
+    /// One delivery, if it is still pending: its channel may have been switched off, its rule
+    /// removed.
+    pub fn pending_delivery(
+        &self,
+        account: AccountId,
+        rule: RuleId,
+        id: DeliveryId,
+    ) -> Option<PendingDelivery> {
+        let account = self.state().account(account).map(Arc::clone)?;
+        pending(&account, rule, id)
+    }
+
+    /// Records the outcomes of attempts that ended at `at`. Deliveries that are no longer pending
+    /// stay as they are.
     ///
     /// # Errors
-    /// No id could be drawn.
-    pub(in crate::accounts) fn take(
-        &mut self,
-        state: &State,
-        through: Watermark,
-        found: &RuleMatch,
-        table: &[MatchedName],
-    ) -> Result<bool, WriteError> {
-        let Some((account, rule)) = at_work(state, found) else { return Ok(true) };
-        let is_done = state.matched(found.account, found.rule).is_some_and(|it| it.covers(through));
-        let channels = live_channels(account, rule);
-        if is_done || channels.is_empty() {
-            return Ok(true);
+    /// [`WriteError::Journal`]: the first outcomes may be recorded.
+    pub async fn settle(
+        &self,
+        outcomes: Vec<(AccountId, RuleId, DeliveryId, AttemptOutcome)>,
+        at: UnixMs,
+    ) -> Result<(), WriteError> {
+        for outcomes in outcomes.chunks(ROWS_MAX) {
+            let events: Vec<_> = {
+                let state = self.state();
+                let settled = outcomes.iter().filter_map(|&(account, rule, delivery, outcome)| {
+                    let found = state.account(account)?.data.delivery(rule, delivery)?;
+                    let attempts = found.attempts.saturating_add(1);
+                    let settled =
+                        Event::DeliverySettled { account, rule, delivery, at, attempts, outcome };
+                    found.is_pending().then_some(settled)
+                });
+                settled.collect()
+            };
+            self.append(events, None).await?;
         }
-        let best = &found.names[..found.names.len().min(MESSAGE_NAMES_MAX)];
-        let new = best.iter().filter(|place| !self.places.contains_key(place));
-        let new = new.filter_map(|place| table.get(*place as usize));
-        let new_bytes: usize = new.map(|matched| matched.name.as_str().len() + NAME_BYTES).sum();
-        let bytes = MATCH_BYTES + 2 * best.len() + new_bytes;
-        let is_full = self.bytes + bytes > MATCHES_BYTES_MAX
-            || self.names.len() + best.len() > usize::from(u16::MAX);
-        if is_full && !self.is_empty() {
-            return Ok(false);
-        }
-        self.bytes += bytes;
-        let names = best.iter().filter_map(|place| self.place(*place, table)).collect();
-        let (account, rule, total) = (found.account, found.rule, found.total);
-        let deliveries = draw(&channels)?;
-        self.matches.push(StoredMatch { account, rule, total, names, deliveries });
+        Ok(())
+    }
+
+    /// Queues a test message of a rule for each of its live channels. `total` names match it; some
+    /// of them are `names`.
+    ///
+    /// # Errors
+    /// [`WriteError`]: no such rule, no live channel, too many test messages today, an idempotency
+    /// key used before.
+    pub async fn queue_test(
+        &self,
+        caller: &Caller,
+        rule: RuleId,
+        names: &[MatchedName],
+        total: u32,
+        post: Post,
+    ) -> Result<Draft<'_, Vec<Delivery>>, WriteError> {
+        let now = UnixMs::of(post.now);
+        self.draft(caller, post, |account, _| queue_test(account, rule, names, total, now)).await
+    }
+
+    /// Queues a failed delivery again.
+    ///
+    /// # Errors
+    /// [`WriteError`]: no such delivery, it has not failed or cannot be sent any more, an
+    /// idempotency key used before.
+    pub async fn requeue(
+        &self,
+        caller: &Caller,
+        rule: RuleId,
+        delivery: DeliveryId,
+        post: Post,
+    ) -> Result<Draft<'_, Delivery>, WriteError> {
+        let now = UnixMs::of(post.now);
+        self.draft(caller, post, |account, _| requeue(account, rule, delivery, now)).await
+    }
+
+    /// Switches off the mails of the rule whose unsubscribe links contain `id`. Returns whether
+    /// there is such a rule; its mails may have been off before.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`].
+    pub async fn unsubscribe(&self, id: DeliveryId, at: UnixMs) -> Result<bool, WriteError> {
+        let Some((account, rule)) = self.state().rule_of_mail(id) else { return Ok(false) };
+        self.write_to(account, |account, _| Ok(unsubscribe(account, rule, at))).await?;
         Ok(true)
     }
-
-    pub(in crate::accounts) fn is_empty(&self) -> bool {
-        self.matches.is_empty()
-    }
-
-    /// The record, and an empty one begun.
-    pub(in crate::accounts) fn event(
-        &mut self,
-        through: Watermark,
-        at: UnixMs,
-        done: bool,
-    ) -> Event {
-        let Batch { names, matches, .. } = mem::take(self);
-        Event::ListMatched { through: through.into(), done, at, names, matches }
-    }
-
-    fn place(&mut self, place: u32, table: &[MatchedName]) -> Option<u16> {
-        if let Some(known) = self.places.get(&place) {
-            return Some(*known);
-        }
-        let name = table.get(place as usize)?;
-        let new = u16::try_from(self.names.len()).ok()?;
-        self.names.push(name.into());
-        self.places.insert(place, new);
-        Some(new)
-    }
 }
 
-fn at_work<'a>(state: &'a State, found: &RuleMatch) -> Option<(&'a Account, &'a Rule)> {
-    let account = state.account(found.account).filter(|account| !account.disabled)?;
-    let rule = account.owned.rules.get(found.rule).filter(|rule| rule.active)?;
-    Some((account, rule))
+/// Positions in `rule.channels` of those that are used: on, allowed by the plan, and for mail with a
+/// verified address.
+pub fn live_channels(account: &Account, rule: &Rule) -> Vec<usize> {
+    let outbox = account.data.outbox.get(rule.id);
+    let is_live = |channel: &Channel| {
+        let is_mail = *channel == Channel::Email;
+        let is_off = outbox.is_some_and(|outbox| outbox.switched_off(channel).is_some());
+        !is_off
+            && (is_mail || account.plan != Plan::Free)
+            && (!is_mail || account.access.is_verified())
+    };
+    let channels = rule.channels.iter().enumerate();
+    channels.filter(|(_, channel)| is_live(channel)).map(|(position, _)| position).collect()
 }
 
-/// Queues a test message of a rule at `now`, with some names it matches and how many there are.
-pub(in crate::accounts) fn test(
+/// A new delivery id for each of these positions of channels.
+pub fn draw_deliveries(channels: &[usize]) -> Result<Vec<(u8, DeliveryId)>, WriteError> {
+    let draw = |position: &usize| {
+        let position = u8::try_from(*position).expect("a rule has at most five channels");
+        Ok((position, DeliveryId::new(random_bytes()?)))
+    };
+    channels.iter().map(draw).collect()
+}
+
+fn pending(account: &Account, rule: RuleId, id: DeliveryId) -> Option<PendingDelivery> {
+    let data = &account.data;
+    let delivery = data.delivery(rule, id).filter(|it| it.is_pending() && !account.disabled)?;
+    let rule = data.rules.get_shared(rule)?;
+    let secret = match &*delivery.channel {
+        Channel::Webhook { url } => rule.secrets.iter().find(|it| it.url == *url),
+        Channel::Email | Channel::Telegram { .. } => None,
+    };
+    let is_mail = *delivery.channel == Channel::Email;
+    Some(PendingDelivery {
+        account: account.id,
+        email: account.email.clone(),
+        rule: Arc::clone(rule),
+        secret: secret.map(|it| it.secret.clone()),
+        unsubscribe: data.outbox.get(rule.id).and_then(|it| it.mail_id).filter(|_| is_mail),
+        delivery: delivery.clone(),
+    })
+}
+
+fn queue_test(
     account: &Account,
     rule: RuleId,
-    (names, total): (&[MatchedName], u32),
+    names: &[MatchedName],
+    total: u32,
     now: UnixMs,
 ) -> Result<Decided<Vec<Delivery>>, WriteError> {
-    let rule = account.owned.rules.get(rule).ok_or(WriteError::NotFound)?;
+    let rule = account.data.rules.get(rule).ok_or(WriteError::NotFound)?;
     let channels = live_channels(account, rule);
     if channels.is_empty() {
         let what = "all channels of this alert rule are switched off; PATCH it with `channels` to \
                     switch them on";
         return Err(WriteError::Conflict(what.into()));
     }
-    let today = Day::of(now.instant()).unwrap_or(Day::MAX);
-    check_tests(account, now, today, channels.len())?;
-    let names = names.iter().take(TEST_NAMES_MAX).map(Into::into).collect();
-    let (day, deliveries) = (StoredDay(today), draw(&channels)?);
-    let test = StoredTest { rule: rule.id, at: now, day, total, names, deliveries };
-    let answer = {
-        // What applying the event will put there.
-        let mut queued = RuleOutbox::default();
-        queued.queue(rule, test.clone().into());
-        queued.deliveries.into()
-    };
-    let event = Event::TestQueued { account: account.id, test: Box::new(test) };
-    Ok(Decided { events: vec![event], answer })
+    let day = Day::of(now.instant()).unwrap_or(Day::MAX);
+    check_test_limit(account, now, day, channels.len())?;
+    let names: Vec<_> = names.iter().take(TEST_NAMES_MAX).cloned().collect();
+    let deliveries = draw_deliveries(&channels)?;
+    // The deliveries that applying the event will add.
+    let mut queued = RuleOutbox::default();
+    queued.queue(rule, &Message::test(now, day, total, names.clone()), &deliveries);
+    let (account, rule) = (account.id, rule.id);
+    let event = Event::TestQueued { account, rule, at: now, day, total, names, deliveries };
+    Ok(Decided::new([event], queued.deliveries.into()))
 }
 
-/// Room for `more` test messages today.
-fn check_tests(account: &Account, now: UnixMs, today: Day, more: usize) -> Result<(), WriteError> {
-    let (last, sent) = account.owned.tests.filter(|(day, _)| *day >= today).unwrap_or((today, 0));
+/// Checks that `more` test messages are allowed today.
+fn check_test_limit(
+    account: &Account,
+    now: UnixMs,
+    today: Day,
+    more: usize,
+) -> Result<(), WriteError> {
+    let (last, sent) = account.data.tests.filter(|(day, _)| *day >= today).unwrap_or((today, 0));
     if sent as usize + more <= TESTS_PER_DAY_MAX as usize {
         return Ok(());
     }
     let (limit, resets_at) = (TESTS_PER_DAY_MAX, last.plus(1).start());
-    // Rounded up: one second early would be refused again.
+    // Rounded up: a request one second early would be refused again.
     let retry_after_s = (resets_at - now.instant()).num_seconds() + 1;
     Err(WriteError::TooManyTests { limit, resets_at, retry_after_s })
 }
 
-/// Queues a failed delivery again at `now`.
-pub(in crate::accounts) fn requeue(
+fn requeue(
     account: &Account,
     rule: RuleId,
     id: DeliveryId,
     now: UnixMs,
 ) -> Result<Decided<Delivery>, WriteError> {
-    let rule = account.owned.rules.get(rule).ok_or(WriteError::NotFound)?;
-    let delivery = account.owned.delivery(rule.id, id).ok_or(WriteError::NotFound)?;
-    let is_live = live_channels(account, rule)
-        .into_iter()
-        .any(|place| rule.channels[place] == *delivery.channel);
+    let rule = account.data.rules.get(rule).ok_or(WriteError::NotFound)?;
+    let delivery = account.data.delivery(rule.id, id).ok_or(WriteError::NotFound)?;
+    let mut live = live_channels(account, rule).into_iter();
+    let is_live = live.any(|position| rule.channels[position] == *delivery.channel);
     let refusal = match delivery.status {
-        DeliveryStatus::Pending { .. } => Some("it is pending: it will be tried by itself"),
+        DeliveryStatus::Pending { .. } => Some("it is pending and will be retried by itself"),
         DeliveryStatus::Delivered => Some("it was delivered"),
         DeliveryStatus::Failed if !delivery.can_be_retried() => {
             Some("newer deliveries have failed since, and its names are no longer kept")
@@ -189,39 +246,22 @@ pub(in crate::accounts) fn requeue(
     if let Some(why) = refusal {
         return Err(WriteError::Conflict(format!("this delivery cannot be retried: {why}")));
     }
+    // The delivery as applying the event will leave it.
     let mut outbox = RuleOutbox::default();
     outbox.put(delivery.clone());
     outbox.requeue(id, now);
-    let answer = outbox.deliveries.pop_front().expect("one was put there");
-    let event =
-        Event::DeliveryRequeued { account: account.id, rule: rule.id, delivery: id, at: now };
-    Ok(Decided { events: vec![event], answer })
+    let requeued = outbox.deliveries.pop_front().expect("one was added");
+    let (account, rule) = (account.id, rule.id);
+    let event = Event::DeliveryRequeued { account, rule, delivery: id, at: now };
+    Ok(Decided::new([event], requeued))
 }
 
-/// Switches the mails of a rule off at `now`, if they are on.
-pub(in crate::accounts) fn unsubscribe(
-    account: &Account,
-    rule: RuleId,
-    now: UnixMs,
-) -> Decided<()> {
-    let mails = account.owned.rules.get(rule).filter(|it| it.channels.contains(&Channel::Email));
-    let is_on = mails.is_some() && account.owned.switched_off(rule, &Channel::Email).is_none();
+fn unsubscribe(account: &Account, rule: RuleId, now: UnixMs) -> Decided<()> {
+    let channel = Channel::Email;
+    let has_mail =
+        account.data.rules.get(rule).is_some_and(|rule| rule.channels.contains(&channel));
+    let is_on = has_mail && account.data.switched_off(rule, &channel).is_none();
     let off = SwitchedOff { reason: OffReason::Unsubscribed, at: now };
-    let event = || Event::ChannelSwitchedOff {
-        account: account.id,
-        rule,
-        off: StoredOff::of(&Channel::Email, off),
-    };
-    Decided { events: is_on.then(event).into_iter().collect(), answer: () }
-}
-
-/// An id for each of these channels.
-fn draw(channels: &[usize]) -> Result<Vec<(u8, DeliveryId)>, WriteError> {
-    let id = |place: &usize| {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(WriteError::Random)?;
-        let place = u8::try_from(*place).expect("a rule has at most five channels");
-        Ok((place, DeliveryId::new(bytes)))
-    };
-    channels.iter().map(id).collect()
+    let event = Event::ChannelSwitchedOff { account: account.id, rule, channel, off };
+    Decided::new(is_on.then_some(event), ())
 }

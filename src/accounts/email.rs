@@ -1,4 +1,4 @@
-//! The address an account goes by.
+//! E-mail addresses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,15 +6,15 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Characters of an address at least (`a@b`).
+/// Minimum characters of an address (`a@b`).
 const CHARS_MIN: usize = 3;
-/// Characters of an address at most: a path of RFC 5321 §4.5.3.1.3 without its angle brackets.
+/// Maximum characters of an address: a path of RFC 5321 §4.5.3.1.3 without its angle brackets.
 const CHARS_MAX: usize = 254;
 
 /// An e-mail address, trimmed and in lower case.
 ///
-/// Invariant: 3 to 254 characters, exactly one `@` with something on either side, no white space, no
-/// control character. More is not checked: only a message that arrives proves an address.
+/// Invariant: 3 to 254 characters, exactly one `@` with text on either side, no white space, no
+/// control character. Nothing else is checked: only a delivered message proves an address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Email(String);
@@ -22,19 +22,16 @@ pub struct Email(String);
 /// Why a text is not an [`Email`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EmailError {
-    /// Too short or too long.
+    /// Number of characters.
     #[error("an e-mail address has {CHARS_MIN} to {CHARS_MAX} characters, this has {0}")]
     Length(usize),
-    /// White space or a control character.
     #[error("an e-mail address has no white space and no control characters")]
     Character,
-    /// Not of the form `somebody@somewhere`.
-    #[error("an e-mail address has one @ with something on either side")]
+    #[error("an e-mail address has one @ with text on either side")]
     Form,
 }
 
 impl Email {
-    /// The address.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -86,14 +83,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_of_one_address_are_one() {
+    fn case_and_surrounding_space_are_ignored() {
         for text in ["ann@example.com", " Ann@Example.COM\n", "ANN@EXAMPLE.com"] {
             assert_eq!(text.parse::<Email>().map(String::from), Ok("ann@example.com".into()));
         }
     }
 
     #[test]
-    fn refuses_what_is_no_address() {
+    fn malformed_addresses_are_refused() {
         let long = format!("{}@b", "a".repeat(253));
         for (text, expected) in [
             ("", EmailError::Length(0)),

@@ -1,21 +1,22 @@
-//! Password hashing beside the runtime: slow by design, so a few at once and a short queue.
+//! Password hashing on blocking threads. It is slow by design, so few hashes run at once and the
+//! queue is short.
 
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::write::WriteError;
+use super::error::WriteError;
 
-/// Hashes at once: each takes 19 MiB and a core for tens of milliseconds.
+/// Concurrent hashes: each takes 19 MiB and a core for tens of milliseconds.
 const AT_ONCE: usize = 2;
-/// Requests that wait for one, about a second's worth. More are told to come again.
+/// Maximum queue length, about a second of work. Further requests are refused.
 const WAITING_MAX: usize = 32;
 
-/// Where passwords are hashed and compared.
-pub(super) struct Hashing {
+/// Limits concurrent and queued hashing.
+pub struct Hashing {
     slots: Arc<Semaphore>,
-    /// One for each that works or waits.
+    /// One permit for each running or queued hash.
     places: Semaphore,
 }
 
@@ -29,12 +30,12 @@ impl Default for Hashing {
 }
 
 impl Hashing {
-    /// Does `work` when it is its turn. Work that was begun holds its slot to its end, whether
-    /// anybody still waits for it or not.
+    /// Runs `work` when a slot is free. Running work keeps its slot to the end, even if the caller
+    /// stops waiting.
     ///
     /// # Errors
-    /// [`WriteError::Overloaded`]: too many wait.
-    pub(super) async fn run<T: Send + 'static>(
+    /// [`WriteError::Overloaded`]: the queue is full.
+    pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, WriteError> {
@@ -45,7 +46,7 @@ impl Hashing {
             let _slot = slot;
             work()
         });
-        // Not done only where the runtime ends.
+        // It is abandoned only if the runtime ends.
         done.await.map_err(|_| WriteError::Overloaded)
     }
 }
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn two_work_a_few_wait_and_the_rest_is_refused() {
+    async fn two_hashes_run_some_wait_and_the_rest_is_refused() {
         let hashing = Arc::new(Hashing::default());
         let (working, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (release, released) = std::sync::mpsc::channel::<()>();

@@ -1,64 +1,184 @@
-//! Doing once what is asked twice (the `Idempotency-Key` of a POST).
+//! Idempotency keys: a request that is sent twice is carried out once.
+//!
+//! The response to a request is stored in the same record as its effect and kept for 24 hours. Its
+//! bytes are the caller's: a write is first decided, which gives a [`Draft`] with a typed value; the
+//! caller makes a [`Reply`] of the value, and then both are written.
 
-use super::Decided;
-use crate::accounts::event::Event;
-use crate::accounts::owned::replies::{KeptReply, digest_of};
-use crate::accounts::state::Account;
-use crate::accounts::write::{Answered, Idempotency, Post, Reply, WriteError};
+use chrono::{DateTime, Utc};
+use thiserror::Error;
+
+use super::data::account::Account;
+use super::data::responses::{KeptResponse, KeyDigest};
+use super::decide::Decided;
+use super::error::WriteError;
+use super::event::Event;
+use super::store::locks::AccountLock;
+use super::store::{Caller, Store};
 use crate::journal::AppendError;
+use crate::vocab::plan::PlanLimits;
 use crate::vocab::time::UnixMs;
 
-/// Bytes of an answer that is to be kept, at most: it shares a record with its effect.
+/// Maximum characters of an idempotency key.
+pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
+/// Maximum bytes of a kept response: it shares a record with its effect.
 const REPLY_BYTES_MAX: usize = 256 << 10;
-/// Bytes of all answers kept for an account, at most: a day's worth of the longest claims.
+/// Maximum bytes of all kept responses of an account: enough for a day of the longest claims.
 const REPLIES_BYTES_MAX: usize = 64 << 20;
 
-/// Decides on a POST: `carry_out` unless its key was used in the last 24 h. Then the answer of that
-/// time is given again, or the request refused when it was another one.
-pub(in crate::accounts) fn posted(
-    account: &Account,
-    post: &Post,
-    carry_out: impl FnOnce() -> Result<Decided<Reply>, WriteError>,
-) -> Result<Decided<Answered>, WriteError> {
-    let Some(idempotency) = &post.idempotency else {
-        let Decided { events, answer } = carry_out()?;
-        return Ok(Decided { events, answer: Answered { reply: answer, replayed: false } });
-    };
-    let key = digest_of(&idempotency.key);
-    match account.owned.replies.get(&key, UnixMs::of(post.now)) {
-        Some(kept) if kept.fingerprint == idempotency.fingerprint => Ok(Decided {
-            events: Vec::new(),
-            answer: Answered { reply: kept.reply(), replayed: true },
-        }),
-        Some(_) => Err(WriteError::IdempotencyConflict),
-        None => {
-            let Decided { mut events, answer } = carry_out()?;
-            events.push(keep(account, post, idempotency, &answer)?);
-            Ok(Decided { events, answer: Answered { reply: answer, replayed: false } })
+/// The client's name for a request. Invariant: 1 to 255 printable ASCII characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdempotencyKey(String);
+
+/// A text that is not an [`IdempotencyKey`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters")]
+pub struct IdempotencyKeyError;
+
+impl IdempotencyKey {
+    /// # Errors
+    /// Empty, too long, or with a character other than space to `~`.
+    pub fn parse(text: &str) -> Result<IdempotencyKey, IdempotencyKeyError> {
+        let is_printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        if is_printable && (1..=IDEMPOTENCY_KEY_CHARS_MAX).contains(&text.len()) {
+            Ok(IdempotencyKey(text.to_owned()))
+        } else {
+            Err(IdempotencyKeyError)
         }
+    }
+
+    fn digest(&self) -> KeyDigest {
+        let mut digest = [0; 16];
+        digest.copy_from_slice(&blake3::hash(self.0.as_bytes()).as_bytes()[..16]);
+        digest
     }
 }
 
-fn keep(
+/// An idempotency key and the request it came with.
+#[derive(Clone, Debug)]
+pub struct Idempotency {
+    pub key: IdempotencyKey,
+    /// Digest of the request: the key must not come with another one.
+    pub fingerprint: [u8; 32],
+}
+
+/// Time and idempotency key of a POST request.
+#[derive(Clone, Debug)]
+pub struct Post {
+    /// The time of the request.
+    pub now: DateTime<Utc>,
+    pub idempotency: Option<Idempotency>,
+}
+
+/// A response as it is kept. Status and body are opaque to this module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub status: u16,
+    /// At most 256 KiB if it is kept.
+    pub body: Vec<u8>,
+}
+
+/// The outcome of a write that carries an idempotency key, or may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered<T> {
+    /// The result; `None` for a repeat, which changed nothing.
+    pub value: Option<T>,
+    /// The response to this request, or the kept one for a repeat.
+    pub reply: Reply,
+}
+
+impl<T> Answered<T> {
+    /// Whether this is the kept response to an earlier request.
+    pub fn is_replay(&self) -> bool {
+        self.value.is_none()
+    }
+}
+
+/// A decided write of one account. Nothing is written before [`Draft::respond`]; until then the
+/// account stays locked.
+#[must_use = "nothing is written before `respond`"]
+pub struct Draft<'a, T> {
+    store: &'a Store,
+    account: std::sync::Arc<Account>,
+    lock: AccountLock,
+    post: Post,
+    outcome: Outcome<T>,
+}
+
+enum Outcome<T> {
+    New(Decided<T>),
+    Repeat(Reply),
+}
+
+impl<T> Draft<'_, T> {
+    /// Makes the write durable together with the response to it. A repeat gets the kept response
+    /// instead, and `reply` is not called.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`], or too many bytes of responses.
+    pub async fn respond(self, reply: impl FnOnce(&T) -> Reply) -> Result<Answered<T>, WriteError> {
+        let Decided { mut events, value } = match self.outcome {
+            Outcome::New(decided) => decided,
+            Outcome::Repeat(reply) => return Ok(Answered { value: None, reply }),
+        };
+        let reply = reply(&value);
+        if let Some(idempotency) = self.post.idempotency {
+            let at = UnixMs::of(self.post.now);
+            events.push(reply_kept(&self.account, &idempotency, at, &reply)?);
+        }
+        self.store.append(events, Some(self.lock)).await?;
+        Ok(Answered { value: Some(value), reply })
+    }
+}
+
+impl Store {
+    /// Decides on a write, unless its idempotency key was used in the last 24 hours: then the kept
+    /// response is returned, or the request refused if it is another one.
+    pub(super) async fn draft<T>(
+        &self,
+        caller: &Caller,
+        post: Post,
+        decide: impl FnOnce(&Account, &PlanLimits) -> Result<Decided<T>, WriteError>,
+    ) -> Result<Draft<'_, T>, WriteError> {
+        let (lock, account) = self.lock_account(caller.account).await?;
+        let outcome = match kept_response(&account, &post) {
+            Some(kept) => Outcome::Repeat(kept?),
+            None => Outcome::New(decide(&account, self.plan_limits(account.plan))?),
+        };
+        Ok(Draft { store: self, account, lock, post, outcome })
+    }
+}
+
+/// The response kept under the key of this request; `None` if it is a new request.
+fn kept_response(account: &Account, post: &Post) -> Option<Result<Reply, WriteError>> {
+    let Idempotency { key, fingerprint } = post.idempotency.as_ref()?;
+    let kept = account.data.responses.get(&key.digest(), UnixMs::of(post.now))?;
+    Some(if kept.fingerprint == *fingerprint {
+        Ok(Reply { status: kept.status, body: kept.body.to_vec() })
+    } else {
+        Err(WriteError::IdempotencyConflict)
+    })
+}
+
+fn reply_kept(
     account: &Account,
-    post: &Post,
-    idempotency: &Idempotency,
+    Idempotency { key, fingerprint }: &Idempotency,
+    at: UnixMs,
     reply: &Reply,
 ) -> Result<Event, WriteError> {
     let len = reply.body.len();
     if len > REPLY_BYTES_MAX {
         return Err(AppendError::TooLong { len }.into());
     }
-    if account.owned.replies.body_bytes() + len > REPLIES_BYTES_MAX {
+    if account.data.responses.body_bytes() + len > REPLIES_BYTES_MAX {
         let limit = (REPLIES_BYTES_MAX >> 20) as u32;
-        return Err(WriteError::TooMany { what: "MiB of answers kept for a day", limit });
+        return Err(WriteError::TooMany { what: "MiB of responses kept for a day", limit });
     }
-    let kept = KeptReply {
-        key: digest_of(&idempotency.key),
-        fingerprint: idempotency.fingerprint,
-        at: UnixMs::of(post.now),
+    let reply = KeptResponse {
+        key: key.digest(),
+        fingerprint: *fingerprint,
+        at,
         status: reply.status,
         body: reply.body.as_slice().into(),
     };
-    Ok(Event::ReplyKept { account: account.id, reply: Box::new(kept.into()) })
+    Ok(Event::ReplyKept { account: account.id, reply })
 }

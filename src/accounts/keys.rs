@@ -1,37 +1,36 @@
-//! API keys: made here, shown once, kept as a digest.
+//! API keys, stored as digests and shown once.
 //!
-//! A key carries 192 random bits, so one fast hash is enough to keep it: there is nothing to guess.
+//! A key has 192 random bits, so a fast hash is enough: it cannot be guessed.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// What every key starts with; scanners of leaked secrets look for `ddx_[0-9a-f]{48}`.
+/// Prefix of every key. Secret scanners look for `ddx_[0-9a-f]{48}`.
 pub const PREFIX: &str = "ddx_";
-/// Hexadecimal digits after the prefix (api.md, Authentication, 2).
+/// Hexadecimal digits after the prefix (`data/docs/api.md`, Authentication).
 const DIGITS: usize = 48;
 
-/// A new key in plaintext. It has neither `Debug` nor `Display` and is not kept anywhere: what is
-/// not shown to its owner now is gone.
+/// A new key in plaintext. It is not stored, and has neither `Debug` nor `Display`.
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// A key from the system's random source.
+    /// Draws a key.
     ///
     /// # Errors
-    /// What the random source says.
+    /// The system's random source failed.
     pub fn generate() -> Result<ApiKey, getrandom::Error> {
         let mut bytes = [0; DIGITS / 2];
         getrandom::fill(&mut bytes)?;
         Ok(ApiKey(format!("{PREFIX}{}", hex::encode(bytes))))
     }
 
-    /// The plaintext, to be shown to its owner once.
+    /// The plaintext, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// What is kept of it.
+    /// The stored form.
     pub fn stored(&self) -> StoredKey {
         let mut last4 = [0; 4];
         last4.copy_from_slice(&self.0.as_bytes()[self.0.len() - 4..]);
@@ -39,10 +38,17 @@ impl ApiKey {
     }
 }
 
+/// A new key.
+pub struct IssuedKey {
+    pub key: ApiKey,
+    /// Whether it replaced an older key.
+    pub replaced: bool,
+}
+
 /// SHA-256 of a key.
 pub type KeyDigest = [u8; 32];
 
-/// A key at rest.
+/// A stored key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredKey {
     digest: KeyDigest,
@@ -50,24 +56,24 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
-    /// The name it is looked up by.
+    /// The digest that it is looked up by.
     pub fn digest(&self) -> &KeyDigest {
         &self.digest
     }
 
-    /// Its last four characters, by which people tell their keys apart.
+    /// Its last four characters, to recognise it by.
     pub fn last4(&self) -> String {
         String::from_utf8_lossy(&self.last4).into_owned()
     }
 
-    /// Whether `presented` is this key, in a time that does not depend on how much of it fits.
+    /// Whether `presented` is the digest of this key, in constant time.
     pub fn is(&self, presented: &KeyDigest) -> bool {
         self.digest.ct_eq(presented).into()
     }
 }
 
-/// The digest of a presented key; `None` for what cannot be one. Whoever asks treats that as an
-/// unknown key: the caller must not learn which it was.
+/// The digest of a presented key; `None` if the text is not a key. Treat `None` as an unknown key, so
+/// that a client cannot tell them apart.
 pub fn digest_of_presented(presented: &str) -> Option<KeyDigest> {
     let digits = presented.strip_prefix(PREFIX)?;
     let is_key = digits.len() == DIGITS
@@ -84,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_has_the_documented_form_and_is_never_the_same() {
+    fn keys_are_distinct_and_have_the_documented_form() {
         let (one, other) =
             (ApiKey::generate().expect("random"), ApiKey::generate().expect("random"));
         for key in [&one, &other] {
@@ -97,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_has_no_digest() {
+    fn malformed_keys_have_no_digest() {
         let good = format!("{PREFIX}{}", "0af9".repeat(12));
         assert!(digest_of_presented(&good).is_some());
         for bad in [

@@ -1,63 +1,75 @@
-//! Who may ask, how often, and what they own: accounts, keys, usage; claims, watchlists, alert rules,
-//! votes.
+//! Accounts: keys, login, usage, and the data that accounts own.
 //!
-//! Commands come in; [`decide`] reads the state and refuses or names [`event::Event`]s; they go to the
-//! journal as one record; once it is on disk [`state`] applies it, which cannot fail and is all that
-//! a restart runs. [`store::Store`] is those three in order, and the one door for everybody else.
-//! What one account owns is [`owned::Owned`]. `snapshot` is the whole state as bytes, `snapshotter`
-//! writes it down now and then.
+//! The room has four layers, and imports point down:
 //!
-//! Nothing here knows of HTTP, of sockets or of the index: whether the index holds a name, and which
-//! names it holds by now, comes in as an argument.
+//! | layer | files |
+//! | --- | --- |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | [`claims`], [`watches`], [`votes`], [`rules`], [`matches`], [`deliveries`], [`verification`], [`sessions`], [`profile`], [`idempotency`], [`admin`], [`audit`] |
+//! | the durable store: decide, append, apply; snapshots | [`store`] |
+//! | changes as the journal stores them | [`event`] |
+//! | stored data and its collections | [`data`], and values such as [`email`] and [`keys`] |
+//!
+//! A new field of a claim goes into `data/claims.rs` (as stored) and `claims.rs` (as meant).
+//! Nothing here knows HTTP, sockets or the index: facts about names come in as arguments, and
+//! responses to be kept are opaque bytes.
 
-pub mod access;
 pub mod admin;
 mod audit;
-pub mod decide;
-mod dispatch;
-pub mod email;
+mod claims;
+mod data;
+mod decide;
+mod deliveries;
+mod email;
+mod error;
 pub mod event;
-mod figures;
+#[cfg(test)]
+mod fixtures;
 mod hashing;
-pub mod keys;
-mod outbox;
-pub mod owned;
-pub mod password;
-mod people;
-pub mod quota;
-mod resources;
-mod snapshot;
-mod snapshotter;
-pub mod state;
-pub mod store;
-mod stripes;
+mod idempotency;
+mod keys;
+mod matches;
+mod password;
+mod profile;
+mod quota;
+mod rules;
+mod sessions;
+mod store;
 #[cfg(test)]
 mod tests;
-pub mod token;
-mod watched;
-pub mod write;
+mod token;
+mod verification;
+mod votes;
+mod watches;
 
 pub use crate::journal::AppendError;
-pub use crate::vocab::secret;
+pub use admin::{AccountSummary, CommandError, Refusal};
 pub use audit::{Audit, audit, journal_folder};
+pub use claims::{ClaimPatch, NewClaim};
+pub use data::UserData;
+pub use data::access::LINK_AGE_MAX;
+pub use data::claims::{Attribution, Claim};
+pub use data::deliveries::{
+    AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, OffReason,
+    Problem, StatusClass, SwitchedOff,
+};
+pub use data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
+pub use data::watches::WatchEntry;
+pub use deliveries::PendingDelivery;
 pub use email::Email;
-pub use keys::ApiKey;
-pub use outbox::{MatchableRule, PendingDelivery, Queues, RuleMatch, Target};
-pub use owned::Owned;
-pub use owned::claims::{Attribution, Claim, ClaimPatch, NewClaim};
-pub use owned::deliveries::{
-    Delivery, DeliveryStatus, MatchedName, Message, MessageKind, OffReason, Problem, Settled,
-    StatusClass, SwitchedOff,
-};
-pub use owned::rules::{ChangedRule, Channel, NewRule, Rule, RuleFilter, RulePatch, WebhookSecret};
-pub use owned::watches::{Watch, WatchEntry};
+pub use error::{Field, WriteError};
+pub use idempotency::{Answered, Draft, Idempotency, IdempotencyKey, Post, Reply};
+pub use keys::{ApiKey, IssuedKey};
+pub use matches::{MatchableRule, RuleMatch};
 pub use password::{Password, PasswordError, PasswordHash};
-pub use people::{PasswordChange, Person, Profile, SignUp, VerificationLink};
+pub use profile::{Profile, ProfileSession, VerificationLink};
 pub use quota::Allowance;
-pub use snapshotter::SnapshotError;
-pub use state::Counts;
-pub use store::{AccountSummary, Caller, CommandError, IssuedKey, Store, StoreError, StoreOptions};
+pub use rules::{ChangedRule, NewRule, RulePatch};
+pub use sessions::{PasswordChange, Person, SignUp};
+pub use store::metrics::Queues;
+pub use store::snapshotter::SnapshotError;
+pub use store::state::Counts;
+pub use store::{Caller, Store, StoreError, StoreOptions};
 pub use token::{Token, TokenDigest};
-pub use write::{
-    Answered, Feedback, Idempotency, IdempotencyKey, Outcome, Post, Reply, WriteError,
-};
+pub use verification::Target;
+pub use votes::Feedback;
+pub use watches::{Outcome, Watch};

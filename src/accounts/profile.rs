@@ -1,352 +1,192 @@
-//! The store's methods for people: sign up, log in, log out, and what they change about their own
-//! account. Writes are on disk when they return; passwords are compared off the runtime.
-
-use std::sync::atomic::Ordering;
+//! The owner's view of an account: profile, API key, verification of the address, default chat.
 
 use chrono::{DateTime, Utc};
 
-use super::access::{Address, LINK_AGE_MAX, is_younger};
-use super::decide::access::{self as decide, NoLink};
+use super::data::access::{Address, LINK_AGE_MAX, LINK_PAUSE, LINKS_PER_DAY_MAX, is_younger};
+use super::data::account::Account;
+use super::decide::{Decided, invalid};
 use super::email::Email;
-use super::event::{Event, StoredDay};
-use super::keys::ApiKey;
-use super::password::{Password, PasswordHash};
-use super::quota::DayUsage;
-use super::secret::Secret;
-use super::state::Account;
-use super::store::{Caller, IssuedKey, Store};
+use super::error::{Field, WriteError};
+use super::event::Event;
+use super::keys::{ApiKey, IssuedKey};
+use super::rules::{CHAT_ID_INVALID, is_chat_id};
+use super::store::{Caller, Store};
 use super::token::{Token, TokenDigest};
-use super::write::WriteError;
 use crate::vocab::day::Day;
-use crate::vocab::ids::AccountId;
-use crate::vocab::plan::{Plan, Plans};
+use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 
-/// Somebody with a session that holds. Good for one request, as a [`Caller`] is.
-#[derive(Clone)]
-pub struct Person {
-    /// Their account.
-    pub caller: Caller,
-    /// Its address.
-    pub email: Email,
-    /// The session they came with.
-    pub session: TokenDigest,
-}
-
-/// What signing up came to.
-pub enum SignUp {
-    /// There is an account, and a session for its owner.
-    Done(Token),
-    /// The address has an account.
-    EmailTaken,
-}
-
-/// What changing a password came to.
-pub enum PasswordChange {
-    /// It is another one, all sessions have ended, and this is a new one.
-    Done(Token),
-    /// What was given as the present password is not it.
-    WrongPassword,
-}
-
-/// What asking for a link that verifies an address came to.
+/// The outcome of a request for a verification link.
 pub enum VerificationLink {
-    /// The link, and the address it is to be mailed to.
+    /// The token of the link, and the address to mail it to.
     Made { token: Token, email: Email },
-    /// There is nothing to verify.
+    /// The address is verified.
     Verified,
-    /// No other link before then.
+    /// No new link before this time.
     Wait(DateTime<Utc>),
 }
 
-/// What an account's own pages say of it.
+/// An account as its owner sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Its address.
     pub email: Email,
-    /// Whether mails may go there.
     pub is_verified: bool,
-    /// Until when the newest link that verifies the address works; `None` without one.
+    /// Expiry of the newest verification link; `None` if there is no valid one.
     pub link_until: Option<DateTime<Utc>>,
-    /// What it pays for.
     pub plan: Plan,
-    /// The UTC day it was added.
+    /// The UTC day the account was added.
     pub created: Day,
-    /// The last four characters of its key.
+    /// The last four characters of the API key.
     pub key_last4: Option<String>,
-    /// Sessions that hold, the caller's own among them: when each began and was last seen, newest
-    /// first.
+    /// Valid sessions, the caller's own included, newest first.
     pub sessions: Vec<ProfileSession>,
-    /// The chat that new alert rules begin with.
+    /// The default chat of new alert rules.
     pub telegram_chat: Option<String>,
     /// JSON requests granted today.
     pub requests_today: u32,
     /// Exports granted today.
     pub exports_today: u32,
-    /// When today's allowance ends.
+    /// The next 00:00 UTC.
     pub resets_at: DateTime<Utc>,
 }
 
-/// A session, as its account's owner is shown it.
+/// A session as its owner sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfileSession {
-    /// What it is told apart by.
+    /// Identifies the session.
     pub digest: TokenDigest,
-    /// When it began.
     pub began: DateTime<Utc>,
-    /// When it was last used, to some five minutes.
+    /// The last use, to about five minutes.
     pub seen: DateTime<Utc>,
 }
 
 impl Store {
-    /// Whose session the token is, if it holds at `now`. Notes the use of it now and then, without
-    /// waiting.
-    pub fn person(&self, token: &Token, now: DateTime<Utc>) -> Option<Person> {
-        let (digest, now) = (token.digest(), UnixMs::of(now));
-        let (person, is_to_be_noted) = {
-            let state = self.state();
-            let (account, session) = state.by_session(&digest)?;
-            if account.disabled || !session.holds_at(now) {
-                return None;
-            }
-            (Person::of(account, digest), session.is_to_be_noted(now))
-        };
-        if is_to_be_noted {
-            let account = person.caller.account;
-            // Should this fail, the next use is noted, or the session ends early.
-            let _ = self.note(Event::SessionSeen { account, digest, at: now });
-        }
-        Some(person)
+    /// The profile of the caller's account; `None` if there is no such account.
+    pub fn profile(&self, caller: &Caller, now: DateTime<Utc>) -> Option<Profile> {
+        let today = self.day(now);
+        let state = self.state();
+        Some(Profile::new(state.account(caller.account)?, today, UnixMs::of(now)))
     }
 
-    /// Makes an account for somebody, and a session.
+    /// Makes a new API key for the caller's account. The old one stops working at once.
     ///
     /// # Errors
-    /// [`WriteError::Overloaded`], and what else refuses a write.
-    pub async fn sign_up(
-        &self,
-        email: Email,
-        plan: Plan,
-        password: Password,
-        now: DateTime<Utc>,
-    ) -> Result<SignUp, WriteError> {
-        let token = Token::generate().map_err(WriteError::Random)?;
-        // Also where the address is taken: the time tells nobody.
-        let password = self.0.hashing.run(move || password.hash()).await??;
-        let stripe = self.0.stripes.of(&email).await;
-        if self.state().by_email(&email).is_some() {
-            return Ok(SignUp::EmailTaken);
-        }
-        let account = AccountId(self.0.last_account.fetch_add(1, Ordering::Relaxed) + 1);
-        let on = StoredDay(day_of(now));
-        let events = vec![
-            Event::AccountSignedUp { account, email, plan, password, on },
-            Event::SessionBegan { account, digest: token.digest(), at: UnixMs::of(now) },
-        ];
-        self.append_as(events, Some(stripe)).await?;
-        Ok(SignUp::Done(token))
-    }
-
-    /// A new session for somebody who knows the password. `None` alike, and after as much work, for a
-    /// wrong password, an unknown address, an account without a password, and one that was shut.
-    ///
-    /// # Errors
-    /// [`WriteError::Overloaded`], and what else refuses a write.
-    pub async fn log_in(
-        &self,
-        email: &Email,
-        password: Secret,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Token>, WriteError> {
-        let found = {
-            let state = self.state();
-            state.by_email(email).map(|account| (account.id, account.password.clone()))
-        };
-        let (account, hash) = found.unzip();
-        let Some(verified) = self.verify(hash.flatten(), password).await? else { return Ok(None) };
-        let Some(account) = account else { return Ok(None) };
-        let token = Token::generate().map_err(WriteError::Random)?;
-        let (digest, now) = (token.digest(), UnixMs::of(now));
-        let decided = self
-            .write_to(account, |account, _| Ok(decide::log_in(account, &verified, digest, now)))
-            .await?;
-        Ok(decided.then_some(token))
-    }
-
-    /// Ends the session of a token, whether it still holds or not.
-    ///
-    /// # Errors
-    /// What refuses a write.
-    pub async fn log_out(&self, token: &Token) -> Result<(), WriteError> {
-        let digest = token.digest();
-        let account = self.state().by_session(&digest).map(|(account, _)| account.id);
-        match account {
-            Some(account) => {
-                self.write_to(account, |account, _| Ok(decide::log_out(account, &digest))).await
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Ends all sessions of the caller's account.
-    ///
-    /// # Errors
-    /// What refuses a write.
-    pub async fn log_out_everywhere(&self, caller: &Caller) -> Result<(), WriteError> {
-        self.write(caller, |account, _| Ok(decide::log_out_everywhere(account))).await
-    }
-
-    /// Gives the caller's account another password, for whoever knows the present one. All sessions
-    /// end, a new one begins.
-    ///
-    /// # Errors
-    /// [`WriteError::Overloaded`], and what else refuses a write.
-    pub async fn change_password(
-        &self,
-        caller: &Caller,
-        present: Secret,
-        new: Password,
-        now: DateTime<Utc>,
-    ) -> Result<PasswordChange, WriteError> {
-        let hash = {
-            let state = self.state();
-            state.account(caller.account).and_then(|account| account.password.clone())
-        };
-        let Some(verified) = self.verify(hash, present).await? else {
-            return Ok(PasswordChange::WrongPassword);
-        };
-        let new = self.0.hashing.run(move || new.hash()).await??;
-        let token = Token::generate().map_err(WriteError::Random)?;
-        let (digest, now) = (token.digest(), UnixMs::of(now));
-        let decide = |account: &Account, _: &_| {
-            Ok(decide::change_password(account, &verified, new, digest, now))
-        };
-        match self.write(caller, decide).await? {
-            true => Ok(PasswordChange::Done(token)),
-            false => Ok(PasswordChange::WrongPassword),
-        }
-    }
-
-    /// Makes a new key for the caller's account; the old one stops working at once.
-    ///
-    /// # Errors
-    /// What refuses a write.
+    /// [`WriteError::NotFound`] if the account is disabled, [`WriteError::Journal`].
     pub async fn issue_own_key(
         &self,
         caller: &Caller,
         now: DateTime<Utc>,
     ) -> Result<IssuedKey, WriteError> {
         let key = ApiKey::generate().map_err(WriteError::Random)?;
-        let (stored, today) = (key.stored(), day_of(now));
-        let replaced =
-            self.write(caller, |account, _| decide::issue_key(account, stored, today)).await?;
+        let (stored, on) = (key.stored(), Day::nearest(now));
+        let replaced = self
+            .write(caller, |account, _| {
+                if account.disabled {
+                    return Err(WriteError::NotFound);
+                }
+                let issued = Event::KeyIssued { account: account.id, key: stored, on };
+                Ok(Decided::new([issued], account.key.is_some()))
+            })
+            .await?;
         Ok(IssuedKey { key, replaced })
     }
 
-    /// What the account's own pages say of it. `None` where there is no such account.
-    pub fn profile(&self, caller: &Caller, now: DateTime<Utc>) -> Option<Profile> {
-        let today = self.day(now);
-        let state = self.state();
-        Some(Profile::of(state.account(caller.account)?, today, UnixMs::of(now)))
-    }
-
-    /// What every plan allows.
-    pub fn plans(&self) -> &Plans {
-        &self.0.plans
-    }
-
-    /// Makes a link that verifies the address of the caller's account; one made before works no
-    /// longer.
+    /// Sets or (`None`) removes the default chat of new alert rules.
     ///
     /// # Errors
-    /// What refuses a write.
+    /// [`WriteError::Invalid`].
+    pub async fn set_telegram_chat(
+        &self,
+        caller: &Caller,
+        chat: Option<String>,
+    ) -> Result<(), WriteError> {
+        if chat.as_deref().is_some_and(|chat| !is_chat_id(chat)) {
+            return Err(invalid(Field::ChatId, CHAT_ID_INVALID));
+        }
+        self.write(caller, |account, _| {
+            let is_new = account.access.telegram_chat.as_deref() != chat.as_deref();
+            let chat = chat.map(Into::into);
+            let set = Event::TelegramChatSet { account: account.id, chat };
+            Ok(Decided::new(is_new.then_some(set), ()))
+        })
+        .await
+    }
+
+    /// Makes a link that verifies the address of the caller's account. An older link becomes
+    /// invalid.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`].
     pub async fn ask_verification(
         &self,
         caller: &Caller,
         now: DateTime<Utc>,
     ) -> Result<VerificationLink, WriteError> {
         let token = Token::generate().map_err(WriteError::Random)?;
-        let (digest, now) = (token.digest(), UnixMs::of(now));
-        let decide = |account: &Account, _: &_| {
-            let super::decide::Decided { events, answer } = decide::ask_link(account, digest, now);
-            let answer = answer.map(|()| account.email.clone());
-            Ok(super::decide::Decided { events, answer })
-        };
-        Ok(match self.write(caller, decide).await? {
-            Ok(email) => VerificationLink::Made { token, email },
-            Err(NoLink::Verified) => VerificationLink::Verified,
-            Err(NoLink::Wait(until)) => VerificationLink::Wait(until),
+        let at = UnixMs::of(now);
+        self.write(caller, |account, _| {
+            let Address::Unverified(links) = account.access.address else {
+                return Ok(Decided::new([], VerificationLink::Verified));
+            };
+            let wait = |until| Ok(Decided::new([], VerificationLink::Wait(until)));
+            let today = Day::of(at.instant()).unwrap_or(Day::MAX);
+            match (links.newest, links.on) {
+                (_, Some((day, count))) if day >= today && count >= LINKS_PER_DAY_MAX => {
+                    wait(day.plus(1).start())
+                }
+                (Some((_, last)), _) if is_younger(last, LINK_PAUSE, at) => {
+                    wait(last.instant() + LINK_PAUSE)
+                }
+                _ => {
+                    let (account, email) = (account.id, account.email.clone());
+                    let digest = token.digest();
+                    let asked = Event::EmailVerificationAsked { account, digest, at };
+                    Ok(Decided::new([asked], VerificationLink::Made { token, email }))
+                }
+            }
         })
+        .await
     }
 
-    /// Whether a link verifies an address at `now`.
+    /// Whether a verification link is valid at `now`.
     pub fn is_good_link(&self, token: &Token, now: DateTime<Utc>) -> bool {
         let (digest, state) = (token.digest(), self.state());
         let account = state.by_link(&digest);
-        account.is_some_and(|account| decide::is_good_link(account, &digest, UnixMs::of(now)))
+        account.is_some_and(|account| is_valid_link(account, &digest, UnixMs::of(now)))
     }
 
-    /// Takes the address of the link's account for its owner's; whether the link was good.
+    /// Marks the address of the link's account as verified. Returns whether the link was valid.
     ///
     /// # Errors
-    /// What refuses a write.
+    /// [`WriteError::Journal`].
     pub async fn verify_email(
         &self,
         token: &Token,
         now: DateTime<Utc>,
     ) -> Result<bool, WriteError> {
         let (digest, now) = (token.digest(), UnixMs::of(now));
-        let account = self.state().by_link(&digest).map(|account| account.id);
-        let Some(account) = account else { return Ok(false) };
-        self.write_to(account, |account, _| Ok(decide::verify(account, &digest, now))).await
-    }
-
-    /// Sets or (`None`) forgets the chat that the caller's new alert rules begin with.
-    ///
-    /// # Errors
-    /// [`WriteError::Invalid`] of `chatId`.
-    pub async fn set_telegram_chat(
-        &self,
-        caller: &Caller,
-        chat: Option<String>,
-    ) -> Result<(), WriteError> {
-        self.write(caller, |account, _| decide::set_chat(account, chat)).await
-    }
-
-    /// The hash that `password` fits, which is `hash`. Where there is none as much work is done.
-    async fn verify(
-        &self,
-        hash: Option<PasswordHash>,
-        password: Secret,
-    ) -> Result<Option<PasswordHash>, WriteError> {
-        let work = move || match hash {
-            Some(hash) => hash.fits(&password).then_some(hash),
-            None => {
-                PasswordHash::of_nobody().fits(&password);
-                None
-            }
-        };
-        self.0.hashing.run(work).await
+        let id = self.state().by_link(&digest).map(|account| account.id);
+        let Some(id) = id else { return Ok(false) };
+        self.write_to(id, |account, _| {
+            let is_valid = is_valid_link(account, &digest, now);
+            let verified = Event::EmailVerified { account: id };
+            Ok(Decided::new(is_valid.then_some(verified), is_valid))
+        })
+        .await
     }
 }
 
-impl Person {
-    fn of(account: &Account, session: TokenDigest) -> Person {
-        Person { caller: Caller::of(account), email: account.email.clone(), session }
-    }
+fn is_valid_link(account: &Account, digest: &TokenDigest, now: UnixMs) -> bool {
+    let link = account.access.link().filter(|(link, _)| link.is(digest));
+    !account.disabled && link.is_some_and(|(_, at)| is_younger(*at, LINK_AGE_MAX, now))
 }
 
 impl Profile {
-    fn of(account: &Account, today: Day, now: UnixMs) -> Profile {
-        let used = account.usage.now();
-        let used = if used.day == Some(today) { used } else { DayUsage::default() };
+    fn new(account: &Account, today: Day, now: UnixMs) -> Profile {
+        let used = account.usage_on(today);
         let access = &account.access;
-        let link = match &access.address {
-            Address::Unverified(links) => links.newest,
-            Address::Verified => None,
-        };
-        let link = link.filter(|(_, at)| is_younger(*at, LINK_AGE_MAX, now));
-        let sessions = access.sessions.iter().rev().filter(|session| session.holds_at(now));
+        let link = access.link().filter(|(_, at)| is_younger(*at, LINK_AGE_MAX, now));
+        let sessions = access.sessions.iter().rev().filter(|session| session.is_valid_at(now));
         let sessions = sessions.map(|session| ProfileSession {
             digest: session.digest,
             began: session.began.instant(),
@@ -366,8 +206,4 @@ impl Profile {
             resets_at: today.plus(1).start(),
         }
     }
-}
-
-fn day_of(now: DateTime<Utc>) -> Day {
-    Day::of(now).unwrap_or(if now.timestamp() < 0 { Day::MIN } else { Day::MAX })
 }

@@ -1,4 +1,4 @@
-//! A day's allowance: how many requests and exports an account has left until 00:00 UTC.
+//! Daily allowances of requests and exports, which reset at 00:00 UTC.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,24 +6,25 @@ use chrono::{DateTime, Utc};
 
 use crate::vocab::day::Day;
 
-/// At most this part of a day's allowance is lost in a crash: a hundredth (decisions.md §4).
+/// A crash loses at most this part of the recorded usage: a hundredth of a day's allowance
+/// (`data/docs/durability.md`).
 const NOTE_PARTS: u32 = 100;
 
-/// The answer to "may I?", with all that the rate-limit headers say. Made from one reading of the
-/// clock, so that the parts agree.
+/// The result of a charge, with the values of the rate-limit headers. All are from one reading of
+/// the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Whether this one may go on; it has been counted then.
+    /// Whether the request was allowed and counted.
     pub granted: bool,
-    /// How many the plan allows per UTC day.
+    /// Maximum per UTC day.
     pub limit: u32,
-    /// How many are left today, after this one.
+    /// Left today, after this one.
     pub remaining: u32,
-    /// When the next day's allowance begins: 00:00 UTC.
+    /// The next 00:00 UTC.
     pub resets_at: DateTime<Utc>,
 }
 
-/// What is counted.
+/// The two allowances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
     /// Requests to the JSON API.
@@ -32,31 +33,29 @@ pub enum Counter {
     Exports,
 }
 
-/// What an account used on one day.
+/// Usage of an account on one UTC day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DayUsage {
-    /// The UTC day; `None` when it never used anything.
+    /// `None` if it never used anything.
     pub day: Option<Day>,
-    /// Requests granted on it.
     pub requests: u32,
-    /// Exports granted on it.
     pub exports: u32,
 }
 
-/// The count of one account, shared by all its requests.
+/// The live count of one account, shared by its requests.
 #[derive(Debug, Default)]
-pub struct Usage(Mutex<Counts>); // Held for a comparison and an addition.
+pub struct Usage(Mutex<Counts>); // Locked for a comparison and an addition.
 
 #[derive(Debug, Default)]
 struct Counts {
     now: DayUsage,
-    /// What the journal has of `now`.
+    /// The part of `now` that the journal holds.
     noted: DayUsage,
 }
 
 impl DayUsage {
-    /// Takes over another count. They may come in any order: the latest day counts, and the most of
-    /// it.
+    /// Merges another count. They may come in any order: the latest day wins, and its highest
+    /// count.
     pub fn merge(&mut self, other: DayUsage) {
         if self.day < other.day {
             *self = other;
@@ -75,11 +74,11 @@ impl DayUsage {
 }
 
 impl Usage {
-    /// Counts one of `counter` on `day` if fewer than `limit` were granted on it.
+    /// Charges `counter` on `day` if fewer than `limit` were granted on that day.
     ///
-    /// A day that is over does not come back: when the account was last seen on a later one, that one
-    /// is charged. `note` is called with the count whenever a hundredth of `limit` has been granted
-    /// since it last returned true: to write it down.
+    /// If the account was charged on a later day before, that day is charged. `note` records the
+    /// count: it is called whenever a hundredth of `limit` has been granted since it last returned
+    /// true.
     pub fn charge(
         &self,
         counter: Counter,
@@ -111,12 +110,12 @@ impl Usage {
         }
     }
 
-    /// What was used on the last day seen.
+    /// Usage on the latest day charged.
     pub fn now(&self) -> DayUsage {
         self.lock().now
     }
 
-    /// What was used and has not been noted, if anything; counts as noted from now on.
+    /// Usage that is not recorded yet, if any. It counts as recorded from now on.
     pub fn take_unnoted(&self) -> Option<DayUsage> {
         let mut counts = self.lock();
         let is_unnoted = counts.now != counts.noted;
@@ -124,14 +123,14 @@ impl Usage {
         is_unnoted.then_some(counts.now)
     }
 
-    /// Takes over what the journal says.
+    /// Restores usage from the journal.
     pub fn restore(&self, noted: DayUsage) {
         let mut counts = self.lock();
         counts.now.merge(noted);
         counts.noted = counts.now;
     }
 
-    /// The counts. No code panics while it holds this lock.
+    /// No code panics while it holds this lock.
     fn lock(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_the_limit_and_not_one_more() {
+    fn grants_up_to_the_limit() {
         let usage = Usage::default();
         let today = day("2026-11-21");
         for left in (0..3).rev() {
@@ -158,13 +157,16 @@ mod tests {
         let refused = usage.charge(Counter::Requests, today, 3, |_| true);
         assert!(!refused.granted);
         assert_eq!(refused.remaining, 0);
-        assert!(usage.charge(Counter::Exports, today, 1, |_| true).granted, "counted apart");
+        assert!(
+            usage.charge(Counter::Exports, today, 1, |_| true).granted,
+            "exports have their own limit"
+        );
         assert!(!usage.charge(Counter::Exports, today, 0, |_| true).granted, "0 means none");
         assert!(usage.charge(Counter::Requests, today.plus(1), 3, |_| true).granted, "a new day");
     }
 
     #[test]
-    fn a_day_that_is_over_stays_over() {
+    fn an_earlier_day_is_not_reopened() {
         let usage = Usage::default();
         let (first, second) = (day("2026-11-21"), day("2026-11-22"));
         assert!(usage.charge(Counter::Requests, second, 1, |_| true).granted);
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn is_noted_at_every_hundredth() {
+    fn usage_is_recorded_at_every_hundredth() {
         for (limit, every) in [(10_000, 100), (250, 2), (100, 1), (7, 1)] {
             let usage = Usage::default();
             let mut notes = Vec::new();
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_that_failed_is_tried_with_the_next() {
+    fn a_failed_record_is_retried_with_the_next_charge() {
         let usage = Usage::default();
         let today = day("2026-11-21");
         let mut tried = Vec::new();
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_in_any_order_restore_the_most() {
+    fn records_in_any_order_restore_the_highest_count() {
         let usage = Usage::default();
         let noted = |day, requests, exports| DayUsage { day: Some(day), requests, exports };
         let (first, second) = (day("2026-11-21"), day("2026-11-22"));

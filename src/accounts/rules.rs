@@ -1,34 +1,101 @@
-//! Alert rules: what fits, and what the plan allows (decisions.md §4, §5; api.md, `POST
-//! /api/v1/alerts`).
+//! Alert rules: validation, and what the plan allows (`data/docs/api.md`, Alerts).
 
 use std::collections::HashSet;
 
 use base64::Engine as _;
 use compact_str::CompactString;
 
-use super::{Decided, check_text, draw_id, invalid};
-use crate::accounts::event::Event;
-use crate::accounts::owned::rules::{
-    ChangedRule, Channel, NewRule, Rule, RuleFilter, RulePatch, WebhookSecret,
-};
-use crate::accounts::secret::Secret;
-use crate::accounts::state::Account;
-use crate::accounts::write::WriteError;
+use super::data::account::Account;
+use super::data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
+use super::decide::{Decided, check_text, draw_id, invalid, random_bytes};
+use super::error::{Field, WriteError};
+use super::event::Event;
+use super::idempotency::{Draft, Post};
+use super::store::{Caller, Store};
 use crate::vocab::ids::RuleId;
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, RULE_CHANNELS_MAX, RULE_NAME_CHARS_MAX, RULE_TLDS_MAX, RULES_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::plan::{Plan, PlanLimits};
+use crate::vocab::secret::Secret;
 use crate::vocab::time::UnixMs;
 
-/// What every webhook secret starts with (Standard Webhooks, "Signature scheme").
+/// Prefix of webhook secrets (Standard Webhooks, "Signature scheme").
 const SECRET_PREFIX: &str = "whsec_";
 /// Random bytes of a webhook secret.
 const SECRET_BYTES: usize = 32;
+/// Why a Telegram chat is refused.
+pub const CHAT_ID_INVALID: &str = "must be a chat's number, or @ and the name of a public one";
 
-/// Adds a rule at `now`.
-pub(in crate::accounts) fn add(
+/// A rule to be added; it is active. Fields are limited as in [`Rule`].
+#[derive(Clone, Debug)]
+pub struct NewRule {
+    pub name: String,
+    pub filter: RuleFilter,
+    pub channels: Vec<Channel>,
+}
+
+/// A change of a rule; `None` leaves a field as it is. Fields are limited as in [`Rule`].
+#[derive(Clone, Debug, Default)]
+pub struct RulePatch {
+    pub name: Option<String>,
+    pub filter: Option<RuleFilter>,
+    pub channels: Option<Vec<Channel>>,
+    pub active: Option<bool>,
+}
+
+/// A rule after a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedRule {
+    pub rule: Rule,
+    /// The secrets of webhooks that are new, to be shown once. Other webhooks keep theirs.
+    pub new_secrets: Vec<WebhookSecret>,
+}
+
+impl Store {
+    /// Adds an alert rule. The secrets of its webhooks are shown only in the response.
+    ///
+    /// # Errors
+    /// [`WriteError`]: an invalid value, the plan's limits and channels, an idempotency key used
+    /// before.
+    pub async fn add_rule(
+        &self,
+        caller: &Caller,
+        rule: NewRule,
+        post: Post,
+    ) -> Result<Draft<'_, Rule>, WriteError> {
+        let now = UnixMs::of(post.now);
+        self.draft(caller, post, |account, limits| add(account, limits, rule, now)).await
+    }
+
+    /// Changes an alert rule.
+    ///
+    /// # Errors
+    /// [`WriteError`]: no such rule, an invalid value, the plan's limits and channels.
+    pub async fn change_rule(
+        &self,
+        caller: &Caller,
+        id: RuleId,
+        patch: RulePatch,
+    ) -> Result<ChangedRule, WriteError> {
+        self.write(caller, |account, limits| change(account, limits, id, patch)).await
+    }
+
+    /// Removes an alert rule. Claims that name it keep its name.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`].
+    pub async fn remove_rule(&self, caller: &Caller, id: RuleId) -> Result<(), WriteError> {
+        self.write(caller, |account, _| {
+            account.data.rules.get(id).ok_or(WriteError::NotFound)?;
+            Ok(Decided::new([Event::RuleRemoved { account: account.id, rule: id }], ()))
+        })
+        .await
+    }
+}
+
+fn add(
     account: &Account,
     limits: &PlanLimits,
     new: NewRule,
@@ -37,13 +104,13 @@ pub(in crate::accounts) fn add(
     check_filter(&new.filter)?;
     check_channels(&new.channels)?;
     let name = name(new.name)?;
-    check_gate(account, &new.channels)?;
+    check_plan_channels(account, &new.channels)?;
     check_address(account, &new.channels)?;
-    let rules = &account.owned.rules;
+    let rules = &account.data.rules;
     if rules.len() >= RULES_MAX as usize {
         return Err(WriteError::TooMany { what: "alert rules", limit: RULES_MAX });
     }
-    check_active(account, limits)?;
+    check_active_limit(account, limits)?;
     let rule = Rule {
         id: draw_id(RuleId::new, |id| rules.get(id).is_some())?,
         name,
@@ -53,18 +120,17 @@ pub(in crate::accounts) fn add(
         active: true,
         created_at: now,
     };
-    let event = Event::RuleAdded { account: account.id, rule: Box::new(rule.clone().into()) };
-    Ok(Decided { events: vec![event], answer: rule })
+    let event = Event::RuleAdded { account: account.id, rule: Box::new(rule.clone()) };
+    Ok(Decided::new([event], rule))
 }
 
-/// Changes a rule.
-pub(in crate::accounts) fn change(
+fn change(
     account: &Account,
     limits: &PlanLimits,
     id: RuleId,
     patch: RulePatch,
 ) -> Result<Decided<ChangedRule>, WriteError> {
-    let before = account.owned.rules.get(id).ok_or(WriteError::NotFound)?;
+    let before = account.data.rules.get(id).ok_or(WriteError::NotFound)?;
     let mut rule = before.clone();
     if let Some(text) = patch.name {
         rule.name = name(text)?;
@@ -81,78 +147,71 @@ pub(in crate::accounts) fn change(
     }
     rule.active = patch.active.unwrap_or(rule.active);
     let is_activated = rule.active && !before.active;
-    // A plan may have shrunk since: what was allowed then may stay, and be stopped or renamed.
+    // The plan may have shrunk: a rule that it no longer allows may stay, be paused or be renamed.
     if has_new_channels || is_activated {
-        check_gate(account, &rule.channels)?;
+        check_plan_channels(account, &rule.channels)?;
         check_address(account, &rule.channels)?;
     }
     if is_activated {
-        check_active(account, limits)?;
+        check_active_limit(account, limits)?;
     }
     let is_new = |it: &&WebhookSecret| !before.secrets.contains(it);
     let new_secrets = rule.secrets.iter().filter(is_new).cloned().collect();
-    let changed = Event::RuleChanged { account: account.id, rule: Box::new(rule.clone().into()) };
-    let mut events = if rule == *before { Vec::new() } else { vec![changed] };
-    // Whoever sends channels wants them used.
-    if has_new_channels && account.owned.has_channel_off(id) {
+    let mut events = Vec::new();
+    if rule != *before {
+        let rule = Box::new(rule.clone());
+        events.push(Event::RuleChanged { account: account.id, rule });
+    }
+    // A change of the channels switches all of them on.
+    let is_any_off = account.data.outbox.get(id).is_some_and(|outbox| !outbox.off.is_empty());
+    if has_new_channels && is_any_off {
         events.push(Event::ChannelsSwitchedOn { account: account.id, rule: id });
     }
-    Ok(Decided { events, answer: ChangedRule { rule, new_secrets } })
-}
-
-/// Removes a rule.
-pub(in crate::accounts) fn remove(
-    account: &Account,
-    id: RuleId,
-) -> Result<Decided<()>, WriteError> {
-    account.owned.rules.get(id).ok_or(WriteError::NotFound)?;
-    let event = Event::RuleRemoved { account: account.id, rule: id };
-    Ok(Decided { events: vec![event], answer: () })
+    Ok(Decided { events, value: ChangedRule { rule, new_secrets } })
 }
 
 fn name(text: String) -> Result<CompactString, WriteError> {
-    check_text("name", &text, 1..=RULE_NAME_CHARS_MAX, char::is_control)?;
+    check_text(Field::RuleName, &text, 1..=RULE_NAME_CHARS_MAX, char::is_control)?;
     Ok(text.into())
 }
 
 fn check_filter(filter: &RuleFilter) -> Result<(), WriteError> {
     if filter.tlds.len() > RULE_TLDS_MAX {
-        return Err(invalid("filter.tlds", format!("at most {RULE_TLDS_MAX} TLDs")));
+        return Err(invalid(Field::FilterTlds, format!("at most {RULE_TLDS_MAX} TLDs")));
     }
     if let Some(at) = filter.tlds.iter().position(|tld| tld.len() > NAME_OCTETS_MAX) {
-        return Err(invalid(format!("filter.tlds[{at}]"), "longer than any TLD"));
+        return Err(invalid(Field::FilterTld(at), "longer than any TLD"));
     }
     if filter.max_length.is_some_and(|length| !(1..=LABEL_CHARS_MAX).contains(&length)) {
-        return Err(invalid("filter.maxLength", format!("must be 1 to {LABEL_CHARS_MAX}")));
+        return Err(invalid(Field::FilterMaxLength, format!("must be 1 to {LABEL_CHARS_MAX}")));
     }
     let stages: HashSet<_> = filter.stages.iter().collect();
     if stages.len() < filter.stages.len() {
-        return Err(invalid("filter.stages", "names a stage twice"));
+        return Err(invalid(Field::FilterStages, "must not repeat a stage"));
     }
     Ok(())
 }
 
 fn check_channels(channels: &[Channel]) -> Result<(), WriteError> {
     if !(1..=RULE_CHANNELS_MAX).contains(&channels.len()) {
-        return Err(invalid("channels", format!("must be 1 to {RULE_CHANNELS_MAX} channels")));
+        return Err(invalid(Field::Channels, format!("must be 1 to {RULE_CHANNELS_MAX} channels")));
     }
     for (at, channel) in channels.iter().enumerate() {
         if channels[..at].contains(channel) {
-            return Err(invalid(format!("channels[{at}]"), "is there twice"));
+            return Err(invalid(Field::Channel(at), "must not repeat another channel"));
         }
         if let Channel::Telegram { chat_id } = channel
             && !is_chat_id(chat_id)
         {
-            let what = "must be a chat's number, or @ and the name of a public one";
-            return Err(invalid(format!("channels[{at}].chatId"), what));
+            return Err(invalid(Field::ChannelChatId(at), CHAT_ID_INVALID));
         }
     }
     Ok(())
 }
 
-/// A chat of Telegram's: a number, which is negative for groups, or `@` and 4 to 32 letters, digits
-/// and underscores.
-pub(super) fn is_chat_id(text: &str) -> bool {
+/// Whether the text names a Telegram chat: a number (negative for groups), or `@` and 4 to 32
+/// letters, digits and underscores.
+pub fn is_chat_id(text: &str) -> bool {
     if let Some(name) = text.strip_prefix('@') {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         return (4..=32).contains(&name.len()) && name.bytes().all(plain);
@@ -161,8 +220,8 @@ pub(super) fn is_chat_id(text: &str) -> bool {
     (1..=19).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Webhooks and Telegram are for those who pay (api.md, `POST /api/v1/alerts`).
-fn check_gate(account: &Account, channels: &[Channel]) -> Result<(), WriteError> {
+/// Webhooks and Telegram need a paid plan (`data/docs/api.md`, Alerts).
+fn check_plan_channels(account: &Account, channels: &[Channel]) -> Result<(), WriteError> {
     let plan = account.plan;
     if plan != Plan::Free || channels.iter().all(|channel| *channel == Channel::Email) {
         return Ok(());
@@ -171,29 +230,29 @@ fn check_gate(account: &Account, channels: &[Channel]) -> Result<(), WriteError>
     Err(WriteError::PlanLimit { plan, limit: None, message })
 }
 
-/// Mails go to nobody who has not said that the address is theirs.
+/// Alerts are mailed only to a verified address.
 fn check_address(account: &Account, channels: &[Channel]) -> Result<(), WriteError> {
     match channels.iter().position(|channel| *channel == Channel::Email) {
         Some(at) if !account.access.is_verified() => {
             let what = "verify your e-mail address first; your account's notifications page sends \
                         you a link";
-            Err(invalid(format!("channels[{at}]"), what))
+            Err(invalid(Field::Channel(at), what))
         }
         _ => Ok(()),
     }
 }
 
-/// Room for one more active rule.
-fn check_active(account: &Account, limits: &PlanLimits) -> Result<(), WriteError> {
+/// Checks that the plan allows one more active rule.
+fn check_active_limit(account: &Account, limits: &PlanLimits) -> Result<(), WriteError> {
     let (plan, limit) = (account.plan, limits.active_rules);
-    if account.owned.rules.active() < limit as usize {
+    if account.data.rules.active() < limit as usize {
         return Ok(());
     }
     let message = format!("the {plan} plan allows {limit} active alert rules, and all are used");
     Err(WriteError::PlanLimit { plan, limit: Some(limit), message })
 }
 
-/// A secret for each webhook: the one it had, or a new one.
+/// A secret for each webhook: its old one, or a new one.
 fn secrets(
     channels: &[Channel],
     before: &[WebhookSecret],
@@ -211,8 +270,7 @@ fn secrets(
 }
 
 fn new_secret() -> Result<Secret, WriteError> {
-    let mut bytes = [0; SECRET_BYTES];
-    getrandom::fill(&mut bytes).map_err(WriteError::Random)?;
+    let bytes: [u8; SECRET_BYTES] = random_bytes()?;
     let text = base64::engine::general_purpose::STANDARD.encode(bytes);
     Ok(Secret::new(format!("{SECRET_PREFIX}{text}")))
 }

@@ -1,144 +1,211 @@
-//! Log-ins, passwords and addresses: what people do to get in and to be reached.
+//! Login: sign-up, sessions and passwords. Writes are durable when they return; passwords are hashed
+//! on blocking threads.
 
 use chrono::{DateTime, Utc};
 
-use super::rules::is_chat_id;
-use super::{Decided, invalid};
-use crate::accounts::access::{Address, LINK_AGE_MAX, LINK_PAUSE, LINKS_PER_DAY_MAX, is_younger};
-use crate::accounts::event::{Event, StoredDay};
-use crate::accounts::keys::StoredKey;
-use crate::accounts::password::PasswordHash;
-use crate::accounts::state::Account;
-use crate::accounts::token::TokenDigest;
-use crate::accounts::write::WriteError;
+use super::data::account::Account;
+use super::decide::Decided;
+use super::email::Email;
+use super::error::WriteError;
+use super::event::Event;
+use super::password::{Password, PasswordHash};
+use super::store::{Caller, Store};
+use super::token::{Token, TokenDigest};
 use crate::vocab::day::Day;
+use crate::vocab::plan::Plan;
+use crate::vocab::secret::Secret;
 use crate::vocab::time::UnixMs;
 
-/// A log-in at `now` of somebody whose password fits `verified`; told whether it came to be. It does
-/// not where the account was shut or got another password since.
-pub(in crate::accounts) fn log_in(
-    account: &Account,
-    verified: &PasswordHash,
-    digest: TokenDigest,
-    now: UnixMs,
-) -> Decided<bool> {
-    let may = !account.disabled && account.password.as_ref() == Some(verified);
-    let began = Event::SessionBegan { account: account.id, digest, at: now };
-    Decided { events: may.then_some(began).into_iter().collect(), answer: may }
+/// A logged-in owner of an account. Good for one request, as a [`Caller`] is.
+#[derive(Clone)]
+pub struct Person {
+    pub caller: Caller,
+    pub email: Email,
+    /// The session of the request.
+    pub session: TokenDigest,
 }
 
-/// The end of one session, if it is there.
-pub(in crate::accounts) fn log_out(account: &Account, digest: &TokenDigest) -> Decided<()> {
-    let ended = |_| Event::SessionEnded { account: account.id, digest: *digest };
-    Decided { events: account.access.session(digest).map(ended).into_iter().collect(), answer: () }
+/// The outcome of a sign-up.
+pub enum SignUp {
+    /// The account was added; the token is that of its first session.
+    Done(Token),
+    /// The address has an account.
+    EmailTaken,
 }
 
-/// The end of all sessions.
-pub(in crate::accounts) fn log_out_everywhere(account: &Account) -> Decided<()> {
-    let sessions = account.access.sessions.iter();
-    let ended = |digest| Event::SessionEnded { account: account.id, digest };
-    Decided { events: sessions.map(|it| ended(it.digest)).collect(), answer: () }
+/// The outcome of a change of password.
+pub enum PasswordChange {
+    /// The password was changed and all sessions were ended; the token is that of a new one.
+    Done(Token),
+    /// The current password was wrong.
+    WrongPassword,
 }
 
-/// Another password in place of `verified`, and a session at `now` in place of all there are; told
-/// whether it came to be, as with [`log_in`].
-pub(in crate::accounts) fn change_password(
-    account: &Account,
-    verified: &PasswordHash,
-    password: PasswordHash,
-    digest: TokenDigest,
-    now: UnixMs,
-) -> Decided<bool> {
-    let id = account.id;
-    if account.disabled || account.password.as_ref() != Some(verified) {
-        return Decided { events: Vec::new(), answer: false };
-    }
-    let events = vec![
-        Event::PasswordSet { account: id, password },
-        Event::SessionBegan { account: id, digest, at: now },
-    ];
-    Decided { events, answer: true }
-}
-
-/// A new key in place of the one there is; told whether there was one.
-pub(in crate::accounts) fn issue_key(
-    account: &Account,
-    key: StoredKey,
-    today: Day,
-) -> Result<Decided<bool>, WriteError> {
-    if account.disabled {
-        return Err(WriteError::NotFound);
-    }
-    let issued = Event::KeyIssued { account: account.id, key, on: StoredDay(today) };
-    Ok(Decided { events: vec![issued], answer: account.key.is_some() })
-}
-
-/// Why no link is made.
-pub(in crate::accounts) enum NoLink {
-    /// There is nothing to verify.
-    Verified,
-    /// Not before then.
-    Wait(DateTime<Utc>),
-}
-
-/// A link that verifies the address, asked for at `now`.
-pub(in crate::accounts) fn ask_link(
-    account: &Account,
-    digest: TokenDigest,
-    now: UnixMs,
-) -> Decided<Result<(), NoLink>> {
-    let refused = |why| Decided { events: Vec::new(), answer: Err(why) };
-    let Address::Unverified(links) = &account.access.address else {
-        return refused(NoLink::Verified);
-    };
-    let today = Day::of(now.instant()).unwrap_or(Day::MAX);
-    match (links.newest, links.on) {
-        (_, Some((day, count))) if day >= today && count >= LINKS_PER_DAY_MAX => {
-            return refused(NoLink::Wait(day.plus(1).start()));
+impl Store {
+    /// The owner of a session, if it is valid at `now`. Some uses are recorded, without waiting.
+    pub fn person(&self, token: &Token, now: DateTime<Utc>) -> Option<Person> {
+        let (digest, now) = (token.digest(), UnixMs::of(now));
+        let (person, is_to_be_noted) = {
+            let state = self.state();
+            let (account, session) = state.by_session(&digest)?;
+            if account.disabled || !session.is_valid_at(now) {
+                return None;
+            }
+            let caller = Caller::new(account);
+            let person = Person { caller, email: account.email.clone(), session: digest };
+            (person, session.is_to_be_noted(now))
+        };
+        if is_to_be_noted {
+            let account = person.caller.account;
+            // If this fails, the next use is recorded, or the session ends early.
+            let _ = self.note(Event::SessionSeen { account, digest, at: now });
         }
-        (Some((_, last)), _) if is_younger(last, LINK_PAUSE, now) => {
-            return refused(NoLink::Wait(last.instant() + LINK_PAUSE));
+        Some(person)
+    }
+
+    /// Adds an account with an unverified address, and a session.
+    ///
+    /// # Errors
+    /// [`WriteError::Overloaded`], [`WriteError::Journal`].
+    pub async fn sign_up(
+        &self,
+        email: Email,
+        plan: Plan,
+        password: Password,
+        now: DateTime<Utc>,
+    ) -> Result<SignUp, WriteError> {
+        let token = Token::generate().map_err(WriteError::Random)?;
+        // Hashed even if the address is taken, so that the response time does not reveal it.
+        let password = self.0.hashing.run(move || password.hash()).await??;
+        let lock = self.0.locks.lock(&email).await;
+        if self.state().by_email(&email).is_some() {
+            return Ok(SignUp::EmailTaken);
         }
-        _ => {}
+        let (account, on) = (self.next_account_id(), Day::nearest(now));
+        let events = vec![
+            Event::AccountSignedUp { account, email, plan, password, on },
+            Event::SessionBegan { account, digest: token.digest(), at: UnixMs::of(now) },
+        ];
+        self.append(events, Some(lock)).await?;
+        Ok(SignUp::Done(token))
     }
-    let asked = Event::EmailVerificationAsked { account: account.id, digest, at: now };
-    Decided { events: vec![asked], answer: Ok(()) }
-}
 
-/// Whether the link verifies the account's address at `now`.
-pub(in crate::accounts) fn is_good_link(
-    account: &Account,
-    digest: &TokenDigest,
-    now: UnixMs,
-) -> bool {
-    let link = account.access.link().filter(|(link, _)| link.is(digest));
-    !account.disabled && link.is_some_and(|(_, at)| is_younger(*at, LINK_AGE_MAX, now))
-}
-
-/// The link was followed at `now`; told whether it was good.
-pub(in crate::accounts) fn verify(
-    account: &Account,
-    digest: &TokenDigest,
-    now: UnixMs,
-) -> Decided<bool> {
-    let good = is_good_link(account, digest, now);
-    let verified = Event::EmailVerified { account: account.id };
-    Decided { events: good.then_some(verified).into_iter().collect(), answer: good }
-}
-
-/// Another chat for new alert rules to begin with.
-pub(in crate::accounts) fn set_chat(
-    account: &Account,
-    chat: Option<String>,
-) -> Result<Decided<()>, WriteError> {
-    if chat.as_deref().is_some_and(|chat| !is_chat_id(chat)) {
-        return Err(invalid(
-            "chatId",
-            "must be a chat's number, or @ and the name of a public one",
-        ));
+    /// Begins a session if the password is right. A wrong password, an unknown address, an account
+    /// without a password and a disabled one all give `None`, after the same work.
+    ///
+    /// # Errors
+    /// [`WriteError::Overloaded`], [`WriteError::Journal`].
+    pub async fn log_in(
+        &self,
+        email: &Email,
+        password: Secret,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Token>, WriteError> {
+        let found = {
+            let state = self.state();
+            state.by_email(email).map(|account| (account.id, account.password.clone()))
+        };
+        let (id, hash) = found.unzip();
+        let Some(verified) = self.verify(hash.flatten(), password).await? else { return Ok(None) };
+        let Some(id) = id else { return Ok(None) };
+        let token = Token::generate().map_err(WriteError::Random)?;
+        let (digest, at) = (token.digest(), UnixMs::of(now));
+        let has_begun = self
+            .write_to(id, |account, _| {
+                let is_allowed = still_has(account, &verified);
+                let began = Event::SessionBegan { account: id, digest, at };
+                Ok(Decided::new(is_allowed.then_some(began), is_allowed))
+            })
+            .await?;
+        Ok(has_begun.then_some(token))
     }
-    let is_new = account.access.telegram_chat.as_deref() != chat.as_deref();
-    let chat = chat.map(Into::into);
-    let set = Event::TelegramChatSet { account: account.id, chat };
-    Ok(Decided { events: is_new.then_some(set).into_iter().collect(), answer: () })
+
+    /// Ends the session of a token, valid or not.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`].
+    pub async fn log_out(&self, token: &Token) -> Result<(), WriteError> {
+        let digest = token.digest();
+        let id = self.state().by_session(&digest).map(|(account, _)| account.id);
+        let Some(id) = id else { return Ok(()) };
+        self.write_to(id, |account, _| {
+            let session = account.access.session(&digest);
+            let ended = session.map(|_| Event::SessionEnded { account: id, digest });
+            Ok(Decided::new(ended, ()))
+        })
+        .await
+    }
+
+    /// Ends all sessions of the caller's account.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`].
+    pub async fn log_out_everywhere(&self, caller: &Caller) -> Result<(), WriteError> {
+        self.write(caller, |account, _| {
+            let digests = account.access.sessions.iter().map(|session| session.digest);
+            let ended = |digest| Event::SessionEnded { account: account.id, digest };
+            Ok(Decided::new(digests.map(ended), ()))
+        })
+        .await
+    }
+
+    /// Changes the password of the caller's account if `current` is right. All sessions end and a
+    /// new one begins.
+    ///
+    /// # Errors
+    /// [`WriteError::Overloaded`], [`WriteError::Journal`].
+    pub async fn change_password(
+        &self,
+        caller: &Caller,
+        current: Secret,
+        new: Password,
+        now: DateTime<Utc>,
+    ) -> Result<PasswordChange, WriteError> {
+        let hash = {
+            let state = self.state();
+            state.account(caller.account).and_then(|account| account.password.clone())
+        };
+        let Some(verified) = self.verify(hash, current).await? else {
+            return Ok(PasswordChange::WrongPassword);
+        };
+        let password = self.0.hashing.run(move || new.hash()).await??;
+        let token = Token::generate().map_err(WriteError::Random)?;
+        let (digest, at) = (token.digest(), UnixMs::of(now));
+        let is_changed = self
+            .write(caller, |account, _| {
+                let id = account.id;
+                let is_allowed = still_has(account, &verified);
+                let events = is_allowed.then(|| {
+                    [
+                        Event::PasswordSet { account: id, password },
+                        Event::SessionBegan { account: id, digest, at },
+                    ]
+                });
+                Ok(Decided::new(events.into_iter().flatten(), is_allowed))
+            })
+            .await?;
+        Ok(if is_changed { PasswordChange::Done(token) } else { PasswordChange::WrongPassword })
+    }
+
+    /// Returns `hash` if the password matches it. Without a hash it does as much work.
+    async fn verify(
+        &self,
+        hash: Option<PasswordHash>,
+        password: Secret,
+    ) -> Result<Option<PasswordHash>, WriteError> {
+        let work = move || match hash {
+            Some(hash) => hash.matches(&password).then_some(hash),
+            None => {
+                PasswordHash::unknown().matches(&password);
+                None
+            }
+        };
+        self.0.hashing.run(work).await
+    }
+}
+
+/// Whether the password that was verified is still the account's, and the account enabled: either
+/// may have changed while the password was hashed.
+fn still_has(account: &Account, verified: &PasswordHash) -> bool {
+    !account.disabled && account.password.as_ref() == Some(verified)
 }

@@ -1,64 +1,61 @@
-//! Secrets that a browser or a mail carries for its owner: session ids, links that verify an address.
-//! Made here, handed over once, kept as a digest.
+//! Tokens: session ids and the secrets of verification links. They are stored as digests.
 //!
-//! A token carries 256 random bits, so one fast hash is enough to keep it, as with [`super::keys`].
+//! A token has 256 random bits, so a fast hash is enough, as with [`super::keys`].
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::secret::Secret;
+use crate::vocab::secret::Secret;
 
 /// Hexadecimal digits of a token.
 const DIGITS: usize = 64;
 
-/// A token as its owner has it: 64 lower-case hexadecimal digits. Its `Debug` hides it.
+/// A token in plaintext: 64 lower-case hexadecimal digits. Its `Debug` hides it.
 #[derive(Clone, Debug)]
 pub struct Token(Secret);
 
 impl Token {
-    /// A token from the system's random source.
+    /// Draws a token.
     ///
     /// # Errors
-    /// What the random source says.
+    /// The system's random source failed.
     pub fn generate() -> Result<Token, getrandom::Error> {
         let mut bytes = [0; DIGITS / 2];
         getrandom::fill(&mut bytes)?;
         Ok(Token(Secret::new(hex::encode(bytes))))
     }
 
-    /// A token that somebody presents; `None` for what cannot be one, which whoever asks treats as
-    /// an unknown one.
+    /// Parses a presented token. Treat `None` as an unknown token.
     pub fn parse(presented: &str) -> Option<Token> {
         let is_token = presented.len() == DIGITS
             && presented.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         is_token.then(|| Token(Secret::new(presented.to_owned())))
     }
 
-    /// The text, for its owner alone.
+    /// The plaintext, only for its owner.
     pub fn reveal(&self) -> &str {
         self.0.reveal()
     }
 
-    /// What is kept of it.
+    /// The stored form.
     pub fn digest(&self) -> TokenDigest {
         TokenDigest(Sha256::digest(self.reveal().as_bytes()).into())
     }
 }
 
-/// SHA-256 of a token: what is kept of it, and its name.
+/// SHA-256 of a token. It identifies the token in storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TokenDigest([u8; 32]);
 
 impl TokenDigest {
-    /// A digest of these bytes, as tests need it.
     #[cfg(test)]
-    pub(super) fn new(bytes: [u8; 32]) -> TokenDigest {
+    pub fn new(bytes: [u8; 32]) -> TokenDigest {
         TokenDigest(bytes)
     }
 
-    /// Whether both are of one token, in a time that does not depend on how much of them fits.
+    /// Whether both are equal, in constant time.
     pub fn is(&self, other: &TokenDigest) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -69,18 +66,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_never_the_same_and_known_by_its_digest() {
+    fn tokens_are_distinct_and_recognised_by_digest() {
         let one = Token::generate().expect("random");
         let other = Token::generate().expect("random");
         assert_eq!(one.reveal().len(), DIGITS);
         assert!(!one.digest().is(&other.digest()));
         let presented = Token::parse(one.reveal()).expect("a token");
         assert!(presented.digest().is(&one.digest()));
-        assert!(!format!("{one:?}").contains(one.reveal()), "it never reaches a log");
+        assert!(!format!("{one:?}").contains(one.reveal()), "must not reach a log");
     }
 
     #[test]
-    fn what_is_no_token_is_none() {
+    fn malformed_tokens_are_refused() {
         let good = "0af9".repeat(16);
         assert!(Token::parse(&good).is_some());
         for bad in ["", &good[1..], &format!("{good}0"), &good.replacen('a', "A", 1), " "] {

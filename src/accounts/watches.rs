@@ -1,90 +1,168 @@
-//! The watchlist and what it costs (decisions.md §4, §5), and votes.
+//! Watchlists and the quota of names outside the corpus (`data/docs/api.md`, Watchlist).
 
 use std::collections::BTreeSet;
 use std::slice;
 
+use chrono::{DateTime, Utc};
 use rustc_hash::FxHashMap;
 
-use super::Decided;
-use crate::accounts::event::{Event, StoredName};
-use crate::accounts::owned::watches::{Watch, WatchEntry};
-use crate::accounts::state::Account;
-use crate::accounts::write::{Outcome, WriteError};
-use crate::vocab::claim::Vote;
-use crate::vocab::limits::{VOTES_MAX, WATCHES_MAX};
+use super::data::account::Account;
+use super::data::watches::WatchEntry;
+use super::decide::Decided;
+use super::error::WriteError;
+use super::event::Event;
+use super::idempotency::{Draft, Post};
+use super::store::{Caller, Store};
+use crate::vocab::limits::WATCHES_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::PlanLimits;
 use crate::vocab::time::UnixMs;
 
-/// Names that may arrive in one transaction: a record has room for these at their longest. More
-/// external names than this take a setting far above the plans of today, and then the next write
-/// takes the rest.
+/// Maximum names marked as arrived per transaction: as many as fit a record at their longest. Only a
+/// quota far above today's plans has more external names; the next write marks the rest.
 const ARRIVED_MAX: usize = 2_000;
 
-/// What became of a name that was to be put on the list: its entry, or why there is none.
-type Watched = Result<(WatchEntry, Outcome), WriteError>;
-
-/// Puts a name on the list at `now`.
-pub(in crate::accounts) fn add(
-    account: &Account,
-    limits: &PlanLimits,
-    watch: &Watch,
-    now: UnixMs,
-) -> Result<Decided<(WatchEntry, Outcome)>, WriteError> {
-    let Decided { events, mut answer } = add_all(account, limits, slice::from_ref(watch), now);
-    let answer = answer.pop().expect("one name has one answer")?;
-    Ok(Decided { events, answer })
+/// A name to be watched, and facts about it from the index.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    pub name: DomainName,
+    /// Whether the index holds the name. If not, it consumes quota.
+    pub in_corpus: bool,
+    /// Whether it has been registered again since its last drop.
+    pub registered_again: bool,
+    /// External names of the watchlist that the index now holds. They stop consuming quota before
+    /// the quota is checked.
+    pub arrived: Vec<DomainName>,
 }
 
-/// Puts names on the list at `now`, in their order, each as if it came alone: where a quota or the
-/// list ends, what is left is refused. An answer for each.
-pub(in crate::accounts) fn add_all(
+/// Whether a name was added to the watchlist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Added,
+    /// It was on the list before; no quota was consumed.
+    AlreadyThere,
+}
+
+/// The entry of a name that was to be added, or why it was refused.
+type Added = Result<(WatchEntry, Outcome), WriteError>;
+
+impl Store {
+    /// Adds a name to the watchlist.
+    ///
+    /// # Errors
+    /// [`WriteError`]: no quota left for an external name, 10,000 entries, an idempotency key used
+    /// before.
+    pub async fn add_watch(
+        &self,
+        caller: &Caller,
+        watch: Watch,
+        post: Post,
+    ) -> Result<Draft<'_, (WatchEntry, Outcome)>, WriteError> {
+        let now = UnixMs::of(post.now);
+        self.draft(caller, post, |account, limits| {
+            let Decided { events, mut value } =
+                add_all(account, limits, slice::from_ref(&watch), now);
+            Ok(Decided { events, value: value.pop().expect("one result for one name")? })
+        })
+        .await
+    }
+
+    /// Adds names to the watchlist, in their order and as one transaction, and returns a result for
+    /// each. At most 1,000 names, so that they fit a record.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`]: none was added.
+    pub async fn add_watches(
+        &self,
+        caller: &Caller,
+        new: Vec<Watch>,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Result<Outcome, WriteError>>, WriteError> {
+        let now = UnixMs::of(now);
+        let added =
+            self.write(caller, |account, limits| Ok(add_all(account, limits, &new, now))).await?;
+        Ok(added.into_iter().map(|one| one.map(|(_, outcome)| outcome)).collect())
+    }
+
+    /// Removes a name from the watchlist.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`].
+    pub async fn remove_watch(&self, caller: &Caller, name: &DomainName) -> Result<(), WriteError> {
+        match self.remove_watches(caller, vec![name.clone()]).await? {
+            0 => Err(WriteError::NotFound),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes names from the watchlist as one transaction. Returns how many were on it.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`]: none was removed.
+    pub async fn remove_watches(
+        &self,
+        caller: &Caller,
+        names: Vec<DomainName>,
+    ) -> Result<usize, WriteError> {
+        self.write(caller, |account, _| {
+            let (id, watches) = (account.id, &account.data.watches);
+            let names: BTreeSet<_> =
+                names.into_iter().filter(|name| watches.get(name).is_some()).collect();
+            let count = names.len();
+            let removed = names.into_iter().map(|name| Event::WatchRemoved { account: id, name });
+            Ok(Decided::new(removed, count))
+        })
+        .await
+    }
+}
+
+/// Adds names in their order, each as if it came alone: once the quota or the list is full, the rest
+/// is refused.
+fn add_all(
     account: &Account,
     limits: &PlanLimits,
     new: &[Watch],
     now: UnixMs,
-) -> Decided<Vec<Watched>> {
-    let mut adding = Adding::new(account, limits, new, now);
-    let answer = new.iter().map(|watch| adding.put(watch)).collect();
-    let events = arrival(account, adding.arrived).into_iter().chain(adding.events).collect();
-    Decided { events, answer }
+) -> Decided<Vec<Added>> {
+    let arrived = arrived(account, new);
+    let watches = &account.data.watches;
+    let mut adding = Adding {
+        account,
+        limits,
+        now,
+        entries: watches.len(),
+        external: watches.external() - arrived.len() as u32,
+        arrived: &arrived,
+        added: FxHashMap::default(),
+        events: Vec::new(),
+    };
+    let results = new.iter().map(|watch| adding.add(watch)).collect();
+    let mut events = adding.events;
+    if !arrived.is_empty() {
+        events.insert(0, Event::WatchesArrived { account: account.id, names: arrived });
+    }
+    Decided { events, value: results }
 }
 
-/// Names being put on a list.
+/// Names being added to a list.
 struct Adding<'a> {
     account: &'a Account,
     limits: &'a PlanLimits,
     now: UnixMs,
-    /// Names on the list that give their quota back first.
-    arrived: Vec<DomainName>,
-    /// On the list so far, and how many of them cost quota.
+    /// Names of the list that no longer consume quota.
+    arrived: &'a [DomainName],
+    /// Entries so far, and those of them that consume quota.
     entries: usize,
     external: u32,
-    /// Those that were put there now.
     added: FxHashMap<&'a DomainName, WatchEntry>,
     events: Vec<Event>,
 }
 
 impl<'a> Adding<'a> {
-    fn new(account: &'a Account, limits: &'a PlanLimits, new: &[Watch], now: UnixMs) -> Adding<'a> {
-        let watches = &account.owned.watches;
-        let arrived = arrived(account, new.iter().flat_map(|watch| &watch.arrived));
-        Adding {
-            account,
-            limits,
-            now,
-            entries: watches.len(),
-            external: watches.external() - arrived.len() as u32,
-            arrived,
-            added: FxHashMap::default(),
-            events: Vec::new(),
-        }
-    }
-
-    fn put(&mut self, watch: &'a Watch) -> Watched {
+    fn add(&mut self, watch: &'a Watch) -> Added {
         let Watch { name, in_corpus, registered_again, .. } = watch;
-        let there = || self.account.owned.watches.get(name);
-        if let Some(mut entry) = self.added.get(name).cloned().or_else(there) {
+        let existing = || self.account.data.watches.get(name);
+        if let Some(mut entry) = self.added.get(name).cloned().or_else(existing) {
             entry.external &= !self.arrived.contains(name);
             return Ok((entry, Outcome::AlreadyThere));
         }
@@ -92,7 +170,7 @@ impl<'a> Adding<'a> {
             return Err(WriteError::TooMany { what: "names on its watchlist", limit: WATCHES_MAX });
         }
         if !in_corpus && self.external >= self.limits.external_names {
-            return Err(no_external_name_left(self.account, self.limits));
+            return Err(external_names_used_up(self.account, self.limits));
         }
         let entry = WatchEntry {
             name: name.clone(),
@@ -102,68 +180,22 @@ impl<'a> Adding<'a> {
         };
         self.entries += 1;
         self.external += u32::from(entry.external);
-        let (account, watch) = (self.account.id, entry.clone().into());
-        self.events.push(Event::WatchAdded { account, watch });
+        self.events.push(Event::WatchAdded { account: self.account.id, watch: entry.clone() });
         self.added.insert(name, entry.clone());
         Ok((entry, Outcome::Added))
     }
 }
 
-/// Takes a name off the list.
-pub(in crate::accounts) fn remove(
-    account: &Account,
-    name: &DomainName,
-) -> Result<Decided<()>, WriteError> {
-    match remove_all(account, slice::from_ref(name)) {
-        Decided { answer: 0, .. } => Err(WriteError::NotFound),
-        Decided { events, .. } => Ok(Decided { events, answer: () }),
-    }
-}
-
-/// Takes names off the list; how many were on it.
-pub(in crate::accounts) fn remove_all(account: &Account, names: &[DomainName]) -> Decided<usize> {
-    let watched = names.iter().filter(|name| account.owned.watches.get(name).is_some());
-    let watched: BTreeSet<_> = watched.cloned().collect();
-    let count = watched.len();
-    let removed = |name| Event::WatchRemoved { account: account.id, name: StoredName(name) };
-    Decided { events: watched.into_iter().map(removed).collect(), answer: count }
-}
-
-/// Sets or takes back a vote.
-pub(in crate::accounts) fn vote(
-    account: &Account,
-    name: &DomainName,
-    vote: Option<Vote>,
-) -> Result<Decided<()>, WriteError> {
-    let votes = &account.owned.votes;
-    let before = votes.get(name.as_str()).copied();
-    if before == vote {
-        return Ok(Decided { events: Vec::new(), answer: () });
-    }
-    if before.is_none() && votes.len() >= VOTES_MAX as usize {
-        return Err(WriteError::TooMany { what: "votes", limit: VOTES_MAX });
-    }
-    let event = Event::VoteSet { account: account.id, name: StoredName(name.clone()), vote };
-    Ok(Decided { events: vec![event], answer: () })
-}
-
-/// Which of `names` cost quota still, each once.
-fn arrived<'a>(account: &Account, names: impl Iterator<Item = &'a DomainName>) -> Vec<DomainName> {
+/// The distinct names among the arrived ones that still consume quota.
+fn arrived(account: &Account, new: &[Watch]) -> Vec<DomainName> {
     let is_external =
-        |name: &&DomainName| account.owned.watches.get(name).is_some_and(|entry| entry.external);
-    let mut arrived: Vec<_> = names.filter(is_external).cloned().collect();
-    arrived.sort_unstable();
-    arrived.dedup();
-    arrived.truncate(ARRIVED_MAX);
-    arrived
+        |name: &&DomainName| account.data.watches.get(name).is_some_and(|entry| entry.external);
+    let names: BTreeSet<_> =
+        new.iter().flat_map(|watch| &watch.arrived).filter(is_external).collect();
+    names.into_iter().take(ARRIVED_MAX).cloned().collect()
 }
 
-fn arrival(account: &Account, arrived: Vec<DomainName>) -> Option<Event> {
-    let names: Vec<_> = arrived.into_iter().map(StoredName).collect();
-    (!names.is_empty()).then_some(Event::WatchesArrived { account: account.id, names })
-}
-
-fn no_external_name_left(account: &Account, limits: &PlanLimits) -> WriteError {
+fn external_names_used_up(account: &Account, limits: &PlanLimits) -> WriteError {
     let (plan, limit) = (account.plan, limits.external_names);
     let message = match limit {
         0 => format!("the {plan} plan has no watchlist names that are not in the corpus"),

@@ -10,11 +10,11 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use crate::accounts::admin::{AdminCommand, AdminReply};
-use crate::accounts::secret::Secret;
 use crate::accounts::{AccountSummary, Email};
 use crate::cli::admin_client;
 use crate::vocab::clock::Clock;
 use crate::vocab::plan::{Plan, Plans};
+use crate::vocab::secret::Secret;
 
 /// Bytes of a password on stdin that are read: more than 128 characters can take.
 const PASSWORD_BYTES_MAX: u64 = 4 << 10;

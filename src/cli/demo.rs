@@ -7,7 +7,6 @@ use anyhow::{Context, bail};
 use clap::Args;
 use flate2::read::GzDecoder;
 
-use crate::accounts::secret::Secret;
 use crate::accounts::{Email, Password, Store};
 use crate::app;
 use crate::config::telemetry::Telemetry;
@@ -18,6 +17,7 @@ use crate::intake::run;
 use crate::server::settings::ServerSettings;
 use crate::vocab::day::Day;
 use crate::vocab::plan::Plan;
+use crate::vocab::secret::Secret;
 use crate::web::WebSettings;
 
 /// The sample list, in the binary: `dropdex demo` needs no file.

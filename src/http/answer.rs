@@ -28,25 +28,30 @@ pub struct Deleted {
     pub deleted: bool,
 }
 
-/// The reply to a POST, as it is kept where the client named a key.
+/// The response to a POST, as it is kept under its idempotency key.
 pub fn reply(status: StatusCode, body: &impl Serialize) -> Reply {
     let body = serde_json::to_vec(body).expect("answers are structs of text and numbers");
     Reply { status: status.as_u16(), body }
 }
 
-/// The response to a POST: its reply, and whether it was given before. `collection` is the path
-/// that what was added has its address under, by the `id` in the reply; for what has none, `None`.
-pub fn posted(answered: Answered, collection: Option<&str>) -> Response {
+/// The id of an added resource: that of the value or, for a repeat, that in the kept response.
+pub fn added_id<T>(answered: &Answered<T>, id: impl FnOnce(&T) -> u64) -> Option<u64> {
     #[derive(Deserialize)]
     struct Added {
         id: u64,
     }
 
-    let Answered { reply, replayed } = answered;
-    let address = collection.and_then(|collection| {
-        let Added { id } = serde_json::from_slice(&reply.body).ok()?;
-        HeaderValue::try_from(format!("{collection}/{id}")).ok()
-    });
+    match &answered.value {
+        Some(value) => Some(id(value)),
+        None => serde_json::from_slice(&answered.reply.body).map(|Added { id }| id).ok(),
+    }
+}
+
+/// The response to a POST. `location` is the path of an added resource.
+pub fn posted<T>(answered: Answered<T>, location: Option<String>) -> Response {
+    let replayed = answered.is_replay();
+    let reply = answered.reply;
+    let address = location.and_then(|location| HeaderValue::try_from(location).ok());
     let mut response = json_response(reply.body);
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
     if let Some(address) = address {

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use crate::accounts::{Allowance, AppendError, WriteError};
+use crate::accounts::{Allowance, AppendError, Field, WriteError};
 use crate::http::allowance::rate_limit_headers;
 use crate::index::QueryError;
 use crate::vocab::budget::Spent;
@@ -89,7 +89,7 @@ impl From<WriteError> for ApiError {
             WriteError::TooManyTests { limit, resets_at, retry_after_s } => {
                 ApiError::TooManyTests { limit, resets_at, retry_after_s, message: err.to_string() }
             }
-            WriteError::Invalid { field, what } => ApiError::parameter(field, what),
+            WriteError::Invalid { field, what } => ApiError::parameter(member(field), what),
             WriteError::Journal(err @ AppendError::TooLong { .. }) => {
                 ApiError::Internal(err.into())
             }
@@ -98,6 +98,26 @@ impl From<WriteError> for ApiError {
             WriteError::Random(_) | WriteError::Password(_) => ApiError::Internal(err.into()),
         }
     }
+}
+
+/// The member of a request body that holds a field.
+fn member(field: Field) -> Cow<'static, str> {
+    Cow::Borrowed(match field {
+        Field::Registrar => "registrar",
+        Field::ResalePrice => "resalePriceUsd",
+        Field::SoldAt => "soldAt",
+        Field::UserNotes => "userNotes",
+        Field::AlertRule => "alertRuleId",
+        Field::RuleName => "name",
+        Field::FilterTlds => "filter.tlds",
+        Field::FilterTld(at) => return format!("filter.tlds[{at}]").into(),
+        Field::FilterMaxLength => "filter.maxLength",
+        Field::FilterStages => "filter.stages",
+        Field::Channels => "channels",
+        Field::Channel(at) => return format!("channels[{at}]").into(),
+        Field::ChannelChatId(at) => return format!("channels[{at}].chatId").into(),
+        Field::ChatId => "chatId",
+    })
 }
 
 impl From<Spent> for ApiError {

@@ -109,7 +109,7 @@ pub async fn export_watchlist(
     let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
     let charged = export.charge(&app)?;
     let (index, moment) = (app.live.current(), app.moment(export.now));
-    let owned = app.store.owned(&export.caller);
+    let owned = app.store.user_data(&export.caller);
     let (listed, searched, store) = (Arc::clone(&owned), Arc::clone(&index), app.store.clone());
     let asked = store.clone();
     let names = work::run(u32::MAX, move || {
@@ -134,7 +134,7 @@ pub async fn export_portfolio(
     let filter = ClaimFilter::parse(Params::new(query.as_deref()), LIMITS)?;
     let charged = export.charge(&app)?;
     let today = app.moment(export.now).today;
-    let owned = app.store.owned(&export.caller);
+    let owned = app.store.user_data(&export.caller);
     let listed = Arc::clone(&owned);
     let ids = work::run(u32::MAX, move || Ok(filter.of(&listed).map(|claim| claim.id).collect()));
     let body = chunks(PORTFOLIO_HEADER, ids.await?, move |ids, out| {

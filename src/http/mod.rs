@@ -4,7 +4,7 @@
 
 pub mod alerts;
 pub mod allowance;
-mod answer;
+pub mod answer;
 pub mod appraise;
 pub mod body;
 pub mod domain;

@@ -9,7 +9,7 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{Answered, Attribution, Caller, Claim, ClaimPatch, NewClaim, Owned, Post};
+use crate::accounts::{Answered, Attribution, Caller, Claim, ClaimPatch, NewClaim, Post, UserData};
 use crate::http::allowance::Now;
 use crate::http::answer::{self, Deleted, Timestamp};
 use crate::http::body::{JsonBody, JsonInteger, Money, Patch, PostBody, required};
@@ -58,12 +58,12 @@ impl ClaimFilter {
     }
 
     /// The claims of the page, newest first.
-    pub fn of<'a>(&'a self, owned: &'a Owned) -> impl Iterator<Item = &'a Claim> {
+    pub fn of<'a>(&'a self, owned: &'a UserData) -> impl Iterator<Item = &'a Claim> {
         self.page.of(self.matching(owned))
     }
 
     /// The claims of all pages, newest first.
-    pub fn matching<'a>(&'a self, owned: &'a Owned) -> impl Iterator<Item = &'a Claim> {
+    pub fn matching<'a>(&'a self, owned: &'a UserData) -> impl Iterator<Item = &'a Claim> {
         owned.claims().take_while(|_| !budget::spent()).filter(|claim| {
             let at = claim.reported_at;
             (self.statuses.is_empty() || self.statuses.contains(&claim.status))
@@ -84,7 +84,7 @@ impl ClaimFilter {
 }
 
 /// Microseconds that walking and shaping an account's claims takes at most, for [`work::run`].
-pub fn claims_cost_us(owned: &Owned) -> u32 {
+pub fn claims_cost_us(owned: &UserData) -> u32 {
     u32::try_from(owned.claim_count() * CLAIM_US).unwrap_or(u32::MAX)
 }
 
@@ -234,7 +234,7 @@ pub async fn list_claims(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let filter = ClaimFilter::parse(Params::new(query.as_deref()), LIMITS)?;
-    let owned: Arc<Owned> = app.store.owned(&caller);
+    let owned: Arc<UserData> = app.store.user_data(&caller);
     let body = work::run(claims_cost_us(&owned), move || {
         let claims: Vec<_> = filter.of(&owned).map(ClaimAnswer::new).collect();
         work::json_bytes(&PortfolioAnswer { count: claims.len(), claims })
@@ -248,7 +248,7 @@ pub async fn find_claim(
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
-    let owned = app.store.owned(&caller);
+    let owned = app.store.user_data(&caller);
     let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
     let body = work::json_bytes(&OneClaim { claim: ClaimAnswer::new(claim) })?;
     Ok(work::json_response(body))
@@ -261,10 +261,11 @@ pub async fn add_claim(
     PostBody { body, post }: PostBody<ClaimRequest>,
 ) -> Result<Response, ApiError> {
     let answered = add(&app, &caller, body, post).await?;
-    Ok(answer::posted(answered, Some(PATH)))
+    let id = answer::added_id(&answered, |claim| claim.id.get());
+    Ok(answer::posted(answered, id.map(|id| format!("{PATH}/{id}"))))
 }
 
-/// Adds a claim as sent; the answer is the API's.
+/// Adds a claim as sent; the kept response is the API's.
 ///
 /// # Errors
 /// As the API refuses it.
@@ -273,13 +274,13 @@ pub async fn add(
     caller: &Caller,
     sent: ClaimRequest,
     post: Post,
-) -> Result<Answered, ApiError> {
-    let claim = NewClaim::try_from(sent)?;
-    let shape = |claim: &Claim| {
+) -> Result<Answered<Claim>, ApiError> {
+    let draft = app.store.add_claim(caller, NewClaim::try_from(sent)?, post).await?;
+    let reply = |claim: &Claim| {
         let added = AddedClaim { id: claim.id, claim: ClaimAnswer::new(claim) };
         answer::reply(StatusCode::CREATED, &added)
     };
-    Ok(app.store.add_claim(caller, claim, post, shape).await?)
+    Ok(draft.respond(reply).await?)
 }
 
 /// `PATCH /api/v1/portfolio/{id}`: changes the members that are sent.

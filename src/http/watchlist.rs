@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{Caller, Outcome, Owned, Store, Watch, WatchEntry, WriteError};
+use crate::accounts::{Caller, Outcome, Store, UserData, Watch, WatchEntry, WriteError};
 use crate::http::allowance::Now;
 use crate::http::answer::{self, Timestamp};
 use crate::http::body::{PostBody, required};
@@ -209,7 +209,7 @@ impl WatchRow {
 }
 
 /// Microseconds that looking up a whole watchlist takes, for [`work::run`].
-pub fn watches_cost_us(owned: &Owned) -> u32 {
+pub fn watches_cost_us(owned: &UserData) -> u32 {
     cost_us(owned.watches().len())
 }
 
@@ -219,7 +219,7 @@ fn cost_us(names: usize) -> u32 {
 
 /// The whole list as `index` and `store` see it, in the order asked for.
 pub fn sorted_rows(
-    owned: &Owned,
+    owned: &UserData,
     index: &Index,
     store: &Store,
     moment: Moment,
@@ -311,7 +311,8 @@ pub async fn list_watches(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
-    let (owned, index, moment) = (app.store.owned(&caller), app.live.current(), app.moment(now));
+    let (owned, index, moment) =
+        (app.store.user_data(&caller), app.live.current(), app.moment(now));
     let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
     let body = work::run(watches_cost_us(&owned), move || {
         let rows = sorted_rows(&owned, &index, &store, moment, sort);
@@ -340,7 +341,8 @@ pub async fn add_watch(
     let mut found = found(&app, &caller, vec![name], now).await?;
     let Found { watch, facts } = found.pop().expect("one name was looked up");
     let seen = app.store.observations([&watch.name]).pop().flatten();
-    let shape = |entry: &WatchEntry, outcome: Outcome| {
+    let draft = app.store.add_watch(&caller, watch, post).await?;
+    let reply = |(entry, outcome): &(WatchEntry, Outcome)| {
         let status = match outcome {
             Outcome::Added => StatusCode::CREATED,
             Outcome::AlreadyThere => StatusCode::OK,
@@ -348,8 +350,7 @@ pub async fn add_watch(
         let row = WatchRow::new(entry.clone(), facts, seen);
         answer::reply(status, &EntryAnswer::new(&row))
     };
-    let answered = app.store.add_watch(&caller, watch, post, shape).await?;
-    Ok(answer::posted(answered, None))
+    Ok(answer::posted(draft.respond(reply).await?, None))
 }
 
 /// A name to be watched, and what the index says of it.
@@ -387,7 +388,7 @@ async fn found(
     // A name the index does not hold consumes quota, and then it matters which of the others it
     // holds by now.
     if let Some(external) = found.iter_mut().find(|found| found.facts.is_none()) {
-        let owned = app.store.owned(caller);
+        let owned = app.store.user_data(caller);
         let arrived = work::run(watches_cost_us(&owned), move || {
             Ok(owned.external_names().filter(|name| index.holds(name)).collect())
         });

@@ -1,122 +1,121 @@
-//! How the owner of an account gets in with a browser, and is reached: log-ins, whether the e-mail
-//! address is proven, the Telegram chat that new rules begin with.
+//! How the owner of an account logs in and is reached: sessions, the state of the e-mail address,
+//! the Telegram chat for new rules.
 //!
-//! Nothing here reads a clock: whether something still holds is judged at a time that the caller
-//! gives, and what is over goes with the next event that tells the time.
+//! Nothing here reads a clock: the caller passes the time. Expired sessions are dropped by the next
+//! event that carries a time.
 
 use chrono::TimeDelta;
 use compact_str::CompactString;
 
-use super::token::TokenDigest;
+use crate::accounts::token::TokenDigest;
 use crate::vocab::day::Day;
 use crate::vocab::time::UnixMs;
 
-/// A session that nothing was asked with for so long is over (issue 7; OWASP, Session Management).
+/// Idle time after which a session ends (OWASP, Session Management).
 pub const SESSION_IDLE_MAX: TimeDelta = TimeDelta::minutes(30);
-/// A session is over so long after its log-in, whatever it was used for.
+/// Time after login at which a session ends, used or not.
 pub const SESSION_AGE_MAX: TimeDelta = TimeDelta::hours(12);
-/// A use is written down when the last one noted is so old: what is idle is then judged to five
-/// minutes, on the strict side, and a busy page costs no write a request.
+/// Minimum time between two recorded uses of a session. A session may therefore end up to five
+/// minutes early, and a busy page does not cost a write per request.
 pub const SEEN_NOTED_EVERY: TimeDelta = TimeDelta::minutes(5);
-/// Sessions of one account at most; with one more the oldest ends.
+/// Maximum sessions of an account; one more ends the oldest.
 pub const SESSIONS_MAX: usize = 20;
-/// A link that verifies an address is good for so long.
+/// Lifetime of a verification link.
 pub const LINK_AGE_MAX: TimeDelta = TimeDelta::hours(24);
-/// A link is asked for again so long after the last one at the earliest.
+/// Minimum time between two verification links.
 pub const LINK_PAUSE: TimeDelta = TimeDelta::minutes(1);
-/// Links that an account may ask for in a UTC day: mails to an address that may be another's.
+/// Maximum verification links per account and UTC day: they go to an unverified address.
 pub const LINKS_PER_DAY_MAX: u32 = 5;
 
-/// How an account is entered by people, and reached. The default is that of an account which an
-/// operator added.
+/// Sessions and contact data of an account. The default is that of an account that an operator
+/// added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Log-ins, oldest first. At most [`SESSIONS_MAX`].
-    pub(super) sessions: Vec<Session>,
-    pub(super) address: Address,
-    /// The chat that new alert rules begin with.
-    pub(super) telegram_chat: Option<CompactString>,
+    /// Oldest first, at most [`SESSIONS_MAX`].
+    pub sessions: Vec<Session>,
+    pub address: Address,
+    /// The default chat of new alert rules.
+    pub telegram_chat: Option<CompactString>,
 }
 
-/// One log-in that was not ended.
+/// A login session that its owner has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
     pub digest: TokenDigest,
     pub began: UnixMs,
-    /// When it was last noted to be used.
+    /// The last recorded use.
     pub seen: UnixMs,
 }
 
-/// Whether the e-mail address is known to be the owner's.
+/// Whether the e-mail address is known to belong to the account's owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Address {
-    /// An operator named it, or its owner opened the link in a mail to it.
+    /// An operator entered it, or its owner followed a verification link.
     #[default]
     Verified,
-    /// Somebody signed up with it. Nothing but that link is mailed to it.
+    /// Entered at sign-up. Only verification links are sent to it.
     Unverified(Links),
 }
 
-/// What was mailed to an address that is not verified.
+/// Verification links sent to an unverified address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// The one link that works, and since when.
+    /// The only valid link, and when it was made.
     pub newest: Option<(TokenDigest, UnixMs)>,
-    /// The last UTC day with links, and how many.
+    /// The latest UTC day with links, and their number.
     pub on: Option<(Day, u32)>,
 }
 
 impl Session {
-    /// Whether it still lets its holder in at `now`.
-    pub fn holds_at(&self, now: UnixMs) -> bool {
+    /// Whether the session is valid at `now`.
+    pub fn is_valid_at(&self, now: UnixMs) -> bool {
         is_younger(self.began, SESSION_AGE_MAX, now) && is_younger(self.seen, SESSION_IDLE_MAX, now)
     }
 
-    /// Whether a use of it at `now` is to be written down.
+    /// Whether a use at `now` is to be recorded.
     pub fn is_to_be_noted(&self, now: UnixMs) -> bool {
         !is_younger(self.seen, SEEN_NOTED_EVERY, now)
     }
 }
 
 impl Access {
-    /// That of somebody who signs up.
-    pub(super) fn unverified() -> Access {
+    /// Access of an account that was created by sign-up.
+    pub fn unverified() -> Access {
         Access { address: Address::Unverified(Links::default()), ..Access::default() }
     }
 
-    /// Whether mails may go to the address.
+    /// Whether alerts may be mailed to the address.
     pub fn is_verified(&self) -> bool {
         self.address == Address::Verified
     }
 
-    /// The session with this digest, whether it still holds or not.
-    pub(super) fn session(&self, digest: &TokenDigest) -> Option<&Session> {
+    /// The session with this digest, valid or not.
+    pub fn session(&self, digest: &TokenDigest) -> Option<&Session> {
         self.sessions.iter().find(|session| session.digest.is(digest))
     }
 
-    /// A log-in at `at`: what is over by then goes, and the oldest where there are too many.
-    pub(super) fn begin(&mut self, digest: TokenDigest, at: UnixMs) {
-        self.sessions.retain(|session| session.holds_at(at));
+    /// Adds a session that begins at `at`; drops expired ones, and the oldest if there are too many.
+    pub fn begin_session(&mut self, digest: TokenDigest, at: UnixMs) {
+        self.sessions.retain(|session| session.is_valid_at(at));
         let excess = (self.sessions.len() + 1).saturating_sub(SESSIONS_MAX);
         self.sessions.drain(..excess);
         self.sessions.push(Session { digest, began: at, seen: at });
     }
 
-    /// A session was used at `at`. One that was over by then is not brought back.
-    pub(super) fn see(&mut self, digest: &TokenDigest, at: UnixMs) {
-        self.sessions.retain(|session| session.holds_at(at));
+    /// Records a use at `at`. A session that had expired by then stays ended.
+    pub fn touch_session(&mut self, digest: &TokenDigest, at: UnixMs) {
+        self.sessions.retain(|session| session.is_valid_at(at));
         if let Some(session) = self.sessions.iter_mut().find(|it| it.digest.is(digest)) {
             session.seen = session.seen.max(at);
         }
     }
 
-    /// A session was ended.
-    pub(super) fn end(&mut self, digest: &TokenDigest) {
+    pub fn end_session(&mut self, digest: &TokenDigest) {
         self.sessions.retain(|session| !session.digest.is(digest));
     }
 
-    /// A link was asked for at `at`; the one before works no longer.
-    pub(super) fn ask(&mut self, digest: TokenDigest, at: UnixMs) {
+    /// Adds a verification link; the one before becomes invalid.
+    pub fn add_link(&mut self, digest: TokenDigest, at: UnixMs) {
         let Address::Unverified(links) = &mut self.address else { return };
         let day = Day::of(at.instant()).unwrap_or(Day::MAX);
         links.newest = Some((digest, at));
@@ -126,8 +125,8 @@ impl Access {
         });
     }
 
-    /// The digest that verifies the address.
-    pub(super) fn link(&self) -> Option<&(TokenDigest, UnixMs)> {
+    /// The newest verification link and when it was made.
+    pub fn link(&self) -> Option<&(TokenDigest, UnixMs)> {
         match &self.address {
             Address::Verified => None,
             Address::Unverified(links) => links.newest.as_ref(),
@@ -135,8 +134,8 @@ impl Access {
     }
 }
 
-/// Whether less than `age` has passed since `from`. A clock that stepped back has passed nothing.
-pub(super) fn is_younger(from: UnixMs, age: TimeDelta, now: UnixMs) -> bool {
+/// Whether less than `age` has passed since `from`. Also true if the clock was set back.
+pub fn is_younger(from: UnixMs, age: TimeDelta, now: UnixMs) -> bool {
     now.instant() - from.instant() < age
 }
 
@@ -155,53 +154,53 @@ mod tests {
     #[test]
     fn a_session_ends_when_idle_and_when_old() {
         let session = Session { digest: digest(1), began: at(0), seen: at(0) };
-        assert!(session.holds_at(at(29)) && !session.holds_at(at(30)), "idle");
+        assert!(session.is_valid_at(at(29)) && !session.is_valid_at(at(30)), "idle");
         let used = Session { seen: at(719), ..session };
-        assert!(used.holds_at(at(719)) && !used.holds_at(at(720)), "twelve hours in all");
+        assert!(used.is_valid_at(at(719)) && !used.is_valid_at(at(720)), "12 hours in all");
         let ahead = Session { began: at(9), seen: at(9), ..session };
-        assert!(ahead.holds_at(at(0)), "a clock that stepped back ends nothing");
+        assert!(ahead.is_valid_at(at(0)), "a clock that was set back ends no session");
         assert!(!session.is_to_be_noted(at(4)) && session.is_to_be_noted(at(5)));
     }
 
     #[test]
-    fn the_oldest_session_makes_room() {
+    fn one_session_too_many_ends_the_oldest() {
         let mut access = Access::default();
         for number in 0..=SESSIONS_MAX as u8 {
-            access.begin(digest(number), at(u64::from(number)));
+            access.begin_session(digest(number), at(u64::from(number)));
         }
         assert_eq!(access.sessions.len(), SESSIONS_MAX);
         assert!(access.session(&digest(0)).is_none() && access.session(&digest(1)).is_some());
-        access.begin(digest(99), at(40));
-        let over: Vec<_> = access.sessions.iter().filter(|it| !it.holds_at(at(40))).collect();
-        assert!(over.is_empty(), "{over:?}");
+        access.begin_session(digest(99), at(40));
+        let expired: Vec<_> = access.sessions.iter().filter(|it| !it.is_valid_at(at(40))).collect();
+        assert!(expired.is_empty(), "{expired:?}");
     }
 
     #[test]
-    fn a_use_brings_nothing_back() {
+    fn a_use_does_not_revive_an_expired_session() {
         let mut access = Access::default();
-        access.begin(digest(1), at(0));
-        access.see(&digest(1), at(20));
-        access.see(&digest(1), at(10));
+        access.begin_session(digest(1), at(0));
+        access.touch_session(&digest(1), at(20));
+        access.touch_session(&digest(1), at(10));
         assert_eq!(access.session(&digest(1)).map(|it| it.seen), Some(at(20)));
-        access.see(&digest(2), at(21));
-        access.see(&digest(1), at(50));
-        assert_eq!(access.sessions, [], "it was idle for half an hour");
+        access.touch_session(&digest(2), at(21));
+        access.touch_session(&digest(1), at(50));
+        assert_eq!(access.sessions, [], "idle for 30 minutes");
     }
 
     #[test]
     fn links_are_counted_by_day() {
         let mut access = Access::unverified();
         let day = |at: UnixMs| Day::of(at.instant()).expect("a day");
-        access.ask(digest(1), at(0));
-        access.ask(digest(2), at(1));
+        access.add_link(digest(1), at(0));
+        access.add_link(digest(2), at(1));
         assert_eq!(access.link(), Some(&(digest(2), at(1))));
         let Address::Unverified(links) = &access.address else { panic!("{access:?}") };
         assert_eq!(links.on, Some((day(at(0)), 2)));
-        access.ask(digest(3), at(24 * 60));
+        access.add_link(digest(3), at(24 * 60));
         let Address::Unverified(links) = &access.address else { panic!("{access:?}") };
         assert_eq!(links.on, Some((day(at(24 * 60)), 1)));
         let mut verified = Access::default();
-        verified.ask(digest(1), at(0));
-        assert_eq!(verified, Access::default(), "there is nothing to prove");
+        verified.add_link(digest(1), at(0));
+        assert_eq!(verified, Access::default(), "nothing to verify");
     }
 }

@@ -1,9 +1,15 @@
-//! What one account owns, as one value: a reader that holds it sees one moment, whatever is
-//! written meanwhile.
+//! Stored data: accounts and what they own. Values only; nothing here knows events, the journal or
+//! the store.
+//!
+//! Types that are stored serialise themselves. The journal and snapshots hold them in bincode,
+//! where a field or variant is identified by its position: append only. A type whose shape changes
+//! gets a `Stored…V1` twin for the old bytes. `tests/golden` holds the bytes of each version.
 
+pub mod access;
+pub mod account;
 pub mod claims;
 pub mod deliveries;
-pub mod replies;
+pub mod responses;
 pub mod rules;
 pub mod watches;
 
@@ -16,36 +22,37 @@ use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
+use crate::vocab::time::UnixMs;
 use claims::{Claim, Claims};
 use deliveries::{Delivery, Outbox, SwitchedOff};
-use replies::Replies;
+use responses::Responses;
 use rules::{Channel, Rule, Rules};
 use watches::{WatchEntry, Watches};
 
-/// All an account owns. Each part is shared with whoever reads it; a change copies the one part it
-/// is about, and only while somebody does.
+/// Everything that one account owns, at one moment. Each part is shared with its readers: a change
+/// copies only the part that it is about, and only if a reader holds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Owned {
+pub struct UserData {
     pub(super) claims: Arc<Claims>,
     pub(super) watches: Arc<Watches>,
     pub(super) rules: Arc<Rules>,
     pub(super) votes: Arc<Votes>,
-    pub(super) replies: Arc<Replies>,
+    pub(super) responses: Arc<Responses>,
     pub(super) outbox: Arc<Outbox>,
-    /// The last UTC day with test messages, and how many.
+    /// The latest UTC day with test messages, and their number.
     pub(super) tests: Option<(Day, u32)>,
 }
 
 /// The votes of one account, by name.
-pub(super) type Votes = BTreeMap<CompactString, Vote>;
+pub type Votes = BTreeMap<CompactString, Vote>;
 
-impl Owned {
+impl UserData {
     /// Claims, newest `reported_at` first, then id descending.
     pub fn claims(&self) -> impl DoubleEndedIterator<Item = &Claim> {
         self.claims.newest_first()
     }
 
-    /// How many claims there are.
+    /// Number of claims.
     pub fn claim_count(&self) -> usize {
         self.claims.len()
     }
@@ -55,7 +62,7 @@ impl Owned {
         self.claims.get(id)
     }
 
-    /// The entry of this name.
+    /// The watchlist entry of this name.
     pub fn watch(&self, name: &DomainName) -> Option<WatchEntry> {
         self.watches.get(name)
     }
@@ -65,7 +72,7 @@ impl Owned {
         self.watches.iter()
     }
 
-    /// Watched names that cost quota, in order.
+    /// Watched names that consume quota, in order.
     pub fn external_names(&self) -> impl Iterator<Item = DomainName> {
         self.watches.iter().filter(|entry| entry.external).map(|entry| entry.name)
     }
@@ -85,24 +92,26 @@ impl Owned {
         self.votes.get(name.as_str()).copied()
     }
 
-    /// What was, is and will be sent for a rule, newest first.
+    /// Deliveries of a rule, newest first.
     pub fn deliveries(&self, rule: RuleId) -> impl Iterator<Item = &Delivery> {
-        let outbox = self.outbox.of(rule);
-        outbox.into_iter().flat_map(|outbox| outbox.deliveries.iter().rev())
+        self.outbox.get(rule).into_iter().flat_map(|outbox| outbox.deliveries.iter().rev())
     }
 
-    /// One of them.
+    /// One delivery of a rule.
     pub fn delivery(&self, rule: RuleId, id: DeliveryId) -> Option<&Delivery> {
-        self.outbox.of(rule)?.get(id)
+        self.outbox.get(rule)?.get(id)
     }
 
-    /// Why a channel of a rule is off; `None` when it is on.
+    /// Why a channel of a rule is off; `None` if it is on.
     pub fn switched_off(&self, rule: RuleId, channel: &Channel) -> Option<SwitchedOff> {
-        self.outbox.of(rule)?.switched_off(channel)
+        self.outbox.get(rule)?.switched_off(channel)
     }
 
-    /// Whether any channel of a rule is off.
-    pub(super) fn has_channel_off(&self, rule: RuleId) -> bool {
-        self.outbox.of(rule).is_some_and(|outbox| !outbox.off.is_empty())
+    /// Drops the kept responses that have expired by `now`. `now` is the time of an event, never
+    /// the clock's, so that a replay drops the same ones.
+    pub(super) fn expire_responses(&mut self, now: UnixMs) {
+        if self.responses.has_expired(now) {
+            Arc::make_mut(&mut self.responses).expire(now);
+        }
     }
 }

@@ -1,96 +1,82 @@
-//! Answers kept for a day under the key their request named, so that sending it again does nothing.
+//! Responses kept for 24 hours under the idempotency key of their request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::accounts::write::{IdempotencyKey, Reply};
+use serde::{Deserialize, Serialize};
+
 use crate::vocab::time::UnixMs;
 
-/// How long an answer is kept (reliability.md §3; the API document of the project).
+/// How long a response is kept (`data/docs/api.md`, Idempotency).
 const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// What a key is kept as: the first 16 bytes of its BLAKE3 digest.
+/// The first 16 bytes of the BLAKE3 digest of an idempotency key.
 pub type KeyDigest = [u8; 16];
 
-/// One answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptReply {
-    /// Of the key it was sent under.
+/// One response. Its status and body are opaque here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptResponse {
     pub key: KeyDigest,
-    /// Of the request.
+    /// Digest of the request.
     pub fingerprint: [u8; 32],
-    /// When it was carried out.
+    /// Time of the request.
     pub at: UnixMs,
-    /// The HTTP status.
     pub status: u16,
-    /// The body.
     pub body: Box<[u8]>,
 }
 
-impl KeptReply {
-    /// Whether its day is over at `now`.
-    pub fn is_over(&self, now: UnixMs) -> bool {
+impl KeptResponse {
+    /// Whether its 24 hours are over at `now`.
+    pub fn has_expired(&self, now: UnixMs) -> bool {
         now.get() >= self.at.get().saturating_add(KEPT_MS)
     }
-
-    /// The answer.
-    pub fn reply(&self) -> Reply {
-        Reply { status: self.status, body: self.body.to_vec() }
-    }
 }
 
-/// What [`KeptReply::key`] is for `key`.
-pub fn digest_of(key: &IdempotencyKey) -> KeyDigest {
-    let mut digest = [0; 16];
-    digest.copy_from_slice(&blake3::hash(key.as_str().as_bytes()).as_bytes()[..16]);
-    digest
-}
-
-/// All answers kept for one account.
+/// All responses kept for one account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::accounts) struct Replies {
-    by_key: BTreeMap<KeyDigest, Arc<KeptReply>>,
+pub struct Responses {
+    by_key: BTreeMap<KeyDigest, Arc<KeptResponse>>,
     by_time: BTreeSet<(UnixMs, KeyDigest)>,
     body_bytes: usize,
 }
 
-impl Replies {
+impl Responses {
     /// Bytes of all bodies.
-    pub(in crate::accounts) fn body_bytes(&self) -> usize {
+    pub fn body_bytes(&self) -> usize {
         self.body_bytes
     }
 
-    /// The answer under `key`, if its day is not over at `now`.
-    pub(in crate::accounts) fn get(&self, key: &KeyDigest, now: UnixMs) -> Option<&KeptReply> {
-        self.by_key.get(key).map(Arc::as_ref).filter(|reply| !reply.is_over(now))
+    /// The response under `key`, unless it has expired by `now`.
+    pub fn get(&self, key: &KeyDigest, now: UnixMs) -> Option<&KeptResponse> {
+        self.by_key.get(key).map(Arc::as_ref).filter(|response| !response.has_expired(now))
     }
 
-    /// In order of keys' digests.
-    pub(in crate::accounts) fn iter(&self) -> impl ExactSizeIterator<Item = &KeptReply> {
+    /// In order of the keys' digests.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &KeptResponse> {
         self.by_key.values().map(Arc::as_ref)
     }
 
-    /// Whether [`Replies::forget`] would forget any.
-    pub(in crate::accounts) fn has_over(&self, now: UnixMs) -> bool {
-        self.oldest().is_some_and(|reply| reply.is_over(now))
+    /// Whether [`Responses::expire`] would drop any.
+    pub fn has_expired(&self, now: UnixMs) -> bool {
+        self.oldest().is_some_and(|response| response.has_expired(now))
     }
 
-    /// Forgets the answers whose day is over at `now`.
-    pub(in crate::accounts) fn forget(&mut self, now: UnixMs) {
-        while let Some(key) = self.oldest().filter(|it| it.is_over(now)).map(|it| it.key) {
+    /// Drops the responses that have expired by `now`.
+    pub fn expire(&mut self, now: UnixMs) {
+        while let Some(key) = self.oldest().filter(|it| it.has_expired(now)).map(|it| it.key) {
             self.remove(&key);
         }
     }
 
-    /// Keeps an answer, in place of one under its key.
-    pub(in crate::accounts) fn put(&mut self, reply: KeptReply) {
-        self.remove(&reply.key);
-        self.body_bytes += reply.body.len();
-        self.by_time.insert((reply.at, reply.key));
-        self.by_key.insert(reply.key, Arc::new(reply));
+    /// Adds a response, or replaces the one under its key.
+    pub fn put(&mut self, response: KeptResponse) {
+        self.remove(&response.key);
+        self.body_bytes += response.body.len();
+        self.by_time.insert((response.at, response.key));
+        self.by_key.insert(response.key, Arc::new(response));
     }
 
-    fn oldest(&self) -> Option<&KeptReply> {
+    fn oldest(&self) -> Option<&KeptResponse> {
         self.by_key.get(&self.by_time.first()?.1).map(Arc::as_ref)
     }
 

@@ -1,47 +1,33 @@
-//! The watchlist of one account: some 10,000 names of which nobody may notice the memory.
+//! The watchlist of one account. It may have 10,000 entries, so each is packed into a name and
+//! eight bytes.
 
 use std::collections::BTreeMap;
 
 use compact_str::CompactString;
+use serde::{Deserialize, Serialize};
 
 use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
-/// A name to be watched, with what the index says of it.
-#[derive(Clone, Debug)]
-pub struct Watch {
-    /// The name.
-    pub name: DomainName,
-    /// Whether the index holds it: otherwise it costs quota.
-    pub in_corpus: bool,
-    /// Whether it has been registered again since its last drop.
-    pub registered_again: bool,
-    /// Names on the account's list, kept as external, that the index now holds. They give their
-    /// quota back before it is judged.
-    pub arrived: Vec<DomainName>,
-}
-
 /// A name on a watchlist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchEntry {
-    /// The name.
     pub name: DomainName,
-    /// When it was added.
     pub added_at: UnixMs,
-    /// Whether it costs quota: the index did not hold it when last told.
+    /// Whether the entry consumes quota: the name was not in the corpus when last checked.
     pub external: bool,
-    /// Whether it was registered again already when it was added.
+    /// Whether the name had been registered again before it was added.
     pub registered_again: bool,
 }
 
-/// What [`WatchEntry`] has besides the name, in eight bytes: 46 bits of milliseconds, the length of
-/// the label, flags.
+/// The fields of a [`WatchEntry`] besides its name: 46 bits of milliseconds, the length of the
+/// label, flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packed(u64);
 
 /// A watchlist, in order of names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::accounts) struct Watches {
+pub struct Watches {
     entries: BTreeMap<CompactString, Packed>,
     external: u32,
 }
@@ -51,8 +37,8 @@ const EXTERNAL: u64 = 1 << 56;
 const REGISTERED_AGAIN: u64 = 1 << 57;
 
 impl Packed {
-    fn of(entry: &WatchEntry) -> Packed {
-        let flag = |is: bool, flag: u64| if is { flag } else { 0 };
+    fn new(entry: &WatchEntry) -> Packed {
+        let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
         Packed(
             entry.added_at.get()
                 | u64::from(entry.name.label_len()) << LABEL_SHIFT
@@ -61,77 +47,69 @@ impl Packed {
         )
     }
 
-    fn label_len(self) -> u8 {
-        (self.0 >> LABEL_SHIFT) as u8
-    }
-
-    fn added_at(self) -> UnixMs {
-        UnixMs::new(self.0 & ((1 << LABEL_SHIFT) - 1)).expect("packed from an instant")
-    }
-
-    fn is(self, flag: u64) -> bool {
+    fn has(self, flag: u64) -> bool {
         self.0 & flag != 0
     }
 
     fn entry(self, name: &str) -> WatchEntry {
+        let label_len = (self.0 >> LABEL_SHIFT) as u8;
+        let name = DomainName::from_stored(name.as_bytes(), label_len);
+        let added_at = UnixMs::new(self.0 & ((1 << LABEL_SHIFT) - 1));
         WatchEntry {
-            name: DomainName::from_stored(name.as_bytes(), self.label_len())
-                .expect("packed from a name"),
-            added_at: self.added_at(),
-            external: self.is(EXTERNAL),
-            registered_again: self.is(REGISTERED_AGAIN),
+            name: name.expect("packed from a name"),
+            added_at: added_at.expect("packed from an instant"),
+            external: self.has(EXTERNAL),
+            registered_again: self.has(REGISTERED_AGAIN),
         }
     }
 }
 
 impl Watches {
-    /// Entries in ascending order of names.
-    pub(in crate::accounts) fn from_sorted(entries: Vec<WatchEntry>) -> Watches {
+    /// Builds the watchlist from entries in ascending order of names.
+    pub fn from_sorted(entries: Vec<WatchEntry>) -> Watches {
         let external = entries.iter().filter(|entry| entry.external).count() as u32;
-        let entries = entries.into_iter().map(|entry| {
-            let packed = Packed::of(&entry);
-            (CompactString::new(entry.name.as_str()), packed)
-        });
-        Watches { entries: entries.collect(), external }
+        let packed =
+            |entry: WatchEntry| (CompactString::new(entry.name.as_str()), Packed::new(&entry));
+        Watches { entries: entries.into_iter().map(packed).collect(), external }
     }
 
-    pub(in crate::accounts) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// How many cost quota.
-    pub(in crate::accounts) fn external(&self) -> u32 {
+    /// Number of entries that consume quota.
+    pub fn external(&self) -> u32 {
         self.external
     }
 
-    pub(in crate::accounts) fn get(&self, name: &DomainName) -> Option<WatchEntry> {
+    pub fn get(&self, name: &DomainName) -> Option<WatchEntry> {
         self.entries.get(name.as_str()).map(|packed| packed.entry(name.as_str()))
     }
 
     /// In order of names.
-    pub(in crate::accounts) fn iter(&self) -> impl ExactSizeIterator<Item = WatchEntry> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = WatchEntry> {
         self.entries.iter().map(|(name, packed)| packed.entry(name))
     }
 
-    /// Adds an entry, or puts it in the place of the one with its name; whether it had none.
-    pub(in crate::accounts) fn put(&mut self, entry: &WatchEntry) -> bool {
+    /// Adds an entry, or replaces the one with its name. Returns whether the name is new.
+    pub fn put(&mut self, entry: &WatchEntry) -> bool {
         let name = CompactString::new(entry.name.as_str());
-        let old = self.entries.insert(name, Packed::of(entry));
+        let old = self.entries.insert(name, Packed::new(entry));
         self.external += u32::from(entry.external);
-        self.external -= u32::from(old.is_some_and(|old| old.is(EXTERNAL)));
+        self.external -= u32::from(old.is_some_and(|old| old.has(EXTERNAL)));
         old.is_none()
     }
 
-    /// Removes an entry; whether there was one.
-    pub(in crate::accounts) fn remove(&mut self, name: &DomainName) -> bool {
+    /// Removes an entry. Returns whether there was one.
+    pub fn remove(&mut self, name: &DomainName) -> bool {
         let old = self.entries.remove(name.as_str());
-        self.external -= u32::from(old.is_some_and(|old| old.is(EXTERNAL)));
+        self.external -= u32::from(old.is_some_and(|old| old.has(EXTERNAL)));
         old.is_some()
     }
 
-    /// Takes note that a list brought the name: it no longer costs quota.
-    pub(in crate::accounts) fn arrive(&mut self, name: &DomainName) {
-        if let Some(packed) = self.entries.get_mut(name.as_str()).filter(|it| it.is(EXTERNAL)) {
+    /// Marks a name as known to the corpus: it no longer consumes quota.
+    pub fn mark_in_corpus(&mut self, name: &DomainName) {
+        if let Some(packed) = self.entries.get_mut(name.as_str()).filter(|it| it.has(EXTERNAL)) {
             packed.0 &= !EXTERNAL;
             self.external -= 1;
         }

@@ -1,15 +1,29 @@
-//! What is told of all accounts together, to whoever runs the service.
+//! Figures about all accounts together, for metrics.
 
 use std::sync::LazyLock;
 
 use metrics::{Counter as Count, counter};
 
+use super::Store;
 use crate::accounts::quota::Counter;
-use crate::accounts::store::Store;
 use crate::vocab::plan::Plan;
+use crate::vocab::time::UnixMs;
+
+/// The queues of background work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queues {
+    /// Pending deliveries.
+    pub deliveries: usize,
+    /// When the first of them is due.
+    pub first_due: Option<UnixMs>,
+    /// Watched names.
+    pub watched: usize,
+    /// Watched names without an observation.
+    pub unseen: usize,
+}
 
 impl Store {
-    /// How many accounts each plan has, in the order of [`Plan::ALL`], and how many are shut.
+    /// Number of accounts by plan, in the order of [`Plan::ALL`], and of disabled accounts.
     pub fn accounts_by_plan(&self) -> ([u64; Plan::ALL.len()], u64) {
         let (mut plans, mut disabled) = ([0; Plan::ALL.len()], 0);
         for account in self.state().accounts() {
@@ -21,25 +35,36 @@ impl Store {
         (plans, disabled)
     }
 
-    /// Records known to be on disk, of the whole life of the store.
+    /// Durable records since the store was created.
     pub fn journal_records(&self) -> u64 {
         self.0.shared.journal.durable_seq()
     }
+
+    /// Lengths of the queues. Visits every watched name: call it on a blocking thread. Writes go on.
+    pub fn queues(&self) -> Queues {
+        let (deliveries, first_due, watched) = {
+            let state = self.state();
+            let mut pending = state.pending();
+            (pending.len(), pending.next().map(|due| due.0), state.watched().clone())
+        };
+        let (watched, unseen) = watched.counts();
+        Queues { deliveries, first_due, watched, unseen }
+    }
 }
 
-/// Whether it was granted, by plan and by what was counted.
+/// Counters by plan, kind and outcome.
 type Usage = [[[Count; 2]; 2]; Plan::ALL.len()];
 
-/// Counts one more of what is counted against allowances.
-pub(super) fn count_usage(plan: Plan, counter: Counter, granted: bool) {
+/// Counts a request or export that was charged or refused.
+pub fn count_usage(plan: Plan, counter: Counter, granted: bool) {
     static USAGE: LazyLock<Usage> = LazyLock::new(|| {
-        let of = |plan: Plan, kind, outcome| {
+        let new = |plan: Plan, kind, outcome| {
             counter!(
                 "dropdex_usage_total", "plan" => plan.as_str(), "kind" => kind, "outcome" => outcome
             )
         };
         Plan::ALL.map(|plan| {
-            ["request", "export"].map(|kind| ["refused", "granted"].map(|did| of(plan, kind, did)))
+            ["request", "export"].map(|kind| ["refused", "granted"].map(|did| new(plan, kind, did)))
         })
     });
     let kind = match counter {

@@ -1,54 +1,55 @@
-//! What the rules of all accounts have in common: how far they are matched, and what is to be sent
-//! next. Nothing here is stored but how far; the rest is found anew in what accounts own.
+//! The alert rules of all accounts together: how far they are matched, and which deliveries are
+//! pending. Only the progress is stored; the queue is rebuilt from the outboxes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::owned::deliveries::RuleOutbox;
+use crate::accounts::data::deliveries::RuleOutbox;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
-/// Where a pending delivery is, in the order they are due.
-pub(super) type Due = (UnixMs, AccountId, RuleId, DeliveryId);
+/// A pending delivery; the order is that in which they are due.
+pub type Due = (UnixMs, AccountId, RuleId, DeliveryId);
 
 /// How far all rules are matched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Matched {
-    /// Every rule; `None` before the first start of a server.
-    pub(super) all: Option<Watermark>,
-    /// Rules that are ahead, while a long list is written down in pieces.
-    pub(super) ahead: BTreeMap<(AccountId, RuleId), Watermark>,
+pub struct MatchProgress {
+    /// All rules; `None` before the first start of a server.
+    pub all: Option<Watermark>,
+    /// Rules that are further, while a long list is recorded in pieces.
+    pub ahead: BTreeMap<(AccountId, RuleId), Watermark>,
 }
 
-impl Matched {
+impl MatchProgress {
     /// How far one rule is matched.
-    pub(super) fn of(&self, account: AccountId, rule: RuleId) -> Option<Watermark> {
+    pub fn get(&self, account: AccountId, rule: RuleId) -> Option<Watermark> {
         let all = self.all?;
         Some(self.ahead.get(&(account, rule)).map_or(all, |ahead| all.and(*ahead)))
     }
 
-    pub(super) fn advance(&mut self, account: AccountId, rule: RuleId, through: Watermark) {
+    /// Moves one rule to `through`.
+    pub fn advance(&mut self, account: AccountId, rule: RuleId, through: Watermark) {
         let ahead = self.ahead.entry((account, rule)).or_insert(through);
         *ahead = ahead.and(through);
     }
 
-    /// All rules are matched through `through`.
-    pub(super) fn finish(&mut self, through: Watermark) {
+    /// Moves all rules to `through`.
+    pub fn finish(&mut self, through: Watermark) {
         self.all = Some(self.all.map_or(through, |all| all.and(through)));
         self.ahead.clear();
     }
 }
 
-/// Where to find, among all accounts, what is pending and what mails name.
+/// An index over all outboxes: pending deliveries, and rules by the id in their unsubscribe links.
 #[derive(Default)]
-pub(super) struct Index {
+pub struct DeliveryQueue {
     pending: BTreeSet<Due>,
     by_mail: HashMap<DeliveryId, (AccountId, RuleId)>,
 }
 
-impl Index {
-    /// Takes out what `outbox` has, before it is changed.
-    pub(super) fn take(&mut self, account: AccountId, rule: RuleId, outbox: &RuleOutbox) {
+impl DeliveryQueue {
+    /// Removes the entries of an outbox before it changes.
+    pub fn remove(&mut self, account: AccountId, rule: RuleId, outbox: &RuleOutbox) {
         for (at, id) in outbox.pending() {
             self.pending.remove(&(at, account, rule, id));
         }
@@ -57,21 +58,21 @@ impl Index {
         }
     }
 
-    /// Puts in what `outbox` has, after it was changed.
-    pub(super) fn put(&mut self, account: AccountId, rule: RuleId, outbox: &RuleOutbox) {
+    /// Adds the entries of an outbox after it changed.
+    pub fn add(&mut self, account: AccountId, rule: RuleId, outbox: &RuleOutbox) {
         self.pending.extend(outbox.pending().map(|(at, id)| (at, account, rule, id)));
         if let Some(id) = outbox.mail_id {
             self.by_mail.insert(id, (account, rule));
         }
     }
 
-    /// What is pending, the first that is due first.
-    pub(super) fn pending(&self) -> impl ExactSizeIterator<Item = &Due> {
+    /// Pending deliveries, earliest due first.
+    pub fn pending(&self) -> impl ExactSizeIterator<Item = &Due> {
         self.pending.iter()
     }
 
-    /// The rule whose mails name `id`.
-    pub(super) fn of_mail(&self, id: DeliveryId) -> Option<(AccountId, RuleId)> {
+    /// The rule whose unsubscribe links contain `id`.
+    pub fn rule_of_mail(&self, id: DeliveryId) -> Option<(AccountId, RuleId)> {
         self.by_mail.get(&id).copied()
     }
 }

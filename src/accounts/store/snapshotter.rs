@@ -1,42 +1,40 @@
-//! Writes the state down now and then, so that a start reads one snapshot and little log.
+//! Writes snapshots in the background, so that a start reads one snapshot and little log.
 //!
-//! A thread of its own, woken when the log has grown, never two snapshots at once. The writer of
-//! the journal waits only while the pointers to the accounts are copied.
+//! A thread of its own writes one snapshot at a time, when the log has grown. The journal's writer
+//! waits only while the pointers to the accounts are copied.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::snapshot::{self, write_chunks};
+use super::shared::Shared;
+use super::snapshot::write_chunks;
 use super::state::Frozen;
-use super::store::Shared;
-use crate::journal::{JournalError, Position, SnapshotReport, SnapshotWriter};
+use crate::journal::{JournalError, SnapshotReport, SnapshotWriter};
 
-/// Why no snapshot was made.
+/// Why a snapshot was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// The journal or the disk.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The store is being closed.
-    #[error("the store is being closed")]
+    #[error("the store is closing")]
     Stopping,
 }
 
-/// The thread, until it is stopped or dropped.
-pub(super) struct Snapshotter {
+/// The snapshot thread. Dropping it stops it.
+pub struct Snapshotter {
     control: Arc<Control>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Control {
-    /// Whether there is work.
+    /// Whether to check if a snapshot is due.
     wanted: Mutex<bool>,
     woken: Condvar,
     stopping: AtomicBool,
     after_bytes: u64,
-    /// Log bytes at which the next snapshot is due; more after one that failed.
+    /// Log bytes at which the next snapshot is due; raised after a failure.
     due_bytes: AtomicU64,
     /// Held while a snapshot or a backup is written.
     writing: Mutex<()>,
@@ -44,8 +42,8 @@ struct Control {
 
 impl Snapshotter {
     /// Starts the thread. A snapshot is due when the log has grown by `after_bytes` since the last
-    /// one, or by half of that one's bytes (`last_bytes` at the start) where it is more.
-    pub(super) fn start(shared: &Arc<Shared>, after_bytes: u64, last_bytes: u64) -> Snapshotter {
+    /// one, or by half the size of that one (`last_bytes` at the start) if it is more.
+    pub fn start(shared: &Arc<Shared>, after_bytes: u64, last_bytes: u64) -> Snapshotter {
         let control = Arc::new(Control {
             wanted: Mutex::new(false),
             woken: Condvar::new(),
@@ -58,41 +56,38 @@ impl Snapshotter {
         let thread = thread::Builder::new()
             .name("snapshots".into())
             .spawn(move || for_thread.serve(&shared))
-            .inspect_err(|err| tracing::error!(error = %err, "no snapshots: no thread for them"));
+            .inspect_err(|err| tracing::error!(error = %err, "cannot start the snapshot thread; the log grows until the next start"));
         Snapshotter { control, thread: Mutex::new(thread.ok()) }
     }
 
-    /// Wakes the thread if a snapshot is due. Called after every write: two atomic reads.
-    pub(super) fn consider(&self, shared: &Shared) {
+    /// Wakes the thread if a snapshot is due. Called after every write, at the cost of two atomic
+    /// reads.
+    pub fn consider(&self, shared: &Shared) {
         if self.control.is_due(shared) {
             *lock(&self.control.wanted) = true;
             self.control.woken.notify_one();
         }
     }
 
-    /// Writes a snapshot now, into the journal's folder.
-    pub(super) fn snapshot(&self, shared: &Shared) -> Result<SnapshotReport, SnapshotError> {
+    /// Writes a snapshot into the journal's folder now.
+    pub fn snapshot(&self, shared: &Shared) -> Result<SnapshotReport, SnapshotError> {
         self.control.snapshot(shared)
     }
 
     /// Writes a snapshot to `file`.
-    pub(super) fn backup(
-        &self,
-        shared: &Shared,
-        file: &Path,
-    ) -> Result<SnapshotReport, SnapshotError> {
+    pub fn backup(&self, shared: &Shared, file: &Path) -> Result<SnapshotReport, SnapshotError> {
         let _writing = lock(&self.control.writing);
         let (state, at) = shared.freeze();
         self.control.write(&state, shared.journal.backup(at, file)?)
     }
 
-    /// Ends the thread; a snapshot that is being written is given up.
-    pub(super) fn stop(&self) {
+    /// Ends the thread and abandons a snapshot that is being written.
+    pub fn stop(&self) {
         self.control.stopping.store(true, Ordering::Relaxed);
         *lock(&self.control.wanted) = true;
         self.control.woken.notify_all();
         if let Some(thread) = lock(&self.thread).take() {
-            // A panic there has been printed; nothing here depends on it.
+            // A panic of the thread has been logged.
             let _ = thread.join();
         }
     }
@@ -130,10 +125,11 @@ impl Control {
         match self.snapshot(shared) {
             Ok(_) | Err(SnapshotError::Stopping) => {}
             Err(err) => {
-                // Nothing is lost, a start takes longer. Not again at once: the cause may stay.
+                // Nothing is lost, but a start takes longer. Wait before the next try: the cause may
+                // persist.
                 let due = shared.journal.log_bytes_since_snapshot() + self.after_bytes.max(1);
                 self.due_bytes.store(due, Ordering::Relaxed);
-                tracing::error!(error = %err, next_at_log_bytes = due, "no snapshot was made");
+                tracing::error!(error = %err, next_at_log_bytes = due, "snapshot failed");
             }
         }
     }
@@ -164,19 +160,6 @@ impl Control {
             Ok(writer.chunk(chunk)?)
         })?;
         Ok(writer.finish()?)
-    }
-}
-
-impl Shared {
-    /// The state at one record, and which one.
-    fn freeze(&self) -> (Frozen, Position) {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        (state.freeze(), state.position())
-    }
-
-    /// What stands for the state as it is now.
-    pub(super) fn digest(&self) -> [u8; 32] {
-        snapshot::digest(&self.freeze().0)
     }
 }
 

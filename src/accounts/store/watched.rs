@@ -1,4 +1,4 @@
-//! Names that somebody watches, and what was seen of each: once, however many watch it.
+//! All watched names with their newest observation, each once, whatever the number of watchers.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
@@ -9,17 +9,17 @@ use rustc_hash::FxBuildHasher;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::Observation;
 
-/// A snapshot shares the parts; a change meanwhile copies one of them, a few thousand names of a
+/// A snapshot shares the parts. A change during a snapshot copies one of them: some 4,000 names of a
 /// million.
 const PARTS: usize = 256;
 
-/// All names on any watchlist.
+/// The names on all watchlists.
 #[derive(Clone)]
-pub(super) struct Watched(Box<[Arc<HashMap<DomainName, Seen>>]>);
+pub struct Watched(Box<[Arc<HashMap<DomainName, Entry>>]>);
 
-/// Of one name. Invariant: somebody watches it, but while a snapshot is loaded.
+/// One name. Invariant: it has a watcher, except while a snapshot is loaded.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct Entry {
     watchers: u32,
     observation: Option<Observation>,
 }
@@ -31,49 +31,49 @@ impl Default for Watched {
 }
 
 impl Watched {
-    /// What was last seen of a name.
-    pub(super) fn observation(&self, name: &DomainName) -> Option<Observation> {
+    /// The newest observation of a name.
+    pub fn observation(&self, name: &DomainName) -> Option<Observation> {
         self.0[part_of(name)].get(name)?.observation
     }
 
-    /// How many names are watched, and of how many of them nothing was seen yet.
-    pub(super) fn counts(&self) -> (usize, usize) {
+    /// Number of watched names, and of those without an observation.
+    pub fn counts(&self) -> (usize, usize) {
         let names = self.0.iter().map(|part| part.len()).sum();
         (names, names - self.observed().count())
     }
 
-    /// Takes note of one more watcher.
-    pub(super) fn add(&mut self, name: &DomainName) {
+    /// Adds a watcher of a name.
+    pub fn add(&mut self, name: &DomainName) {
         self.part(name).entry(name.clone()).or_default().watchers += 1;
     }
 
-    /// Takes note of one watcher less. With the last one, what was seen is forgotten.
-    pub(super) fn remove(&mut self, name: &DomainName) {
+    /// Removes a watcher of a name. The last one takes the observation along.
+    pub fn remove(&mut self, name: &DomainName) {
         let part = self.part(name);
-        let Some(seen) = part.get_mut(name) else { return };
-        seen.watchers = seen.watchers.saturating_sub(1);
-        if seen.watchers == 0 {
+        let Some(entry) = part.get_mut(name) else { return };
+        entry.watchers = entry.watchers.saturating_sub(1);
+        if entry.watchers == 0 {
             part.remove(name);
         }
     }
 
-    /// Takes note of what was seen, of a name that is still watched.
-    pub(super) fn observe(&mut self, name: &DomainName, observation: Observation) {
-        // Looked up first: a part that nothing changes in is not copied.
+    /// Sets the observation of a name, if it is still watched.
+    pub fn observe(&mut self, name: &DomainName, observation: Observation) {
+        // Looked up first, so that a part without a change is not copied.
         if self.0[part_of(name)].contains_key(name)
-            && let Some(seen) = self.part(name).get_mut(name)
+            && let Some(entry) = self.part(name).get_mut(name)
         {
-            seen.observation = Some(observation);
+            entry.observation = Some(observation);
         }
     }
 
-    /// Takes over what a snapshot says, before its accounts say who watches.
-    pub(super) fn put(&mut self, name: DomainName, observation: Observation) {
+    /// Sets an observation from a snapshot, before the watchers are added.
+    pub fn put(&mut self, name: DomainName, observation: Observation) {
         self.part(&name).entry(name).or_default().observation = Some(observation);
     }
 
-    /// What was seen, in order of names.
-    pub(super) fn by_name(&self) -> Vec<(&DomainName, Observation)> {
+    /// All observations, in order of names.
+    pub fn by_name(&self) -> Vec<(&DomainName, Observation)> {
         let mut all: Vec<_> = self.observed().collect();
         all.sort_unstable_by(|left, right| left.0.cmp(right.0));
         all
@@ -81,15 +81,15 @@ impl Watched {
 
     fn observed(&self) -> impl Iterator<Item = (&DomainName, Observation)> {
         let all = self.0.iter().flat_map(|part| part.iter());
-        all.filter_map(|(name, seen)| Some((name, seen.observation?)))
+        all.filter_map(|(name, entry)| Some((name, entry.observation?)))
     }
 
-    fn part(&mut self, name: &DomainName) -> &mut HashMap<DomainName, Seen> {
+    fn part(&mut self, name: &DomainName) -> &mut HashMap<DomainName, Entry> {
         Arc::make_mut(&mut self.0[part_of(name)])
     }
 }
 
 fn part_of(name: &(impl Hash + ?Sized)) -> usize {
-    // The high bits are the good ones of this hash.
+    // The high bits of this hash are the best ones.
     FxBuildHasher.hash_one(name).rotate_left(20) as usize % PARTS
 }

@@ -1,5 +1,4 @@
-//! Matches, deliveries and observations: what is queued for whom, once, and what a restart brings
-//! back.
+//! Matches, deliveries and observations.
 
 use super::*;
 use crate::vocab::day::Day;
@@ -52,32 +51,34 @@ impl World {
         self.wait(recorded).expect("recorded");
     }
 
-    fn settle(&self, delivery: &PendingDelivery, settled: Settled, minutes: i64) {
+    fn settle(&self, delivery: &PendingDelivery, settled: AttemptOutcome, minutes: i64) {
         let outcome = (delivery.account, delivery.rule.id, delivery.delivery.id, settled);
         self.wait(self.store.settle(vec![outcome], at(minutes))).expect("settled");
     }
 
     fn requeue(&self, caller: &Caller, rule: RuleId, id: DeliveryId) -> Result<(), WriteError> {
-        let shape = |delivery: &Delivery| {
+        let reply = |delivery: &Delivery| {
             assert_eq!((delivery.id, delivery.attempts), (id, 0));
             assert_eq!(delivery.next_at(), Some(UnixMs::of(noon())));
             created("")
         };
-        self.wait(self.store.requeue(caller, rule, id, plain(noon()), shape)).map(drop)
+        let post = plain(noon());
+        let requeued =
+            async { self.store.requeue(caller, rule, id, post).await?.respond(reply).await };
+        self.wait(requeued).map(drop)
     }
 
     fn test(&self, caller: &Caller, rule: RuleId, now: DateTime<Utc>) -> Result<usize, WriteError> {
-        let (mut count, names) = (0, table(TEST_NAMES_MAX + 1));
-        let shape = |queued: &[Delivery]| {
-            count = queued.len();
-            created("")
-        };
-        self.wait(self.store.queue_test(caller, rule, &names, 77, plain(now), shape))?;
-        Ok(count)
+        let names = table(TEST_NAMES_MAX + 1);
+        let queued = self.wait(async {
+            let draft = self.store.queue_test(caller, rule, &names, 77, plain(now)).await?;
+            draft.respond(|_| created("")).await
+        });
+        Ok(queued?.value.expect("not a repeat").len())
     }
 
     fn deliveries(&self, caller: &Caller, rule: RuleId) -> Vec<Delivery> {
-        self.store.owned(caller).deliveries(rule).cloned().collect()
+        self.store.user_data(caller).deliveries(rule).cloned().collect()
     }
 
     fn everywhere(&self, caller: &Caller, name: &str) -> RuleId {
@@ -97,7 +98,7 @@ fn assert_conflict<T: std::fmt::Debug>(result: Result<T, WriteError>, part: &str
 }
 
 #[test]
-fn a_match_is_queued_for_each_channel_once() {
+fn a_match_is_queued_once_per_channel() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let rule = world.everywhere(&ann, "all");
@@ -119,9 +120,10 @@ fn a_match_is_queued_for_each_channel_once() {
     assert_eq!(pending.len(), 3, "the second time it was done");
     let queues = world.store.queues();
     assert_eq!((queues.deliveries, queues.first_due), (3, Some(at(0))));
-    let owned = world.store.owned(&ann);
+    let owned = world.store.user_data(&ann);
     let rule = owned.rule(rule).expect("there");
-    for (channel, one) in rule.channels.iter().zip(world.store.owned(&ann).deliveries(rule.id)) {
+    for (channel, one) in rule.channels.iter().zip(world.store.user_data(&ann).deliveries(rule.id))
+    {
         assert!(pending.iter().any(|it| it.delivery == *one), "{channel:?}");
     }
     for one in &pending {
@@ -138,7 +140,7 @@ fn a_match_is_queued_for_each_channel_once() {
 }
 
 #[test]
-fn who_is_not_to_get_anything_gets_nothing() {
+fn paused_removed_and_disabled_rules_get_nothing() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let bob = world.account("bob@example.com", Plan::Pro);
@@ -168,7 +170,7 @@ fn who_is_not_to_get_anything_gets_nothing() {
 }
 
 #[test]
-fn a_long_list_is_several_records_that_share_their_names() {
+fn a_long_list_takes_several_records_that_share_names() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Api);
     world.begin();
@@ -201,18 +203,18 @@ fn a_long_list_is_several_records_that_share_their_names() {
 }
 
 #[test]
-fn a_crash_in_a_long_list_sends_nothing_twice() {
+fn a_crash_in_a_long_list_queues_nothing_twice() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let [first, second] =
         ["a", "b"].map(|name| world.add_rule(&ann, by_email(name)).expect("added"));
     world.begin();
-    let mut batch = decide::deliveries::Batch::default();
+    let mut batch = matches::Batch::default();
     let names = table(2);
-    let taken = batch.take(&world.store.state(), through(2), &found(&ann, first, &[0]), &names);
+    let taken = batch.add(&world.store.state(), through(2), &found(&ann, first, &[0]), &names);
     assert!(taken.expect("drawn"));
-    let event = batch.event(through(2), at(0), false);
-    world.wait(world.store.append_as(vec![event], None)).expect("written");
+    let event = batch.take_event(through(2), at(0), false);
+    world.wait(world.store.append(vec![event], None)).expect("written");
     world.store.snapshot_now().expect("written");
     let world = world.reopened();
     assert_eq!(world.store.watermark(), Some(through(1)));
@@ -228,7 +230,7 @@ fn a_crash_in_a_long_list_sends_nothing_twice() {
 }
 
 #[test]
-fn what_a_try_came_to_is_kept() {
+fn outcomes_of_attempts_are_kept() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let rule = world.everywhere(&ann, "all");
@@ -241,13 +243,13 @@ fn what_a_try_came_to_is_kept() {
     let mail = by(|channel| *channel == Channel::Email);
     let hook = by(|channel| matches!(channel, Channel::Webhook { .. }));
     let chat = by(|channel| matches!(channel, Channel::Telegram { .. }));
-    world.settle(mail, Settled::Delivered, 1);
-    let problem = Problem::Status(StatusClass::of(503));
-    world.settle(hook, Settled::Retry { next_at: at(9), problem }, 1);
-    world.settle(hook, Settled::Retry { next_at: at(7), problem }, 2);
-    world.settle(chat, Settled::Failed { problem: Problem::Rejected }, 1);
+    world.settle(mail, AttemptOutcome::Delivered, 1);
+    let problem = Problem::Status(StatusClass::from_status(503));
+    world.settle(hook, AttemptOutcome::Retry { next_at: at(9), problem }, 1);
+    world.settle(hook, AttemptOutcome::Retry { next_at: at(7), problem }, 2);
+    world.settle(chat, AttemptOutcome::Failed { problem: Problem::Rejected }, 1);
     let world = world.reopened();
-    let owned = world.store.owned(&ann);
+    let owned = world.store.user_data(&ann);
     let get = |of: &PendingDelivery| owned.delivery(rule, of.delivery.id).expect("kept");
     assert_eq!((get(mail).status, get(mail).attempts), (DeliveryStatus::Delivered, 1));
     assert_eq!((&get(mail).message.names, get(mail).message.total), (&None, 2));
@@ -257,7 +259,7 @@ fn what_a_try_came_to_is_kept() {
     let due = world.store.pending_deliveries();
     assert_eq!(due.iter().map(|it| it.delivery.id).collect::<Vec<_>>(), [hook.delivery.id]);
 
-    world.settle(mail, Settled::Failed { problem }, 3);
+    world.settle(mail, AttemptOutcome::Failed { problem }, 3);
     assert_eq!(world.deliveries(&ann, rule).iter().filter(|it| !it.is_pending()).count(), 2);
     let mail_again = world.requeue(&ann, rule, mail.delivery.id);
     assert_conflict(mail_again, "it was delivered");
@@ -272,12 +274,12 @@ fn what_a_try_came_to_is_kept() {
     let world = world.reopened();
     world.wait(world.store.remove_rule(&ann, rule)).expect("removed");
     assert!(world.store.pending_deliveries().is_empty());
-    world.settle(&again, Settled::Delivered, 4);
+    world.settle(&again, AttemptOutcome::Delivered, 4);
     world.reopened();
 }
 
 #[test]
-fn channels_are_switched_off_until_their_owner_sends_channels() {
+fn channels_stay_off_until_their_owner_changes_them() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let rule = world.everywhere(&ann, "all");
@@ -289,8 +291,8 @@ fn channels_are_switched_off_until_their_owner_sends_channels() {
         .iter()
         .filter(|it| matches!(*it.delivery.channel, Channel::Webhook { .. }))
         .collect();
-    world.settle(hooks[0], Settled::SwitchOff { problem: Problem::Gone }, 1);
-    let owned = world.store.owned(&ann);
+    world.settle(hooks[0], AttemptOutcome::SwitchOff { problem: Problem::Gone }, 1);
+    let owned = world.store.user_data(&ann);
     let status = |of: &PendingDelivery| {
         let delivery = owned.delivery(rule, of.delivery.id).expect("kept");
         (delivery.status, delivery.last_problem)
@@ -319,7 +321,7 @@ fn channels_are_switched_off_until_their_owner_sends_channels() {
     let renamed = RulePatch { name: Some("other".into()), ..RulePatch::default() };
     world.change_rule(&ann, rule, renamed).expect("changed");
     assert_eq!(world.store.matchable_rules()[0].live_channels, [2]);
-    let channels = world.store.owned(&ann).rule(rule).expect("there").channels.clone();
+    let channels = world.store.user_data(&ann).rule(rule).expect("there").channels.clone();
     let all = RulePatch { channels: Some(channels), ..RulePatch::default() };
     world.change_rule(&ann, rule, all).expect("the same ones");
     assert_eq!(world.store.matchable_rules()[0].live_channels, [0, 1, 2]);
@@ -336,7 +338,7 @@ fn channels_are_switched_off_until_their_owner_sends_channels() {
 }
 
 #[test]
-fn the_last_hundred_are_kept_and_the_names_of_ten_that_failed() {
+fn the_last_100_deliveries_and_the_names_of_10_failed_ones_are_kept() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let rule = world.add_rule(&ann, by_email("x")).expect("added");
@@ -349,7 +351,7 @@ fn the_last_hundred_are_kept_and_the_names_of_ten_that_failed() {
         world.record(batch, vec![found(&ann, rule, &[0])], &table(1));
         let due = world.store.pending_deliveries();
         let newest = due.iter().find(|it| it.delivery.id != first.delivery.id).expect("queued");
-        world.settle(newest, Settled::Failed { problem: Problem::Timeout }, batch as i64);
+        world.settle(newest, AttemptOutcome::Failed { problem: Problem::Timeout }, batch as i64);
     }
     let kept = world.deliveries(&ann, rule);
     assert_eq!(kept.len(), DELIVERIES_KEPT_MAX + 1);
@@ -360,16 +362,16 @@ fn the_last_hundred_are_kept_and_the_names_of_ten_that_failed() {
     assert!(can[..FAILED_WITH_NAMES_MAX].iter().all(|can| *can));
     assert!(!can[FAILED_WITH_NAMES_MAX..].iter().any(|can| *can));
     assert_conflict(world.requeue(&ann, rule, kept[FAILED_WITH_NAMES_MAX].id), "no longer kept");
-    world.settle(&first, Settled::Delivered, 500);
+    world.settle(&first, AttemptOutcome::Delivered, 500);
     assert_eq!(world.deliveries(&ann, rule).len(), DELIVERIES_KEPT_MAX);
     // The first mail is forgotten by then, the link in it is not.
     let world = world.reopened();
-    assert!(world.store.owned(&ann).delivery(rule, first.delivery.id).is_none());
+    assert!(world.store.user_data(&ann).delivery(rule, first.delivery.id).is_none());
     assert!(world.wait(world.store.unsubscribe(first.delivery.id, at(0))).expect("written"));
 }
 
 #[test]
-fn test_messages_are_limited_by_the_day_whatever_rules_come_and_go() {
+fn test_messages_are_limited_per_account_and_day() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     for sent in (0..TESTS_PER_DAY_MAX).step_by(3) {
@@ -400,14 +402,14 @@ fn test_messages_are_limited_by_the_day_whatever_rules_come_and_go() {
 impl World {
     /// Switches the mails of a rule off.
     fn record_off(&self, caller: &Caller, rule: RuleId) {
-        let owned = self.store.owned(caller);
+        let owned = self.store.user_data(caller);
         let link = owned.deliveries(rule).last().expect("a mail").id;
         assert!(self.wait(self.store.unsubscribe(link, at(0))).expect("written"));
     }
 }
 
 #[test]
-fn what_is_seen_of_a_name_is_kept_while_anybody_watches_it() {
+fn observations_are_kept_while_a_name_is_watched() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let bob = world.account("bob@example.com", Plan::Pro);
@@ -453,7 +455,7 @@ fn what_is_seen_of_a_name_is_kept_while_anybody_watches_it() {
 }
 
 #[test]
-fn whoever_waits_is_woken() {
+fn writes_notify_the_workers() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let (deliveries, watches) = (world.store.deliveries_changed(), world.store.watches_changed());
@@ -473,7 +475,7 @@ fn whoever_waits_is_woken() {
     world.record(2, vec![found(&ann, rule, &[0])], &table(1));
     assert!(is_woken(&deliveries) && !is_woken(&deliveries));
     let due = world.store.pending_deliveries().remove(0);
-    world.settle(&due, Settled::Failed { problem: Problem::Tls }, 1);
+    world.settle(&due, AttemptOutcome::Failed { problem: Problem::Tls }, 1);
     assert!(!is_woken(&deliveries), "whoever settles knows");
     world.requeue(&ann, rule, due.delivery.id).expect("queued");
     assert!(is_woken(&deliveries));

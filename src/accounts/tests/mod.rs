@@ -1,24 +1,25 @@
-//! The store as a whole: what it refuses, what holds under races, what a restart brings back.
+//! The store as a whole: refusals, limits under races, and restarts.
 
-mod outbox;
-mod people;
+mod deliveries;
+mod sessions;
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Duration, TimeZone, Utc};
 
+use super::decide::Decided;
+use super::fixtures::{email, name};
 use super::*;
 use crate::vocab::claim::{ClaimStatus, Vote};
 use crate::vocab::clock::Clock;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::limits::{CLAIMS_MAX, RULES_MAX, WATCHES_MAX};
 use crate::vocab::money::Usd;
-use crate::vocab::name::DomainName;
 use crate::vocab::plan::{Plan, Plans};
 use crate::vocab::time::UnixMs;
 use crate::vocab::url::WebhookUrl;
 
-/// A store in a folder of its own, a runtime to ask it from, and one account.
+/// A store in a temporary folder, and a runtime.
 struct World {
     dir: tempfile::TempDir,
     store: Store,
@@ -27,14 +28,6 @@ struct World {
 
 fn noon() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).single().expect("an instant")
-}
-
-fn email(text: &str) -> Email {
-    text.parse().expect("an address")
-}
-
-fn name(text: &str) -> DomainName {
-    DomainName::parse(text).expect("a name")
 }
 
 fn plain(now: DateTime<Utc>) -> Post {
@@ -71,7 +64,7 @@ fn watch(text: &str, in_corpus: bool) -> Watch {
     Watch { name: name(text), in_corpus, registered_again: false, arrived: Vec::new() }
 }
 
-/// The id as the answer, so that answers differ.
+/// A response with the id in it, so that responses differ.
 fn created(id: impl std::fmt::Display) -> Reply {
     Reply { status: 201, body: id.to_string().into_bytes() }
 }
@@ -94,7 +87,7 @@ impl World {
         self.store.authenticate(key.reveal()).expect("a working key")
     }
 
-    /// Closes the store and opens it again; everything must be as it was.
+    /// Reopens the store and checks that nothing has changed.
     fn reopened(self) -> World {
         let World { dir, store, runtime } = self;
         let (other, list) = (store.clone(), store.list());
@@ -112,25 +105,27 @@ impl World {
     }
 
     fn add_claim(&self, caller: &Caller, claim: NewClaim) -> Result<ClaimId, WriteError> {
-        let shape = |claim: &Claim| created(claim.id);
-        let answered = self.wait(self.store.add_claim(caller, claim, plain(noon()), shape))?;
-        Ok(ClaimId::parse(&text(&answered)).expect("an id"))
+        let answered = self.add_claim_by(caller, claim, plain(noon()))?;
+        Ok(answered.value.expect("a new claim").id)
+    }
+
+    fn add_claim_by(
+        &self,
+        caller: &Caller,
+        claim: NewClaim,
+        post: Post,
+    ) -> Result<Answered<Claim>, WriteError> {
+        self.wait(add_claim(self.store.clone(), caller.clone(), claim, post))
     }
 
     fn add_watch(&self, caller: &Caller, watch: Watch) -> Result<Outcome, WriteError> {
-        let mut told = None;
-        let shape = |_: &WatchEntry, outcome| {
-            told = Some(outcome);
-            created("")
-        };
-        self.wait(self.store.add_watch(caller, watch, plain(noon()), shape))?;
-        Ok(told.expect("shaped"))
+        let answered = self.wait(add_watch(self.store.clone(), caller.clone(), watch))?;
+        Ok(answered.value.expect("not a repeat").1)
     }
 
     fn add_rule(&self, caller: &Caller, rule: NewRule) -> Result<RuleId, WriteError> {
-        let shape = |rule: &Rule, _: &[WebhookSecret]| created(rule.id);
-        let answered = self.wait(self.store.add_rule(caller, rule, plain(noon()), shape))?;
-        Ok(RuleId::parse(&text(&answered)).expect("an id"))
+        let answered = self.wait(add_rule(self.store.clone(), caller.clone(), rule))?;
+        Ok(answered.value.expect("a new rule").id)
     }
 
     fn change_claim(
@@ -152,16 +147,35 @@ impl World {
     }
 }
 
-fn text(answered: &Answered) -> String {
-    String::from_utf8(answered.reply.body.clone()).expect("UTF-8")
+async fn add_claim(
+    store: Store,
+    caller: Caller,
+    claim: NewClaim,
+    post: Post,
+) -> Result<Answered<Claim>, WriteError> {
+    store.add_claim(&caller, claim, post).await?.respond(|claim| created(claim.id)).await
+}
+
+async fn add_watch(
+    store: Store,
+    caller: Caller,
+    watch: Watch,
+) -> Result<Answered<(WatchEntry, Outcome)>, WriteError> {
+    store.add_watch(&caller, watch, plain(noon())).await?.respond(|_| created("")).await
+}
+
+async fn add_rule(
+    store: Store,
+    caller: Caller,
+    rule: NewRule,
+) -> Result<Answered<Rule>, WriteError> {
+    store.add_rule(&caller, rule, plain(noon())).await?.respond(|rule| created(rule.id)).await
 }
 
 #[track_caller]
-fn assert_invalid<T: std::fmt::Debug>(result: Result<T, WriteError>, place: &str) {
-    assert!(
-        matches!(&result, Err(WriteError::Invalid { field, .. }) if field == place),
-        "{result:?}"
-    );
+fn assert_invalid<T: std::fmt::Debug>(result: Result<T, WriteError>, expected: Field) {
+    let fits = matches!(&result, Err(WriteError::Invalid { field, .. }) if *field == expected);
+    assert!(fits, "{result:?}");
 }
 
 #[track_caller]
@@ -176,7 +190,7 @@ fn assert_not_found<T: std::fmt::Debug>(result: Result<T, WriteError>) {
 }
 
 #[test]
-fn a_sale_sets_its_time_and_leaving_it_takes_it_away() {
+fn a_sale_sets_its_time_and_leaving_sold_clears_it() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let id = world.add_claim(&ann, attempted("a.com")).expect("added");
@@ -193,21 +207,21 @@ fn a_sale_sets_its_time_and_leaving_it_takes_it_away() {
     let again = world.change_claim(&ann, id, set(ClaimStatus::Sold)).expect("changed");
     assert_eq!(again.sold_at, Some(given), "it was sold already");
     let none = ClaimPatch { sold_at: Some(None), ..ClaimPatch::default() };
-    assert_invalid(world.change_claim(&ann, id, none), "soldAt");
+    assert_invalid(world.change_claim(&ann, id, none), Field::SoldAt);
 
     let left = world.change_claim(&ann, id, set(ClaimStatus::Lost)).expect("changed");
     assert_eq!((left.sold_at, left.resale_price), (None, None));
     let price = ClaimPatch { resale_price, ..ClaimPatch::default() };
-    assert_invalid(world.change_claim(&ann, id, price), "resalePriceUsd");
+    assert_invalid(world.change_claim(&ann, id, price), Field::ResalePrice);
     let both = ClaimPatch { sold_at: Some(Some(given)), ..set(ClaimStatus::Caught) };
-    assert_invalid(world.change_claim(&ann, id, both), "soldAt");
+    assert_invalid(world.change_claim(&ann, id, both), Field::SoldAt);
     assert_invalid(
         world.add_claim(&ann, NewClaim { sold_at: Some(given), ..attempted("b.com") }),
-        "soldAt",
+        Field::SoldAt,
     );
 
     let world = world.reopened();
-    assert_eq!(world.store.owned(&ann).claim(id), Some(&left));
+    assert_eq!(world.store.user_data(&ann).claim(id), Some(&left));
 }
 
 #[test]
@@ -216,11 +230,11 @@ fn texts_have_limits() {
     let ann = world.account("ann@example.com", Plan::Pro);
     for registrar in [String::new(), " ".into(), "a".repeat(201), "a\nb".into(), "a\0".into()] {
         let claim = NewClaim { registrar: Some(registrar), ..attempted("a.com") };
-        assert_invalid(world.add_claim(&ann, claim), "registrar");
+        assert_invalid(world.add_claim(&ann, claim), Field::Registrar);
     }
     for notes in ["a".repeat(10_001), "a\u{7}".into()] {
         let claim = NewClaim { user_notes: Some(notes), ..attempted("a.com") };
-        assert_invalid(world.add_claim(&ann, claim), "userNotes");
+        assert_invalid(world.add_claim(&ann, claim), Field::UserNotes);
     }
     let longest = NewClaim {
         registrar: Some("é".repeat(200)),
@@ -230,11 +244,11 @@ fn texts_have_limits() {
     world.add_claim(&ann, longest).expect("fits");
     let blank = NewClaim { user_notes: Some(String::new()), ..attempted("a.com") };
     let id = world.add_claim(&ann, blank).expect("fits");
-    assert_eq!(world.store.owned(&ann).claim(id).expect("there").user_notes, None);
+    assert_eq!(world.store.user_data(&ann).claim(id).expect("there").user_notes, None);
     for text in [String::new(), "\t".into(), "a".repeat(101), "a\nb".into()] {
-        assert_invalid(world.add_rule(&ann, by_email(&text)), "name");
+        assert_invalid(world.add_rule(&ann, by_email(&text)), Field::RuleName);
     }
-    let owned = world.store.owned(&ann);
+    let owned = world.store.user_data(&ann);
     assert_eq!((owned.claim_count(), owned.rules().len()), (2, 0), "nothing else came of it");
 }
 
@@ -245,19 +259,19 @@ fn claims_keep_the_name_of_the_rule_that_led_to_them() {
     let bob = world.account("bob@example.com", Plan::Pro);
     let rule = world.add_rule(&ann, by_email("short")).expect("added");
     let of_rule = || NewClaim { alert_rule: Some(rule), ..attempted("a.com") };
-    assert_invalid(world.add_claim(&bob, of_rule()), "alertRuleId");
+    assert_invalid(world.add_claim(&bob, of_rule()), Field::AlertRule);
     let id = world.add_claim(&ann, of_rule()).expect("added");
     let renamed = RulePatch { name: Some("long".into()), ..RulePatch::default() };
     assert_eq!(world.change_rule(&ann, rule, renamed).expect("changed").rule.name, "long");
     world.wait(world.store.remove_rule(&ann, rule)).expect("removed");
-    let owned = world.store.owned(&ann);
+    let owned = world.store.user_data(&ann);
     let attribution = owned.claim(id).and_then(|claim| claim.alert_rule.as_deref().cloned());
     assert_eq!(attribution, Some(Attribution { id: rule, name: "short".into() }));
-    assert_invalid(world.add_claim(&ann, of_rule()), "alertRuleId");
+    assert_invalid(world.add_claim(&ann, of_rule()), Field::AlertRule);
 }
 
 #[test]
-fn nobody_reaches_what_another_owns() {
+fn other_accounts_resources_are_not_found() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let bob = world.account("bob@example.com", Plan::Pro);
@@ -270,7 +284,7 @@ fn nobody_reaches_what_another_owns() {
     assert_not_found(world.change_rule(&bob, rule, RulePatch::default()));
     assert_not_found(world.wait(world.store.remove_rule(&bob, rule)));
     assert_not_found(world.wait(world.store.remove_watch(&bob, &name("a.com"))));
-    let owned = world.store.owned(&bob);
+    let owned = world.store.user_data(&bob);
     assert_eq!((owned.claim(claim), owned.rule(rule)), (None, None));
     assert_eq!(world.store.state_digest(), before);
     world.wait(world.store.remove_claim(&ann, claim)).expect("removed");
@@ -278,7 +292,7 @@ fn nobody_reaches_what_another_owns() {
 }
 
 #[test]
-fn external_names_cost_quota_and_give_it_back() {
+fn external_names_consume_quota_and_release_it() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Core);
     for at in 0..10 {
@@ -296,7 +310,7 @@ fn external_names_cost_quota_and_give_it_back() {
     world.add_watch(&ann, with("y.com", arrived.clone())).expect("one was given back");
     world.add_watch(&ann, watch("y2.com", false)).expect("another was");
     assert_plan_limit(world.add_watch(&ann, with("y3.com", arrived)), Some(10));
-    let owned = world.store.owned(&ann);
+    let owned = world.store.user_data(&ann);
     assert_eq!(owned.external_names().count(), 10);
     assert_eq!(owned.watch(&name("ext0.com")).map(|entry| entry.external), Some(false));
     world.wait(world.store.remove_watch(&ann, &name("ext5.com"))).expect("removed");
@@ -306,7 +320,7 @@ fn external_names_cost_quota_and_give_it_back() {
     let arrived = Watch { arrived: vec![name("ext6.com")], ..watch("ext6.com", true) };
     assert_eq!(world.add_watch(&ann, arrived).expect("there"), Outcome::AlreadyThere);
     let world = world.reopened();
-    let ann = world.store.owned(&ann);
+    let ann = world.store.user_data(&ann);
     assert_eq!(ann.watch(&name("ext6.com")).map(|entry| entry.external), Some(false));
     assert_eq!(ann.external_names().count(), 9);
 }
@@ -342,39 +356,39 @@ fn plans_gate_channels_and_cap_active_rules() {
 }
 
 #[test]
-fn rules_are_checked_member_by_member() {
+fn invalid_rules_name_the_field() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Api);
     let with = |channels| NewRule { channels, ..by_email("x") };
     let hooks = |count| (0..count).map(|at| webhook(&format!("https://h{at}.example.com/")));
-    assert_invalid(world.add_rule(&ann, with(vec![])), "channels");
-    assert_invalid(world.add_rule(&ann, with(hooks(6).collect())), "channels");
+    assert_invalid(world.add_rule(&ann, with(vec![])), Field::Channels);
+    assert_invalid(world.add_rule(&ann, with(hooks(6).collect())), Field::Channels);
     let twice = vec![Channel::Email, Channel::Email];
-    assert_invalid(world.add_rule(&ann, with(twice)), "channels[1]");
+    assert_invalid(world.add_rule(&ann, with(twice)), Field::Channel(1));
     for chat_id in ["", "-", "abc", "@abc", "12 3", "@a-b-c", "12345678901234567890"] {
         let channels = vec![Channel::Email, Channel::Telegram { chat_id: chat_id.into() }];
-        assert_invalid(world.add_rule(&ann, with(channels)), "channels[1].chatId");
+        assert_invalid(world.add_rule(&ann, with(channels)), Field::ChannelChatId(1));
     }
     let filtered = |filter| NewRule { filter, ..by_email("x") };
     let tlds = vec!["com".into(); 101];
     let filter = RuleFilter { tlds, ..RuleFilter::default() };
-    assert_invalid(world.add_rule(&ann, filtered(filter)), "filter.tlds");
+    assert_invalid(world.add_rule(&ann, filtered(filter)), Field::FilterTlds);
     for length in [0, 64] {
         let filter = RuleFilter { max_length: Some(length), ..RuleFilter::default() };
-        assert_invalid(world.add_rule(&ann, filtered(filter)), "filter.maxLength");
+        assert_invalid(world.add_rule(&ann, filtered(filter)), Field::FilterMaxLength);
     }
-    assert_eq!(world.store.owned(&ann).rules().len(), 0);
+    assert_eq!(world.store.user_data(&ann).rules().len(), 0);
     world.add_rule(&ann, with(hooks(5).collect())).expect("five are fine");
 }
 
 #[test]
-fn webhook_secrets_are_made_once_and_kept() {
+fn webhooks_keep_their_secrets() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let (one, two) = (webhook("https://one.example.com/"), webhook("https://two.example.com/"));
     let rule = NewRule { channels: vec![Channel::Email, one.clone()], ..by_email("x") };
     let id = world.add_rule(&ann, rule).expect("added");
-    let before = world.store.owned(&ann).rule(id).expect("there").secrets.clone();
+    let before = world.store.user_data(&ann).rule(id).expect("there").secrets.clone();
     let secret = before[0].secret.reveal();
     assert_eq!((before.len(), secret.len(), &secret[..6]), (1, 50, "whsec_"));
     let patch = RulePatch { channels: Some(vec![two, one.clone()]), ..RulePatch::default() };
@@ -388,7 +402,7 @@ fn webhook_secrets_are_made_once_and_kept() {
 }
 
 #[test]
-fn votes_add_up_and_are_one_an_account() {
+fn votes_add_up_with_one_per_account() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let bob = world.account("bob@example.com", Plan::Pro);
@@ -411,34 +425,33 @@ fn votes_add_up_and_are_one_an_account() {
 }
 
 #[test]
-fn the_same_key_does_once_and_answers_the_same_for_a_day() {
+fn an_idempotency_key_replays_its_response_for_24_hours() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let bob = world.account("bob@example.com", Plan::Pro);
     let post = |world: &World, caller: &Caller, post: Post| {
-        let shape = |claim: &Claim| created(claim.id);
-        world.wait(world.store.add_claim(caller, attempted("a.com"), post, shape))
+        world.add_claim_by(caller, attempted("a.com"), post)
     };
     let first = post(&world, &ann, keyed(noon(), "k", 1)).expect("added");
-    assert!(!first.replayed);
+    assert!(!first.is_replay());
     let again = post(&world, &ann, keyed(noon(), "k", 1)).expect("answered");
-    assert_eq!(again, Answered { replayed: true, ..first.clone() });
+    assert_eq!(again, Answered { value: None, ..first.clone() });
     let conflict = post(&world, &ann, keyed(noon(), "k", 2));
     assert!(matches!(conflict, Err(WriteError::IdempotencyConflict)), "{conflict:?}");
-    assert!(!post(&world, &ann, keyed(noon(), "K", 1)).expect("another key").replayed);
-    assert!(!post(&world, &bob, keyed(noon(), "k", 1)).expect("another account").replayed);
-    assert!(!post(&world, &ann, plain(noon())).expect("no key").replayed);
+    assert!(!post(&world, &ann, keyed(noon(), "K", 1)).expect("another key").is_replay());
+    assert!(!post(&world, &bob, keyed(noon(), "k", 1)).expect("another account").is_replay());
+    assert!(!post(&world, &ann, plain(noon())).expect("no key").is_replay());
 
     let world = world.reopened();
     let last = noon() + Duration::days(1) - Duration::milliseconds(1);
     assert_eq!(post(&world, &ann, keyed(last, "k", 1)).expect("still kept").reply, first.reply);
-    assert_eq!(world.store.owned(&ann).replies.iter().len(), 2);
+    assert_eq!(world.store.user_data(&ann).responses.iter().len(), 2);
     let over = noon() + Duration::days(1);
     let anew = post(&world, &ann, keyed(over, "k", 2)).expect("its day is over");
-    assert!(!anew.replayed && anew.reply != first.reply);
-    let owned = world.store.owned(&ann);
+    assert!(!anew.is_replay() && anew.reply != first.reply);
+    let owned = world.store.user_data(&ann);
     assert_eq!(
-        (owned.claim_count(), owned.replies.iter().len()),
+        (owned.claim_count(), owned.responses.iter().len()),
         (4, 1),
         "the others are forgotten"
     );
@@ -446,24 +459,25 @@ fn the_same_key_does_once_and_answers_the_same_for_a_day() {
 }
 
 #[test]
-fn what_is_refused_is_not_kept_and_what_was_there_is() {
+fn only_successful_responses_are_kept() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Free);
     let add = |watch: Watch, key: &str| {
-        let shape = |_: &WatchEntry, outcome| Reply {
-            status: if outcome == Outcome::Added { 201 } else { 200 },
+        let reply = |(_, outcome): &(WatchEntry, Outcome)| Reply {
+            status: if *outcome == Outcome::Added { 201 } else { 200 },
             body: format!("{outcome:?}").into_bytes(),
         };
-        world.wait(world.store.add_watch(&ann, watch, keyed(noon(), key, 1), shape))
+        let post = keyed(noon(), key, 1);
+        world.wait(async { world.store.add_watch(&ann, watch, post).await?.respond(reply).await })
     };
     assert_plan_limit(add(watch("x.com", false), "k"), Some(0));
     assert_eq!(add(watch("x.com", true), "k").expect("nothing was kept").reply.status, 201);
     let there = add(watch("x.com", true), "l").expect("there");
-    assert_eq!((there.reply.status, there.replayed), (200, false));
+    assert_eq!((there.reply.status, there.is_replay()), (200, false));
     world.wait(world.store.remove_watch(&ann, &name("x.com"))).expect("removed");
     let replayed = add(watch("x.com", true), "l").expect("kept");
-    assert_eq!((replayed.reply.status, replayed.replayed), (200, true));
-    assert!(world.store.owned(&ann).watch(&name("x.com")).is_none(), "and nothing was done");
+    assert_eq!((replayed.reply.status, replayed.is_replay()), (200, true));
+    assert!(world.store.user_data(&ann).watch(&name("x.com")).is_none(), "and nothing was done");
 }
 
 #[test]
@@ -476,7 +490,7 @@ fn idempotency_keys_are_printable() {
     }
 }
 
-/// Runs `write` from 64 tasks at once and says how many came through.
+/// Runs `write` in 64 concurrent tasks and returns how many succeeded.
 fn race<F>(world: &World, write: impl Fn(usize) -> F) -> usize
 where
     F: Future<Output = bool> + Send + 'static,
@@ -501,29 +515,27 @@ where
 }
 
 #[test]
-fn caps_hold_when_64_write_at_once() {
+fn limits_hold_under_64_concurrent_writes() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Core);
     let names = race(&world, |at| {
         let (store, ann) = (world.store.clone(), ann.clone());
         let watch = watch(&format!("ext{at}.com"), false);
-        async move { store.add_watch(&ann, watch, plain(noon()), |_, _| created("")).await.is_ok() }
+        async move { add_watch(store, ann, watch).await.is_ok() }
     });
     let rules = race(&world, |at| {
         let (store, ann, rule) = (world.store.clone(), ann.clone(), by_email(&at.to_string()));
-        async move { store.add_rule(&ann, rule, plain(noon()), |_, _| created("")).await.is_ok() }
+        async move { add_rule(store, ann, rule).await.is_ok() }
     });
     let claims = race(&world, |_| {
         let (store, ann) = (world.store.clone(), ann.clone());
         async move {
-            let post = keyed(noon(), "one", 1);
-            let shape = |claim: &Claim| created(claim.id);
-            let answered = store.add_claim(&ann, attempted("a.com"), post, shape).await;
-            !answered.expect("carried out or replayed").replayed
+            let answered = add_claim(store, ann, attempted("a.com"), keyed(noon(), "one", 1)).await;
+            !answered.expect("added or replayed").is_replay()
         }
     });
     assert_eq!((names, rules, claims), (10, 5, 1));
-    let owned = world.store.owned(&ann);
+    let owned = world.store.user_data(&ann);
     assert_eq!(owned.external_names().count(), 10);
     assert_eq!((owned.rules().len(), owned.claim_count()), (5, 1));
     let votes = race(&world, |at| {
@@ -537,7 +549,7 @@ fn caps_hold_when_64_write_at_once() {
 }
 
 #[test]
-fn caps_that_no_plan_lifts_hold_to_the_last_one() {
+fn limits_of_every_plan_hold_under_races() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     fill(&world, &ann, |at| {
@@ -548,18 +560,17 @@ fn caps_that_no_plan_lifts_hold_to_the_last_one() {
         let name = name(&format!("w{at}.com"));
         let added_at = UnixMs::of(noon());
         let entry = WatchEntry { name, added_at, external: false, registered_again: false };
-        let event = event::Event::WatchAdded { account: ann.account, watch: entry.into() };
+        let event = event::Event::WatchAdded { account: ann.account, watch: entry };
         (at < u64::from(WATCHES_MAX) - 10).then_some(event)
     });
     let claims = race(&world, |_| {
         let (store, ann) = (world.store.clone(), ann.clone());
-        let shape = |claim: &Claim| created(claim.id);
-        async move { store.add_claim(&ann, attempted("a.com"), plain(noon()), shape).await.is_ok() }
+        async move { add_claim(store, ann, attempted("a.com"), plain(noon())).await.is_ok() }
     });
     let watches = race(&world, |at| {
         let (store, ann) = (world.store.clone(), ann.clone());
         let watch = watch(&format!("ext{at}.com"), true);
-        async move { store.add_watch(&ann, watch, plain(noon()), |_, _| created("")).await.is_ok() }
+        async move { add_watch(store, ann, watch).await.is_ok() }
     });
     assert_eq!((claims, watches), (10, 10));
     let refused = world.add_claim(&ann, attempted("a.com"));
@@ -583,52 +594,45 @@ fn decided_claim(domain: &str, id: u64) -> event::Event {
     let claim = Claim {
         id: ClaimId::new(id).expect("an id"),
         domain: name(domain),
-        status: ClaimStatus::Attempted,
-        registrar: None,
-        acquired_price: None,
-        resale_price: None,
-        sold_at: None,
         reported_at: at,
         updated_at: at,
-        user_notes: None,
-        alert_rule: None,
+        ..fixtures::claim()
     };
     let account = crate::vocab::ids::AccountId(1);
-    event::Event::ClaimAdded { account, claim: Box::new(claim.into()) }
+    event::Event::ClaimAdded { account, claim: Box::new(claim) }
 }
 
-/// Writes events as they would be after as many requests, a thousand a record.
+/// Writes events, 1,000 per record.
 fn fill(world: &World, caller: &Caller, event: impl Fn(u64) -> Option<event::Event>) {
     let mut events = (0..).map_while(event).peekable();
     while events.peek().is_some() {
         let some: Vec<_> = events.by_ref().take(1_000).collect();
-        let decided = |_: &state::Account, _: &_| Ok(decide::Decided { events: some, answer: () });
+        let decided = |_: &data::account::Account, _: &_| Ok(Decided::new(some, ()));
         world.wait(world.store.write(caller, decided)).expect("written");
     }
 }
 
 #[test]
-fn a_write_goes_on_when_nobody_awaits_it_any_more() {
+fn a_write_completes_if_its_caller_is_dropped() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Core);
     for at in 0..10 {
         let watch = watch(&format!("ext{at}.com"), false);
-        let adding = world.store.add_watch(&ann, watch, plain(noon()), |_, _| created(""));
-        let mut adding = Box::pin(adding);
+        let mut adding = Box::pin(add_watch(world.store.clone(), ann.clone(), watch));
         // Dropped after its first poll, which has put it on its way.
         world.wait(async { drop(futures_util::poll!(adding.as_mut())) });
         drop(adding);
         // Waits for the account's turn, which comes when the one before has been applied.
         let next = world.wait(world.store.remove_watch(&ann, &name("no.com")));
         assert_not_found(next);
-        assert!(world.store.owned(&ann).watch(&name(&format!("ext{at}.com"))).is_some());
+        assert!(world.store.user_data(&ann).watch(&name(&format!("ext{at}.com"))).is_some());
     }
     assert_plan_limit(world.add_watch(&ann, watch("y.com", false)), Some(10));
     world.reopened();
 }
 
 #[test]
-fn numbers_are_not_spent_on_refusals() {
+fn refusals_consume_no_account_ids() {
     let world = World::new();
     world.account("ann@example.com", Plan::Free);
     for _ in 0..3 {
@@ -640,18 +644,18 @@ fn numbers_are_not_spent_on_refusals() {
 }
 
 #[test]
-fn a_reader_keeps_its_moment() {
+fn readers_keep_their_snapshot() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let id = world.add_claim(&ann, attempted("a.com")).expect("added");
-    let moment = world.store.owned(&ann);
+    let moment = world.store.user_data(&ann);
     world.wait(world.store.remove_claim(&ann, id)).expect("removed");
     world.add_claim(&ann, attempted("b.com")).expect("added");
-    let domains = |owned: &Owned| -> Vec<String> {
+    let domains = |owned: &UserData| -> Vec<String> {
         owned.claims().map(|claim| claim.domain.to_string()).collect()
     };
     assert_eq!(domains(&moment), ["a.com"]);
-    assert_eq!(domains(&world.store.owned(&ann)), ["b.com"]);
+    assert_eq!(domains(&world.store.user_data(&ann)), ["b.com"]);
 }
 
 #[test]
@@ -660,16 +664,15 @@ fn claims_come_newest_first_then_by_id() {
     let ann = world.account("ann@example.com", Plan::Pro);
     for (hours, domain) in [(1, "b.com"), (0, "a.com"), (1, "c.com"), (2, "d.com")] {
         let post = plain(noon() + Duration::hours(hours));
-        let shape = |claim: &Claim| created(claim.id);
-        world.wait(world.store.add_claim(&ann, attempted(domain), post, shape)).expect("added");
+        world.add_claim_by(&ann, attempted(domain), post).expect("added");
     }
-    let owned = world.store.owned(&ann);
+    let owned = world.store.user_data(&ann);
     let order: Vec<_> = owned.claims().map(|claim| (claim.reported_at, claim.id)).collect();
     assert_eq!(order.len(), 4);
     assert!(order.is_sorted_by(|before, after| before > after), "{order:?}");
 }
 
-/// A bit of everything, for two accounts.
+/// Two accounts with some data of every kind.
 fn populate(world: &World) -> (Caller, Caller) {
     let ann = world.account("ann@example.com", Plan::Api);
     let bob = world.account("bob@example.com", Plan::Core);
@@ -681,9 +684,8 @@ fn populate(world: &World) -> (Caller, Caller) {
             alert_rule: Some(rule),
             ..attempted(&format!("claim{at}.com"))
         };
-        let shape = |claim: &Claim| created(claim.id);
         let post = keyed(noon(), &format!("key {at}"), 1);
-        world.wait(world.store.add_claim(caller, claim, post, shape)).expect("added");
+        world.add_claim_by(caller, claim, post).expect("added");
         world.add_watch(caller, watch(&format!("ext{at}.com"), at % 2 == 0)).expect("added");
         world.wait(world.store.vote(caller, &name("good.com"), Some(Vote::Up))).expect("voted");
         world.store.charge_request(caller, noon());
@@ -693,20 +695,20 @@ fn populate(world: &World) -> (Caller, Caller) {
 }
 
 #[test]
-fn a_snapshot_holds_everything_and_its_digest_is_the_states() {
+fn a_snapshot_holds_everything_under_the_digest_of_the_state() {
     let world = World::new();
     world.store.snapshot_now().expect("a store that holds nothing has one too");
     let world = world.reopened();
     let (ann, _) = populate(&world);
-    let before = (*world.store.owned(&ann)).clone();
+    let before = (*world.store.user_data(&ann)).clone();
     let report = world.store.snapshot_now().expect("written");
     assert_eq!(report.state_digest, world.store.state_digest());
     let world = world.reopened();
     assert_eq!(world.store.recovery().snapshot.as_ref().map(|it| it.seq), Some(report.seq));
-    assert_eq!(*world.store.owned(&ann), before, "from the snapshot");
+    assert_eq!(*world.store.user_data(&ann), before, "from the snapshot");
     world.add_claim(&ann, attempted("late.com")).expect("added");
     let world = world.reopened();
-    assert_eq!(world.store.owned(&ann).claim_count(), 4, "from the snapshot and the log");
+    assert_eq!(world.store.user_data(&ann).claim_count(), 4, "from the snapshot and the log");
     assert_eq!(world.store.feedback(&name("good.com")), Feedback { up: 2, down: 0 });
     assert!(world.store.authenticate("ddx_").is_none());
     let counts =
@@ -731,7 +733,7 @@ fn a_backup_restores_to_the_same_state() {
 }
 
 #[test]
-fn snapshots_are_made_as_the_log_grows() {
+fn snapshots_are_written_as_the_log_grows() {
     let dir = tempfile::tempdir().expect("a folder");
     let clock = Clock::pinned_to("2026-11-21".parse().expect("a day"));
     let options = || StoreOptions {
@@ -762,7 +764,7 @@ fn snapshots_are_made_as_the_log_grows() {
 }
 
 #[test]
-fn an_operator_sees_and_saves_the_journal_of_a_store_in_use() {
+fn an_operator_can_inspect_and_back_up_a_store_in_use() {
     use super::admin::{AdminCommand, AdminReply, execute};
     let world = World::new();
     populate(&world);

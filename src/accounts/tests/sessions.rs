@@ -1,9 +1,8 @@
-//! People: what signs up, logs in and out comes to, what ends a session, and what a restart brings
-//! back.
+//! Sign-up, login, sessions and verification links.
 
 use super::*;
-use crate::accounts::access::{LINKS_PER_DAY_MAX, SESSIONS_MAX};
-use crate::accounts::secret::Secret;
+use crate::accounts::data::access::{LINKS_PER_DAY_MAX, SESSIONS_MAX};
+use crate::vocab::secret::Secret;
 
 const RIGHT: &str = "correct horse";
 
@@ -38,7 +37,7 @@ impl World {
 }
 
 #[test]
-fn a_session_is_its_owners_until_it_ends_and_over_restarts() {
+fn sessions_last_over_restarts_until_logout() {
     let world = World::new();
     let first = world.sign_up("ann@example.com");
     let ann = world.store.person(&first, after(1)).expect("a session");
@@ -59,7 +58,7 @@ fn a_session_is_its_owners_until_it_ends_and_over_restarts() {
 }
 
 #[test]
-fn a_session_ends_by_itself() {
+fn sessions_expire() {
     let world = World::new();
     let token = world.sign_up("ann@example.com");
     let idle = world.log_in("ann@example.com", RIGHT, noon()).expect("logged in");
@@ -91,7 +90,7 @@ fn a_session_ends_by_itself() {
 }
 
 #[test]
-fn only_the_right_password_of_an_open_account_opens_it() {
+fn only_the_right_password_of_an_enabled_account_logs_in() {
     let world = World::new();
     world.sign_up("ann@example.com");
     world.store.add_account(&email("keyed@example.com"), Plan::Pro, None).expect("added");
@@ -114,7 +113,7 @@ fn only_the_right_password_of_an_open_account_opens_it() {
     assert!(world.log_in("ANN@example.com ", RIGHT, noon()).is_some(), "one address");
     assert!(matches!(
         world.store.set_password(&shut, hash),
-        Err(CommandError::Refused(decide::Refusal::Disabled(_)))
+        Err(CommandError::Refused(Refusal::Disabled(_)))
     ));
 }
 
@@ -177,7 +176,7 @@ fn a_new_password_ends_all_other_sessions() {
 }
 
 #[test]
-fn an_account_has_so_many_sessions() {
+fn an_account_has_at_most_20_sessions() {
     let world = World::new();
     let first = world.sign_up("ann@example.com");
     for _ in 0..SESSIONS_MAX - 1 {
@@ -193,11 +192,11 @@ fn an_account_has_so_many_sessions() {
 }
 
 #[test]
-fn mails_go_to_an_address_that_its_owner_verified() {
+fn alerts_are_mailed_to_verified_addresses_only() {
     let world = World::new();
     let token = world.sign_up("ann@example.com");
     let ann = world.store.person(&token, noon()).expect("a session").caller;
-    assert_invalid(world.add_rule(&ann, by_email("short")), "channels[0]");
+    assert_invalid(world.add_rule(&ann, by_email("short")), Field::Channel(0));
     assert!(!world.store.profile(&ann, noon()).expect("there").is_verified);
     let VerificationLink::Made { token: first, email } = world.ask_link(&ann, noon()) else {
         panic!("nothing was asked for so far")
@@ -226,7 +225,7 @@ fn mails_go_to_an_address_that_its_owner_verified() {
 }
 
 #[test]
-fn nobody_is_flooded_with_links() {
+fn verification_links_are_limited_per_day() {
     let world = World::new();
     let token = world.sign_up("ann@example.com");
     let ann = world.store.person(&token, noon()).expect("a session").caller;
@@ -243,7 +242,7 @@ fn nobody_is_flooded_with_links() {
 }
 
 #[test]
-fn a_rule_that_was_stopped_starts_with_a_verified_address() {
+fn mail_channels_need_a_verified_address() {
     let world = World::new();
     let token = world.sign_up("ann@example.com");
     let ann = world.store.person(&token, noon()).expect("a session").caller;
@@ -252,18 +251,21 @@ fn a_rule_that_was_stopped_starts_with_a_verified_address() {
     let rule = NewRule { channels: vec![hook.clone()], ..by_email("hooked") };
     let rule = world.add_rule(&ann, rule).expect("a webhook needs no address");
     let with = |channels| RulePatch { channels: Some(channels), ..RulePatch::default() };
-    assert_invalid(world.change_rule(&ann, rule, with(vec![hook, Channel::Email])), "channels[1]");
+    assert_invalid(
+        world.change_rule(&ann, rule, with(vec![hook, Channel::Email])),
+        Field::Channel(1),
+    );
 }
 
 #[test]
-fn a_chat_is_kept_and_forgotten() {
+fn the_default_chat_is_set_and_removed() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Core);
     let set = |chat: Option<&str>| {
         world.wait(world.store.set_telegram_chat(&ann, chat.map(str::to_owned)))
     };
     for bad in ["", "chat", "@a", "-", "1 2"] {
-        assert_invalid(set(Some(bad)), "chatId");
+        assert_invalid(set(Some(bad)), Field::ChatId);
     }
     set(Some("-1001234")).expect("a chat");
     let chat = |world: &World| world.store.profile(&ann, noon()).expect("there").telegram_chat;
@@ -277,7 +279,7 @@ fn a_chat_is_kept_and_forgotten() {
 }
 
 #[test]
-fn an_owner_makes_a_key_and_sees_what_was_used() {
+fn owners_issue_keys_and_see_their_usage() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let issued = world.wait(world.store.issue_own_key(&ann, noon())).expect("issued");
@@ -293,9 +295,9 @@ fn an_owner_makes_a_key_and_sees_what_was_used() {
     assert_not_found(world.wait(world.store.issue_own_key(&ann, noon())).map(|_| ()));
 }
 
-/// What is at rest opens nothing: neither session ids nor links are in any file of the store.
+/// No file of the store holds a session id, a link or a password.
 #[test]
-fn tokens_and_passwords_are_not_at_rest() {
+fn tokens_and_passwords_are_not_stored() {
     let world = World::new();
     let session = world.sign_up("ann@example.com");
     let ann = world.store.person(&session, noon()).expect("a session").caller;

@@ -107,7 +107,7 @@ pub async fn list_deliveries(
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
-    let owned = app.store.owned(&caller);
+    let owned = app.store.user_data(&caller);
     let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?.id;
     let deliveries: Vec<_> = owned.deliveries(rule).map(DeliveryAnswer::new).collect();
     let answer = DeliveriesAnswer { count: deliveries.len(), deliveries };
@@ -127,7 +127,7 @@ pub async fn test_alert(
     Ok(answer::posted(answered, None))
 }
 
-/// Queues a test message of a rule; the answer is the API's.
+/// Queues a test message of a rule; the kept response is the API's.
 ///
 /// # Errors
 /// As the API refuses it.
@@ -137,16 +137,17 @@ pub async fn test(
     id: RuleId,
     now: Now,
     post: Post,
-) -> Result<Answered, ApiError> {
-    let filter = app.store.owned(caller).rule(id).ok_or(ApiError::NotFound)?.filter.clone();
+) -> Result<Answered<Vec<Delivery>>, ApiError> {
+    let filter = app.store.user_data(caller).rule(id).ok_or(ApiError::NotFound)?.filter.clone();
     let (index, moment) = (app.live.current(), app.moment(now));
     let cost_us = index.preview_cost_us(moment);
     let (names, total) = work::run(cost_us, move || samples(&filter, &index, moment)).await?;
-    let shape = |deliveries: &[Delivery]| {
+    let draft = app.store.queue_test(caller, id, &names, total, post).await?;
+    let reply = |deliveries: &Vec<Delivery>| {
         let deliveries = deliveries.iter().map(DeliveryAnswer::new).collect();
         answer::reply(StatusCode::ACCEPTED, &QueuedAnswer { deliveries })
     };
-    Ok(app.store.queue_test(caller, id, &names, total, post, shape).await?)
+    Ok(draft.respond(reply).await?)
 }
 
 /// `POST /api/v1/alerts/{id}/deliveries/{delivery}/retry`: a failed delivery is tried again from the
@@ -164,7 +165,7 @@ pub async fn retry_delivery(
     Ok(answer::posted(answered, None))
 }
 
-/// Queues a failed delivery again; the answer is the API's.
+/// Queues a failed delivery again; the kept response is the API's.
 ///
 /// # Errors
 /// As the API refuses it.
@@ -174,12 +175,13 @@ pub async fn retry(
     rule: RuleId,
     delivery: DeliveryId,
     post: Post,
-) -> Result<Answered, ApiError> {
-    let shape = |delivery: &Delivery| {
+) -> Result<Answered<Delivery>, ApiError> {
+    let draft = app.store.requeue(caller, rule, delivery, post).await?;
+    let reply = |delivery: &Delivery| {
         let delivery = DeliveryAnswer::new(delivery);
         answer::reply(StatusCode::ACCEPTED, &OneDelivery { delivery })
     };
-    Ok(app.store.requeue(caller, rule, delivery, post, shape).await?)
+    Ok(draft.respond(reply).await?)
 }
 
 /// Some of the names that match now, and how many do.

@@ -13,8 +13,8 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{
-    Answered, Caller, ChangedRule, Channel, NewRule, OffReason, Owned, Post, Rule, RuleFilter,
-    RulePatch, SwitchedOff, WebhookSecret,
+    Answered, Caller, ChangedRule, Channel, NewRule, OffReason, Post, Rule, RuleFilter, RulePatch,
+    SwitchedOff, UserData, WebhookSecret,
 };
 use crate::http::answer::{self, Deleted, Timestamp};
 use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody, required};
@@ -98,7 +98,7 @@ impl<'a> AlertAnswer<'a> {
     }
 
     /// A rule as `owned` has it.
-    fn new(rule: &'a Rule, owned: &Owned) -> AlertAnswer<'a> {
+    fn new(rule: &'a Rule, owned: &UserData) -> AlertAnswer<'a> {
         AlertAnswer::with(rule, |channel| owned.switched_off(rule.id, channel))
     }
 
@@ -415,7 +415,7 @@ pub async fn list_alerts(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let page = Params::new(query.as_deref()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
-    let owned = app.store.owned(&caller);
+    let owned = app.store.user_data(&caller);
     let cost_us = u32::try_from(owned.rules().len() * RULE_US).unwrap_or(u32::MAX);
     let body = work::run(cost_us, move || {
         let alerts: Vec<_> =
@@ -432,7 +432,7 @@ pub async fn find_alert(
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
-    let owned = app.store.owned(&caller);
+    let owned = app.store.user_data(&caller);
     let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?;
     one_alert(rule, &owned, &[])
 }
@@ -444,10 +444,12 @@ pub async fn add_alert(
     PostBody { body, post }: PostBody<RuleRequest>,
 ) -> Result<Response, ApiError> {
     let answered = add(&app, &caller, body, post).await?;
-    Ok(answer::not_stored(answer::posted(answered, Some(PATH))))
+    let id = answer::added_id(&answered, |rule| rule.id.get());
+    let response = answer::posted(answered, id.map(|id| format!("{PATH}/{id}")));
+    Ok(answer::not_stored(response))
 }
 
-/// Adds a rule as sent; the answer is the API's, with the secrets of its webhooks.
+/// Adds a rule as sent; the kept response is the API's, with the secrets of its webhooks.
 ///
 /// # Errors
 /// As the API refuses it.
@@ -456,16 +458,17 @@ pub async fn add(
     caller: &Caller,
     sent: RuleRequest,
     post: Post,
-) -> Result<Answered, ApiError> {
+) -> Result<Answered<Rule>, ApiError> {
     let rule = new_rule(sent, app.guard.rules())?;
     check_configured(app.channels, &rule.channels)?;
     judge(&app.guard, &rule.channels).await?;
-    let shape = |rule: &Rule, secrets: &[WebhookSecret]| {
-        let secrets = SecretsAnswer::new(secrets);
+    let draft = app.store.add_rule(caller, rule, post).await?;
+    let reply = |rule: &Rule| {
+        let secrets = SecretsAnswer::new(&rule.secrets);
         let added = AddedAlert { id: rule.id, alert: AlertAnswer::of_new(rule), secrets };
         answer::reply(StatusCode::CREATED, &added)
     };
-    Ok(app.store.add_rule(caller, rule, post, shape).await?)
+    Ok(draft.respond(reply).await?)
 }
 
 /// `PATCH /api/v1/alerts/{id}`: changes the members that are sent.
@@ -477,7 +480,7 @@ pub async fn change_alert(
 ) -> Result<Response, ApiError> {
     let id = path_id(id, RuleId::parse)?;
     let ChangedRule { rule, new_secrets } = change(&app, &caller, id, body).await?;
-    one_alert(&rule, &app.store.owned(&caller), &new_secrets).map(answer::not_stored)
+    one_alert(&rule, &app.store.user_data(&caller), &new_secrets).map(answer::not_stored)
 }
 
 /// Changes the members of a rule that are sent.
@@ -508,7 +511,11 @@ pub async fn remove_alert(
     Ok(Json(Deleted { id: id.get(), deleted: true }))
 }
 
-fn one_alert(rule: &Rule, owned: &Owned, secrets: &[WebhookSecret]) -> Result<Response, ApiError> {
+fn one_alert(
+    rule: &Rule,
+    owned: &UserData,
+    secrets: &[WebhookSecret],
+) -> Result<Response, ApiError> {
     let secrets = SecretsAnswer::new(secrets);
     let body = work::json_bytes(&OneAlert { alert: AlertAnswer::new(rule, owned), secrets })?;
     Ok(work::json_response(body))

@@ -7,9 +7,9 @@ use axum_extra::extract::CookieJar;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::accounts::secret::Secret;
 use crate::accounts::{Email, Token};
 use crate::http::session;
+use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::field::Field;
 use crate::web::account::{form_page, too_many, wait_words};

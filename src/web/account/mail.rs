@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use maud::html;
 use tokio::time::timeout;
 
-use crate::accounts::access::LINK_AGE_MAX;
+use crate::accounts::LINK_AGE_MAX;
 use crate::accounts::{Caller, Email, Token, VerificationLink};
 use crate::outbound::SendError;
 use crate::outbound::email::{Mail, Mailer};

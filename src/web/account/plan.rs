@@ -24,7 +24,7 @@ struct InUse {
 /// `GET /account/plan`.
 pub async fn show(State(web): State<Web>, who: LoggedIn) -> Result<Markup, PageError> {
     let profile = profile_of(&web, &who)?;
-    let owned = web.app.store.owned(&who.member.caller);
+    let owned = web.app.store.user_data(&who.member.caller);
     let in_use = InUse {
         active_rules: owned.rules().filter(|rule| rule.active).count(),
         external_names: owned.external_names().count(),

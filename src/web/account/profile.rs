@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::accounts::secret::Secret;
 use crate::accounts::{Password, PasswordChange, Profile, TokenDigest};
+use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::field::Field;
 use crate::web::account::login::begin;

@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::accounts::secret::Secret;
 use crate::accounts::{Email, Password, SignUp};
+use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::field::Field;
 use crate::web::account::login::{begin, next_of, with_next};

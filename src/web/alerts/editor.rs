@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::form::{RuleForm, chat_id_of, webhook_id};
-use crate::accounts::{Owned, Rule};
+use crate::accounts::{Rule, UserData};
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, RULE_CHANNELS_MAX, RULE_NAME_CHARS_MAX, RULE_TLDS_MAX, SUBSTRING_CHARS_MAX,
 };
@@ -25,7 +25,7 @@ pub struct Editor<'a> {
     pub form: &'a RuleForm,
     /// The rule that is changed; `None` for a new one.
     pub rule: Option<&'a Rule>,
-    pub owned: &'a Owned,
+    pub owned: &'a UserData,
     /// Whether the account's address is known to be its owner's.
     pub is_verified: bool,
     pub fault: Option<&'a Fault>,

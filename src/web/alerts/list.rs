@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::editor::PATH;
 use super::{NOTICES, words};
-use crate::accounts::{Channel, Delivery, DeliveryStatus, MessageKind, Owned, Rule};
+use crate::accounts::{Channel, Delivery, DeliveryStatus, MessageKind, Rule, UserData};
 use crate::http::params::Page as Rows;
 use crate::vocab::ids::RuleId;
 use crate::vocab::plan::Plan;
@@ -30,7 +30,7 @@ pub enum Standing {
 
 impl Standing {
     /// How `rule` stands, of an account whose plan runs `limit` rules.
-    pub fn of(rule: &Rule, owned: &Owned, plan: Plan, limit: u32) -> Standing {
+    pub fn of(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Standing {
         if !rule.active {
             return Standing::Paused;
         }
@@ -72,7 +72,7 @@ impl Standing {
 }
 
 /// Whether anything is sent through a channel.
-fn is_used(owned: &Owned, rule: RuleId, channel: &Channel, plan: Plan) -> bool {
+fn is_used(owned: &UserData, rule: RuleId, channel: &Channel, plan: Plan) -> bool {
     let within_plan = plan != Plan::Free || *channel == Channel::Email;
     within_plan && owned.switched_off(rule, channel).is_none()
 }
@@ -80,7 +80,7 @@ fn is_used(owned: &Owned, rule: RuleId, channel: &Channel, plan: Plan) -> bool {
 /// The whole page.
 pub fn show(
     member: &LoggedIn,
-    owned: &Owned,
+    owned: &UserData,
     limit: u32,
     rows: Rows,
     query: Option<&str>,
@@ -118,7 +118,7 @@ pub fn show(
     )
 }
 
-fn item(rule: &Rule, owned: &Owned, plan: Plan, limit: u32) -> Markup {
+fn item(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Markup {
     let standing = Standing::of(rule, owned, plan, limit);
     let last: Vec<_> = owned.deliveries(rule.id).take(LAST).collect();
     html! {
@@ -144,7 +144,7 @@ fn item(rule: &Rule, owned: &Owned, plan: Plan, limit: u32) -> Markup {
 }
 
 /// The channels of a rule, and why one is not used.
-pub fn channels(rule: &Rule, owned: &Owned, plan: Plan) -> Markup {
+pub fn channels(rule: &Rule, owned: &UserData, plan: Plan) -> Markup {
     html! {
         ul.channels {
             @for channel in &rule.channels {

@@ -17,10 +17,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::Markup;
-use serde::Deserialize;
 
-use crate::accounts::{ChangedRule, Owned, Rule};
+use crate::accounts::{ChangedRule, Rule, UserData};
 use crate::http::alerts::{self, RulePatchRequest, deliveries};
+use crate::http::answer::added_id;
 use crate::http::body::Patch;
 use crate::http::error::ApiError;
 use crate::http::params::{Params, path_id};
@@ -72,7 +72,7 @@ async fn show(
     RawQuery(query): RawQuery,
 ) -> Result<Markup, PageError> {
     let rows = Params::new(query.as_deref()).page(ROW_LIMITS, ENTRIES_OFFSET_MAX)?;
-    let owned = web.app.store.owned(&member.member.caller);
+    let owned = web.app.store.user_data(&member.member.caller);
     let limit = web.app.store.limits(&member.member.caller).active_rules;
     Ok(list::show(&member, &owned, limit, rows, query.as_deref()))
 }
@@ -98,29 +98,17 @@ async fn add(
     member: LoggedIn,
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
-    /// What the API answers, as far as it is shown.
-    #[derive(Deserialize)]
-    struct Added {
-        id: RuleId,
-        #[serde(default)]
-        secrets: Vec<AddedSecret>,
-    }
-    #[derive(Deserialize)]
-    struct AddedSecret {
-        url: String,
-        secret: String,
-    }
-
     let form = RuleForm::of_fields(&fields);
     let post = post_of(&fields, member.viewer.now);
     let answered = match alerts::add(&web.app, &member.member.caller, form.sent(), post).await {
         Ok(answered) => answered,
         Err(err) => return Ok(Desk::of_new(web, member, form).refused(err).await),
     };
-    let Added { id, secrets } = serde_json::from_slice(&answered.reply.body)
-        .map_err(|err| ApiError::Internal(err.into()))?;
-    let secret = |it: AddedSecret| ShownSecret { url: it.url, secret: it.secret };
-    let secrets: Vec<_> = secrets.into_iter().map(secret).collect();
+    let id = added_id(&answered, |rule| rule.id.get()).and_then(RuleId::new);
+    let id = id.ok_or(ApiError::NotFound)?;
+    let data = web.app.store.user_data(&member.member.caller);
+    let secrets = data.rule(id).map(|rule| rule.secrets.as_slice()).unwrap_or_default();
+    let secrets: Vec<_> = secrets.iter().map(ShownSecret::from).collect();
     Ok(saved(&member, id, &secrets, ADDED))
 }
 
@@ -188,7 +176,7 @@ async fn ask_removal(
     member: LoggedIn,
     id: RulePath,
 ) -> Result<Markup, PageError> {
-    let owned = web.app.store.owned(&member.member.caller);
+    let owned = web.app.store.user_data(&member.member.caller);
     let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?;
     Ok(rule::removal(&member, rule))
 }
@@ -287,7 +275,7 @@ struct Desk {
     web: Web,
     member: LoggedIn,
     /// All the account owns, at one moment.
-    owned: Arc<Owned>,
+    owned: Arc<UserData>,
     /// The rule that is changed; `None` for a new one.
     rule: Option<Rule>,
     form: RuleForm,
@@ -297,13 +285,13 @@ struct Desk {
 impl Desk {
     /// For a rule that is to be added.
     fn of_new(web: Web, member: LoggedIn, form: RuleForm) -> Desk {
-        let owned = web.app.store.owned(&member.member.caller);
+        let owned = web.app.store.user_data(&member.member.caller);
         Desk { web, member, owned, rule: None, form, query: None }
     }
 
     /// For a rule of the account, with a form of it as it is.
     fn of_rule(web: Web, member: LoggedIn, id: RuleId) -> Result<Desk, PageError> {
-        let owned = web.app.store.owned(&member.member.caller);
+        let owned = web.app.store.user_data(&member.member.caller);
         let rule = owned.rule(id).ok_or(ApiError::NotFound)?.clone();
         let form = RuleForm::of_rule(&rule);
         Ok(Desk { web, member, owned, rule: Some(rule), form, query: None })

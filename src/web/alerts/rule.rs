@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::editor::{Editor, PATH};
 use super::list::{Standing, channels, status};
 use super::{NOTICES, words};
-use crate::accounts::{Delivery, MatchedName, MessageKind, Owned, Rule, WebhookSecret};
+use crate::accounts::{Delivery, MatchedName, MessageKind, Rule, UserData, WebhookSecret};
 use crate::vocab::limits::DELIVERIES_KEPT_MAX;
 use crate::web::components::{self, counted, grouped};
 use crate::web::field::Fault;
@@ -77,7 +77,7 @@ fn actions(rule: &Rule) -> Markup {
 }
 
 /// What was and will be sent, newest first.
-pub fn deliveries(rule: &Rule, owned: &Owned) -> Markup {
+pub fn deliveries(rule: &Rule, owned: &UserData) -> Markup {
     let sent: Vec<_> = owned.deliveries(rule.id).collect();
     let is_pending = sent.iter().any(|delivery| delivery.is_pending());
     html! {

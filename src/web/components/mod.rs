@@ -6,7 +6,7 @@ pub mod query;
 
 use maud::{Markup, html};
 
-use crate::accounts::owned::Owned;
+use crate::accounts::UserData;
 use crate::index::profile::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -96,7 +96,7 @@ pub fn watch_form(next: &str) -> Markup {
 
 /// Puts a name on the watchlist or takes it off. `owned` is what the viewer has, if they have logged
 /// in; others are sent to do that and come back to `next`.
-pub fn watch_button(owned: Option<&Owned>, domain: &DomainName, next: &str) -> Markup {
+pub fn watch_button(owned: Option<&UserData>, domain: &DomainName, next: &str) -> Markup {
     let Some(owned) = owned else {
         let log_in = query::with(&[("next", next)], "/login");
         return html! {

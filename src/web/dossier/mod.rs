@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 
-use crate::accounts::owned::Owned;
+use crate::accounts::UserData;
 use crate::http::error::ApiError;
 use crate::http::work;
 use crate::index::Index;
@@ -62,7 +62,7 @@ async fn find_domain(
         return Ok(fragment::vary(votes.section(&domain).into_response()));
     }
     let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
-    let owned = viewer.member.as_ref().map(|member| web.app.store.owned(&member.caller));
+    let owned = viewer.member.as_ref().map(|member| web.app.store.user_data(&member.caller));
     let cost = cost_us(&[sent]);
     let (status, page) = work::run(cost, move || {
         let known = Known::of(&index, &domain, moment);
@@ -120,7 +120,7 @@ struct Dossier<'a> {
     domain: &'a DomainName,
     known: Known,
     moment: Moment,
-    owned: Option<&'a Owned>,
+    owned: Option<&'a UserData>,
 }
 
 impl Dossier<'_> {

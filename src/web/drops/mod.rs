@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, html};
 
-use crate::accounts::owned::Owned;
+use crate::accounts::UserData;
 use crate::http::error::ApiError;
 use crate::http::work;
 use crate::index::Index;
@@ -43,7 +43,7 @@ async fn list_drops(
     let state = State::parse(query.as_deref());
     let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
     let wanted = fragment::wanted(&headers);
-    let owned = viewer.member.as_ref().map(|member| web.app.store.owned(&member.caller));
+    let owned = viewer.member.as_ref().map(|member| web.app.store.user_data(&member.caller));
     let exports = viewer.member.as_ref().is_some_and(|member| member.caller.plan >= Plan::Core);
     let timer = QueryTimer::start(if state.contains.is_empty() {
         QueryKind::Drops
@@ -102,7 +102,7 @@ struct Shown<'a> {
     /// The plan has CSV exports.
     exports: bool,
     /// What the viewer has, if they have logged in.
-    owned: Option<&'a Owned>,
+    owned: Option<&'a UserData>,
 }
 
 impl Shown<'_> {

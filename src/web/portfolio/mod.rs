@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use maud::Markup;
 
-use crate::accounts::{Claim, ClaimPatch, Owned};
+use crate::accounts::{Claim, ClaimPatch, UserData};
 use crate::http::error::ApiError;
 use crate::http::params::{Params, path_id};
 use crate::http::portfolio::{self, ClaimFilter, claims_cost_us};
@@ -56,7 +56,7 @@ struct List {
     from: String,
     to: String,
     by: By,
-    owned: Arc<Owned>,
+    owned: Arc<UserData>,
     summary: Summary,
     /// Those of the page.
     claims: Vec<Claim>,
@@ -95,7 +95,7 @@ async fn show(
 
 /// `GET /portfolio/new`: an empty form, or one about the name that a link gives.
 async fn ask_new(State(web): State<Web>, member: LoggedIn, RawQuery(query): RawQuery) -> Markup {
-    let owned = web.app.store.owned(&member.member.caller);
+    let owned = web.app.store.user_data(&member.member.caller);
     let form = ClaimForm::blank(Fields::of_query(query.as_deref()).text("domain").trim());
     page::editor(&member, &owned, &form, None, None)
 }
@@ -124,7 +124,7 @@ async fn show_claim(
     member: LoggedIn,
     id: ClaimPath,
 ) -> Result<Markup, PageError> {
-    let owned = web.app.store.owned(&member.member.caller);
+    let owned = web.app.store.user_data(&member.member.caller);
     let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
     Ok(page::editor(&member, &owned, &ClaimForm::of_claim(claim), Some(claim), None))
 }
@@ -137,7 +137,7 @@ async fn save(
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
     let (caller, now) = (&member.member.caller, member.viewer.now.0);
-    let owned = web.app.store.owned(caller);
+    let owned = web.app.store.user_data(caller);
     let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
     let form = ClaimForm::of_fields(&fields);
     let changed = match form.patch(claim).and_then(ClaimPatch::try_from) {
@@ -158,7 +158,7 @@ async fn ask_removal(
     member: LoggedIn,
     id: ClaimPath,
 ) -> Result<Markup, PageError> {
-    let owned = web.app.store.owned(&member.member.caller);
+    let owned = web.app.store.user_data(&member.member.caller);
     let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
     Ok(page::removal(&member, claim))
 }
@@ -189,7 +189,7 @@ fn refused(
         }
         err => Fault::of(err, ClaimForm::field_of),
     };
-    let owned = web.app.store.owned(&member.member.caller);
+    let owned = web.app.store.user_data(&member.member.caller);
     let page = page::editor(member, &owned, form, claim, Some(&fault));
     fault.answer(page)
 }
@@ -211,7 +211,7 @@ async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<List, Pag
         "" => By::default(),
         text => text.parse().map_err(|err| ApiError::parameter("by", err))?,
     };
-    let owned = web.app.store.owned(&member.member.caller);
+    let owned = web.app.store.user_data(&member.member.caller);
     let list = work::run(claims_cost_us(&owned).saturating_mul(2), move || {
         let summary = Summary::of(filter.matching(&owned), by, &owned);
         let claims = filter.of(&owned).cloned().collect();

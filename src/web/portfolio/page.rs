@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::form::ClaimForm;
 use super::summary::{By, Summary, Sums, status_word};
 use super::{List, NOTICES, PATH};
-use crate::accounts::{Claim, Owned};
+use crate::accounts::{Claim, UserData};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::limits::{NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX};
 use crate::vocab::money::Usd;
@@ -264,7 +264,7 @@ fn chart(groups: &[(String, Sums)]) -> Markup {
 /// The form of a claim, new or not.
 pub fn editor(
     member: &LoggedIn,
-    owned: &Owned,
+    owned: &UserData,
     form: &ClaimForm,
     claim: Option<&Claim>,
     fault: Option<&Fault>,
@@ -325,7 +325,12 @@ pub fn editor(
 }
 
 /// The rule that led to a claim: one of those there are, or the one it names though it is gone.
-fn rule(owned: &Owned, form: &ClaimForm, claim: Option<&Claim>, fault: Option<&Fault>) -> Markup {
+fn rule(
+    owned: &UserData,
+    form: &ClaimForm,
+    claim: Option<&Claim>,
+    fault: Option<&Fault>,
+) -> Markup {
     let named = claim.and_then(|claim| claim.alert_rule.as_deref());
     let gone = named.filter(|named| owned.rule(named.id).is_none());
     let gone = gone.map(|gone| (gone.id.to_string(), format!("{} (deleted)", gone.name)));
@@ -337,7 +342,7 @@ fn rule(owned: &Owned, form: &ClaimForm, claim: Option<&Claim>, fault: Option<&F
 }
 
 /// Registrars of other claims, the latest first.
-fn registrars(owned: &Owned) -> Vec<&str> {
+fn registrars(owned: &UserData) -> Vec<&str> {
     let mut seen = Vec::new();
     // Of the newest claims: a look at all of them would be felt.
     for registrar in owned.claims().take(1_000).filter_map(|claim| claim.registrar.as_deref()) {

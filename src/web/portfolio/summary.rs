@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use rustc_hash::FxHashMap;
 
-use crate::accounts::{Claim, Owned};
+use crate::accounts::{Claim, UserData};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::ids::RuleId;
 use crate::vocab::money::Usd;
@@ -144,7 +144,7 @@ enum Key<'a> {
 
 impl Summary {
     /// The sums of `claims` and of their groups.
-    pub fn of<'a>(claims: impl Iterator<Item = &'a Claim>, by: By, owned: &'a Owned) -> Summary {
+    pub fn of<'a>(claims: impl Iterator<Item = &'a Claim>, by: By, owned: &'a UserData) -> Summary {
         let mut all = Sums::default();
         let mut groups: FxHashMap<Key<'_>, (String, Sums)> = FxHashMap::default();
         for claim in claims {
@@ -169,7 +169,7 @@ fn key(claim: &Claim, by: By) -> Key<'_> {
     }
 }
 
-fn label(claim: &Claim, by: By, owned: &Owned) -> String {
+fn label(claim: &Claim, by: By, owned: &UserData) -> String {
     match by {
         By::Status => status_word(claim.status).to_owned(),
         By::Registrar => claim.registrar.as_deref().unwrap_or("No registrar").to_owned(),

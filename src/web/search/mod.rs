@@ -109,7 +109,7 @@ async fn search_names(
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
     let cost = asked.filter.as_ref().map_or(0, |filter| index.search_cost_us(filter, moment));
-    let owned = viewer.member.as_ref().map(|member| web.app.store.owned(&member.caller));
+    let owned = viewer.member.as_ref().map(|member| web.app.store.user_data(&member.caller));
     let timer = QueryTimer::start(QueryKind::Search);
     let markup = work::run(cost, move || {
         let found = asked.filter.as_ref().map(|filter| index.search(filter, moment));

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::accounts::owned::Owned;
+use crate::accounts::UserData;
 use crate::index::SearchPage;
 use crate::index::profile::Lifecycle;
 use crate::index::rows::{SearchRow, Status};
@@ -26,7 +26,7 @@ const PARTS: [(&str, &str, &str); 6] = [
 ];
 
 /// What is below the field.
-pub fn section(asked: &Asked, found: Option<&SearchPage<'_>>, owned: Option<&Owned>) -> Markup {
+pub fn section(asked: &Asked, found: Option<&SearchPage<'_>>, owned: Option<&UserData>) -> Markup {
     let offset = asked.filter.as_ref().map_or(0, |filter| filter.offset);
     html! {
         section #results aria-label="Results" data-path=(asked.page(offset)) {
@@ -92,7 +92,7 @@ fn nothing(asked: &Asked, found: &SearchPage<'_>) -> Markup {
     }
 }
 
-fn table(asked: &Asked, found: &SearchPage<'_>, owned: Option<&Owned>) -> Markup {
+fn table(asked: &Asked, found: &SearchPage<'_>, owned: Option<&UserData>) -> Markup {
     let next = asked.page(asked.filter.as_ref().map_or(0, |filter| filter.offset));
     let mut rows = Vec::with_capacity(ROWS as usize);
     found.for_each_placed(|result, dqs, place| {
@@ -119,7 +119,7 @@ fn row(
     result: &SearchRow<'_>,
     dqs: Dqs,
     place: Option<&Lifecycle>,
-    owned: Option<&Owned>,
+    owned: Option<&UserData>,
     next: &str,
 ) -> Markup {
     let label_len = result.domain.len() - result.tld.len() - 1;

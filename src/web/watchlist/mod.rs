@@ -158,7 +158,7 @@ fn next(fields: &Fields) -> &str {
 async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, PageError> {
     let WatchQuery { sort, page } = asked;
     let app = &web.app;
-    let owned = app.store.owned(&member.member.caller);
+    let owned = app.store.user_data(&member.member.caller);
     let (index, moment) = (app.live.current(), app.moment(member.viewer.now));
     let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
     let external_max = app.store.limits(&member.member.caller).external_names;

@@ -15,7 +15,7 @@ use metrics::counter;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::accounts::{PendingDelivery, Settled, Store};
+use crate::accounts::{AttemptOutcome, PendingDelivery, Store};
 use crate::outbound::{Failure, SendError};
 use crate::vocab::clock::Clock;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
@@ -40,7 +40,7 @@ pub struct Deliver {
 }
 
 type Sent = Result<(), SendError>;
-type Outcome = (AccountId, RuleId, DeliveryId, Settled);
+type Outcome = (AccountId, RuleId, DeliveryId, AttemptOutcome);
 
 /// The loop at work.
 struct Work {
@@ -74,7 +74,7 @@ impl Deliver {
 }
 
 /// Counts what a try came to.
-fn count(target: Option<&queue::Target>, settled: &Settled) {
+fn count(target: Option<&queue::Target>, settled: &AttemptOutcome) {
     let channel = match target {
         Some(queue::Target::Host(_)) => "webhook",
         Some(queue::Target::Mail) => "email",
@@ -82,10 +82,10 @@ fn count(target: Option<&queue::Target>, settled: &Settled) {
         None => "gone",
     };
     let outcome = match settled {
-        Settled::Delivered => "delivered",
-        Settled::Retry { .. } => "retry",
-        Settled::Failed { .. } => "failed",
-        Settled::SwitchOff { .. } => "switched_off",
+        AttemptOutcome::Delivered => "delivered",
+        AttemptOutcome::Retry { .. } => "retry",
+        AttemptOutcome::Failed { .. } => "failed",
+        AttemptOutcome::SwitchOff { .. } => "switched_off",
     };
     counter!("dropdex_deliveries_total", "channel" => channel, "outcome" => outcome).increment(1);
 }
@@ -173,7 +173,7 @@ impl Work {
                 "a delivery was not taken"
             );
         }
-        if let (Settled::Retry { next_at, .. }, Some(target)) = (settled, target) {
+        if let (AttemptOutcome::Retry { next_at, .. }, Some(target)) = (settled, target) {
             self.queue.put(target, next_at, key);
         }
         self.unwritten.push((key.account, key.rule, key.id, settled));

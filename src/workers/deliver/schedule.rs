@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::accounts::{Problem, Settled, StatusClass};
+use crate::accounts::{AttemptOutcome, Problem, StatusClass};
 use crate::outbound::{Failure, SendError};
 use crate::vocab::ids::DeliveryId;
 use crate::vocab::time::UnixMs;
@@ -36,17 +36,17 @@ impl Schedule {
         attempts: u16,
         result: &Result<(), SendError>,
         now: DateTime<Utc>,
-    ) -> Settled {
-        let Err(err) = result else { return Settled::Delivered };
+    ) -> AttemptOutcome {
+        let Err(err) = result else { return AttemptOutcome::Delivered };
         let problem = problem(err.failure);
         match self.wait(id, attempts, err.retry_after) {
-            _ if err.failure == Failure::Gone => Settled::SwitchOff { problem },
+            _ if err.failure == Failure::Gone => AttemptOutcome::SwitchOff { problem },
             Some(wait) if !err.failure.is_permanent() => {
                 let wait = TimeDelta::from_std(wait).unwrap_or(TimeDelta::MAX);
                 let next = now.checked_add_signed(wait).unwrap_or(DateTime::<Utc>::MAX_UTC);
-                Settled::Retry { next_at: UnixMs::of(next), problem }
+                AttemptOutcome::Retry { next_at: UnixMs::of(next), problem }
             }
-            _ => Settled::Failed { problem },
+            _ => AttemptOutcome::Failed { problem },
         }
     }
 
@@ -85,7 +85,7 @@ fn problem(failure: Failure) -> Problem {
         Failure::Timeout => Problem::Timeout,
         Failure::Unreachable => Problem::Unreachable,
         Failure::Tls => Problem::Tls,
-        Failure::Status(status) => Problem::Status(StatusClass::of(status)),
+        Failure::Status(status) => Problem::Status(StatusClass::from_status(status)),
         Failure::Gone => Problem::Gone,
         Failure::Rejected => Problem::Rejected,
         Failure::NotConfigured => Problem::NotConfigured,
@@ -113,7 +113,7 @@ mod tests {
 
     fn wait_s(attempts: u16, result: &Result<(), SendError>, id: u8) -> Option<f64> {
         match schedule().settle(DeliveryId::new([id; 16]), attempts, result, now()) {
-            Settled::Retry { next_at, .. } => {
+            AttemptOutcome::Retry { next_at, .. } => {
                 Some((next_at.instant() - now()).num_milliseconds() as f64 / 1000.0)
             }
             _ => None,
@@ -136,7 +136,7 @@ mod tests {
             }
             assert!((69_000.0..=104_000.0).contains(&total), "{total}");
             let last = schedule().settle(DeliveryId::new([id; 16]), 10, &down, now());
-            assert_eq!(last, Settled::Failed { problem: Problem::Unreachable });
+            assert_eq!(last, AttemptOutcome::Failed { problem: Problem::Unreachable });
         }
         let waits: std::collections::BTreeSet<_> =
             (0..50).map(|id| wait_s(2, &down, id).map(|wait| wait as u64)).collect();
@@ -163,8 +163,11 @@ mod tests {
         let settle = |failure| {
             schedule().settle(DeliveryId::new([1; 16]), 1, &failed(failure, Some(5)), now())
         };
-        assert_eq!(settle(Failure::Gone), Settled::SwitchOff { problem: Problem::Gone });
-        assert_eq!(settle(Failure::Rejected), Settled::Failed { problem: Problem::Rejected });
+        assert_eq!(settle(Failure::Gone), AttemptOutcome::SwitchOff { problem: Problem::Gone });
+        assert_eq!(
+            settle(Failure::Rejected),
+            AttemptOutcome::Failed { problem: Problem::Rejected }
+        );
         for failure in [
             Failure::Refused,
             Failure::Timeout,
@@ -174,16 +177,16 @@ mod tests {
             Failure::Status(500),
             Failure::NotConfigured,
         ] {
-            assert!(matches!(settle(failure), Settled::Retry { .. }), "{failure:?}");
+            assert!(matches!(settle(failure), AttemptOutcome::Retry { .. }), "{failure:?}");
         }
         let taken = schedule().settle(DeliveryId::new([1; 16]), 1, &Ok(()), now());
-        assert_eq!(taken, Settled::Delivered);
+        assert_eq!(taken, AttemptOutcome::Delivered);
     }
 
     #[test]
     fn one_try_can_be_all() {
         let one = Schedule::new(vec![Duration::ZERO]);
         let got = one.settle(DeliveryId::new([1; 16]), 1, &failed(Failure::Tls, None), now());
-        assert_eq!(got, Settled::Failed { problem: Problem::Tls });
+        assert_eq!(got, AttemptOutcome::Failed { problem: Problem::Tls });
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use chrono::Duration;
 use dropdex::accounts::{
-    Channel, Delivery, DeliveryStatus, MatchedName, MessageKind, OffReason, Problem, Reply,
-    RuleMatch, Settled, StatusClass, WriteError,
+    AttemptOutcome, Channel, Delivery, DeliveryStatus, MatchedName, MessageKind, OffReason,
+    Problem, Reply, RuleMatch, StatusClass, WriteError,
 };
 use dropdex::vocab::day::Day;
 use dropdex::vocab::dqs::Dqs;
@@ -297,7 +297,7 @@ impl Run {
         }
         // What nobody knows changes nothing.
         let nothing = (Run::number(0), RuleId::new(1).expect("an id"), DeliveryId::new([0; 16]));
-        outcomes.push((nothing.0, nothing.1, nothing.2, Settled::Delivered));
+        outcomes.push((nothing.0, nothing.1, nothing.2, AttemptOutcome::Delivered));
         self.runtime.block_on(store.settle(outcomes.clone(), now)).expect("settled");
         for (account, rule, id, settled) in outcomes {
             self.settled(account.0 as usize - 1, rule.get(), id, settled, now);
@@ -305,7 +305,7 @@ impl Run {
         (0..self.model.len()).for_each(|at| self.compare(at));
     }
 
-    fn outcome(&mut self) -> Settled {
+    fn outcome(&mut self) -> AttemptOutcome {
         let problem = *self.rng.pick(&[
             Problem::Timeout,
             Problem::Tls,
@@ -313,17 +313,24 @@ impl Run {
             Problem::Rejected,
         ]);
         match self.rng.below(10) {
-            0..=3 => Settled::Delivered,
+            0..=3 => AttemptOutcome::Delivered,
             4..=6 => {
                 let later = self.now + Duration::minutes(1 + self.rng.below(90) as i64);
-                Settled::Retry { next_at: UnixMs::of(later), problem }
+                AttemptOutcome::Retry { next_at: UnixMs::of(later), problem }
             }
-            7..=8 => Settled::Failed { problem },
-            _ => Settled::SwitchOff { problem: Problem::Gone },
+            7..=8 => AttemptOutcome::Failed { problem },
+            _ => AttemptOutcome::SwitchOff { problem: Problem::Gone },
         }
     }
 
-    fn settled(&mut self, at: usize, rule: u64, id: DeliveryId, settled: Settled, now: UnixMs) {
+    fn settled(
+        &mut self,
+        at: usize,
+        rule: u64,
+        id: DeliveryId,
+        settled: AttemptOutcome,
+        now: UnixMs,
+    ) {
         let Some(outbox) = self.model[at].outboxes.get_mut(&rule) else { return };
         let Some(one) = outbox.deliveries.iter_mut().find(|it| it.id == id) else { return };
         // Another of the same record may have switched its channel off.
@@ -333,15 +340,15 @@ impl Run {
         one.attempts += 1;
         one.last_at = Some(now);
         match settled {
-            Settled::Delivered => {
+            AttemptOutcome::Delivered => {
                 (one.status, one.names, one.problem) = (DeliveryStatus::Delivered, None, None);
             }
-            Settled::Retry { next_at, problem } => {
+            AttemptOutcome::Retry { next_at, problem } => {
                 one.status = DeliveryStatus::Pending { next_at };
                 one.problem = Some(problem);
             }
-            Settled::Failed { problem } => one.fail(problem),
-            Settled::SwitchOff { problem } => {
+            AttemptOutcome::Failed { problem } => one.fail(problem),
+            AttemptOutcome::SwitchOff { problem } => {
                 one.fail(problem);
                 let channel = one.channel.clone();
                 outbox.switch_off(&channel, OffReason::Gone, now);
@@ -356,12 +363,14 @@ impl Run {
         let names = self.table();
         let (store, post) = (self.store(), self.post(None));
         let mut ids = Vec::new();
-        let shape = |queued: &[Delivery]| {
+        let shape = |queued: &Vec<Delivery>| {
             ids = queued.iter().map(|it| it.id).collect();
             Reply { status: 202, body: Vec::new() }
         };
         let rule = RuleId::new(id).expect("an id");
-        let result = self.runtime.block_on(store.queue_test(&caller, rule, &names, 9, post, shape));
+        let result = self.runtime.block_on(async {
+            store.queue_test(&caller, rule, &names, 9, post).await?.respond(shape).await
+        });
         let today = Day::of(self.now).expect("a day");
         let account = &mut self.model[at];
         let Some(found) = account.rules.iter().find(|it| it.id == id) else {
@@ -412,7 +421,9 @@ impl Run {
         let (store, post, now) = (self.store(), self.post(None), self.now_ms());
         let shape = |_: &Delivery| Reply { status: 202, body: Vec::new() };
         let rule_id = RuleId::new(rule).expect("an id");
-        let result = self.runtime.block_on(store.requeue(&caller, rule_id, id, post, shape));
+        let result = self.runtime.block_on(async {
+            store.requeue(&caller, rule_id, id, post).await?.respond(shape).await
+        });
         let Some(one) = one else {
             assert!(matches!(result, Err(WriteError::NotFound)), "{result:?}");
             return;
@@ -506,7 +517,7 @@ impl Run {
     }
 
     /// What one account that can log in is shown of what it sends.
-    pub fn compare_outbox(&self, at: usize, owned: &dropdex::accounts::Owned) {
+    pub fn compare_outbox(&self, at: usize, owned: &dropdex::accounts::UserData) {
         let account = &self.model[at];
         for rule in &account.rules {
             let (id, none) = (RuleId::new(rule.id).expect("an id"), ModelOutbox::default());

@@ -3,12 +3,12 @@
 use std::sync::LazyLock;
 
 use chrono::{DateTime, Duration, TimeZone, Utc};
-use dropdex::accounts::secret::Secret;
 use dropdex::accounts::{
     Caller, CommandError, Email, Password, PasswordHash, SignUp, Token, VerificationLink,
 };
 use dropdex::vocab::day::Day;
 use dropdex::vocab::plan::Plan;
+use dropdex::vocab::secret::Secret;
 
 use super::{Account, Run};
 

@@ -249,7 +249,11 @@ fn what_is_wrong_is_told_with_its_member() {
             json!([{"type": "sms"}]),
             "channels[0].type: must be one of email, webhook, telegram",
         ),
-        ("channels", json!([{"type": "email"}, {"type": "email"}]), "channels[1]: is there twice"),
+        (
+            "channels",
+            json!([{"type": "email"}, {"type": "email"}]),
+            "channels[1]: must not repeat another channel",
+        ),
         (
             "channels",
             json!([{"type": "email", "url": "https://a.com"}]),

@@ -185,7 +185,7 @@ fn a_link_in_a_mail_switches_mails_off_and_channels_switch_them_on() {
     let [mail, chat] = [0, 1].map(|at| queued["deliveries"][at]["id"].as_str().expect("an id"));
     let retry = |delivery: &str| format!("{one}/deliveries/{delivery}/retry");
     let conflict = |why: &str| (409, error(&format!("this delivery cannot be retried: {why}")));
-    let pending = conflict("it is pending: it will be tried by itself");
+    let pending = conflict("it is pending and will be retried by itself");
     assert_eq!(post(&mut client, &retry(mail)).answer(), pending);
 
     // Nobody's key: whoever got the mail.

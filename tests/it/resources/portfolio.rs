@@ -270,7 +270,7 @@ fn what_is_wrong_is_told_with_its_member() {
         ("alertRuleId", json!(0), "is no id of an alert rule"),
         ("alertRuleId", json!(-1), "is no id of an alert rule"),
         ("alertRuleId", json!(1.5), "invalid type: floating point `1.5`, expected an integer"),
-        ("alertRuleId", json!(7), "it is none of your alert rules"),
+        ("alertRuleId", json!(7), "must be the id of one of your alert rules"),
     ] {
         let refusal = error(&format!("{member}: {what}"));
         let posted = client.send("POST", PATH, &with(&good, member, value.clone()));
@@ -326,5 +326,5 @@ fn a_claim_keeps_the_rule_that_led_to_it() {
     let other = site.account("other@example.com", "pro");
     let sent = with(&sent, "alertRuleId", json!(foreign));
     let answer = server.client_with(&other).send("POST", PATH, &sent).answer();
-    assert_eq!(answer, (400, error("alertRuleId: it is none of your alert rules")));
+    assert_eq!(answer, (400, error("alertRuleId: must be the id of one of your alert rules")));
 }

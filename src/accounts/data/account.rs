@@ -1,0 +1,67 @@
+//! One account.
+
+use std::sync::Arc;
+
+use crate::accounts::data::UserData;
+use crate::accounts::data::access::Access;
+use crate::accounts::email::Email;
+use crate::accounts::keys::StoredKey;
+use crate::accounts::password::PasswordHash;
+use crate::accounts::quota::{DayUsage, Usage};
+use crate::vocab::day::Day;
+use crate::vocab::ids::AccountId;
+use crate::vocab::plan::Plan;
+
+/// An account and everything it owns.
+#[derive(Clone)]
+pub struct Account {
+    pub id: AccountId,
+    pub email: Email,
+    pub plan: Plan,
+    /// The password for logging in, if one was set.
+    pub password: Option<PasswordHash>,
+    /// A disabled account has no working key and no session.
+    pub disabled: bool,
+    /// The UTC day it was added.
+    pub created: Day,
+    /// The API key that works.
+    pub key: Option<StoredKey>,
+    /// Usage as far as the journal holds it.
+    pub noted: DayUsage,
+    /// The live count, exact to the last request. Not part of the stored state. It belongs to the
+    /// account, not to the key: a new key has no fresh allowance.
+    pub usage: Arc<Usage>,
+    pub access: Arc<Access>,
+    pub data: Arc<UserData>,
+}
+
+impl Account {
+    /// An account that was just added by an operator.
+    pub fn new(
+        id: AccountId,
+        email: Email,
+        plan: Plan,
+        password: Option<PasswordHash>,
+        created: Day,
+    ) -> Account {
+        Account {
+            id,
+            email,
+            plan,
+            password,
+            disabled: false,
+            created,
+            key: None,
+            noted: DayUsage::default(),
+            usage: Arc::default(),
+            access: Arc::default(),
+            data: Arc::default(),
+        }
+    }
+
+    /// Usage on `today`.
+    pub fn usage_on(&self, today: Day) -> DayUsage {
+        let used = self.usage.now();
+        if used.day == Some(today) { used } else { DayUsage::default() }
+    }
+}

@@ -1,0 +1,380 @@
+use super::*;
+use crate::accounts::data::claims::Attribution;
+use crate::accounts::data::deliveries::{OffReason, Problem, StatusClass};
+use crate::accounts::data::rules::{RuleFilter, WebhookSecret};
+use crate::accounts::fixtures::{at, claim, day, email, name};
+use crate::vocab::claim::ClaimStatus;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::money::Usd;
+use crate::vocab::observation::{ObservedBy, RdapState, RdapStatuses};
+use crate::vocab::query::Substring;
+use crate::vocab::secret::Secret;
+use crate::vocab::stage::Stage;
+use crate::vocab::url::WebhookUrl;
+
+/// Events of accounts, keys and usage: every variant and plan, with and without a password.
+fn all() -> Vec<(&'static str, Event)> {
+    let account = AccountId(0x0102);
+    let email = email("ann@example.com");
+    let key = serde_json::json!({"digest": vec![0xab; 32], "last4": b"c0de"});
+    let key: StoredKey = serde_json::from_value(key).expect("a key");
+    let hash: PasswordHash = serde_json::from_str(r#""$argon2id$x""#).expect("a hash");
+    let mut events: Vec<_> = Plan::ALL
+        .into_iter()
+        .map(|plan| (plan.as_str(), Event::PlanSet { account, plan }))
+        .collect();
+    for (name, password) in [("account", None), ("account, password", Some(hash))] {
+        let (email, plan) = (email.clone(), Plan::Pro);
+        events.push((name, Event::AccountAdded { account, email, plan, password, on: day() }));
+    }
+    events.push(("key", Event::KeyIssued { account, key, on: day() }));
+    events.push(("disabled", Event::AccountDisabled { account }));
+    let (requests, exports) = (100, 7);
+    events.push(("usage", Event::UsageNoted { account, day: day(), requests, exports }));
+    events.push(("day", Event::DayBegan { day: day() }));
+    events
+}
+
+fn sold() -> Claim {
+    Claim {
+        status: ClaimStatus::Sold,
+        registrar: Some("Example Ltd".into()),
+        acquired_price: Usd::from_cents(1250),
+        resale_price: Usd::from_cents(100_000_000_000),
+        sold_at: Some(at(2)),
+        user_notes: Some("über\nzwei".into()),
+        alert_rule: Some(Box::new(Attribution {
+            id: RuleId::new(7).expect("an id"),
+            name: "short .de".into(),
+        })),
+        ..claim()
+    }
+}
+
+fn rule() -> Rule {
+    let url = WebhookUrl::from_stored("https://hooks.example.com/x".into());
+    Rule {
+        id: RuleId::new(7).expect("an id"),
+        name: "short .de".into(),
+        filter: RuleFilter {
+            tlds: vec!["de".into(), "co.uk".into()],
+            min_dqs: Dqs::new(70),
+            max_length: Some(6),
+            contains: Substring::parse("solar").ok(),
+            stages: Stage::ALL.to_vec(),
+        },
+        channels: vec![
+            Channel::Email,
+            Channel::Webhook { url: url.clone() },
+            Channel::Telegram { chat_id: "-100".into() },
+        ],
+        active: true,
+        created_at: at(3),
+        secrets: vec![WebhookSecret { url, secret: Secret::new("whsec_AAAA".into()) }],
+    }
+}
+
+/// Events of claims, watchlists, rules, votes and kept responses.
+fn owned() -> Vec<(String, Event)> {
+    let account = AccountId(0x0102);
+    let boxed = Box::<Claim>::new;
+    let watch = |external, registered_again| {
+        let (name, added_at) = (name("xn--mnchen-3ya.de"), at(4));
+        WatchEntry { name, added_at, external, registered_again }
+    };
+    let reply = KeptResponse {
+        key: [0x11; 16],
+        fingerprint: [0x22; 32],
+        at: at(5),
+        status: 201,
+        body: br#"{"id":7}"#.as_slice().into(),
+    };
+    let bare = Rule {
+        filter: RuleFilter::default(),
+        channels: vec![Channel::Email],
+        active: false,
+        secrets: Vec::new(),
+        ..rule()
+    };
+    let names = vec![name("a.com"), name("b.co.uk")];
+    let mut events = vec![
+        ("claim".to_owned(), Event::ClaimAdded { account, claim: boxed(claim()) }),
+        ("claim, changed".into(), Event::ClaimChanged { account, claim: boxed(sold()) }),
+        ("claim, removed".into(), Event::ClaimRemoved { account, claim: claim().id }),
+        ("watch".into(), Event::WatchAdded { account, watch: watch(false, true) }),
+        ("watch, external".into(), Event::WatchAdded { account, watch: watch(true, false) }),
+        ("watch, removed".into(), Event::WatchRemoved { account, name: names[1].clone() }),
+        ("watches, arrived".into(), Event::WatchesArrived { account, names: names.clone() }),
+        ("rule".into(), Event::RuleAdded { account, rule: Box::new(rule()) }),
+        ("rule, changed".into(), Event::RuleChanged { account, rule: Box::new(bare) }),
+        ("rule, removed".into(), Event::RuleRemoved { account, rule: rule().id }),
+        ("reply".into(), Event::ReplyKept { account, reply }),
+    ];
+    for vote in [Some(Vote::Up), Some(Vote::Down), None] {
+        let name = names[0].clone();
+        events.push((format!("vote {vote:?}"), Event::VoteSet { account, name, vote }));
+    }
+    for status in ClaimStatus::ALL {
+        let claim = Claim { status, ..claim() };
+        events.push((format!("{status}"), Event::ClaimAdded { account, claim: boxed(claim) }));
+    }
+    events
+}
+
+fn delivery(byte: u8) -> DeliveryId {
+    DeliveryId::new([byte; 16])
+}
+
+/// Events of alerts and verification.
+fn outbox() -> Vec<(String, Event)> {
+    let (account, rule_id) = (AccountId(0x0102), rule().id);
+    let matched = |text, stage| {
+        let (drop_date, release) = (day(), day().plus(35));
+        let dqs = Dqs::new(70).expect("a score");
+        MatchedName { name: name(text), dqs, drop_date, release, stage }
+    };
+    let names: Vec<_> = Stage::ALL.map(|stage| matched("example.co.uk", stage)).to_vec();
+    let through = Watermark { batch: 0x0304, day: day() };
+    let found = |names, deliveries| RecordedMatch {
+        account,
+        rule: rule_id,
+        total: 0x0506,
+        names,
+        deliveries,
+    };
+    let two = vec![(0, delivery(0x11)), (2, delivery(0x22))];
+    let matches = vec![found(vec![2, 0], two.clone()), found(Vec::new(), Vec::new())];
+    let test = Event::TestQueued {
+        account,
+        rule: rule_id,
+        at: at(6),
+        day: day(),
+        total: 3,
+        names: names[..1].to_vec(),
+        deliveries: two,
+    };
+    let off = |reason, channel: &Channel| {
+        let (channel, off) = (channel.clone(), SwitchedOff { reason, at: at(9) });
+        Event::ChannelSwitchedOff { account, rule: rule_id, channel, off }
+    };
+    let (done, id) = (true, delivery(0x33));
+    let mut events = vec![
+        ("list".to_owned(), Event::ListMatched { through, done: false, at: at(5), names, matches }),
+        (
+            "list, nothing in it".into(),
+            Event::ListMatched { through, done, at: at(5), names: Vec::new(), matches: Vec::new() },
+        ),
+        ("test".into(), test),
+        (
+            "requeued".into(),
+            Event::DeliveryRequeued { account, rule: rule_id, delivery: id, at: at(8) },
+        ),
+        ("on".into(), Event::ChannelsSwitchedOn { account, rule: rule_id }),
+    ];
+    for (reason, channel) in [OffReason::Gone, OffReason::Unsubscribed, OffReason::Gone]
+        .into_iter()
+        .zip(&rule().channels)
+    {
+        events.push((format!("off {reason:?}"), off(reason, channel)));
+    }
+    for outcome in every_outcome() {
+        let settled = Event::DeliverySettled {
+            account,
+            rule: rule_id,
+            delivery: id,
+            at: at(7),
+            attempts: 0x0708,
+            outcome,
+        };
+        events.push((format!("{outcome:?}"), settled));
+    }
+    events.push(("verified".into(), Event::NamesVerified { rows: observations() }));
+    events
+}
+
+fn every_outcome() -> Vec<AttemptOutcome> {
+    let classes = [
+        StatusClass::Redirect,
+        StatusClass::ClientError,
+        StatusClass::ServerError,
+        StatusClass::Other,
+    ];
+    let problems = [
+        Problem::Refused,
+        Problem::Timeout,
+        Problem::Unreachable,
+        Problem::Tls,
+        Problem::Gone,
+        Problem::Rejected,
+        Problem::NotConfigured,
+        Problem::SwitchedOff,
+    ];
+    let problems = problems.into_iter().chain(classes.map(Problem::Status));
+    let retried = problems.map(|problem| AttemptOutcome::Retry { next_at: at(60_000), problem });
+    let problem = Problem::Gone;
+    [
+        AttemptOutcome::Delivered,
+        AttemptOutcome::Failed { problem },
+        AttemptOutcome::SwitchOff { problem },
+    ]
+    .into_iter()
+    .chain(retried)
+    .collect()
+}
+
+fn observations() -> Vec<(DomainName, Observation)> {
+    let seen = |(place, state): (usize, RdapState)| Observation {
+        state,
+        at: at(10),
+        registered_on: (place % 2 == 0).then(|| day().plus(-1_000)),
+        statuses: RdapStatuses::from(1 << place),
+        source: if place == 2 { ObservedBy::Dns } else { ObservedBy::Rdap },
+    };
+    let all = RdapState::ALL.into_iter().enumerate().map(seen);
+    all.map(|seen| (name("a.com"), seen)).collect()
+}
+
+/// Events of logins.
+fn access() -> Vec<(String, Event)> {
+    let (account, digest) = (AccountId(0x0102), TokenDigest::new([0x44; 32]));
+    let email = email("ann@example.com");
+    let password: PasswordHash = serde_json::from_str(r#""$argon2id$x""#).expect("a hash");
+    let (plan, hash) = (Plan::Free, password.clone());
+    let mut events = vec![
+        (
+            "signed up".to_owned(),
+            Event::AccountSignedUp { account, email, plan, password, on: day() },
+        ),
+        ("password".into(), Event::PasswordSet { account, password: hash }),
+        ("session".into(), Event::SessionBegan { account, digest, at: at(11) }),
+        ("session, seen".into(), Event::SessionSeen { account, digest, at: at(12) }),
+        ("session, ended".into(), Event::SessionEnded { account, digest }),
+        ("link".into(), Event::EmailVerificationAsked { account, digest, at: at(13) }),
+        ("verified".into(), Event::EmailVerified { account }),
+    ];
+    for chat in [Some("-100".into()), None] {
+        events.push((format!("chat {chat:?}"), Event::TelegramChatSet { account, chat }));
+    }
+    events
+}
+
+fn sessions() -> impl Iterator<Item = (String, Transaction)> {
+    access().into_iter().map(|(name, event)| (name, Transaction(vec![event])))
+}
+
+fn newest() -> impl Iterator<Item = (String, Transaction)> {
+    let singles = outbox().into_iter().map(|(name, event)| (name, Transaction(vec![event])));
+    let both = outbox().drain(..3).map(|(_, event)| event).collect();
+    singles.chain([("three at once".to_owned(), Transaction(both))])
+}
+
+fn everything() -> Vec<(String, Transaction)> {
+    let first = all().into_iter().map(|(name, event)| (name.to_owned(), event));
+    let mut singles: Vec<_> = first.chain(owned()).collect();
+    let three = singles.iter().rev().take(3).map(|(_, event)| event.clone()).collect();
+    let singles = singles.drain(..).map(|(name, event)| (name, Transaction(vec![event])));
+    let mut all: Vec<_> = singles.collect();
+    all.push(("three at once".into(), Transaction(three)));
+    all.push(("nothing".into(), Transaction(Vec::new())));
+    all
+}
+
+#[test]
+fn the_bytes_of_every_event_never_change() {
+    let ours: String = all()
+        .iter()
+        .map(|(name, event)| {
+            format!("{name}: {}\n", hex::encode(Transaction(vec![event.clone()]).encode().1))
+        })
+        .collect();
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v1.hex"));
+}
+
+#[test]
+fn the_bytes_of_every_transaction_never_change() {
+    let ours: String = everything()
+        .iter()
+        .skip(all().len())
+        .map(|(name, transaction)| {
+            let (kind, payload) = transaction.encode();
+            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+        })
+        .collect();
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v2.hex"));
+}
+
+#[test]
+fn the_bytes_of_alert_events_never_change() {
+    let ours: String = newest()
+        .map(|(name, transaction)| {
+            let (kind, payload) = transaction.encode();
+            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+        })
+        .collect();
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v3.hex"));
+}
+
+#[test]
+fn the_bytes_of_login_events_never_change() {
+    let ours: String = sessions()
+        .map(|(name, transaction)| {
+            let (kind, payload) = transaction.encode();
+            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+        })
+        .collect();
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v4.hex"));
+}
+
+#[test]
+fn transactions_round_trip() {
+    for (name, transaction) in everything().into_iter().chain(newest()).chain(sessions()) {
+        let (kind, payload) = transaction.encode();
+        assert!(Transaction::decode(kind, &payload).expect(&name) == transaction, "{name}");
+    }
+}
+
+#[test]
+fn malformed_events_are_errors() {
+    for (name, transaction) in everything().into_iter().chain(newest()).chain(sessions()) {
+        let (kind, bytes) = transaction.encode();
+        for len in 0..bytes.len() {
+            assert!(Transaction::decode(kind, &bytes[..len]).is_err(), "{name} cut at {len}");
+        }
+        let trailing = [bytes.as_slice(), &[0]].concat();
+        assert!(Transaction::decode(kind, &trailing).is_err(), "{name} and one byte");
+    }
+    assert!(Transaction::decode(EVENT, &[0xff; 64]).is_err(), "an unknown variant");
+    let day_0 = [5, 0, 0, 0, 0, 0];
+    assert!(Transaction::decode(EVENT, &day_0).is_err(), "day 0");
+    let other = Kind::of_caller(18).expect("the caller's");
+    let refused = Transaction::decode(other, &everything()[0].1.encode().1);
+    assert!(matches!(refused, Err(EventError::Kind(18))));
+}
+
+/// Sets each byte of every transaction to the values that make the worst lengths. The result is an
+/// error or another event, never a panic.
+#[test]
+fn hostile_bytes_do_not_panic() {
+    for (name, transaction) in everything().into_iter().chain(newest()).chain(sessions()) {
+        let (kind, bytes) = transaction.encode();
+        for at in 0..bytes.len() {
+            for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+                let mut hostile = bytes.clone();
+                hostile[at] = value;
+                if let Ok(read) = Transaction::decode(kind, &hostile) {
+                    // Whatever is read fits a record again.
+                    assert!(read.encode().1.len() <= PAYLOAD_BYTES_MAX, "{name} at {at}");
+                }
+            }
+        }
+    }
+    let endless = [u64::MAX.to_le_bytes(), (1_u64 << 40).to_le_bytes()];
+    for len in endless {
+        assert!(Transaction::decode(TRANSACTION, &len).is_err());
+    }
+    let long = "a".repeat(250) + ".com";
+    let name = codec().serialize(&(250_u8, long)).expect("encoded");
+    assert!(codec().deserialize::<DomainName>(&name).is_err(), "a name over 253 octets");
+    let name = codec().serialize(&(3_u8, "abcd.com")).expect("encoded");
+    assert!(codec().deserialize::<DomainName>(&name).is_err(), "no dot after the label");
+}

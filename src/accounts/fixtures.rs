@@ -1,0 +1,57 @@
+//! Values for the unit tests of this room.
+
+use super::data::claims::Claim;
+use super::data::rules::{Channel, Rule, RuleFilter};
+use super::email::Email;
+use crate::vocab::claim::ClaimStatus;
+use crate::vocab::day::Day;
+use crate::vocab::ids::{ClaimId, RuleId};
+use crate::vocab::name::DomainName;
+use crate::vocab::time::UnixMs;
+
+pub fn day() -> Day {
+    "2026-11-21".parse().expect("a day")
+}
+
+pub fn name(text: &str) -> DomainName {
+    DomainName::parse(text).expect("a name")
+}
+
+pub fn email(text: &str) -> Email {
+    text.parse().expect("an address")
+}
+
+/// An instant, `ms` after a fixed one.
+pub fn at(ms: u64) -> UnixMs {
+    UnixMs::new(1_790_000_000_000 + ms).expect("an instant")
+}
+
+/// A claim with its required fields only.
+pub fn claim() -> Claim {
+    Claim {
+        id: ClaimId::new(0x0102_0304).expect("an id"),
+        domain: name("example.co.uk"),
+        status: ClaimStatus::Attempted,
+        registrar: None,
+        acquired_price: None,
+        resale_price: None,
+        sold_at: None,
+        reported_at: at(0),
+        updated_at: at(1),
+        user_notes: None,
+        alert_rule: None,
+    }
+}
+
+/// A rule that matches everything and sends mail.
+pub fn rule() -> Rule {
+    Rule {
+        id: RuleId::new(7).expect("an id"),
+        name: "short".into(),
+        filter: RuleFilter::default(),
+        channels: vec![Channel::Email],
+        active: true,
+        created_at: at(4),
+        secrets: Vec::new(),
+    }
+}

@@ -1,0 +1,288 @@
+use super::*;
+use crate::accounts::data::access::Session;
+use crate::accounts::data::deliveries::{OffReason, StatusClass};
+use crate::accounts::fixtures::{self, at, day, name, rule};
+use crate::accounts::quota::Usage;
+use crate::accounts::store::progress::MatchProgress;
+use crate::accounts::store::watched::Watched;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::ids::ClaimId;
+use crate::vocab::observation::{ObservedBy, RdapState, RdapStatus, RdapStatuses};
+use crate::vocab::stage::Stage;
+
+fn claim(id: u64, notes: &str) -> Claim {
+    Claim {
+        id: ClaimId::new(id).expect("an id"),
+        status: crate::vocab::claim::ClaimStatus::Caught,
+        user_notes: Some(notes.into()),
+        ..fixtures::claim()
+    }
+}
+
+fn watch(text: &str) -> WatchEntry {
+    let (external, registered_again) = (text.len().is_multiple_of(2), false);
+    WatchEntry { name: name(text), added_at: at(2), external, registered_again }
+}
+
+fn reply(key: u8, len: usize) -> KeptResponse {
+    let (key, fingerprint, at, status) = ([key; 16], [2; 32], at(3), 201);
+    KeptResponse { key, fingerprint, at, status, body: vec![b'x'; len].into() }
+}
+
+fn account(number: u64, claims: Vec<Claim>, watches: Vec<WatchEntry>) -> Arc<Account> {
+    let email = format!("a{number}@example.com").parse().expect("an address");
+    let mut responses = Responses::default();
+    responses.put(reply(9, 2));
+    let data = UserData {
+        claims: Arc::new(Claims::from_sorted(claims)),
+        watches: Arc::new(Watches::from_sorted(watches)),
+        rules: Arc::new(Rules::from_unsorted(vec![rule()])),
+        votes: Arc::new([("a.com".into(), Vote::Up), ("b.com".into(), Vote::Down)].into()),
+        responses: Arc::new(responses),
+        ..UserData::default()
+    };
+    Arc::new(Account {
+        data: Arc::new(data),
+        noted: DayUsage { day: Some(day()), requests: 5, exports: 6 },
+        usage: Arc::new(Usage::default()),
+        ..Account::new(AccountId(number), email, Plan::Pro, None, day())
+    })
+}
+
+fn frozen(accounts: Vec<Arc<Account>>) -> Frozen {
+    let (progress, watched) = (MatchProgress::default(), Watched::default());
+    Frozen { accounts, last_account: 9, last_day: Some(day()), progress, watched }
+}
+
+fn chunks(state: &Frozen) -> Vec<Vec<u8>> {
+    let mut chunks = Vec::new();
+    let written = write_chunks(state, |chunk| {
+        chunks.push(chunk.to_vec());
+        Ok::<(), std::convert::Infallible>(())
+    });
+    assert!(written.is_ok());
+    chunks
+}
+
+fn load(chunks: &[Vec<u8>]) -> Result<State, Box<dyn std::error::Error + Send + Sync>> {
+    let mut loader = Loader::default();
+    loader.reset();
+    for chunk in chunks {
+        loader.chunk(chunk)?;
+    }
+    Ok(loader.into_state(Position::default()))
+}
+
+#[test]
+fn the_bytes_of_a_snapshot_never_change() {
+    let bare = "b@example.com".parse().expect("an address");
+    let bare = Arc::new(Account::new(AccountId(4), bare, Plan::Free, None, day()));
+    let full = account(3, vec![claim(1, "one"), claim(2, "two")], vec![watch("a.com")]);
+    let ours: String =
+        chunks(&frozen(vec![full, bare])).iter().map(|it| hex::encode(it) + "\n").collect();
+    assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-v1.hex"));
+}
+
+fn matched(text: &str) -> Arc<MatchedName> {
+    Arc::new(MatchedName {
+        name: name(text),
+        dqs: Dqs::new(70).expect("a score"),
+        drop_date: day(),
+        release: day().plus(35),
+        stage: Stage::Redemption,
+    })
+}
+
+fn delivery(byte: u8, channel: Channel, names: Option<&[&str]>) -> Delivery {
+    let names = names.map(|names| names.iter().map(|name| matched(name)).collect());
+    let (kind, total) = (MessageKind::Match, 3);
+    Delivery {
+        id: DeliveryId::new([byte; 16]),
+        channel: Arc::new(channel),
+        message: Message { kind, at: at(5), list_day: day(), total, names },
+        attempts: u16::from(byte),
+        status: DeliveryStatus::Pending { next_at: at(6) },
+        last_attempt_at: None,
+        last_problem: None,
+    }
+}
+
+/// A state with the items that the second version added.
+fn sending() -> Frozen {
+    let (rule_id, mut outbox) = (rule().id, Outbox::default());
+    let telegram = Channel::Telegram { chat_id: "-100".into() };
+    outbox.change(rule_id, |outbox| {
+        outbox.mail_id = Some(DeliveryId::new([1; 16]));
+        outbox.put(Delivery {
+            status: DeliveryStatus::Delivered,
+            last_attempt_at: Some(at(7)),
+            ..delivery(1, Channel::Email, None)
+        });
+        outbox.put(delivery(2, Channel::Email, Some(&["a.com", "b.com"])));
+        outbox.put(Delivery {
+            status: DeliveryStatus::Failed,
+            last_problem: Some(Problem::Status(StatusClass::ServerError)),
+            ..delivery(3, telegram.clone(), Some(&["b.com", "c.com"]))
+        });
+        let (reason, at) = (OffReason::Unsubscribed, at(8));
+        outbox.off.push((Arc::new(telegram), SwitchedOff { reason, at }));
+    });
+    let mut full = (*account(3, Vec::new(), vec![watch("a.com"), watch("b.com")])).clone();
+    let data = Arc::make_mut(&mut full.data);
+    data.outbox = Arc::new(outbox);
+    data.tests = Some((day(), 4));
+    let mut state = frozen(vec![Arc::new(full)]);
+    let through = |batch| Watermark { batch, day: day() };
+    state.progress.finish(through(5));
+    state.progress.advance(AccountId(3), rule_id, through(6));
+    let seen = Observation {
+        state: RdapState::Renewed,
+        at: at(9),
+        registered_on: Some(day()),
+        statuses: RdapStatuses::NONE.with(RdapStatus::Active),
+        source: ObservedBy::Rdap,
+    };
+    state.watched.put(name("b.com"), seen);
+    state
+}
+
+#[test]
+fn the_bytes_of_outboxes_never_change() {
+    let ours: String = chunks(&sending()).iter().map(|it| hex::encode(it) + "\n").collect();
+    assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-v2.hex"));
+}
+
+/// Accounts with sessions, verification links and a default chat.
+fn entered() -> Frozen {
+    let digest = |byte| TokenDigest::new([byte; 32]);
+    let session = |byte| Session { digest: digest(byte), began: at(10), seen: at(11) };
+    let entered = Access {
+        sessions: vec![session(1), session(2)],
+        telegram_chat: Some("-100".into()),
+        ..Access::default()
+    };
+    let links = Links { newest: Some((digest(3), at(12))), on: Some((day(), 2)) };
+    let asked = Access { address: Address::Unverified(links), ..Access::default() };
+    let all = [entered, asked, Access::unverified()];
+    let with = |(number, access)| {
+        let bare = (*account(number, Vec::new(), Vec::new())).clone();
+        Arc::new(Account { access: Arc::new(access), ..bare })
+    };
+    frozen((5..).zip(all).map(with).collect())
+}
+
+#[test]
+fn the_bytes_of_logins_never_change() {
+    let ours: String = chunks(&entered()).iter().map(|it| hex::encode(it) + "\n").collect();
+    assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-v3.hex"));
+}
+
+#[test]
+fn sessions_and_links_of_a_snapshot_are_found() {
+    let state = load(&chunks(&entered())).expect("read");
+    for (read, written) in state.freeze().accounts.iter().zip(entered().accounts) {
+        assert_eq!(read.access, written.access);
+    }
+    let session = state.by_session(&TokenDigest::new([2; 32])).expect("there");
+    assert_eq!((session.0.id, session.1.seen), (AccountId(5), at(11)));
+    let linked = state.by_link(&TokenDigest::new([3; 32])).expect("there");
+    assert_eq!(linked.id, AccountId(6));
+    assert!(state.by_session(&TokenDigest::new([3; 32])).is_none());
+}
+
+#[test]
+fn snapshots_of_every_version_are_read() {
+    let entered = include_str!("../../../../tests/golden/accounts-snapshot-v3.hex");
+    let bytes: Vec<_> = entered.lines().map(|line| hex::decode(line).expect("hex")).collect();
+    assert_eq!(chunks(&load(&bytes).expect("read").freeze()), bytes);
+    for (golden, is_bare) in [
+        (include_str!("../../../../tests/golden/accounts-snapshot-v1.hex"), true),
+        (include_str!("../../../../tests/golden/accounts-snapshot-v2.hex"), false),
+    ] {
+        let bytes: Vec<_> = golden.lines().map(|line| hex::decode(line).expect("hex")).collect();
+        let state = load(&bytes).expect("read");
+        assert_eq!(chunks(&state.freeze()), bytes, "and written as it was");
+        assert_eq!(state.watermark().is_none(), is_bare);
+        assert_eq!(state.pending().len(), usize::from(!is_bare));
+        assert_eq!(state.observation(&name("b.com")).is_none(), is_bare);
+        assert_eq!(state.rule_of_mail(DeliveryId::new([1; 16])).is_none(), is_bare);
+    }
+}
+
+/// 10,000 messages of the same 500 names.
+#[test]
+fn names_are_written_once() {
+    let texts: Vec<_> = (0..500).map(|at| format!("name-{at}.com")).collect();
+    let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+    let message = delivery(1, Channel::Email, Some(&texts));
+    let mut outbox = Outbox::default();
+    for number in 1..=10_000_u64 {
+        let rule = RuleId::new(number).expect("an id");
+        outbox.change(rule, |outbox| {
+            // Equal names count as one even if they are not shared.
+            let copied = message.message.names.as_deref().unwrap_or_default();
+            let copied = copied.iter().map(|name| Arc::new((**name).clone()));
+            let copied = (number == 10_000).then(|| copied.collect());
+            let names = copied.or_else(|| message.message.names.clone());
+            let message_of_it = Message { names, ..message.message.clone() };
+            outbox.put(Delivery { message: message_of_it, ..message.clone() });
+        });
+    }
+    let mut full = (*account(3, Vec::new(), Vec::new())).clone();
+    Arc::make_mut(&mut full.data).outbox = Arc::new(outbox);
+    let state = frozen(vec![Arc::new(full)]);
+    let chunks = chunks(&state);
+    assert!(chunks.iter().all(|chunk| (1..=CHUNK_BYTES_MAX).contains(&chunk.len())));
+    let bytes: usize = chunks.iter().map(Vec::len).sum();
+    assert!(bytes < 10_000 * (500 * 4 + 200), "{bytes} bytes");
+    let read = load(&chunks).expect("read").freeze();
+    assert!(read.accounts[0].data == state.accounts[0].data);
+    assert_eq!(digest(&read), digest(&state));
+}
+
+#[test]
+fn snapshots_of_any_size_round_trip() {
+    let notes = "ü".repeat(5_000);
+    let claims = (1..400).map(|id| claim(id, &notes[..(id as usize % 100) * 100])).collect();
+    let mut names: Vec<_> = (0..9_000).map(|at| format!("name-{at}.com")).collect();
+    names.sort();
+    let watches = names.iter().map(|name| watch(name)).collect();
+    let mut long = (*account(3, claims, watches)).clone();
+    let data = Arc::make_mut(&mut long.data);
+    (0..8).for_each(|key| Arc::make_mut(&mut data.responses).put(reply(key, 256 << 10)));
+    let state = frozen(vec![account(1, Vec::new(), Vec::new()), Arc::new(long)]);
+    let chunks = chunks(&state);
+    assert!(chunks.len() > 2);
+    assert!(chunks.iter().all(|chunk| (1..=CHUNK_BYTES_MAX).contains(&chunk.len())));
+    let read = load(&chunks).expect("read").freeze();
+    assert_eq!(digest(&read), digest(&state));
+    for (read, written) in read.accounts.iter().zip(&state.accounts) {
+        assert!(read.data == written.data && read.noted == written.noted);
+    }
+}
+
+#[test]
+fn hostile_bytes_do_not_panic() {
+    let full = account(3, vec![claim(1, "one")], vec![watch("a.com")]);
+    let whole = chunks(&frozen(vec![full])).remove(0);
+    let mut sound = 0;
+    for len in 0..whole.len() {
+        sound += usize::from(load(&[whole[..len].to_vec()]).is_ok());
+    }
+    // Cuts between items: after nothing and after each but the last.
+    assert_eq!(sound, 1 + 6);
+    for whole in [whole, chunks(&sending()).remove(0), chunks(&entered()).remove(0)] {
+        for at in 0..whole.len() {
+            for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+                let mut hostile = whole.clone();
+                hostile[at] = value;
+                // An error or another state, never a panic: the journal's checksums come first.
+                if let Ok(state) = load(&[hostile]) {
+                    digest(&state.freeze());
+                }
+            }
+        }
+    }
+    let orphan = codec().serialize(&Item::Votes(Vec::new())).expect("encoded");
+    assert!(load(&[orphan]).is_err(), "votes without an account");
+}

@@ -1,0 +1,41 @@
+//! Notifications of writes, for background workers.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::accounts::event::{Event, Transaction};
+
+/// One waiter each. A notification without a waiter is kept for the next one.
+#[derive(Default)]
+pub struct Wakes {
+    pub deliveries: Arc<Notify>,
+    pub watches: Arc<Notify>,
+}
+
+impl Wakes {
+    /// The notifications to send once this transaction has been applied.
+    pub fn after(&self, transaction: &Transaction) -> impl FnOnce() + Send + 'static + use<> {
+        let (mut deliveries, mut watches) = (None, None);
+        for event in &transaction.0 {
+            match event {
+                Event::ListMatched { .. }
+                | Event::TestQueued { .. }
+                | Event::DeliveryRequeued { .. }
+                | Event::RuleChanged { .. }
+                | Event::RuleRemoved { .. }
+                | Event::ChannelSwitchedOff { .. }
+                | Event::ChannelsSwitchedOn { .. } => {
+                    deliveries = Some(Arc::clone(&self.deliveries))
+                }
+                Event::WatchAdded { .. } => watches = Some(Arc::clone(&self.watches)),
+                _ => {}
+            }
+        }
+        move || {
+            for wake in [deliveries, watches].into_iter().flatten() {
+                wake.notify_one();
+            }
+        }
+    }
+}
