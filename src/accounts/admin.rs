@@ -141,7 +141,7 @@ pub struct JournalFacts {
     /// The last record that the commit mark covers.
     pub mark: Option<u64>,
     /// First to last.
-    pub segments: Vec<SegmentSummary>,
+    pub segments: Vec<SegmentFacts>,
     /// Oldest first.
     pub snapshots: Vec<SnapshotSummary>,
     /// Bytes of log that the next start reads.
@@ -149,16 +149,6 @@ pub struct JournalFacts {
     /// 64 hexadecimal digits.
     pub state_digest: String,
     pub counts: Counts,
-}
-
-/// A segment of a journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SegmentSummary {
-    /// Counted from 1.
-    pub segment_no: u64,
-    pub first_seq: u64,
-    pub records: u64,
-    pub bytes: u64,
 }
 
 /// A snapshot in a journal's folder.
@@ -396,19 +386,12 @@ impl JournalFacts {
             epoch: found.recovery.epoch,
             store_uuid: found.store_uuid.map(hex::encode),
             mark: found.recovery.mark,
-            segments: found.segments.into_iter().map(SegmentSummary::from).collect(),
+            segments: found.segments,
             snapshots: found.snapshots.into_iter().map(SnapshotSummary::from).collect(),
             log_bytes,
             state_digest: hex::encode(state_digest),
             counts,
         }
-    }
-}
-
-impl From<SegmentFacts> for SegmentSummary {
-    fn from(facts: SegmentFacts) -> SegmentSummary {
-        let SegmentFacts { segment_no, first_seq, records, bytes, .. } = facts;
-        SegmentSummary { segment_no, first_seq, records, bytes }
     }
 }
 

@@ -82,11 +82,11 @@ mod tests {
         let mut refused = 0;
         while refused < 10 {
             let done = tasks.join_next().await.expect("some are left").expect("none panics");
-            assert!(!done, "nothing was released yet");
+            assert!(!done, "no hash has ended yet");
             refused += 1;
         }
         for _ in 0..AT_ONCE {
-            begun.recv().await.expect("work holds the sender");
+            begun.recv().await.expect("running work holds the sender");
         }
         drop(release);
         let mut done = 0;

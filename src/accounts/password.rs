@@ -148,7 +148,7 @@ mod tests {
         assert!(unknown.0.starts_with(parameters));
         phc::PasswordHash::new(&unknown.0)
             .expect("a PHC string: a malformed one would take no time");
-        for typed in ["", "password", "nobody", &"x".repeat(10_000)] {
+        for typed in ["", "password", "unknown", &"x".repeat(10_000)] {
             assert!(!unknown.matches(&Secret::new(typed.into())), "{typed}");
         }
     }

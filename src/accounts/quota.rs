@@ -216,6 +216,6 @@ mod tests {
             usage.restore(note);
         }
         assert_eq!(usage.now(), noted(second, 5, 2));
-        assert_eq!(usage.take_unnoted(), None, "the journal has it");
+        assert_eq!(usage.take_unnoted(), None, "restored usage counts as recorded");
     }
 }

@@ -12,6 +12,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::error::{Damage, JournalError, SnapshotDamage};
 use super::frame::{
     Chain, Kind, Record, SEGMENT_HEADER_BYTES, SegmentHeader, StoreUuid, record_bytes,
@@ -116,9 +118,10 @@ pub struct TornTail {
 }
 
 /// A segment as an inspection shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentFacts {
-    /// The file.
+    /// The file; not serialised.
+    #[serde(skip)]
     pub path: PathBuf,
     /// Its number, from 1.
     pub segment_no: u64,

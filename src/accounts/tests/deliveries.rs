@@ -102,9 +102,12 @@ fn a_match_is_queued_once_per_channel() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let rule = world.everywhere(&ann, "all");
-    assert!(world.store.matchable_rules().is_empty(), "nothing fires before the first watermark");
+    assert!(
+        world.store.matchable_rules().is_empty(),
+        "no rule is matched before the first watermark"
+    );
     world.begin();
-    world.wait(world.store.set_watermark_if_none(through(9))).expect("set already");
+    world.wait(world.store.set_watermark_if_none(through(9))).expect("kept the first watermark");
     assert_eq!(world.store.watermark(), Some(through(1)));
     let matchable = world.store.matchable_rules();
     assert_eq!(matchable.len(), 1);
@@ -117,7 +120,7 @@ fn a_match_is_queued_once_per_channel() {
     let world = world.reopened();
     assert_eq!(world.store.watermark(), Some(through(2)));
     let pending = world.store.pending_deliveries();
-    assert_eq!(pending.len(), 3, "the second time it was done");
+    assert_eq!(pending.len(), 3, "the repeat queued nothing");
     let queues = world.store.queues();
     assert_eq!((queues.deliveries, queues.first_due), (3, Some(at(0))));
     let owned = world.store.user_data(&ann);
@@ -146,22 +149,23 @@ fn paused_removed_and_disabled_rules_get_nothing() {
     let bob = world.account("bob@example.com", Plan::Pro);
     let eve = world.account("eve@example.com", Plan::Core);
     let [stopped, removed, stays] = ["a", "b", "c"].map(|name| world.everywhere(&ann, name));
-    let shut = world.everywhere(&bob, "d");
+    let disabled = world.everywhere(&bob, "d");
     let of_eve: Vec<_> = (0..3).map(|_| world.everywhere(&eve, "e")).collect();
     world.begin();
-    let all = [(&ann, stopped), (&ann, removed), (&ann, stays), (&bob, shut), (&eve, of_eve[2])];
+    let all =
+        [(&ann, stopped), (&ann, removed), (&ann, stays), (&bob, disabled), (&eve, of_eve[2])];
     let matches: Vec<_> = all.iter().map(|(who, rule)| found(who, *rule, &[0])).collect();
     let stop = RulePatch { active: Some(false), ..RulePatch::default() };
     world.change_rule(&ann, stopped, stop).expect("stopped");
     world.wait(world.store.remove_rule(&ann, removed)).expect("removed");
-    world.store.disable(&email("bob@example.com")).expect("shut");
+    world.store.disable(&email("bob@example.com")).expect("disabled");
     // One rule is within the plan now, and mails alone.
     world.store.set_plan(&email("eve@example.com"), Plan::Free).expect("set");
     let matchable: Vec<_> = world.store.matchable_rules();
-    let told: std::collections::HashSet<_> =
+    let found: std::collections::HashSet<_> =
         matchable.iter().map(|it| (it.rule.id, it.live_channels.clone())).collect();
     let oldest = *of_eve.iter().min_by_key(|id| **id).expect("three");
-    assert_eq!(told, [(stays, vec![0, 1, 2]), (oldest, vec![0])].into());
+    assert_eq!(found, [(stays, vec![0, 1, 2]), (oldest, vec![0])].into());
     world.record(2, matches, &table(1));
     let pending = world.store.pending_deliveries();
     let of = |rule| pending.iter().filter(|it| it.rule.id == rule).count();
@@ -195,7 +199,7 @@ fn a_long_list_takes_several_records_that_share_names() {
         assert_eq!((names.len(), one.delivery.message.total), (MESSAGE_NAMES_MAX, best + 7));
         distinct.extend(names.iter().map(Arc::as_ptr));
     }
-    assert_eq!(distinct.len(), 60_000, "for 125,000 places");
+    assert_eq!(distinct.len(), 60_000, "125,000 references share 60,000 names");
 
     let world = world.reopened();
     world.store.snapshot_now().expect("written");
@@ -313,7 +317,7 @@ fn channels_stay_off_until_their_owner_changes_them() {
     assert!(!unsubscribe(hooks[0].delivery.id), "no mail");
     assert!(unsubscribe(link));
     let digest = world.store.state_digest();
-    assert!(unsubscribe(link), "it was off");
+    assert!(unsubscribe(link), "already off");
     assert_eq!(world.store.state_digest(), digest);
     assert_eq!(world.store.matchable_rules()[0].live_channels, [2]);
     assert_eq!(world.store.pending_deliveries().len(), 2, "chats");
@@ -328,13 +332,13 @@ fn channels_stay_off_until_their_owner_changes_them() {
     world.requeue(&ann, rule, hooks[1].delivery.id).expect("it is on");
     let mails_only = RulePatch { channels: Some(vec![Channel::Email]), ..RulePatch::default() };
     world.change_rule(&ann, rule, mails_only).expect("changed");
-    assert!(world.store.pending_deliveries().is_empty(), "their channels are gone");
+    assert!(world.store.pending_deliveries().is_empty(), "their channels were removed");
     assert_conflict(world.requeue(&ann, rule, hooks[1].delivery.id), "no longer one");
     assert!(world.wait(world.store.unsubscribe(link, at(3))).expect("written"));
     assert!(world.store.matchable_rules().is_empty());
     let world = world.reopened();
     world.wait(world.store.remove_rule(&ann, rule)).expect("removed");
-    assert!(!world.wait(world.store.unsubscribe(link, at(4))).expect("nothing there"));
+    assert!(!world.wait(world.store.unsubscribe(link, at(4))).expect("the rule was removed"));
 }
 
 #[test]
@@ -391,7 +395,7 @@ fn test_messages_are_limited_per_account_and_day() {
     assert_eq!((limit, retry_after_s), (TESTS_PER_DAY_MAX, 12 * 3_600 + 1));
     assert_eq!(resets_at.to_rfc3339(), "2026-11-22T00:00:00+00:00");
     let before = noon() - Duration::days(1);
-    assert!(world.test(&ann, rule, before).is_err(), "a day does not come back");
+    assert!(world.test(&ann, rule, before).is_err(), "an earlier day is not reopened");
     assert_eq!(world.test(&ann, rule, noon() + Duration::days(1)).expect("a new day"), 1);
     world.record_off(&ann, rule);
     let none = world.test(&ann, rule, noon() + Duration::days(1));
@@ -431,26 +435,26 @@ fn observations_are_kept_while_a_name_is_watched() {
     };
     observe(&world, "a.com", seen(RdapState::Renewed, 0));
     observe(&world, "a.com", seen(RdapState::RegisteredAgain, 1));
-    observe(&world, "nobody.com", seen(RdapState::Available, 1));
+    observe(&world, "unwatched.com", seen(RdapState::Available, 1));
     let world = world.reopened();
     let targets = world.store.verification_targets();
-    let told: Vec<_> = targets
+    let found: Vec<_> = targets
         .iter()
         .map(|it| (it.name.as_str(), it.external, it.watchers.len(), it.is_unverified()))
         .collect();
-    assert_eq!(told, [("a.com", true, 2, false), ("b.com", false, 1, true)]);
+    assert_eq!(found, [("a.com", true, 2, false), ("b.com", false, 1, true)]);
     let queues = world.store.queues();
     assert_eq!((queues.watched, queues.unseen, queues.deliveries), (2, 1, 0));
     assert_eq!(targets[0].observation, Some(seen(RdapState::RegisteredAgain, 1)));
     let of = |world: &World, text| world.store.observations([&name(text)])[0].map(|it| it.state);
-    assert_eq!(of(&world, "nobody.com"), None);
+    assert_eq!(of(&world, "unwatched.com"), None);
     world.wait(world.store.remove_watch(&ann, &name("a.com"))).expect("removed");
     assert_eq!(of(&world, "a.com"), Some(RdapState::RegisteredAgain));
     world.wait(world.store.remove_watch(&bob, &name("a.com"))).expect("removed");
-    assert_eq!(of(&world, "a.com"), None, "with the last watcher");
+    assert_eq!(of(&world, "a.com"), None, "dropped with the last watcher");
     world.store.snapshot_now().expect("written");
     let world = world.reopened();
-    world.store.disable(&email("ann@example.com")).expect("shut");
+    world.store.disable(&email("ann@example.com")).expect("disabled");
     assert!(world.store.verification_targets().is_empty());
 }
 
@@ -476,7 +480,7 @@ fn writes_notify_the_workers() {
     assert!(is_woken(&deliveries) && !is_woken(&deliveries));
     let due = world.store.pending_deliveries().remove(0);
     world.settle(&due, AttemptOutcome::Failed { problem: Problem::Tls }, 1);
-    assert!(!is_woken(&deliveries), "whoever settles knows");
+    assert!(!is_woken(&deliveries), "the sender knows the outcome");
     world.requeue(&ann, rule, due.delivery.id).expect("queued");
     assert!(is_woken(&deliveries));
     world.test(&ann, rule, noon()).expect("sent");

@@ -95,7 +95,7 @@ impl World {
         let digest = other.state_digest();
         drop(other);
         let store = open(dir.path());
-        assert_eq!(store.state_digest(), digest, "replay gives what was there");
+        assert_eq!(store.state_digest(), digest, "replay restores the state");
         assert_eq!(store.list(), list);
         World { dir, store, runtime }
     }
@@ -249,7 +249,11 @@ fn texts_have_limits() {
         assert_invalid(world.add_rule(&ann, by_email(&text)), Field::RuleName);
     }
     let owned = world.store.user_data(&ann);
-    assert_eq!((owned.claim_count(), owned.rules().len()), (2, 0), "nothing else came of it");
+    assert_eq!(
+        (owned.claim_count(), owned.rules().len()),
+        (2, 0),
+        "no other claim or rule was added"
+    );
 }
 
 #[test]
@@ -300,23 +304,26 @@ fn external_names_consume_quota_and_release_it() {
         assert_eq!(outcome.expect("within the plan"), Outcome::Added);
     }
     assert_plan_limit(world.add_watch(&ann, watch("y.com", false)), Some(10));
-    assert_eq!(world.add_watch(&ann, watch("z.com", true)).expect("costs none"), Outcome::Added);
-    let there = world.add_watch(&ann, watch("ext3.com", false)).expect("nothing consumed");
+    assert_eq!(
+        world.add_watch(&ann, watch("z.com", true)).expect("consumes no quota"),
+        Outcome::Added
+    );
+    let there = world.add_watch(&ann, watch("ext3.com", false)).expect("consumes no quota");
     assert_eq!(there, Outcome::AlreadyThere);
 
     // A list brought x0 and x1; names that are not on the list or cost nothing do not count.
     let arrived = ["ext1.com", "ext0.com", "ext0.com", "z.com", "other.com"].map(name).to_vec();
     let with = |text, arrived| Watch { arrived, ..watch(text, false) };
-    world.add_watch(&ann, with("y.com", arrived.clone())).expect("one was given back");
-    world.add_watch(&ann, watch("y2.com", false)).expect("another was");
+    world.add_watch(&ann, with("y.com", arrived.clone())).expect("quota of one name was released");
+    world.add_watch(&ann, watch("y2.com", false)).expect("quota of another name was released");
     assert_plan_limit(world.add_watch(&ann, with("y3.com", arrived)), Some(10));
     let owned = world.store.user_data(&ann);
     assert_eq!(owned.external_names().count(), 10);
     assert_eq!(owned.watch(&name("ext0.com")).map(|entry| entry.external), Some(false));
     world.wait(world.store.remove_watch(&ann, &name("ext5.com"))).expect("removed");
-    world.add_watch(&ann, watch("y3.com", false)).expect("its place is free");
+    world.add_watch(&ann, watch("y3.com", false)).expect("the removed name released its quota");
 
-    // Already there and arrived: told as it is now.
+    // An existing entry that has arrived is returned as it is now.
     let arrived = Watch { arrived: vec![name("ext6.com")], ..watch("ext6.com", true) };
     assert_eq!(world.add_watch(&ann, arrived).expect("there"), Outcome::AlreadyThere);
     let world = world.reopened();
@@ -335,21 +342,21 @@ fn plans_gate_channels_and_cap_active_rules() {
         let rule = NewRule { channels: vec![Channel::Email, channel], ..by_email("x") };
         assert_plan_limit(world.add_rule(&ann, rule), None);
     }
-    let first = world.add_rule(&ann, by_email("first")).expect("one is free");
+    let first = world.add_rule(&ann, by_email("first")).expect("the plan has one rule");
     assert_plan_limit(world.add_rule(&ann, by_email("second")), Some(1));
     let stop = || RulePatch { active: Some(false), ..RulePatch::default() };
     let start = || RulePatch { active: Some(true), ..RulePatch::default() };
-    world.change_rule(&ann, first, start()).expect("it is at work already");
+    world.change_rule(&ann, first, start()).expect("it was active before");
     world.change_rule(&ann, first, stop()).expect("stopped");
-    let second = world.add_rule(&ann, by_email("second")).expect("a place is free");
+    let second = world.add_rule(&ann, by_email("second")).expect("the paused rule does not count");
     assert_plan_limit(world.change_rule(&ann, first, start()), Some(1));
 
     world.store.set_plan(&email("ann@example.com"), Plan::Core).expect("set");
     let hooked = RulePatch { channels: Some(vec![hook]), ..start() };
-    world.change_rule(&ann, first, hooked).expect("the plan of this moment counts");
+    world.change_rule(&ann, first, hooked).expect("the current plan applies");
     world.store.set_plan(&email("ann@example.com"), Plan::Free).expect("set");
     let renamed = RulePatch { name: Some("old".into()), ..RulePatch::default() };
-    world.change_rule(&ann, first, renamed).expect("what was allowed may stay");
+    world.change_rule(&ann, first, renamed).expect("an existing rule may stay");
     world.change_rule(&ann, first, stop()).expect("stopped");
     world.change_rule(&ann, second, stop()).expect("stopped");
     assert_plan_limit(world.change_rule(&ann, first, start()), None);
@@ -395,7 +402,7 @@ fn webhooks_keep_their_secrets() {
     let changed = world.change_rule(&ann, id, patch.clone()).expect("changed");
     assert_eq!(changed.new_secrets.len(), 1);
     assert_eq!(changed.rule.secrets, [changed.new_secrets[0].clone(), before[0].clone()]);
-    let again = world.change_rule(&ann, id, patch).expect("as wanted already");
+    let again = world.change_rule(&ann, id, patch).expect("no change");
     assert_eq!(again, ChangedRule { new_secrets: Vec::new(), ..changed });
     let patch = RulePatch { channels: Some(vec![one]), ..RulePatch::default() };
     assert_eq!(world.change_rule(&ann, id, patch).expect("changed").rule.secrets, before);
@@ -411,7 +418,7 @@ fn votes_add_up_with_one_per_account() {
         let feedback = world.wait(world.store.vote(caller, &good, vote)).expect("voted");
         (feedback.up, feedback.down)
     };
-    assert_eq!(vote(&world, &ann, None), (0, 0), "none to take back");
+    assert_eq!(vote(&world, &ann, None), (0, 0), "no vote to withdraw");
     assert_eq!(vote(&world, &ann, Some(Vote::Up)), (1, 0));
     assert_eq!(vote(&world, &ann, Some(Vote::Up)), (1, 0));
     assert_eq!(vote(&world, &bob, Some(Vote::Up)), (2, 0));
@@ -447,13 +454,13 @@ fn an_idempotency_key_replays_its_response_for_24_hours() {
     assert_eq!(post(&world, &ann, keyed(last, "k", 1)).expect("still kept").reply, first.reply);
     assert_eq!(world.store.user_data(&ann).responses.iter().len(), 2);
     let over = noon() + Duration::days(1);
-    let anew = post(&world, &ann, keyed(over, "k", 2)).expect("its day is over");
+    let anew = post(&world, &ann, keyed(over, "k", 2)).expect("expired");
     assert!(!anew.is_replay() && anew.reply != first.reply);
     let owned = world.store.user_data(&ann);
     assert_eq!(
         (owned.claim_count(), owned.responses.iter().len()),
         (4, 1),
-        "the others are forgotten"
+        "the expired ones were dropped"
     );
     world.reopened();
 }
@@ -471,13 +478,16 @@ fn only_successful_responses_are_kept() {
         world.wait(async { world.store.add_watch(&ann, watch, post).await?.respond(reply).await })
     };
     assert_plan_limit(add(watch("x.com", false), "k"), Some(0));
-    assert_eq!(add(watch("x.com", true), "k").expect("nothing was kept").reply.status, 201);
+    assert_eq!(add(watch("x.com", true), "k").expect("a refusal is not kept").reply.status, 201);
     let there = add(watch("x.com", true), "l").expect("there");
     assert_eq!((there.reply.status, there.is_replay()), (200, false));
     world.wait(world.store.remove_watch(&ann, &name("x.com"))).expect("removed");
     let replayed = add(watch("x.com", true), "l").expect("kept");
     assert_eq!((replayed.reply.status, replayed.is_replay()), (200, true));
-    assert!(world.store.user_data(&ann).watch(&name("x.com")).is_none(), "and nothing was done");
+    assert!(
+        world.store.user_data(&ann).watch(&name("x.com")).is_none(),
+        "the replay added nothing"
+    );
 }
 
 #[test]
@@ -578,7 +588,7 @@ fn limits_of_every_plan_hold_under_races() {
     let refused = world.add_watch(&ann, watch("y.com", true));
     assert!(matches!(refused, Err(WriteError::TooMany { limit: WATCHES_MAX, .. })), "{refused:?}");
     let there = world.add_watch(&ann, watch("w0.com", true));
-    assert_eq!(there.expect("nothing consumed"), Outcome::AlreadyThere);
+    assert_eq!(there.expect("consumes no quota"), Outcome::AlreadyThere);
     for at in 0..RULES_MAX {
         let id = world.add_rule(&ann, by_email(&at.to_string())).expect("added");
         let stop = RulePatch { active: Some(false), ..RulePatch::default() };
@@ -690,14 +700,14 @@ fn populate(world: &World) -> (Caller, Caller) {
         world.wait(world.store.vote(caller, &name("good.com"), Some(Vote::Up))).expect("voted");
         world.store.charge_request(caller, noon());
     }
-    world.store.disable(&email("bob@example.com")).expect("shut");
+    world.store.disable(&email("bob@example.com")).expect("disabled");
     (ann, bob)
 }
 
 #[test]
 fn a_snapshot_holds_everything_under_the_digest_of_the_state() {
     let world = World::new();
-    world.store.snapshot_now().expect("a store that holds nothing has one too");
+    world.store.snapshot_now().expect("an empty store has a snapshot too");
     let world = world.reopened();
     let (ann, _) = populate(&world);
     let before = (*world.store.user_data(&ann)).clone();
@@ -722,7 +732,7 @@ fn a_backup_restores_to_the_same_state() {
     populate(&world);
     let file = world.dir.path().join("backup");
     let report = world.store.backup(&file).expect("written");
-    assert!(world.store.backup(&file).is_err(), "it is there already");
+    assert!(world.store.backup(&file).is_err(), "the file exists");
     let elsewhere = tempfile::tempdir().expect("a folder");
     let disk = crate::journal::fs::Disk;
     crate::journal::restore(&disk, &file, &elsewhere.path().join("journal")).expect("restored");
@@ -759,7 +769,7 @@ fn snapshots_are_written_as_the_log_grows() {
     store.close().expect("closed");
     let store = Store::open_with(options()).expect("opened");
     assert_eq!(store.state_digest(), digest);
-    let snapshot = store.recovery().snapshot.clone().expect("one was made on the way");
+    let snapshot = store.recovery().snapshot.clone().expect("a snapshot was written");
     assert!(snapshot.seq > 10, "{snapshot:?}");
 }
 

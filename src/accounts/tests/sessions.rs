@@ -43,17 +43,17 @@ fn sessions_last_over_restarts_until_logout() {
     let ann = world.store.person(&first, after(1)).expect("a session");
     assert_eq!((ann.email.as_str(), ann.caller.plan), ("ann@example.com", Plan::Free));
     let second = world.log_in("ann@example.com", RIGHT, after(1)).expect("the right password");
-    assert_ne!(first.reveal(), second.reveal(), "each log-in has an id of its own");
+    assert_ne!(first.reveal(), second.reveal(), "each session has its own id");
     let world = world.reopened();
-    assert!(world.store.person(&first, after(2)).is_some(), "a restart ends nothing");
+    assert!(world.store.person(&first, after(2)).is_some(), "sessions survive a restart");
     world.wait(world.store.log_out(&first)).expect("written");
-    assert!(world.store.person(&first, after(2)).is_none(), "a copy of the cookie opens nothing");
+    assert!(world.store.person(&first, after(2)).is_none(), "the cookie is invalid after logout");
     assert!(world.store.person(&second, after(2)).is_some());
-    world.wait(world.store.log_out(&first)).expect("again, to nobody's harm");
+    world.wait(world.store.log_out(&first)).expect("a second logout does nothing");
     world.wait(world.store.log_out_everywhere(&ann.caller)).expect("written");
     assert!(world.store.person(&second, after(2)).is_none());
     let world = world.reopened();
-    assert!(world.store.person(&first, after(2)).is_none(), "what was ended stays ended");
+    assert!(world.store.person(&first, after(2)).is_none(), "ended sessions stay ended");
     assert!(world.store.person(&second, after(2)).is_none());
 }
 
@@ -65,7 +65,7 @@ fn sessions_expire() {
     let mut at = 0;
     while at < 12 * 60 {
         assert!(world.store.person(&token, after(at)).is_some(), "{at} minutes");
-        // What is noted is applied a moment later.
+        // The recorded use is applied a moment later.
         let (from, digest) = (std::time::Instant::now(), token.digest());
         let is_noted = || {
             let state = world.store.state();
@@ -78,8 +78,8 @@ fn sessions_expire() {
         }
         at += 24;
     }
-    assert!(world.store.person(&token, after(12 * 60)).is_none(), "twelve hours are the end");
-    assert!(world.store.person(&idle, after(30)).is_none(), "it was idle");
+    assert!(world.store.person(&token, after(12 * 60)).is_none(), "sessions end after 12 hours");
+    assert!(world.store.person(&idle, after(30)).is_none(), "idle");
     let world = world.reopened();
     assert!(world.store.person(&token, after(12 * 60 - 1)).is_some());
     let profile = |at| {
@@ -95,24 +95,27 @@ fn only_the_right_password_of_an_enabled_account_logs_in() {
     world.sign_up("ann@example.com");
     world.store.add_account(&email("keyed@example.com"), Plan::Pro, None).expect("added");
     let hash = password(RIGHT).hash().expect("hashed");
-    let shut = email("shut@example.com");
-    world.store.add_account(&shut, Plan::Pro, Some(hash.clone())).expect("added");
-    let in_time = world.log_in("shut@example.com", RIGHT, noon()).expect("logged in");
-    world.store.disable(&shut).expect("shut");
-    assert!(world.store.person(&in_time, noon()).is_none(), "a shut account has no session");
+    let disabled = email("disabled@example.com");
+    world.store.add_account(&disabled, Plan::Pro, Some(hash.clone())).expect("added");
+    let in_time = world.log_in("disabled@example.com", RIGHT, noon()).expect("logged in");
+    world.store.disable(&disabled).expect("disabled");
+    assert!(world.store.person(&in_time, noon()).is_none(), "a disabled account has no session");
     for (address, typed) in [
         ("ann@example.com", "wrong horse"),
         ("ann@example.com", ""),
         ("ann@example.com", &RIGHT.repeat(1_000)),
         ("keyed@example.com", RIGHT),
-        ("nobody@example.com", RIGHT),
-        ("shut@example.com", RIGHT),
+        ("unknown@example.com", RIGHT),
+        ("disabled@example.com", RIGHT),
     ] {
         assert!(world.log_in(address, typed, noon()).is_none(), "{address} {typed:.20}");
     }
-    assert!(world.log_in("ANN@example.com ", RIGHT, noon()).is_some(), "one address");
+    assert!(
+        world.log_in("ANN@example.com ", RIGHT, noon()).is_some(),
+        "case and space are ignored"
+    );
     assert!(matches!(
-        world.store.set_password(&shut, hash),
+        world.store.set_password(&disabled, hash),
         Err(CommandError::Refused(Refusal::Disabled(_)))
     ));
 }
@@ -125,7 +128,7 @@ fn an_address_is_taken_once() {
     assert!(matches!(world.wait(again), Ok(SignUp::EmailTaken)));
     world.store.add_account(&email("bob@example.com"), Plan::Api, None).expect("added");
     let again = world.store.sign_up(email("bob@example.com"), Plan::Free, password(RIGHT), noon());
-    assert!(matches!(world.wait(again), Ok(SignUp::EmailTaken)), "an operator's, too");
+    assert!(matches!(world.wait(again), Ok(SignUp::EmailTaken)), "also taken by an operator");
     assert!(world.store.person(&token, noon()).is_some());
     // All at once: one of them gets it.
     let store = world.store.clone();
@@ -156,7 +159,7 @@ fn a_new_password_ends_all_other_sessions() {
     };
     let wrong = change("wrong horse", "battery staple").expect("written");
     assert!(matches!(wrong, PasswordChange::WrongPassword));
-    assert!(world.store.person(&other, noon()).is_some(), "nothing happened");
+    assert!(world.store.person(&other, noon()).is_some(), "a wrong password changes nothing");
     let PasswordChange::Done(new) = change(RIGHT, "battery staple").expect("written") else {
         panic!("the right password")
     };
@@ -166,7 +169,7 @@ fn a_new_password_ends_all_other_sessions() {
     assert!(world.store.person(&new, noon()).is_some());
     assert!(world.log_in("ann@example.com", RIGHT, noon()).is_none());
     assert!(world.log_in("ann@example.com", "battery staple", noon()).is_some());
-    // The operator's way.
+    // Set by an operator.
     let hash = password("operator's own").hash().expect("hashed");
     world.store.set_password(&email("ann@example.com"), hash).expect("set");
     assert!(world.store.person(&new, noon()).is_none());
@@ -184,7 +187,7 @@ fn an_account_has_at_most_20_sessions() {
     }
     assert!(world.store.person(&first, noon()).is_some());
     let last = world.log_in("ann@example.com", RIGHT, noon()).expect("logged in");
-    assert!(world.store.person(&first, noon()).is_none(), "the oldest made room");
+    assert!(world.store.person(&first, noon()).is_none(), "the oldest session ended");
     let ann = world.store.person(&last, noon()).expect("a session").caller;
     let profile = world.store.profile(&ann, noon()).expect("there");
     assert_eq!(profile.sessions.len(), SESSIONS_MAX);
@@ -199,7 +202,7 @@ fn alerts_are_mailed_to_verified_addresses_only() {
     assert_invalid(world.add_rule(&ann, by_email("short")), Field::Channel(0));
     assert!(!world.store.profile(&ann, noon()).expect("there").is_verified);
     let VerificationLink::Made { token: first, email } = world.ask_link(&ann, noon()) else {
-        panic!("nothing was asked for so far")
+        panic!("no link was made before")
     };
     assert_eq!(email.as_str(), "ann@example.com");
     assert!(matches!(
@@ -207,19 +210,19 @@ fn alerts_are_mailed_to_verified_addresses_only() {
         VerificationLink::Wait(until) if until == after(1)
     ));
     let VerificationLink::Made { token: second, .. } = world.ask_link(&ann, after(1)) else {
-        panic!("a minute has passed")
+        panic!("the pause is over")
     };
     let world = world.reopened();
-    assert!(!world.store.is_good_link(&first, after(2)), "the newest one alone works");
+    assert!(!world.store.is_good_link(&first, after(2)), "an older link is invalid");
     assert!(world.store.is_good_link(&second, after(24 * 60)));
-    assert!(!world.store.is_good_link(&second, after(24 * 60 + 1)), "for a day");
+    assert!(!world.store.is_good_link(&second, after(24 * 60 + 1)), "valid for 24 hours");
     let verify = |token, now| world.wait(world.store.verify_email(token, now)).expect("written");
     assert!(!verify(&first, after(2)) && !verify(&token, after(2)));
     assert!(!verify(&second, after(24 * 60 + 1)));
     assert!(verify(&second, after(2)));
     assert!(!verify(&second, after(2)), "once");
     assert!(matches!(world.ask_link(&ann, after(3)), VerificationLink::Verified));
-    world.add_rule(&ann, by_email("short")).expect("its mails have somewhere to go");
+    world.add_rule(&ann, by_email("short")).expect("the address is verified");
     let world = world.reopened();
     assert!(world.store.profile(&ann, noon()).expect("there").is_verified);
 }
@@ -249,7 +252,7 @@ fn mail_channels_need_a_verified_address() {
     world.store.set_plan(&email("ann@example.com"), Plan::Pro).expect("set");
     let hook = webhook("https://hooks.example.com/x");
     let rule = NewRule { channels: vec![hook.clone()], ..by_email("hooked") };
-    let rule = world.add_rule(&ann, rule).expect("a webhook needs no address");
+    let rule = world.add_rule(&ann, rule).expect("a webhook needs no verified address");
     let with = |channels| RulePatch { channels: Some(channels), ..RulePatch::default() };
     assert_invalid(
         world.change_rule(&ann, rule, with(vec![hook, Channel::Email])),
@@ -270,7 +273,7 @@ fn the_default_chat_is_set_and_removed() {
     set(Some("-1001234")).expect("a chat");
     let chat = |world: &World| world.store.profile(&ann, noon()).expect("there").telegram_chat;
     assert_eq!(chat(&world).as_deref(), Some("-1001234"));
-    set(None).expect("forgotten");
+    set(None).expect("removed");
     assert_eq!(chat(&world), None);
     set(Some("@somewhere")).expect("a chat");
     world.store.snapshot_now().expect("written");
@@ -290,8 +293,8 @@ fn owners_issue_keys_and_see_their_usage() {
     assert_eq!((profile.requests_today, profile.exports_today), (1, 0));
     assert_eq!(profile.resets_at, noon() + Duration::hours(12));
     assert_eq!(profile.key_last4.as_deref(), Some(&issued.key.reveal()[48..]));
-    assert!(profile.is_verified, "an operator named the address");
-    world.store.disable(&email("ann@example.com")).expect("shut");
+    assert!(profile.is_verified, "addresses added by an operator are verified");
+    world.store.disable(&email("ann@example.com")).expect("disabled");
     assert_not_found(world.wait(world.store.issue_own_key(&ann, noon())).map(|_| ()));
 }
 
@@ -302,7 +305,7 @@ fn tokens_and_passwords_are_not_stored() {
     let session = world.sign_up("ann@example.com");
     let ann = world.store.person(&session, noon()).expect("a session").caller;
     let VerificationLink::Made { token: link, .. } = world.ask_link(&ann, noon()) else {
-        panic!("nothing was asked for so far")
+        panic!("no link was made before")
     };
     world.store.snapshot_now().expect("written");
     let folder = world.dir.path().join("journal");
