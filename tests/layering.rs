@@ -1,10 +1,11 @@
-//! Holds who may import whom: the module map of `src/ARCHITECTURE.md`, read from the source text.
+//! Checks the module map of `src/ARCHITECTURE.md` against the source text.
 //!
-//! In: every `.rs` file under `src/`. A mention of another top-level module (`crate::index::..`,
-//! `use crate::{index, vocab}`, `super::super::index`, `dropdex::index`) must be allowed by
-//! [`MAY_IMPORT`]. Comments, strings and `#[cfg(test)]` items do not count.
+//! Three rules: a room imports only the rooms that [`MAY_IMPORT`] allows (`crate::index::..`,
+//! `use crate::{index, vocab}`, `super::super::index`, `dropdex::index`); the modules of a folder do not
+//! import each other in a cycle; and a comment that names a document names one that exists. Strings and
+//! `#[cfg(test)]` items do not count, and neither do comments for the first two.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,40 @@ fn every_module_imports_only_what_it_may() {
     assert!(faults.is_empty(), "\n{}\n", lines.join("\n"));
 }
 
+#[test]
+fn every_document_that_a_comment_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut dangling = Vec::new();
+    for folder in ["src", "tests", "benches"] {
+        for file in rust_files(&root.join(folder)) {
+            let text = fs::read_to_string(&file).unwrap_or_else(|err| panic!("{file:?}: {err}"));
+            for (name, line) in documents(&text) {
+                let beside = file.parent().expect("in a folder").join(&name);
+                if !beside.exists() && !root.join(&name).exists() {
+                    dangling.push(format!("{}:{line}: there is no {name}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(dangling.is_empty(), "\n{}\n", dangling.join("\n"));
+}
+
+/// The Markdown files that the line comments of `text` name, each with its line.
+fn documents(text: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let Some((_, comment)) = line.split_once("//") else { continue };
+        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '.' | '/' | '-' | '_');
+        for word in comment.split(|c| !is_path(c)) {
+            let word = word.trim_end_matches('.');
+            if word.ends_with(".md") && word != ".md" {
+                found.push((word.to_owned(), at + 1));
+            }
+        }
+    }
+    found
+}
+
 /// What is wrong, and where.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
@@ -99,6 +134,8 @@ enum Fault {
     Glob { file: PathBuf, line: usize },
     /// The table has no row for the module.
     NoRow { module: String },
+    /// Modules of one folder import each other: each the next, and the last the first.
+    Cycle { modules: Vec<String> },
 }
 
 impl fmt::Display for Fault {
@@ -121,6 +158,11 @@ impl fmt::Display for Fault {
                 "module `{module}` has no row in MAY_IMPORT (tests/layering.rs): add one in the \
                  place it has in the pipeline, and the module to src/ARCHITECTURE.md"
             ),
+            Fault::Cycle { modules } => write!(
+                f,
+                "{} import each other: move what both need into a module below them",
+                modules.join(" -> ")
+            ),
         }
     }
 }
@@ -137,12 +179,92 @@ fn check_tree(src: &Path) -> BTreeSet<Fault> {
             faults.insert(Fault::NoRow { module: module.clone() });
         }
     }
+    let mut imports = Imports::default();
     for file in files {
         let text = fs::read_to_string(&file).unwrap_or_else(|err| panic!("{file:?}: {err}"));
         let path = module_path(src, &file);
         faults.extend(check_file(&file, &path, &text, &modules));
+        imports.add(&path, &text);
     }
+    faults.extend(imports.cycles().into_iter().map(|modules| Fault::Cycle { modules }));
     faults
+}
+
+/// Which modules each module names: paths from the crate root.
+#[derive(Default)]
+struct Imports {
+    modules: BTreeMap<Vec<String>, Vec<Vec<String>>>,
+}
+
+impl Imports {
+    /// Adds the file at `path` of the module tree. Files of tests may import in cycles.
+    fn add(&mut self, path: &[String], text: &str) {
+        if !path.iter().any(|part| part == "tests") {
+            let named = paths(&without_tests(&tokens(text)), path);
+            self.modules.insert(path.to_owned(), named.into_iter().map(|(path, _)| path).collect());
+        }
+    }
+
+    /// One cycle of each folder that has any. A folder's own `mod.rs` stands above its modules, so what
+    /// it names does not count.
+    fn cycles(&self) -> Vec<Vec<String>> {
+        let folders: BTreeSet<&[String]> = self
+            .modules
+            .keys()
+            .filter_map(|path| path.split_last())
+            .map(|(_, rest)| rest)
+            .collect();
+        folders
+            .into_iter()
+            .filter(|folder| !folder.is_empty())
+            .filter_map(|folder| {
+                cycle(&self.siblings(folder)).map(|names| in_folder(folder, &names))
+            })
+            .collect()
+    }
+
+    /// The modules of `folder`, each with those beside it that it or anything below it names.
+    fn siblings(&self, folder: &[String]) -> BTreeMap<&str, BTreeSet<&str>> {
+        let child = |path: &'_ [String]| -> Option<usize> {
+            (path.len() > folder.len() && path.starts_with(folder)).then_some(folder.len())
+        };
+        let names: BTreeSet<&str> =
+            self.modules.keys().filter_map(|path| Some(path[child(path)?].as_str())).collect();
+        let mut siblings: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (path, named) in &self.modules {
+            let Some(at) = child(path) else { continue };
+            let from = path[at].as_str();
+            let to = named.iter().filter_map(|path| Some(path[child(path)?].as_str()));
+            let to = to.filter(|to| *to != from && names.contains(to));
+            siblings.entry(from).or_default().extend(to);
+        }
+        siblings
+    }
+}
+
+fn in_folder(folder: &[String], names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| format!("{}::{name}", folder.join("::"))).collect()
+}
+
+/// A cycle of the graph, if there is one. Modules that name no module left are removed until none
+/// is; what remains is on a cycle or leads to one.
+fn cycle<'a>(graph: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Option<Vec<&'a str>> {
+    let mut left = graph.clone();
+    while let Some(leaf) = left.iter().find(|(_, to)| to.is_empty()).map(|(name, _)| *name) {
+        left.remove(leaf);
+        left.values_mut().for_each(|to| {
+            to.remove(leaf);
+        });
+    }
+    let mut walk = vec![*left.keys().next()?];
+    loop {
+        let next = *left[walk.last()?].first()?;
+        if let Some(start) = walk.iter().position(|name| *name == next) {
+            walk.push(next);
+            return Some(walk.split_off(start));
+        }
+        walk.push(next);
+    }
 }
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
@@ -333,9 +455,18 @@ fn item_end(tokens: &[Token], at: usize) -> usize {
     tokens.len()
 }
 
-/// The top-level modules that the tokens of the file at `path` name, each with its line: after
-/// `crate::`, after `dropdex::`, and after as many `super::` as lead out of the file's own module.
+/// The top-level modules that the tokens of the file at `path` name, each with its line.
 fn mentions(tokens: &[Token], path: &[String]) -> Vec<(String, usize)> {
+    let head = |(mut path, line): (Vec<String>, usize)| (path.swap_remove(0), line);
+    let mut heads: Vec<_> = paths(tokens, path).into_iter().map(head).collect();
+    heads.dedup();
+    heads
+}
+
+/// The paths that the tokens of the file at `path` name, from the crate root, each with its line: after
+/// `crate::`, after `dropdex::`, and after any number of `super::`. Inside an inline module `super` leads
+/// one module less far than read here.
+fn paths(tokens: &[Token], path: &[String]) -> Vec<(Vec<String>, usize)> {
     let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.text == text);
     let mut found = Vec::new();
     let mut at = 0;
@@ -346,47 +477,51 @@ fn mentions(tokens: &[Token], path: &[String]) -> Vec<(String, usize)> {
             supers += 1;
         }
         if root && is(at + 1, "::") {
-            found.extend(heads(&tokens[at + 2..]));
+            expand(&tokens[at + 2..], &[], &mut found);
             at += 2;
-        } else if supers >= path.len() {
-            // Inside an inline module this may be one short of the root; what follows then is no
-            // top-level module, and harmless.
-            found.extend(heads(&tokens[at + 2 * supers..]));
+        } else if supers > 0 {
+            let above = &path[..path.len().saturating_sub(supers)];
+            expand(&tokens[at + 2 * supers..], above, &mut found);
             at += 2 * supers;
         } else {
-            at += (2 * supers).max(1);
+            at += 1;
         }
     }
     found
 }
 
-/// The first words of the path, or of each path of the group, that the tokens start with.
-fn heads(tokens: &[Token]) -> Vec<(String, usize)> {
-    let head = |token: &Token| (token.text.clone(), token.line);
-    match tokens.first() {
-        Some(open) if open.text == "{" => {}
-        Some(first) => return vec![head(first)],
-        None => return Vec::new(),
-    }
-    let mut depth = 0;
-    let mut found = Vec::new();
-    let mut starts = false;
-    for token in tokens {
-        match token.text.as_str() {
-            "{" => (depth, starts) = (depth + 1, depth == 0),
-            "}" => depth -= 1,
-            "," if depth == 1 => starts = true,
-            _ if starts => {
-                found.push(head(token));
-                starts = false;
+/// Adds the path that the tokens start with, or each path of their group, below `above`. Returns how
+/// many tokens those take.
+fn expand(tokens: &[Token], above: &[String], found: &mut Vec<(Vec<String>, usize)>) -> usize {
+    let mut path = above.to_vec();
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        if token.text == "{" {
+            at += 1;
+            while let Some(token) = tokens.get(at) {
+                match token.text.as_str() {
+                    "}" => return at + 1,
+                    "," => at += 1,
+                    _ => at += expand(&tokens[at..], &path, found).max(1),
+                }
             }
-            _ => {}
+            return at;
         }
-        if depth == 0 {
+        if !token.text.chars().all(is_word) && token.text != "*" {
             break;
         }
+        path.push(token.text.clone());
+        at += 1;
+        if tokens.get(at).is_none_or(|next| next.text != "::") {
+            break;
+        }
+        at += 1;
     }
-    found
+    if path.len() > above.len() {
+        found.push((path, tokens[at - 1].line));
+    }
+    // `use a::b as c` in a group: the alias is no path of its own.
+    if tokens.get(at).is_some_and(|token| token.text == "as") { at + 2 } else { at }
 }
 
 #[cfg(test)]
@@ -501,6 +636,38 @@ mod scanner {
         let text: Vec<String> = found.iter().map(Fault::to_string).collect();
         assert!(text.iter().any(|line| line.contains("`vocab` may not import `journal`")));
         assert!(text.iter().any(|line| line.contains("`surprise` has no row")));
+    }
+
+    #[test]
+    fn a_cycle_inside_a_folder_is_found_however_long() {
+        let mut imports = Imports::default();
+        for (path, text) in [
+            ("index", "use self::build; pub use crate::index::rows::Row;"),
+            ("index/build", "use crate::index::{rows::Row, query};"),
+            ("index/rows", "use super::table::Table;"),
+            ("index/table", "use crate::index::query::filter::Filter;"),
+            ("index/query", "pub mod filter;"),
+            (
+                "index/query/filter",
+                "use crate::vocab::day; #[cfg(test)] mod t { use crate::index::build; }",
+            ),
+        ] {
+            let path: Vec<String> = path.split('/').map(str::to_owned).collect();
+            imports.add(&path, text);
+        }
+        assert_eq!(imports.cycles(), Vec::<Vec<String>>::new());
+        let path = ["index", "query", "filter"].map(str::to_owned);
+        imports.add(&path, "fn f() { crate::index::rows::g() }");
+        let [cycle] = &imports.cycles()[..] else { panic!("one cycle") };
+        assert_eq!(cycle.join(" "), "index::query index::rows index::table index::query");
+    }
+
+    #[test]
+    fn documents_are_read_from_comments_alone() {
+        let text =
+            "let x = \"a.md\";\n/// See `data/docs/api.md`, Names.\nx(); // (src/ARCHITECTURE.md).";
+        let found = [("data/docs/api.md".to_owned(), 2), ("src/ARCHITECTURE.md".to_owned(), 3)];
+        assert_eq!(documents(text), found);
     }
 
     #[test]
