@@ -1,25 +1,32 @@
-//! Settings from flags, environment and a TOML file, in this order of weight, as one [`Config`]
-//! (decisions.md §11). Sections about calls to the outside are in [`outbound`], those for whoever
-//! watches the service in [`telemetry`].
+//! Settings from flags, the environment and a TOML file, in this order of precedence, as one [`Config`].
+//!
+//! Ranges are checked by the types of [`number`], so that an error names the setting. Old names of
+//! settings are listed in [`renamed`].
 
 pub mod inbox;
 pub mod index;
+pub mod number;
 pub mod outbound;
-pub mod telemetry;
+pub mod renamed;
 mod server;
+pub mod telemetry;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Context;
+use config::{Value, ValueKind};
 use serde::Deserialize;
 
-use crate::config::inbox::{InboxFile, InboxSettings};
+use crate::config::inbox::InboxSettings;
 use crate::config::index::{IndexFile, IndexSettings};
+use crate::config::number::{Bounded, Seconds};
 use crate::config::outbound::{
-    DnsFile, GivenSecrets, OutboundFile, RdapFile, SmtpFile, TelegramFile, WebhooksFile,
+    DnsFile, GivenSecrets, RdapFile, SmtpFile, TelegramFile, WebhooksFile,
 };
+use crate::config::renamed::Renamed;
 use crate::config::server::ServerFile;
 use crate::config::telemetry::{LogFile, MetricsFile, Telemetry};
 use crate::intake::request::Site;
@@ -32,24 +39,24 @@ use crate::vocab::plan::{Plan, PlanLimits, Plans};
 use crate::vocab::url::BaseUrl;
 use crate::web::WebSettings;
 
-/// Where the server listens unless told otherwise.
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
-/// More days than any registry keeps a name.
-const CATCH_DAYS_MAX: u16 = 3_650;
+/// Longer than any registry keeps a name.
+const CATCH_DAYS_MAX: u32 = 3_650;
 
-/// An address to listen on: a host and a port, `127.0.0.1:8080`, `[::1]:0`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A host and port to listen on: `127.0.0.1:8080`, `[::1]:0`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ListenAddress(String);
 
 impl ListenAddress {
-    /// Whether it is plainly this machine's own, as far as the text tells.
+    /// Whether the host is a loopback address or `localhost`. Does not resolve names.
     pub fn is_loopback(&self) -> bool {
         let host = self.0.rsplit_once(':').map_or("", |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']');
         host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// `host:port`, to be resolved when it is listened on.
+    /// `host:port`, with the host unresolved.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -61,51 +68,58 @@ impl Default for ListenAddress {
     }
 }
 
-impl FromStr for ListenAddress {
-    type Err = String;
+impl TryFrom<String> for ListenAddress {
+    type Error = String;
 
-    fn from_str(text: &str) -> Result<ListenAddress, String> {
-        let whole = text
+    fn try_from(text: String) -> Result<ListenAddress, String> {
+        let is_valid = text
             .rsplit_once(':')
             .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-        if whole {
-            Ok(ListenAddress(text.to_owned()))
+        if is_valid {
+            Ok(ListenAddress(text))
         } else {
             Err(format!("`{text}` is not an address and port such as {LISTEN_DEFAULT}"))
         }
     }
 }
 
-/// All settings, as meant.
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ListenAddress, String> {
+        text.to_owned().try_into()
+    }
+}
+
+/// All settings.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The folder of the corpus, the journal and rejects.
+    /// Folder of the corpus, the journal and rejected rows.
     pub data: PathBuf,
-    /// The folder of the index generations.
+    /// Folder of the index generations.
     pub index: PathBuf,
-    /// How they are kept.
     pub index_life: IndexSettings,
     pub inbox: InboxSettings,
-    /// The file of settings, absolute.
+    /// Absolute path of the settings file.
     pub file: Option<PathBuf>,
     pub clock: Clock,
     pub listen: ListenAddress,
-    /// What this instance calls itself in `/api/ready`.
+    /// Name of this instance in `/api/ready`.
     pub node: String,
     pub catch_days: u16,
     pub plans: Plans,
-    /// Calls to the outside.
     pub outbound: Settings,
     pub web: WebSettings,
     pub telemetry: Telemetry,
-    /// Connections.
     pub server: ServerSettings,
+    /// Old names that the file uses, to be logged once the log is set up.
+    pub renamed: Vec<&'static Renamed>,
 }
 
 impl Config {
-    /// The installation that these settings describe, with absolute paths.
+    /// The folders and index settings of this installation, with absolute paths.
     pub fn site(&self) -> Site {
-        // Fails only without a working folder, where a relative path leads nowhere anyway.
+        // Fails only without a working directory, where no relative path resolves.
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Site {
             data: absolute(&self.data),
@@ -117,7 +131,7 @@ impl Config {
     }
 }
 
-/// What the command line and the environment say; `None` leaves it to the file.
+/// Settings from the command line and the environment. `None` defers to the file.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     pub data: Option<PathBuf>,
@@ -125,69 +139,39 @@ pub struct Given {
     pub config: Option<PathBuf>,
     pub today: Option<Day>,
     pub listen: Option<ListenAddress>,
-    /// Whether the log is asked for as JSON lines.
     pub log_json: bool,
-    /// Seconds.
+    /// In seconds.
     pub drain_delay: Option<f64>,
     pub secrets: GivenSecrets,
 }
 
-/// The file. Unknown keys are refused: a misspelt setting is not a default.
+/// The settings file. Unknown keys are errors, so that a misspelled setting does not go unnoticed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct File {
     data: Option<PathBuf>,
-    #[serde(deserialize_with = "index::either")]
     index: IndexFile,
-    inbox: InboxFile,
+    inbox: InboxSettings,
     today: Option<Day>,
-    listen: Option<String>,
+    listen: Option<ListenAddress>,
     node: Option<String>,
-    catch_days: Option<u16>,
-    plans: PlansFile,
+    catch_days: Option<Bounded<0, CATCH_DAYS_MAX>>,
+    plans: BTreeMap<Plan, PlanFile>,
     public_url: Option<BaseUrl>,
+    /// `None` disables mail.
     smtp: Option<SmtpFile>,
+    /// `None` disables Telegram.
     telegram: Option<TelegramFile>,
     webhooks: WebhooksFile,
     rdap: RdapFile,
     dns: DnsFile,
-    web: WebFile,
+    web: WebSettings,
     metrics: MetricsFile,
     log: LogFile,
     server: ServerFile,
 }
 
-/// The section for pages.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct WebFile {
-    signup: Option<bool>,
-    signup_plan: Option<Plan>,
-    plain_http: Option<bool>,
-    /// Where it was before `[server]` was.
-    proxies: Option<Vec<IpAddr>>,
-}
-
-impl WebFile {
-    fn settings(self) -> WebSettings {
-        let WebSettings { signup, signup_plan, plain_http } = WebSettings::default();
-        WebSettings {
-            signup: self.signup.unwrap_or(signup),
-            signup_plan: self.signup_plan.unwrap_or(signup_plan),
-            plain_http: self.plain_http.unwrap_or(plain_http),
-        }
-    }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct PlansFile {
-    free: PlanFile,
-    core: PlanFile,
-    pro: PlanFile,
-    api: PlanFile,
-}
-
+/// A section `[plans.NAME]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct PlanFile {
@@ -199,21 +183,20 @@ struct PlanFile {
 }
 
 impl PlanFile {
-    /// What a plan does not have cannot be given to it by a number (api.md, Plans).
-    fn check(&self, plan: Plan) -> anyhow::Result<()> {
-        let given = |setting: Option<u32>| setting.is_some_and(|number| number > 0);
+    /// Applies the section to `limits`.
+    ///
+    /// # Errors
+    /// A limit for a feature that the plan does not include.
+    fn apply(&self, plan: Plan, limits: &mut PlanLimits) -> anyhow::Result<()> {
+        let is_given = |setting: Option<u32>| setting.is_some_and(|number| number > 0);
         anyhow::ensure!(
-            plan >= Plan::Pro || !given(self.requests_per_day),
-            "plans.{plan}.requests_per_day: the JSON API begins with the plan pro"
+            plan >= Plan::Pro || !is_given(self.requests_per_day),
+            "plans.{plan}.requests_per_day: the JSON API requires the plan pro"
         );
         anyhow::ensure!(
-            plan >= Plan::Core || !given(self.exports_per_day),
-            "plans.{plan}.exports_per_day: exports begin with the plan core"
+            plan >= Plan::Core || !is_given(self.exports_per_day),
+            "plans.{plan}.exports_per_day: exports require the plan core"
         );
-        Ok(())
-    }
-
-    fn apply(&self, limits: &mut PlanLimits) {
         let PlanLimits {
             requests_per_day,
             exports_per_day,
@@ -221,86 +204,85 @@ impl PlanFile {
             external_names,
             price_usd,
         } = limits;
-        for (setting, value) in [
+        for (limit, value) in [
             (requests_per_day, self.requests_per_day),
             (exports_per_day, self.exports_per_day),
             (active_rules, self.active_rules),
             (external_names, self.external_names),
             (price_usd, self.price_usd),
         ] {
-            *setting = value.unwrap_or(*setting);
+            *limit = value.unwrap_or(*limit);
         }
+        Ok(())
     }
 }
 
 impl Config {
-    /// Puts the settings together.
+    /// Reads the file and merges it with `given`.
     ///
     /// # Errors
-    /// The file cannot be read, is no TOML, or holds a key or value that is none of ours.
+    /// The file is unreadable, is not TOML, or has an unknown key or an invalid value.
     pub fn load(given: Given) -> anyhow::Result<Config> {
-        let file = given.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let (file, renamed) = given.config.as_deref().map(read).transpose()?.unwrap_or_default();
         let mut plans = Plans::default();
-        for (plan, settings) in [
-            (Plan::Free, &file.plans.free),
-            (Plan::Core, &file.plans.core),
-            (Plan::Pro, &file.plans.pro),
-            (Plan::Api, &file.plans.api),
-        ] {
-            settings.check(plan)?;
-            settings.apply(plans.of_mut(plan));
+        for (plan, section) in &file.plans {
+            section.apply(*plan, plans.of_mut(*plan))?;
         }
-        let catch_days = file.catch_days.unwrap_or(CATCH_DAYS_DEFAULT);
+        let drain_delay = given.drain_delay.map(Seconds::try_from).transpose();
+        let drain_delay = drain_delay.map_err(|err| anyhow::anyhow!("--drain-delay: {err}"))?;
+        let server = file.server.settings(drain_delay)?;
         anyhow::ensure!(
-            catch_days <= CATCH_DAYS_MAX,
-            "catch_days is {catch_days}; it must be 0 to {CATCH_DAYS_MAX}"
+            server.tls.is_none() || !file.web.plain_http,
+            "web.plain_http is for a server without TLS, and server.tls_certificate is set; remove one \
+             of them"
         );
-        let listen = file.listen.map(|text| text.parse::<ListenAddress>()).transpose();
-        let listen = listen.map_err(|err| anyhow::anyhow!("listen: {err}"))?;
-        let outside = OutboundFile {
+        let GivenSecrets { smtp_password, telegram_token } = given.secrets;
+        let outbound = Settings {
             public_url: file.public_url,
-            smtp: file.smtp,
-            telegram: file.telegram,
-            webhooks: file.webhooks,
-            rdap: file.rdap,
-            dns: file.dns,
+            smtp: file.smtp.map(|section| section.settings(smtp_password)).transpose()?,
+            telegram: file.telegram.map(|section| section.settings(telegram_token)).transpose()?,
+            webhooks: file.webhooks.settings()?,
+            rdap: file.rdap.settings(),
+            dns: file.dns.settings()?,
         };
-        let (index, index_life) = file.index.settings()?;
-        let server = file.server.settings(given.drain_delay, file.web.proxies.clone())?;
-        anyhow::ensure!(
-            server.tls.is_none() || file.web.plain_http != Some(true),
-            "web.plain_http is for a server without TLS, and server.tls_certificate is set: take one \
-             of the two away"
-        );
         Ok(Config {
             data: given.data.or(file.data).unwrap_or_else(|| "data".into()),
-            index: given.index.or(index).unwrap_or_else(|| "index".into()),
-            index_life,
-            inbox: file.inbox.settings()?,
+            index_life: file.index.settings(),
+            index: given.index.or(file.index.folder).unwrap_or_else(|| "index".into()),
+            inbox: file.inbox,
             file: given.config.map(|path| std::path::absolute(&path).unwrap_or(path)),
             clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
-            listen: given.listen.or(listen).unwrap_or_default(),
+            listen: given.listen.or(file.listen).unwrap_or_default(),
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
-            catch_days,
+            catch_days: file.catch_days.map_or(CATCH_DAYS_DEFAULT, Bounded::get),
             plans,
-            web: file.web.settings(),
-            telemetry: telemetry::settings(file.metrics, file.log, given.log_json)?,
+            web: file.web,
+            telemetry: telemetry::settings(file.metrics, file.log, given.log_json),
             server,
-            outbound: outbound::settings(outside, given.secrets)?,
+            outbound,
+            renamed,
         })
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<File> {
+/// Reads the file. Also returns the old names that it uses.
+fn read(path: &Path) -> anyhow::Result<(File, Vec<&'static Renamed>)> {
     std::fs::metadata(path).with_context(|| {
-        format!("cannot read the settings in {}; --config names the file", path.display())
+        format!("cannot read the settings file {}; check --config", path.display())
     })?;
     let source = config::File::from(path).format(config::FileFormat::Toml).required(true);
-    config::Config::builder()
-        .add_source(source)
-        .build()
-        .and_then(config::Config::try_deserialize)
-        .with_context(|| format!("the settings in {} cannot be used", path.display()))
+    let load = || {
+        let config = config::Config::builder().add_source(source).build()?;
+        let mut sections = config.cache.into_table()?;
+        // `index = "folder"` is short for a section with a folder.
+        if let Some(Value { kind: ValueKind::String(folder), .. }) = sections.get("index") {
+            let section = config::Map::from([("folder".to_owned(), Value::from(folder.as_str()))]);
+            sections.insert("index".to_owned(), section.into());
+        }
+        let renamed = renamed::apply(&mut sections)?;
+        anyhow::Ok((File::deserialize(Value::from(sections))?, renamed))
+    };
+    load().with_context(|| format!("invalid settings file {}", path.display()))
 }
 
 #[cfg(test)]
@@ -316,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_beats_the_file() {
+    fn flags_take_precedence_over_the_file() {
         let text = "data = \"a\"\nindex = \"b\"\ntoday = \"2026-10-03\"\ncatch_days = 7\n\
                     [plans.pro]\nrequests_per_day = 5\n";
         let given = Given { data: Some("flag".into()), ..Given::default() };
@@ -331,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_has_a_folder_or_a_section() {
+    fn the_index_setting_is_a_folder_or_a_section() {
         let settings = |text: &str| load(text, Given::default()).expect("loads");
         let keep = |generations| Keep::new(generations).expect("in range");
         let alone = settings("index = \"b\"");
@@ -347,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inbox_has_settings() {
+    fn inbox_settings_are_read() {
         let inbox = |text: &str| load(text, Given::default()).map(|config| config.inbox);
         let seconds = std::time::Duration::from_secs;
         let on = |period| InboxSettings { enabled: true, period };
@@ -360,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_have_settings() {
+    fn web_settings_are_read() {
         let text = "[web]\nsignup = false\nsignup_plan = \"pro\"\nplain_http = true\n\
                     proxies = [\"10.0.0.1\", \"::ffff:10.0.0.2\"]\n";
         let Config { web, server, .. } = load(text, Given::default()).expect("loads");
@@ -372,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_told_by_its_text() {
+    fn loopback_addresses_are_recognized() {
         for (text, expected) in [
             ("127.0.0.1:8080", true),
             ("127.9.9.9:0", true),
@@ -391,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_settings_are_refused() {
+    fn unknown_and_invalid_settings_are_errors() {
         for text in [
             "dat = \"a\"",
             "[plans.gold]\nprice_usd = 1",

@@ -152,6 +152,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     }
     let config = Config::load(given)?;
     logs::start(&config.telemetry.logs, cli.command.log_level())?;
+    config.renamed.iter().for_each(|renamed| renamed.warn());
     match cli.command {
         Command::Demo(args) => demo::run(args, &config),
         Command::Serve(_) => serve::run(&config),

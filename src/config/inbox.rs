@@ -2,40 +2,31 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
-/// Long enough for a copy to go on between two looks, short enough that nobody waits for a list.
-const SECONDS_DEFAULT: u32 = 5;
+use crate::config::number::Bounded;
+
+/// Long enough for a copy to make progress between two scans, and short enough to ingest a list soon.
+const PERIOD_DEFAULT: Duration = Duration::from_secs(5);
 const SECONDS_MAX: u32 = 86_400;
 
-/// Whether the folder is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Settings of the inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct InboxSettings {
     pub enabled: bool,
-    /// Between two looks.
+    /// Interval between two scans of the folder.
+    #[serde(rename = "seconds", deserialize_with = "seconds")]
     pub period: Duration,
 }
 
-/// The section as it is in the file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct InboxFile {
-    enabled: Option<bool>,
-    seconds: Option<u32>,
+impl Default for InboxSettings {
+    fn default() -> InboxSettings {
+        InboxSettings { enabled: true, period: PERIOD_DEFAULT }
+    }
 }
 
-impl InboxFile {
-    /// The settings.
-    ///
-    /// # Errors
-    /// A number is out of its range.
-    pub fn settings(&self) -> anyhow::Result<InboxSettings> {
-        let seconds = self.seconds.unwrap_or(SECONDS_DEFAULT);
-        anyhow::ensure!(
-            (1..=SECONDS_MAX).contains(&seconds),
-            "inbox.seconds must be 1 to {SECONDS_MAX}"
-        );
-        let period = Duration::from_secs(seconds.into());
-        Ok(InboxSettings { enabled: self.enabled.unwrap_or(true), period })
-    }
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let seconds = Bounded::<1, SECONDS_MAX>::deserialize(deserializer)?;
+    Ok(Duration::from_secs(seconds.get()))
 }

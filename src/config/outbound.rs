@@ -1,4 +1,4 @@
-//! The sections for calls to the outside: as sent in the file, and what they mean.
+//! The sections for outbound calls: `[smtp]`, `[telegram]`, `[webhooks]`, `[rdap]` and `[dns]`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -7,39 +7,41 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Deserialize;
 
+use crate::config::number::Bounded;
 use crate::outbound::settings::{
-    Dns, RDAP_BOOTSTRAP_DEFAULT, RETRY_SECONDS_DEFAULT, Rdap, SecretSource, Settings, Smtp,
-    SmtpTls, TELEGRAM_BASE_DEFAULT, Telegram, Webhooks,
+    Dns, RDAP_BOOTSTRAP_DEFAULT, RETRY_SECONDS_DEFAULT, Rdap, SecretSource, Smtp, SmtpTls,
+    TELEGRAM_BASE_DEFAULT, Telegram, Webhooks,
 };
 use crate::vocab::net::{self, AllowList};
 use crate::vocab::secret::Secret;
 use crate::vocab::url::{BaseUrl, DeniedName};
 
-/// Attempts of a delivery at most: each is kept until its time.
+/// Maximum attempts of a delivery, which is kept until the last.
 const RETRIES_MAX: usize = 20;
-/// The last attempt is within a week of the first.
+/// Maximum time between the first attempt and the last: a week.
 const RETRY_SECONDS_MAX: u32 = 7 * 86_400;
-/// Requests a second, and at once, to one RDAP server: no registry allows nearly as many.
+/// Maximum rate and concurrency of requests to an RDAP server, far above what registries allow.
 const RDAP_RATE_MAX: u32 = 1_000;
-/// A bootstrap file is as old as this at most.
+const BOOTSTRAP_HOURS_DEFAULT: u64 = 24;
+/// Maximum interval between two downloads of the RDAP bootstrap file: a month.
 const BOOTSTRAP_HOURS_MAX: u32 = 24 * 30;
 const DNS_SERVERS_MAX: usize = 8;
 const DNS_PORT: u16 = 53;
 
-/// Secrets from the environment, which beats the file.
+/// Secrets from the environment. They take precedence over the file.
 #[derive(Clone, Debug, Default)]
 pub struct GivenSecrets {
     pub smtp_password: Option<Secret>,
     pub telegram_token: Option<Secret>,
 }
 
-/// The sections of the file.
+/// The section `[smtp]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SmtpFile {
     host: Option<String>,
     port: Option<u16>,
-    tls: Option<SmtpTlsFile>,
+    tls: Option<SmtpTls>,
     username: Option<String>,
     password: Option<Secret>,
     password_file: Option<PathBuf>,
@@ -47,14 +49,7 @@ pub(super) struct SmtpFile {
     ca_file: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum SmtpTlsFile {
-    StartTls,
-    Tls,
-    None,
-}
-
+/// The section `[telegram]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TelegramFile {
@@ -65,100 +60,67 @@ pub(super) struct TelegramFile {
     ca_file: Option<PathBuf>,
 }
 
+/// The section `[webhooks]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct WebhooksFile {
     allow: AllowList,
-    deny_names: Vec<DeniedName>,
+    deny_hosts: Vec<DeniedName>,
     ca_file: Option<PathBuf>,
     retry_seconds: Option<Vec<u32>>,
 }
 
+/// The section `[rdap]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct RdapFile {
     enabled: Option<bool>,
     bootstrap: Option<BaseUrl>,
-    bootstrap_refresh_hours: Option<u32>,
-    requests_per_second: Option<u32>,
-    concurrency: Option<u32>,
+    bootstrap_refresh_hours: Option<Bounded<1, BOOTSTRAP_HOURS_MAX>>,
+    requests_per_second: Option<Bounded<1, RDAP_RATE_MAX>>,
+    concurrency: Option<Bounded<1, RDAP_RATE_MAX>>,
     allow: AllowList,
     ca_file: Option<PathBuf>,
 }
 
+/// The section `[dns]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct DnsFile {
     servers: Vec<String>,
 }
 
-/// The parts of the file that are about the outside.
-pub(super) struct OutboundFile {
-    pub public_url: Option<BaseUrl>,
-    /// `None` when there is no such section.
-    pub smtp: Option<SmtpFile>,
-    pub telegram: Option<TelegramFile>,
-    pub webhooks: WebhooksFile,
-    pub rdap: RdapFile,
-    pub dns: DnsFile,
-}
-
-/// Puts the settings together.
-///
-/// # Errors
-/// The setting by its name, and what is wrong with it.
-pub(super) fn settings(file: OutboundFile, given: GivenSecrets) -> anyhow::Result<Settings> {
-    let OutboundFile { public_url, smtp, telegram, webhooks, rdap, dns } = file;
-    Ok(Settings {
-        public_url,
-        smtp: smtp.map(|file| file.smtp(given.smtp_password)).transpose()?,
-        telegram: telegram.map(|file| file.telegram(given.telegram_token)).transpose()?,
-        webhooks: webhooks.webhooks()?,
-        rdap: rdap.rdap()?,
-        dns: dns.dns()?,
-    })
-}
-
 impl SmtpFile {
-    fn smtp(self, given: Option<Secret>) -> anyhow::Result<Smtp> {
+    pub(super) fn settings(self, given: Option<Secret>) -> anyhow::Result<Smtp> {
         let host = self.host.filter(|host| !host.is_empty());
-        let host = host.context("smtp.host is missing: the name of your mail server")?;
-        let tls = match self.tls.unwrap_or(SmtpTlsFile::StartTls) {
-            SmtpTlsFile::StartTls => SmtpTls::StartTls,
-            SmtpTlsFile::Tls => SmtpTls::Tls,
-            SmtpTlsFile::None => SmtpTls::None,
-        };
+        let host = host.context("smtp.host is missing; set it to the name of your mail server")?;
+        let tls = self.tls.unwrap_or(SmtpTls::StartTls);
         anyhow::ensure!(
-            tls != SmtpTls::None || is_near(&host),
-            "smtp.tls = \"none\" sends mails and passwords in the clear: it is for localhost, a private \
-             address or a name without a dot, not for {host}"
+            tls != SmtpTls::None || is_local(&host),
+            "smtp.tls = \"none\" sends mails and passwords unencrypted; it is allowed for localhost, a \
+             private address or a name without a dot, not for {host}"
         );
-        let from =
-            self.from.context("smtp.from is missing: the sender, \"dropdex <a@b.example>\"")?;
-        let from = from.parse().with_context(|| format!("smtp.from: `{from}` is no mailbox"))?;
-        let password = secret(
-            given,
-            self.password,
-            self.password_file,
-            "smtp.password",
-            "smtp.password_file",
+        let from = self.from.context(
+            "smtp.from is missing; set it to a sender such as \"dropdex <a@b.example>\"",
         )?;
+        let from = from.parse().with_context(|| format!("smtp.from: `{from}` is not a mailbox"))?;
+        let password = secret(given, self.password, self.password_file, "smtp.password")?;
         let login = match (self.username, password) {
             (Some(username), Some(password)) => Some((username, password)),
             (None, None) => None,
             (Some(_), None) => anyhow::bail!(
-                "smtp.username has no password: set smtp.password_file, smtp.password or \
+                "smtp.username needs a password; set smtp.password_file, smtp.password or \
                  DROPDEX_SMTP_PASSWORD"
             ),
-            (None, Some(_)) => anyhow::bail!("smtp.password has no smtp.username"),
+            (None, Some(_)) => anyhow::bail!("smtp.password needs smtp.username"),
         };
         let port = self.port.unwrap_or(tls.default_port());
         Ok(Smtp { host, port, tls, login, from, ca_file: self.ca_file })
     }
 }
 
-/// Whether `host` is on this machine or in a network of its own, as far as its name tells.
-fn is_near(host: &str) -> bool {
+/// Whether `host` is on this machine or in a private network, judged by its name.
+fn is_local(host: &str) -> bool {
     match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         Ok(address) => !net::is_global(address),
         Err(_) => {
@@ -167,25 +129,23 @@ fn is_near(host: &str) -> bool {
     }
 }
 
+/// The secret `name` from the environment, from the setting or from the file in `NAME_file`.
 fn secret(
     given: Option<Secret>,
     text: Option<Secret>,
     file: Option<PathBuf>,
-    text_name: &str,
-    file_name: &str,
+    name: &str,
 ) -> anyhow::Result<Option<SecretSource>> {
-    anyhow::ensure!(text.is_none() || file.is_none(), "set {text_name} or {file_name}, not both");
+    anyhow::ensure!(text.is_none() || file.is_none(), "set {name} or {name}_file, not both");
     let text = given.or(text).map(SecretSource::Text);
     Ok(text.or(file.map(SecretSource::File)))
 }
 
 impl TelegramFile {
-    fn telegram(self, given: Option<Secret>) -> anyhow::Result<Telegram> {
-        let token =
-            secret(given, self.token, self.token_file, "telegram.token", "telegram.token_file")?;
-        let token = token.context(
-            "telegram.token is missing: set telegram.token_file, telegram.token or \
-             DROPDEX_TELEGRAM_TOKEN to what @BotFather gave you",
+    pub(super) fn settings(self, given: Option<Secret>) -> anyhow::Result<Telegram> {
+        let token = secret(given, self.token, self.token_file, "telegram.token")?.context(
+            "telegram.token is missing; set telegram.token_file, telegram.token or \
+             DROPDEX_TELEGRAM_TOKEN to the token from @BotFather",
         )?;
         let base = self.base.unwrap_or_else(|| built_in(TELEGRAM_BASE_DEFAULT));
         Ok(Telegram { token, base, allow: self.allow, ca_file: self.ca_file })
@@ -193,8 +153,9 @@ impl TelegramFile {
 }
 
 impl WebhooksFile {
-    fn webhooks(self) -> anyhow::Result<Webhooks> {
-        let retry = self.retry_seconds.unwrap_or_else(|| RETRY_SECONDS_DEFAULT.to_vec());
+    pub(super) fn settings(self) -> anyhow::Result<Webhooks> {
+        let WebhooksFile { allow, deny_hosts, ca_file, retry_seconds } = self;
+        let retry = retry_seconds.unwrap_or_else(|| RETRY_SECONDS_DEFAULT.to_vec());
         let ascending = retry.is_sorted() && retry.last().is_some_and(|&s| s <= RETRY_SECONDS_MAX);
         anyhow::ensure!(
             ascending && retry.len() <= RETRIES_MAX,
@@ -202,47 +163,36 @@ impl WebhooksFile {
              {RETRY_SECONDS_MAX}"
         );
         let retry = retry.into_iter().map(|seconds| Duration::from_secs(seconds.into())).collect();
-        let WebhooksFile { allow, deny_names, ca_file, retry_seconds: _ } = self;
-        Ok(Webhooks { allow, deny_names, ca_file, retry })
+        Ok(Webhooks { allow, deny_names: deny_hosts, ca_file, retry })
     }
 }
 
 impl RdapFile {
-    fn rdap(self) -> anyhow::Result<Rdap> {
-        let within = |number: Option<u32>, default, most, name: &str| {
-            let number = number.unwrap_or(default);
-            anyhow::ensure!(
-                (1..=most).contains(&number),
-                "rdap.{name} is {number}; it must be 1 to {most}"
-            );
-            Ok(number)
-        };
-        let hours = self.bootstrap_refresh_hours;
-        let hours = within(hours, 24, BOOTSTRAP_HOURS_MAX, "bootstrap_refresh_hours")?;
-        let rate = self.requests_per_second;
-        Ok(Rdap {
+    pub(super) fn settings(self) -> Rdap {
+        let hours = self.bootstrap_refresh_hours.map_or(BOOTSTRAP_HOURS_DEFAULT, Bounded::get);
+        Rdap {
             enabled: self.enabled.unwrap_or(true),
             bootstrap: self.bootstrap.unwrap_or_else(|| built_in(RDAP_BOOTSTRAP_DEFAULT)),
-            bootstrap_refresh: Duration::from_secs(u64::from(hours) * 3_600),
-            requests_per_second: within(rate, 1, RDAP_RATE_MAX, "requests_per_second")?,
-            concurrency: within(self.concurrency, 2, RDAP_RATE_MAX, "concurrency")?,
+            bootstrap_refresh: Duration::from_secs(hours * 3_600),
+            requests_per_second: self.requests_per_second.map_or(1, Bounded::get),
+            concurrency: self.concurrency.map_or(2, Bounded::get),
             allow: self.allow,
             ca_file: self.ca_file,
-        })
+        }
     }
 }
 
 impl DnsFile {
-    fn dns(self) -> anyhow::Result<Dns> {
+    pub(super) fn settings(self) -> anyhow::Result<Dns> {
         anyhow::ensure!(
             self.servers.len() <= DNS_SERVERS_MAX,
-            "dns.servers has more than {DNS_SERVERS_MAX} items"
+            "dns.servers has more than {DNS_SERVERS_MAX} entries"
         );
         let server = |text: &String| {
             let address = text.parse::<SocketAddr>().ok();
             let address = address.or_else(|| Some((text.parse::<IpAddr>().ok()?, DNS_PORT).into()));
             address.with_context(|| {
-                format!("dns.servers: `{text}` is no address such as 127.0.0.1:5353 or 9.9.9.9")
+                format!("dns.servers: `{text}` is not an address such as 127.0.0.1:5353 or 9.9.9.9")
             })
         };
         Ok(Dns { servers: self.servers.iter().map(server).collect::<anyhow::Result<_>>()? })
@@ -250,13 +200,14 @@ impl DnsFile {
 }
 
 fn built_in(text: &str) -> BaseUrl {
-    BaseUrl::try_from(text.to_owned()).expect("our own addresses are well formed")
+    BaseUrl::try_from(text.to_owned()).expect("built-in addresses are valid")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::{Config, Given};
+    use crate::outbound::settings::Settings;
 
     fn load(text: &str, secrets: GivenSecrets) -> anyhow::Result<Settings> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -266,13 +217,13 @@ mod tests {
         Ok(Config::load(given)?.outbound)
     }
 
-    fn of(text: &str) -> Settings {
+    fn loaded(text: &str) -> Settings {
         load(text, GivenSecrets::default()).unwrap_or_else(|err| panic!("{text}: {err:#}"))
     }
 
     #[test]
-    fn nothing_is_set_up_unless_it_is_configured() {
-        let settings = of("");
+    fn channels_are_off_by_default() {
+        let settings = loaded("");
         assert!(settings.smtp.is_none() && settings.telegram.is_none());
         assert!(settings.public_url.is_none() && settings.dns.servers.is_empty());
         assert_eq!(settings.webhooks.allow, AllowList::default());
@@ -285,16 +236,18 @@ mod tests {
 
     #[test]
     fn every_section_is_read() {
-        let settings = of("public_url = \"https://drops.example.com/\"\n\
+        let settings = loaded(
+            "public_url = \"https://drops.example.com/\"\n\
              [smtp]\nhost = \"mail.example.com\"\nusername = \"u\"\npassword_file = \"p\"\n\
              from = \"Drops <drops@example.com>\"\nca_file = \"ca.pem\"\n\
              [telegram]\ntoken = \"1:abc\"\nbase = \"http://127.0.0.1:8081\"\nallow = [\"127.0.0.1:8081\"]\n\
-             [webhooks]\nallow = [\"127.0.0.1/32:9000\"]\ndeny_names = [\"corp.example\"]\n\
+             [webhooks]\nallow = [\"127.0.0.1/32:9000\"]\ndeny_hosts = [\"corp.example\"]\n\
              ca_file = \"ca.pem\"\nretry_seconds = [0, 1, 1, 3]\n\
              [rdap]\nenabled = false\nbootstrap = \"https://rdap.example/dns.json\"\n\
              bootstrap_refresh_hours = 1\nrequests_per_second = 5\nconcurrency = 7\n\
              allow = [\"[::1]:9001\"]\nca_file = \"ca.pem\"\n\
-             [dns]\nservers = [\"127.0.0.1:5353\", \"9.9.9.9\", \"::1\"]\n");
+             [dns]\nservers = [\"127.0.0.1:5353\", \"9.9.9.9\", \"::1\"]\n",
+        );
         let smtp = settings.smtp.as_ref().expect("set up");
         assert_eq!((smtp.tls, smtp.port), (SmtpTls::StartTls, 587));
         assert!(matches!(&smtp.login, Some((user, SecretSource::File(_))) if user == "u"));
@@ -307,13 +260,13 @@ mod tests {
         assert_eq!(settings.dns.servers, servers);
         let rules = settings.webhook_rules();
         let own = url::Url::parse("https://drops.example.com/x").expect("a URL");
-        assert!(rules.check(&own).is_err(), "no webhook leads to ourselves");
+        assert!(rules.check(&own).is_err(), "webhooks to our own host are denied");
         let shown = format!("{settings:?}");
         assert!(!shown.contains("1:abc"), "{shown}");
     }
 
     #[test]
-    fn a_secret_of_the_environment_beats_the_file() {
+    fn environment_secrets_take_precedence_over_the_file() {
         let secrets = GivenSecrets {
             smtp_password: Some(Secret::new("given".into())),
             telegram_token: Some(Secret::new("2:given".into())),
@@ -328,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_a_file_ends_before_its_line_end() {
+    fn line_ends_of_secret_files_are_ignored() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
         for (text, secret) in [("a b \r\n", Some("a b ")), ("x", Some("x")), ("\n", None)] {
@@ -339,12 +292,12 @@ mod tests {
     }
 
     #[test]
-    fn plain_mail_stays_near() {
+    fn unencrypted_mail_is_for_local_hosts() {
         let text = |host: &str| {
             format!("[smtp]\nhost = \"{host}\"\ntls = \"none\"\nfrom = \"a@b.example\"\n")
         };
         for near in ["localhost", "127.0.0.1", "::1", "10.0.0.5", "mailhog", "mail.internal"] {
-            assert_eq!(of(&text(near)).smtp.expect("set up").port, 25);
+            assert_eq!(loaded(&text(near)).smtp.expect("set up").port, 25);
         }
         for far in ["mail.example.com", "8.8.8.8", "2606:4700::1"] {
             let refused = load(&text(far), GivenSecrets::default()).expect_err(far);
@@ -353,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_setting() {
         for (text, word) in [
             ("public_url = \"drops.example.com\"", "drops.example.com"),
             ("[smtp]\nfrom = \"a@b.example\"", "smtp.host"),
@@ -371,7 +324,7 @@ mod tests {
             ("[telegram]", "telegram.token"),
             ("[telegram]\ntoken = \"1:a\"\nbase = \"ftp://x\"", "ftp"),
             ("[webhooks]\nallow = [\"127.0.0.1\"]", "127.0.0.1"),
-            ("[webhooks]\ndeny_names = [\"a b\"]", "a b"),
+            ("[webhooks]\ndeny_hosts = [\"a b\"]", "a b"),
             ("[webhooks]\nretry_seconds = []", "retry_seconds"),
             ("[webhooks]\nretry_seconds = [5, 1]", "retry_seconds"),
             ("[webhooks]\nretry_seconds = [0, 604801]", "retry_seconds"),

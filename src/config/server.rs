@@ -1,166 +1,112 @@
-//! The section `[server]`: connections, their deadlines and how many there may be.
+//! The section `[server]`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::config::number::{Bounded, Milliseconds, Seconds};
 use crate::server::cors::Origin;
 use crate::server::settings::{
     AdmissionLimits, ConnectionLimits, Deadlines, DrainTimes, ServerSettings, TlsFiles,
 };
 
-/// Longer than anybody waits.
-const SECONDS_MAX: f64 = 86_400.0;
-/// More than a process has descriptors.
-const COUNT_MAX: u32 = 1_000_000;
+/// A deadline. Zero would close every connection.
+type Deadline = Option<Seconds<1>>;
+/// A maximum number of connections or requests, below the limit of file descriptors.
+type Count = Option<Bounded<1, 1_000_000>>;
 
+/// The section in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ServerFile {
     proxies: Option<Vec<IpAddr>>,
-    cors_origins: Vec<String>,
+    cors_origins: Vec<Origin>,
     tls_certificate: Option<PathBuf>,
     tls_key: Option<PathBuf>,
-    handshake_seconds: Option<f64>,
-    first_byte_seconds: Option<f64>,
-    header_seconds: Option<f64>,
-    body_seconds: Option<f64>,
-    write_stall_seconds: Option<f64>,
-    idle_seconds: Option<f64>,
-    request_seconds: Option<f64>,
-    export_seconds: Option<f64>,
-    connection_seconds: Option<f64>,
-    connections: Option<u32>,
-    connections_per_address: Option<u32>,
-    reads: Option<u32>,
-    exports: Option<u32>,
-    log_ins: Option<u32>,
-    writes: Option<u32>,
-    queue_seconds: Option<f64>,
-    drain_delay_seconds: Option<f64>,
-    drain_seconds: Option<f64>,
+    handshake_seconds: Deadline,
+    first_byte_seconds: Deadline,
+    header_seconds: Deadline,
+    body_seconds: Deadline,
+    write_stall_seconds: Deadline,
+    idle_seconds: Deadline,
+    request_seconds: Deadline,
+    export_seconds: Deadline,
+    connection_seconds: Deadline,
+    max_connections: Count,
+    max_connections_per_address: Count,
+    max_reads: Count,
+    max_exports: Count,
+    max_log_ins: Count,
+    max_writes: Count,
+    queue_timeout_ms: Option<Milliseconds>,
+    drain_delay_seconds: Option<Seconds<0>>,
+    drain_seconds: Option<Seconds<0>>,
 }
 
 impl ServerFile {
-    /// Puts the settings together. `proxies` is where they were before this section was.
+    /// Merges the section with the flag `--drain-delay`.
     ///
     /// # Errors
-    /// The setting by its name, and what is wrong with it.
+    /// Only one of the two TLS files is set.
     pub(super) fn settings(
-        &self,
-        drain_delay: Option<f64>,
-        proxies: Option<Vec<IpAddr>>,
+        self,
+        drain_delay: Option<Seconds<0>>,
     ) -> anyhow::Result<ServerSettings> {
-        anyhow::ensure!(
-            self.proxies.is_none() || proxies.is_none(),
-            "web.proxies is server.proxies now: take the first of the two away"
-        );
         let default = ServerSettings::default();
-        let given = self.proxies.clone().or(proxies);
-        let given = given.map(|them| them.iter().map(IpAddr::to_canonical).collect());
+        let DrainTimes { delay, deadline } = default.drain;
+        let proxies = self.proxies.as_ref();
+        let proxies = proxies.map(|given| given.iter().map(IpAddr::to_canonical).collect());
         Ok(ServerSettings {
-            deadlines: self.deadlines()?,
-            connections: self.connections()?,
-            admission: self.admission()?,
-            drain: self.drain(drain_delay)?,
-            proxies: given.unwrap_or(default.proxies),
-            cors_origins: self.cors_origins()?,
-            tls: self.tls()?,
+            deadlines: self.deadlines(default.deadlines),
+            connections: self.connections(default.connections),
+            admission: self.admission(default.admission),
+            drain: DrainTimes {
+                delay: Seconds::or(drain_delay.or(self.drain_delay_seconds), delay),
+                deadline: Seconds::or(self.drain_seconds, deadline),
+            },
+            proxies: proxies.unwrap_or(default.proxies),
+            cors_origins: self.cors_origins,
+            tls: match (self.tls_certificate, self.tls_key) {
+                (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+                (None, None) => None,
+                (Some(_), None) => anyhow::bail!("server.tls_certificate needs server.tls_key"),
+                (None, Some(_)) => anyhow::bail!("server.tls_key needs server.tls_certificate"),
+            },
         })
     }
 
-    fn cors_origins(&self) -> anyhow::Result<Vec<Origin>> {
-        let parse = |text: &String| text.parse::<Origin>();
-        let origins: Result<_, _> = self.cors_origins.iter().map(parse).collect();
-        origins.map_err(|err| anyhow::anyhow!("server.cors_origins: {err}"))
-    }
-
-    fn tls(&self) -> anyhow::Result<Option<TlsFiles>> {
-        match (&self.tls_certificate, &self.tls_key) {
-            (Some(certificate), Some(key)) => {
-                Ok(Some(TlsFiles { certificate: certificate.clone(), key: key.clone() }))
-            }
-            (None, None) => Ok(None),
-            (Some(_), None) => anyhow::bail!("server.tls_certificate has no server.tls_key"),
-            (None, Some(_)) => anyhow::bail!("server.tls_key has no server.tls_certificate"),
+    fn deadlines(&self, default: Deadlines) -> Deadlines {
+        Deadlines {
+            handshake: Seconds::or(self.handshake_seconds, default.handshake),
+            first_byte: Seconds::or(self.first_byte_seconds, default.first_byte),
+            header: Seconds::or(self.header_seconds, default.header),
+            body: Seconds::or(self.body_seconds, default.body),
+            write_stall: Seconds::or(self.write_stall_seconds, default.write_stall),
+            idle: Seconds::or(self.idle_seconds, default.idle),
+            request: Seconds::or(self.request_seconds, default.request),
+            export: Seconds::or(self.export_seconds, default.export),
+            connection_age: Seconds::or(self.connection_seconds, default.connection_age),
         }
     }
 
-    fn deadlines(&self) -> anyhow::Result<Deadlines> {
-        let default = Deadlines::default();
-        let time = |name, given, default| time(name, given, default, 0.001);
-        Ok(Deadlines {
-            handshake: time("handshake_seconds", self.handshake_seconds, default.handshake)?,
-            first_byte: time("first_byte_seconds", self.first_byte_seconds, default.first_byte)?,
-            header: time("header_seconds", self.header_seconds, default.header)?,
-            body: time("body_seconds", self.body_seconds, default.body)?,
-            write_stall: time(
-                "write_stall_seconds",
-                self.write_stall_seconds,
-                default.write_stall,
-            )?,
-            idle: time("idle_seconds", self.idle_seconds, default.idle)?,
-            request: time("request_seconds", self.request_seconds, default.request)?,
-            export: time("export_seconds", self.export_seconds, default.export)?,
-            connection_age: time(
-                "connection_seconds",
-                self.connection_seconds,
-                default.connection_age,
-            )?,
-        })
+    fn connections(&self, default: ConnectionLimits) -> ConnectionLimits {
+        let per_address = self.max_connections_per_address;
+        ConnectionLimits {
+            total: self.max_connections.map_or(default.total, Bounded::get),
+            per_address: per_address.map_or(default.per_address, Bounded::get),
+        }
     }
 
-    fn connections(&self) -> anyhow::Result<ConnectionLimits> {
-        let ConnectionLimits { total, per_address } = ConnectionLimits::default();
-        Ok(ConnectionLimits {
-            total: count("connections", self.connections, total)?,
-            per_address: count(
-                "connections_per_address",
-                self.connections_per_address,
-                per_address,
-            )?,
-        })
+    fn admission(&self, default: AdmissionLimits) -> AdmissionLimits {
+        AdmissionLimits {
+            reads: self.max_reads.map_or(default.reads, Bounded::get),
+            exports: self.max_exports.map_or(default.exports, Bounded::get),
+            log_ins: self.max_log_ins.map_or(default.log_ins, Bounded::get),
+            writes: self.max_writes.map_or(default.writes, Bounded::get),
+            queue_timeout: self.queue_timeout_ms.map_or(default.queue_timeout, |time| time.0),
+        }
     }
-
-    fn admission(&self) -> anyhow::Result<AdmissionLimits> {
-        let default = AdmissionLimits::default();
-        Ok(AdmissionLimits {
-            reads: count("reads", self.reads, default.reads)?,
-            exports: count("exports", self.exports, default.exports)?,
-            log_ins: count("log_ins", self.log_ins, default.log_ins)?,
-            writes: count("writes", self.writes, default.writes)?,
-            queue_timeout: time("queue_seconds", self.queue_seconds, default.queue_timeout, 0.0)?,
-        })
-    }
-
-    fn drain(&self, given: Option<f64>) -> anyhow::Result<DrainTimes> {
-        let default = DrainTimes::default();
-        let delay = given.or(self.drain_delay_seconds);
-        Ok(DrainTimes {
-            delay: time("drain_delay_seconds", delay, default.delay, 0.0)?,
-            deadline: time("drain_seconds", self.drain_seconds, default.deadline, 0.0)?,
-        })
-    }
-}
-
-fn time(name: &str, given: Option<f64>, default: Duration, least: f64) -> anyhow::Result<Duration> {
-    let Some(seconds) = given else { return Ok(default) };
-    anyhow::ensure!(
-        (least..=SECONDS_MAX).contains(&seconds),
-        "server.{name} is {seconds}; it must be {least} to {SECONDS_MAX} seconds"
-    );
-    Ok(Duration::from_secs_f64(seconds))
-}
-
-fn count(name: &str, given: Option<u32>, default: u32) -> anyhow::Result<u32> {
-    let count = given.unwrap_or(default);
-    anyhow::ensure!(
-        (1..=COUNT_MAX).contains(&count),
-        "server.{name} is {count}; it must be 1 to {COUNT_MAX}"
-    );
-    Ok(count)
 }
 
 #[cfg(test)]
@@ -176,11 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_has_a_default_and_can_be_given() {
-        let of = |text| load(text, Given::default()).expect("loads");
-        assert_eq!(of(""), ServerSettings::default());
-        let given = of("[server]\nheader_seconds = 0.5\nidle_seconds = 7\nreads = 3\n\
-                        connections_per_address = 9\nproxies = [\"::ffff:10.0.0.2\"]\n");
+    fn settings_have_defaults_and_can_be_set() {
+        let loaded = |text| load(text, Given::default()).expect("loads");
+        assert_eq!(loaded(""), ServerSettings::default());
+        let given = loaded(
+            "[server]\nheader_seconds = 0.5\nidle_seconds = 7\nmax_reads = 3\n\
+                        max_connections_per_address = 9\nproxies = [\"::ffff:10.0.0.2\"]\n",
+        );
         assert_eq!(given.deadlines.header.as_millis(), 500);
         assert_eq!((given.deadlines.idle.as_secs(), given.admission.reads), (7, 3));
         assert_eq!(given.connections.per_address, 9);
@@ -188,19 +136,21 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_beats_the_file() {
+    fn the_command_line_takes_precedence() {
         let given = Given { drain_delay: Some(0.0), ..Given::default() };
         let drain = load("[server]\ndrain_delay_seconds = 9", given).expect("loads").drain;
         assert_eq!((drain.delay.as_secs(), drain.deadline.as_secs()), (0, 25));
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_setting() {
         for (text, word) in [
             ("[server]\nheader_seconds = 0", "header_seconds"),
             ("[server]\nidle_seconds = 100000", "idle_seconds"),
             ("[server]\nidle_seconds = -1", "idle_seconds"),
-            ("[server]\nconnections = 0", "connections"),
+            ("[server]\nmax_connections = 0", "max_connections"),
+            ("[server]\nconnections = 0", "max_connections"),
+            ("[server]\nmax_reads = 2\nreads = 1", "server.max_reads"),
             ("[server]\nheaders = 5", "headers"),
             ("[server]\ncors_origins = [\"*\"]", "cors_origins"),
             ("[server]\ntls_key = \"key.pem\"", "tls_certificate"),
@@ -210,5 +160,31 @@ mod tests {
             let refused = load(text, Given::default()).expect_err(text);
             assert!(format!("{refused:#}").contains(word), "{text}: {refused:#}");
         }
+    }
+
+    #[test]
+    fn old_names_are_accepted_and_reported() {
+        let text = "[server]\nreads = 3\nconnections = 7\nqueue_seconds = 0.25\n\
+                    [web]\nproxies = [\"10.0.0.2\"]\n[webhooks]\ndeny_names = [\"corp.example\"]\n";
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("dropdex.toml");
+        std::fs::write(&path, text).expect("writable");
+        let given = Given { config: Some(path), ..Given::default() };
+        let config = Config::load(given).expect("loads");
+        assert_eq!((config.server.admission.reads, config.server.connections.total), (3, 7));
+        assert_eq!(config.server.admission.queue_timeout.as_millis(), 250);
+        assert_eq!(config.server.proxies.len(), 1);
+        assert_eq!(config.outbound.webhooks.deny_names.len(), 1);
+        let names: Vec<_> = config.renamed.iter().map(|it| (it.old, it.new)).collect();
+        assert_eq!(
+            names,
+            [
+                ("web.proxies", "server.proxies"),
+                ("webhooks.deny_names", "webhooks.deny_hosts"),
+                ("server.connections", "server.max_connections"),
+                ("server.reads", "server.max_reads"),
+                ("server.queue_seconds", "server.queue_timeout_ms"),
+            ]
+        );
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lettre::message::Mailbox;
+use serde::Deserialize;
 
 use crate::vocab::net::AllowList;
 use crate::vocab::secret::Secret;
@@ -88,7 +89,8 @@ pub struct Smtp {
 }
 
 /// How a connection to the mail server is kept from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SmtpTls {
     /// Plain at first, then TLS, or nothing is sent.
     StartTls,

@@ -1,10 +1,13 @@
 //! What an operator sets for pages: `config` makes it.
 
+use serde::Deserialize;
+
 use crate::http::session::CookieKind;
 use crate::vocab::plan::Plan;
 
 /// Settings of the section `[web]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct WebSettings {
     /// Whether people can make accounts for themselves.
     pub signup: bool,

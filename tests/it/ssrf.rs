@@ -209,7 +209,7 @@ fn a_name_server_that_is_silent_holds_nobody_up() {
 
 #[test]
 fn what_an_operator_allows_is_taken_and_no_more() {
-    let settings = "[webhooks]\nallow = [\"127.0.0.1/32:9000\"]\ndeny_names = [\"corp.example\"]\n";
+    let settings = "[webhooks]\nallow = [\"127.0.0.1/32:9000\"]\ndeny_hosts = [\"corp.example\"]\n";
     let settings = format!("public_url = \"https://drops.example.net\"\n{PLENTY}{settings}");
     let site = Site::with_names(std::iter::once("some.com".to_owned()), TODAY);
     let key = site.account("owner@example.com", "api");

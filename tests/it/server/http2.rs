@@ -115,7 +115,7 @@ fn those_beside_one_who_does_not_read_are_answered() {
 /// What is made while it is read counts as worked on until it was read.
 #[test]
 fn an_export_has_its_place_until_its_client_has_it() {
-    let (site, server) = served(3_000, "exports = 1\nqueue_seconds = 0.001\n");
+    let (site, server) = served(3_000, "max_exports = 1\nqueue_timeout_ms = 1\n");
     let key = site.account("a@example.com", "api");
     runtime().block_on(async {
         let (send, _driver) = speak(&server).await;

@@ -156,7 +156,7 @@ fn thousands_of_silent_connections_harm_nobody() {
 
 #[test]
 fn connections_beyond_the_limit_are_reset_and_leave_room_when_they_go() {
-    let (_site, server) = served(1, "connections = 5\n");
+    let (_site, server) = served(1, "max_connections = 5\n");
     let held: Vec<TcpStream> = (0..5).map(|_| connect(&server)).collect();
     wait_until("refused", || {
         let mut stream = connect(&server);
