@@ -1,8 +1,11 @@
-//! Builds the service from one [`Config`] and runs it: the one place that knows all stages.
+//! Builds the service from a [`Config`] and runs it: bind, spawn the workers, serve, drain.
+//!
+//! This is the only module that knows all others.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -34,7 +37,7 @@ use crate::server::settings::DrainTimes;
 use crate::server::tls::Tls;
 use crate::server::{self, Server, supervisor};
 use crate::telemetry::disk::MeteredFs;
-use crate::telemetry::listener::{Listener, Sample};
+use crate::telemetry::listener::{Listener as MetricsListener, Sample};
 use crate::telemetry::process::Started;
 use crate::telemetry::requests;
 use crate::telemetry::{catalogue, query};
@@ -51,23 +54,23 @@ use crate::workers::reload::Reload;
 use crate::workers::verify::Verify;
 use crate::workers::verify::server::Limits;
 
-/// What is left to do when the last request is answered: the journal is flushed and closed.
+/// Time for the last steps after a drain: the journal is flushed and closed.
 const LAST_STEPS: Duration = Duration::from_secs(5);
-/// Threads for queries that leave the async threads, per core: they compute, they do not wait.
+/// Threads for CPU-bound queries, per core.
 const BLOCKING_THREADS_PER_CORE: usize = 4;
 
-/// Opens index and store, listens, and serves until SIGTERM or SIGINT. `ready` is called with the
-/// address once requests are answered.
+/// Opens the index and the store, listens, and serves until SIGTERM or SIGINT. Calls `ready` with the
+/// base URL once requests are served.
 ///
 /// # Errors
-/// What to print on stderr before exit 1.
+/// A file cannot be opened, an address cannot be bound, or the journal cannot be closed.
 pub fn serve(
     config: &Config,
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    tidy(config);
+    remove_leftovers(config);
     let Telemetry { listen, slow, .. } = &config.telemetry;
-    // Before anything is counted.
+    // Before the first counter is used.
     let metrics = listen.as_ref().map(|_| catalogue::install()).transpose()?;
     query::set_slow_threshold(*slow);
     let Opened { index, fallback } = open::open_current(&config.index)?;
@@ -78,9 +81,9 @@ pub fn serve(
             "the current generation is damaged; serving the one before it"
         );
     }
-    // Worked out here, not under the first request.
+    // Computes the tables of the day here instead of in the first request.
     index.prepare(Moment { today: config.clock.today(), catch_days: config.catch_days });
-    // The corpus is not opened here, but a data folder that is none should be told at once.
+    // The server does not open the corpus, but an unusable data folder is an error at once.
     check_folder(&config.data)?;
     let disk = Arc::new(MeteredFs::new(Disk));
     let store = Store::open_on(disk, &config.data, config.plans.clone(), config.clock)?;
@@ -93,7 +96,7 @@ pub fn serve(
         schedule: Schedule::new(config.outbound.webhooks.retry.clone()),
         clock: config.clock,
     };
-    let parts = Parts {
+    let app = App::new(Parts {
         live: Arc::new(LiveIndex::new(Arc::new(index))),
         store: store.clone(),
         channels: ConfiguredChannels {
@@ -111,8 +114,7 @@ pub fn serve(
         inbox: Arc::default(),
         index_problem: Arc::new(Mutex::new(fallback.map(|problem| problem.to_string()))),
         draining: Arc::default(),
-    };
-    let app = App::new(parts);
+    });
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -120,7 +122,7 @@ pub fn serve(
         .build()
         .context("cannot start the async runtime")?;
     let served = runtime.block_on(run(config, app, (registry, deliver, metrics), ready));
-    // Waits for queries in hand, not for connections: those are gone or past their deadline.
+    // Waits for running queries. Connections are closed or past their deadline by now.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let closed = store.close().context("closing the journal");
     if closed.is_ok() {
@@ -129,13 +131,12 @@ pub fn serve(
     served.and(closed)
 }
 
-/// Removes what commands that were killed left behind. What cannot be removed keeps nobody from
-/// serving.
-fn tidy(config: &Config) {
-    let tidied = build::tidy(&config.index).map_err(anyhow::Error::from);
-    let tidied = tidied.and(Corpus::tidy(&config.data).map_err(anyhow::Error::from));
-    if let Err(err) = tidied {
-        tracing::warn!(error = format!("{err:#}"), "leftovers of a rebuild cannot be removed");
+/// Removes unfinished files of killed commands. Failures are logged and do not stop startup.
+fn remove_leftovers(config: &Config) {
+    let removed = build::tidy(&config.index).map_err(anyhow::Error::from);
+    let removed = removed.and(Corpus::tidy(&config.data).map_err(anyhow::Error::from));
+    if let Err(err) = removed {
+        tracing::warn!(error = format!("{err:#}"), "cannot remove leftovers of a rebuild");
     }
 }
 
@@ -145,154 +146,96 @@ async fn run(
     (registry, deliver, metrics): (Registry, Deliver, Option<PrometheusHandle>),
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    server::raise_descriptor_limit(&config.server.connections);
-    let tls = config.server.tls.as_ref().map(Tls::open).transpose()?;
-    let listeners = listeners(config).await?;
-    let address = listeners[0].local_addr().context("the listener has no address")?;
-    let (stopping, stopped) = watch::channel(());
-    let mut workers = JoinSet::new();
-    let admin = AdminSocket::bind(&config.data)?;
-    let queue = Queue::new(config.site(), config.telemetry.logs.json, stopped.clone());
-    let backend = Backend { store: app.store.clone(), queue: queue.clone() };
-    workers.spawn(admin.serve(backend, until(stopped.clone())));
-    if config.inbox.enabled {
-        let inbox = Inbox {
-            queue,
-            period: config.inbox.period,
-            status: Arc::clone(&app.inbox),
-            clock: config.clock,
-        };
-        workers.spawn(inbox.run(until(stopped.clone())));
+    let bound = Bound::bind(config, metrics, &app).await?;
+    let mut workers = Workers::new();
+    workers.spawn_all(config, &app, registry, deliver, bound.admin).await?;
+    let metrics_at = bound.metrics.as_ref().map(MetricsListener::address).transpose()?;
+    if let Some(listener) = bound.metrics {
+        workers.tasks.spawn(listener.run(until(workers.stopped.clone())));
     }
-    let published = Arc::new(Notify::new());
-    let reload = Reload {
-        index: config.index.clone(),
-        live: Arc::clone(&app.live),
-        published: Arc::clone(&published),
-        problem: Arc::clone(&app.index_problem),
-        clock: config.clock,
-        catch_days: config.catch_days,
-    };
-    workers.spawn(reload.run(until(stopped.clone())));
-    if config.outbound.rdap.enabled {
-        let verify = verify(config, &app, registry)?;
-        workers.spawn(verify.run(until(stopped.clone())));
-    }
-    let matching = Matching {
-        live: Arc::clone(&app.live),
-        store: app.store.clone(),
-        clock: config.clock,
-        catch_days: config.catch_days,
-        published,
-    };
-    // Before requests are answered: a rule that is added is about every list from then on.
-    matching.begin().await;
-    workers.spawn(matching.run(until(stopped.clone())));
-    workers.spawn(deliver.run(until(stopped.clone())));
-    let metrics_at = match (metrics, &config.telemetry.listen) {
-        (Some(handle), Some(listen)) => {
-            let listener = Listener::bind(listen.as_str(), handle, sample(config, &app)).await?;
-            let address = listener.address()?;
-            workers.spawn(listener.run(until(stopped.clone())));
-            Some(address)
-        }
-        _ => None,
-    };
     let mut signals = Signals::listen()?;
     let hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
+    let scheme = if bound.tls.is_some() { "https" } else { "http" };
     let (store, draining) = (app.store.clone(), Arc::clone(&app.draining));
-    let outside = Outside {
-        home: config.outbound.public_url.clone(),
-        mailer: config.outbound.smtp.as_ref().map(Mailer::new).transpose()?,
-    };
-    let router = web::router(Web::with_outside(app, config.web.clone(), outside));
-    let observing = requests::Settings {
-        proxies: config.server.proxies.as_slice().into(),
-        access: config.telemetry.access,
-    };
-    let router = router.layer(MapRequestLayer::new(requests::record_route));
-    let parts = server::ServerParts {
-        router,
-        error_renderer: web::refusals,
-        tls: tls.clone(),
-        observing,
-        draining: Arc::clone(&draining),
-    };
-    let server = Server::new(&config.server, parts);
-    let server = Arc::new(server);
-    let (closing, closed) = watch::channel(());
-    let mut accepting = JoinSet::new();
-    for listener in listeners {
-        let (server, closed) = (Arc::clone(&server), closed.clone());
-        accepting.spawn(async move { server.run(listener, until(closed)).await });
-    }
-    drop(closed);
+    let serving = Serving::start(config, app, bound.listeners, bound.tls.clone())?;
     tokio::spawn(supervisor::feed_watchdog());
-    tokio::spawn(reload_when_told(tls.clone(), hang_up));
-    if let Some(tls) = tls.clone() {
+    tokio::spawn(reload_on_hang_up(bound.tls.clone(), hang_up));
+    if let Some(tls) = bound.tls {
         tokio::spawn(tls.watch_files());
     }
-    // It may change the store, which blocks until that is on disk.
-    tokio::task::block_in_place(|| ready(&format!("{scheme}://{address}"), &store))?;
+    // It may write to the store and block until the write is durable.
+    tokio::task::block_in_place(|| ready(&format!("{scheme}://{}", bound.address), &store))?;
     if let Some(address) = metrics_at {
         print_line(&format!("metrics on http://{address}/metrics"))?;
     }
     supervisor::ready();
     let stop = signals.next().await;
-    draining.store(true, Ordering::Relaxed);
-    let DrainTimes { delay, deadline } = config.server.drain;
-    let delay = if stop == Stop::Interrupt { Duration::ZERO } else { delay };
-    tracing::info!(delay_s = delay.as_secs_f32(), "stopping");
-    supervisor::stopping(delay + deadline + LAST_STEPS);
-    let drained = async {
-        tokio::time::sleep(delay).await;
-        drop(closing);
-        while accepting.join_next().await.is_some() {}
-        drop(stopping);
-        let left = server.close(deadline).await;
-        if left > 0 {
-            tracing::warn!(connections = left, "requests were still running; closing them");
-        }
-        while workers.join_next().await.is_some() {}
-    };
     tokio::select! {
-        () = drained => {}
-        _ = signals.next() => tracing::warn!("told to stop again: stopping at once"),
+        () = drain(&config.server.drain, stop, &draining, serving, workers) => {}
+        _ = signals.next() => tracing::warn!("second signal; stopping at once"),
     }
     Ok(())
 }
 
-/// What is looked at when somebody asks how things stand.
+/// Everything that the server listens on.
+struct Bound {
+    tls: Option<Tls>,
+    listeners: Vec<TcpListener>,
+    /// The address of the first listener.
+    address: SocketAddr,
+    admin: AdminSocket,
+    metrics: Option<MetricsListener>,
+}
+
+impl Bound {
+    async fn bind(
+        config: &Config,
+        metrics: Option<PrometheusHandle>,
+        app: &App,
+    ) -> anyhow::Result<Bound> {
+        server::raise_descriptor_limit(&config.server.connections);
+        let tls = config.server.tls.as_ref().map(Tls::open).transpose()?;
+        let listeners = listeners(config).await?;
+        let address = listeners[0].local_addr().context("the listener has no address")?;
+        let admin = AdminSocket::bind(&config.data)?;
+        let metrics = match (metrics, &config.telemetry.listen) {
+            (Some(handle), Some(listen)) => {
+                Some(MetricsListener::bind(listen.as_str(), handle, sample(config, app)).await?)
+            }
+            _ => None,
+        };
+        Ok(Bound { tls, listeners, address, admin, metrics })
+    }
+}
+
+/// Samples the gauges for a scrape.
 fn sample(config: &Config, app: &App) -> Sample {
-    let (started, gauges) = (
-        Started::now(),
-        Gauges {
-            live: Arc::clone(&app.live),
-            store: app.store.clone(),
-            clock: config.clock,
-            index_problem: Arc::clone(&app.index_problem),
-        },
-    );
+    let started = Started::now();
+    let gauges = Gauges {
+        live: Arc::clone(&app.live),
+        store: app.store.clone(),
+        clock: config.clock,
+        index_problem: Arc::clone(&app.index_problem),
+    };
     Arc::new(move || {
         started.sample();
         gauges.sample();
     })
 }
 
-/// Where requests come in: sockets that were handed over, or else the address in the settings.
+/// The sockets from socket activation, or else a listener on the configured address.
 async fn listeners(config: &Config) -> anyhow::Result<Vec<TcpListener>> {
     let mut listeners = Vec::new();
     for socket in supervisor::sockets()? {
-        socket.set_nonblocking(true).context("a socket that was handed over")?;
-        listeners.push(TcpListener::from_std(socket).context("a socket that was handed over")?);
+        socket.set_nonblocking(true).context("inherited socket")?;
+        listeners.push(TcpListener::from_std(socket).context("inherited socket")?);
     }
     if listeners.is_empty() {
         let address = config.listen.as_str();
         listeners.push(server::bind(address).await.with_context(|| {
             format!(
-                "cannot listen on {address}; stop what uses it, or choose another address with \
-                 --listen (127.0.0.1:0 takes a free port)"
+                "cannot listen on {address}; stop the process that uses it or choose another address \
+                 with --listen (127.0.0.1:0 takes a free port)"
             )
         })?);
     }
@@ -300,15 +243,77 @@ async fn listeners(config: &Config) -> anyhow::Result<Vec<TcpListener>> {
         let address = listener.local_addr().context("the listener has no address")?;
         anyhow::ensure!(
             !config.web.plain_http || address.ip().is_loopback(),
-            "web.plain_http lets log-ins go over plain HTTP, which is for a server on loopback \
-             alone, and this one listens on {address}; take the setting away and put a proxy with \
-             TLS before it"
+            "web.plain_http sends passwords over plain HTTP and is only allowed on loopback, but the \
+             server listens on {address}; remove the setting and put a TLS proxy in front"
         );
     }
     Ok(listeners)
 }
 
-/// The worker that asks registries.
+/// The background tasks. They end when `stopping` is dropped.
+struct Workers {
+    tasks: JoinSet<()>,
+    stopping: watch::Sender<()>,
+    stopped: watch::Receiver<()>,
+}
+
+impl Workers {
+    fn new() -> Workers {
+        let (stopping, stopped) = watch::channel(());
+        Workers { tasks: JoinSet::new(), stopping, stopped }
+    }
+
+    async fn spawn_all(
+        &mut self,
+        config: &Config,
+        app: &App,
+        registry: Registry,
+        deliver: Deliver,
+        admin: AdminSocket,
+    ) -> anyhow::Result<()> {
+        let Workers { tasks, stopped, .. } = self;
+        let stop = || until(stopped.clone());
+        let queue = Queue::new(config.site(), config.telemetry.logs.json, stopped.clone());
+        let backend = Backend { store: app.store.clone(), queue: queue.clone() };
+        tasks.spawn(admin.serve(backend, stop()));
+        if config.inbox.enabled {
+            let inbox = Inbox {
+                queue,
+                period: config.inbox.period,
+                status: Arc::clone(&app.inbox),
+                clock: config.clock,
+            };
+            tasks.spawn(inbox.run(stop()));
+        }
+        let published = Arc::new(Notify::new());
+        let reload = Reload {
+            index: config.index.clone(),
+            live: Arc::clone(&app.live),
+            published: Arc::clone(&published),
+            problem: Arc::clone(&app.index_problem),
+            clock: config.clock,
+            catch_days: config.catch_days,
+        };
+        tasks.spawn(reload.run(stop()));
+        if config.outbound.rdap.enabled {
+            tasks.spawn(verify(config, app, registry)?.run(stop()));
+        }
+        let matching = Matching {
+            live: Arc::clone(&app.live),
+            store: app.store.clone(),
+            clock: config.clock,
+            catch_days: config.catch_days,
+            published,
+        };
+        // Before requests are served: a new rule applies to every list from then on.
+        matching.begin().await;
+        tasks.spawn(matching.run(stop()));
+        tasks.spawn(deliver.run(stop()));
+        Ok(())
+    }
+}
+
+/// The worker that verifies watched names with RDAP.
 fn verify(config: &Config, app: &App, registry: Registry) -> anyhow::Result<Verify> {
     let settings = &config.outbound.rdap;
     let dns = Dns::new(&config.outbound.dns)?;
@@ -329,14 +334,82 @@ fn verify(config: &Config, app: &App, registry: Registry) -> anyhow::Result<Veri
     })
 }
 
-/// Done when the sender is gone.
+/// The HTTP server and its accept loops, which end when `closing` is dropped.
+struct Serving {
+    server: Arc<Server>,
+    accepting: JoinSet<()>,
+    closing: watch::Sender<()>,
+}
+
+impl Serving {
+    fn start(
+        config: &Config,
+        app: App,
+        listeners: Vec<TcpListener>,
+        tls: Option<Tls>,
+    ) -> anyhow::Result<Serving> {
+        let draining = Arc::clone(&app.draining);
+        let outside = Outside {
+            home: config.outbound.public_url.clone(),
+            mailer: config.outbound.smtp.as_ref().map(Mailer::new).transpose()?,
+        };
+        let router = web::router(Web::with_outside(app, config.web.clone(), outside));
+        let parts = server::ServerParts {
+            router: router.layer(MapRequestLayer::new(requests::record_route)),
+            error_renderer: web::refusals,
+            tls,
+            observing: requests::Settings {
+                proxies: config.server.proxies.as_slice().into(),
+                access: config.telemetry.access,
+            },
+            draining,
+        };
+        let server = Arc::new(Server::new(&config.server, parts));
+        let (closing, closed) = watch::channel(());
+        let mut accepting = JoinSet::new();
+        for listener in listeners {
+            let (server, closed) = (Arc::clone(&server), closed.clone());
+            accepting.spawn(async move { server.run(listener, until(closed)).await });
+        }
+        Ok(Serving { server, accepting, closing })
+    }
+}
+
+/// Ends the service: readiness fails during the drain delay, then the server stops accepting, finishes
+/// the requests in flight, and the workers end.
+async fn drain(
+    times: &DrainTimes,
+    stop: Stop,
+    draining: &AtomicBool,
+    serving: Serving,
+    workers: Workers,
+) {
+    draining.store(true, Ordering::Relaxed);
+    let DrainTimes { delay, deadline } = *times;
+    let delay = if stop == Stop::Interrupt { Duration::ZERO } else { delay };
+    tracing::info!(delay_s = delay.as_secs_f32(), "stopping");
+    supervisor::stopping(delay + deadline + LAST_STEPS);
+    tokio::time::sleep(delay).await;
+    let Serving { server, mut accepting, closing } = serving;
+    drop(closing);
+    while accepting.join_next().await.is_some() {}
+    let Workers { mut tasks, stopping, .. } = workers;
+    drop(stopping);
+    let left = server.close(deadline).await;
+    if left > 0 {
+        tracing::warn!(connections = left, "requests were still running; closing them");
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Resolves when the sender is dropped.
 async fn until(mut stopped: watch::Receiver<()>) {
     while stopped.changed().await.is_ok() {}
 }
 
-/// Reads the certificate again with each SIGHUP, which without one does nothing.
-async fn reload_when_told(tls: Option<Tls>, mut told: Signal) {
-    while told.recv().await.is_some() {
+/// Reloads the certificate on SIGHUP. Without TLS, SIGHUP does nothing.
+async fn reload_on_hang_up(tls: Option<Tls>, mut hang_up: Signal) {
+    while hang_up.recv().await.is_some() {
         supervisor::reloading();
         if let Some(tls) = &tls {
             tls.reload();
@@ -345,16 +418,16 @@ async fn reload_when_told(tls: Option<Tls>, mut told: Signal) {
     }
 }
 
-/// How the server is told to stop.
+/// The reason for a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// By its supervisor: others may still send requests here.
+    /// SIGTERM from a supervisor: load balancers need the drain delay.
     Terminate,
-    /// By somebody at the keyboard.
+    /// SIGINT from a terminal: no delay.
     Interrupt,
 }
 
-/// SIGTERM and SIGINT, from now on.
+/// The signals that stop the server.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -378,11 +451,11 @@ impl Signals {
 
 fn check_folder(data: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(data).and_then(|()| std::fs::read_dir(data).map(drop)).with_context(
-        || format!("the data folder {} cannot be used; --data names another", data.display()),
+        || format!("cannot use the data folder {}; choose another with --data", data.display()),
     )
 }
 
-/// Prints the one line that tells a supervisor that requests are answered.
+/// Prints the line that reports the address once requests are served.
 ///
 /// # Errors
 /// Standard output is closed.
