@@ -9,7 +9,7 @@ use crate::http::error::{ApiError, Refusal};
 use crate::web::error::sentence;
 
 /// Why a form was not carried out.
-pub struct Fault {
+pub struct FormError {
     status: StatusCode,
     headers: HeaderMap,
     /// The id of the field it is about.
@@ -20,10 +20,10 @@ pub struct Fault {
     is_about_plan: bool,
 }
 
-impl Fault {
+impl FormError {
     /// What the API would say of the form. `field_of` knows in which field a member of the API's shape
     /// is (`filter.minDqs`).
-    pub fn of(err: ApiError, field_of: impl FnOnce(&str) -> Option<String>) -> Fault {
+    pub fn of(err: ApiError, field_of: impl FnOnce(&str) -> Option<String>) -> FormError {
         let told = match &err {
             ApiError::BadParameter { name, what } => Some((field_of(name), what.clone())),
             _ => None,
@@ -32,13 +32,13 @@ impl Fault {
         let refusal = Refusal::from(err);
         let (field, text) = told.unwrap_or_else(|| (None, refusal.message().to_owned()));
         let Refusal { status, headers, .. } = refusal;
-        Fault { status, headers, field, text: sentence(&text), is_about_plan }
+        FormError { status, headers, field, text: sentence(&text), is_about_plan }
     }
 
     /// A fault of ours about a field, or about the whole form.
-    pub fn new(status: StatusCode, field: Option<&str>, text: &str) -> Fault {
+    pub fn new(status: StatusCode, field: Option<&str>, text: &str) -> FormError {
         let (field, text) = (field.map(str::to_owned), text.to_owned());
-        Fault { status, headers: HeaderMap::new(), field, text, is_about_plan: false }
+        FormError { status, headers: HeaderMap::new(), field, text, is_about_plan: false }
     }
 
     /// What is wrong with a field.
@@ -72,7 +72,7 @@ pub struct Field<'a> {
     name: &'a str,
     label: &'a str,
     help: &'a str,
-    fault: Option<&'a Fault>,
+    fault: Option<&'a FormError>,
 }
 
 /// What kind of text an `<input>` takes.
@@ -119,7 +119,7 @@ impl<'a> Field<'a> {
     }
 
     /// With what was wrong with the form, where there is something.
-    pub fn fault(self, fault: Option<&'a Fault>) -> Field<'a> {
+    pub fn fault(self, fault: Option<&'a FormError>) -> Field<'a> {
         Field { fault, ..self }
     }
 
@@ -193,7 +193,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_beside_its_field_and_at_the_head() {
         let err = ApiError::parameter("filter.minDqs", "must be an integer from 0 to 100");
-        let fault = Fault::of(err, |name| (name == "filter.minDqs").then(|| "min_dqs".to_owned()));
+        let fault =
+            FormError::of(err, |name| (name == "filter.minDqs").then(|| "min_dqs".to_owned()));
         let field = Field::new("min_dqs", "Lowest DQS").help("0 to 100").fault(Some(&fault));
         let shown = field.input("<b>", Input::default()).into_string();
         assert!(shown.contains("value=\"&lt;b&gt;\""), "{shown}");

@@ -45,7 +45,7 @@ impl fmt::Debug for Fields {
 
 impl Fields {
     /// The fields of a query string: what a form sends by GET.
-    pub fn of_query(query: Option<&str>) -> Fields {
+    pub fn from_query(query: Option<&str>) -> Fields {
         let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         Fields(pairs.into_owned().collect())
     }
@@ -80,7 +80,7 @@ mod tests {
             serde_urlencoded::from_str("stage=a&name=%3Cb%3E&stage=c").expect("a form");
         assert_eq!(fields.all("stage").collect::<Vec<_>>(), ["a", "c"]);
         assert_eq!((fields.text("name"), fields.text("other")), ("<b>", ""));
-        assert_eq!(fields, Fields::of_query(Some("stage=a&name=%3Cb%3E&stage=c")));
-        assert_ne!(fields.digest(), Fields::of_query(Some("stage=ac&name=%3Cb%3E")).digest());
+        assert_eq!(fields, Fields::from_query(Some("stage=a&name=%3Cb%3E&stage=c")));
+        assert_ne!(fields.digest(), Fields::from_query(Some("stage=ac&name=%3Cb%3E")).digest());
     }
 }

@@ -18,7 +18,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// The places that the navigation leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum NavItem {
     Drops,
     Search,
     Overview,
@@ -29,20 +29,20 @@ pub enum Place {
     Account,
 }
 
-const NAVIGATION: [(Place, &str, &str); 7] = [
-    (Place::Drops, "/", "Drops"),
-    (Place::Search, "/search", "Search"),
-    (Place::Overview, "/overview", "Overview"),
-    (Place::Watchlist, "/watchlist", "Watchlist"),
-    (Place::Alerts, "/alerts", "Alerts"),
-    (Place::Portfolio, "/portfolio", "Portfolio"),
-    (Place::Reference, "/docs", "API"),
+const NAVIGATION: [(NavItem, &str, &str); 7] = [
+    (NavItem::Drops, "/", "Drops"),
+    (NavItem::Search, "/search", "Search"),
+    (NavItem::Overview, "/overview", "Overview"),
+    (NavItem::Watchlist, "/watchlist", "Watchlist"),
+    (NavItem::Alerts, "/alerts", "Alerts"),
+    (NavItem::Portfolio, "/portfolio", "Portfolio"),
+    (NavItem::Reference, "/docs", "API"),
 ];
 
 /// A page that is being put together.
 pub struct Page<'a> {
     title: &'a str,
-    place: Option<Place>,
+    place: Option<NavItem>,
     styles: &'a [&'a str],
     scripts: &'a [&'a str],
 }
@@ -54,7 +54,7 @@ impl<'a> Page<'a> {
     }
 
     /// Where in the navigation it is.
-    pub fn at(self, place: Place) -> Page<'a> {
+    pub fn at(self, place: NavItem) -> Page<'a> {
         Page { place: Some(place), ..self }
     }
 
@@ -116,10 +116,10 @@ impl<'a> Page<'a> {
                 }
                 div.member {
                     @if let Some(member) = member {
-                        a href="/account" title=(member.email.as_str()) aria-current=[current(Place::Account)] { "Account" }
+                        a href="/account" title=(member.email.as_str()) aria-current=[current(NavItem::Account)] { "Account" }
                         form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
                     } @else if viewer.is_some() {
-                        a href="/login" aria-current=[current(Place::Account)] { "Log in" }
+                        a href="/login" aria-current=[current(NavItem::Account)] { "Log in" }
                     }
                 }
             }

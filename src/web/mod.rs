@@ -1,9 +1,9 @@
-//! Pages for people: what the API answers, as HTML that is made here, works without JavaScript and
-//! is better with it. [`router`] puts the pages beside the API; each page's routes are in its file.
+//! HTML pages. They work without JavaScript; scripts only add comfort. [`router`] serves them beside
+//! the API, and each page's file lists its routes.
 //!
-//! Nothing is decided here: pages ask `index` and `accounts` as the API does, and refusals are those
-//! of [`crate::http::error`], shown as a page. Markup is `maud`, so every text is escaped unless a
-//! type says that it is markup. Styles and scripts are in `assets/`, embedded in the binary.
+//! Pages hold no business rules: they call `index` and `accounts` as the API does, and show the errors
+//! of [`crate::http::error`]. Markup is written with `maud`, which escapes every text. Styles and
+//! scripts are in `assets/` and are embedded in the binary.
 
 pub mod account;
 pub mod alerts;
@@ -42,6 +42,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 
+use crate::accounts::{Person, UserData};
 use crate::http::error::ApiError;
 use crate::http::{App, operations};
 use crate::outbound::email::Mailer;
@@ -50,51 +51,56 @@ use crate::web::error::PageError;
 pub use crate::web::settings::WebSettings;
 use crate::web::throttle::Throttle;
 
-/// What every page asks: the app, and what is set for pages.
+/// State shared by all page handlers.
 #[derive(Clone)]
-pub struct Web(Arc<Parts>);
+pub struct Web(Arc<WebState>);
 
-/// The parts of a [`Web`].
-pub struct Parts {
+/// Contents of a [`Web`].
+pub struct WebState {
     pub app: App,
     pub settings: WebSettings,
     pub outside: Outside,
     throttle: Throttle,
-    /// The pictures of the day.
+    /// Charts of the day.
     overview: overview::Cache,
 }
 
-/// What pages know of the world.
+/// Connections of the pages to the world outside this process.
 #[derive(Clone, Default)]
 pub struct Outside {
-    /// Where people reach this server: links in mails begin with it.
+    /// Public base URL of this server, used for links in e-mails.
     pub home: Option<BaseUrl>,
-    /// For the link that verifies an address.
+    /// Sends verification links.
     pub mailer: Option<Mailer>,
 }
 
 impl Web {
-    /// Pages of `app`.
+    /// Pages of `app` without a public URL or a mail server.
     pub fn new(app: App, settings: WebSettings) -> Web {
         Web::with_outside(app, settings, Outside::default())
     }
 
-    /// As [`Web::new`], with what the operator has set up beyond this server.
+    /// As [`Web::new`], with a public URL and a mail server.
     pub fn with_outside(app: App, settings: WebSettings, outside: Outside) -> Web {
         let (throttle, overview) = (Throttle::default(), overview::Cache::default());
-        Web(Arc::new(Parts { app, settings, outside, throttle, overview }))
+        Web(Arc::new(WebState { app, settings, outside, throttle, overview }))
+    }
+
+    /// Current watches, rules and claims of an account.
+    fn user_data(&self, person: &Person) -> Arc<UserData> {
+        self.app.store.user_data(&person.caller)
     }
 }
 
 impl Deref for Web {
-    type Target = Parts;
+    type Target = WebState;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &WebState {
         &self.0
     }
 }
 
-/// The API and the pages beside it.
+/// Router of the API and the pages.
 pub fn router(web: Web) -> Router {
     let api = operations::router(web.app.clone());
     let pages = Router::new()
@@ -109,25 +115,25 @@ pub fn router(web: Web) -> Router {
         .merge(reference::routes())
         .merge(docs::routes())
         .merge(status::routes())
-        .method_not_allowed_fallback(wrong_method)
+        .method_not_allowed_fallback(method_not_allowed)
         .layer(middleware::from_fn(cross_site::refuse))
         .layer(middleware::map_response(layout::protect))
         .merge(assets::routes())
         .with_state(web);
-    api.merge(pages).fallback(nowhere)
+    api.merge(pages).fallback(not_found)
 }
 
-/// Answers every path that is not routed.
-async fn nowhere(request: Request) -> Response {
+/// Responds to paths without a route.
+async fn not_found(request: Request) -> Response {
     refusals(request.uri(), request.headers())(ApiError::NotFound)
 }
 
-async fn wrong_method(request: Request) -> Response {
+async fn method_not_allowed(request: Request) -> Response {
     refusals(request.uri(), request.headers())(ApiError::MethodNotAllowed)
 }
 
-/// How a request is refused, by the router or before it: a browser that asks for a page gets one, all
-/// others JSON.
+/// Returns the renderer of errors for a request: a page for browsers, JSON for API paths and for clients
+/// that do not accept HTML.
 pub fn refusals(uri: &Uri, headers: &HeaderMap) -> fn(ApiError) -> Response {
     let accepts = || headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     if !uri.path().starts_with("/api/") && accepts().is_some_and(|it| it.contains("text/html")) {

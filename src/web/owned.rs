@@ -16,26 +16,26 @@ pub const ROWS: u32 = 100;
 pub const ROW_LIMITS: Limits = Limits { default: ROWS, max: ROWS };
 
 /// The field that makes sending a form twice do it once.
-pub const ONCE: &str = "once";
+pub const IDEMPOTENCY_FIELD: &str = "once";
 
 /// The hidden field of a form that adds something. What was sent twice, by a second click or a
 /// reload, is answered as the first time.
-pub fn once_field() -> Markup {
+pub fn idempotency_field() -> Markup {
     let mut octets = [0; 16];
     // Without randomness a form goes without: what it adds could then be added twice, no more.
     let drawn = getrandom::fill(&mut octets).is_ok();
-    html! { @if drawn { input type="hidden" name=(ONCE) value=(hex::encode(octets)); } }
+    html! { @if drawn { input type="hidden" name=(IDEMPOTENCY_FIELD) value=(hex::encode(octets)); } }
 }
 
 /// A form that adds something, as the store takes it.
-pub fn post_of(fields: &Fields, now: Now) -> Post {
-    let key = IdempotencyKey::parse(fields.text(ONCE)).ok();
+pub fn idempotent_post(fields: &Fields, now: Now) -> Post {
+    let key = IdempotencyKey::parse(fields.text(IDEMPOTENCY_FIELD)).ok();
     let idempotency = key.map(|key| Idempotency { key, fingerprint: fields.digest() });
     Post { now: now.0, idempotency }
 }
 
 /// A form that may be sent twice.
-pub fn plain_post(now: Now) -> Post {
+pub fn repeatable_post(now: Now) -> Post {
     Post { now: now.0, idempotency: None }
 }
 

@@ -1,31 +1,24 @@
-//! Who looks at a page: every handler takes a [`Viewer`], or a [`Member`] where a log-in is needed.
+//! The person a page is made for: handlers take a [`Viewer`], or a [`LoggedIn`] where an account is
+//! required.
 
 use std::convert::Infallible;
+use std::ops::Deref;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use crate::accounts::{Caller, Email, Person, TokenDigest};
+use crate::accounts::Person;
 use crate::http::allowance::Now;
 use crate::http::session;
 use crate::web::Web;
 use crate::web::error::PageError;
 
-/// Whoever asks for a page, and when: the request's one reading of the clock.
+/// A visitor, logged in or not, and the time of the request. The clock is read once per request.
 #[derive(Clone)]
 pub struct Viewer {
     pub now: Now,
-    /// `None` for somebody who has not logged in.
-    pub member: Option<Member>,
-}
-
-/// Somebody who has logged in.
-#[derive(Clone)]
-pub struct Member {
-    pub caller: Caller,
-    pub email: Email,
-    /// What their session is told apart by.
-    pub session: TokenDigest,
+    /// `None` without a valid session.
+    pub member: Option<Person>,
 }
 
 impl FromRequestParts<Web> for Viewer {
@@ -33,18 +26,24 @@ impl FromRequestParts<Web> for Viewer {
 
     async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Viewer, Infallible> {
         let now = web.app.clock.now();
-        let found = session::find(&web.app, &parts.headers, now);
-        let member =
-            found.map(|Person { caller, email, session }| Member { caller, email, session });
-        Ok(Viewer { now: Now(now), member })
+        Ok(Viewer { now: Now(now), member: session::find(&web.app, &parts.headers, now) })
     }
 }
 
-/// A viewer who has logged in; others are sent to the log-in page, and back from there.
+/// A visitor with a valid session. Others are redirected to the login page and back. Derefs to the
+/// account.
 #[derive(Clone)]
 pub struct LoggedIn {
     pub viewer: Viewer,
-    pub member: Member,
+    person: Person,
+}
+
+impl Deref for LoggedIn {
+    type Target = Person;
+
+    fn deref(&self) -> &Person {
+        &self.person
+    }
 }
 
 impl FromRequestParts<Web> for LoggedIn {
@@ -53,7 +52,7 @@ impl FromRequestParts<Web> for LoggedIn {
     async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<LoggedIn, PageError> {
         let Ok(viewer) = Viewer::from_request_parts(parts, web).await;
         match viewer.member.clone() {
-            Some(member) => Ok(LoggedIn { viewer, member }),
+            Some(person) => Ok(LoggedIn { viewer, person }),
             None => Err(PageError::log_in_for(&parts.method, &parts.uri)),
         }
     }

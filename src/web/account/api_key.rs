@@ -24,11 +24,11 @@ const EXAMPLE: &str = "/api/v1/drops?tld=com&max_len=8&limit=5";
 /// `GET /account/api`.
 pub async fn show(
     State(web): State<Web>,
-    who: LoggedIn,
+    member: LoggedIn,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Markup, PageError> {
-    let profile = profile_of(&web, &who)?;
+    let profile = profile_of(&web, &member)?;
     let home = home(&web, &headers);
     let main = html! {
         (plan_hint(&web, &profile))
@@ -36,17 +36,17 @@ pub async fn show(
         (lines(&home, None))
     };
     let notice = notice::shown(&NOTICES, query.as_deref());
-    Ok(tab_page(&who.viewer, Tab::Api, &notice, &main))
+    Ok(tab_page(&member.viewer, Tab::Api, &notice, &main))
 }
 
 /// `POST /account/key`: a new key, on this answer alone; the one before stops working at once.
 pub async fn issue(
     State(web): State<Web>,
-    who: LoggedIn,
+    member: LoggedIn,
     headers: HeaderMap,
 ) -> Result<Markup, PageError> {
-    let issued = web.app.store.issue_own_key(&who.member.caller, who.viewer.now.0).await?;
-    let profile = profile_of(&web, &who)?;
+    let issued = web.app.store.issue_own_key(&member.caller, member.viewer.now.0).await?;
+    let profile = profile_of(&web, &member)?;
     let (home, key) = (home(&web, &headers), issued.key.reveal());
     let main = html! {
         (plan_hint(&web, &profile))
@@ -63,7 +63,7 @@ pub async fn issue(
         }
         (lines(&home, Some(key)))
     };
-    Ok(tab_page(&who.viewer, Tab::Api, &html! {}, &main))
+    Ok(tab_page(&member.viewer, Tab::Api, &html! {}, &main))
 }
 
 fn plan_hint(web: &Web, profile: &Profile) -> Markup {

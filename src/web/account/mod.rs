@@ -21,7 +21,7 @@ use crate::accounts::Profile;
 use crate::http::error::ApiError;
 use crate::web::Web;
 use crate::web::error::PageError;
-use crate::web::layout::{Page, Place};
+use crate::web::layout::{NavItem, Page};
 use crate::web::throttle::Wait;
 use crate::web::viewer::{LoggedIn, Viewer};
 
@@ -59,8 +59,8 @@ const TABS: [(Tab, &str, &str); 4] = [
 ];
 
 /// What the account of whoever looks is like now.
-fn profile_of(web: &Web, who: &LoggedIn) -> Result<Profile, PageError> {
-    let profile = web.app.store.profile(&who.member.caller, who.viewer.now.0);
+fn profile_of(web: &Web, member: &LoggedIn) -> Result<Profile, PageError> {
+    let profile = web.app.store.profile(&member.caller, member.viewer.now.0);
     Ok(profile.ok_or(ApiError::NotFound)?)
 }
 
@@ -69,7 +69,7 @@ fn tab_page(viewer: &Viewer, tab: Tab, notice: &Markup, main: &Markup) -> Markup
     let title = TABS.iter().find(|(it, ..)| *it == tab).map_or("Account", |(.., word)| word);
     let title = format!("Account: {title}");
     let current = |it| (it == tab).then_some("page");
-    Page::new(&title).at(Place::Account).styles(&["account.css"]).scripts(&["account.js"]).show(
+    Page::new(&title).at(NavItem::Account).styles(&["account.css"]).scripts(&["account.js"]).show(
         Some(viewer),
         html! {
             h1 { "Account" }
@@ -89,7 +89,7 @@ fn tab_page(viewer: &Viewer, tab: Tab, notice: &Markup, main: &Markup) -> Markup
 /// A page that is one form.
 fn form_page(viewer: &Viewer, title: &str, main: &Markup) -> Markup {
     Page::new(title)
-        .at(Place::Account)
+        .at(NavItem::Account)
         .styles(&["account.css"])
         .scripts(&["account.js"])
         .show(Some(viewer), html! { div.narrow { h1 { (title) } (main) } })

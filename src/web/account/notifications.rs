@@ -46,16 +46,16 @@ pub struct Chat {
 /// `GET /account/notifications`.
 pub async fn show(
     State(web): State<Web>,
-    who: LoggedIn,
+    member: LoggedIn,
     RawQuery(query): RawQuery,
 ) -> Result<Markup, PageError> {
     let notice = notice::shown(&NOTICES, query.as_deref());
-    page(&web, &who, &notice, None)
+    page(&web, &member, &notice, None)
 }
 
 /// `POST /account/email/send`: mails the link that verifies the address.
-pub async fn send_link(State(web): State<Web>, who: LoggedIn) -> Result<Redirect, PageError> {
-    let sent = mail::send(&web, &who.member.caller, who.viewer.now.0).await?;
+pub async fn send_link(State(web): State<Web>, member: LoggedIn) -> Result<Redirect, PageError> {
+    let sent = mail::send(&web, &member.caller, member.viewer.now.0).await?;
     let notice = match sent {
         Sent::Done => SENT,
         Sent::Verified => VERIFIED,
@@ -70,17 +70,17 @@ pub async fn send_link(State(web): State<Web>, who: LoggedIn) -> Result<Redirect
 /// `POST /account/telegram`: the chat that new alert rules begin with; none where it is empty.
 pub async fn set_chat(
     State(web): State<Web>,
-    who: LoggedIn,
+    member: LoggedIn,
     Form(sent): Form<Chat>,
 ) -> Result<Response, PageError> {
     let chat = Some(sent.chat.trim()).filter(|chat| !chat.is_empty()).map(str::to_owned);
     let notice = if chat.is_some() { CHAT_SET } else { CHAT_GONE };
-    match web.app.store.set_telegram_chat(&who.member.caller, chat).await {
+    match web.app.store.set_telegram_chat(&member.caller, chat).await {
         Ok(()) => Ok(notice.at("/account/notifications").into_response()),
         Err(WriteError::Invalid { .. }) => {
             let what =
                 "This is no chat: give its number, such as -1001234567890, or @ and its name.";
-            let again = page(&web, &who, &html! {}, Some((&sent.chat, what)))?;
+            let again = page(&web, &member, &html! {}, Some((&sent.chat, what)))?;
             Ok((StatusCode::BAD_REQUEST, again).into_response())
         }
         Err(err) => Err(err.into()),
@@ -90,11 +90,11 @@ pub async fn set_chat(
 /// The page; `refused` is what was sent as a chat, and what is wrong with it.
 fn page(
     web: &Web,
-    who: &LoggedIn,
+    member: &LoggedIn,
     notice: &Markup,
     refused: Option<(&str, &str)>,
 ) -> Result<Markup, PageError> {
-    let profile = profile_of(web, who)?;
+    let profile = profile_of(web, member)?;
     let main = html! {
         div.columns {
             (email_panel(web, &profile))
@@ -102,7 +102,7 @@ fn page(
         }
         p { "Which names lead to a message, and where it goes, is for your " a href="/alerts" { "alert rules" } " to say." }
     };
-    Ok(tab_page(&who.viewer, Tab::Notifications, notice, &main))
+    Ok(tab_page(&member.viewer, Tab::Notifications, notice, &main))
 }
 
 fn email_panel(web: &Web, profile: &Profile) -> Markup {

@@ -22,9 +22,9 @@ struct InUse {
 }
 
 /// `GET /account/plan`.
-pub async fn show(State(web): State<Web>, who: LoggedIn) -> Result<Markup, PageError> {
-    let profile = profile_of(&web, &who)?;
-    let owned = web.app.store.user_data(&who.member.caller);
+pub async fn show(State(web): State<Web>, member: LoggedIn) -> Result<Markup, PageError> {
+    let profile = profile_of(&web, &member)?;
+    let owned = web.user_data(&member);
     let in_use = InUse {
         active_rules: owned.rules().filter(|rule| rule.active).count(),
         external_names: owned.external_names().count(),
@@ -33,11 +33,11 @@ pub async fn show(State(web): State<Web>, who: LoggedIn) -> Result<Markup, PageE
     };
     let plans = web.app.store.plans();
     let main = html! {
-        (usage(&profile, plans.of(profile.plan), &in_use, who.viewer.now.0))
+        (usage(&profile, plans.of(profile.plan), &in_use, member.viewer.now.0))
         (table(plans, profile.plan))
         p.soft { "An external name is one that no list has brought yet. Whoever runs this server changes plans; what you have stays when yours changes." }
     };
-    Ok(tab_page(&who.viewer, Tab::Plan, &html! {}, &main))
+    Ok(tab_page(&member.viewer, Tab::Plan, &html! {}, &main))
 }
 
 fn usage(profile: &Profile, limits: &PlanLimits, in_use: &InUse, now: DateTime<Utc>) -> Markup {

@@ -43,25 +43,25 @@ struct Problems {
 /// `GET /account`.
 pub async fn show(
     State(web): State<Web>,
-    who: LoggedIn,
+    member: LoggedIn,
     RawQuery(query): RawQuery,
 ) -> Result<Markup, PageError> {
     let notice = notice::shown(&NOTICES, query.as_deref());
-    page(&web, &who, &notice, &Problems::default())
+    page(&web, &member, &notice, &Problems::default())
 }
 
 /// `POST /account/password`: another password for whoever knows the present one.
 pub async fn change_password(
     State(web): State<Web>,
-    who: LoggedIn,
+    member: LoggedIn,
     peer: Peer,
     headers: HeaderMap,
     Form(sent): Form<NewPassword>,
 ) -> Result<Response, PageError> {
     let nothing = html! {};
-    let again = |problems| page(&web, &who, &nothing, &problems);
+    let again = |problems| page(&web, &member, &nothing, &problems);
     let typed = sent.password.unwrap_or_else(|| Secret::new(String::new()));
-    let new = match Password::chosen(typed, Some(&who.member.email)) {
+    let new = match Password::chosen(typed, Some(&member.email)) {
         Ok(new) => new,
         Err(err) => {
             let problems = Problems { password: Some(sentence(&err)), ..Problems::default() };
@@ -69,12 +69,12 @@ pub async fn change_password(
         }
     };
     // Whoever has found an open browser is as slow at guessing as anybody.
-    if let Err(wait) = web.throttle.try_password(peer, &who.member.email) {
+    if let Err(wait) = web.throttle.try_password(peer, &member.email) {
         let problems = Problems { present: Some(wait_words(wait)), ..Problems::default() };
         return Ok(too_many(wait, again(problems)?));
     }
     let present = sent.present.unwrap_or_else(|| Secret::new(String::new()));
-    let (caller, now) = (&who.member.caller, who.viewer.now.0);
+    let (caller, now) = (&member.caller, member.viewer.now.0);
     match web.app.store.change_password(caller, present, new, now).await? {
         PasswordChange::Done(token) => {
             let path = format!("/account?notice={}", CHANGED.code);
@@ -90,21 +90,21 @@ pub async fn change_password(
 
 fn page(
     web: &Web,
-    who: &LoggedIn,
+    member: &LoggedIn,
     notice: &Markup,
     problems: &Problems,
 ) -> Result<Markup, PageError> {
-    let profile = profile_of(web, who)?;
+    let profile = profile_of(web, member)?;
     let main = html! {
         div.columns {
             div {
                 (facts(&profile))
-                (sessions(&profile, &who.member.session))
+                (sessions(&profile, &member.session))
             }
             (password_form(&profile, problems))
         }
     };
-    Ok(tab_page(&who.viewer, Tab::Profile, notice, &main))
+    Ok(tab_page(&member.viewer, Tab::Profile, notice, &main))
 }
 
 fn facts(profile: &Profile) -> Markup {

@@ -10,9 +10,9 @@ use crate::vocab::limits::{
 use crate::vocab::plan::Plan;
 use crate::vocab::stage::Stage;
 use crate::web::Web;
-use crate::web::field::{Fault, Field, Input};
-use crate::web::layout::{Page, Place};
-use crate::web::owned::{STYLES, once_field};
+use crate::web::field::{Field, FormError, Input};
+use crate::web::layout::{NavItem, Page};
+use crate::web::owned::{STYLES, idempotency_field};
 use crate::web::viewer::LoggedIn;
 
 /// Where rules are.
@@ -28,7 +28,7 @@ pub struct Editor<'a> {
     pub owned: &'a UserData,
     /// Whether the account's address is known to be its owner's.
     pub is_verified: bool,
-    pub fault: Option<&'a Fault>,
+    pub fault: Option<&'a FormError>,
     /// What the form's rule would match.
     pub preview: Markup,
 }
@@ -36,7 +36,7 @@ pub struct Editor<'a> {
 /// The page of a new rule.
 pub fn new_page(editor: &Editor<'_>) -> Markup {
     Page::new("New alert rule")
-        .at(Place::Alerts)
+        .at(NavItem::Alerts)
         .styles(STYLES)
         .scripts(&["alerts.js"])
         .show(
@@ -63,7 +63,7 @@ impl Editor<'_> {
                 form #rule.panel method="post" action=(action) {
                     @match self.rule {
                         Some(rule) => { input type="hidden" name="rule" value=(rule.id); }
-                        None => { (once_field()) }
+                        None => { (idempotency_field()) }
                     }
                     (self.name())
                     (self.filter())
@@ -154,7 +154,7 @@ impl Editor<'_> {
                     label for="email" {
                         input #email type="checkbox" name="email" value="on" checked[self.form.channels.email]
                             aria-invalid=[email.map(|_| "true")] aria-describedby=[email.map(|_| "email-error")];
-                        "E-mail to " span.address { (self.member.member.email) }
+                        "E-mail to " span.address { (self.member.email) }
                     }
                 }
                 @if !configured.email {
@@ -199,7 +199,7 @@ impl Editor<'_> {
 
     /// Fields for several values: those there are and an empty one, or why there are none.
     fn lines(&self, lines: &Lines<'_>) -> Markup {
-        let plan = self.member.member.caller.plan;
+        let plan = self.member.caller.plan;
         let values = lines.values;
         let room = if values.len() < RULE_CHANNELS_MAX { 1 } else { 0 };
         let empty = std::iter::repeat_n("", room);

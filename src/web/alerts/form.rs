@@ -36,7 +36,7 @@ pub struct Channels {
 
 /// Channels that a new rule begins with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Usual {
+pub struct ChannelDefaults {
     pub email: bool,
     /// The account's own.
     pub chat: Option<String>,
@@ -75,7 +75,7 @@ pub fn chat_id_of(at: usize) -> String {
 
 impl RuleForm {
     /// A form as sent.
-    pub fn of_fields(fields: &Fields) -> RuleForm {
+    pub fn from_fields(fields: &Fields) -> RuleForm {
         let text = |name| fields.text(name).trim().to_owned();
         let filled = |name| {
             let values = fields.all(name).map(str::trim).filter(|value| !value.is_empty());
@@ -99,8 +99,8 @@ impl RuleForm {
 
     /// A form to begin with, as a link asks for it; its channels are the usual ones where the link
     /// names none.
-    pub fn of_link(fields: &Fields, usual: Usual) -> RuleForm {
-        let asked = RuleForm::of_fields(fields);
+    pub fn from_link(fields: &Fields, usual: ChannelDefaults) -> RuleForm {
+        let asked = RuleForm::from_fields(fields);
         let usual = || Channels {
             email: usual.email,
             webhooks: Vec::new(),
@@ -111,7 +111,7 @@ impl RuleForm {
     }
 
     /// A rule as it is.
-    pub fn of_rule(rule: &Rule) -> RuleForm {
+    pub fn for_rule(rule: &Rule) -> RuleForm {
         let number = |number: Option<u8>| number.map(|it| it.to_string()).unwrap_or_default();
         let filter = &rule.filter;
         let tlds: Vec<_> = filter.tlds.iter().map(|tld| to_unicode(tld)).collect();
@@ -127,7 +127,7 @@ impl RuleForm {
                 .unwrap_or_default()
                 .to_owned(),
             stages: filter.stages.iter().map(|stage| stage.as_str().to_owned()).collect(),
-            channels: Channels::of_rule(rule),
+            channels: Channels::for_rule(rule),
             switch_on: false,
         }
     }
@@ -149,7 +149,7 @@ impl RuleForm {
     /// What to change of a rule. Channels are sent only where they were changed, or are to be used
     /// again: whoever sends them switches those on that are off.
     pub fn patch(&self, rule: &Rule) -> RulePatchRequest {
-        let is_changed = self.channels != Channels::of_rule(rule) || self.switch_on;
+        let is_changed = self.channels != Channels::for_rule(rule) || self.switch_on;
         RulePatchRequest {
             name: Patch::Value(self.name.clone()),
             filter: Patch::Value(self.filter_sent()),
@@ -199,7 +199,7 @@ impl RuleForm {
 }
 
 impl Channels {
-    fn of_rule(rule: &Rule) -> Channels {
+    fn for_rule(rule: &Rule) -> Channels {
         let mut channels = Channels::default();
         for channel in &rule.channels {
             match channel {
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     fn form(query: &str) -> RuleForm {
-        RuleForm::of_fields(&Fields::of_query(Some(query)))
+        RuleForm::from_fields(&Fields::from_query(Some(query)))
     }
 
     #[test]
@@ -262,9 +262,9 @@ mod tests {
 
     #[test]
     fn a_link_without_channels_has_the_usual_ones() {
-        let fields = Fields::of_query(Some("tlds=com&min_dqs=70"));
-        let usual = Usual { email: true, chat: Some("42".to_owned()) };
-        let form = RuleForm::of_link(&fields, usual);
+        let fields = Fields::from_query(Some("tlds=com&min_dqs=70"));
+        let usual = ChannelDefaults { email: true, chat: Some("42".to_owned()) };
+        let form = RuleForm::from_link(&fields, usual);
         assert!(form.channels.email);
         assert_eq!((form.tlds.as_str(), form.channels.chats), ("com", vec!["42".to_owned()]));
     }

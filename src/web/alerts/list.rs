@@ -9,7 +9,7 @@ use crate::http::params::Page as Rows;
 use crate::vocab::ids::RuleId;
 use crate::vocab::plan::Plan;
 use crate::web::components::{counted, grouped};
-use crate::web::layout::{Page, Place};
+use crate::web::layout::{NavItem, Page};
 use crate::web::notice;
 use crate::web::owned::{STYLES, address, instant, pager};
 use crate::web::viewer::LoggedIn;
@@ -87,12 +87,12 @@ pub fn show(
 ) -> Markup {
     let total = owned.rules().len();
     let active = owned.rules().filter(|rule| rule.active).count();
-    let plan = member.member.caller.plan;
+    let plan = member.caller.plan;
     let at = |offset: u32| {
         let offset = if offset == 0 { String::new() } else { offset.to_string() };
         address(PATH, &[("offset", &offset)])
     };
-    Page::new("Alerts").at(Place::Alerts).styles(STYLES).show(
+    Page::new("Alerts").at(NavItem::Alerts).styles(STYLES).show(
         Some(&member.viewer),
         html! {
             div.head {

@@ -29,14 +29,14 @@ use crate::vocab::limits::ENTRIES_OFFSET_MAX;
 use crate::vocab::plan::Plan;
 use crate::web::Web;
 use crate::web::error::PageError;
-use crate::web::field::Fault;
+use crate::web::field::FormError;
 use crate::web::form::{Fields, Form};
 use crate::web::fragment::{Wanted, vary, wanted};
 use crate::web::notice::Notice;
-use crate::web::owned::{ROW_LIMITS, plain_post, post_of};
+use crate::web::owned::{ROW_LIMITS, idempotent_post, repeatable_post};
 use crate::web::viewer::LoggedIn;
 use editor::{Editor, PATH};
-use form::{RuleForm, Usual};
+use form::{ChannelDefaults, RuleForm};
 use rule::ShownSecret;
 
 const ADDED: Notice =
@@ -72,24 +72,24 @@ async fn show(
     RawQuery(query): RawQuery,
 ) -> Result<Markup, PageError> {
     let rows = Params::new(query.as_deref()).page(ROW_LIMITS, ENTRIES_OFFSET_MAX)?;
-    let owned = web.app.store.user_data(&member.member.caller);
-    let limit = web.app.store.limits(&member.member.caller).active_rules;
+    let owned = web.user_data(&member);
+    let limit = web.app.store.limits(&member.caller).active_rules;
     Ok(list::show(&member, &owned, limit, rows, query.as_deref()))
 }
 
 /// `GET /alerts/new`: an empty form, or one that a link fills.
 async fn ask_new(State(web): State<Web>, member: LoggedIn, RawQuery(query): RawQuery) -> Markup {
-    let caller = &member.member.caller;
+    let caller = &member.caller;
     let profile = web.app.store.profile(caller, member.viewer.now.0);
-    let usual = Usual {
+    let usual = ChannelDefaults {
         email: web.app.channels.email
             && profile.as_ref().is_some_and(|profile| profile.is_verified),
         chat: profile
             .and_then(|profile| profile.telegram_chat)
             .filter(|_| caller.plan != Plan::Free && web.app.channels.telegram),
     };
-    let form = RuleForm::of_link(&Fields::of_query(query.as_deref()), usual);
-    Desk::of_new(web, member, form).page().await
+    let form = RuleForm::from_link(&Fields::from_query(query.as_deref()), usual);
+    EditorPage::for_new(web, member, form).page().await
 }
 
 /// `POST /alerts/new`: a rule that is at work from now on.
@@ -98,15 +98,15 @@ async fn add(
     member: LoggedIn,
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
-    let form = RuleForm::of_fields(&fields);
-    let post = post_of(&fields, member.viewer.now);
-    let answered = match alerts::add(&web.app, &member.member.caller, form.sent(), post).await {
+    let form = RuleForm::from_fields(&fields);
+    let post = idempotent_post(&fields, member.viewer.now);
+    let answered = match alerts::add(&web.app, &member.caller, form.sent(), post).await {
         Ok(answered) => answered,
-        Err(err) => return Ok(Desk::of_new(web, member, form).refused(err).await),
+        Err(err) => return Ok(EditorPage::for_new(web, member, form).refused(err).await),
     };
     let id = added_id(&answered, |rule| rule.id.get()).and_then(RuleId::new);
     let id = id.ok_or(ApiError::NotFound)?;
-    let data = web.app.store.user_data(&member.member.caller);
+    let data = web.user_data(&member);
     let secrets = data.rule(id).map(|rule| rule.secrets.as_slice()).unwrap_or_default();
     let secrets: Vec<_> = secrets.iter().map(ShownSecret::from).collect();
     Ok(saved(&member, id, &secrets, ADDED))
@@ -119,15 +119,15 @@ async fn preview(
     headers: HeaderMap,
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
-    let form = RuleForm::of_fields(&fields);
+    let form = RuleForm::from_fields(&fields);
     if wanted(&headers) == Wanted::Part {
         let found = preview::preview(&web, member.viewer.now, &form).await;
         let (status, shown) = preview::shown(found, true);
         return Ok(vary((status, shown).into_response()));
     }
     let desk = match RuleId::parse(fields.text("rule")) {
-        Some(id) => Desk { form, ..Desk::of_rule(web, member, id)? },
-        None => Desk::of_new(web, member, form),
+        Some(id) => EditorPage { form, ..EditorPage::for_rule(web, member, id)? },
+        None => EditorPage::for_new(web, member, form),
     };
     Ok(desk.page().await.into_response())
 }
@@ -140,7 +140,8 @@ async fn show_rule(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, PageError> {
-    let desk = Desk { query, ..Desk::of_rule(web, member, path_id(id, RuleId::parse)?)? };
+    let desk =
+        EditorPage { query, ..EditorPage::for_rule(web, member, path_id(id, RuleId::parse)?)? };
     match &desk.rule {
         Some(rule) if wanted(&headers) == Wanted::Part => {
             let deliveries = rule::deliveries(rule, &desk.owned);
@@ -158,15 +159,15 @@ async fn save(
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
     let id = path_id(id, RuleId::parse)?;
-    let form = RuleForm::of_fields(&fields);
-    let desk = Desk::of_rule(web, member, id)?;
+    let form = RuleForm::from_fields(&fields);
+    let desk = EditorPage::for_rule(web, member, id)?;
     let patch = desk.rule.as_ref().map(|rule| form.patch(rule)).unwrap_or_default();
-    match alerts::change(&desk.web.app, &desk.member.member.caller, id, patch).await {
+    match alerts::change(&desk.web.app, &desk.member.caller, id, patch).await {
         Ok(ChangedRule { new_secrets, .. }) => {
             let secrets: Vec<_> = new_secrets.iter().map(ShownSecret::from).collect();
             Ok(saved(&desk.member, id, &secrets, SAVED))
         }
-        Err(err) => Ok(Desk { form, ..desk }.refused(err).await),
+        Err(err) => Ok(EditorPage { form, ..desk }.refused(err).await),
     }
 }
 
@@ -176,7 +177,7 @@ async fn ask_removal(
     member: LoggedIn,
     id: RulePath,
 ) -> Result<Markup, PageError> {
-    let owned = web.app.store.user_data(&member.member.caller);
+    let owned = web.user_data(&member);
     let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?;
     Ok(rule::removal(&member, rule))
 }
@@ -187,7 +188,7 @@ async fn remove(
     member: LoggedIn,
     id: RulePath,
 ) -> Result<Redirect, PageError> {
-    web.app.store.remove_rule(&member.member.caller, path_id(id, RuleId::parse)?).await?;
+    web.app.store.remove_rule(&member.caller, path_id(id, RuleId::parse)?).await?;
     Ok(REMOVED.at(PATH))
 }
 
@@ -198,18 +199,18 @@ async fn test(
     id: RulePath,
 ) -> Result<Response, PageError> {
     let id = path_id(id, RuleId::parse)?;
-    let (caller, now) = (&member.member.caller, member.viewer.now);
-    match deliveries::test(&web.app, caller, id, now, plain_post(now)).await {
+    let (caller, now) = (&member.caller, member.viewer.now);
+    match deliveries::test(&web.app, caller, id, now, repeatable_post(now)).await {
         Ok(_) => Ok(TESTED.at(&format!("{PATH}/{id}")).into_response()),
         // The API says how it would be done there.
         Err(ApiError::Conflict(_)) => {
             let text = "Every channel of this rule is off. Save it with a channel that is to be used, then test it.";
-            let fault = Fault::new(StatusCode::CONFLICT, None, text);
-            Ok(Desk::of_rule(web, member, id)?.refused_action(fault).await)
+            let fault = FormError::new(StatusCode::CONFLICT, None, text);
+            Ok(EditorPage::for_rule(web, member, id)?.refused_action(fault).await)
         }
         Err(err) => {
-            let fault = Fault::of(err, |_| None);
-            Ok(Desk::of_rule(web, member, id)?.refused_action(fault).await)
+            let fault = FormError::of(err, |_| None);
+            Ok(EditorPage::for_rule(web, member, id)?.refused_action(fault).await)
         }
     }
 }
@@ -233,11 +234,11 @@ async fn set_active(
 ) -> Result<Response, PageError> {
     let id = path_id(id, RuleId::parse)?;
     let patch = RulePatchRequest { active: Patch::Value(active), ..RulePatchRequest::default() };
-    match alerts::change(&web.app, &member.member.caller, id, patch).await {
+    match alerts::change(&web.app, &member.caller, id, patch).await {
         Ok(_) => Ok(done.at(&format!("{PATH}/{id}")).into_response()),
         Err(err) => {
-            let fault = Fault::of(err, |_| None);
-            Ok(Desk::of_rule(web, member, id)?.refused_action(fault).await)
+            let fault = FormError::of(err, |_| None);
+            Ok(EditorPage::for_rule(web, member, id)?.refused_action(fault).await)
         }
     }
 }
@@ -251,13 +252,13 @@ async fn retry(
     let Path((id, delivery)) = ids.map_err(|_| ApiError::NotFound)?;
     let id = RuleId::parse(&id).ok_or(ApiError::NotFound)?;
     let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
-    let (caller, post) = (&member.member.caller, plain_post(member.viewer.now));
+    let (caller, post) = (&member.caller, repeatable_post(member.viewer.now));
     match deliveries::retry(&web.app, caller, id, delivery, post).await {
         Ok(_) => Ok(RETRIED.at(&format!("{PATH}/{id}")).into_response()),
         Err(ApiError::NotFound) => Err(ApiError::NotFound.into()),
         Err(err) => {
-            let fault = Fault::of(err, |_| None);
-            Ok(Desk::of_rule(web, member, id)?.refused_action(fault).await)
+            let fault = FormError::of(err, |_| None);
+            Ok(EditorPage::for_rule(web, member, id)?.refused_action(fault).await)
         }
     }
 }
@@ -271,7 +272,7 @@ fn saved(member: &LoggedIn, id: RuleId, secrets: &[ShownSecret], notice: Notice)
 }
 
 /// What a page with an editor is made of.
-struct Desk {
+struct EditorPage {
     web: Web,
     member: LoggedIn,
     /// All the account owns, at one moment.
@@ -282,19 +283,19 @@ struct Desk {
     query: Option<String>,
 }
 
-impl Desk {
+impl EditorPage {
     /// For a rule that is to be added.
-    fn of_new(web: Web, member: LoggedIn, form: RuleForm) -> Desk {
-        let owned = web.app.store.user_data(&member.member.caller);
-        Desk { web, member, owned, rule: None, form, query: None }
+    fn for_new(web: Web, member: LoggedIn, form: RuleForm) -> EditorPage {
+        let owned = web.user_data(&member);
+        EditorPage { web, member, owned, rule: None, form, query: None }
     }
 
     /// For a rule of the account, with a form of it as it is.
-    fn of_rule(web: Web, member: LoggedIn, id: RuleId) -> Result<Desk, PageError> {
-        let owned = web.app.store.user_data(&member.member.caller);
+    fn for_rule(web: Web, member: LoggedIn, id: RuleId) -> Result<EditorPage, PageError> {
+        let owned = web.user_data(&member);
         let rule = owned.rule(id).ok_or(ApiError::NotFound)?.clone();
-        let form = RuleForm::of_rule(&rule);
-        Ok(Desk { web, member, owned, rule: Some(rule), form, query: None })
+        let form = RuleForm::for_rule(&rule);
+        Ok(EditorPage { web, member, owned, rule: Some(rule), form, query: None })
     }
 
     /// The page, with what the form's rule would match.
@@ -303,7 +304,7 @@ impl Desk {
     }
 
     /// The same with what is wrong: with the form, and with something else.
-    async fn page_with(&self, fault: Option<&Fault>, problem: Option<&Fault>) -> Markup {
+    async fn page_with(&self, fault: Option<&FormError>, problem: Option<&FormError>) -> Markup {
         let found = preview::preview(&self.web, self.member.viewer.now, &self.form).await;
         let (_, preview) = preview::shown(found, fault.is_none());
         let editor = self.editor(fault, preview);
@@ -319,23 +320,23 @@ impl Desk {
             ApiError::IdempotencyConflict => {
                 let text =
                     "This form was sent before, with other values. Look at them and send it again.";
-                Fault::new(StatusCode::CONFLICT, None, text)
+                FormError::new(StatusCode::CONFLICT, None, text)
             }
-            err => Fault::of(err, |member| self.form.field_of(member)),
+            err => FormError::of(err, |member| self.form.field_of(member)),
         };
         let page = self.page_with(Some(&fault), None).await;
         fault.answer(page)
     }
 
     /// The page again, since a button of it did nothing.
-    async fn refused_action(&self, fault: Fault) -> Response {
+    async fn refused_action(&self, fault: FormError) -> Response {
         let page = self.page_with(None, Some(&fault)).await;
         fault.answer(page)
     }
 
-    fn editor<'a>(&'a self, fault: Option<&'a Fault>, preview: Markup) -> Editor<'a> {
-        let Desk { web, member, form, owned, .. } = self;
-        let profile = web.app.store.profile(&member.member.caller, member.viewer.now.0);
+    fn editor<'a>(&'a self, fault: Option<&'a FormError>, preview: Markup) -> Editor<'a> {
+        let EditorPage { web, member, form, owned, .. } = self;
+        let profile = web.app.store.profile(&member.caller, member.viewer.now.0);
         let is_verified = profile.is_some_and(|profile| profile.is_verified);
         let rule = self.rule.as_ref();
         Editor { web, member, form, rule, owned, is_verified, fault, preview }

@@ -8,8 +8,8 @@ use super::{NOTICES, words};
 use crate::accounts::{Delivery, MatchedName, MessageKind, Rule, UserData, WebhookSecret};
 use crate::vocab::limits::DELIVERIES_KEPT_MAX;
 use crate::web::components::{self, counted, grouped};
-use crate::web::field::Fault;
-use crate::web::layout::{Page, Place};
+use crate::web::field::FormError;
+use crate::web::layout::{NavItem, Page};
 use crate::web::notice;
 use crate::web::owned::{STYLES, day, instant};
 use crate::web::viewer::LoggedIn;
@@ -33,15 +33,15 @@ impl From<&WebhookSecret> for ShownSecret {
 pub fn show(
     rule: &Rule,
     editor: &Editor<'_>,
-    problem: Option<&Fault>,
+    problem: Option<&FormError>,
     query: Option<&str>,
 ) -> Markup {
     let member = editor.member;
-    let limit = editor.web.app.store.limits(&member.member.caller).active_rules;
-    let plan = member.member.caller.plan;
+    let limit = editor.web.app.store.limits(&member.caller).active_rules;
+    let plan = member.caller.plan;
     let standing = Standing::of(rule, editor.owned, plan, limit);
     Page::new(&rule.name)
-        .at(Place::Alerts)
+        .at(NavItem::Alerts)
         .styles(STYLES)
         .scripts(&["alerts.js"])
         .show(
@@ -167,7 +167,7 @@ fn named<'a>(total: u32, names: impl ExactSizeIterator<Item = &'a MatchedName>) 
 /// What is shown once: the secrets of webhooks that are new.
 pub fn secrets(member: &LoggedIn, rule: &str, secrets: &[ShownSecret]) -> Markup {
     let is_one = secrets.len() == 1;
-    Page::new("Rule saved").at(Place::Alerts).styles(STYLES).show(
+    Page::new("Rule saved").at(NavItem::Alerts).styles(STYLES).show(
         Some(&member.viewer),
         html! {
             section.middling {
@@ -193,7 +193,7 @@ pub fn secrets(member: &LoggedIn, rule: &str, secrets: &[ShownSecret]) -> Markup
 
 /// Asks whether a rule is to go.
 pub fn removal(member: &LoggedIn, rule: &Rule) -> Markup {
-    Page::new("Delete alert rule").at(Place::Alerts).styles(STYLES).show(
+    Page::new("Delete alert rule").at(NavItem::Alerts).styles(STYLES).show(
         Some(&member.viewer),
         html! {
             section.narrow.panel {

@@ -17,7 +17,7 @@ use crate::http::error::ApiError;
 use crate::http::params::Params;
 use crate::web::Web;
 use crate::web::error::PageError;
-use crate::web::layout::{Page, Place};
+use crate::web::layout::{NavItem, Page};
 use crate::web::viewer::Viewer;
 
 /// Every page in reading order: its path below `/docs/`, and its Markdown.
@@ -147,7 +147,7 @@ fn frame(
             div.prose { (main) }
         }
     };
-    Page::new(title).at(Place::Reference).styles(&["reference.css"]).show(Some(viewer), main)
+    Page::new(title).at(NavItem::Reference).styles(&["reference.css"]).show(Some(viewer), main)
 }
 
 fn contents(document: &Document) -> Markup {

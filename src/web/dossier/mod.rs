@@ -62,7 +62,7 @@ async fn find_domain(
         return Ok(fragment::vary(votes.section(&domain).into_response()));
     }
     let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
-    let owned = viewer.member.as_ref().map(|member| web.app.store.user_data(&member.caller));
+    let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let cost = cost_us(&[sent]);
     let (status, page) = work::run(cost, move || {
         let known = Known::of(&index, &domain, moment);

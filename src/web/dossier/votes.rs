@@ -52,7 +52,7 @@ impl TryFrom<VoteSent> for Option<Vote> {
 /// `POST /domain/{name}/vote`: the viewer's one vote on a name that was seen.
 pub async fn vote(
     State(web): State<Web>,
-    LoggedIn { member, .. }: LoggedIn,
+    member: LoggedIn,
     path: Result<Path<String>, PathRejection>,
     Form(sent): Form<VoteSent>,
 ) -> Result<Redirect, PageError> {

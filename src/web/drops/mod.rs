@@ -24,7 +24,7 @@ use crate::web::Web;
 use crate::web::components::{counted, watch_form};
 use crate::web::error::PageError;
 use crate::web::fragment::{self, Wanted};
-use crate::web::layout::{Page, Place};
+use crate::web::layout::{NavItem, Page};
 use crate::web::viewer::Viewer;
 use list::{Counted, Listing};
 use state::State;
@@ -43,7 +43,7 @@ async fn list_drops(
     let state = State::parse(query.as_deref());
     let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
     let wanted = fragment::wanted(&headers);
-    let owned = viewer.member.as_ref().map(|member| web.app.store.user_data(&member.caller));
+    let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let exports = viewer.member.as_ref().is_some_and(|member| member.caller.plan >= Plan::Core);
     let timer = QueryTimer::start(if state.contains.is_empty() {
         QueryKind::Drops
@@ -83,7 +83,7 @@ async fn list_drops(
                 (keys())
             };
             Page::new("Drops")
-                .at(Place::Drops)
+                .at(NavItem::Drops)
                 .styles(&["components.css", "drops.css"])
                 .scripts(&["drops.js"])
                 .show(Some(&viewer), main)

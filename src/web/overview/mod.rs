@@ -18,7 +18,7 @@ use crate::index::manifest::GenerationId;
 use crate::vocab::budget;
 use crate::web::Web;
 use crate::web::error::PageError;
-use crate::web::layout::{Page, Place};
+use crate::web::layout::{NavItem, Page};
 use crate::web::viewer::Viewer;
 
 pub fn routes() -> Router<Web> {
@@ -59,7 +59,7 @@ async fn show_overview(State(web): State<Web>, viewer: Viewer) -> Result<Markup,
     let cost = if known { 0 } else { u32::MAX };
     let main = work::run(cost, move || Ok(web.overview.main(&index, moment))).await?;
     Ok(Page::new("Overview")
-        .at(Place::Overview)
+        .at(NavItem::Overview)
         .styles(&["components.css", "overview.css"])
         .show(Some(&viewer), PreEscaped(main.to_string())))
 }

@@ -33,7 +33,7 @@ impl ClaimForm {
     }
 
     /// A form as sent.
-    pub fn of_fields(fields: &Fields) -> ClaimForm {
+    pub fn from_fields(fields: &Fields) -> ClaimForm {
         let text = |name| fields.text(name).trim().to_owned();
         ClaimForm {
             domain: text("domain"),
@@ -49,7 +49,7 @@ impl ClaimForm {
     }
 
     /// A claim as it is.
-    pub fn of_claim(claim: &Claim) -> ClaimForm {
+    pub fn for_claim(claim: &Claim) -> ClaimForm {
         let price = |price: Option<Usd>| price.map(|it| it.to_string()).unwrap_or_default();
         let rule = claim.alert_rule.as_ref().map(|rule| rule.id.to_string());
         ClaimForm {
@@ -88,7 +88,7 @@ impl ClaimForm {
     /// # Errors
     /// As [`ClaimForm::sent`].
     pub fn patch(&self, claim: &Claim) -> Result<ClaimPatchRequest, ApiError> {
-        let before = ClaimForm::of_claim(claim);
+        let before = ClaimForm::for_claim(claim);
         Ok(ClaimPatchRequest {
             status: changed(&before.status, &self.status),
             registrar: changed(&before.registrar, &self.registrar),
@@ -182,8 +182,8 @@ mod tests {
         let claim = sold();
         let sent = "domain=a.com&status=sold&registrar=Gandi&acquired=12.5&resale=999&sold_on=2026-03-15\
                     &notes=two%0D%0Alines&rule=";
-        let form = ClaimForm::of_fields(&Fields::of_query(Some(sent)));
-        assert_eq!(form, ClaimForm::of_claim(&claim));
+        let form = ClaimForm::from_fields(&Fields::from_query(Some(sent)));
+        assert_eq!(form, ClaimForm::for_claim(&claim));
         let patch = form.patch(&claim).expect("a change");
         assert_eq!(format!("{patch:?}"), format!("{:?}", ClaimPatchRequest::default()));
     }
@@ -191,14 +191,14 @@ mod tests {
     #[test]
     fn a_sale_goes_with_its_status() {
         let claim = sold();
-        let form = ClaimForm { status: "lost".into(), ..ClaimForm::of_claim(&claim) };
+        let form = ClaimForm { status: "lost".into(), ..ClaimForm::for_claim(&claim) };
         let patch = form.patch(&claim).expect("a change");
         assert_eq!(patch.status, Patch::Value("lost".into()));
         assert_eq!((patch.resale_price_usd, patch.sold_at), (Patch::Absent, Patch::Absent));
         let form = ClaimForm {
             resale: String::new(),
             sold_on: String::new(),
-            ..ClaimForm::of_claim(&claim)
+            ..ClaimForm::for_claim(&claim)
         };
         let patch = form.patch(&claim).expect("a change");
         assert_eq!((patch.resale_price_usd, patch.sold_at), (Patch::Null, Patch::Absent));

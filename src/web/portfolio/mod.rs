@@ -22,10 +22,10 @@ use crate::http::work;
 use crate::vocab::ids::ClaimId;
 use crate::web::Web;
 use crate::web::error::PageError;
-use crate::web::field::Fault;
+use crate::web::field::FormError;
 use crate::web::form::{Fields, Form};
 use crate::web::notice::Notice;
-use crate::web::owned::{ROW_LIMITS, address, post_of};
+use crate::web::owned::{ROW_LIMITS, address, idempotent_post};
 use crate::web::viewer::LoggedIn;
 use form::ClaimForm;
 use summary::{By, Summary};
@@ -89,14 +89,14 @@ async fn show(
     member: LoggedIn,
     RawQuery(query): RawQuery,
 ) -> Result<Markup, PageError> {
-    let list = list(&web, &member, &Fields::of_query(query.as_deref())).await?;
+    let list = list(&web, &member, &Fields::from_query(query.as_deref())).await?;
     Ok(page::show(&member, &list, query.as_deref()))
 }
 
 /// `GET /portfolio/new`: an empty form, or one about the name that a link gives.
 async fn ask_new(State(web): State<Web>, member: LoggedIn, RawQuery(query): RawQuery) -> Markup {
-    let owned = web.app.store.user_data(&member.member.caller);
-    let form = ClaimForm::blank(Fields::of_query(query.as_deref()).text("domain").trim());
+    let owned = web.user_data(&member);
+    let form = ClaimForm::blank(Fields::from_query(query.as_deref()).text("domain").trim());
     page::editor(&member, &owned, &form, None, None)
 }
 
@@ -106,10 +106,10 @@ async fn add(
     member: LoggedIn,
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
-    let form = ClaimForm::of_fields(&fields);
-    let post = post_of(&fields, member.viewer.now);
+    let form = ClaimForm::from_fields(&fields);
+    let post = idempotent_post(&fields, member.viewer.now);
     let added = match form.sent() {
-        Ok(sent) => portfolio::add(&web.app, &member.member.caller, sent, post).await,
+        Ok(sent) => portfolio::add(&web.app, &member.caller, sent, post).await,
         Err(err) => Err(err),
     };
     match added {
@@ -124,9 +124,9 @@ async fn show_claim(
     member: LoggedIn,
     id: ClaimPath,
 ) -> Result<Markup, PageError> {
-    let owned = web.app.store.user_data(&member.member.caller);
+    let owned = web.user_data(&member);
     let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
-    Ok(page::editor(&member, &owned, &ClaimForm::of_claim(claim), Some(claim), None))
+    Ok(page::editor(&member, &owned, &ClaimForm::for_claim(claim), Some(claim), None))
 }
 
 /// `POST /portfolio/{id}`: the claim as its form has it.
@@ -136,10 +136,10 @@ async fn save(
     id: ClaimPath,
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
-    let (caller, now) = (&member.member.caller, member.viewer.now.0);
+    let (caller, now) = (&member.caller, member.viewer.now.0);
     let owned = web.app.store.user_data(caller);
     let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
-    let form = ClaimForm::of_fields(&fields);
+    let form = ClaimForm::from_fields(&fields);
     let changed = match form.patch(claim).and_then(ClaimPatch::try_from) {
         Ok(patch) => {
             web.app.store.change_claim(caller, claim.id, patch, now).await.map_err(ApiError::from)
@@ -158,7 +158,7 @@ async fn ask_removal(
     member: LoggedIn,
     id: ClaimPath,
 ) -> Result<Markup, PageError> {
-    let owned = web.app.store.user_data(&member.member.caller);
+    let owned = web.user_data(&member);
     let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
     Ok(page::removal(&member, claim))
 }
@@ -169,7 +169,7 @@ async fn remove(
     member: LoggedIn,
     id: ClaimPath,
 ) -> Result<Redirect, PageError> {
-    web.app.store.remove_claim(&member.member.caller, path_id(id, ClaimId::parse)?).await?;
+    web.app.store.remove_claim(&member.caller, path_id(id, ClaimId::parse)?).await?;
     Ok(REMOVED.at(PATH))
 }
 
@@ -185,11 +185,11 @@ fn refused(
         ApiError::IdempotencyConflict => {
             let text =
                 "This form was sent before, with other values. Look at them and send it again.";
-            Fault::new(StatusCode::CONFLICT, None, text)
+            FormError::new(StatusCode::CONFLICT, None, text)
         }
-        err => Fault::of(err, ClaimForm::field_of),
+        err => FormError::of(err, ClaimForm::field_of),
     };
-    let owned = web.app.store.user_data(&member.member.caller);
+    let owned = web.user_data(&member);
     let page = page::editor(member, &owned, form, claim, Some(&fault));
     fault.answer(page)
 }
@@ -211,7 +211,7 @@ async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<List, Pag
         "" => By::default(),
         text => text.parse().map_err(|err| ApiError::parameter("by", err))?,
     };
-    let owned = web.app.store.user_data(&member.member.caller);
+    let owned = web.user_data(&member);
     let list = work::run(claims_cost_us(&owned).saturating_mul(2), move || {
         let summary = Summary::of(filter.matching(&owned), by, &owned);
         let claims = filter.of(&owned).cloned().collect();

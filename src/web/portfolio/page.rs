@@ -11,10 +11,10 @@ use crate::vocab::limits::{NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX};
 use crate::vocab::money::Usd;
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::web::components::{grouped, name_linked};
-use crate::web::field::{Fault, Field, Input};
-use crate::web::layout::{Page, Place};
+use crate::web::field::{Field, FormError, Input};
+use crate::web::layout::{NavItem, Page};
 use crate::web::notice;
-use crate::web::owned::{STYLES, csv, day, nothing, once_field, pager, tile};
+use crate::web::owned::{STYLES, csv, day, idempotency_field, nothing, pager, tile};
 use crate::web::viewer::LoggedIn;
 
 /// Groups of the chart: more would be a table, which stands below it.
@@ -29,7 +29,7 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>) -> Markup {
     let has_claims = list.owned.claim_count() > 0;
     let csv_address = list.address("/api/export/portfolio", None, 0);
     Page::new("Portfolio")
-        .at(Place::Portfolio)
+        .at(NavItem::Portfolio)
         .styles(STYLES)
         .scripts(&["portfolio.js"])
         .show(
@@ -39,7 +39,7 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>) -> Markup {
                     h1 { "Portfolio" }
                     @if has_claims {
                         p.buttons {
-                            (csv(member.member.caller.plan, &csv_address))
+                            (csv(member.caller.plan, &csv_address))
                             " " a.button href="/portfolio/new" { "Add claim" }
                         }
                     }
@@ -267,7 +267,7 @@ pub fn editor(
     owned: &UserData,
     form: &ClaimForm,
     claim: Option<&Claim>,
-    fault: Option<&Fault>,
+    fault: Option<&FormError>,
 ) -> Markup {
     let title = if claim.is_some() { "Edit claim" } else { "Add claim" };
     let action =
@@ -277,7 +277,7 @@ pub fn editor(
     let text = Input::default();
     let statuses = ClaimStatus::ALL.map(|status| (status.as_str(), status_word(status)));
     Page::new(title)
-        .at(Place::Portfolio)
+        .at(NavItem::Portfolio)
         .styles(STYLES)
         .scripts(&["portfolio.js"])
         .show(
@@ -289,7 +289,7 @@ pub fn editor(
                     @if let Some(fault) = fault { (fault.shown()) }
                     form #claim.panel method="post" action=(action) {
                         @if claim.is_none() {
-                            (once_field())
+                            (idempotency_field())
                             (field("domain", "Name").input(&form.domain, Input { longest: Some(NAME_OCTETS_MAX + 1), is_required: true, placeholder: Some("example.com"), ..text }))
                         }
                         div.pair {
@@ -329,7 +329,7 @@ fn rule(
     owned: &UserData,
     form: &ClaimForm,
     claim: Option<&Claim>,
-    fault: Option<&Fault>,
+    fault: Option<&FormError>,
 ) -> Markup {
     let named = claim.and_then(|claim| claim.alert_rule.as_deref());
     let gone = named.filter(|named| owned.rule(named.id).is_none());
@@ -355,7 +355,7 @@ fn registrars(owned: &UserData) -> Vec<&str> {
 
 /// Asks whether a claim is to go.
 pub fn removal(member: &LoggedIn, claim: &Claim) -> Markup {
-    Page::new("Delete claim").at(Place::Portfolio).styles(STYLES).show(
+    Page::new("Delete claim").at(NavItem::Portfolio).styles(STYLES).show(
         Some(&member.viewer),
         html! {
             section.narrow.panel {

@@ -17,7 +17,7 @@ use crate::http::operations::{
 };
 use crate::vocab::plan::Plan;
 use crate::web::Web;
-use crate::web::layout::{Page, Place};
+use crate::web::layout::{NavItem, Page};
 use crate::web::viewer::Viewer;
 
 /// The routes of this page.
@@ -42,7 +42,7 @@ async fn show(viewer: Viewer) -> Markup {
         }
     };
     Page::new("API reference")
-        .at(Place::Reference)
+        .at(NavItem::Reference)
         .styles(&["reference.css"])
         .scripts(&["reference.js"])
         .show(Some(&viewer), main)

@@ -21,7 +21,7 @@ use crate::web::Web;
 use crate::web::components::{query, watch_form};
 use crate::web::error::PageError;
 use crate::web::fragment::{self, Wanted};
-use crate::web::layout::{Page, Place};
+use crate::web::layout::{NavItem, Page};
 use crate::web::viewer::Viewer;
 
 /// Rows of a page.
@@ -109,7 +109,7 @@ async fn search_names(
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
     let cost = asked.filter.as_ref().map_or(0, |filter| index.search_cost_us(filter, moment));
-    let owned = viewer.member.as_ref().map(|member| web.app.store.user_data(&member.caller));
+    let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let timer = QueryTimer::start(QueryKind::Search);
     let markup = work::run(cost, move || {
         let found = asked.filter.as_ref().map(|filter| index.search(filter, moment));
@@ -161,7 +161,7 @@ fn page(viewer: &Viewer, asked: &Asked, problem: Option<&ApiError>, results: &Ma
         (watch_form(&asked.page(asked.filter.as_ref().map_or(0, |filter| filter.offset))))
     };
     Page::new("Search")
-        .at(Place::Search)
+        .at(NavItem::Search)
         .styles(&["components.css", "search.css"])
         .scripts(&["search.js"])
         .show(Some(viewer), main)

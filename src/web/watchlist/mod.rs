@@ -23,7 +23,7 @@ use crate::vocab::name::DomainName;
 use crate::web::Web;
 use crate::web::components::grouped;
 use crate::web::error::{PageError, sentence};
-use crate::web::field::Fault;
+use crate::web::field::FormError;
 use crate::web::form::{Fields, Form};
 use crate::web::fragment::{Wanted, wanted};
 use crate::web::next::local_path;
@@ -64,7 +64,7 @@ struct List {
 struct Pasted {
     /// What stays in the field.
     text: String,
-    fault: Option<Fault>,
+    fault: Option<FormError>,
     report: Option<Report>,
 }
 
@@ -115,8 +115,7 @@ async fn watch(
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
     let name = name_of(fields.text("domain"))?;
-    let mut outcomes =
-        watch_all(&web.app, &member.member.caller, vec![name], member.viewer.now).await?;
+    let mut outcomes = watch_all(&web.app, &member.caller, vec![name], member.viewer.now).await?;
     outcomes.pop().expect("one name has one outcome")?;
     Ok(done(&headers, &fields))
 }
@@ -131,7 +130,7 @@ async fn unwatch(
     let field = if fields.text("only").is_empty() { "domain" } else { "only" };
     let names = fields.all(field).map(name_of).collect::<Result<Vec<_>, _>>()?;
     // One that is off already is as it should be.
-    let removed = web.app.store.remove_watches(&member.member.caller, names).await?;
+    let removed = web.app.store.remove_watches(&member.caller, names).await?;
     if removed > 0 && next(&fields) == PATH && wanted(&headers) == Wanted::Page {
         return Ok(REMOVED.at(PATH).into_response());
     }
@@ -158,10 +157,10 @@ fn next(fields: &Fields) -> &str {
 async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, PageError> {
     let WatchQuery { sort, page } = asked;
     let app = &web.app;
-    let owned = app.store.user_data(&member.member.caller);
+    let owned = app.store.user_data(&member.caller);
     let (index, moment) = (app.live.current(), app.moment(member.viewer.now));
     let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
-    let external_max = app.store.limits(&member.member.caller).external_names;
+    let external_max = app.store.limits(&member.caller).external_names;
     let list = work::run(watches_cost_us(&owned), move || {
         let rows = sorted_rows(&owned, &index, &store, moment, sort);
         let summary = Summary::of(&rows, &bootstrap);
@@ -179,7 +178,7 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, P
 async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageError> {
     let refused = |why: &str| Pasted {
         text: text.to_owned(),
-        fault: Some(Fault::new(StatusCode::BAD_REQUEST, Some("names"), why)),
+        fault: Some(FormError::new(StatusCode::BAD_REQUEST, Some("names"), why)),
         report: None,
     };
     let count = paste::count(text);
@@ -191,8 +190,7 @@ async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageE
         return Ok(refused(&format!("These are {count} names; send at most {most} at once.")));
     }
     let (names, not_names) = paste::names_in(text);
-    let outcomes =
-        watch_all(&web.app, &member.member.caller, names.clone(), member.viewer.now).await?;
+    let outcomes = watch_all(&web.app, &member.caller, names.clone(), member.viewer.now).await?;
     let mut report = Report { added: 0, there: 0, refused: Vec::new() };
     report.refused.extend(not_names.into_iter().map(|it| (it.text, sentence(&it.why.to_string()))));
     for (name, outcome) in names.into_iter().zip(outcomes) {
@@ -214,7 +212,7 @@ impl Pasted {
         let texts: Vec<_> = report.refused.iter().map(|(text, _)| text.as_str()).collect();
         let nothing = "No name was added; each is named below with the reason.";
         let fault = (report.added + report.there == 0)
-            .then(|| Fault::new(StatusCode::BAD_REQUEST, Some("names"), nothing));
+            .then(|| FormError::new(StatusCode::BAD_REQUEST, Some("names"), nothing));
         Pasted { text: texts.join("\n"), fault, report: Some(report) }
     }
 }

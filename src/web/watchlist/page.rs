@@ -8,7 +8,7 @@ use crate::vocab::limits::WATCHES_PASTED_MAX;
 use crate::vocab::observation::RdapState;
 use crate::web::components::{self, counted, grouped};
 use crate::web::field::Field;
-use crate::web::layout::{Page, Place};
+use crate::web::layout::{NavItem, Page};
 use crate::web::notice;
 use crate::web::owned::{STYLES, address, csv, day, instant, nothing, pager, tile};
 use crate::web::viewer::LoggedIn;
@@ -20,12 +20,12 @@ const REFUSED_OPEN_MAX: usize = 20;
 pub fn show(member: &LoggedIn, list: &List, query: Option<&str>, pasted: &Pasted) -> Markup {
     let is_empty = list.summary.total == 0;
     let csv_address = address("/api/export/watchlist", &[("sort", sort_word(list.sort))]);
-    Page::new("Watchlist").at(Place::Watchlist).styles(STYLES).scripts(&["watchlist.js"]).show(
+    Page::new("Watchlist").at(NavItem::Watchlist).styles(STYLES).scripts(&["watchlist.js"]).show(
         Some(&member.viewer),
         html! {
             div.head {
                 h1 { "Watchlist" }
-                @if !is_empty { p { (csv(member.member.caller.plan, &csv_address)) } }
+                @if !is_empty { p { (csv(member.caller.plan, &csv_address)) } }
             }
             (notice::shown(&NOTICES, query))
             @if let Some(report) = &pasted.report { (reported(report)) }
