@@ -26,6 +26,7 @@ mod segment;
 #[path = "../../src/scorer/trie.rs"]
 #[allow(dead_code, unused_imports, reason = "splitting takes a part of it, and no test")]
 mod trie;
+mod trie_builder;
 
 fn main() -> io::Result<()> {
     let args: Vec<_> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
@@ -45,8 +46,9 @@ fn segment(words: &str, out: &mut impl Write) -> io::Result<()> {
     let rows = text.lines().filter_map(|line| line.split_once('\t'));
     let rows: Vec<_> = rows.filter_map(|(word, cost)| Some((word, cost.parse().ok()?))).collect();
     let words: Vec<_> = rows.iter().map(|&(word, _)| word).collect();
-    let costs = rows.iter().map(|&(_, cost)| cost).collect();
-    let segmenter = segment::Segmenter::new(&words, costs);
+    let costs: Vec<u16> = rows.iter().map(|&(_, cost)| cost).collect();
+    let nodes = trie_builder::build(&words);
+    let segmenter = segment::Segmenter::new(&nodes, &costs);
     let mut search = segment::Search::default();
     for line in io::stdin().lock().lines() {
         let line = line?;

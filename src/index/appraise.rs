@@ -3,8 +3,6 @@
 //! Names of the corpus get the score that lists and dossiers show: it is the same scorer, told the
 //! same spread.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use serde::Serialize;
 
 use crate::index::texts::Texts;
@@ -13,16 +11,9 @@ use crate::scorer::{Scored, Scorer, Signals};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
-/// Microseconds that loading the dictionaries takes at most, which the first name of a process waits
-/// for.
-const LOADING_US: u32 = 200_000;
 /// Microseconds that a name takes, beside one for each of its octets. Generous: most names take
 /// some five in all, but long ones that hold no words take longer to read.
 const NAME_US: usize = 5;
-
-/// Set once a name was scored here. Others may have loaded the dictionaries before: then the first
-/// appraisal leaves the async threads in vain, once.
-static DICTIONARIES_LOADED: AtomicBool = AtomicBool::new(false);
 
 /// What the corpus says of a name that its score depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +48,11 @@ pub struct Appraisal {
 }
 
 impl Index {
-    /// Scores a name. The first one of a process loads the dictionaries.
+    /// Scores a name.
     pub fn appraise(&self, name: &DomainName) -> Appraisal {
         let Standing { known, tld_spread } = Standing::of(name, &self.texts);
         let Scored { dqs, signals, explanation } =
             with_shaper(|shaper| Scorer::shared().score(name, tld_spread, &mut shaper.scratch));
-        DICTIONARIES_LOADED.store(true, Ordering::Release);
         Appraisal { dqs, explanation, signals, known }
     }
 }
@@ -70,9 +60,8 @@ impl Index {
 /// About how many microseconds it takes at most to parse `names` and appraise them: what tells a
 /// few names from work that has to leave the async threads.
 pub fn cost_us(names: &[String]) -> u32 {
-    let loading = if DICTIONARIES_LOADED.load(Ordering::Acquire) { 0 } else { LOADING_US };
     let scoring: usize = names.iter().map(|name| NAME_US + name.len()).sum();
-    loading.saturating_add(u32::try_from(scoring).unwrap_or(u32::MAX))
+    u32::try_from(scoring).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -106,7 +95,6 @@ mod tests {
 
     #[test]
     fn what_is_long_costs_more() {
-        DICTIONARIES_LOADED.store(true, Ordering::Release);
         let one = cost_us(&["solar.com".to_owned()]);
         let hundred = cost_us(&vec!["solar.com".to_owned(); 100]);
         assert!(one < 50 && hundred > 500, "{one} {hundred}");

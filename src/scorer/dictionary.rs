@@ -10,13 +10,10 @@ use rustc_hash::FxHashMap;
 use super::label::{Label, Run, RunKind};
 use super::letters::LetterModel;
 use super::percent::Percent;
+use super::prebuilt::{self, WordColumns};
 use super::segment::{Cost, Search, Segmenter};
 use super::tlds::SuffixClass;
 
-static WORDS: &str = include_str!("../../data/scorer/words.tsv");
-
-/// Words of the list, so that nothing grows while it is read.
-const WORDS_ABOUT: usize = 112_000;
 /// What a digit costs, in sixteenths of a bit: one of ten.
 const DIGIT_COST: Cost = 53;
 /// What digits cost before the first of them.
@@ -111,11 +108,17 @@ impl Tongue {
 pub struct Levels(u64);
 
 impl Levels {
+    #[cfg(test)]
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
     fn get(self, tongue: Tongue) -> u8 {
         (self.0 >> (4 * tongue.0) & 15) as u8
     }
 
-    /// Makes it as common as this in one tongue, if it is not more so.
+    /// Raises the level in one tongue to `level`, if it is lower.
+    #[cfg(test)]
     pub fn raise(&mut self, tongue: Tongue, level: u8) {
         if level > self.get(tongue) {
             let shift = 4 * tongue.0;
@@ -220,11 +223,8 @@ impl Token {
 
 /// The list of words, and how labels are split by it.
 pub struct Dictionary {
-    segmenter: Segmenter,
-    /// By number of the word.
-    levels: Vec<Levels>,
-    /// By number of the word: tenths of a point, by class of suffix.
-    values: Vec<[i8; SuffixClass::COUNT]>,
+    segmenter: Segmenter<'static>,
+    words: WordColumns,
     by_suffix: FxHashMap<&'static str, Tongue>,
 }
 
@@ -259,22 +259,13 @@ pub struct Reading {
 }
 
 impl Dictionary {
-    /// Takes some tens of milliseconds and some 5 MB.
-    pub fn load() -> Dictionary {
+    /// The dictionary the program was built with.
+    pub fn new() -> Dictionary {
         let by_suffix = Tongue::all()
             .flat_map(|tongue| tongue.info().suffixes.iter().map(move |&suffix| (suffix, tongue)));
-        let mut words = Vec::with_capacity(WORDS_ABOUT);
-        let mut costs = Vec::with_capacity(WORDS_ABOUT);
-        let mut levels = Vec::with_capacity(WORDS_ABOUT);
-        let mut values = Vec::with_capacity(WORDS_ABOUT);
-        for word in WORDS.lines().filter_map(Word::parse) {
-            words.push(word.text);
-            costs.push(word.cost);
-            levels.push(word.levels);
-            values.push(word.values);
-        }
-        let segmenter = Segmenter::new(&words, costs);
-        Dictionary { segmenter, levels, values, by_suffix: by_suffix.collect() }
+        let words = prebuilt::words();
+        let segmenter = Segmenter::new(prebuilt::trie(), words.costs);
+        Dictionary { segmenter, words, by_suffix: by_suffix.collect() }
     }
 
     /// The language to expect under a public suffix, by its last label: German for `de`.
@@ -314,12 +305,12 @@ impl Dictionary {
             let end = start + u16::from(segment.len);
             let mut token = Token { kind: TokenKind::Unknown, start, end, level: 0 };
             if let Some(word) = segment.word {
-                let levels = self.levels[word as usize];
+                let levels = Levels(self.words.levels[word as usize]);
                 let (tongue, level) = levels.best(setting.expected).unwrap_or(UNLISTED);
                 (token.kind, token.level) = (TokenKind::Word(tongue), level);
                 seen.push(levels);
                 fit += u32::from(levels.get(setting.expected.unwrap_or(Tongue::ENGLISH)));
-                value += i32::from(self.values[word as usize][setting.class.number()]);
+                value += i32::from(self.words.values[word as usize][setting.class.number()]);
             } else if text.len() == 1 {
                 token.kind = TokenKind::Letter;
             }
@@ -357,32 +348,6 @@ fn settle_language(setting: Setting, reading: &mut Reading) {
         if !proper || levels.get(best) > PROPER_LEVEL_MAX {
             word.kind = TokenKind::Word(best);
         }
-    }
-}
-
-/// A line of the list: the word, its cost, its levels as pairs of a letter for the tongue (`a` is
-/// the first) and a hexadecimal digit, and, if any is not 0, its values by class of suffix.
-struct Word {
-    text: &'static str,
-    cost: u16,
-    levels: Levels,
-    values: [i8; SuffixClass::COUNT],
-}
-
-impl Word {
-    fn parse(line: &'static str) -> Option<Word> {
-        let mut fields = line.split('\t');
-        let (text, cost) = (fields.next()?, fields.next()?.parse().ok()?);
-        let mut levels = Levels::default();
-        for pair in fields.next()?.as_bytes().chunks_exact(2) {
-            let level = char::from(pair[1]).to_digit(16)?;
-            levels.raise(Tongue::numbered(pair[0] - b'a'), level as u8);
-        }
-        let mut values = [0; SuffixClass::COUNT];
-        for (value, text) in values.iter_mut().zip(fields.next().unwrap_or_default().split(' ')) {
-            *value = text.parse().unwrap_or_default();
-        }
-        Some(Word { text, cost, levels, values })
     }
 }
 
@@ -437,7 +402,7 @@ mod tests {
 
     use super::*;
 
-    static DICTIONARY: LazyLock<Dictionary> = LazyLock::new(Dictionary::load);
+    static DICTIONARY: LazyLock<Dictionary> = LazyLock::new(Dictionary::new);
 
     fn read(label: &str, tld: &str) -> (Label, Reading) {
         let (mut parts, mut reading) = (Label::default(), Reading::default());
@@ -464,17 +429,6 @@ mod tests {
         let (parts, reading) = read(label, tld);
         let shown: Vec<_> = reading.tokens.iter().map(|token| show(&parts, token)).collect();
         assert_eq!(shown.join(" "), expected, "{label}.{tld}");
-    }
-
-    #[test]
-    fn every_line_is_a_word() {
-        let mut words: Vec<_> = WORDS.lines().filter_map(Word::parse).collect();
-        assert_eq!(words.len(), WORDS.lines().count(), "a line is malformed");
-        assert!(words.iter().all(|word| word.cost > 0 && word.text.len() <= 24));
-        assert!(words.iter().all(|word| word.text.bytes().all(|byte| byte.is_ascii_lowercase())));
-        words.dedup_by_key(|word| word.text);
-        assert_eq!(words.len(), WORDS.lines().count(), "a word is listed twice");
-        assert!(words.len() <= WORDS_ABOUT, "the tables grow while they are filled");
     }
 
     #[test]

@@ -16,19 +16,22 @@ mod label;
 mod letters;
 mod model;
 mod percent;
+mod prebuilt;
 mod segment;
 mod signals;
 mod spelling;
 mod terms;
 mod tlds;
 mod trie;
+#[cfg(test)]
+#[path = "../../benches/scoring/trie_builder.rs"]
+mod trie_builder;
 mod words;
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 use serde::Serialize;
 
-use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, is_a_label};
 
@@ -53,12 +56,6 @@ pub const SCORER_VERSION: u32 = 3;
 /// Everything a score is made from: dictionaries, letter statistics, suffix weights. Immutable.
 pub struct Scorer {
     tlds: TldWeights,
-    /// Loaded when the first name is read: telling a name from its evidence takes none of it.
-    reader: OnceLock<Reader>,
-}
-
-/// What reading a name takes.
-struct Reader {
     dictionary: Dictionary,
     spelling: Spelling,
     terms: Terms,
@@ -234,22 +231,19 @@ impl Base {
 }
 
 impl Scorer {
-    /// The one scorer of the process. Its dictionaries are loaded when the first name is read.
+    /// The one scorer of the process.
     pub fn shared() -> &'static Scorer {
         static SHARED: LazyLock<Scorer> = LazyLock::new(Scorer::load);
         &SHARED
     }
 
     fn load() -> Scorer {
-        Scorer { tlds: TldWeights::load(), reader: OnceLock::new() }
-    }
-
-    /// The dictionaries. Loading them takes as long as a request may take, and is not for the one to
-    /// pay that happens to read the first name.
-    fn reader(&self) -> &Reader {
-        self.reader
-            .get()
-            .unwrap_or_else(|| budget::shared(|| self.reader.get_or_init(Reader::load)))
+        Scorer {
+            tlds: TldWeights::load(),
+            dictionary: Dictionary::new(),
+            spelling: Spelling::new(),
+            terms: Terms::load(),
+        }
     }
 
     /// Everything but `tldSpread`: what ingest computes once per name. Allocates nothing for an
@@ -269,7 +263,7 @@ impl Scorer {
     ) -> Base {
         let facts = self.look(name.label(), name.tld(), scratch);
         let Scratch { label, reading, .. } = scratch;
-        let printable = self.reader().printable(label, &reading.tokens);
+        let printable = self.printable(label, &reading.tokens);
         evidence::write(&facts, printable, &reading.tokens, out);
         base(&facts, name.tld())
     }
@@ -349,7 +343,7 @@ impl Scorer {
             }
             None => {
                 seen.facts = self.look(text, tld, scratch);
-                seen.printable = self.reader().printable(&scratch.label, &scratch.reading.tokens);
+                seen.printable = self.printable(&scratch.label, &scratch.reading.tokens);
             }
         }
         let Scratch { label, reading, cuts, .. } = scratch;
@@ -384,31 +378,13 @@ impl Scorer {
         sentence
     }
 
-    /// Reads the name into `scratch` and sums up what is there.
-    fn look(&self, text: &str, tld: &str, scratch: &mut Scratch) -> Facts {
-        Facts { tld_weight: self.tlds.of(tld), ..self.reader().look(text, tld, scratch) }
-    }
-}
-
-/// All of the score but for what `tldSpread` adds.
-fn base(facts: &Facts, tld: &str) -> Base {
-    let class = Class::of(SuffixClass::of(tld), facts.chars);
-    Base::new(Points::of(facts, class).sum(), facts.caps, class)
-}
-
-impl Reader {
-    fn load() -> Reader {
-        let (dictionary, spelling) = (Dictionary::load(), Spelling::load());
-        Reader { dictionary, spelling, terms: Terms::load() }
-    }
-
     /// True when sentences may hold every word among the tokens.
     fn printable(&self, label: &Label, tokens: &[Token]) -> bool {
         let mut words = tokens.iter().filter(|token| token.is_word());
         words.all(|word| self.terms.may_print(label.text(word.start, word.end)))
     }
 
-    /// As [`Scorer::look`], with `tld_weight` left at nothing.
+    /// Reads the name into `scratch` and sums up what is there.
     fn look(&self, text: &str, tld: &str, scratch: &mut Scratch) -> Facts {
         let Scratch { label, reading, .. } = scratch;
         label.read(text);
@@ -416,7 +392,7 @@ impl Reader {
         let setting = Setting { expected: self.dictionary.expected(tld), class: suffix };
         self.dictionary.read(label, setting, reading);
         let class = Class::of(suffix, label.chars);
-        let mut facts = self.facts(label, reading);
+        let mut facts = self.facts(label, tld, reading);
         if suffix == SuffixClass::Polish {
             (facts.polish_cost, facts.polish_dearest) = polish_costs(label);
         }
@@ -425,7 +401,7 @@ impl Reader {
     }
 
     /// What the pieces of a label show.
-    fn facts(&self, label: &Label, reading: &Reading) -> Facts {
+    fn facts(&self, label: &Label, tld: &str, reading: &Reading) -> Facts {
         let tokens = &reading.tokens;
         let count = |kind| tokens.iter().filter(|token| token.kind == kind).map(Token::len).sum();
         let letters = tokens.iter().filter(|token| token.is_letters());
@@ -459,7 +435,7 @@ impl Reader {
             spread: 1,
             quality: Percent::clamped(dictionary::quality(tokens, pieces)),
             pronounceability: ease(total, steps),
-            tld_weight: Percent::default(),
+            tld_weight: self.tlds.of(tld),
             read: ReadPoints::default(),
             caps: self.caps(label, tokens),
         }
@@ -470,6 +446,12 @@ impl Reader {
         let scripts = Caps::MIXED_SCRIPTS.when(label.mixed_scripts);
         self.terms.caps(label, tokens).with(hyphens).with(scripts)
     }
+}
+
+/// All of the score but for what `tldSpread` adds.
+fn base(facts: &Facts, tld: &str) -> Base {
+    let class = Class::of(SuffixClass::of(tld), facts.chars);
+    Base::new(Points::of(facts, class).sum(), facts.caps, class)
 }
 
 /// Cost of a letter where there is none to judge, in sixteenths of a bit.
@@ -539,14 +521,13 @@ fn language(tokens: &[Token]) -> Option<Tongue> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::time::Duration;
 
     use super::*;
-    use crate::vocab::budget::Budget;
+    use crate::vocab::budget::{self, Budget};
 
     #[test]
-    fn telling_a_name_from_its_evidence_loads_no_dictionary() {
-        let bare = Scorer::load();
+    fn restored_names_equal_scored_names() {
         let mut scratch = Scratch::default();
         for name in ["best-hotel-4u.com", "łódź24.pl", "东京.cn", "p\u{430}ypal.com", "ß.de"]
         {
@@ -556,23 +537,21 @@ mod tests {
             let scored = Scorer::shared().score(&name, 2, &mut scratch);
             let (label, tld) = (name.label(), name.tld());
             let known = Known { label, tld, spread: 2, evidence: &evidence };
-            let told = bare.recall(known, &mut scratch);
+            let told = Scorer::shared().recall(known, &mut scratch);
             assert_eq!((told.dqs, told.explanation), (scored.dqs, &*scored.explanation), "{name}");
             assert!(told.signals.words.iter().eq(scored.signals.words.iter()), "{name}");
         }
-        assert!(bare.reader.get().is_none());
     }
 
     #[test]
-    fn whoever_reads_the_first_name_does_not_pay_for_the_dictionaries() {
-        let mut scratch = Scratch::default();
+    fn a_scorer_is_ready_within_a_request() {
         let name = DomainName::parse("solar.com").expect("a name");
-        let begun = Instant::now();
-        let dqs = Scorer::shared().score(&name, 1, &mut scratch).dqs;
-        // Loading takes nearly all of it, and the next scorer as long.
-        let (budget, _waiting) = Budget::new(begun.elapsed() / 4);
-        let bare = Scorer::load();
-        let read = budget.lend(|| (bare.score(&name, 1, &mut scratch).dqs, budget::spent()));
+        let (budget, _waiting) = Budget::new(Duration::from_millis(100));
+        let read = budget.lend(|| {
+            let fresh = Scorer::load();
+            (fresh.score(&name, 1, &mut Scratch::default()).dqs, budget::spent())
+        });
+        let dqs = Scorer::shared().score(&name, 1, &mut Scratch::default()).dqs;
         assert_eq!(read, Ok((dqs, false)));
     }
 

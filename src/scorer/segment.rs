@@ -6,7 +6,7 @@
 //! cost says how familiar the whole is. Whole numbers only, so that every platform agrees.
 
 use super::letters::{Context, LetterModel};
-use super::trie::Trie;
+use super::trie::{Node, Trie};
 
 /// In sixteenths of a bit.
 pub type Cost = u32;
@@ -27,10 +27,10 @@ pub struct Segment {
     pub word: Option<u32>,
 }
 
-/// Words by number, and what each costs.
-pub struct Segmenter {
-    trie: Trie,
-    costs: Vec<u16>,
+/// Words by number, and the cost of each.
+pub struct Segmenter<'a> {
+    trie: Trie<'a>,
+    costs: &'a [u16],
 }
 
 /// What a search works in; reused from text to text.
@@ -53,11 +53,10 @@ struct Way {
 /// Dearer than any.
 const NONE: Way = Way { cost: Cost::MAX, word: NO_WORD, len: 0 };
 
-impl Segmenter {
-    /// Numbers `words` by their places; they are of `a` to `z`, not empty and all different.
-    pub fn new(words: &[&str], costs: Vec<u16>) -> Segmenter {
-        debug_assert_eq!(words.len(), costs.len());
-        Segmenter { trie: Trie::new(words), costs }
+impl<'a> Segmenter<'a> {
+    /// A segmenter over the words of a trie; `costs` is by their numbers.
+    pub fn new(nodes: &'a [Node], costs: &'a [u16]) -> Segmenter<'a> {
+        Segmenter { trie: Trie::new(nodes), costs }
     }
 
     /// Splits `text` of `a` to `z`; no two neighbours are both no word.
@@ -116,6 +115,7 @@ impl Segmenter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::trie_builder::build;
     use super::*;
 
     /// The cheapest way by trying all of them, and whether it ends in no word.
@@ -146,8 +146,9 @@ mod tests {
             ("hot", 160),
             ("el", 170),
         ];
-        let segmenter =
-            Segmenter::new(&words.map(|(word, _)| word), words.map(|(_, cost)| cost).to_vec());
+        let nodes = build(&words.map(|(word, _)| word));
+        let costs = words.map(|(_, cost)| cost);
+        let segmenter = Segmenter::new(&nodes, &costs);
         let mut search = Search::default();
         for text in
             ["besthotel", "hotel", "xhotel", "hotelx", "zzz", "b", "hotelhotel", "bestzqhot"]
@@ -175,7 +176,8 @@ mod tests {
 
     #[test]
     fn any_length_is_split() {
-        let segmenter = Segmenter::new(&["aa"], vec![100]);
+        let nodes = build(&["aa"]);
+        let segmenter = Segmenter::new(&nodes, &[100]);
         let mut search = Search::default();
         for len in 1..=252 {
             let text = "a".repeat(len);

@@ -1,47 +1,22 @@
-//! Words of `a` to `z` in, a number per word out, letter by letter: a double array, in which each
-//! letter of a text costs one look into one table, and letters that begin no word end the walk.
+//! A trie over words of `a` to `z` that numbers them, as a double array: each letter of a text costs
+//! one lookup in one table, and the walk ends at the first letter that continues no word.
 //!
-//! Every node with children has a `base` of its own; its child by a letter stands at `base +
-//! letter` and says which letter it is for. What stands there for another node's child has, as
-//! bases differ, another letter.
+//! A node with children has a `base` that no other node has; its child by a letter stands at `base +
+//! letter` and records that letter. A place that holds the child of another node records a
+//! different letter, because bases differ.
 
-/// Most words that a trie can number.
-pub const WORDS_MAX: usize = (1 << (u32::BITS - LETTER_BITS)) - 2;
+/// Bits of a node's second number that hold its letter.
+pub const LETTER_BITS: u32 = 5;
 
-/// Of [`Node::end`], for the letter.
-const LETTER_BITS: u32 = 5;
-
-/// `a` to `z` are 1 to 26.
-const LETTERS: usize = 26;
-/// The base of nodes without children: nothing is placed here.
-const BARREN: u32 = 0;
-/// After so many places that did not do, the search for the next node starts where it ended.
-const TRIES_MAX: usize = 64;
+/// A node: its base, then its letter in the lowest [`LETTER_BITS`] (0 where no node stands) and above
+/// it the number of the word that ends here, from 1 (0 for none). The first element is no node: its
+/// base is the root's.
+pub type Node = [u32; 2];
 
 /// Numbered words.
-pub struct Trie {
-    nodes: Vec<Node>,
-    root: u32,
-}
-
 #[derive(Clone, Copy)]
-struct Node {
-    base: u32,
-    /// The letter, in the lowest bits: 0 where no node stands. Above it the number of the word that
-    /// ends here, from 1; 0 for none.
-    end: u32,
-}
-
-const FREE: Node = Node { base: BARREN, end: 0 };
-
-impl Node {
-    fn letter(self) -> u8 {
-        (self.end & ((1 << LETTER_BITS) - 1)) as u8
-    }
-
-    fn word(self) -> u32 {
-        self.end >> LETTER_BITS
-    }
+pub struct Trie<'a> {
+    nodes: &'a [Node],
 }
 
 /// A walk through a [`Trie`] along the letters of a text.
@@ -51,124 +26,30 @@ pub struct Walk<'a> {
     base: u32,
 }
 
-impl Trie {
-    /// Numbers `words` by their places. They are of `a` to `z`, not empty, all different, and at
-    /// most [`WORDS_MAX`].
-    pub fn new(words: &[&str]) -> Trie {
-        debug_assert!(words.len() <= WORDS_MAX);
-        let mut sorted: Vec<_> = words.iter().map(|word| word.as_bytes()).zip(1..).collect();
-        sorted.sort_unstable();
-        Builder::default().build(&sorted)
+impl<'a> Trie<'a> {
+    /// A trie over nodes that `benches/scoring/trie_builder.rs` placed; there is at least one.
+    pub fn new(nodes: &'a [Node]) -> Trie<'a> {
+        Trie { nodes }
     }
 
-    /// Before the first letter.
-    pub fn walk(&self) -> Walk<'_> {
-        Walk { nodes: &self.nodes, base: self.root }
+    /// Starts before the first letter.
+    pub fn walk(&self) -> Walk<'a> {
+        Walk { nodes: self.nodes, base: self.nodes[0][0] }
     }
 }
 
 impl Walk<'_> {
-    /// Goes on along `letter`. The number of the word that the letters so far make, if they make
-    /// one; the outer `None` when they begin no word.
+    /// Continues along `letter`. Returns the number of the word that the letters so far spell, if
+    /// they spell one; the outer `None` means that no word begins with them.
     #[inline]
     pub fn step(&mut self, letter: u8) -> Option<Option<u32>> {
         let letter = letter.wrapping_sub(b'a' - 1);
-        let node = self.nodes.get(self.base as usize + usize::from(letter))?;
-        if node.letter() != letter || letter == 0 {
+        let [base, end] = *self.nodes.get(self.base as usize + usize::from(letter))?;
+        if end & ((1 << LETTER_BITS) - 1) != u32::from(letter) || letter == 0 {
             return None;
         }
-        self.base = node.base;
-        Some(node.word().checked_sub(1))
-    }
-}
-
-/// A sorted word and its number from 1.
-type Numbered<'a> = (&'a [u8], u32);
-
-/// Words that begin alike, still to be placed below `node`.
-struct Branch<'w, 'a> {
-    words: &'w [Numbered<'a>],
-    depth: usize,
-    /// `None` for the root.
-    node: Option<usize>,
-}
-
-struct Builder {
-    nodes: Vec<Node>,
-    taken: Vec<bool>,
-    /// By number of children: where to start looking for room.
-    from: [usize; LETTERS + 1],
-}
-
-impl Default for Builder {
-    fn default() -> Builder {
-        let nodes = vec![FREE; LETTERS + 1];
-        Builder { nodes, taken: vec![true], from: [LETTERS + 1; LETTERS + 1] }
-    }
-}
-
-impl Builder {
-    fn build(mut self, words: &[Numbered<'_>]) -> Trie {
-        let mut root = BARREN;
-        // Breadth first: nodes with many children find room before it is in pieces.
-        let mut waiting =
-            std::collections::VecDeque::from([Branch { words, depth: 0, node: None }]);
-        while let Some(Branch { words, depth, node }) = waiting.pop_front() {
-            let same =
-                |(one, _): &Numbered<'_>, (next, _): &Numbered<'_>| one[depth] == next[depth];
-            let children: Vec<_> = words.chunk_by(same).collect();
-            let letters: Vec<_> =
-                children.iter().map(|words| words[0].0[depth] - (b'a' - 1)).collect();
-            let base = self.place(&letters);
-            match node {
-                Some(node) => self.nodes[node].base = base as u32,
-                None => root = base as u32,
-            }
-            for (&letter, words) in letters.iter().zip(children) {
-                let at = base + usize::from(letter);
-                let ends = usize::from(words[0].0.len() == depth + 1);
-                let word = if ends == 1 { words[0].1 } else { 0 };
-                let end = word << LETTER_BITS | u32::from(letter);
-                self.nodes[at] = Node { base: BARREN, end };
-                if words.len() > ends {
-                    let words = &words[ends..];
-                    waiting.push_back(Branch { words, depth: depth + 1, node: Some(at) });
-                }
-            }
-        }
-        self.nodes.shrink_to_fit();
-        Trie { nodes: self.nodes, root }
-    }
-
-    /// The first base that nobody has and that leaves room for children by these letters.
-    fn place(&mut self, letters: &[u8]) -> usize {
-        let Some(&first) = letters.first() else { return BARREN as usize };
-        let mut tries = 0;
-        let mut at = self.from[letters.len()].max(LETTERS + 1);
-        loop {
-            if self.nodes.len() <= at + LETTERS {
-                self.nodes.resize(at + 4096, FREE);
-                self.taken.resize(at + 4096, false);
-            }
-            if self.nodes[at].letter() == 0 {
-                let base = at - usize::from(first);
-                let free = |&letter: &u8| self.nodes[base + usize::from(letter)].letter() == 0;
-                if base >= LETTERS && !self.taken[base] && letters.iter().all(free) {
-                    self.taken[base] = true;
-                    self.advance(letters.len(), at, tries);
-                    return base;
-                }
-            }
-            at += 1;
-            tries += 1;
-        }
-    }
-
-    fn advance(&mut self, children: usize, at: usize, tries: usize) {
-        // Alone a child fills any gap; what is before the place it found is full.
-        if tries > TRIES_MAX || children == 1 {
-            self.from[children] = at;
-        }
+        self.base = base;
+        Some((end >> LETTER_BITS).checked_sub(1))
     }
 }
 
@@ -176,10 +57,12 @@ impl Builder {
 mod tests {
     use std::collections::HashMap;
 
+    use super::super::trie_builder::build;
     use super::*;
 
     fn check(words: &[&str], texts: &[String]) {
-        let trie = Trie::new(words);
+        let nodes = build(words);
+        let trie = Trie::new(&nodes);
         let numbers: HashMap<_, _> = words.iter().copied().zip(0u32..).collect();
         for text in texts.iter().map(String::as_str).chain(words.iter().copied()) {
             let mut walk = trie.walk();
@@ -196,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_with_their_numbers_and_others_are_not() {
+    fn only_listed_words_are_found_with_their_numbers() {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         let mut draw = |below: usize| {
             state ^= state << 13;
@@ -216,8 +99,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_letter_begins_no_word() {
-        let trie = Trie::new(&["a", "az", "zz"]);
+    fn bytes_other_than_letters_end_the_walk() {
+        let nodes = build(&["a", "az", "zz"]);
+        let trie = Trie::new(&nodes);
         for byte in (0..=u8::MAX).filter(|byte| !byte.is_ascii_lowercase()) {
             assert_eq!(trie.walk().step(byte), None);
             let mut walk = trie.walk();

@@ -43,8 +43,7 @@ fn error(text: &str) -> Value {
     json!({ "error": text })
 }
 
-/// What `dropdex score --json` says of names, with more arguments: one run for all of them, since
-/// each loads the dictionaries.
+/// What `dropdex score --json` says of names, with more arguments.
 fn scored<const N: usize>(site: &Site, names: [&str; N], more: &[&str]) -> [Value; N] {
     let lines = site.ok(&[&["score", "--json"], more, &names].concat());
     let scores: Vec<Value> =
