@@ -1,10 +1,10 @@
-//! How long one question may hold a core. Whoever runs the work of a request lends it a [`Budget`];
-//! walks ask [`spent`] every few thousand steps, and end early when it is. What such a walk gives is
-//! of no use: [`Budget::lend`] throws it away and says why. So functions that walk need no argument
-//! and no error for it, and outside of requests (rebuilds, matching, commands) nothing is ever spent.
+//! CPU time budgets of queries. The work of a request runs under a [`Budget`]; long loops call
+//! [`spent`] every few thousand steps and stop early when the budget is used up. [`Budget::lend`] then
+//! discards the incomplete result and returns the reason. The loops need no parameter and no error for
+//! this, and outside of requests (rebuilds, matching, commands) the budget is unlimited.
 //!
-//! Time is that of the core: on a busy machine waiting for others costs nothing. A client that has gone
-//! spends the budget of its work at once.
+//! The budget is CPU time, so waiting for a core on a busy machine costs nothing. It ends at once when
+//! the client disconnects.
 
 use std::cell::RefCell;
 use std::fs;
@@ -12,28 +12,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time on a core that a request may take: more than any question takes of ten million names, and
-/// less than others notice. Code that is not optimised takes twenty times as long.
+/// Maximum CPU time of a request: more than any query over ten million names takes, and little enough
+/// for other requests. Unoptimised code is twenty times slower.
 pub const QUERY_TIME_MAX: Duration =
     if cfg!(debug_assertions) { Duration::from_secs(5) } else { Duration::from_millis(250) };
 
-/// Why work was ended.
+/// Reason why work was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Spent {
-    #[error("the question takes too long")]
+    #[error("the query exceeded its time budget")]
     Time,
-    #[error("nobody waits for the answer any more")]
+    #[error("the client closed the connection")]
     Gone,
 }
 
-/// What work may take, not begun.
+/// A budget for work that has not started.
 #[derive(Debug)]
 pub struct Budget {
     time_max: Duration,
     gone: Arc<AtomicBool>,
 }
 
-/// The other end of a [`Budget`]: when it is dropped, the work ends.
+/// The waiting side of a [`Budget`]: dropping it stops the work.
 #[derive(Debug)]
 pub struct Waiting(Arc<AtomicBool>);
 
@@ -43,14 +43,14 @@ impl Drop for Waiting {
     }
 }
 
-/// A budget that a thread works on.
+/// The budget of the work running on a thread.
 #[derive(Debug)]
 struct Running {
     time_max: Duration,
-    /// Not before this can the time be over; it is then looked at closer.
+    /// Earliest instant at which the CPU time can be used up; it is read only after that.
     until: Instant,
-    /// Time that the thread had been on a core at the start; `None` where the system does not tell:
-    /// then it is the time of the clock that counts.
+    /// The thread's CPU time at the start; `None` where the system does not report it, and wall time
+    /// is used instead.
     begun: Option<Duration>,
     gone: Arc<AtomicBool>,
     spent: Option<Spent>,
@@ -61,16 +61,16 @@ thread_local! {
 }
 
 impl Budget {
-    /// A budget of `time_max` on a core, for as long as somebody waits.
+    /// A budget of `time_max` CPU time that ends when [`Waiting`] is dropped.
     pub fn new(time_max: Duration) -> (Budget, Waiting) {
         let gone = Arc::new(AtomicBool::new(false));
         (Budget { time_max, gone: Arc::clone(&gone) }, Waiting(gone))
     }
 
-    /// Does `work` on this thread within the budget. Does not begin when nobody waits by then.
+    /// Runs `work` on this thread within the budget. Does not start it when the client has gone.
     ///
     /// # Errors
-    /// The budget was spent. What `work` gave is then not all there is.
+    /// The budget was spent, so the result of `work` may be incomplete.
     pub fn lend<T>(self, work: impl FnOnce() -> T) -> Result<T, Spent> {
         if self.gone.load(Ordering::Relaxed) {
             return Err(Spent::Gone);
@@ -90,14 +90,14 @@ impl Budget {
     }
 }
 
-/// Whether the work on this thread has to end. Costs some 30 ns within a request: to be asked every
-/// few thousand steps.
+/// Returns true when the work on this thread must stop. Takes about 30 ns within a request: call it
+/// every few thousand steps.
 pub fn spent() -> bool {
     RUNNING.with_borrow_mut(|running| running.as_mut().is_some_and(Running::look))
 }
 
-/// Does `work` that others wait for too, or that is kept for those who come: it is nobody's to pay
-/// for, and must not be left half done.
+/// Runs `work` without a budget and without charging for it: for results that several requests
+/// share or that are cached, and that must not be left incomplete.
 pub fn shared<T>(work: impl FnOnce() -> T) -> T {
     let lent = Lent::put(None);
     let (begun, on_core) = (Instant::now(), core_time());
@@ -112,8 +112,7 @@ pub fn shared<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// A thread's budget in the place of the one it had, which comes back when this is dropped, also by a
-/// panic.
+/// Replaces a thread's budget and restores the previous one on drop, also during a panic.
 struct Lent {
     before: RefCell<Option<Running>>,
 }
@@ -146,7 +145,7 @@ impl Running {
         self.spent.is_some()
     }
 
-    /// The time of the clock is over; that on the core need not be.
+    /// Checks the CPU time once the wall time has passed.
     fn look_closer(&mut self) {
         let used = self.begun.zip(core_time()).map(|(begun, now)| now.saturating_sub(begun));
         match used.and_then(|used| self.time_max.checked_sub(used)) {
@@ -156,10 +155,10 @@ impl Running {
     }
 }
 
-/// How long this thread has been on a core since it began.
+/// CPU time of this thread since it started.
 fn core_time() -> Option<Duration> {
-    let told = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    told.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    stat.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 #[cfg(test)]
@@ -169,7 +168,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3_600);
     const SHORT: Duration = Duration::from_millis(20);
 
-    /// Works until the budget is spent, or for ten seconds.
+    /// Loops until the budget is spent, or for ten seconds.
     fn work() -> bool {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(10) {
@@ -181,19 +180,19 @@ mod tests {
     }
 
     #[test]
-    fn work_ends_when_its_time_is_over() {
+    fn work_stops_when_its_time_is_used_up() {
         let (budget, _waiting) = Budget::new(SHORT);
         assert_eq!(budget.lend(work), Err(Spent::Time));
-        assert!(!spent(), "what follows on the thread has none");
+        assert!(!spent(), "later work on the thread has no budget");
         let (budget, _waiting) = Budget::new(LONG);
         assert_eq!(budget.lend(|| 7), Ok(7));
     }
 
     #[test]
-    fn work_ends_when_nobody_waits() {
+    fn work_stops_when_the_client_is_gone() {
         let (budget, waiting) = Budget::new(LONG);
         drop(waiting);
-        assert_eq!(budget.lend(|| panic!("must not begin")), Err(Spent::Gone));
+        assert_eq!(budget.lend(|| panic!("must not start")), Err(Spent::Gone));
         let (budget, waiting) = Budget::new(LONG);
         let ended = budget.lend(|| {
             assert!(!spent());
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_others_costs_nothing() {
+    fn waiting_costs_no_budget() {
         if core_time().is_none() {
             return;
         }
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_is_done_and_not_counted() {
+    fn shared_work_completes_and_is_not_charged() {
         let (budget, _waiting) = Budget::new(SHORT);
         let done = budget.lend(|| {
             let begun = Instant::now();

@@ -1,21 +1,21 @@
-//! The words about claims and votes (api.md, States and transitions; decisions.md §5).
+//! Claim statuses and votes, as the API writes them (`data/docs/api.md`).
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What became of a backorder. Stored by its place in the list: append only.
+/// Outcome of a backorder. Stored by its position in the list: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClaimStatus {
-    /// Tried for.
+    /// The backorder is placed.
     Attempted,
     /// Caught at the drop.
     Caught,
     /// Registered by hand.
     Registered,
-    /// Somebody else has it.
+    /// Another party got it.
     Lost,
     /// Owned and sold.
     Sold,
@@ -31,7 +31,7 @@ impl ClaimStatus {
         ClaimStatus::Sold,
     ];
 
-    /// The word of the API.
+    /// The API's word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             ClaimStatus::Attempted => "attempted",
@@ -49,7 +49,7 @@ impl fmt::Display for ClaimStatus {
     }
 }
 
-/// A word that names no claim status.
+/// Rejects a text that is no claim status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of attempted, caught, registered, lost, sold")]
 pub struct ClaimStatusError;
@@ -62,7 +62,7 @@ impl FromStr for ClaimStatus {
     }
 }
 
-/// What an account thinks of a name. Stored by its place in the list: append only.
+/// An account's opinion of a name. Stored by its position in the list: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Vote {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read_back() {
+    fn statuses_round_trip() {
         for status in ClaimStatus::ALL {
             assert_eq!(status.as_str().parse(), Ok(status));
             let json = serde_json::to_string(&status).expect("JSON");

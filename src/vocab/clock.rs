@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::vocab::day::Day;
 
-/// Where every part of dropdex takes the time from, so that `--today` and tests can set it.
+/// Source of the time for all of dropdex, so that `--today` and tests can set it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Clock {
     pinned: Option<Day>,
@@ -17,17 +17,17 @@ impl Clock {
         Clock { pinned: None }
     }
 
-    /// A clock whose day is always `today`; the time of day goes on as the system's.
+    /// A clock whose day is always `today`; the time of day follows the system clock.
     pub fn pinned_to(today: Day) -> Clock {
         Clock { pinned: Some(today) }
     }
 
-    /// The day that is taken for today, where one is.
+    /// The day the clock is pinned to, if any.
     pub fn pinned(&self) -> Option<Day> {
         self.pinned
     }
 
-    /// The instant, UTC. A request reads it once and passes it on.
+    /// The current instant, UTC. A request reads it once and passes it on.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
     pub fn now(&self) -> DateTime<Utc> {
         let now = Utc::now();
@@ -37,7 +37,7 @@ impl Clock {
         }
     }
 
-    /// The UTC day. A system clock before 1985 or after 2164 reads as the nearest [`Day`].
+    /// The current UTC day. A system clock before 1985 or after 2164 reads as the nearest [`Day`].
     pub fn today(&self) -> Day {
         let now = self.now();
         Day::of(now).unwrap_or(if now.timestamp() < 0 { Day::MIN } else { Day::MAX })

@@ -1,4 +1,4 @@
-//! A UTC calendar day, as small as the index wants it.
+//! A UTC calendar day in two bytes.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -18,15 +18,15 @@ pub struct Day(NonZeroU16);
 /// Days from 0001-01-01 (chrono's day 1) to 1984-12-31.
 const EPOCH_FROM_CE: i32 = 724_641;
 
-/// Why a text is not a [`Day`].
+/// Rejects a text that is no [`Day`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a date from 1985-01-01 to 2164-06-05 written as YYYY-MM-DD")]
 pub struct DayError(String);
 
 impl Day {
-    /// The first day that can be held: 1985-01-01.
+    /// The first representable day: 1985-01-01.
     pub const MIN: Day = Day(NonZeroU16::MIN);
-    /// The last day that can be held: 2164-06-05.
+    /// The last representable day: 2164-06-05.
     pub const MAX: Day = Day(NonZeroU16::MAX);
 
     /// The day of `date`, or `None` outside [`Day::MIN`]..=[`Day::MAX`].
@@ -35,27 +35,27 @@ impl Day {
         u16::try_from(days).ok().and_then(Day::from_raw)
     }
 
-    /// The UTC day of an instant, or `None` where [`Day::from_date`] gives none.
+    /// The UTC day of an instant, or `None` outside [`Day::MIN`]..=[`Day::MAX`].
     pub fn of(instant: DateTime<Utc>) -> Option<Day> {
         Day::from_date(instant.date_naive())
     }
 
-    /// The UTC day of an instant, or the nearest day that can be held.
+    /// The UTC day of an instant, clamped to [`Day::MIN`]..=[`Day::MAX`].
     pub fn nearest(instant: DateTime<Utc>) -> Day {
         Day::of(instant).unwrap_or(if instant.timestamp() < 0 { Day::MIN } else { Day::MAX })
     }
 
-    /// The day whose [`Day::raw`] this is; `None` for 0.
+    /// Inverse of [`Day::raw`]; `None` for 0.
     pub fn from_raw(raw: u16) -> Option<Day> {
         NonZeroU16::new(raw).map(Day)
     }
 
-    /// Days since 1984-12-31, 1 or more: how columns and batches store it.
+    /// Days since 1984-12-31, 1 or more, as columns and batches store it.
     pub fn raw(self) -> u16 {
         self.0.get()
     }
 
-    /// What a column holds for a day that may be absent: [`Day::raw`], or 0.
+    /// Column value of an optional day: [`Day::raw`], or 0 for none.
     pub fn raw_or_zero(day: Option<Day>) -> u16 {
         day.map_or(0, Day::raw)
     }
@@ -71,7 +71,7 @@ impl Day {
         self.date().and_time(NaiveTime::MIN).and_utc()
     }
 
-    /// `days` later (earlier when negative), held within [`Day::MIN`]..=[`Day::MAX`].
+    /// The day `days` later (earlier when negative), clamped to [`Day::MIN`]..=[`Day::MAX`].
     pub fn plus(self, days: i32) -> Day {
         let raw = (i32::from(self.raw()) + days).clamp(1, i32::from(u16::MAX));
         Day::from_raw(raw as u16).expect("clamped to 1 or more")
@@ -86,7 +86,7 @@ impl Day {
 impl FromStr for Day {
     type Err = DayError;
 
-    /// `YYYY-MM-DD` and nothing else: ten characters, zero-padded.
+    /// Parses `YYYY-MM-DD`, exactly ten characters, zero-padded.
     fn from_str(text: &str) -> Result<Day, DayError> {
         let shaped = text.len() == 10
             && text.bytes().enumerate().all(|(at, byte)| match at {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holds_its_whole_range_and_nothing_else() {
+    fn the_range_is_1985_to_2164() {
         assert_eq!(Day::MIN.to_string(), "1985-01-01");
         assert_eq!(Day::MAX.to_string(), "2164-06-05");
         for bad in [
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_number_are_the_same_day() {
+    fn every_day_round_trips_as_text() {
         for raw in 1..=u16::MAX {
             let day = Day::from_raw(raw).expect("not 0");
             assert_eq!(day.to_string().parse::<Day>(), Ok(day));

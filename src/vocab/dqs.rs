@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct Dqs(u8);
 
 impl Dqs {
-    /// The best score there is.
+    /// The best score.
     pub const MAX: Dqs = Dqs(100);
-    /// The lowest score there is.
+    /// The lowest score.
     pub const MIN: Dqs = Dqs(0);
 
     /// `points` as a score, or `None` above 100.
@@ -22,7 +22,7 @@ impl Dqs {
         (points <= Dqs::MAX.0).then_some(Dqs(points))
     }
 
-    /// A sum of points, held within 0..=100.
+    /// A sum of points, clamped to 0..=100.
     pub fn clamped(points: i32) -> Dqs {
         Dqs(points.clamp(0, 100) as u8)
     }

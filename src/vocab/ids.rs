@@ -1,4 +1,4 @@
-//! Identifiers of what users own.
+//! Identifiers of accounts and of their claims, alert rules and deliveries.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -6,14 +6,14 @@ use std::num::NonZeroU64;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An account, by the number it got when it was added. Never reused.
+/// An account's number, assigned when it is added and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AccountId(pub u64);
 
-/// The largest id of a claim or a rule: 2^53 - 1, so that every JSON reader holds it exactly.
+/// The largest id of a claim or a rule: 2^53 - 1, which every JSON reader represents exactly.
 pub const ID_MAX: u64 = (1 << 53) - 1;
 
-/// An id that is drawn at random, unique within one account. Invariant: 1 to [`ID_MAX`].
+/// A random id, unique within one account. Invariant: 1 to [`ID_MAX`].
 macro_rules! random_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -27,7 +27,7 @@ macro_rules! random_id {
                 NonZeroU64::new(number).filter(|number| number.get() <= ID_MAX).map($name)
             }
 
-            /// An id as a path writes it: decimal digits without a leading zero. `None` for any
+            /// Parses an id in a URL path: decimal digits without a leading zero. `None` for any
             /// other text.
             pub fn parse(text: &str) -> Option<$name> {
                 let canonical =
@@ -35,7 +35,7 @@ macro_rules! random_id {
                 $name::new(text.parse().ok().filter(|_| canonical)?)
             }
 
-            /// Its number.
+            /// The id as a number.
             pub fn get(self) -> u64 {
                 self.0.get()
             }
@@ -64,17 +64,17 @@ macro_rules! random_id {
 }
 
 random_id! {
-    /// A claim. Invariant: 1 to [`ID_MAX`].
+    /// Id of a claim. Invariant: 1 to [`ID_MAX`].
     ClaimId
 }
 random_id! {
-    /// An alert rule. Invariant: 1 to [`ID_MAX`].
+    /// Id of an alert rule. Invariant: 1 to [`ID_MAX`].
     RuleId
 }
 
-/// A delivery: 16 bytes drawn when its match is decided; the same over every retry and restart.
-/// 32 hex digits in JSON, in `webhook-id` (after `msg_`) and in unsubscribe links. Nobody can guess
-/// one, so whoever names one was told it.
+/// Id of a delivery: 16 random bytes drawn when its match is recorded, kept over retries and
+/// restarts. Written as 32 hex digits in JSON, in `webhook-id` (after `msg_`) and in unsubscribe
+/// links, where it also serves as an unguessable token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryId([u8; 16]);
 
@@ -84,7 +84,7 @@ impl DeliveryId {
         DeliveryId(bytes)
     }
 
-    /// An id as [`fmt::Display`] writes it: 32 lower-case hex digits. `None` for any other text.
+    /// Parses 32 lower-case hex digits, as [`fmt::Display`] writes them. `None` for any other text.
     pub fn parse(text: &str) -> Option<DeliveryId> {
         let mut bytes = [0; 16];
         let canonical = !text.bytes().any(|byte| byte.is_ascii_uppercase());
@@ -92,7 +92,7 @@ impl DeliveryId {
         Some(DeliveryId(bytes))
     }
 
-    /// Its bytes.
+    /// The id as bytes.
     pub fn bytes(&self) -> &[u8; 16] {
         &self.0
     }
@@ -110,7 +110,7 @@ impl fmt::Debug for DeliveryId {
     }
 }
 
-/// Hex where people read it, 16 bytes where they do not.
+/// Hex in human-readable formats, 16 bytes in binary ones.
 impl Serialize for DeliveryId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delivery_has_one_spelling() {
+    fn delivery_ids_have_one_spelling() {
         let id = DeliveryId::new([0xab; 16]);
         assert_eq!(id.to_string(), "ab".repeat(16));
         assert_eq!(DeliveryId::parse(&id.to_string()), Some(id));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_what_json_holds_exactly() {
+    fn ids_fit_json_numbers() {
         assert_eq!(ClaimId::new(0), None);
         assert_eq!(ClaimId::new(ID_MAX).map(ClaimId::get), Some(9_007_199_254_740_991));
         assert_eq!(ClaimId::new(ID_MAX + 1), None);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_has_one_spelling_of_an_id() {
+    fn ids_in_paths_have_one_spelling() {
         assert_eq!(RuleId::parse("42"), RuleId::new(42));
         for text in ["", "0", "042", "+42", " 42", "4 2", "-1", "9007199254740992", "4e1", "٤"] {
             assert_eq!(RuleId::parse(text), None, "{text:?}");

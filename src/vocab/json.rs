@@ -1,12 +1,11 @@
-//! JSON that others send, looked at before a parser builds anything of it: octets in, how deep they
-//! are nested out. What is no JSON gets some number too; the parser refuses it.
+//! Nesting depth of untrusted JSON, checked before it is parsed.
 
-/// Whether more than `most` objects and arrays stand in each other. What no type would keep counts
-/// as well.
-pub fn is_deeper_than(octets: &[u8], most: u32) -> bool {
+/// Returns true when objects and arrays are nested more than `depth_max` deep, in ignored members
+/// too. Text that is not JSON gives an arbitrary result: the parser rejects it.
+pub fn is_deeper_than(text: &[u8], depth_max: u32) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0u32, false, false);
-    for octet in octets {
-        match octet {
+    for byte in text {
+        match byte {
             _ if escaped => escaped = false,
             b'\\' if in_string => escaped = true,
             b'"' => in_string = !in_string,
@@ -14,7 +13,7 @@ pub fn is_deeper_than(octets: &[u8], most: u32) -> bool {
             b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > most {
+        if depth > depth_max {
             return true;
         }
     }

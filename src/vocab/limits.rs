@@ -1,91 +1,90 @@
-//! Every limit of the public interface, written once (decisions.md §3, §6; api.md, Limits).
+//! Limits of the public interface, each defined once (`data/docs/api.md`, Limits).
 
 use crate::vocab::name::NAME_OCTETS_MAX;
 
-/// Rows of a drops page when the client names none.
+/// Default rows of a drops page.
 pub const DROPS_LIMIT_DEFAULT: u32 = 100;
-/// Rows of a drops page at most.
+/// Maximum rows of a drops page.
 pub const DROPS_LIMIT_MAX: u32 = 1_000;
-/// The deepest drops row that can be asked for. Rank order makes deep pages a walk, not a sort.
+/// Maximum `offset` of drops. Rank order makes deep pages a walk, not a sort.
 pub const DROPS_OFFSET_MAX: u32 = 1_000_000;
-/// Rows of a search page when the client names none.
+/// Default rows of a search page.
 pub const SEARCH_LIMIT_DEFAULT: u32 = 20;
-/// Rows of a search page at most.
+/// Maximum rows of a search page.
 pub const SEARCH_LIMIT_MAX: u32 = 100;
-/// Deeper search pages are refused: a prefix keeps its best `offset + limit` names per request.
+/// Maximum `offset` of a search: a request keeps the best `offset + limit` names.
 pub const SEARCH_OFFSET_MAX: u32 = 10_000;
-/// Matches are counted up to here; above it `totalCapped` is true.
+/// Matches are counted up to this number; above it `totalCapped` is true.
 pub const SEARCH_TOTAL_MAX: u32 = 10_000;
-/// Rows of a CSV export at most, and when the client names no limit.
+/// Maximum and default rows of a CSV export.
 pub const EXPORT_ROWS_MAX: u32 = 10_000;
-/// Characters of a search prefix at most: no name is longer (RFC 1035 §2.3.4).
+/// Maximum characters of a search prefix: the longest name (RFC 1035 §2.3.4).
 pub const SEARCH_QUERY_CHARS_MAX: usize = 253;
-/// Characters of a drops substring at most: no label is longer (RFC 1035 §2.3.4).
+/// Maximum characters of a drops substring: the longest label (RFC 1035 §2.3.4).
 pub const SUBSTRING_CHARS_MAX: usize = 63;
-/// Characters of a label at most, and the largest `max_len`.
+/// Maximum characters of a label, and the largest `max_len`.
 pub const LABEL_CHARS_MAX: u8 = 63;
-/// Items of a `tld` filter at most: more is a client gone wrong, and each costs a look-up.
+/// Maximum items of a `tld` filter: each costs a lookup.
 pub const TLD_FILTER_MAX: usize = 1_000;
-/// Octets of a request's body at most (decisions.md §5). More is never read.
+/// Maximum bytes of a request body (`data/docs/api.md`). The server reads no more.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
-/// Octets of a form at most: a thousand names, pasted, take 256 KiB where each is as long as a name
-/// can be and half of it is escaped.
+/// Maximum bytes of a form: a thousand pasted names of maximum length, half of each escaped.
 pub const FORM_BYTES_MAX: usize = 256 * 1024;
-/// Objects and arrays within each other in a body at most: the API's own shapes have three.
+/// Maximum nesting of objects and arrays in a body; the API's own requests have three levels.
 pub const BODY_DEPTH_MAX: u32 = 16;
-/// Names of one appraisal at most: their answer is about as large as a page of drops.
+/// Maximum names of one appraisal: the response is about as large as a page of drops.
 pub const APPRAISED_MAX: usize = 100;
-/// Rows of a page of claims, watchlist entries or alert rules when the client names none.
+/// Default rows of a page of claims, watchlist entries or alert rules.
 pub const OWNED_LIMIT_DEFAULT: u32 = 100;
-/// Rows of such a page at most.
+/// Maximum rows of such a page.
 pub const OWNED_LIMIT_MAX: u32 = 1_000;
-/// The deepest claim that can be asked for: as deep as a drop.
+/// Maximum `offset` of claims.
 pub const CLAIMS_OFFSET_MAX: u32 = DROPS_OFFSET_MAX;
-/// The deepest watchlist entry or alert rule that can be asked for: no account has more.
+/// Maximum `offset` of watchlist entries and alert rules: no account has more.
 pub const ENTRIES_OFFSET_MAX: u32 = WATCHES_MAX;
-/// Age of the newest list, in hours, beyond which the data counts as stale.
+/// Age of the newest list, in hours, beyond which the data is stale.
 pub const STALE_AFTER_HOURS: i64 = 48;
-/// Days a name counts as catchable after its effective release, unless configured.
+/// Default days for which a name is catchable after its effective release.
 pub const CATCH_DAYS_DEFAULT: u16 = 5;
-/// Claims of an account (decisions.md §4).
+/// Maximum claims of an account.
 pub const CLAIMS_MAX: u32 = 100_000;
-/// Names on a watchlist (decisions.md §4).
+/// Maximum names on a watchlist.
 pub const WATCHES_MAX: u32 = 10_000;
-/// Names that are put on a watchlist at once: with a page's form, and as one record of the journal.
+/// Maximum names added to a watchlist at once, by a form and in one journal record.
 pub const WATCHES_PASTED_MAX: usize = 1_000;
-/// Alert rules of an account, those not at work included: each costs memory for ever.
+/// Maximum alert rules of an account, inactive ones included: each takes memory permanently.
 pub const RULES_MAX: u32 = 1_000;
-/// Names an account has a vote on: each costs memory for ever.
+/// Maximum votes of an account: each takes memory permanently.
 pub const VOTES_MAX: u32 = 100_000;
-/// Characters of a rule's name at most (decisions.md §5).
+/// Maximum characters of a rule's name.
 pub const RULE_NAME_CHARS_MAX: usize = 100;
-/// TLDs of a rule's filter at most (decisions.md §5).
+/// Maximum TLDs in a rule's filter.
 pub const RULE_TLDS_MAX: usize = 100;
-/// Channels of a rule at most (decisions.md §5).
+/// Maximum channels of a rule.
 pub const RULE_CHANNELS_MAX: usize = 5;
-/// Drop dates that the preview of a rule tells of: a month of lists.
+/// Drop dates that the preview of a rule covers: a month of lists.
 pub const PREVIEW_DAYS: usize = 30;
-/// Names that it shows.
+/// Sample names in the preview of a rule.
 pub const PREVIEW_SAMPLES: usize = 10;
-/// Names of one alert at most, the best ones; it says how many there were. A mail or a webhook's
-/// body of these is about 60 KB.
+/// Maximum names in one alert, best first; the alert also gives the total. A mail or webhook body
+/// of this many names takes about 60 KB.
 pub const MESSAGE_NAMES_MAX: usize = 500;
-/// Deliveries kept of a rule, those still to be sent aside.
+/// Finished deliveries kept per rule.
 pub const DELIVERIES_KEPT_MAX: usize = 100;
-/// Failed deliveries of a rule that keep their names, the newest ones, so that they can be sent
-/// after all: names are most of what a delivery weighs.
+/// Newest failed deliveries of a rule that keep their names, so that they can be sent again. Names
+/// are most of the size of a delivery.
 pub const FAILED_WITH_NAMES_MAX: usize = 10;
-/// Test messages of an account in a UTC day: each makes the server call an address of the account's
-/// choice.
+/// Maximum test messages of an account per UTC day: each makes the server call an address that the
+/// user chose.
 pub const TESTS_PER_DAY_MAX: u32 = 30;
-/// Names of a test message at most: enough to see what one looks like.
+/// Maximum names in a test message.
 pub const TEST_NAMES_MAX: usize = 10;
-/// Characters of a claim's registrar at most.
+/// Maximum characters of a claim's registrar.
 pub const REGISTRAR_CHARS_MAX: usize = 200;
-/// Characters of a claim's note at most: several pages.
+/// Maximum characters of a claim's note.
 pub const NOTES_CHARS_MAX: usize = 10_000;
 
-// As many names of full length, each in quotes and with a comma, fit in a body.
+// An appraisal of the longest names, with quotes and commas, fits in a body.
 const _: () = assert!(APPRAISED_MAX * (NAME_OCTETS_MAX + 3) + 64 <= BODY_BYTES_MAX);
 const _: () = assert!(DROPS_LIMIT_DEFAULT <= DROPS_LIMIT_MAX);
 const _: () = assert!(OWNED_LIMIT_DEFAULT <= OWNED_LIMIT_MAX);

@@ -1,5 +1,6 @@
-//! Words every stage shares. Pure values: nothing here reads a file, a socket or, but for
-//! [`clock`] and [`budget`], the time. Each type is parsed once, at the door, and cannot hold a bad value after.
+//! Values that every stage shares. Nothing here reads a file or a socket; only [`clock`] and
+//! [`budget`] read the time. Each type is parsed once, where it enters, and cannot hold an invalid
+//! value afterwards.
 
 pub mod budget;
 pub mod claim;

@@ -1,22 +1,22 @@
-//! Prices, in whole cents: no price is ever a binary fraction.
+//! Prices in whole cents, never as binary fractions.
 
 use std::fmt;
 use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
-/// The highest price, in US dollars (decisions.md §5).
+/// The highest price, in US dollars (`data/docs/api.md`).
 pub const USD_MAX: u64 = 1_000_000_000;
 
 /// A price in US dollars, to the cent. Invariant: 0 to [`USD_MAX`] dollars.
 ///
-/// Kept as cents plus one, so that an `Option<Usd>` takes eight bytes. Serialised as cents.
+/// Stored as cents plus one, so that `Option<Usd>` takes eight bytes. Serialised as cents.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Usd(NonZeroU64);
 
 impl Usd {
-    /// A price of so many cents; `None` above [`USD_MAX`] dollars.
+    /// A price from cents; `None` above [`USD_MAX`] dollars.
     pub fn from_cents(cents: u64) -> Option<Usd> {
         let plus_one = NonZeroU64::MIN.checked_add(cents)?;
         (cents <= USD_MAX * 100).then_some(Usd(plus_one))
@@ -42,7 +42,7 @@ impl From<Usd> for u64 {
     }
 }
 
-/// The shortest decimal: `12`, `12.5`, `12.05`.
+/// Writes the shortest decimal: `12`, `12.5`, `12.05`.
 impl fmt::Display for Usd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (dollars, cents) = (self.cents() / 100, self.cents() % 100);
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holds_zero_to_a_billion_dollars() {
+    fn prices_range_from_zero_to_a_billion_dollars() {
         for (cents, text) in [(0, "0"), (1, "0.01"), (1205, "12.05"), (1250, "12.5"), (1200, "12")]
         {
             assert_eq!(Usd::from_cents(cents).map(|price| price.to_string()), Some(text.into()));

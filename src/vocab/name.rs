@@ -1,8 +1,8 @@
-//! Registrable domain names in one canonical spelling (decisions.md §1).
+//! Registrable domain names in canonical form (`data/docs/api.md`, Names).
 //!
-//! In: any spelling a person or a feed uses. Out: [`DomainName`], or the one reason why not.
-//! The public suffixes are the ICANN section of the Public Suffix List, compiled in by `psl`;
-//! Unicode goes through UTS 46 (non-transitional, STD3) by `idna`.
+//! [`DomainName::parse`] accepts any spelling that people and feeds use. Public suffixes are the
+//! ICANN section of the Public Suffix List, compiled in by `psl`; `idna` maps Unicode by UTS 46
+//! (non-transitional, STD3).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,20 +15,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::vocab::limits::LABEL_CHARS_MAX;
 
-/// Octets of a name at most, without the trailing dot (RFC 1035 §2.3.4).
+/// Maximum bytes of a name, without the trailing dot (RFC 1035 §2.3.4).
 pub const NAME_OCTETS_MAX: usize = 253;
 
 /// A registrable domain name: one label plus an ICANN public suffix, in lower-case A-label form.
 ///
-/// Ordered by its bytes, which is the order of every file and answer.
+/// Ordered by its bytes, which is the order of every file and response.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DomainName {
     text: CompactString,
-    /// Octets of the registrable label. Invariant: `text[label_len]` is the dot before the suffix.
+    /// Bytes of the registrable label. Invariant: `text[label_len]` is the dot before the suffix.
     label_len: u8,
 }
 
-/// Why a text is not a [`DomainName`].
+/// Reason why a text is no [`DomainName`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum NameError {
     #[error("the name is empty")]
@@ -49,7 +49,7 @@ pub enum NameError {
     BadIdna,
     #[error("the name has a single label; a public suffix such as .com is missing")]
     SingleLabel,
-    #[error("its last label is no suffix of the Public Suffix List")]
+    #[error("the last label is not in the Public Suffix List")]
     UnknownSuffix,
     #[error("the name is a public suffix itself")]
     IsPublicSuffix,
@@ -62,7 +62,7 @@ pub enum NameError {
 }
 
 impl NameError {
-    /// A short stable word for counts and reject files.
+    /// A stable code for counters and reject files.
     pub fn code(&self) -> &'static str {
         match self {
             NameError::Empty => "empty-name",
@@ -83,11 +83,11 @@ impl NameError {
 }
 
 impl DomainName {
-    /// The canonical form of any spelling: case, surrounding white space, one trailing dot and
-    /// U-label or A-label do not matter.
+    /// Parses any spelling of a name: case, surrounding white space, one trailing dot, and U-label
+    /// or A-label form do not matter.
     ///
     /// # Errors
-    /// The first rule the text breaks; each has its own [`NameError`].
+    /// The first rule that the text breaks; each has its own [`NameError`].
     pub fn parse(text: &str) -> Result<DomainName, NameError> {
         let text = text.trim();
         if text.is_empty() {
@@ -101,8 +101,8 @@ impl DomainName {
         Ok(DomainName { text: CompactString::new(name), label_len })
     }
 
-    /// A name whose text has been through [`DomainName::parse`] before, as our own checksummed
-    /// files hold it. Only the split is checked: a public suffix may have left the list since.
+    /// A name from a checksummed file, which [`DomainName::parse`] accepted when it was written. The
+    /// Public Suffix List is not consulted again, because a suffix may have left it since.
     ///
     /// Returns `None` when `label_len` does not point at a dot, or the text is not ASCII.
     pub fn from_stored(text: &[u8], label_len: u8) -> Option<DomainName> {
@@ -127,12 +127,12 @@ impl DomainName {
         &self.text[usize::from(self.label_len) + 1..]
     }
 
-    /// Octets of [`DomainName::label`]: where the dot before the suffix stands.
+    /// Bytes of [`DomainName::label`]: the offset of the dot before the suffix.
     pub fn label_len(&self) -> u8 {
         self.label_len
     }
 
-    /// Characters of the registrable label, of its Unicode form for an IDN: 1 to 63.
+    /// Characters of the registrable label, for an IDN of its Unicode form: 1 to 63.
     pub fn length(&self) -> u8 {
         if !is_a_label(self.label()) {
             return self.label_len;
@@ -141,12 +141,12 @@ impl DomainName {
         u8::try_from(chars).unwrap_or(LABEL_CHARS_MAX).min(LABEL_CHARS_MAX)
     }
 
-    /// True when any label is an A-label, so that [`DomainName::unicode`] differs.
+    /// Returns true when any label is an A-label, so that [`DomainName::unicode`] differs.
     pub fn is_idn(&self) -> bool {
         self.text.split('.').any(is_a_label)
     }
 
-    /// The name as people read it, every label in Unicode.
+    /// The name with every label in Unicode.
     pub fn unicode(&self) -> Cow<'_, str> {
         if self.is_idn() { to_unicode(&self.text) } else { Cow::Borrowed(&self.text) }
     }
@@ -184,12 +184,12 @@ impl<'de> Deserialize<'de> for DomainName {
     }
 }
 
-/// True for a label in the `xn--` form.
+/// Returns true for a label in `xn--` form.
 pub fn is_a_label(label: &str) -> bool {
     label.starts_with("xn--")
 }
 
-/// A domain or label with its A-labels decoded; what does not decode stays as it is.
+/// Decodes the A-labels of a domain or label; returns it unchanged when that fails.
 pub fn to_unicode(name: &str) -> Cow<'_, str> {
     let (text, outcome) =
         Uts46::new().to_unicode(name.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow);
@@ -211,7 +211,7 @@ fn check_characters(text: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Lower-case A-label form, possibly still with one trailing dot.
+/// Converts to lower-case A-label form, possibly still with one trailing dot.
 fn to_ascii(text: &str) -> Result<Cow<'_, str>, NameError> {
     let plain = text.is_ascii()
         && !text
@@ -250,7 +250,7 @@ fn check_labels(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Octets of the label before the public suffix.
+/// Bytes of the label before the public suffix.
 fn registrable_label_len(name: &str) -> Result<u8, NameError> {
     if !name.contains('.') {
         let known = psl::List.find(name.as_bytes().rsplit(|&byte| byte == b'.')).typ.is_some();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_whatever_its_spelling() {
+    fn spellings_of_a_name_are_one_name() {
         for text in [
             "münchen.de",
             "MÜNCHEN.DE",
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_has_its_own_reason() {
+    fn every_rule_has_its_own_error() {
         let long = "a".repeat(64) + ".com";
         let longer = format!("{0}.{0}.{0}.{0}.com", "a".repeat(63));
         for (text, reason) in [
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn suffixes_follow_the_list() {
+    fn suffixes_follow_the_public_suffix_list() {
         for (text, tld) in [
             ("example.xn--55qx5d.cn", "xn--55qx5d.cn"),
             ("www.ck", "ck"),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     proptest! {
-        /// The short way for plain ASCII gives what the UTS 46 library gives.
+        /// The fast path for plain ASCII agrees with the UTS 46 library.
         #[test]
         fn the_fast_path_agrees_with_uts46(label in "[a-zA-Z0-9-]{1,20}", tld in "(com|CO\\.uk|de)") {
             let text = format!("{label}.{tld}");
@@ -375,7 +375,7 @@ mod tests {
                 .map(|name| name.into_owned())
                 .ok();
             match parse(&text) {
-                // A matter of the Public Suffix List (`cn.com`), of which UTS 46 knows nothing.
+                // Only the Public Suffix List rejects these (`cn.com`).
                 Err(NameError::PrivateSuffix) => prop_assert!(by_library.is_some()),
                 parsed => prop_assert_eq!(parsed.ok(), by_library),
             }

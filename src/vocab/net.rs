@@ -1,9 +1,9 @@
-//! Which addresses are of the public Internet: an address in, yes or no out. Pure: nothing is
-//! resolved here. The judgement behind every call dropdex makes to an address a user named.
+//! Tells public addresses from private ones, to guard calls to addresses that users choose (SSRF).
+//! Nothing is resolved here.
 //!
-//! The table is our own, because the question is our own: not what is routed, but what no user may
-//! make this machine talk to. Its source is the IANA special-purpose address registries, with what
-//! clouds add to them. [`AllowList`] is what an operator lets through besides.
+//! The table lists the addresses that no user may make this machine connect to: the IANA
+//! special-purpose address registries, and addresses that cloud providers reserve. [`AllowList`]
+//! holds the exceptions that an operator configures.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -12,16 +12,16 @@ use serde::Deserialize;
 
 /// A block of IPv4 addresses: its first address and the length of its prefix in bits, 1 to 32.
 type Block4 = (Ipv4Addr, u32);
-/// The same of IPv6: 1 to 128 bits.
+/// A block of IPv6 addresses, with a prefix of 1 to 128 bits.
 type Block6 = (Ipv6Addr, u32);
 
-/// IPv4 that is not public: the rest is.
+/// IPv4 blocks that are not public. All other IPv4 addresses are.
 pub const IPV4_DENIED: &[Block4] = &[
     (Ipv4Addr::new(0, 0, 0, 0), 8),        // this network
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
     (Ipv4Addr::new(100, 64, 0, 0), 10),    // carrier-grade NAT, and a cloud's metadata
     (Ipv4Addr::new(127, 0, 0, 0), 8),      // loopback
-    (Ipv4Addr::new(168, 63, 129, 16), 32), // looks public: Azure's host agent
+    (Ipv4Addr::new(168, 63, 129, 16), 32), // Azure's host agent
     (Ipv4Addr::new(169, 254, 0, 0), 16),   // link-local, and most clouds' metadata
     (Ipv4Addr::new(172, 16, 0, 0), 12),    // private
     (Ipv4Addr::new(192, 0, 0, 0), 24),     // protocol assignments, and a cloud's metadata
@@ -42,7 +42,7 @@ pub const IPV4_DENIED: &[Block4] = &[
 /// SIIT), unique local, link-local and multicast addresses all lie outside.
 pub const IPV6_ALLOWED: Block6 = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// What is not public within [`IPV6_ALLOWED`].
+/// Blocks within [`IPV6_ALLOWED`] that are not public.
 pub const IPV6_DENIED: &[Block6] = &[
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // Teredo, ORCHID, benchmarking, AS112
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
@@ -51,7 +51,7 @@ pub const IPV6_DENIED: &[Block6] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-/// Whether `address` is one that anybody on the Internet could reach, as far as its digits tell.
+/// Returns true when `address` belongs to the public Internet.
 pub fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),
@@ -76,19 +76,20 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
         && isatap(address).is_none_or(is_global_v4)
 }
 
-/// Addresses and a port that an operator lets calls go to though they are not public: `10.1.0.0/16:8443`,
-/// `127.0.0.1/32:9000`, `[fd00::/8]:443`; without a length, one address.
+/// A block of addresses and a port that an operator allows although they are not public:
+/// `10.1.0.0/16:8443`, `127.0.0.1/32:9000`, `[fd00::/8]:443`. Without a prefix length, one address.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Allowed {
     first: IpAddr,
-    /// Bits of the prefix: at most as many as the address has.
+    /// Bits of the prefix, at most the width of the address.
     bits: u32,
     port: u16,
 }
 
 impl Allowed {
-    /// Whether it covers `address`. An IPv4 address in IPv6 clothes is another address.
+    /// Returns true when the block holds `address`. An IPv4-mapped IPv6 address is not the IPv4
+    /// address.
     pub fn covers(&self, address: SocketAddr) -> bool {
         let same = match (self.first, address.ip()) {
             (IpAddr::V4(first), IpAddr::V4(ip)) => {
@@ -119,14 +120,16 @@ impl FromStr for Allowed {
         let bare = block.strip_prefix('[').and_then(|block| block.strip_suffix(']'));
         let block = bare.unwrap_or(block);
         let (first, bits) = block.split_once('/').map_or((block, None), |(a, b)| (a, Some(b)));
-        let first: IpAddr = first.parse().map_err(|_| wrong("is no address"))?;
+        let first: IpAddr = first.parse().map_err(|_| wrong("is not an IP address"))?;
         if first.is_ipv6() != bare.is_some() {
-            return Err(wrong("has brackets where there should be none, or none"));
+            return Err(wrong("needs brackets around IPv6 and none around IPv4"));
         }
         let width = if first.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Ok(width), |bits| bits.parse::<u32>().map_err(drop));
-        let bits =
-            bits.ok().filter(|&bits| bits <= width).ok_or_else(|| wrong("has no such prefix"))?;
+        let bits = bits
+            .ok()
+            .filter(|&bits| bits <= width)
+            .ok_or_else(|| wrong("has an invalid prefix length"))?;
         let rest = match first {
             IpAddr::V4(first) => u32::from(first).checked_shl(bits).unwrap_or(0) != 0,
             IpAddr::V6(first) => u128::from(first).checked_shl(bits).unwrap_or(0) != 0,
@@ -146,26 +149,26 @@ impl TryFrom<String> for Allowed {
     }
 }
 
-/// What an operator lets through besides the public: the one way past [`is_global`]. Empty unless
-/// configured.
+/// Addresses that an operator allows besides the public ones. Empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct AllowList(Vec<Allowed>);
 
 impl AllowList {
-    /// Whether it covers `address`.
+    /// Returns true when an entry holds `address`.
     pub fn covers(&self, address: SocketAddr) -> bool {
         self.0.iter().any(|allowed| allowed.covers(address))
     }
 
-    /// Whether it covers any address at `port`: a name there may be one.
+    /// Returns true when an entry has this port, so that a host name there may resolve to an allowed
+    /// address.
     pub fn has_port(&self, port: u16) -> bool {
         self.0.iter().any(|allowed| allowed.port == port)
     }
 }
 
-/// The IPv4 address in an ISATAP interface identifier (RFC 5214 §6.1), which a tunnel on the way
-/// would deliver to.
+/// The IPv4 address in an ISATAP interface identifier (RFC 5214 §6.1), to which a tunnel on the way
+/// would deliver.
 fn isatap(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [.., kind, tag, high, low] = address.segments();
     let universal_bit = 0x0200;
@@ -181,7 +184,7 @@ mod tests {
         is_global(text.parse().expect(text))
     }
 
-    /// First, last and one inside of a block, then its neighbours.
+    /// The first, last and middle address of a block, then its neighbours.
     fn edges(first: u128, bits: u32, width: u32) -> ([u128; 3], [Option<u128>; 2]) {
         let size = 1u128 << (width - bits);
         let last = first + (size - 1);
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allow_list_covers_what_it_names_and_no_more() {
+    fn an_allow_list_covers_only_its_entries() {
         let covers = |entry: &str, address: &str| {
             let allowed: Allowed = entry.parse().expect(entry);
             allowed.covers(address.parse().expect(address))
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn every_block_of_ipv4_ends_where_it_says() {
+    fn ipv4_blocks_have_exact_bounds() {
         let v4 = |raw: u128| Ipv4Addr::from(u32::try_from(raw).expect("32 bits"));
         for &(first, bits) in IPV4_DENIED {
             let (inside, outside) = edges(u32::from(first).into(), bits, 32);
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn every_block_of_ipv6_ends_where_it_says() {
+    fn ipv6_blocks_have_exact_bounds() {
         for &(first, bits) in IPV6_DENIED {
             let (inside, outside) = edges(first.into(), bits, 128);
             for address in inside.map(Ipv6Addr::from) {
@@ -265,7 +268,7 @@ mod tests {
             }
         }
         let (inside, outside) = edges(IPV6_ALLOWED.0.into(), IPV6_ALLOWED.1, 128);
-        // The last address of 2000::/3 is no network's, but it is not ours to say.
+        // The last address of 2000::/3 counts as public, although no network has it.
         assert!(inside.iter().all(|&raw| is_global(Ipv6Addr::from(raw).into())));
         assert!(outside.iter().flatten().all(|&raw| !is_global(Ipv6Addr::from(raw).into())));
     }

@@ -1,5 +1,4 @@
-//! What a registry was seen to say of a name: the words that verification writes, accounts keep and
-//! the API shows.
+//! Registry state of a watched name, as verification records it and the API shows it.
 
 use std::fmt;
 
@@ -8,24 +7,24 @@ use serde::{Deserialize, Serialize};
 use crate::vocab::day::Day;
 use crate::vocab::time::UnixMs;
 
-/// What the registry, or the DNS in its place, was seen to say of a name. User data stores it by its
-/// place in the list: append only.
+/// State of a name according to its registry or, without RDAP, to the DNS. User data stores it by
+/// its position in the list: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RdapState {
-    /// Deleted, and its holder can still restore it, or has asked to.
+    /// Deleted; the holder can still restore it, or has requested it.
     Redemption,
-    /// Deleted for good; the registry will free it.
+    /// Deleted for good; the registry will release it.
     PendingDelete,
-    /// The registry knows no such name.
+    /// Not registered.
     Available,
-    /// Registered; no drop is known to compare with.
+    /// Registered; no drop is known.
     Registered,
     /// Registered since before its drop: its holder kept it.
     Renewed,
-    /// Registered since its drop: somebody caught it.
+    /// Registered since its drop: it was caught.
     RegisteredAgain,
-    /// The registry gave no usable answer.
+    /// The registry gave no usable response.
     Unknown,
 }
 
@@ -41,7 +40,7 @@ impl RdapState {
         RdapState::Unknown,
     ];
 
-    /// The word of the API.
+    /// The API's word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             RdapState::Redemption => "redemption",
@@ -54,7 +53,7 @@ impl RdapState {
         }
     }
 
-    /// Whether somebody holds the name and is not about to lose it.
+    /// Returns true when the name is registered and not about to be released.
     pub fn is_held(self) -> bool {
         matches!(self, RdapState::Registered | RdapState::Renewed | RdapState::RegisteredAgain)
     }
@@ -66,17 +65,17 @@ impl fmt::Display for RdapState {
     }
 }
 
-/// Who said it. User data stores it by its place in the list: append only.
+/// Source of an observation. User data stores it by its position in the list: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObservedBy {
-    /// The name servers of the suffix: whether the name is delegated, and no more.
+    /// The name servers of the suffix, which show only whether the name is delegated.
     Dns,
     /// The registry's RDAP server.
     Rdap,
 }
 
-/// One status of a domain, as RDAP names it. A bit each in [`RdapStatuses`]: append only.
+/// An RDAP status of a domain. Each is a bit in [`RdapStatuses`]: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum RdapStatus {
@@ -114,8 +113,8 @@ pub enum RdapStatus {
 }
 
 impl RdapStatus {
-    /// All statuses with their words in RDAP (RFC 9083 §10.2.2, RFC 8056 §2), in the order of their
-    /// bits. What only contacts have (private, proxy, removed, obscured) is absent.
+    /// All statuses with their RDAP names (RFC 9083 §10.2.2, RFC 8056 §2), in the order of their
+    /// bits. Statuses that only contacts have (private, proxy, removed, obscured) are left out.
     pub const ALL: [(RdapStatus, &'static str); 31] = [
         (RdapStatus::Active, "active"),
         (RdapStatus::Inactive, "inactive"),
@@ -150,10 +149,9 @@ impl RdapStatus {
         (RdapStatus::Reserved, "reserved"),
     ];
 
-    /// The status a registry wrote: in RDAP's words or EPP's (`redemptionPeriod`, `ok`), in any
-    /// case, with or without spaces, hyphens and underscores, and with what ICANN's link to its
-    /// explanation adds cut off (`clientHold https://icann.org/epp#clientHold`). `None` for a word
-    /// that is no status of a domain.
+    /// Parses a status as registries write it: by its RDAP or EPP name (`redemptionPeriod`, `ok`),
+    /// in any case, with or without spaces, hyphens and underscores, and with or without a link to
+    /// ICANN's explanation (`clientHold https://icann.org/epp#clientHold`). `None` for any other text.
     pub fn parse(text: &str) -> Option<RdapStatus> {
         let text = text.split("http").next().unwrap_or_default();
         let letters = || text.chars().filter(|c| !matches!(c, ' ' | '\t' | '-' | '_' | '('));
@@ -161,7 +159,7 @@ impl RdapStatus {
             let word = word.chars().filter(|&c| c != ' ');
             letters().map(|c| c.to_ascii_lowercase()).eq(word)
         };
-        // EPP's words for two of them (RFC 8056 §2).
+        // EPP has other names for these two (RFC 8056 §2).
         if is("ok") {
             return Some(RdapStatus::Active);
         }
@@ -171,13 +169,13 @@ impl RdapStatus {
         RdapStatus::ALL.into_iter().find(|(_, word)| is(word)).map(|(status, _)| status)
     }
 
-    /// The word of RDAP.
+    /// RDAP's name for it.
     pub fn as_str(self) -> &'static str {
         RdapStatus::ALL[self as usize].1
     }
 }
 
-/// The statuses a domain has, one bit each. Bits that stand for none are dropped when it is made.
+/// Set of statuses, one bit each. Unknown bits are dropped on construction.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 pub struct RdapStatuses(u32);
@@ -188,27 +186,27 @@ impl RdapStatuses {
     /// No status.
     pub const NONE: RdapStatuses = RdapStatuses(0);
 
-    /// These and `status`.
+    /// The set with `status` added.
     pub fn with(self, status: RdapStatus) -> RdapStatuses {
         RdapStatuses(self.0 | 1 << status as u32)
     }
 
-    /// Whether `status` is among them.
+    /// Returns true when `status` is in the set.
     pub fn has(self, status: RdapStatus) -> bool {
         self.0 & 1 << status as u32 != 0
     }
 
-    /// Whether there is none.
+    /// Returns true when the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// One by one, in the order of [`RdapStatus::ALL`].
+    /// The statuses in the order of [`RdapStatus::ALL`].
     pub fn iter(self) -> impl Iterator<Item = RdapStatus> {
         RdapStatus::ALL.into_iter().map(|(status, _)| status).filter(move |&it| self.has(it))
     }
 
-    /// As user data stores it.
+    /// The bits, as user data stores them.
     pub fn bits(self) -> u32 {
         self.0
     }
@@ -238,18 +236,16 @@ impl fmt::Debug for RdapStatuses {
     }
 }
 
-/// What was seen of a name, and when.
+/// One observation of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
-    /// What it means.
     pub state: RdapState,
-    /// When the answer came.
+    /// Time of the response.
     pub at: UnixMs,
-    /// The UTC day of its registration, where the registry tells it.
+    /// UTC day of its registration, if the registry gives it.
     pub registered_on: Option<Day>,
-    /// What the registry says of it; none by DNS.
+    /// Registry statuses; none from DNS.
     pub statuses: RdapStatuses,
-    /// Who said so.
     pub source: ObservedBy,
 }
 
@@ -258,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_stored_by_place_and_shown_by_word() {
+    fn state_numbers_and_words_are_stable() {
         for (place, state) in RdapState::ALL.into_iter().enumerate() {
             assert_eq!(state as usize, place);
             let json = serde_json::to_string(&state).expect("JSON");
@@ -267,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_has_its_bit_and_its_word() {
+    fn every_status_has_its_own_bit_and_name() {
         for (place, (status, word)) in RdapStatus::ALL.into_iter().enumerate() {
             assert_eq!(status as usize, place, "{word}");
             assert_eq!(status.as_str(), word);
@@ -281,7 +277,7 @@ mod tests {
 
     /// RFC 8056 §2, row by row.
     #[test]
-    fn epp_words_are_understood() {
+    fn epp_status_names_are_parsed() {
         for (epp, rdap) in [
             ("addPeriod", "add period"),
             ("autoRenewPeriod", "auto renew period"),

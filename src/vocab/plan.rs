@@ -1,11 +1,11 @@
-//! Plans and what each allows (decisions.md §4).
+//! Plans and their limits (`data/docs/api.md`, Plans).
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What an account pays for. Ordered: a later plan allows all that an earlier one does.
+/// An account's subscription. Ordered: each plan includes what the earlier ones allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Plan {
@@ -15,7 +15,7 @@ pub enum Plan {
     Core,
     /// Pages, exports and a small JSON allowance.
     Pro,
-    /// Everything, for programs.
+    /// Everything, with a JSON allowance for programs.
     Api,
 }
 
@@ -23,7 +23,7 @@ impl Plan {
     /// All plans, cheapest first.
     pub const ALL: [Plan; 4] = [Plan::Free, Plan::Core, Plan::Pro, Plan::Api];
 
-    /// The word used in settings, answers and on the command line.
+    /// The plan's name in settings, responses and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Plan::Free => "free",
@@ -40,7 +40,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// A word that names no plan.
+/// Rejects a text that is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a plan; plans are free, core, pro and api")]
 pub struct PlanError(String);
@@ -56,37 +56,34 @@ impl FromStr for Plan {
     }
 }
 
-/// The numbers of one plan.
+/// Limits and price of one plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanLimits {
     /// JSON API requests per account and UTC day; 0 means no JSON API.
     pub requests_per_day: u32,
     /// CSV exports per account and UTC day; 0 means no exports.
     pub exports_per_day: u32,
-    /// Active alert rules at once.
+    /// Maximum active alert rules.
     pub active_rules: u32,
-    /// Watchlist names outside the corpus at once.
+    /// Maximum watchlist names outside the corpus.
     pub external_names: u32,
     /// Price per month, in US dollars.
     pub price_usd: u32,
 }
 
-/// The limits of every plan; the defaults are decisions.md §4's, each can be a setting.
+/// The limits of every plan. Each can be set; `data/docs/api.md` lists the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plans([PlanLimits; 4]);
 
 impl Default for Plans {
     fn default() -> Plans {
-        let limits =
-            |requests_per_day, exports_per_day, active_rules, external_names, price_usd| {
-                PlanLimits {
-                    requests_per_day,
-                    exports_per_day,
-                    active_rules,
-                    external_names,
-                    price_usd,
-                }
-            };
+        let limits = |requests, exports, rules, external_names, price_usd| PlanLimits {
+            requests_per_day: requests,
+            exports_per_day: exports,
+            active_rules: rules,
+            external_names,
+            price_usd,
+        };
         Plans([
             limits(0, 0, 1, 0, 0),
             limits(0, 20, 5, 10, 12),
@@ -97,12 +94,12 @@ impl Default for Plans {
 }
 
 impl Plans {
-    /// What `plan` allows.
+    /// Limits of `plan`.
     pub fn of(&self, plan: Plan) -> &PlanLimits {
         &self.0[plan as usize]
     }
 
-    /// What `plan` allows, to be overridden by a setting.
+    /// Limits of `plan`, for settings to override.
     pub fn of_mut(&mut self, plan: Plan) -> &mut PlanLimits {
         &mut self.0[plan as usize]
     }

@@ -1,5 +1,4 @@
-//! What clients search for, normalised once: a name prefix, a substring, a set of TLDs
-//! (decisions.md §1, §3).
+//! Search input, normalised once: name prefixes, substrings and TLD filters (`data/docs/api.md`).
 
 use compact_str::CompactString;
 use icu_normalizer::uts46::Uts46MapperBorrowed;
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::vocab::limits::{LABEL_CHARS_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX};
 use crate::vocab::name::NAME_OCTETS_MAX;
 
-/// Why a text cannot be searched for.
+/// Reason why a text cannot be searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
     #[error("must have 1 to {0} characters")]
@@ -18,10 +17,9 @@ pub enum QueryError {
     Control,
 }
 
-/// The start of a name, as the names are spelled: lower case, NFC, UTS 46-mapped.
+/// The start of a name, normalised as names are: lower case, NFC, UTS 46-mapped.
 ///
-/// ASCII text is searched for in the A-label and in the Unicode form of names, other text in the
-/// Unicode form alone.
+/// ASCII text matches the A-label and the Unicode form of names, other text only the Unicode form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePrefix(String);
 
@@ -50,7 +48,7 @@ impl Substring {
         normalise(text, SUBSTRING_CHARS_MAX).map(Substring)
     }
 
-    /// A text that went through [`Substring::parse`] before, as our own checksummed files hold it.
+    /// A substring from a checksummed file, which [`Substring::parse`] accepted when it was written.
     pub fn from_stored(text: String) -> Substring {
         Substring(text)
     }
@@ -75,19 +73,19 @@ fn normalise(text: &str, chars_max: usize) -> Result<String, QueryError> {
         return Ok(text.to_ascii_lowercase());
     }
     let mapped: String = Uts46MapperBorrowed::new().map_normalize(text.chars()).collect();
-    // Characters that UTS 46 ignores (soft hyphen and the like) may leave nothing to search for.
+    // UTS 46 drops some characters, such as the soft hyphen, and may leave nothing.
     if mapped.is_empty() { Err(QueryError::Length(chars_max)) } else { Ok(mapped) }
 }
 
-/// A TLD as a filter means it: trimmed, case-folded, A-label form, without a leading dot.
-/// It need not exist: an unknown one matches nothing.
+/// Normalises a TLD of a filter: trimmed, case-folded, A-label form, without a leading dot. The TLD
+/// need not exist: an unknown one matches nothing.
 pub fn fold_tld(text: &str) -> Option<CompactString> {
     let text = text.trim();
     let text = text.strip_prefix('.').unwrap_or(text);
     if text.is_empty() {
         return None;
     }
-    // As nearly all are sent; an A-label may still be one that UTS 46 spells otherwise.
+    // The common case. Digits and hyphens may belong to an A-label that UTS 46 would change.
     let folded = text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'.'));
     if folded {
         return Some(text.into());
@@ -99,7 +97,7 @@ pub fn fold_tld(text: &str) -> Option<CompactString> {
     Some(ascii)
 }
 
-/// Whether a folded TLD could be a public suffix: labels of the DNS (RFC 1035 §2.3.1) with dots between.
+/// Returns true when a folded TLD is well-formed: DNS labels (RFC 1035 §2.3.1) separated by dots.
 pub fn is_suffix(tld: &str) -> bool {
     let is_label = |label: &str| {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -116,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_are_spelled_as_names_are() {
+    fn prefixes_are_normalised_like_names() {
         for (text, prefix) in [
             (" Exam.CO ", "exam.co"),
             ("MÜN", "mün"),
@@ -130,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_queries_are_refused() {
+    fn invalid_queries_are_rejected() {
         for text in ["", "  ", "\u{ad}", &"a".repeat(254)] {
             assert_eq!(NamePrefix::parse(text), Err(QueryError::Length(253)), "{text:?}");
         }
@@ -149,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_suffix_is_told_apart() {
+    fn malformed_suffixes_are_rejected() {
         let long = format!("{}.uk", "a".repeat(63));
         for tld in ["com", "co.uk", "xn--p1ai", "nobody-knows-1t", &long] {
             assert!(is_suffix(tld), "{tld}");

@@ -1,8 +1,8 @@
-//! Which RDAP servers speak for a name: IANA's bootstrap registry (RFC 9224) in, base URLs out.
+//! IANA's RDAP bootstrap registry (RFC 9224), which maps suffixes to the base URLs of RDAP servers.
 //!
-//! A copy is compiled in, so that a first start needs nobody; [`LiveBootstrap`] is the one in use,
-//! which a newer file may replace while requests go on. A file is hostile input: its parts are
-//! bounded, and only addresses that may be asked are kept. Fetching it is not done here.
+//! A copy is compiled in, so that a first start needs no network. [`LiveBootstrap`] holds the registry
+//! in use; a newer file replaces it while requests run. Files are untrusted: sizes are bounded, and
+//! only URLs that may be queried are kept. Fetching happens elsewhere.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,28 +16,28 @@ use crate::vocab::name::DomainName;
 use crate::vocab::query::is_suffix;
 use crate::vocab::time::UnixMs;
 
-/// Suffixes that a file may list: ten times what IANA's has.
+/// Maximum suffixes in a file: ten times IANA's number.
 const SUFFIXES_MAX: usize = 15_000;
-/// Servers that one entry may list: IANA's have one.
+/// Maximum servers in an entry; IANA's entries have one.
 const SERVERS_MAX: usize = 16;
-/// Octets of a base URL at most.
+/// Maximum bytes of a base URL.
 const BASE_OCTETS_MAX: usize = 1_024;
 
 /// The base URL of an RDAP server. Invariant: canonical by the URL Standard, at most
-/// [`BASE_OCTETS_MAX`] octets, ends in a slash, has neither user nor query nor fragment, and is
-/// https unless whoever made it said that this address may be asked in plain text.
+/// [`BASE_OCTETS_MAX`] bytes, ends with a slash, has no user, query or fragment, and is https unless
+/// the operator allows plain http to this address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RdapBase(Url);
 
 impl RdapBase {
-    /// Judges an address; `plain` says which ones may be asked without TLS. `None` for one that
-    /// must not be asked.
+    /// Parses a base URL; `plain` returns true for URLs that may be queried without TLS. `None` for
+    /// URLs that must not be queried.
     pub fn parse(text: &str, plain: &dyn Fn(&Url) -> bool) -> Option<RdapBase> {
         if text.len() >= BASE_OCTETS_MAX || text.chars().any(|c| c.is_control() || c == '\\') {
             return None;
         }
         let mut url = Url::parse(text).ok()?;
-        // RFC 9224 §3 wants the slash; without it the last segment would be lost.
+        // RFC 9224 §3 requires the slash; without it, joining a path would drop the last segment.
         if !url.path().ends_with('/') {
             let path = format!("{}/", url.path());
             url.set_path(&path);
@@ -51,15 +51,15 @@ impl RdapBase {
             .then_some(RdapBase(url))
     }
 
-    /// Where `name` is asked for (RFC 9082 §3.1.3).
+    /// URL of the query for `name` (RFC 9082 §3.1.3).
     pub fn domain(&self, name: &DomainName) -> Url {
         let mut url = self.0.clone();
-        // Letters, digits, hyphens and dots: nothing to escape.
+        // A name holds nothing that needs escaping.
         url.set_path(&format!("{}domain/{name}", self.0.path()));
         url
     }
 
-    /// Scheme, host and port: which server it is.
+    /// Scheme, host and port, which identify the server.
     pub fn origin(&self) -> String {
         origin(&self.0)
     }
@@ -70,20 +70,20 @@ impl RdapBase {
     }
 }
 
-/// Scheme, host and port of an address.
+/// Scheme, host and port of a URL.
 pub fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
 /// The registry as IANA publishes it (RFC 9224 §3): pairs of entries and base URLs.
 #[derive(Deserialize)]
-struct Sent {
+struct RegistryFile {
     version: String,
     publication: String,
     services: Vec<(Vec<String>, Vec<String>)>,
 }
 
-/// Why a file is no bootstrap registry.
+/// Reason why a file is no bootstrap registry.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
     #[error("it is not a bootstrap file (RFC 9224 §3): {0}")]
@@ -94,13 +94,13 @@ pub enum BootstrapError {
     Publication(String),
     #[error("it lists more than {SUFFIXES_MAX} suffixes")]
     TooLong,
-    #[error("it lists `{0}`, which is no domain suffix")]
+    #[error("it lists `{0}`, which is not a domain suffix")]
     Suffix(String),
-    #[error("none of its servers may be asked: they are not https")]
+    #[error("none of its servers uses https")]
     NoServer,
 }
 
-/// Which servers speak for which suffix.
+/// RDAP servers by suffix.
 pub struct Bootstrap {
     publication: UnixMs,
     /// By suffix in lower-case A-label form, without a leading dot. No value is empty.
@@ -108,7 +108,7 @@ pub struct Bootstrap {
 }
 
 impl Bootstrap {
-    /// The copy that is compiled in.
+    /// The compiled-in copy.
     pub fn compiled() -> Arc<Bootstrap> {
         static COPY: LazyLock<Arc<Bootstrap>> = LazyLock::new(|| {
             let text = include_str!("../../data/rdap/dns.json");
@@ -120,13 +120,13 @@ impl Bootstrap {
         Arc::clone(&COPY)
     }
 
-    /// Reads a file; `plain` says which servers may be asked without TLS. A suffix none of whose
-    /// servers may be asked is left out, as if its registry had none.
+    /// Parses a file; `plain` returns true for servers that may be queried without TLS. A suffix is
+    /// left out when none of its servers may be queried.
     ///
     /// # Errors
-    /// [`BootstrapError`]: the file as a whole is not to be used.
+    /// [`BootstrapError`]: the file must not be used.
     pub fn parse(text: &str, plain: &dyn Fn(&Url) -> bool) -> Result<Bootstrap, BootstrapError> {
-        let sent: Sent = serde_json::from_str(text)?;
+        let sent: RegistryFile = serde_json::from_str(text)?;
         if sent.version != "1.0" {
             return Err(BootstrapError::Version(short(sent.version)));
         }
@@ -155,8 +155,8 @@ impl Bootstrap {
             .ok_or(BootstrapError::NoServer)
     }
 
-    /// The servers for `name`, in the registry's order; none when its registry has no server. The
-    /// longest entry that the name ends with counts (RFC 9224 §4).
+    /// The servers for `name`, in the registry's order; empty when it has none. The longest matching
+    /// suffix applies (RFC 9224 §4).
     pub fn servers(&self, name: &DomainName) -> &[RdapBase] {
         let mut suffix = name.tld();
         loop {
@@ -168,28 +168,28 @@ impl Bootstrap {
         }
     }
 
-    /// Whether RDAP can verify `name`.
+    /// Returns true when an RDAP server exists for `name`.
     pub fn is_checkable(&self, name: &DomainName) -> bool {
         !self.servers(name).is_empty()
     }
 
-    /// When the file was published.
+    /// Publication time of the file.
     pub fn publication(&self) -> UnixMs {
         self.publication
     }
 
-    /// How many suffixes have a server.
+    /// Number of suffixes with a server.
     pub fn len(&self) -> usize {
         self.servers.len()
     }
 
-    /// Whether no suffix has one. Never: such a file is refused.
+    /// Always false: a file without servers is rejected.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 
-    /// Whether `self` has lost so much of `older` that it was more likely cut or exchanged than
-    /// published: less than half the suffixes.
+    /// Returns true when `self` has less than half the suffixes of `older`, and so is more likely
+    /// truncated or forged than published.
     pub fn is_shrunken(&self, older: &Bootstrap) -> bool {
         self.len() * 2 < older.len()
     }
@@ -205,23 +205,23 @@ impl fmt::Debug for Bootstrap {
 pub struct LiveBootstrap(ArcSwap<Bootstrap>);
 
 impl LiveBootstrap {
-    /// Begins with `bootstrap`.
+    /// Starts with `bootstrap`.
     pub fn new(bootstrap: Arc<Bootstrap>) -> LiveBootstrap {
         LiveBootstrap(ArcSwap::new(bootstrap))
     }
 
-    /// The one in use now.
+    /// The registry in use.
     pub fn current(&self) -> Arc<Bootstrap> {
         self.0.load_full()
     }
 
-    /// Puts another in its place.
+    /// Replaces the registry in use.
     pub fn publish(&self, bootstrap: Arc<Bootstrap>) {
         self.0.store(bootstrap);
     }
 }
 
-/// Enough of a stranger's text to recognise it in a log.
+/// The start of an untrusted text, for a log message.
 fn short(text: String) -> String {
     text.chars().filter(|c| !c.is_control()).take(40).collect()
 }
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_copy_compiled_in_is_whole() {
+    fn the_compiled_in_copy_parses() {
         let copy = Bootstrap::compiled();
         assert!(copy.len() > 1_000, "{copy:?}");
         for (name, url) in [
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_entry_counts_and_only_servers_that_may_be_asked() {
+    fn the_longest_suffix_with_an_allowed_server_applies() {
         let text = file(
             "[[[\"UK\",\"xn--p1ai\"],[\"http://plain.example/\",\"https://Uk.example/rdap\"]],\
               [[\"co.uk\"],[\"https://co.example/a/\"]],\
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_registry_is_refused() {
+    fn invalid_registries_are_rejected() {
         let good = file("[[[\"com\"],[\"https://a.example/\"]]]");
         assert!(Bootstrap::parse(&good, &|_| false).is_ok());
         let many: Vec<String> = (0..=SUFFIXES_MAX).map(|n| format!("\"a{n}\"")).collect();

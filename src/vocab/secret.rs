@@ -1,22 +1,21 @@
-//! Text that must not reach a log.
+//! Text that must not appear in a log.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A key, password or token: on its way between two processes of one operator, in a setting, or of
-/// a webhook. Its `Debug` hides it, and it has no `Display`.
+/// A key, password or token. `Debug` prints a placeholder; there is no `Display`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a text into hiding.
+    /// Wraps a text.
     pub fn new(text: String) -> Secret {
         Secret(text)
     }
 
-    /// The text itself: for the one place that hashes it, signs with it, or hands it to whom it is for.
+    /// The text itself, for the code that hashes it, signs with it or sends it to its recipient.
     pub fn reveal(&self) -> &str {
         &self.0
     }

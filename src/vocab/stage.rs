@@ -1,4 +1,4 @@
-//! Where a dropped name stands on its way back to the market (decisions.md §2).
+//! Lifecycle stages of a dropped name, from its deletion to its release (`data/docs/api.md`).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,17 +9,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::vocab::day::Day;
 
-/// Lifecycle stage of a drop on some day. User data stores it by its place in the list: append only.
+/// Lifecycle stage of a drop on some day. User data stores it by its position in the list: append
+/// only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// The holder can still restore it.
+    /// The previous holder can still restore it.
     Redemption,
-    /// Nobody can restore it; the registry will free it.
+    /// It cannot be restored; the registry will release it.
     PendingDelete,
-    /// Free since fewer than `catch_days` days.
+    /// Released less than `catch_days` days ago.
     Catchable,
-    /// Free for longer: no longer in the active pipeline.
+    /// Released earlier: no longer in the active pipeline.
     Released,
 }
 
@@ -28,7 +29,7 @@ impl Stage {
     pub const ALL: [Stage; 4] =
         [Stage::Redemption, Stage::PendingDelete, Stage::Catchable, Stage::Released];
 
-    /// The word of the API.
+    /// The API's word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Stage::Redemption => "redemption",
@@ -59,7 +60,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// A word that names no stage.
+/// Rejects a text that is no stage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of redemption, pending-delete, catchable, released")]
 pub struct StageError;
@@ -72,17 +73,17 @@ impl FromStr for Stage {
     }
 }
 
-/// How long a TLD keeps a deleted name before it is free.
+/// Time a TLD keeps a deleted name before it is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Periods {
-    /// Days the holder can restore it.
+    /// Days in which the holder can restore it.
     pub redemption_days: u16,
     /// Days between that and the release.
     pub pending_delete_days: u16,
 }
 
 impl Periods {
-    /// ICANN's grace periods for generic TLDs, taken where a TLD has no row of its own.
+    /// ICANN's grace periods for generic TLDs, used for TLDs without a row of their own.
     pub const DEFAULT: Periods = Periods { redemption_days: 30, pending_delete_days: 5 };
 
     /// The periods of `tld` (`com`, `co.uk`; without a leading dot), from `data/lifecycle.csv`.
@@ -94,7 +95,7 @@ impl Periods {
         TABLE.get(tld).copied().unwrap_or(Periods::DEFAULT)
     }
 
-    /// The day the registry frees a name: the day a feed gave, or the drop day plus both periods.
+    /// The day the registry releases a name: the feed's date, or the drop date plus both periods.
     pub fn effective_release(self, drop_date: Day, release_date: Option<Day>) -> Day {
         release_date.unwrap_or_else(|| {
             drop_date.plus(i32::from(self.redemption_days) + i32::from(self.pending_delete_days))

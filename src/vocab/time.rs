@@ -1,4 +1,4 @@
-//! Instants as user data keeps them: to the millisecond, UTC.
+//! UTC instants with millisecond precision, as user data stores them.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -12,25 +12,25 @@ const MS_MAX: u64 = 253_402_300_799_999;
 
 /// Milliseconds since 1970-01-01 UTC. Invariant: within the years 1970 to 9999.
 ///
-/// Kept as milliseconds plus one, so that an `Option<UnixMs>` takes eight bytes. Serialised as
+/// Stored as milliseconds plus one, so that `Option<UnixMs>` takes eight bytes. Serialised as
 /// milliseconds; its `Display` is the text of the API, `2026-11-21T12:00:00.000Z`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct UnixMs(NonZeroU64);
 
-/// Why a text is not a [`UnixMs`].
+/// Rejects a text that is no [`UnixMs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a timestamp of the years 1970 to 9999 such as 2026-11-21T12:00:00.000Z")]
 pub struct TimeError;
 
 impl UnixMs {
-    /// So many milliseconds after 1970-01-01 UTC; `None` after the year 9999.
+    /// The instant `ms` milliseconds after 1970-01-01 UTC; `None` after the year 9999.
     pub fn new(ms: u64) -> Option<UnixMs> {
         let plus_one = NonZeroU64::MIN.checked_add(ms)?;
         (ms <= MS_MAX).then_some(UnixMs(plus_one))
     }
 
-    /// The instant, cut to the millisecond; the nearest one that can be held where it is outside.
+    /// The instant truncated to the millisecond, clamped to the years 1970 to 9999.
     pub fn of(instant: DateTime<Utc>) -> UnixMs {
         let ms = u64::try_from(instant.timestamp_millis()).unwrap_or(0).min(MS_MAX);
         UnixMs::new(ms).expect("held within the range")
@@ -51,7 +51,7 @@ impl UnixMs {
 impl FromStr for UnixMs {
     type Err = TimeError;
 
-    /// RFC 3339 with any offset; what is finer than a millisecond is cut off.
+    /// Parses RFC 3339 with any offset and truncates to the millisecond.
     fn from_str(text: &str) -> Result<UnixMs, TimeError> {
         let instant = DateTime::parse_from_rfc3339(text).map_err(|_| TimeError)?;
         let ms = u64::try_from(instant.timestamp_millis()).map_err(|_| TimeError)?;
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_number_are_the_same_instant() {
+    fn instants_round_trip_as_text() {
         for (text, canonical) in [
             ("1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000Z"),
             ("2026-11-21T14:00:00.1239+02:00", "2026-11-21T12:00:00.123Z"),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_instant_is_refused() {
+    fn invalid_timestamps_are_rejected() {
         for text in ["", "2026-11-21", "1969-12-31T23:59:59Z", "2026-02-30T00:00:00Z", "12"] {
             assert_eq!(text.parse::<UnixMs>(), Err(TimeError), "{text:?}");
         }

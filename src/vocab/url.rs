@@ -1,9 +1,9 @@
-//! Addresses of webhooks, judged by what they say: text in, [`WebhookUrl`] or the one reason why
-//! not out. Nothing is resolved here; what a host name leads to is judged when it is dialled.
+//! Validation of webhook URLs and of URLs in settings. Nothing is resolved here: the addresses of a
+//! host name are checked when it is dialled.
 //!
-//! The text is parsed once, by the URL Standard, which reads octal, hexadecimal, short, full-width
-//! and circled spellings of an IPv4 address as that address. What is judged is the parsed host,
-//! and what is kept is its canonical text: no second parser can read it in another way.
+//! A URL is parsed once, by the URL Standard, which reads octal, hexadecimal, short, full-width and
+//! circled spellings of an IPv4 address as that address. The rules apply to the parsed host, and the
+//! canonical text is stored, so that no later parser can read it differently.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -13,15 +13,15 @@ use url::{Host, Url};
 
 use crate::vocab::net::{self, AllowList};
 
-/// Octets of a webhook's address at most, as sent and in canonical form.
+/// Maximum bytes of a webhook URL, as sent and in canonical form.
 pub const WEBHOOK_URL_MAX: usize = 2_048;
-/// Ports a webhook may have: where an HTTPS server for the public is.
+/// Ports of a webhook, unless an operator allows others.
 pub const WEBHOOK_PORTS: [u16; 2] = [443, 8443];
 
-/// Octets of an address that an operator sets at most.
+/// Maximum bytes of a URL in the settings.
 const BASE_URL_MAX: usize = 2_048;
 
-/// Names that lead inside: these, and everything below them.
+/// Host names of private networks; names below them are denied too.
 const NAMES_DENIED: &[&str] = &[
     "localhost",
     "localdomain",
@@ -34,19 +34,19 @@ const NAMES_DENIED: &[&str] = &[
     "metadata.amazonaws.com",
     "instance-data",
 ];
-/// The API of a Kubernetes cluster, whatever the cluster's domain.
+/// Name of a Kubernetes cluster's API, followed by any cluster domain.
 const KUBERNETES: &str = "kubernetes.default";
 
-/// The address of a webhook: https, on a port for the public, at a public address or at a name
-/// that is not known to lead inside. Invariant: canonical by the URL Standard, at most
-/// [`WEBHOOK_URL_MAX`] octets, no user, no fragment.
+/// URL of a webhook: https, on an allowed port, at a public address or at a host name that is not
+/// known to be private. Invariant: canonical by the URL Standard, at most [`WEBHOOK_URL_MAX`] bytes,
+/// no user, no fragment.
 ///
-/// Read back from our own checksummed files it is not judged again; it is whenever it is dialled.
+/// A URL read from a checksummed file is not validated again until it is dialled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WebhookUrl(String);
 
-/// Why a text is not a [`WebhookUrl`].
+/// Reason why a text is no [`WebhookUrl`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookUrlError {
     #[error("must have at most {WEBHOOK_URL_MAX} characters")]
@@ -72,7 +72,7 @@ pub enum WebhookUrlError {
 }
 
 impl WebhookUrl {
-    /// Parses an address and judges it where nothing but the public is allowed.
+    /// Parses a URL with the default rules, which allow public addresses only.
     ///
     /// # Errors
     /// The first rule the text breaks.
@@ -80,7 +80,7 @@ impl WebhookUrl {
         WebhookUrl::parse_by(&HostRules::default(), text)
     }
 
-    /// Parses an address and judges it by these rules.
+    /// Parses a URL with the operator's rules.
     ///
     /// # Errors
     /// The first rule the text breaks.
@@ -96,13 +96,12 @@ impl WebhookUrl {
             url.set_host(Some(&name)).map_err(WebhookUrlError::Malformed)?;
         }
         let canonical = String::from(url);
-        // Escapes may have made it longer.
+        // Percent-encoding may have made it longer.
         let fits = canonical.len() <= WEBHOOK_URL_MAX;
         fits.then_some(WebhookUrl(canonical)).ok_or(WebhookUrlError::TooLong)
     }
 
-    /// An address that went through [`WebhookUrl::parse`] before, as our own checksummed files
-    /// hold it.
+    /// A URL from a checksummed file, which [`WebhookUrl::parse`] accepted when it was written.
     pub fn from_stored(text: String) -> WebhookUrl {
         WebhookUrl(text)
     }
@@ -112,9 +111,9 @@ impl WebhookUrl {
         &self.0
     }
 
-    /// The address in its parts.
+    /// The parsed URL.
     pub fn to_url(&self) -> Url {
-        Url::parse(&self.0).expect("what was parsed once is parsed again")
+        Url::parse(&self.0).expect("a canonical URL parses")
     }
 }
 
@@ -124,7 +123,7 @@ impl fmt::Display for WebhookUrl {
     }
 }
 
-/// What the parser would repair, and other parsers would not.
+/// Rejects texts that the URL parser would repair and other parsers would read differently.
 fn check_text(text: &str) -> Result<(), WebhookUrlError> {
     if text.len() > WEBHOOK_URL_MAX {
         return Err(WebhookUrlError::TooLong);
@@ -133,7 +132,7 @@ fn check_text(text: &str) -> Result<(), WebhookUrlError> {
         return Err(WebhookUrlError::BadCharacter);
     }
     let (scheme, rest) = text.split_once("://").ok_or(WebhookUrlError::NotHttps)?;
-    // A third slash would be skipped, and what follows be the host.
+    // The parser would skip a third slash and read a host after it.
     if !scheme.eq_ignore_ascii_case("https") || rest.starts_with('/') {
         return Err(WebhookUrlError::NotHttps);
     }
@@ -141,22 +140,22 @@ fn check_text(text: &str) -> Result<(), WebhookUrlError> {
     if authority.contains('@') { Err(WebhookUrlError::UserInfo) } else { Ok(()) }
 }
 
-/// What an operator adds to the rules for hosts: nothing, unless configured.
+/// The operator's additions to the rules for hosts; none by default.
 #[derive(Clone, Debug, Default)]
 pub struct HostRules {
-    /// What is let through besides the public.
+    /// Allowed addresses that are not public.
     pub allow: AllowList,
-    /// Names that lead inside, with everything below them.
+    /// Denied names; names below them are denied too.
     pub deny_names: Vec<DeniedName>,
 }
 
 impl HostRules {
-    /// Judges host and port of an address as far as its text tells: a literal address must be
-    /// public or allowed; a name must be well formed and not known to lead inside. A port besides
-    /// those for the public needs an allowed address there.
+    /// Checks host and port of a URL without resolving it: a literal address must be public or
+    /// allowed, a name must be well-formed and not denied, and a port other than [`WEBHOOK_PORTS`]
+    /// needs an allowed address with that port.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first rule that the URL breaks.
     pub fn check(&self, url: &Url) -> Result<(), WebhookUrlError> {
         let port = url.port_or_known_default().unwrap_or(0);
         match url.host() {
@@ -172,10 +171,10 @@ impl HostRules {
         }
     }
 
-    /// Judges an address to be dialled, wherever it comes from.
+    /// Checks an address before it is dialled.
     ///
     /// # Errors
-    /// It is neither public, at a port for the public, nor allowed.
+    /// The address is neither allowed nor public with one of [`WEBHOOK_PORTS`].
     pub fn check_address(&self, address: SocketAddr) -> Result<(), WebhookUrlError> {
         if self.allow.covers(address) {
             Ok(())
@@ -188,15 +187,15 @@ impl HostRules {
         }
     }
 
-    /// `name` in lower-case A-label form, without a trailing dot.
+    /// Checks a name in lower-case A-label form, without a trailing dot.
     fn check_name(&self, name: &str) -> Result<(), WebhookUrlError> {
         let kubernetes = name
             .strip_prefix(KUBERNETES)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        let ours = NAMES_DENIED.iter().any(|denied| is_below(name, denied));
-        let operators = self.deny_names.iter().any(|denied| is_below(name, &denied.0));
-        // Before the form: `localhost` has one label, and its reason is another.
-        if ours || operators || kubernetes {
+        let built_in = NAMES_DENIED.iter().any(|denied| is_below(name, denied));
+        let configured = self.deny_names.iter().any(|denied| is_below(name, &denied.0));
+        // Before the check of the form, which would reject `localhost` for its single label.
+        if built_in || configured || kubernetes {
             return Err(WebhookUrlError::DeniedName(name.to_owned()));
         }
         let well_formed = name.len() <= 253 && name.contains('.') && name.split('.').all(is_label);
@@ -204,8 +203,8 @@ impl HostRules {
     }
 }
 
-/// A name that an operator lets no call go to, with everything below it: `example.com`. In A-label
-/// form, without dots at its ends.
+/// A name that an operator denies to all calls, with the names below it: `example.com`. In A-label
+/// form, without leading and trailing dots.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct DeniedName(String);
@@ -217,30 +216,30 @@ impl TryFrom<String> for DeniedName {
         let bare = text.strip_prefix("*.").unwrap_or(&text).trim_matches('.');
         match Host::parse(bare) {
             Ok(Host::Domain(name)) if name.split('.').all(is_label) => Ok(DeniedName(name)),
-            _ => Err(format!("`{text}` is no host name")),
+            _ => Err(format!("`{text}` is not a host name")),
         }
     }
 }
 
-/// An address that an operator sets, to which paths are added: http or https, a host, no user, query
-/// or fragment. Kept without a slash at its end.
+/// A URL in the settings, to which paths are appended: http or https, no user, query or fragment.
+/// Stored without a trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct BaseUrl(String);
 
 impl BaseUrl {
-    /// The text, which ends without a slash.
+    /// The text, without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its host as a name that no user may have calls go to; `None` when it is a literal address.
+    /// The host as a name to deny to users' webhooks; `None` when it is a literal address.
     pub fn host_name(&self) -> Option<DeniedName> {
         let url = Url::parse(&self.0).ok()?;
         DeniedName::try_from(url.domain()?.to_owned()).ok()
     }
 
-    /// Whether it is https.
+    /// Returns true for https.
     pub fn is_https(&self) -> bool {
         self.0.starts_with("https:")
     }
@@ -250,7 +249,7 @@ impl TryFrom<String> for BaseUrl {
     type Error = String;
 
     fn try_from(text: String) -> Result<BaseUrl, String> {
-        let url = Url::parse(&text).map_err(|err| format!("`{text}` is no URL: {err}"))?;
+        let url = Url::parse(&text).map_err(|err| format!("`{text}` is not a URL: {err}"))?;
         let bare = url.username().is_empty() && url.password().is_none();
         let plain = bare && url.query().is_none() && url.fragment().is_none();
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
@@ -267,7 +266,7 @@ fn without_dot(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
-/// Whether `name` is `suffix` or ends with its labels.
+/// Returns true when `name` is `suffix` or a name below it.
 fn is_below(name: &str, suffix: &str) -> bool {
     name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
@@ -291,7 +290,7 @@ mod tests {
         WebhookUrl::parse(text).map(|url| url.0)
     }
 
-    /// The host of `address` in every spelling that reads as it.
+    /// Spellings that the URL parser reads as `address`.
     fn spellings(address: Ipv4Addr) -> Vec<String> {
         let [a, b, c, d] = address.octets();
         let whole = u32::from(address);
@@ -332,7 +331,7 @@ mod tests {
         ]
     }
 
-    /// The IPv6 addresses that lead to `address`, or say they do.
+    /// IPv6 addresses that embed `address`.
     fn embeddings(address: Ipv4Addr) -> Vec<String> {
         let [a, b, c, d] = address.octets();
         let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -351,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spelling_of_a_private_address_passes() {
+    fn private_addresses_are_denied_in_every_spelling() {
         let mut tried = 0;
         for &(first, bits) in IPV4_DENIED {
             let first = u32::from(first);
@@ -382,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_public_address_is_that_address() {
+    fn spellings_of_a_public_address_are_canonicalised() {
         let neighbours = IPV4_DENIED.iter().filter_map(|&(first, bits)| {
             let last = u32::from(first) | u32::MAX.checked_shr(bits).unwrap_or(0);
             Some(Ipv4Addr::from(last.checked_add(1)?))
@@ -408,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_lets_through_and_shuts_out_what_is_configured() {
+    fn configured_rules_allow_and_deny_hosts() {
         let rules = rules(
             &["127.0.0.1/32:9000", "[::1/128]:443", "10.0.0.0/8:8443"],
             &["Example.org", "*.mü.example."],
@@ -442,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_operator_sets_is_an_address_without_ornaments() {
+    fn base_urls_have_no_user_query_or_fragment() {
         for (text, kept) in [
             ("https://drops.example.com", "https://drops.example.com"),
             ("HTTPS://Drops.Example.com/", "https://drops.example.com"),
@@ -465,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn public_names_pass_in_canonical_form() {
+    fn public_host_names_are_canonicalised() {
         let longest = "a".repeat(63);
         for (text, canonical) in [
             ("https://hooks.example.com", "https://hooks.example.com/"),
@@ -488,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_inside_are_refused() {
+    fn private_host_names_are_denied() {
         for name in [
             "localhost",
             "LOCALHOST",
@@ -516,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused_with_its_reason() {
+    fn invalid_urls_are_rejected_with_their_reason() {
         use WebhookUrlError::*;
         let too_long = format!("https://example.com/{}", "a".repeat(WEBHOOK_URL_MAX));
         let grows = format!("https://example.com/{}", "ü".repeat(1_000));

@@ -4,26 +4,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::vocab::day::Day;
 
-/// Everything up to here has been matched: all batches of the corpus up to and including `batch`,
-/// with the stages that names had on `day`. Either part may move alone: a new day brings names into
-/// other stages with no new list.
+/// Progress of matching: all corpus batches up to and including `batch` have been matched, with the
+/// stages that names had on `day`. Either part may advance alone: stages change with the day even
+/// without a new list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Watermark {
-    /// The number of a batch; batches are numbered 1, 2, 3 and so on, 0 is before the first.
+    /// Number of a batch, from 1; 0 is before the first.
     pub batch: u64,
-    /// The day whose stages were looked at.
+    /// The day whose stages were matched.
     pub day: Day,
 }
 
 impl Watermark {
-    /// What both together cover: the later of each part. It never goes back, so that nothing fires
-    /// again under an older generation or a clock that was set back.
+    /// Combines two watermarks: the later of each part. Progress never goes back, so that an older
+    /// generation or a clock that was set back fires no alert twice.
     #[must_use]
     pub fn and(self, other: Watermark) -> Watermark {
         Watermark { batch: self.batch.max(other.batch), day: self.day.max(other.day) }
     }
 
-    /// Whether all that `other` covers is covered.
+    /// Returns true when everything that `other` covers is covered.
     pub fn covers(self, other: Watermark) -> bool {
         self.and(other) == self
     }
