@@ -7,7 +7,7 @@ use super::rejects::RejectReason;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// The rows of such a list; their date is the day of release.
+/// Rows of a bardate list; their date is the day of release.
 pub(super) struct Bardate(pub(super) Given);
 
 impl RowParser for Bardate {
@@ -22,7 +22,7 @@ impl RowParser for Bardate {
     }
 }
 
-/// True for a row of a name and a date.
+/// Returns true for a row of a name and a date.
 pub(super) fn fits(row: &str) -> bool {
     halves(row).is_some_and(|(name, date)| names::fits(name) && date.parse::<Day>().is_ok())
 }

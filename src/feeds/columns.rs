@@ -1,4 +1,4 @@
-//! What columns and JSON keys are called, feed by feed, and the header that names them.
+//! Names of columns and JSON keys in the various feeds, and the header that holds them.
 
 use super::dates::SlashOrder;
 use super::error::FeedProblem;
@@ -7,22 +7,23 @@ use super::lines::split;
 use super::rejects::one_line;
 use super::sniff::Head;
 
-/// What a column or key holds. Of two with the same role the lower rank counts, then the first.
+/// Meaning of a column or key. Of several with the same role, the lowest rank and then the first is
+/// used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The domain name.
     Name { rank: u8 },
-    /// The day the registry frees the name, or an auction ends.
+    /// The day the registry releases the name, or an auction ends.
     Release { rank: u8, order: SlashOrder },
-    /// Our own `drop_date`: the day the name left its zone.
+    /// `drop_date` of native CSV: the day the name left its zone.
     Drop,
 }
 
-/// Other words for `domain`; compared without case, spaces and punctuation.
+/// Names of the domain column with their ranks; compared without case, spaces and punctuation.
 const NAME_ALIASES: [(&str, u8); 4] =
     [("domain", 0), ("domainname", 0), ("dominio", 0), ("name", 1)];
 
-/// Words for the day of release, with how that feed writes slashes.
+/// Names of the release column with their ranks and the feed's order of day and month.
 const RELEASE_ALIASES: [(&str, u8, SlashOrder); 15] = [
     ("dropdate", 0, SlashOrder::Unknown),
     ("droptime", 0, SlashOrder::Unknown),
@@ -41,15 +42,15 @@ const RELEASE_ALIASES: [(&str, u8, SlashOrder); 15] = [
     ("date", 1, SlashOrder::Unknown),
 ];
 
-/// For messages: what a column without which a list cannot be read may be called.
+/// Accepted names of the required columns, for messages.
 pub(super) const NAME_WORDS: &str = "domain, domain_name, dominio, name";
 pub(super) const DATE_WORDS: &str = "drop_time, purged, deletion_time, release_at, release_date, \
                                      date_available, auction end date, date";
 
-/// The column that marks a list of .au, whose `Date` is day first.
+/// Column that identifies an .au list, whose `Date` is day first.
 const AU_COLUMN: &str = "eligiblepurgetimeutc";
 
-/// What a column or key of that name holds, if we use it.
+/// Role of a column or key; `None` when it is not used.
 pub(super) fn role(name: &str) -> Option<Role> {
     if name.trim().eq_ignore_ascii_case("drop_date") {
         return Some(Role::Drop);
@@ -63,14 +64,14 @@ pub(super) fn role(name: &str) -> Option<Role> {
     release.map(|&(_, rank, order)| Role::Release { rank, order })
 }
 
-/// Letters and digits of any alias at most.
+/// Maximum letters and digits of an alias.
 const ALIAS_BYTES_MAX: usize = 24;
 const _: () = assert!(AU_COLUMN.len() <= ALIAS_BYTES_MAX);
 
-/// The letters and digits of a column's name in lower case, by which aliases are compared:
-/// `Domain Name` and `domain_name` are `domainname`. `None` when it has more than any alias.
+/// Reduces a column's name to lower-case letters and digits, to compare it with aliases: `Domain
+/// Name` and `domain_name` become `domainname`. `None` when the result is longer than any alias.
 ///
-/// Called for every key of every JSON element, so it allocates nothing.
+/// Runs for every key of every JSON element, so it allocates nothing.
 fn plain<'a>(name: &str, buffer: &'a mut [u8; ALIAS_BYTES_MAX]) -> Option<&'a [u8]> {
     let mut length = 0;
     for byte in name.bytes().filter(u8::is_ascii_alphanumeric) {
@@ -80,7 +81,7 @@ fn plain<'a>(name: &str, buffer: &'a mut [u8; ALIAS_BYTES_MAX]) -> Option<&'a [u
     Some(&buffer[..length])
 }
 
-/// The line that names the columns of a table.
+/// Header line of a table.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) line: u64,
@@ -88,28 +89,28 @@ pub(super) struct Header {
     pub(super) cells: Vec<String>,
 }
 
-/// Lines of preamble before a header at most: SnapNames has two.
+/// Maximum lines of preamble before a header; SnapNames has two.
 const PREAMBLE_LINES_MAX: u64 = 20;
-/// Characters of a column's name that are kept.
+/// Maximum characters kept of a column's name.
 const CELL_CHARS_MAX: usize = 80;
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 impl Header {
-    /// The first line that names both a domain and a date column; else the first line of all,
-    /// when it names a domain column.
+    /// Finds the first line that names both a domain and a date column, or else accepts the very
+    /// first line when it names a domain column.
     pub(super) fn find(head: &Head) -> Option<Header> {
-        let told = head.lines.first().and_then(|(_, line)| told_delimiter(line));
+        let declared = head.lines.first().and_then(|(_, line)| declared_delimiter(line));
         let candidates = || {
             let near = head.lines.iter().filter(|(line, _)| *line <= PREAMBLE_LINES_MAX);
-            near.skip(usize::from(told.is_some())).flat_map(|(line, text)| {
+            near.skip(usize::from(declared.is_some())).flat_map(|(line, text)| {
                 let delimiters = DELIMITERS.into_iter();
                 delimiters
-                    .filter(move |delimiter| told.is_none_or(|told| told == *delimiter))
+                    .filter(move |delimiter| declared.is_none_or(|declared| declared == *delimiter))
                     .map(|delimiter| Header::cut(*line, text, delimiter))
                     .filter(Header::names_domain)
             })
         };
-        let first = head.lines.get(usize::from(told.is_some())).map(|(line, _)| *line);
+        let first = head.lines.get(usize::from(declared.is_some())).map(|(line, _)| *line);
         let complete = candidates().find(Header::names_date);
         complete.or_else(|| candidates().find(|header| Some(header.line) == first))
     }
@@ -129,19 +130,19 @@ impl Header {
         self.cells.iter().any(date)
     }
 
-    /// Place of the column of exactly this name, whatever its case.
+    /// Position of the column with exactly this name, ignoring case.
     pub(super) fn exactly(&self, name: &str) -> Option<usize> {
         self.cells.iter().position(|cell| cell.eq_ignore_ascii_case(name))
     }
 
-    /// The problem that a column is not there.
+    /// Error for a missing column.
     pub(super) fn lacks(&self, column: &'static str) -> FeedProblem {
         let aliases = if column == "domain" { NAME_WORDS } else { DATE_WORDS };
         let header: String = self.cells.join(", ").chars().take(200).collect();
         FeedProblem::MissingColumn { column, aliases, line: self.line, header }
     }
 
-    /// The problem that there is no header at all.
+    /// Error for a missing header.
     pub(super) fn absent(format: Format) -> FeedProblem {
         let why = format!(
             "no header with a domain column ({NAME_WORDS}) in its first {PREAMBLE_LINES_MAX} lines"
@@ -150,13 +151,13 @@ impl Header {
     }
 }
 
-/// `sep=;`, by which spreadsheets tell the delimiter on the first line.
-fn told_delimiter(line: &str) -> Option<u8> {
-    let told = line.trim_matches('"').strip_prefix("sep=")?.bytes().next()?;
-    DELIMITERS.contains(&told).then_some(told)
+/// Delimiter that a spreadsheet declares on the first line: `sep=;`.
+fn declared_delimiter(line: &str) -> Option<u8> {
+    let delimiter = line.trim_matches('"').strip_prefix("sep=")?.bytes().next()?;
+    DELIMITERS.contains(&delimiter).then_some(delimiter)
 }
 
-/// Where a table holds what we read.
+/// Positions of the columns that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     pub(super) name: usize,
@@ -165,9 +166,11 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// Finds the columns in a header.
+    ///
     /// # Errors
     /// [`FeedProblem::MissingColumn`] without a name column or without any date column.
-    pub(super) fn of(header: &Header) -> Result<Columns, FeedProblem> {
+    pub(super) fn from_header(header: &Header) -> Result<Columns, FeedProblem> {
         let au = |cell: &String| {
             plain(cell, &mut [0; ALIAS_BYTES_MAX]).is_some_and(|name| name == AU_COLUMN.as_bytes())
         };
@@ -203,12 +206,12 @@ mod tests {
     use super::*;
 
     fn columns(text: &str) -> Columns {
-        let header = Header::find(&Head::of(text.as_bytes(), true)).expect("a header");
-        Columns::of(&header).expect("complete")
+        let header = Header::find(&Head::new(text.as_bytes(), true)).expect("a header");
+        Columns::from_header(&header).expect("complete")
     }
 
     #[test]
-    fn the_headers_of_every_feed() {
+    fn headers_of_every_feed_are_recognised() {
         use SlashOrder::{DayFirst, MonthFirst, Unknown};
         for (header, name, release, order) in [
             ("roid,domain,drop_time\n", 1, 2, Unknown),
@@ -227,15 +230,15 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_column_is_named() {
-        let header = Header::find(&Head::of(b"domain,status\na.com,x\n", true)).expect("a header");
-        let problem = Columns::of(&header).expect_err("no date");
+    fn errors_name_the_missing_column() {
+        let header = Header::find(&Head::new(b"domain,status\na.com,x\n", true)).expect("a header");
+        let problem = Columns::from_header(&header).expect_err("no date");
         assert!(matches!(
             problem,
             FeedProblem::MissingColumn { column: "drop_date", line: 1, ref header, .. }
                 if header == "domain, status"
         ));
-        assert!(Header::find(&Head::of(b"domain\na.com\n", true)).is_none());
-        assert!(Header::find(&Head::of(b"a.com,12/4/2026,AUC\n", true)).is_none());
+        assert!(Header::find(&Head::new(b"domain\na.com\n", true)).is_none());
+        assert!(Header::find(&Head::new(b"a.com,12/4/2026,AUC\n", true)).is_none());
     }
 }

@@ -1,6 +1,6 @@
-//! A file in, its text out: unpacked, bounded, in UTF-8 (or what should be UTF-8).
+//! Opens a file as text: unpacked, with a bounded size, converted to UTF-8.
 //!
-//! What is packed and how is told by the first bytes, never by the file's name.
+//! The container format is recognised by its first bytes, never by the file name.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -18,27 +18,27 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::error::FeedProblem;
 
-/// Bytes at the start of a text that its format is told from.
+/// Bytes at the start of a text by which its format is recognised.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
-/// Unpacked bytes that may come out whatever went in: headers and repetitive small lists.
+/// Unpacked bytes allowed at any ratio, for headers and repetitive small lists.
 const FREE_BYTES: u64 = 64 << 20;
-/// Unpacked bytes per packed byte at most, beyond [`FREE_BYTES`]. Real lists pack 3 to 15 to 1.
+/// Maximum unpacked bytes per packed byte beyond [`FREE_BYTES`]. Real lists pack 3 to 15 to 1.
 const RATIO_MAX: u64 = 100;
-/// Unpacked bytes at most: every zone file there is fits, and a disk does too.
+/// Maximum unpacked bytes: more than any zone file has, less than a disk holds.
 const UNPACKED_BYTES_MAX: u64 = 64 << 30;
-/// Memory a zstd frame may ask for: the most the zstd tool itself grants without being told.
+/// Maximum window of a zstd frame: the default limit of the zstd tool.
 const ZSTD_WINDOW_BYTES_MAX: u64 = 128 << 20;
 const READ_BYTES: usize = 128 << 10;
 
 pub(super) type Input = Box<dyn Read + Send>;
 
-/// The text of a list, and what is known of it before its format is.
+/// The text of a list before its format is recognised.
 pub(super) struct Text {
-    /// The whole text, head included, without byte-order mark.
+    /// The whole text including the head, without byte-order mark.
     pub(super) input: Input,
     /// Its first [`HEAD_BYTES`], or all of it.
     pub(super) head: Vec<u8>,
-    /// The name of the file inside a zip archive.
+    /// Name of the file inside a zip archive.
     pub(super) inner_name: Option<String>,
     /// Raw bytes of the file consumed so far.
     pub(super) bytes_read: Arc<AtomicU64>,
@@ -48,7 +48,7 @@ pub(super) struct Text {
 pub(super) fn open(path: &Path) -> Result<Text, FeedProblem> {
     let mut file = File::open(path).map_err(FeedProblem::Read)?;
     let bytes_read = Arc::new(AtomicU64::new(0));
-    let container = Container::of(&mut file)?;
+    let container = Container::detect(&mut file)?;
     let (unpacked, inner_name) = container.unpack(file, &bytes_read)?;
     let (head, input) = peek(unpacked)?;
     let (head, input) = match charset(&head) {
@@ -70,7 +70,7 @@ pub(super) fn open(path: &Path) -> Result<Text, FeedProblem> {
     Ok(Text { input, head, inner_name, bytes_read })
 }
 
-/// The first [`HEAD_BYTES`] of an input, and the input with nothing taken from it.
+/// Returns the first [`HEAD_BYTES`] of an input, and the complete input.
 fn peek(mut input: Input) -> Result<(Vec<u8>, Input), FeedProblem> {
     let mut head = Vec::new();
     (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head)?;
@@ -91,13 +91,13 @@ fn charset(head: &[u8]) -> Charset {
         [0xef, 0xbb, 0xbf, ..] => Charset::Utf8Bom,
         [0xff, 0xfe, ..] => Charset::Utf16(UTF_16LE),
         [0xfe, 0xff, ..] => Charset::Utf16(UTF_16BE),
-        _ if unmistakably_utf16le(head) => Charset::Utf16(UTF_16LE),
+        _ if looks_like_utf16le(head) => Charset::Utf16(UTF_16LE),
         _ => Charset::Utf8,
     }
 }
 
-/// Without a byte-order mark only a start in ASCII tells: every second byte is 0, no other is.
-fn unmistakably_utf16le(head: &[u8]) -> bool {
+/// Recognises UTF-16 without a byte-order mark by an ASCII start, where every second byte is 0.
+fn looks_like_utf16le(head: &[u8]) -> bool {
     let start = &head[..head.len().min(64)];
     let (units, _) = start.as_chunks::<2>();
     units.len() >= 4 && units.iter().all(|&[low, high]| low != 0 && low.is_ascii() && high == 0)
@@ -112,15 +112,15 @@ enum Container {
 }
 
 impl Container {
-    /// Told by the first bytes; the file is left at its start.
-    fn of(file: &mut File) -> Result<Container, FeedProblem> {
+    /// Recognises the container by its first bytes and rewinds the file.
+    fn detect(file: &mut File) -> Result<Container, FeedProblem> {
         let mut magic = Vec::new();
         file.take(6).read_to_end(&mut magic).map_err(FeedProblem::Read)?;
         file.rewind().map_err(FeedProblem::Read)?;
         match magic[..] {
             [0x1f, 0x8b, ..] => Ok(Container::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Ok(Container::Zstd),
-            // A skippable frame, which parallel packers put first (RFC 8878 §3.1.2).
+            // A skippable frame, with which parallel compressors start (RFC 8878 §3.1.2).
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Ok(Container::Zstd),
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Ok(Container::Zip),
             [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A'] => Err(FeedProblem::Container("bzip2")),
@@ -139,7 +139,7 @@ impl Container {
         }
     }
 
-    /// The unpacked bytes, and the inner name of a zip archive's file.
+    /// Returns the unpacked bytes, and the name of a zip archive's file.
     fn unpack(
         self,
         file: File,
@@ -168,7 +168,7 @@ fn buffered<R: Read>(input: R) -> BufReader<R> {
     BufReader::with_capacity(READ_BYTES, input)
 }
 
-/// Counts raw bytes as they are taken from the file.
+/// Counts the raw bytes read from the file.
 struct Counted<R> {
     input: R,
     bytes_read: Arc<AtomicU64>,
@@ -188,7 +188,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Stops a bomb, and says of every error below it which container it came from.
+/// Stops decompression bombs, and adds the container to the errors of the decoder.
 struct Bounded {
     decoder: Input,
     container: Container,
@@ -221,7 +221,7 @@ impl Read for Bounded {
     }
 }
 
-/// All frames of a zstd file, one after the other, each with its checksum verified.
+/// Reads all frames of a zstd file and verifies their checksums.
 struct ZstdFrames<R> {
     input: BufReader<R>,
     decoder: FrameDecoder,
@@ -235,7 +235,7 @@ impl<R: Read> ZstdFrames<R> {
         ZstdFrames { input, decoder, in_frame: false }
     }
 
-    /// Reads the next frame's header. False at the end of the file.
+    /// Reads the next frame's header; returns false at the end of the file.
     fn start_frame(&mut self) -> io::Result<bool> {
         use std::io::BufRead;
         while !self.input.fill_buf()?.is_empty() {
@@ -292,9 +292,10 @@ impl<R: Read> Read for ZstdFrames<R> {
     }
 }
 
-/// The one file of a zip archive, and its name inside.
+/// Opens the only file of a zip archive and returns its name.
 ///
-/// The archive is only asked where the data lies: its own readers borrow it, ours is owned.
+/// The `zip` crate only locates the data, because its readers borrow the archive and this one must be
+/// owned.
 fn zip_member(mut file: File, bytes_read: &Arc<AtomicU64>) -> Result<(Input, String), FeedProblem> {
     let member = ZipMember::find(&file).map_err(|error| match error {
         ZipRefusal::Files(files) => FeedProblem::ZipFiles { files },
@@ -332,10 +333,10 @@ impl From<zip::result::ZipError> for ZipRefusal {
 impl ZipMember {
     fn find(file: &File) -> Result<ZipMember, ZipRefusal> {
         let mut archive = ZipArchive::new(BufReader::new(file))?;
-        // macOS adds folders of its own beside what was packed.
-        let of_interest = |name: &str| !name.ends_with('/') && !name.starts_with("__MACOSX/");
+        // macOS adds folders with metadata.
+        let is_content = |name: &str| !name.ends_with('/') && !name.starts_with("__MACOSX/");
         let files: Vec<usize> = (0..archive.len())
-            .filter(|&at| archive.name_for_index(at).is_some_and(of_interest))
+            .filter(|&at| archive.name_for_index(at).is_some_and(is_content))
             .collect();
         let [only] = files[..] else { return Err(ZipRefusal::Files(files.len())) };
         let member = archive.by_index_raw(only)?;
@@ -357,7 +358,7 @@ impl ZipMember {
     }
 }
 
-/// Compares the CRC-32 with what the archive promised, at the end of the data.
+/// Verifies the CRC-32 from the archive at the end of the data.
 struct Checked {
     decoder: Input,
     crc: crc32fast::Hasher,

@@ -1,20 +1,20 @@
-//! The dates of lists: as registries and vendors write them, and in file names.
+//! Dates in lists, as registries and vendors write them, and in file names.
 //!
-//! Everything becomes a UTC day or instant here; a time without a zone is taken for UTC.
+//! All become UTC days or instants; a time without a zone is taken as UTC.
 
 use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime, Utc};
 
 use super::rejects::RejectReason;
 use crate::vocab::day::Day;
 
-/// How a column writes dates with slashes. Guessing wrong would move a drop by months.
+/// Order of day and month in dates with slashes. A wrong guess would move a drop by months.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlashOrder {
     /// `M/D/YYYY`: vendors in the United States.
     MonthFirst,
     /// `DD/MM/YYYY`: .au, .mx.
     DayFirst,
-    /// Read only where one order is possible, or AM/PM says that a US vendor wrote it.
+    /// Accepted only when one order is possible, or when AM/PM shows a US vendor.
     Unknown,
 }
 
@@ -54,7 +54,19 @@ pub(super) fn day(
     Day::of(clock.on(date).ok_or(bad.clone())?).ok_or(bad)
 }
 
-/// RFC 3339, or `YYYY-MM-DD` for its start: what our native CSV holds in `observed_at`.
+/// As [`day`]; `None` for an empty cell.
+pub(super) fn optional_day(
+    text: &str,
+    order: SlashOrder,
+    column: &'static str,
+) -> Result<Option<Day>, RejectReason> {
+    match day(text, order, column) {
+        Err(RejectReason::MissingDate) => Ok(None),
+        outcome => outcome.map(Some),
+    }
+}
+
+/// Parses RFC 3339, or `YYYY-MM-DD` as the start of the day: `observed_at` in native CSV.
 pub(super) fn instant(text: &str) -> Option<DateTime<Utc>> {
     if let Ok(day) = text.parse::<Day>() {
         return Some(day.start());
@@ -63,7 +75,7 @@ pub(super) fn instant(text: &str) -> Option<DateTime<Utc>> {
 }
 
 /// The line above the names of .pl (`2026-04-07 08:10:56 MEST`) and .mx
-/// (`01/10/26 03:00:16 GMT-6`). Its zone is required: a list's date alone is no stamp.
+/// (`01/10/26 03:00:16 GMT-6`). The zone is required: a date alone is no time stamp.
 pub(super) fn stamp(line: &str) -> Option<DateTime<Utc>> {
     let (date, time) = split_date(line.trim());
     let clock = Clock::parse(time)?;
@@ -82,7 +94,7 @@ fn day_month_year(text: &str) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)
 }
 
-/// Date and time of day, which stand apart by a `T` or white space.
+/// Splits date and time of day at a `T` or white space.
 fn split_date(text: &str) -> (&str, &str) {
     match text.find(|char: char| char == 'T' || char.is_ascii_whitespace()) {
         Some(at) => (&text[..at], text[at + 1..].trim()),
@@ -126,7 +138,7 @@ fn digits(text: &str) -> Option<u32> {
     shaped.then(|| text.parse().ok()).flatten()
 }
 
-/// A time of day with what follows it.
+/// A time of day with its AM/PM and zone.
 struct Clock {
     time: NaiveTime,
     twelve_hours: bool,
@@ -185,7 +197,7 @@ fn half_day(hour: u32, half: Option<Half>) -> Option<u32> {
     }
 }
 
-/// Zones that lists are seen to name, in hours east of UTC.
+/// Time zones that occur in lists, in hours east of UTC.
 const ZONES: [(&str, i32); 11] = [
     ("Z", 0),
     ("UTC", 0),
@@ -200,7 +212,7 @@ const ZONES: [(&str, i32); 11] = [
     ("PDT", -7),
 ];
 
-/// A zone's distance from UTC: `MEST`, `(PDT)`, `GMT-6`, `UTC+05:30`, `+02:00`, `-0800`.
+/// Offset of a zone from UTC: `MEST`, `(PDT)`, `GMT-6`, `UTC+05:30`, `+02:00`, `-0800`.
 fn zone(name: &str) -> Option<FixedOffset> {
     let name = name.strip_prefix('(').and_then(|name| name.strip_suffix(')')).unwrap_or(name);
     let known = ZONES.iter().find(|(zone, _)| name.eq_ignore_ascii_case(zone));
@@ -222,9 +234,9 @@ fn zone(name: &str) -> Option<FixedOffset> {
     FixedOffset::east_opt(sign * i32::try_from(seconds).ok()?)
 }
 
-/// The one day a file name holds: `2026-10-03`, `20261003`, or `11-10-2021` as M-D-Y.
+/// The only day in a file name: `2026-10-03`, `20261003`, or `11-10-2021` as M-D-Y.
 ///
-/// `None` also where it holds two: `from-2026-10-01-to-2026-10-07` is the day of nothing.
+/// `None` when it holds several: `from-2026-10-01-to-2026-10-07`.
 pub(super) fn in_file_name(name: &str) -> Option<Day> {
     let runs = digit_runs(name);
     let mut found = None;
@@ -244,9 +256,9 @@ pub(super) fn in_file_name(name: &str) -> Option<Day> {
     found
 }
 
-/// The release day of an .it list, whose name is nothing but `YYYYMMDDHH` and extensions.
+/// Release day of an .it list, whose file name is only `YYYYMMDDHH` and extensions.
 ///
-/// The hour, 9 or 16, is of Europe/Rome: the same day in UTC.
+/// The hour, 9 or 16, is Europe/Rome time: the same day in UTC.
 pub(super) fn it_release(file_name: &str) -> Option<Day> {
     let stem = file_name.split('.').next()?;
     let (date, hour) = stem.split_at_checked(8)?;
@@ -254,7 +266,7 @@ pub(super) fn it_release(file_name: &str) -> Option<Day> {
     (hour < 24).then(|| compact(date)).flatten()
 }
 
-/// Stretches of digits with their places.
+/// Runs of digits with their positions.
 fn digit_runs(name: &str) -> Vec<(usize, &str)> {
     let mut runs = Vec::new();
     let mut start = None;
@@ -271,7 +283,7 @@ fn digit_runs(name: &str) -> Vec<(usize, &str)> {
     runs
 }
 
-/// A date of three runs that single hyphens join.
+/// A date of three runs of digits joined by single hyphens.
 fn dashed(name: &str, runs: &[(usize, &str)]) -> Option<Day> {
     let &[(first_at, first), (second_at, second), (third_at, third), ..] = runs else {
         return None;
@@ -309,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dates_of_every_feed() {
+    fn dates_of_every_feed_are_parsed() {
         for (text, order, expected) in [
             ("2026-10-03", Unknown, "2026-10-03"),
             (" 2026-10-03 ", Unknown, "2026-10-03"),
@@ -333,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_says_so() {
+    fn invalid_dates_are_rejected() {
         for (text, order, code) in [
             ("", Unknown, "missing-date"),
             ("  ", Unknown, "missing-date"),
@@ -359,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_are_instants() {
+    fn time_stamps_are_instants() {
         for (line, expected) in [
             ("2026-04-07 08:10:56 MEST", "2026-04-07T06:10:56+00:00"),
             ("2026-01-07 08:10:56 MET", "2026-01-07T07:10:56+00:00"),
@@ -375,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn native_times_are_instants_with_a_zone() {
+    fn native_times_need_a_zone() {
         let start = instant("2026-10-03").map(|at| at.to_rfc3339());
         assert_eq!(start, Some("2026-10-03T00:00:00+00:00".into()));
         let later = instant("2026-10-03T04:05:06.5+02:00").map(|at| at.to_rfc3339());
@@ -406,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn the_it_form_is_ten_digits_alone() {
+    fn it_file_names_are_ten_digits() {
         let day = it_release("2026100309.txt.gz").map(|day| day.to_string());
         assert_eq!(day.as_deref(), Some("2026-10-03"));
         for name in ["20261003.txt", "2026100324.txt", "a2026100309.txt", "20261003091.txt"] {

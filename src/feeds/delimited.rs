@@ -1,14 +1,13 @@
-//! Tables whose header names a domain and a release column, whoever made them.
+//! Tables of any vendor whose header names a domain and a date column.
 
 use super::Given;
 use super::columns::{Columns, Header};
 use super::dates::{self, SlashOrder};
 use super::lines::{Parsed, RowParser, split};
 use super::rejects::RejectReason;
-use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// The rows below such a header. Their date is the day of release, but for `drop_date`.
+/// Rows of a table. Their date is the day of release, except in a `drop_date` column.
 pub(super) struct Delimited {
     columns: Columns,
     delimiter: u8,
@@ -20,7 +19,7 @@ impl Delimited {
         Delimited { columns, delimiter: header.delimiter, given }
     }
 
-    /// The cells we read: name, release, drop.
+    /// The cells with name, release date and drop date.
     fn cells<'a>(&self, row: &'a str) -> Result<[&'a str; 3], RejectReason> {
         let release = self.columns.release.map(|(at, _)| at);
         let wanted = [Some(self.columns.name), release, self.columns.drop];
@@ -45,22 +44,9 @@ impl RowParser for Delimited {
             let [name, release, drop] = self.cells(row)?;
             let name = DomainName::parse(name)?;
             let order = self.columns.release.map_or(SlashOrder::Unknown, |(_, order)| order);
-            let release = optional_day(release, order, "release_date")?;
-            let drop = optional_day(drop, SlashOrder::Unknown, "drop_date")?;
+            let release = dates::optional_day(release, order, "release_date")?;
+            let drop = dates::optional_day(drop, SlashOrder::Unknown, "drop_date")?;
             self.given.listed(name, release, drop)
         })
-    }
-}
-
-/// `None` for an empty cell.
-fn optional_day(
-    text: &str,
-    order: SlashOrder,
-    column: &'static str,
-) -> Result<Option<Day>, RejectReason> {
-    match dates::day(text, order, column) {
-        Ok(day) => Ok(Some(day)),
-        Err(RejectReason::MissingDate) => Ok(None),
-        Err(reason) => Err(reason),
     }
 }

@@ -1,17 +1,16 @@
-//! Why a list as a whole cannot be read: found, expected, and what to do next.
+//! Errors that make a list unreadable, with what was found, what was expected and what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::format::{Format, words};
 
-/// A list that cannot be read, or read on. Nothing of it may be applied.
+/// A list that cannot be read, or not to its end. Nothing of it may be applied.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FeedError {
-    /// The file as it was given.
+    /// Path of the file, as given.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub problem: FeedProblem,
 }
 
@@ -21,7 +20,7 @@ impl FeedError {
     }
 }
 
-/// What is wrong with a list as a whole.
+/// Reason why a list cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedProblem {
     #[error("cannot be read: {0}")]
@@ -32,8 +31,8 @@ pub enum FeedProblem {
     )]
     Unpack { container: &'static str, source: io::Error },
     #[error(
-        "unpacks to more than it may: {unpacked} bytes out of {packed} (at most 100 to 1 beyond \
-         64 MiB, and 64 GiB in all); unpack it yourself if you trust it"
+        "unpacks to too many bytes: {unpacked} from {packed} (at most 100 to 1 beyond 64 MiB, and \
+         64 GiB in all); unpack it yourself if you trust it"
     )]
     Bomb { packed: u64, unpacked: u64 },
     #[error(
@@ -43,7 +42,9 @@ pub enum FeedProblem {
     ZipFiles { files: usize },
     #[error("the zip archive cannot be read: {0}; unpack it yourself")]
     Zip(String),
-    #[error("packed with {0}, which is not read; unpack it first, or pack it with gzip or zstd")]
+    #[error(
+        "packed with {0}, which is not supported; unpack it first, or pack it with gzip or zstd"
+    )]
     Container(&'static str),
     #[error("holds NUL bytes: not a text list (and not UTF-16 either)")]
     Binary,
@@ -69,12 +70,12 @@ pub enum FeedProblem {
     )]
     NoDate,
     #[error(
-        "a zone file: drops are what left between two of them; give both with --format zone-pair \
-         OLD NEW"
+        "a zone file: drops are found by comparing two of them; give both with --format \
+         zone-pair OLD NEW"
     )]
     ZoneFile,
     #[error(
-        "a zone file without its day; give it with --drop-date, or put it into the file name \
+        "a zone file without a date; give it with --drop-date, or put it into the file name \
          (2026-10-03 or 20261003)"
     )]
     NoZoneDay,
@@ -86,7 +87,7 @@ pub enum FeedProblem {
     BrokenJson { line: u64, why: &'static str },
 }
 
-/// Readers below the format speak `io::Error`; one that carries a problem gives it back.
+/// Readers below the format return `io::Error`; a [`FeedProblem`] inside it is taken out again.
 impl From<io::Error> for FeedProblem {
     fn from(error: io::Error) -> FeedProblem {
         match error.downcast::<FeedProblem>() {

@@ -1,41 +1,41 @@
-//! The shapes of lists we read, and their words on the command line.
+//! List formats and their names on the command line.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The shape of a list: what `--format` names and [`Feed::format`](super::Feed::format) tells.
+/// Format of a list, as `--format` names it and [`Feed::format`](super::Feed::format) reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Format {
-    /// Our own CSV: a header with `domain` and `drop_date`, and columns for all we can hold.
+    /// dropdex's own CSV: a header with `domain` and `drop_date`, and optional further columns.
     Native,
-    /// One name a line; the day comes from `--drop-date` or the file name.
+    /// One name per line; the day comes from `--drop-date` or the file name.
     Names,
     /// Pool.com's pending-delete text: `name,M/D/YYYY h:mm:ss AM,kind`, no header.
     Pool,
     /// JSON with a list of objects (`data`, `domains` or a bare array): .se, .nu, Park.io, GoDaddy.
     Json,
-    /// The text form of the .se and .nu list: name, tab, release day.
+    /// The text form of the .se and .nu lists: name, tab, release day.
     Bardate,
     /// Any delimited table whose header names a domain and a release column: Nominet, .au, Google
     /// Registry, the IETF draft, DropCatch, SnapNames, Sedo.
     Delimited,
-    /// A time stamp on the first line, then names that are already free: .pl, .mx.
+    /// A time stamp on the first line, then released names: .pl, .mx.
     Stamped,
-    /// Names that were newly registered, one a line: each undoes an earlier drop.
+    /// Newly registered names, one per line: each undoes an earlier drop.
     Registered,
     /// Two zone files of one zone, whose difference is the drops.
     ZonePair,
 }
 
-/// A word that names no [`Format`].
+/// Rejects a text that is no [`Format`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no list format; the formats are {words}", words = words())]
+#[error("`{0}` is not a list format; the formats are {words}", words = words())]
 pub struct FormatError(String);
 
 impl Format {
-    /// Every format, in the order help texts show them.
+    /// All formats, in the order of help texts.
     pub const ALL: [Format; 9] = [
         Format::Native,
         Format::Names,
@@ -48,7 +48,7 @@ impl Format {
         Format::ZonePair,
     ];
 
-    /// The stable word for `--format`.
+    /// Name of the format for `--format`.
     pub fn word(self) -> &'static str {
         match self {
             Format::Native => "native",
@@ -81,7 +81,7 @@ impl FromStr for Format {
     }
 }
 
-/// The words of all formats, for messages.
+/// Names of all formats, for messages.
 pub(super) fn words() -> String {
     Format::ALL.map(Format::word).join(", ")
 }
@@ -91,14 +91,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_name_their_format() {
+    fn format_names_round_trip() {
         for format in Format::ALL {
             assert_eq!(format.to_string().parse(), Ok(format));
         }
         let refused = "csv".parse::<Format>().expect_err("no format");
         assert_eq!(
             refused.to_string(),
-            "`csv` is no list format; the formats are native, names, pool, json, bardate, \
+            "`csv` is not a list format; the formats are native, names, pool, json, bardate, \
              delimited, stamped, registered, zone-pair"
         );
     }

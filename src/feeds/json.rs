@@ -1,15 +1,18 @@
-//! JSON lists, whatever their size: the elements of the top-level list are cut out one by one and
-//! parsed alone, so memory holds one of them.
+//! JSON lists of any size. The elements of the top-level list are cut out and parsed one by one, so
+//! that memory holds a single element.
 //!
-//! An element that is broken in itself is a reject. Brackets that do not match break the list as a
-//! whole: nobody can say where its elements are.
+//! A scanner finds the end of each element by its brackets, because a streaming parser cannot resume
+//! after a syntax error: a malformed element is a reject, and reading continues with the next one.
+//! Unbalanced brackets fail the whole list.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Read};
 
 use memchr::{memchr_iter, memchr2};
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::columns::{Role, role};
 use super::container::Input;
@@ -34,7 +37,7 @@ pub(super) struct JsonRows {
 
 impl JsonRows {
     pub(super) fn new(input: Input, given: Given) -> JsonRows {
-        let elements = Elements { text: Text::new(input), place: Place::Start };
+        let elements = Elements { reader: Reader::new(input), place: Place::Start };
         JsonRows { elements, given, element: Vec::new() }
     }
 
@@ -76,7 +79,7 @@ impl Iterator for JsonRows {
 
 /// The elements of the first list at the top level.
 struct Elements {
-    text: Text,
+    reader: Reader,
     place: Place,
 }
 
@@ -88,107 +91,107 @@ enum Place {
 }
 
 impl Elements {
-    /// Puts the next element into `element`. Its line, and whether it is there as a whole: one
-    /// beyond [`ROW_BYTES_MAX`] is cut.
+    /// Reads the next element into `element`. Returns its line, and false when it was truncated to
+    /// [`ROW_BYTES_MAX`].
     fn next(&mut self, element: &mut Vec<u8>) -> Result<Option<(u64, bool)>, FeedProblem> {
         if let Place::Start = self.place {
             let in_object = self.enter_list(element)?;
             self.place = Place::InList { in_object };
         }
         let Place::InList { in_object } = self.place else { return Ok(None) };
-        match self.text.peek(b",")? {
-            None => Err(self.text.broken("it ends before its list is closed")),
+        match self.reader.peek(b",")? {
+            None => Err(self.reader.broken("it ends before its list is closed")),
             Some(b']') => {
-                self.text.consume(1);
+                self.reader.consume(1);
                 self.finish(in_object, element)?;
                 self.place = Place::End;
                 Ok(None)
             }
-            Some(b'}') => Err(self.text.broken("`}` where an element or `]` is expected")),
+            Some(b'}') => Err(self.reader.broken("`}` where an element or `]` is expected")),
             Some(_) => {
-                let line = self.text.line;
-                Ok(Some((line, self.text.value(element)?)))
+                let line = self.reader.line;
+                Ok(Some((line, self.reader.value(element)?)))
             }
         }
     }
 
-    /// Goes to the first element. True when the list stands in an object.
+    /// Skips to the first element. Returns true when the list is a member of an object.
     fn enter_list(&mut self, scratch: &mut Vec<u8>) -> Result<bool, FeedProblem> {
-        match self.text.peek(b"")? {
+        match self.reader.peek(b"")? {
             Some(b'[') => {
-                self.text.consume(1);
+                self.reader.consume(1);
                 return Ok(false);
             }
-            Some(b'{') => self.text.consume(1),
+            Some(b'{') => self.reader.consume(1),
             _ => return Err(FeedProblem::JsonShape),
         }
         while let Some(key) = self.key(scratch)? {
             let listed = LIST_KEYS.iter().any(|list| key.eq_ignore_ascii_case(list));
-            if listed && self.text.peek(b"")? == Some(b'[') {
-                self.text.consume(1);
+            if listed && self.reader.peek(b"")? == Some(b'[') {
+                self.reader.consume(1);
                 return Ok(true);
             }
-            self.text.value(scratch)?;
+            self.reader.value(scratch)?;
         }
         Err(FeedProblem::JsonShape)
     }
 
-    /// Reads what stands after the list, so that a file cut short there is noticed too.
+    /// Reads the text after the list, to detect a truncated file.
     fn finish(&mut self, in_object: bool, scratch: &mut Vec<u8>) -> Result<(), FeedProblem> {
         if in_object {
             while self.key(scratch)?.is_some() {
-                self.text.value(scratch)?;
+                self.reader.value(scratch)?;
             }
         }
-        match self.text.peek(b"")? {
+        match self.reader.peek(b"")? {
             None => Ok(()),
-            Some(_) => Err(self.text.broken("text after its end")),
+            Some(_) => Err(self.reader.broken("text after its end")),
         }
     }
 
-    /// The next key of the top-level object, its value being next; `None` after the last.
+    /// Reads the next key of the top-level object, up to its value; `None` after the last.
     fn key(&mut self, scratch: &mut Vec<u8>) -> Result<Option<String>, FeedProblem> {
-        match self.text.peek(b",")? {
+        match self.reader.peek(b",")? {
             Some(b'}') => {
-                self.text.consume(1);
+                self.reader.consume(1);
                 return Ok(None);
             }
-            Some(b'"') => self.text.value(scratch)?,
-            Some(_) => return Err(self.text.broken("a key in quotes is expected")),
-            None => return Err(self.text.broken("it ends inside its outermost object")),
+            Some(b'"') => self.reader.value(scratch)?,
+            Some(_) => return Err(self.reader.broken("a key in quotes is expected")),
+            None => return Err(self.reader.broken("it ends inside its outermost object")),
         };
         let key = String::from_utf8_lossy(scratch).trim_matches('"').to_owned();
-        if self.text.peek(b"")? != Some(b':') {
-            return Err(self.text.broken("`:` is expected after a key"));
+        if self.reader.peek(b"")? != Some(b':') {
+            return Err(self.reader.broken("`:` is expected after a key"));
         }
-        self.text.consume(1);
-        match self.text.peek(b"")? {
-            Some(b',' | b'}' | b']') | None => Err(self.text.broken("a key has no value")),
+        self.reader.consume(1);
+        match self.reader.peek(b"")? {
+            Some(b',' | b'}' | b']') | None => Err(self.reader.broken("a key has no value")),
             Some(_) => Ok(Some(key)),
         }
     }
 }
 
-/// The text with a place in it.
-struct Text {
+/// Reads the text and counts its lines.
+struct Reader {
     input: Input,
     buffer: Vec<u8>,
     at: usize,
     end: usize,
-    /// Line of the place, counted from 1.
+    /// Current line, counted from 1.
     line: u64,
 }
 
-impl Text {
-    fn new(input: Input) -> Text {
-        Text { input, buffer: vec![0; BUFFER_BYTES], at: 0, end: 0, line: 1 }
+impl Reader {
+    fn new(input: Input) -> Reader {
+        Reader { input, buffer: vec![0; BUFFER_BYTES], at: 0, end: 0, line: 1 }
     }
 
     fn broken(&self, why: &'static str) -> FeedProblem {
         FeedProblem::BrokenJson { line: self.line, why }
     }
 
-    /// What is read and not consumed; empty only at the end of the text.
+    /// Returns buffered bytes that are not consumed; empty only at the end of the text.
     fn held(&mut self) -> io::Result<&[u8]> {
         while self.at == self.end {
             match self.input.read(&mut self.buffer) {
@@ -207,7 +210,7 @@ impl Text {
         self.at += bytes;
     }
 
-    /// The next byte after white space and `separators`, not consumed.
+    /// Skips white space and `separators` and returns the next byte without consuming it.
     fn peek(&mut self, separators: &[u8]) -> io::Result<Option<u8>> {
         loop {
             let held = self.held()?;
@@ -222,7 +225,7 @@ impl Text {
         }
     }
 
-    /// Puts the value at this place into `value`; false when it was too long and is cut.
+    /// Reads the next value into `value`; returns false when it was truncated.
     fn value(&mut self, value: &mut Vec<u8>) -> Result<bool, FeedProblem> {
         value.clear();
         let mut whole = true;
@@ -244,7 +247,7 @@ impl Text {
     }
 }
 
-/// Where in a value a chunk of it ended.
+/// State of the scanner at the end of a chunk.
 #[derive(Default)]
 struct Scan {
     depth: u64,
@@ -253,7 +256,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// How many of these bytes belong to the value, and whether it ends there.
+    /// Returns how many of these bytes belong to the value, and whether it ends there.
     fn step(&mut self, held: &[u8]) -> (usize, bool) {
         let mut at = 0;
         while at < held.len() {
@@ -293,7 +296,7 @@ impl Scan {
     }
 }
 
-/// What we use of an element: an object's name and dates, or a bare name.
+/// Name and dates of an object, or a bare name.
 #[derive(Default)]
 struct Element<'a> {
     name: Option<(u8, Cell<'a>)>,
@@ -319,7 +322,7 @@ impl<'a> Element<'a> {
     }
 }
 
-/// A value of an object, as far as we care.
+/// A date or name value of an object.
 enum Cell<'a> {
     Text(Cow<'a, str>),
     Null,
@@ -329,10 +332,7 @@ enum Cell<'a> {
 impl Cell<'_> {
     fn day(&self, order: SlashOrder, column: &'static str) -> Result<Option<Day>, RejectReason> {
         match self {
-            Cell::Text(text) => match dates::day(text, order, column) {
-                Err(RejectReason::MissingDate) => Ok(None),
-                outcome => outcome.map(Some),
-            },
+            Cell::Text(text) => dates::optional_day(text, order, column),
             Cell::Null => Ok(None),
             Cell::Other => Err(RejectReason::BadDate(column)),
         }
@@ -361,12 +361,8 @@ impl<'de> Visitor<'de> for ElementVisitor {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Element<'de>, M::Error> {
         let mut element = Element::default();
-        while let Some(key) = map.next_key::<Cell<'de>>()? {
-            let used = match &key {
-                Cell::Text(key) => role(key),
-                Cell::Null | Cell::Other => None,
-            };
-            match used {
+        while let Some(Text(key)) = map.next_key()? {
+            match role(&key) {
                 Some(role) => element.put(role, map.next_value()?),
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -377,63 +373,26 @@ impl<'de> Visitor<'de> for ElementVisitor {
 
 impl<'de> Deserialize<'de> for Cell<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Cell<'de>, D::Error> {
-        deserializer.deserialize_any(CellVisitor)
+        let json = <&RawValue>::deserialize(deserializer)?.get();
+        match json.as_bytes().first() {
+            Some(b'"') => serde_json::from_str(json)
+                .map(|Text(text)| Cell::Text(text))
+                .map_err(D::Error::custom),
+            Some(b'n') => Ok(Cell::Null),
+            _ => Ok(Cell::Other),
+        }
     }
 }
 
-struct CellVisitor;
-
-impl<'de> Visitor<'de> for CellVisitor {
-    type Value = Cell<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Cell<'de>, E> {
-        Ok(Cell::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Cell<'de>, E> {
-        Ok(Cell::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_unit<E>(self) -> Result<Cell<'de>, E> {
-        Ok(Cell::Null)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Cell<'de>, E> {
-        Ok(Cell::Other)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Cell<'de>, E> {
-        Ok(Cell::Other)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Cell<'de>, E> {
-        Ok(Cell::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Cell<'de>, E> {
-        Ok(Cell::Other)
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<Cell<'de>, S::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Cell::Other)
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Cell<'de>, M::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Cell::Other)
-    }
-}
+/// A string, borrowed unless it holds escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// One byte at a time, so that every seam between two reads is met.
+    /// Returns one byte per read, so that every value is split between reads.
     struct Drip(io::Cursor<Vec<u8>>);
 
     impl Read for Drip {
@@ -445,12 +404,12 @@ mod tests {
 
     fn cut(text: &str) -> Result<Vec<(u64, String)>, FeedProblem> {
         let input: Input = Box::new(Drip(io::Cursor::new(text.as_bytes().to_vec())));
-        let mut elements = Elements { text: Text::new(input), place: Place::Start };
+        let mut elements = Elements { reader: Reader::new(input), place: Place::Start };
         let (mut cut, mut element) = (Vec::new(), Vec::new());
         while let Some((line, _)) = elements.next(&mut element)? {
             cut.push((line, String::from_utf8_lossy(&element).into_owned()));
         }
-        assert!(elements.next(&mut element)?.is_none(), "the end stays the end");
+        assert!(elements.next(&mut element)?.is_none(), "the end is final");
         Ok(cut)
     }
 
@@ -472,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_of_a_list_is_noticed() {
+    fn every_truncation_is_detected() {
         let whole = r#"{"meta":{"n":[1]},"data":[{"name":"a.se"},{"name":"b.se"}],"end":"x"}"#;
         assert_eq!(cut(whole).expect("whole").len(), 2);
         for end in 1..whole.len() {
@@ -482,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_that_do_not_match_break_the_list() {
+    fn unbalanced_brackets_fail_the_list() {
         for text in [
             "[{\"a\":1}}]",
             "[{\"a\":1},{]",
@@ -501,10 +460,10 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_costs_neither_stack_nor_an_element_without_bound() {
+    fn deep_nesting_uses_bounded_stack_and_memory() {
         let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
         let input: Input = Box::new(io::Cursor::new(format!("[{deep},{deep}{deep}]")));
-        let mut elements = Elements { text: Text::new(input), place: Place::Start };
+        let mut elements = Elements { reader: Reader::new(input), place: Place::Start };
         let mut element = Vec::new();
         for _ in 0..3 {
             assert_eq!(elements.next(&mut element).expect("balanced"), Some((1, false)));

@@ -1,4 +1,4 @@
-//! Text in, rows out: lines with their numbers, in bounded memory whatever the text holds.
+//! Splits text into numbered rows in bounded memory.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -10,29 +10,29 @@ use super::error::FeedProblem;
 use super::rejects::{Reject, RejectReason};
 use super::{Observation, Row};
 
-/// Bytes of a row at most. A name has 253; a vendor's widest table row has some thousands.
+/// Maximum bytes of a row. A name has 253; a vendor's widest table row has some thousands.
 pub(super) const ROW_BYTES_MAX: usize = 1 << 20;
-/// Lines that a quoted field may run over before its quote counts as astray. Without this bound
-/// one stray quote would swallow the rows after it.
+/// Maximum lines of a quoted field. Without this bound, one stray quote would swallow the rows after
+/// it.
 const ROW_LINES_MAX: u64 = 16;
-/// Bytes of an over-long row that are kept for its reject.
+/// Bytes of an over-long row kept for its reject.
 const ROW_HEAD_BYTES: usize = 1 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// One row of the text, without its line end.
+/// A row of the text, without its line ending.
 pub(super) struct Line<'a> {
-    /// The line it starts on, counted from 1.
+    /// Line where it starts, counted from 1.
     pub(super) number: u64,
     pub(super) bytes: &'a [u8],
-    /// Why it cannot be read, when that is known already.
+    /// Reason why it cannot be read, if already known.
     pub(super) flaw: Option<RejectReason>,
 }
 
-/// Cuts a text into lines, or into rows whose quoted fields may hold line ends.
+/// Splits a text into lines, or into rows whose quoted fields may hold line breaks.
 pub(super) struct LineReader {
     input: Input,
     buffer: Vec<u8>,
-    /// What is held and not consumed yet.
+    /// Buffered bytes that are not consumed.
     held: Range<usize>,
     /// Number of the line that starts at `held.start`.
     number: u64,
@@ -50,8 +50,8 @@ impl LineReader {
         LineReader { input, buffer: vec![0; BUFFER_BYTES], held: 0..0, number: 1 }
     }
 
-    /// The next row, or `None` at the end. With a delimiter, a field that starts with a quote runs
-    /// to its closing quote (RFC 4180), over line ends too.
+    /// Returns the next row, or `None` at the end. With a delimiter, a field that starts with a quote
+    /// extends to its closing quote (RFC 4180), across line breaks.
     pub(super) fn next(&mut self, delimiter: Option<u8>) -> io::Result<Option<Line<'_>>> {
         let first = match self.line_end(0)? {
             LineEnd::At(end) => end,
@@ -68,7 +68,7 @@ impl LineReader {
         }
         Ok(Some(match quotes {
             Quotes::Closed if end <= ROW_BYTES_MAX => self.take(end, lines, None),
-            // Only the line with the quote is given up; the next may be a good row.
+            // Reject only the line with the quote; the next may be a valid row.
             _ => self.take(first, 1, Some(RejectReason::BadQuotes)),
         }))
     }
@@ -87,7 +87,7 @@ impl LineReader {
         without_line_end(&self.buffer[from + offsets.start..from + offsets.end])
     }
 
-    /// Where the line that starts at offset `from` ends.
+    /// End of the line that starts at offset `from`.
     fn line_end(&mut self, from: usize) -> io::Result<LineEnd> {
         let mut searched = from;
         loop {
@@ -106,7 +106,7 @@ impl LineReader {
         }
     }
 
-    /// Skips a line that no buffer should hold, but for its head.
+    /// Skips an over-long line and returns its start.
     fn overlong(&mut self) -> io::Result<Line<'_>> {
         let head = self.buffer[self.held.clone()][..ROW_HEAD_BYTES].to_vec();
         loop {
@@ -118,13 +118,13 @@ impl LineReader {
         }
         let number = self.number;
         self.number += 1;
-        // The head is put where consumed bytes were: the caller sees it until the next row.
+        // Store the head in the free part of the buffer until the next row.
         let spare = self.spare_for(head.len());
         self.buffer[spare.clone()].copy_from_slice(&head);
         Ok(Line { number, bytes: &self.buffer[spare], flaw: Some(RejectReason::TooLong) })
     }
 
-    /// Room in the buffer outside of what is held.
+    /// Free space in the buffer.
     fn spare_for(&mut self, bytes: usize) -> Range<usize> {
         if self.held.start >= bytes {
             return 0..bytes;
@@ -135,7 +135,7 @@ impl LineReader {
         self.held.end..self.held.end + bytes
     }
 
-    /// Reads more. False at the end of the text.
+    /// Reads more; returns false at the end of the text.
     fn fill(&mut self) -> io::Result<bool> {
         if self.held.start > 0 {
             self.buffer.copy_within(self.held.clone(), 0);
@@ -169,7 +169,7 @@ enum Quotes {
     Misplaced,
 }
 
-/// Whether the quotes of a line are closed at its end; `inside` when it starts in a quoted field.
+/// State of the quotes at the end of a line; `inside` when it starts in a quoted field.
 fn quotes(line: &[u8], delimiter: u8, mut inside: bool) -> Quotes {
     let mut at = 0;
     while at < line.len() || inside {
@@ -194,9 +194,9 @@ fn quotes(line: &[u8], delimiter: u8, mut inside: bool) -> Quotes {
     Quotes::Closed
 }
 
-/// Cuts a row whose quotes are closed into fields, surrounding quotes and white space taken off.
+/// Splits a row with closed quotes into fields, without surrounding quotes and white space.
 ///
-/// Doubled quotes inside a field stay doubled: no field we use may hold one.
+/// Doubled quotes inside a field stay doubled: no field that is read may hold one.
 pub(super) fn split(row: &str, delimiter: u8) -> impl Iterator<Item = &str> {
     let mut rest = Some(row);
     std::iter::from_fn(move || {
@@ -224,21 +224,21 @@ fn field_end(row: &[u8], delimiter: u8) -> usize {
     memchr(delimiter, &row[at..]).map_or(row.len(), |length| at + length)
 }
 
-/// What a row says: an observation, a reason why it says none, or nothing by rule.
+/// A parsed row: an observation, a rejection, or `None` for a row to skip.
 pub(super) type Parsed = Option<Result<Observation, RejectReason>>;
 
-/// One line-based format: a row's text in, what it says out.
+/// Parser of a line-based format.
 pub(super) trait RowParser: Send {
     fn parse(&mut self, row: &str) -> Parsed;
 }
 
-/// The rows of a line-based list.
+/// Rows of a line-based list.
 pub(super) struct LineRows<P> {
     lines: LineReader,
     parser: P,
     /// Set when fields may be quoted.
     delimiter: Option<u8>,
-    /// Header and preamble: lines up to this one are no rows.
+    /// Last line of header and preamble.
     skip_through: u64,
 }
 
@@ -247,13 +247,13 @@ impl<P: RowParser> LineRows<P> {
         LineRows { lines: LineReader::new(input), parser, delimiter: None, skip_through: 0 }
     }
 
-    /// Rows of delimited fields, which may be quoted.
+    /// Enables quoted fields.
     pub(super) fn quoted(mut self, delimiter: u8) -> LineRows<P> {
         self.delimiter = Some(delimiter);
         self
     }
 
-    /// Leaves out the lines up to and with this one.
+    /// Skips the lines up to and including this one.
     pub(super) fn skipping(mut self, line: u64) -> LineRows<P> {
         self.skip_through = line;
         self
@@ -296,7 +296,7 @@ impl<P: RowParser> Iterator for LineRows<P> {
 mod tests {
     use super::*;
 
-    /// Hands out `step` bytes at a time, so that every seam between two reads is met.
+    /// Returns `step` bytes per read, so that rows are split between reads everywhere.
     struct Slow(io::Cursor<Vec<u8>>, usize);
 
     impl Read for Slow {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_their_numbers_whatever_their_ends() {
+    fn lines_are_numbered_with_any_line_ending() {
         for step in [1, 2, 3, 100] {
             let got = rows(b"a\r\n\nb\nlast", step, None);
             assert_eq!(got, [good(1, "a"), good(2, ""), good(3, "b"), good(4, "last")]);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_beyond_the_bound_is_skipped_and_counted() {
+    fn over_long_lines_are_skipped_and_counted() {
         let mut text = b"a\n".to_vec();
         text.extend(std::iter::repeat_n(b'x', 5 << 20));
         text.extend(b"\nb\n");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_fields_run_over_lines() {
+    fn quoted_fields_span_lines() {
         let text = b"a,\"x\ny\",b\n\"q\"\"q\",c\n5\" disk,d\n";
         for step in [1, 7, 100] {
             let got = rows(text, step, Some(b','));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stray_quote_costs_one_row() {
+    fn a_stray_quote_rejects_one_row() {
         let text = b"a,\"x\nb,1\nc,\"2\nd,3\n";
         let got = rows(text, 3, Some(b','));
         let bad = |number, text: &str| (number, text.to_owned(), "bad-quotes");
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_split_into_fields() {
+    fn rows_are_split_into_fields() {
         let fields = |row: &'static str| split(row, b';').collect::<Vec<_>>();
         assert_eq!(fields("a; b ;c"), ["a", "b", "c"]);
         assert_eq!(fields("\"a;b\";\"c\"\"d\";"), ["a;b", "c\"\"d", ""]);

@@ -1,11 +1,12 @@
-//! Raw lists in, [`Row`]s out: what registries and vendors publish, as observations of names.
+//! Readers of the lists that registries and vendors publish. [`Feed`] turns a list into [`Row`]s:
+//! observations of names, or rejects with line and reason.
 //!
-//! A reader streams: memory does not grow with the file. Nothing here writes, or knows what the
-//! corpus already holds.
+//! Readers stream, so memory does not grow with the file. They write nothing and do not know what the
+//! corpus holds.
 //!
-//! A list goes through `container` (unpacked, bounded, UTF-8), `sniff` (what is it?), and the
-//! module of its format; `lines` cuts text into rows for all formats but JSON. [`ZoneOwners`]
-//! reads one of the two files of a zone pair.
+//! A list passes through `container` (unpacks to UTF-8 within bounds), `sniff` (recognises the format)
+//! and the module of its format; `lines` splits text into rows for all formats except JSON.
+//! [`ZoneOwners`] reads one file of a zone pair.
 
 mod bardate;
 mod columns;
@@ -44,56 +45,53 @@ use self::sniff::{Head, Shape};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// What one list says about one name.
+/// A statement of a list about a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// The name it is about.
     pub name: DomainName,
-    /// What was seen.
     pub sighting: Sighting,
-    /// The day the name was first seen registered, where the list says so.
+    /// The day the name was first seen registered, if the list gives it.
     pub first_seen: Option<Day>,
-    /// When it was seen: the row's own time, else the list's.
+    /// Time of the observation: the row's own, or else the list's.
     pub observed_at: DateTime<Utc>,
 }
 
-/// The kinds of things lists say (decisions.md §2, §10).
+/// Kinds of statements in lists (`data/docs/sources.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sighting {
-    /// The name left its zone on `date`; the registry frees it on `release`, where the list says.
+    /// The name left its zone on `date`; the registry releases it on `release`, if the list gives it.
     Dropped { date: Day, release: Option<Day>, registered_again: bool },
     /// The name was newly registered on `on`: a drop on or before that day is undone.
     Registered { on: Day },
-    /// The name exists; `registered` when the list says it is held. No drop is meant.
+    /// The name exists, without a drop; `registered` when the list says that it is held.
     Known { registered: bool },
 }
 
-/// One row of a list. Comments, blank lines and headings are no rows.
+/// A row of a list. Comments, blank lines and headings are skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
-    /// The row was understood.
     Seen(Observation),
-    /// It was not; reading goes on.
+    /// The row could not be read; reading continues.
     Rejected(Reject),
 }
 
-/// How a list is to be read.
+/// Options for reading a list.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// The shape of the list; `None` to have it recognised.
+    /// Format of the list; `None` to recognise it.
     pub format: Option<Format>,
-    /// The day the names dropped, or were registered, for lists that do not say it row by row.
-    /// The `drop_date` column of a list is not overruled.
+    /// Day on which the names dropped or were registered, for rows that do not give it. A `drop_date`
+    /// column takes precedence.
     pub drop_date: Option<Day>,
-    /// When the list was observed; `None` for its own time stamp, the date in its name, or `now`.
+    /// Time of the list; `None` for its own time stamp, the date in its file name, or `now`.
     pub observed_at: Option<DateTime<Utc>>,
-    /// The time of the reading.
+    /// Current time.
     pub now: DateTime<Utc>,
 }
 
 /// An opened list: an iterator over its [`Row`]s.
 ///
-/// An `Err` is the last item: the file cannot be read on, and nothing of it may be applied.
+/// An `Err` is the last item: reading cannot continue, and nothing of the list may be applied.
 pub struct Feed {
     path: PathBuf,
     format: Format,
@@ -107,23 +105,23 @@ pub struct Feed {
 type Rows = Box<dyn Iterator<Item = Result<Row, FeedProblem>> + Send>;
 
 impl Feed {
-    /// Opens a list: unpacks its head, tells or checks its format, and reads its header.
+    /// Opens a list: unpacks its head, recognises or checks its format, and reads its header.
     ///
     /// # Errors
-    /// Why the file is no list that can be read, and what to do about it.
+    /// The file is no readable list; the error says what to do.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Feed, FeedError> {
         Feed::start(path, options).map_err(|problem| FeedError::new(path, problem))
     }
 
     fn start(path: &Path, options: &ReadOptions) -> Result<Feed, FeedProblem> {
         let text = container::open(path)?;
-        let names = FileNames::of(path, text.inner_name);
-        let head = Head::of(&text.head, text.head.len() < HEAD_BYTES);
+        let names = FileNames::new(path, text.inner_name);
+        let head = Head::new(&text.head, text.head.len() < HEAD_BYTES);
         let taken = match options.format {
-            Some(format) => sniff::asked(&head, format)?,
+            Some(format) => sniff::requested(&head, format)?,
             None => sniff::recognise(&head, &names.outer)?,
         };
-        let given = Given::of(options, &taken.shape, &names);
+        let given = Given::new(options, &taken.shape, &names);
         Ok(Feed {
             path: path.to_owned(),
             format: taken.shape.format(),
@@ -134,18 +132,18 @@ impl Feed {
         })
     }
 
-    /// The format it is read as.
+    /// Format of the list.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Why it was taken for that, in one clause: "header has `domain` and `drop_date`".
+    /// Reason for the format, as a clause: "header has `domain` and `drop_date`".
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// When the list was observed: as asked, else its own time stamp, else the day in its file
-    /// name at 00:00 UTC, else the time of the reading.
+    /// Time of the list: as requested, else its own time stamp, else the day in its file name at
+    /// 00:00 UTC, else the current time.
     pub fn observed_at(&self) -> DateTime<Utc> {
         self.observed_at
     }
@@ -170,10 +168,10 @@ impl Iterator for Feed {
     }
 }
 
-/// SHA-256 of a file's raw bytes, packed as they are: the identity of a list.
+/// SHA-256 of a file's raw bytes, which identifies a list.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// The file cannot be read.
 pub fn file_sha256(path: &Path) -> io::Result<[u8; 32]> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
@@ -188,16 +186,16 @@ pub fn file_sha256(path: &Path) -> io::Result<[u8; 32]> {
     }
 }
 
-/// The names a file goes by.
+/// Names of a file.
 struct FileNames {
-    /// Of the file itself.
+    /// The file's own name.
     outer: String,
-    /// Of the file inside a zip archive, without its folders.
+    /// Name of the file inside a zip archive, without folders.
     inner: Option<String>,
 }
 
 impl FileNames {
-    fn of(path: &Path, inner: Option<String>) -> FileNames {
+    fn new(path: &Path, inner: Option<String>) -> FileNames {
         let outer = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let base = |inner: String| inner.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
         FileNames { outer, inner: inner.map(base) }
@@ -207,8 +205,8 @@ impl FileNames {
         read(&self.outer).or_else(|| self.inner.as_deref().and_then(read))
     }
 
-    /// The day of an .it list, on which its names are released. Its ten digits are no
-    /// [`FileNames::date`]: they do not date the list itself.
+    /// Release day in the name of an .it list. Its ten digits are no [`FileNames::date`], because they
+    /// do not date the list itself.
     fn it_release(&self) -> Option<Day> {
         self.first(dates::it_release)
     }
@@ -218,21 +216,21 @@ impl FileNames {
     }
 }
 
-/// What rows do not say themselves.
+/// Values for what rows do not give.
 #[derive(Clone, Copy)]
 struct Given {
     observed_at: DateTime<Utc>,
-    /// As asked by the operator.
+    /// From the options.
     drop_date: Option<Day>,
 }
 
 impl Given {
-    fn of(options: &ReadOptions, shape: &Shape, names: &FileNames) -> Given {
+    fn new(options: &ReadOptions, shape: &Shape, names: &FileNames) -> Given {
         let stamp = match shape {
             Shape::Stamped(stamped) => Some(stamped.at),
             _ => None,
         };
-        // A list whose name holds a day to come is about that day, and was made before it.
+        // A file name with a future day gives the subject of the list, not its time.
         let dated = names.date().map(Day::start);
         let observed_at = options
             .observed_at
@@ -242,14 +240,14 @@ impl Given {
         Given { observed_at, drop_date: options.drop_date }
     }
 
-    /// The UTC day of the observation; the nearest that can be held.
+    /// UTC day of the observation, clamped to [`Day`].
     fn observed_on(&self) -> Day {
         let nearest = if self.observed_at.timestamp() < 0 { Day::MIN } else { Day::MAX };
         Day::of(self.observed_at).unwrap_or(nearest)
     }
 
-    /// A row of a list that tells releases: without a drop date of its own, the name dropped on
-    /// the day the operator says, or else was seen (decisions.md §2).
+    /// Observation from a list of releases. Without a drop date in the row, the name dropped on the
+    /// day that the options give, or else on the day of the list.
     fn listed(
         &self,
         name: DomainName,
@@ -267,7 +265,7 @@ impl Given {
     }
 }
 
-/// The reader of a shape.
+/// Creates the reader for a shape.
 fn rows(shape: Shape, input: Input, given: Given, names: &FileNames) -> Result<Rows, FeedProblem> {
     Ok(match shape {
         Shape::Json => Box::new(json::JsonRows::new(input, given)),
@@ -291,7 +289,7 @@ fn rows(shape: Shape, input: Input, given: Given, names: &FileNames) -> Result<R
     })
 }
 
-/// Names that were free when the registry made the list: dropped and released on that day.
+/// Names that were released when the registry made the list: dropped and released on that day.
 fn stamped_rows(stamped: stamped::Stamped, input: Input, given: Given) -> Rows {
     let free = Given { observed_at: stamped.at, ..given }.observed_on();
     let date = given.drop_date.unwrap_or(free);
@@ -303,7 +301,7 @@ fn stamped_rows(stamped: stamped::Stamped, input: Input, given: Given) -> Rows {
     }
 }
 
-/// What a list of bare names says of each, by its options and file name.
+/// Sighting of all names in a list of bare names, from the options and the file name.
 fn dropped(given: Given, names: &FileNames) -> Result<Sighting, FeedProblem> {
     let release = names.it_release();
     let date = match release {

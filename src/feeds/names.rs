@@ -1,11 +1,11 @@
-//! Lists of bare names, one a line: dropped, newly registered, or below a time stamp.
+//! Lists of bare names, one per line: dropped, newly registered, or below a time stamp.
 
 use super::lines::{Parsed, RowParser};
 use super::{Observation, Sighting};
 use crate::vocab::name::DomainName;
 use chrono::{DateTime, Utc};
 
-/// A list whose every name was seen in the same way.
+/// A list with one sighting for all names.
 pub(super) struct Names {
     pub(super) sighting: Sighting,
     pub(super) observed_at: DateTime<Utc>,
@@ -22,25 +22,25 @@ impl RowParser for Names {
     }
 }
 
-/// False for a comment, a blank line, or a line without a dot (a heading, a count).
+/// Returns false for a comment, a blank line, or a line without a dot (a heading, a count).
 pub(super) fn is_row(line: &str) -> bool {
     !line.starts_with('#') && has_dot(line)
 }
 
-/// UTS 46 reads three more characters as the dot between labels.
+/// UTS 46 maps three more characters to the dot between labels.
 fn has_dot(line: &str) -> bool {
     line.contains('.') || (!line.is_ascii() && line.contains(['\u{3002}', '\u{ff0e}', '\u{ff61}']))
 }
 
-/// True for a row that is a name and nothing else.
+/// Returns true for a row that is only a name.
 pub(super) fn fits(row: &str) -> bool {
     DomainName::parse(row).is_ok()
 }
 
-/// True when a file's name says that its names were newly registered.
+/// Returns true when a file name says that its names were newly registered.
 ///
-/// `deregistered` says the opposite and would undo drops that happened.
-pub(super) fn tells_registered(file_name: &str) -> bool {
+/// `deregistered` means the opposite, and reading it as `registered` would undo drops.
+pub(super) fn says_registered(file_name: &str) -> bool {
     let name = file_name.to_ascii_lowercase();
     name.match_indices("registered").any(|(at, _)| {
         let before = name[..at].trim_end_matches(['-', '_', ' ', '.']);
@@ -53,17 +53,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_names_that_tell_of_registrations() {
+    fn file_names_say_registered() {
         for name in ["newly-registered-2026-08.txt.zst", "Registered.txt", "newlyregistered.txt"] {
-            assert!(tells_registered(name), "{name}");
+            assert!(says_registered(name), "{name}");
         }
         for name in ["deregistered.txt", "un-registered.txt", "not registered.txt", "names.txt"] {
-            assert!(!tells_registered(name), "{name}");
+            assert!(!says_registered(name), "{name}");
         }
     }
 
     #[test]
-    fn headings_and_comments_are_no_rows() {
+    fn headings_and_comments_are_skipped() {
         for line in ["", "# example.com", "domain", "12 names", "пример"] {
             assert!(!is_row(line), "{line}");
         }

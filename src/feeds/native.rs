@@ -1,4 +1,4 @@
-//! Our own CSV (decisions.md §10): what exports of other tools are brought into.
+//! dropdex's own CSV (`data/docs/sources.md`), to which lists of other tools can be converted.
 
 use chrono::{DateTime, Utc};
 
@@ -11,13 +11,13 @@ use super::{Observation, Sighting};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// Where the table holds what we read. Other columns are ignored.
+/// Positions of the columns that are read. Other columns are ignored.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     pub(super) line: u64,
     pub(super) delimiter: u8,
-    /// A row has as many fields as the header or more: one cut short must not pass for one
-    /// whose `drop_date` is empty.
+    /// Fields of the header. A row with fewer is rejected, because a truncated row must not pass for
+    /// one with an empty `drop_date`.
     count: usize,
     domain: usize,
     drop_date: usize,
@@ -29,9 +29,11 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// Finds the columns in a header.
+    ///
     /// # Errors
     /// [`FeedProblem::MissingColumn`] without `domain` or `drop_date`.
-    pub(super) fn of(header: &Header) -> Result<Columns, FeedProblem> {
+    pub(super) fn from_header(header: &Header) -> Result<Columns, FeedProblem> {
         let required = |name| header.exactly(name).ok_or_else(|| header.lacks(name));
         Ok(Columns {
             line: header.line,
@@ -48,14 +50,14 @@ impl Columns {
     }
 }
 
-/// The rows below the header.
+/// Rows below the header.
 pub(super) struct Native {
     pub(super) columns: Columns,
-    /// For rows without `observed_at`.
+    /// Time of rows without `observed_at`.
     pub(super) observed_at: DateTime<Utc>,
 }
 
-/// The cells of a row as they stand, empty where the table has no such column.
+/// Cells of a row, empty for columns that the table lacks.
 #[derive(Default)]
 struct Cells<'a> {
     domain: &'a str,
@@ -114,7 +116,7 @@ impl RowParser for Native {
     }
 }
 
-/// `YYYY-MM-DD` and nothing else; `None` when empty.
+/// Parses `YYYY-MM-DD`; `None` when empty.
 fn day(text: &str, column: &'static str) -> Result<Option<Day>, RejectReason> {
     match text {
         "" => Ok(None),
@@ -122,7 +124,7 @@ fn day(text: &str, column: &'static str) -> Result<Option<Day>, RejectReason> {
     }
 }
 
-/// The values `currentStatus` may take (decisions.md §2), any case, or none.
+/// Parses a value of `currentStatus` (`data/docs/api.md`) in any case, or an empty cell.
 fn is_registered(status: &str) -> Result<bool, RejectReason> {
     const OTHERS: [&str; 5] = ["", "redemption", "pending-delete", "available", "unknown"];
     match status {

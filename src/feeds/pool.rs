@@ -8,7 +8,7 @@ use super::rejects::RejectReason;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// The rows of a Pool list; their date is the day of release.
+/// Rows of a Pool list; their date is the day of release.
 pub(super) struct Pool(pub(super) Given);
 
 impl RowParser for Pool {
@@ -24,15 +24,15 @@ impl RowParser for Pool {
     }
 }
 
-/// True for a row of a name and a date.
+/// Returns true for a row of a name and a date.
 pub(super) fn fits(row: &str) -> bool {
     let mut fields = split(row, b',');
     let name = fields.next().is_some_and(names::fits);
     name && fields.next().is_some_and(|date| release(date).is_ok())
 }
 
-/// The day of `12/4/2026 12:00:00 AM`. Pool writes slashes: a list with other dates is another's,
-/// and its first line is a header that must not be skipped as a remark.
+/// The day of `12/4/2026 12:00:00 AM`. Pool writes slashes; a list with other dates has another
+/// format, whose header must not be skipped as a comment.
 fn release(date: &str) -> Result<Day, RejectReason> {
     if !date.contains('/') {
         return Err(RejectReason::BadDate("release_date"));

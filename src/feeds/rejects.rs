@@ -1,19 +1,18 @@
-//! Rows that could not be read: where they stood, why, and what they said.
+//! Rows that could not be read, with line, reason and text.
 
 use crate::vocab::name::NameError;
 
-/// Characters of a bad row that are kept: enough to find it, and a rejects file stays small.
+/// Characters of a rejected row that are kept, so that rejects files stay small.
 pub const REJECT_TEXT_CHARS_MAX: usize = 200;
 
-/// One row that was not understood. Reading goes on after it.
+/// A row that could not be read. Reading continues after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
-    /// Line of the unpacked text on which the row starts, counted from 1.
+    /// Line of the unpacked text where the row starts, counted from 1.
     pub line: u64,
-    /// Why it was not understood.
     pub reason: RejectReason,
-    /// The row, cut to [`REJECT_TEXT_CHARS_MAX`] characters, control characters escaped so that
-    /// it is one line whatever the list held.
+    /// The row, truncated to [`REJECT_TEXT_CHARS_MAX`] characters, with control characters escaped so
+    /// that it is one line.
     pub text: String,
 }
 
@@ -24,9 +23,9 @@ impl Reject {
     }
 }
 
-/// The start of a text for people: cut, on one line, and without what would steer a terminal.
+/// The start of a text for messages: truncated, on one line, with control characters escaped.
 pub(super) fn one_line(text: &[u8], chars_max: usize) -> String {
-    // A character is at most four bytes; the rest need not be decoded.
+    // A character has at most four bytes, so the rest need not be decoded.
     let head = &text[..text.len().min(chars_max * 4)];
     let mut line = String::new();
     for char in String::from_utf8_lossy(head).chars().take(chars_max) {
@@ -39,12 +38,12 @@ pub(super) fn one_line(text: &[u8], chars_max: usize) -> String {
     line
 }
 
-/// Why a row was not understood. The texts name columns as our native CSV does.
+/// Reason why a row was rejected. The texts use the column names of native CSV.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum RejectReason {
     #[error("{0}")]
     Name(NameError),
-    #[error("the row names no domain")]
+    #[error("the row has no domain")]
     MissingName,
     #[error("the line is not UTF-8")]
     InvalidUtf8,
@@ -75,7 +74,7 @@ pub enum RejectReason {
 }
 
 impl RejectReason {
-    /// A short stable word for counts and rejects files.
+    /// A stable code for counters and rejects files.
     pub fn code(&self) -> &'static str {
         match self {
             RejectReason::Name(error) => error.code(),
@@ -108,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_one_short_line() {
+    fn reject_texts_are_one_short_line() {
         let reject = Reject::new(3, RejectReason::InvalidUtf8, b"a\x1b[2J\r\0\xff.com\tb");
         assert_eq!(reject.text, "a\\u{1b}[2J\\r\\u{0}\u{fffd}.com\\tb");
         let reject = Reject::new(3, RejectReason::TooLong, "é".repeat(5_000).as_bytes());

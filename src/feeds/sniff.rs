@@ -1,4 +1,4 @@
-//! What a list is: told from its first 64 KiB, or checked against what it is said to be.
+//! Recognition of a list's format from its first 64 KiB, and the check of a requested format.
 
 use super::columns::{Columns, Header};
 use super::error::FeedProblem;
@@ -7,21 +7,21 @@ use super::rejects::one_line;
 use super::stamped::Stamped;
 use super::{bardate, names, native, pool, zone};
 
-/// Rows at the start of a text that formats without a header are told from.
+/// Rows at the start of a text by which formats without a header are recognised.
 const SAMPLE_ROWS: usize = 200;
 
-/// Characters of a text that messages show.
+/// Maximum characters of a text in messages.
 const START_CHARS_MAX: usize = 60;
 
-/// The first rows of a text, blank lines left out.
+/// The first rows of a text, without blank lines.
 pub(super) struct Head {
-    /// Line number, counted from 1, and text without line end.
+    /// Line number, counted from 1, and text without line ending.
     pub(super) lines: Vec<(u64, String)>,
 }
 
 impl Head {
-    /// `whole`: the text ends here, so its last line is complete.
-    pub(super) fn of(text: &[u8], whole: bool) -> Head {
+    /// Splits the start of a text; `whole` means that the text ends here with a complete last line.
+    pub(super) fn new(text: &[u8], whole: bool) -> Head {
         let text = String::from_utf8_lossy(text);
         let complete = match text.rfind('\n') {
             Some(end) if !whole => &text[..end],
@@ -40,7 +40,7 @@ impl Head {
         one_line(self.first().as_bytes(), START_CHARS_MAX)
     }
 
-    /// How many of the rows fit a format, of how many that are no comments.
+    /// Counts the rows that fit a format, and all rows except comments.
     fn fitting(&self, fits: impl Fn(&str) -> bool) -> Sample {
         let rows =
             || self.lines.iter().map(|(_, line)| line.trim()).filter(|line| names::is_row(line));
@@ -53,14 +53,14 @@ struct Sample {
     rows: usize,
 }
 
-/// How a list is to be read, and why so.
+/// The recognised shape of a list, and the reason for it.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) shape: Shape,
     pub(super) reason: String,
 }
 
-/// A format with what its head told.
+/// A format with the columns or time stamp found in the head.
 #[derive(Debug)]
 pub(super) enum Shape {
     Native(native::Columns),
@@ -88,20 +88,20 @@ impl Shape {
     }
 }
 
-/// Checks that a list can be what it is said to be.
+/// Checks that a list can have the requested format.
 ///
 /// # Errors
-/// [`FeedProblem::NotFormat`] when it plainly is not.
-pub(super) fn asked(head: &Head, format: Format) -> Result<Taken, FeedProblem> {
-    let reason = "asked for with --format".to_owned();
+/// [`FeedProblem::NotFormat`] when it clearly has another one.
+pub(super) fn requested(head: &Head, format: Format) -> Result<Taken, FeedProblem> {
+    let reason = "requested with --format".to_owned();
     let shape = shape(head, format, Demand::Any)?.shape;
     Ok(Taken { shape, reason })
 }
 
-/// Recognises a list.
+/// Recognises the format of a list.
 ///
 /// # Errors
-/// [`FeedProblem::UnknownFormat`], or what is missing to be the format it nearly is.
+/// [`FeedProblem::UnknownFormat`], or the missing column of the format that nearly fits.
 pub(super) fn recognise(head: &Head, file_name: &str) -> Result<Taken, FeedProblem> {
     if head.lines.is_empty() {
         return Err(FeedProblem::Empty);
@@ -120,8 +120,8 @@ pub(super) fn recognise(head: &Head, file_name: &str) -> Result<Taken, FeedProbl
         Format::Names,
     ] {
         match shape(head, format, Demand::Most) {
-            Ok(_) if format == Format::Names && names::tells_registered(file_name) => {
-                let reason = "one name a line, and `registered` in the file name".to_owned();
+            Ok(_) if format == Format::Names && names::says_registered(file_name) => {
+                let reason = "one name per line, and `registered` in the file name".to_owned();
                 return Ok(Taken { shape: Shape::Registered, reason });
             }
             Ok(taken) => return Ok(taken),
@@ -132,12 +132,12 @@ pub(super) fn recognise(head: &Head, file_name: &str) -> Result<Taken, FeedProbl
     Err(near_miss.unwrap_or_else(|| FeedProblem::UnknownFormat { start: head.start() }))
 }
 
-/// How many sampled rows have to fit a format without a header.
+/// Share of the sampled rows that must fit a format without a header.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Demand {
-    /// One, or there are none: the operator knows what it is.
+    /// At least one, unless there are no rows: the operator chose the format.
     Any,
-    /// Half or more: one good row of two is a list with a bad row.
+    /// At least half.
     Most,
 }
 
@@ -166,24 +166,25 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
                 Err(FeedProblem::NotFormat { format, why })
             }
         },
-        Format::Stamped => match Stamped::of(head) {
+        Format::Stamped => match Stamped::parse(head) {
             Some(stamped) => taken(
                 Shape::Stamped(stamped),
                 format!("starts with the time stamp `{}`", head.first()),
             ),
             None => {
-                let why = format!("its first line `{}` is no time stamp with a zone", head.start());
+                let why =
+                    format!("its first line `{}` is not a time stamp with a zone", head.start());
                 Err(FeedProblem::NotFormat { format, why })
             }
         },
         Format::Native => {
             let header = Header::find(head).ok_or_else(|| Header::absent(format))?;
-            let columns = native::Columns::of(&header)?;
+            let columns = native::Columns::from_header(&header)?;
             taken(Shape::Native(columns), "header has `domain` and `drop_date`".into())
         }
         Format::Delimited => {
             let header = Header::find(head).ok_or_else(|| Header::absent(format))?;
-            let columns = Columns::of(&header)?;
+            let columns = Columns::from_header(&header)?;
             let dated = columns.release.map(|(at, _)| at).or(columns.drop);
             let date = dated.map_or("", |at| &header.cells[at]);
             let reason = format!("header has `{}` and `{date}`", header.cells[columns.name]);
@@ -194,9 +195,11 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
             pool::fits,
             "a name, a comma and a date as M/D/YYYY, without a header",
         ),
-        Format::Bardate => rows(Shape::Bardate, bardate::fits, "a name and a date apart by a tab"),
-        Format::Names => rows(Shape::Names, names::fits, "one name a line"),
-        Format::Registered => rows(Shape::Registered, names::fits, "one name a line"),
+        Format::Bardate => {
+            rows(Shape::Bardate, bardate::fits, "a name and a date separated by a tab")
+        }
+        Format::Names => rows(Shape::Names, names::fits, "one name per line"),
+        Format::Registered => rows(Shape::Registered, names::fits, "one name per line"),
         Format::ZonePair => Err(FeedProblem::ZoneFile),
     }
 }

@@ -1,4 +1,4 @@
-//! Lists that start with the time they were made, of names that are free by then: .pl and .mx.
+//! Lists of released names below the time at which the registry made the list: .pl and .mx.
 
 use chrono::{DateTime, Utc};
 
@@ -8,20 +8,20 @@ use super::names::Names;
 use super::rejects::RejectReason;
 use super::sniff::Head;
 
-/// What the first lines of such a list told.
+/// The first lines of a stamped list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamped {
-    /// When the registry made the list.
+    /// Time at which the registry made the list.
     pub(super) at: DateTime<Utc>,
-    /// The line of the stamp, or of the header below it: rows start after it.
+    /// Line of the time stamp, or of the header below it; rows start after it.
     pub(super) line: u64,
-    /// True for the .mx form, whose rows are `name,true` under `Dominio,Disponible`.
+    /// The .mx form, whose rows are `name,true` under `Dominio,Disponible`.
     pub(super) flagged: bool,
 }
 
 impl Stamped {
-    /// `None` when the first line is no time stamp.
-    pub(super) fn of(head: &Head) -> Option<Stamped> {
+    /// Parses the head of a list; `None` when the first line is no time stamp.
+    pub(super) fn parse(head: &Head) -> Option<Stamped> {
         let (line, first) = head.lines.first()?;
         let at = dates::stamp(first)?;
         let header = head.lines.get(1).filter(|(_, text)| {
@@ -34,7 +34,7 @@ impl Stamped {
 
 const FLAG: &str = "disponible";
 
-/// Rows of the .mx form. A name that is not free yet is left out by rule: it has not dropped.
+/// Rows of the .mx form. Names that are not released yet are skipped: they have not dropped.
 pub(super) struct Flagged(pub(super) Names);
 
 impl RowParser for Flagged {

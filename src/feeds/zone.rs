@@ -1,7 +1,7 @@
-//! Zone files (RFC 1035 §5) in, the names delegated in them out.
+//! Reads the delegated names of a zone file (RFC 1035 §5), in the order of the file.
 //!
-//! A drop is a name whose NS records are in one file of a zone and not in the next; finding it is
-//! the corpus' work. Here one file becomes its owner names, in the order they stand.
+//! A drop is a name with NS records in one file of a zone and none in the next; the corpus compares
+//! the two.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,28 +15,27 @@ use super::rejects::{Reject, RejectReason};
 use crate::vocab::day::Day;
 use crate::vocab::name::{DomainName, NameError};
 
-/// Streams the names one zone file delegates: the owners of NS records one level below the apex.
+/// Streams the names that a zone file delegates: the owners of NS records one level below the apex.
 ///
-/// Records of the apex, glue, DNSSEC and deeper delegations are no names of ours and are skipped,
-/// public suffixes below the apex too (`co.uk` in uk). A name with several NS records in a row
-/// comes once; one whose records stand apart comes again.
+/// Records of the apex, glue, DNSSEC, deeper delegations and public suffixes below the apex (`co.uk`
+/// in uk) are skipped. Consecutive NS records of a name give one row; separate ones give several.
 pub struct ZoneOwners {
     path: PathBuf,
     lines: LineReader,
     records: Records,
     apex: String,
-    /// The owner last judged.
-    judged: String,
+    /// The last owner of NS records.
+    last_owner: String,
     bytes_read: Arc<AtomicU64>,
     failed: bool,
 }
 
-/// One delegation of a zone file.
+/// A delegation in a zone file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ZoneRow {
     /// A registrable name with NS records.
     Owner(DomainName),
-    /// A record that was not understood, or the owner of NS records that is no name.
+    /// A malformed record, or an invalid owner of NS records.
     Rejected(Reject),
 }
 
@@ -44,7 +43,7 @@ impl ZoneOwners {
     /// Opens a zone file, packed or not.
     ///
     /// # Errors
-    /// What stands in the way of reading it, or [`FeedProblem::NoApex`].
+    /// The file cannot be read, or [`FeedProblem::NoApex`].
     pub fn open(path: &Path) -> Result<ZoneOwners, FeedError> {
         let text = container::open(path).map_err(|problem| FeedError::new(path, problem))?;
         let apex = apex(&String::from_utf8_lossy(&text.head))
@@ -54,13 +53,13 @@ impl ZoneOwners {
             lines: LineReader::new(text.input),
             records: Records { origin: Some(apex.clone()), ..Records::default() },
             apex,
-            judged: String::new(),
+            last_owner: String::new(),
             bytes_read: text.bytes_read,
             failed: false,
         })
     }
 
-    /// The name of the zone, lower case, without a trailing dot: `app`, `co.uk`.
+    /// Name of the zone in lower case, without a trailing dot: `app`, `co.uk`.
     pub fn apex(&self) -> &str {
         &self.apex
     }
@@ -78,9 +77,9 @@ impl ZoneOwners {
                 (None, Err(_)) => Err(RejectReason::InvalidUtf8),
             };
             let owner = match kind {
-                Ok(Kind::Ns) if self.records.owner != self.judged => {
-                    self.judged.clone_from(&self.records.owner);
-                    delegated(&self.judged, &self.apex)
+                Ok(Kind::Ns) if self.records.owner != self.last_owner => {
+                    self.last_owner.clone_from(&self.records.owner);
+                    delegated(&self.last_owner, &self.apex)
                 }
                 Ok(_) => None,
                 Err(reason) => Some(Err(reason)),
@@ -111,10 +110,10 @@ impl Iterator for ZoneOwners {
     }
 }
 
-/// The day a zone file shows: `given`, else the date in its file name.
+/// Day of a zone file: `given`, or else the date in its file name.
 ///
 /// # Errors
-/// [`FeedProblem::NoZoneDay`] when neither is there.
+/// [`FeedProblem::NoZoneDay`] when both are missing.
 pub fn zone_day(path: &Path, given: Option<Day>) -> Result<Day, FeedError> {
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
     given
@@ -122,7 +121,7 @@ pub fn zone_day(path: &Path, given: Option<Day>) -> Result<Day, FeedError> {
         .ok_or_else(|| FeedError::new(path, FeedProblem::NoZoneDay))
 }
 
-/// The registrable name an owner of NS records is; `None` for what is skipped by rule.
+/// Parses the owner of NS records; `None` for owners that are skipped.
 fn delegated(owner: &str, apex: &str) -> Option<Result<DomainName, RejectReason>> {
     let label = owner.strip_suffix(apex)?.strip_suffix('.')?;
     if label.is_empty() || label.contains('.') {
@@ -135,8 +134,8 @@ fn delegated(owner: &str, apex: &str) -> Option<Result<DomainName, RejectReason>
     }
 }
 
-/// The owner of the first SOA record, else the first $ORIGIN, where that can be a zone's name: zone
-/// files are ASCII, and what names are compared with must be canonical as they are.
+/// Owner of the first SOA record, or else the first $ORIGIN, if it is a valid zone name in ASCII.
+/// Names are compared with it, so it must be canonical.
 fn apex(head: &str) -> Option<String> {
     let is_label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -157,7 +156,7 @@ fn claimed_apex(head: &str) -> Option<String> {
     first_origin
 }
 
-/// True when the first row is a zone file's.
+/// Returns true when the first row is a record or directive of a zone file.
 pub(super) fn looks_like<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool {
     let Some(first) = lines.find(|line| !line.trim_start().starts_with(';')) else { return false };
     let directive =
@@ -174,7 +173,7 @@ pub(super) fn looks_like<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool {
         && kind.is_some_and(|kind| known(kind) && (qualified || kind.eq_ignore_ascii_case("NS")))
 }
 
-/// Types that the first record of a zone file is seen to have.
+/// Types with which a zone file may start.
 const RECORD_TYPES: [&str; 10] =
     ["SOA", "NS", "A", "AAAA", "DS", "DNSKEY", "RRSIG", "NSEC", "NSEC3", "TXT"];
 
@@ -183,22 +182,22 @@ enum Kind {
     Soa,
     Ns,
     Other,
-    /// A comment, a directive, or the rest of a record in parentheses.
+    /// A comment, a directive, or the continuation of a record in parentheses.
     None,
 }
 
-/// What earlier lines of a zone file mean for later ones.
+/// State that earlier lines of a zone file set for later ones.
 #[derive(Default)]
 struct Records {
-    /// What relative names are relative to, lower case, without a trailing dot.
+    /// Origin of relative names in lower case, without a trailing dot.
     origin: Option<String>,
-    /// Owner of the last record, absolute, lower case, without a trailing dot.
+    /// Absolute owner of the last record in lower case, without a trailing dot.
     owner: String,
     open_parentheses: u32,
 }
 
 impl Records {
-    /// Reads a line; [`Records::owner`] is then the owner of its record.
+    /// Reads a line and sets [`Records::owner`] to the owner of its record.
     fn read(&mut self, line: &str) -> Result<Kind, RejectReason> {
         let continued = self.open_parentheses > 0;
         let record = self.without_comment(line);
@@ -239,7 +238,7 @@ impl Records {
         }
     }
 
-    /// The line up to its comment; parentheses outside of quotes are counted.
+    /// Cuts off the comment of a line and counts parentheses outside quotes.
     fn without_comment<'a>(&mut self, line: &'a str) -> &'a str {
         if !line.contains([';', '"', '(', ')']) {
             return line;
@@ -276,7 +275,7 @@ fn absolute(name: &str, origin: Option<&str>, into: &mut String) -> Result<(), R
     Ok(())
 }
 
-/// Seconds, or units as BIND writes them: `3600`, `1h30m`.
+/// Seconds, or BIND's units: `3600`, `1h30m`.
 fn is_ttl(token: &str) -> bool {
     token.starts_with(|char: char| char.is_ascii_digit())
         && token
@@ -298,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_in_every_spelling() {
+    fn records_are_read_in_every_spelling() {
         let mut records = Records::default();
         for (line, kind, owner) in [
             ("; a comment", Kind::None, ""),
@@ -332,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn only_zone_files_look_like_one() {
+    fn only_zone_files_are_recognised_as_such() {
         for line in [
             "$ORIGIN com.",
             "$TTL 3600",
