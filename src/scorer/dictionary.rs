@@ -1,9 +1,8 @@
-//! The words people know, and which of them a label is made of.
+//! The word list, and the split of a label into words.
 //!
-//! One list holds the words of fourteen languages, given names, surnames and places, as far as
-//! registered names use them: what each costs (how rare it is there), in which languages it is how
-//! common, and what it adds to a name's market value. `data/scorer/README.md` says where it comes
-//! from, `benches/scoring` makes it.
+//! The list holds the words of fourteen languages, given names, surnames and places that registered
+//! names use. Each word has a cost (its rarity in names), its frequency by language, and its market
+//! value. `data/scorer/README.md` gives the sources; `benches/scoring` makes the list.
 
 use rustc_hash::FxHashMap;
 
@@ -14,26 +13,26 @@ use super::prebuilt::{self, WordColumns};
 use super::segment::{Cost, Search, Segmenter};
 use super::tlds::SuffixClass;
 
-/// What a digit costs, in sixteenths of a bit: one of ten.
+/// Cost of a digit, in sixteenths of a bit: one of ten.
 const DIGIT_COST: Cost = 53;
-/// What digits cost before the first of them.
+/// Fee for a run of digits.
 const DIGITS_FEE: Cost = 32;
-/// What a letter of another script costs: one of some thirty.
+/// Cost of a letter of another script: one of about thirty.
 const OTHER_COST: Cost = 80;
-/// What a word is that the list holds and no language claims.
-const UNLISTED: (Tongue, u8) = (Tongue::ENGLISH, 1);
+/// Language and level of a listed word without a language.
+const UNLISTED: (Language, u8) = (Language::ENGLISH, 1);
 
 /// A language, or one of the two kinds of proper names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Tongue(u8);
+pub struct Language(u8);
 
-/// What is known of a [`Tongue`]; its number is its place here.
-struct TongueInfo {
+/// Properties of a [`Language`].
+struct LanguageInfo {
     /// ISO 639-1, or `None` for proper names, which belong to no language.
     code: Option<&'static str>,
-    /// As an explanation calls it.
+    /// Name in explanations.
     name: &'static str,
-    /// Country suffixes where it is the language to expect.
+    /// Suffixes under which this language is expected.
     suffixes: &'static [&'static str],
 }
 
@@ -41,12 +40,12 @@ const fn spoken(
     code: &'static str,
     name: &'static str,
     suffixes: &'static [&'static str],
-) -> TongueInfo {
-    TongueInfo { code: Some(code), name, suffixes }
+) -> LanguageInfo {
+    LanguageInfo { code: Some(code), name, suffixes }
 }
 
-/// Sixteen at most: a word's levels are kept in four bits each of one `u64`.
-static TONGUES: [TongueInfo; 16] = [
+/// By number. At most sixteen: a word's levels take four bits each of one `u64`.
+static LANGUAGES: [LanguageInfo; 16] = [
     spoken("en", "English", &["uk", "us", "au", "nz", "ie", "ca", "in", "za"]),
     spoken("de", "German", &["de", "at", "ch", "li", "koeln", "wien", "hamburg", "berlin"]),
     spoken("fr", "French", &["fr", "re"]),
@@ -61,48 +60,48 @@ static TONGUES: [TongueInfo; 16] = [
     spoken("fi", "Finnish", &["fi"]),
     spoken("cs", "Czech", &["cz"]),
     spoken("tr", "Turkish", &["tr"]),
-    TongueInfo { code: None, name: "name", suffixes: &[] },
-    TongueInfo { code: None, name: "place", suffixes: &[] },
+    LanguageInfo { code: None, name: "name", suffixes: &[] },
+    LanguageInfo { code: None, name: "place", suffixes: &[] },
 ];
 
-impl Tongue {
-    /// That of most names.
-    pub const ENGLISH: Tongue = Tongue(0);
+impl Language {
+    /// The language of most names.
+    pub const ENGLISH: Language = Language(0);
     /// Given names and surnames.
-    pub const NAMES: Tongue = Tongue(14);
+    pub const NAMES: Language = Language(14);
     /// Towns, cities and countries.
-    pub const PLACES: Tongue = Tongue(15);
+    pub const PLACES: Language = Language(15);
 
     /// ISO 639-1 code; `None` for names and places.
     pub fn code(self) -> Option<&'static str> {
         self.info().code
     }
 
-    /// `German`, or what kind of proper name.
+    /// `German`, or the kind of proper name.
     pub fn name(self) -> &'static str {
         self.info().name
     }
 
-    /// Its place in the table: 0 to 15.
+    /// Its number: 0 to 15.
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// The one with this number, of which the lowest four bits count.
-    pub fn numbered(number: u8) -> Tongue {
-        Tongue(number & 15)
+    /// The language with this number, of which the lowest four bits count.
+    pub fn from_number(number: u8) -> Language {
+        Language(number & 15)
     }
 
-    fn info(self) -> &'static TongueInfo {
-        &TONGUES[usize::from(self.0)]
+    fn info(self) -> &'static LanguageInfo {
+        &LANGUAGES[usize::from(self.0)]
     }
 
-    fn all() -> impl DoubleEndedIterator<Item = Tongue> {
-        (0..TONGUES.len() as u8).map(Tongue)
+    fn all() -> impl DoubleEndedIterator<Item = Language> {
+        (0..LANGUAGES.len() as u8).map(Language)
     }
 }
 
-/// How common a word is in each [`Tongue`]: four bits each, 0 for unknown, else tenths of
+/// Frequency of a word in each [`Language`], in four bits each: 0 for unknown, otherwise tenths of
 /// [`Token::quality`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Levels(u64);
@@ -113,78 +112,78 @@ impl Levels {
         self.0
     }
 
-    fn get(self, tongue: Tongue) -> u8 {
-        (self.0 >> (4 * tongue.0) & 15) as u8
+    fn get(self, language: Language) -> u8 {
+        (self.0 >> (4 * language.0) & 15) as u8
     }
 
-    /// Raises the level in one tongue to `level`, if it is lower.
+    /// Raises the level in one language to `level`, if it is lower.
     #[cfg(test)]
-    pub fn raise(&mut self, tongue: Tongue, level: u8) {
-        if level > self.get(tongue) {
-            let shift = 4 * tongue.0;
+    pub fn raise(&mut self, language: Language, level: u8) {
+        if level > self.get(language) {
+            let shift = 4 * language.0;
             self.0 = self.0 & !(15 << shift) | u64::from(level) << shift;
         }
     }
 
-    /// The tongues that know the word, in the order of the table, and its levels there.
-    fn known(self) -> impl Iterator<Item = (Tongue, u8)> {
+    /// The languages that have the word, in order of number, with its levels.
+    fn known(self) -> impl Iterator<Item = (Language, u8)> {
         let mut left = self.0;
         std::iter::from_fn(move || {
             let number = (left != 0).then(|| left.trailing_zeros() as u8 / 4)?;
             left &= !(15 << (4 * number));
-            Some((Tongue(number), self.get(Tongue(number))))
+            Some((Language(number), self.get(Language(number))))
         })
     }
 
-    /// The tongue that claims the word best (the first in the table of several), and the word's
-    /// level where it is most common.
-    fn best(self, expected: Option<Tongue>) -> Option<(Tongue, u8)> {
-        let mut best: Option<(Tongue, u8)> = None;
+    /// The language with the strongest claim (the first of equals), and the word's highest level in
+    /// any language.
+    fn best(self, expected: Option<Language>) -> Option<(Language, u8)> {
+        let mut best: Option<(Language, u8)> = None;
         let mut most = 0;
-        for (tongue, level) in self.known() {
-            let claim = claim(tongue, level, expected);
+        for (language, level) in self.known() {
+            let claim = claim(language, level, expected);
             if best.is_none_or(|(_, best)| claim > best) {
-                best = Some((tongue, claim));
+                best = Some((language, claim));
             }
             most = most.max(level);
         }
-        best.map(|(tongue, _)| (tongue, most))
+        best.map(|(language, _)| (language, most))
     }
 }
 
-/// How well a tongue claims a word of this level: a level counts twice what English does for
-/// being the language of most names, and less than the language of the suffix does.
-fn claim(tongue: Tongue, level: u8, expected: Option<Tongue>) -> u8 {
-    2 * level + u8::from(tongue == Tongue::ENGLISH) + 3 * u8::from(Some(tongue) == expected)
+/// Strength of a language's claim to a word: two per level, plus one for English as the language of
+/// most names, plus three for the language of the suffix.
+fn claim(language: Language, level: u8, expected: Option<Language>) -> u8 {
+    2 * level + u8::from(language == Language::ENGLISH) + 3 * u8::from(Some(language) == expected)
 }
 
-/// What a piece of a label is.
+/// Kind of a piece of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A word of a dictionary.
-    Word(Tongue),
-    /// Letters no dictionary knows.
+    Word(Language),
+    /// Letters outside words.
     Unknown,
-    /// A letter by itself, between digits, hyphens and the label's ends: the `u` of `4u`.
+    /// A single letter between digits, hyphens and the ends of the label: the `u` of `4u`.
     Letter,
     /// Decimal digits.
     Digits,
-    /// Letters of a script without a dictionary here.
+    /// Letters of a script without a dictionary.
     Other,
 }
 
-/// One piece of a label; `start..end` are bytes of its text.
+/// A piece of a label; `start..end` are bytes of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     pub kind: TokenKind,
     pub start: u16,
     pub end: u16,
-    /// Tenths of quality, 0 for all but words.
+    /// Tenths of quality; 0 except for words.
     level: u8,
 }
 
 impl Token {
-    /// A piece of the text's bytes `start..end`; `level` is tenths of quality, 0 for all but words.
+    /// A piece `start..end`; `level` is tenths of quality, 0 except for words.
     pub fn new(kind: TokenKind, start: u16, end: u16, level: u8) -> Token {
         Token { kind, start, end, level }
     }
@@ -194,87 +193,87 @@ impl Token {
         self.level
     }
 
-    /// How common the word is: 1.00 for the thousands everybody uses, 0.40 for rare ones, 0 for
-    /// what is no word.
+    /// Frequency of the word: 1.00 for the most common thousands, 0.40 for rare ones, 0 for other
+    /// pieces.
     pub fn quality(&self) -> Percent {
         Percent::clamped(10 * u32::from(self.level))
     }
 
-    /// Letters or digits in it.
+    /// Number of letters or digits.
     pub fn len(&self) -> u32 {
         u32::from(self.end - self.start)
     }
 
-    /// True for a word of a dictionary.
+    /// Returns true for a word of the list.
     pub fn is_word(&self) -> bool {
         matches!(self.kind, TokenKind::Word(_))
     }
 
-    /// True for Latin letters.
+    /// Returns true for Latin letters.
     pub fn is_letters(&self) -> bool {
         self.may_be_word() || self.kind == TokenKind::Letter
     }
 
-    /// True for what the dictionaries could have known.
+    /// Returns true for letters that could be a word.
     pub fn may_be_word(&self) -> bool {
         matches!(self.kind, TokenKind::Word(_) | TokenKind::Unknown)
     }
 }
 
-/// The list of words, and how labels are split by it.
+/// The list of words, which splits labels.
 pub struct Dictionary {
     segmenter: Segmenter<'static>,
     words: WordColumns,
-    by_suffix: FxHashMap<&'static str, Tongue>,
+    by_suffix: FxHashMap<&'static str, Language>,
 }
 
-/// What a word counts for more in the language that the suffix speaks, where several know it.
+/// Bonus of the language of the suffix for words that several languages have.
 const EXPECTED_BONUS: u32 = 6;
-/// The highest level that names and places have: no list says how common they are.
+/// Maximum level of names and places, whose frequency no list gives.
 const PROPER_LEVEL_MAX: u8 = 5;
 
-/// Where a label's suffix puts it.
+/// Context that a label's suffix gives.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// The language to expect, if the suffix speaks one.
-    pub expected: Option<Tongue>,
+    /// The language expected under the suffix.
+    pub expected: Option<Language>,
     pub class: SuffixClass,
 }
 
-/// What [`Dictionary::read`] works in and leaves behind; reused from name to name.
+/// Working memory and result of [`Dictionary::read`]; reused from name to name.
 #[derive(Clone, Default)]
 pub struct Reading {
     search: Search,
     /// The pieces of the label, in order.
     pub tokens: Vec<Token>,
-    /// What is known of the words among them, in order.
+    /// Levels of the words among them, in order.
     levels: Vec<Levels>,
-    /// What it costs to say the label piece by piece: how much there is to remember.
+    /// Total cost of the pieces: the information to remember.
     pub cost: Cost,
-    /// Of all words together, how common they are in the language of the suffix (English where
-    /// that speaks none), in levels.
+    /// Sum of the levels of all words in the language of the suffix (English if it has none).
     pub fit: u32,
-    /// Of all words together, what buyers pay for them: tenths of a point, before they share it.
+    /// Sum of the market values of all words, in tenths of a point.
     pub value: i32,
 }
 
 impl Dictionary {
     /// The dictionary the program was built with.
     pub fn new() -> Dictionary {
-        let by_suffix = Tongue::all()
-            .flat_map(|tongue| tongue.info().suffixes.iter().map(move |&suffix| (suffix, tongue)));
+        let by_suffix = Language::all().flat_map(|language| {
+            language.info().suffixes.iter().map(move |&suffix| (suffix, language))
+        });
         let words = prebuilt::words();
         let segmenter = Segmenter::new(prebuilt::trie(), words.costs);
         Dictionary { segmenter, words, by_suffix: by_suffix.collect() }
     }
 
-    /// The language to expect under a public suffix, by its last label: German for `de`.
-    pub fn expected(&self, tld: &str) -> Option<Tongue> {
+    /// The language expected under a public suffix, by its last label: German for `de`.
+    pub fn expected(&self, tld: &str) -> Option<Language> {
         let last = tld.rsplit('.').next().unwrap_or(tld);
         self.by_suffix.get(last).copied()
     }
 
-    /// Splits `label` into `reading.tokens`, and sums up what they are worth in `setting`.
+    /// Splits `label` into `reading.tokens` and sums up their cost, fit and value.
     pub fn read(&self, label: &Label, setting: Setting, reading: &mut Reading) {
         reading.tokens.clear();
         reading.levels.clear();
@@ -306,10 +305,10 @@ impl Dictionary {
             let mut token = Token { kind: TokenKind::Unknown, start, end, level: 0 };
             if let Some(word) = segment.word {
                 let levels = Levels(self.words.levels[word as usize]);
-                let (tongue, level) = levels.best(setting.expected).unwrap_or(UNLISTED);
-                (token.kind, token.level) = (TokenKind::Word(tongue), level);
+                let (language, level) = levels.best(setting.expected).unwrap_or(UNLISTED);
+                (token.kind, token.level) = (TokenKind::Word(language), level);
                 seen.push(levels);
-                fit += u32::from(levels.get(setting.expected.unwrap_or(Tongue::ENGLISH)));
+                fit += u32::from(levels.get(setting.expected.unwrap_or(Language::ENGLISH)));
                 value += i32::from(self.words.values[word as usize][setting.class.number()]);
             } else if text.len() == 1 {
                 token.kind = TokenKind::Letter;
@@ -321,43 +320,44 @@ impl Dictionary {
     }
 }
 
-/// Where the words of a label are of several tongues, gives those words that one language knows
-/// to it: to the one that knows the most of them, and of several the one that claims them best.
+/// Assigns the words of a mixed label to one language as far as it has them: the language with most
+/// of the words or, of several, with the strongest claims.
 fn settle_language(setting: Setting, reading: &mut Reading) {
     let Reading { tokens, levels, .. } = reading;
     let words = tokens.iter().filter(|token| token.is_word());
     if levels.len() < 2 || words.clone().all(|word| word.kind == tokens[0].kind) {
         return;
     }
-    let mut merits = [(0u32, 0u32); TONGUES.len()];
+    let mut merits = [(0u32, 0u32); LANGUAGES.len()];
     for &levels in levels.iter() {
-        for (tongue, level) in levels.known().filter(|(tongue, _)| tongue.code().is_some()) {
-            let (words, claims) = &mut merits[usize::from(tongue.0)];
+        for (language, level) in levels.known().filter(|(language, _)| language.code().is_some()) {
+            let (words, claims) = &mut merits[usize::from(language.0)];
             *words += 1;
-            let bonus = if Some(tongue) == setting.expected { EXPECTED_BONUS } else { 0 };
-            *claims += u32::from(claim(tongue, level, setting.expected)) + bonus;
+            let bonus = if Some(language) == setting.expected { EXPECTED_BONUS } else { 0 };
+            *claims += u32::from(claim(language, level, setting.expected)) + bonus;
         }
     }
-    let Some(best) = Tongue::all().rev().max_by_key(|tongue| merits[usize::from(tongue.0)]) else {
+    let Some(best) = Language::all().rev().max_by_key(|language| merits[usize::from(language.0)])
+    else {
         return;
     };
     let words = tokens.iter_mut().filter(|token| token.is_word());
     for (word, levels) in words.zip(levels.iter()).filter(|(_, levels)| levels.get(best) > 0) {
-        // Who is called Paul is called so in a German name, too.
-        let proper = matches!(word.kind, TokenKind::Word(tongue) if tongue.code().is_none());
+        // A proper name stays one in a name of any language.
+        let proper = matches!(word.kind, TokenKind::Word(language) if language.code().is_none());
         if !proper || levels.get(best) > PROPER_LEVEL_MAX {
             word.kind = TokenKind::Word(best);
         }
     }
 }
 
-/// How well dictionaries know a label of `tokens`, in hundredths: its words by their letters and by
-/// how common they are, less for every further piece, and less again when a piece is no word.
-/// `pieces` is the number of words and of unknown pieces between them.
+/// Dictionary quality of a label, in hundredths: the frequency of its words weighted by their
+/// length, reduced for every further piece and again when a piece is no word. `pieces` counts words
+/// and unknown pieces.
 pub fn quality(tokens: &[Token], pieces: usize) -> u32 {
-    /// One strong word beats two natural ones beats three.
+    /// One word is better than two, and two than three.
     const BY_PIECES: [u32; 6] = [100, 100, 90, 68, 50, 38];
-    /// A word with leftovers is mostly a typing error, a fragment or found by chance.
+    /// A word beside other letters is often a typo, a fragment or a coincidence.
     const WITH_LEFTOVERS: u32 = 75;
     let (mut sum, mut letters, mut leftovers) = (0, 0, false);
     for token in tokens.iter().filter(|token| token.may_be_word()) {
@@ -370,7 +370,7 @@ pub fn quality(tokens: &[Token], pieces: usize) -> u32 {
     (sum * share).checked_div(letters * 10).unwrap_or(0)
 }
 
-/// A two-letter word among others says little, and a three-letter one less than a long one.
+/// Level of a word among others: very short words count less.
 fn level_beside(token: &Token, words: usize) -> u32 {
     let most = match (words, token.len()) {
         (2.., 0..=2) => 4,
@@ -380,7 +380,7 @@ fn level_beside(token: &Token, words: usize) -> u32 {
     u32::from(token.level).min(most)
 }
 
-/// What digits and letters of other scripts cost one by one.
+/// Cost of digits and of letters of other scripts.
 pub fn unread_cost(digits: u32, others: u32) -> Cost {
     DIGIT_COST * digits + OTHER_COST * others
 }
@@ -407,14 +407,15 @@ mod tests {
     fn read(label: &str, tld: &str) -> (Label, Reading) {
         let (mut parts, mut reading) = (Label::default(), Reading::default());
         parts.read(label);
-        let setting = Setting { expected: DICTIONARY.expected(tld), class: SuffixClass::of(tld) };
+        let setting =
+            Setting { expected: DICTIONARY.expected(tld), class: SuffixClass::for_tld(tld) };
         DICTIONARY.read(&parts, setting, &mut reading);
         (parts, reading)
     }
 
     fn show(label: &Label, token: &Token) -> String {
         let kind = match token.kind {
-            TokenKind::Word(tongue) => tongue.code().unwrap_or(tongue.name()),
+            TokenKind::Word(language) => language.code().unwrap_or(language.name()),
             TokenKind::Unknown => "?",
             TokenKind::Letter => "letter",
             TokenKind::Digits => "digits",
@@ -423,7 +424,7 @@ mod tests {
         format!("{}:{kind}", label.text(token.start, token.end))
     }
 
-    /// The pieces of a label under a suffix, as `hotel:en`, `zynga:?`.
+    /// Asserts the pieces of a label under a suffix: `hotel:en`, `zynga:?`.
     #[track_caller]
     fn assert_reads(label: &str, tld: &str, expected: &str) {
         let (parts, reading) = read(label, tld);
@@ -442,14 +443,14 @@ mod tests {
     }
 
     #[test]
-    fn languages_are_found_per_name() {
+    fn languages_are_recognised() {
         assert_reads("zeitung", "com", "zeitung:de");
         assert_reads("autoversicherung", "de", "auto:de versicherung:de");
         assert_reads("tanieubezpieczenia", "pl", "tanie:pl ubezpieczenia:pl");
         assert_reads("voiture", "fr", "voiture:fr");
         assert_reads("rose", "com", "rose:en");
         assert_reads("auto", "de", "auto:de");
-        assert_eq!(DICTIONARY.expected("com.pl"), Some(Tongue(5)));
+        assert_eq!(DICTIONARY.expected("com.pl"), Some(Language(5)));
         assert_eq!(DICTIONARY.expected("com"), None);
     }
 
@@ -462,14 +463,14 @@ mod tests {
     }
 
     #[test]
-    fn words_fit_the_language_of_the_suffix() {
+    fn words_fit_the_language_of_their_suffix() {
         let fit = |label, tld| read(label, tld).1.fit;
         assert!(fit("zeitung", "de") > fit("zeitung", "com"));
         assert!(fit("newspaper", "com") > fit("newspaper", "de"));
     }
 
     #[test]
-    fn one_strong_word_beats_two_and_two_beat_three() {
+    fn fewer_words_have_higher_quality() {
         let quality = |label| {
             let tokens = read(label, "com").1.tokens;
             super::quality(&tokens, tokens.len())
@@ -481,22 +482,22 @@ mod tests {
     }
 
     #[test]
-    fn where_digits_stand() {
+    fn positions_of_digits_are_classified() {
         let digits = |label| digits_where(&read(label, "com").1.tokens);
         let seen = ["hotel", "hotel24", "24", "24hotel", "ho24tel", "4hotel4"].map(digits);
         assert_eq!(seen, [0, 1, 1, 2, 3, 3]);
     }
 
     #[test]
-    fn levels_keep_their_best_and_their_own_bits() {
+    fn levels_keep_their_maximum() {
         let mut levels = Levels::default();
-        for tongue in Tongue::all() {
-            levels.raise(tongue, 7);
-            levels.raise(tongue, 3);
+        for language in Language::all() {
+            levels.raise(language, 7);
+            levels.raise(language, 3);
         }
-        assert!(Tongue::all().all(|tongue| levels.get(tongue) == 7));
-        assert_eq!(levels.best(None), Some((Tongue::ENGLISH, 7)));
-        assert_eq!(levels.best(Some(Tongue(3))), Some((Tongue(3), 7)));
+        assert!(Language::all().all(|language| levels.get(language) == 7));
+        assert_eq!(levels.best(None), Some((Language::ENGLISH, 7)));
+        assert_eq!(levels.best(Some(Language(3))), Some((Language(3), 7)));
         assert_eq!(Levels::default().best(None), None);
     }
 }

@@ -1,26 +1,26 @@
-//! What a score was made from, in a few bytes that whoever keeps a name keeps with it, so that
-//! signals and explanation are told again without looking the name up in dictionaries.
+//! Score features: the few bytes stored with a name from which its signals and explanation are
+//! restored without the dictionaries.
 //!
 //! ```text
-//! quality in hundredths; highest bit: words that no sentence should hold
-//! ease of speaking in hundredths
+//! quality in hundredths; highest bit: words that no explanation may print
+//! pronounceability in hundredths
 //! caps, one bit each
 //! points of dictionary, market, language and pronounceability, one signed byte each
-//! per token: tongue << 4 | level for a word, else one of the marks below; then its letters in a
-//! byte, but for the last token, which takes what is left
+//! per token: language << 4 | level for a word, or one of the marks below; then its length in a byte,
+//! except for the last token, which extends to the end
 //! ```
-//! Tokens follow one another in the label without marks ([`Label`]); hyphens between them are
-//! skipped. What only the characters of an `xn--` label say is read from it again: that takes no
-//! dictionary. A label without a token has no evidence (no bytes) and is read again whole.
+//! Tokens follow one another in the folded label ([`Label`]); hyphens between them are skipped. An
+//! `xn--` label is decoded again for its characters, which takes no dictionary. A label without
+//! tokens has no features and is scored again.
 
-use super::dictionary::{Token, TokenKind, Tongue, digits_where};
+use super::dictionary::{Language, Token, TokenKind, digits_where};
 use super::label::Label;
 use super::percent::Percent;
 use super::signals::{Caps, Facts, ReadPoints};
 use crate::vocab::name::is_a_label;
 
 const FLAG: u8 = 1 << 7;
-/// Marks of tokens that are no words: level 15, which no word has.
+/// Marks of tokens that are no words: they have level 15, which no word has.
 const UNKNOWN: u8 = 0x0f;
 const LETTER: u8 = 0x1f;
 const DIGITS: u8 = 0x2f;
@@ -30,10 +30,10 @@ const HEAD: usize = 7;
 /// Bytes at most.
 const LEN_MAX: usize = 255;
 
-/// Appends what is to be kept of a label with these `facts`: nothing for one that is to be read
+/// Appends the features of a label with these `facts`; nothing for a label that is to be scored
 /// again.
 pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>) {
-    // No label has so many: 63 octets decode to fewer characters, of two folded letters each.
+    // Never reached: 63 bytes decode to fewer characters, of two folded letters each.
     if tokens.is_empty() || 2 * tokens.len() + HEAD >= LEN_MAX {
         return;
     }
@@ -51,7 +51,7 @@ pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>
 
 fn mark(token: &Token) -> u8 {
     match token.kind {
-        TokenKind::Word(tongue) => tongue.number() << 4 | token.level(),
+        TokenKind::Word(language) => language.number() << 4 | token.level(),
         TokenKind::Unknown => UNKNOWN,
         TokenKind::Letter => LETTER,
         TokenKind::Digits => DIGITS,
@@ -59,29 +59,30 @@ fn mark(token: &Token) -> u8 {
     }
 }
 
-/// Fills `facts`, so far the default, with those that [`write`] saw but for `tld_weight`, and
-/// `tokens` with those of the label; returns whether sentences may hold the words. `read` is left
-/// as it is for an ASCII label, whose tokens are cut from `name`, and else reads `name`.
+/// Restores `facts`, initially the default, except for `tld_weight`, and the `tokens` of the label;
+/// returns whether explanations may print the words. `decoded` is set only for an `xn--` label; the
+/// tokens of an ASCII label are cut from `name`.
 ///
-/// `None` for evidence that is empty, or that no such label has: what was filled then says nothing.
+/// Returns `None` when the features are empty or do not fit the label; `facts` and `tokens` are then
+/// meaningless.
 pub fn read(
     name: &str,
-    evidence: &[u8],
+    features: &[u8],
     tokens: &mut Vec<Token>,
-    read: &mut Label,
+    decoded: &mut Label,
     facts: &mut Facts,
 ) -> Option<bool> {
     tokens.clear();
-    let (&[quality, ease, caps, points @ ..], marks) = evidence.split_first_chunk::<HEAD>()?;
+    let (&[quality, sound, caps, points @ ..], marks) = features.split_first_chunk::<HEAD>()?;
     let [dictionary, market, language, pronounceability] = points.map(|points: u8| points as i8);
     facts.quality = Percent::clamped(u32::from(quality & !FLAG));
-    facts.pronounceability = Percent::clamped(u32::from(ease));
+    facts.pronounceability = Percent::clamped(u32::from(sound));
     facts.caps = Caps::from_bits(caps);
     facts.read = ReadPoints { dictionary, market, language, pronounceability };
     if is_a_label(name) {
-        read.read(name);
-        read_tokens(read.whole_text(), marks, tokens, facts)?;
-        (facts.chars, facts.idn) = (read.chars, true);
+        decoded.read(name);
+        read_tokens(decoded.whole_text(), marks, tokens, facts)?;
+        (facts.chars, facts.idn) = (decoded.chars, true);
     } else if name.is_ascii() {
         read_tokens(name, marks, tokens, facts)?;
         facts.chars = name.len() as u32;
@@ -91,7 +92,7 @@ pub fn read(
     Some(quality & FLAG == 0)
 }
 
-/// The tokens of `text`, and how many characters of each kind they hold.
+/// Restores the tokens of `text` and counts their characters by kind.
 fn read_tokens(text: &str, marks: &[u8], tokens: &mut Vec<Token>, facts: &mut Facts) -> Option<()> {
     let text = text.as_bytes();
     if text.len() > usize::from(u8::MAX) {
@@ -134,7 +135,7 @@ fn token(mark: u8, start: u16, end: u16) -> Option<Token> {
         DIGITS => (TokenKind::Digits, 0),
         OTHER => (TokenKind::Other, 0),
         _ => match mark & 15 {
-            level @ 1..=10 => (TokenKind::Word(Tongue::numbered(mark >> 4)), level),
+            level @ 1..=10 => (TokenKind::Word(Language::from_number(mark >> 4)), level),
             _ => return None,
         },
     };

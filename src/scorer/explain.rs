@@ -1,38 +1,38 @@
-//! The score in one sentence: what the name is, then what moved the score most, first what speaks
-//! for it, then what against.
+//! The explanation of a score: one sentence that describes the name, then the strengths and
+//! weaknesses that moved the score most.
 
-use super::dictionary::{Token, TokenKind, Tongue};
+use super::dictionary::{Language, Token, TokenKind};
 use super::percent::Percent;
 use super::signals::{Facts, Points};
 use super::tlds::SuffixClass;
 use super::words::Words;
 use crate::vocab::name::to_unicode;
 
-/// Characters of an explanation at most (decisions.md §8).
+/// Maximum characters of an explanation (`data/docs/api.md`).
 pub const EXPLANATION_CHARS_MAX: usize = 160;
-/// How many parts are named beside what the name is.
+/// Maximum strengths and weaknesses in a sentence.
 const PARTS_MAX: usize = 3;
-/// A part that moved the score by less is not worth a word.
+/// Minimum points of a part that is mentioned.
 const POINTS_MIN: usize = 2;
-/// Letters of quoted words at most: longer ones make the sentence harder to read than the name.
+/// Maximum letters of quoted words: longer ones make the sentence harder to read than the name.
 const QUOTED_LETTERS_MAX: u32 = 32;
 
-/// Everything a sentence can be made from.
-pub struct Story<'a> {
-    /// The public suffix as the zone has it.
+/// Input of an explanation.
+pub struct ExplanationInput<'a> {
+    /// The public suffix in A-label form.
     pub tld: &'a str,
     pub facts: &'a Facts,
     pub points: &'a Points,
     pub tokens: &'a [Token],
-    /// The tokens as people write them.
+    /// The tokens in Unicode.
     pub written: &'a Words<'a>,
-    /// Sentences may hold the words.
+    /// Explanations may print the words.
     pub printable: bool,
     /// At least 1.
     pub tld_spread: u32,
 }
 
-/// A part of the points that has words of its own.
+/// A part of the points that can be mentioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Market,
@@ -47,42 +47,41 @@ enum Part {
     Idn,
 }
 
-/// How many of them there are.
 const PARTS: usize = 10;
-/// How common, in hundredths, a word is that is called common, and one that is not called rare.
+/// Minimum quality, in hundredths, of common words, and of words that are not rare.
 const COMMON_FROM: u8 = 80;
 const RARE_BELOW: u8 = 50;
-/// Letters that are easier than this can be spoken.
+/// Pronounceability below which letters are hard to pronounce.
 const HARD_BELOW: u8 = 40;
-/// Letters from here on sound like words: no run of them is unusual.
+/// Pronounceability from which letters sound like a word.
 const EASY_FROM: u8 = 65;
-/// Characters from which a name is a lot to remember, whatever it is made of.
+/// Characters from which any name is hard to remember.
 const MANY_CHARS: u32 = 12;
 
-/// The words of a label taken together.
+/// Summary of the words of a label.
 #[derive(Clone, Copy, Debug, Default)]
 struct Vocabulary {
     words: u32,
-    /// Letters of all of them.
+    /// Letters in all words.
     letters: u32,
-    /// The tongue of them all; `None` where they have several.
-    tongue: Option<Tongue>,
-    /// How common the rarest is.
+    /// Their common language; `None` if they have several.
+    language: Option<Language>,
+    /// Quality of the rarest word.
     rarest: Percent,
-    /// There are letters beside them that are no word.
+    /// There are other letters beside them.
     rest: bool,
 }
 
 impl Vocabulary {
-    fn of(tokens: &[Token]) -> Vocabulary {
+    fn new(tokens: &[Token]) -> Vocabulary {
         let mut seen = Vocabulary::default();
         for token in tokens {
             match token.kind {
-                TokenKind::Word(tongue) if seen.words == 0 => {
-                    (seen.tongue, seen.rarest) = (Some(tongue), token.quality());
+                TokenKind::Word(language) if seen.words == 0 => {
+                    (seen.language, seen.rarest) = (Some(language), token.quality());
                 }
-                TokenKind::Word(tongue) => {
-                    seen.tongue = seen.tongue.filter(|&first| first == tongue);
+                TokenKind::Word(language) => {
+                    seen.language = seen.language.filter(|&first| first == language);
                     seen.rarest = seen.rarest.min(token.quality());
                 }
                 TokenKind::Unknown => {
@@ -98,17 +97,17 @@ impl Vocabulary {
     }
 }
 
-impl Story<'_> {
-    /// Puts the sentence into `out`, in place of what is there: with all it should say or, when
-    /// that is too long, with less.
-    pub fn tell(&self, out: &mut String) {
-        let seen = Vocabulary::of(self.tokens);
+impl ExplanationInput<'_> {
+    /// Writes the sentence into `out`, replacing its content. Leaves out parts and quotations when
+    /// the sentence would be too long.
+    pub fn write(&self, out: &mut String) {
+        let seen = Vocabulary::new(self.tokens);
         let (strongest, count) = self.strongest(seen);
         for count in (0..=count).rev() {
             for quoted in [true, false] {
                 out.clear();
                 self.sentence(seen, &strongest[..count], quoted, out);
-                // Few sentences hold more bytes than characters.
+                // Most sentences are ASCII.
                 if out.len() <= EXPLANATION_CHARS_MAX
                     || out.chars().count() <= EXPLANATION_CHARS_MAX
                 {
@@ -117,35 +116,31 @@ impl Story<'_> {
             }
         }
         out.clear();
-        self.lead(seen, false, out);
+        self.describe(seen, false, out);
     }
 
-    /// The parts that moved the score most with what they moved it by, first the strongest, and
-    /// how many there are.
+    /// The parts that moved the score most, strongest first, with their points, and their number.
     fn strongest(&self, seen: Vocabulary) -> ([(Part, i32); PARTS_MAX], usize) {
         let points = self.points;
-        // That known words can be pronounced goes without saying, and how little a name of no
-        // word says is in the lead.
-        let idle = |applies: bool, points: i32| if applies { points } else { 0 };
-        let sound = match (self.facts.pronounceability.get(), seen.words) {
-            (EASY_FROM.., 0) => points.pronounceability.max(0),
-            (EASY_FROM.., _) => 0,
-            _ => points.pronounceability.min(0),
-        };
-        let memory = idle(seen.words > 0 && self.tells_memory(seen), points.dictionary.min(0));
+        // The description covers easy pronunciation and missing words.
+        let when = |applies: bool, points: i32| if applies { points } else { 0 };
+        let hard = self.facts.letters > 3
+            && self.facts.pronounceability.get() < EASY_FROM
+            && !self.described_as_hard(seen);
+        let memory = seen.words > 0 && self.mentions_memory(seen);
         let parts: [(Part, i32); PARTS] = [
-            (Part::Market, idle(seen.words > 0, points.market)),
-            (Part::Length, idle(self.tells_length(seen), points.length)),
+            (Part::Market, when(seen.words > 0, points.market)),
+            (Part::Length, when(self.mentions_length(seen), points.length)),
             (Part::Tld, points.tld),
-            (Part::Spread, idle(self.tld_spread > 1 || points.tld_spread < 0, points.tld_spread)),
-            (Part::Hyphens, idle(self.facts.hyphens > 0, points.hyphens)),
-            (Part::Digits, idle(self.facts.digits > 0 && !self.is_number(), points.digits)),
-            (Part::Sound, idle(self.facts.letters > 3 && !self.said_hard(seen), sound)),
-            (Part::Language, idle(self.tells_language(seen), points.language)),
-            (Part::Memory, memory),
+            (Part::Spread, when(self.tld_spread > 1 || points.tld_spread < 0, points.tld_spread)),
+            (Part::Hyphens, when(self.facts.hyphens > 0, points.hyphens)),
+            (Part::Digits, when(self.facts.digits > 0 && !self.is_number(), points.digits)),
+            (Part::Sound, when(hard, points.pronounceability.min(0))),
+            (Part::Language, when(self.mentions_language(seen), points.language)),
+            (Part::Memory, when(memory, points.dictionary.min(0))),
             (Part::Idn, points.idn),
         ];
-        // One number each, without a branch: of equals the first is the higher one.
+        // Branch-free selection by one number per part; of equals the first has the higher one.
         let mut best = [0; PARTS_MAX];
         for (at, (_, points)) in parts.iter().enumerate() {
             let moved = points.unsigned_abs() as usize;
@@ -158,8 +153,8 @@ impl Story<'_> {
         (best.map(part), best.iter().filter(|&&key| key > 0).count())
     }
 
-    /// What people call neither short nor long is not told, nor what the lead says already.
-    fn tells_length(&self, seen: Vocabulary) -> bool {
+    /// Mentions only short and long names, unless the description gives the length.
+    fn mentions_length(&self, seen: Vocabulary) -> bool {
         const SHORT: u32 = 8;
         const LONG: u32 = 10;
         match self.facts.chars {
@@ -169,120 +164,95 @@ impl Story<'_> {
         }
     }
 
-    /// Two short words may be rare together, but nobody forgets them.
-    fn tells_memory(&self, seen: Vocabulary) -> bool {
+    /// Short names of up to two words are easy to remember even when the words are rare.
+    fn mentions_memory(&self, seen: Vocabulary) -> bool {
         seen.words > 2 || self.facts.chars >= MANY_CHARS
     }
 
-    /// Likewise: common words are everyday ones, and rare ones are not. That they are not what
-    /// people of a country say is told always.
-    fn tells_language(&self, seen: Vocabulary) -> bool {
-        let suffix = SuffixClass::of(self.tld);
+    /// The description covers common and rare words. Words that are unusual in the country of the
+    /// suffix are always mentioned.
+    fn mentions_language(&self, seen: Vocabulary) -> bool {
+        let suffix = SuffixClass::for_tld(self.tld);
         let abroad = matches!(suffix, SuffixClass::Country | SuffixClass::Polish);
         let between = (RARE_BELOW..COMMON_FROM).contains(&seen.rarest.get());
         seen.words > 0 && (between || self.points.language < 0 && abroad)
     }
 
-    /// The lead, then what speaks for the name, then what against it.
+    /// Writes the description, the strengths, then the weaknesses.
     fn sentence(&self, seen: Vocabulary, parts: &[(Part, i32)], quoted: bool, out: &mut String) {
-        self.lead(seen, quoted, out);
+        self.describe(seen, quoted, out);
         let good = parts.iter().filter(|(_, points)| *points > 0);
         for &(part, _) in good.clone() {
             out.push_str(", ");
             self.strength(part, seen, out);
         }
         let bad = parts.iter().filter(|(_, points)| *points < 0);
-        let (praised, faults) = (good.count() > 0, bad.clone().count());
+        let (has_strengths, faults) = (good.count() > 0, bad.clone().count());
         for (at, &(part, _)) in bad.enumerate() {
             out.push_str(match at {
-                0 if praised => "; but ",
+                0 if has_strengths => "; but ",
                 0 => ", ",
                 _ if at + 1 == faults => " and ",
                 _ => ", ",
             });
-            self.weakness(part, seen, out);
+            self.weakness(part, out);
         }
-        self.held(out);
+        self.cap(out);
         out.push('.');
     }
 
     fn strength(&self, part: Part, seen: Vocabulary, out: &mut String) {
-        let one = seen.words == 1;
         match part {
-            Part::Market if self.varied() => {
-                out.push_str(if one { "a word that sells" } else { "words that sell" });
-            }
-            Part::Market => {
-                out.push_str("the kind of ");
-                out.push_str(if one { "word" } else { "words" });
-                out.push_str(" buyers pay for");
-            }
+            Part::Market => out.push_str("strong buyer demand"),
             Part::Length if seen.words == 0 => out.push_str("short"),
             Part::Length => {
-                out.push_str(if self.facts.chars <= 5 { "only " } else { "short at " });
+                out.push_str("only ");
                 self.size(out);
             }
-            Part::Tld => self.suffix("in .", out),
+            Part::Tld => self.suffix("popular TLD .", out),
             Part::Spread => {
                 out.push_str("registered in ");
                 plural(self.tld_spread.saturating_sub(1), "other TLD", out);
             }
-            Part::Hyphens => out.push_str("read easily with its hyphen"),
-            Part::Digits => out.push_str("with digits that fit"),
-            Part::Sound => out.push_str("easy to say"),
-            Part::Language => out.push_str(if one { "an everyday word" } else { "everyday words" }),
-            Part::Memory | Part::Idn => {}
+            Part::Hyphens => out.push_str("natural hyphen"),
+            Part::Digits => out.push_str("digits that add value"),
+            Part::Language => out.push_str("everyday vocabulary"),
+            Part::Sound | Part::Memory | Part::Idn => {}
         }
     }
 
-    fn weakness(&self, part: Part, seen: Vocabulary, out: &mut String) {
-        let one = seen.words == 1;
+    fn weakness(&self, part: Part, out: &mut String) {
         match part {
-            Part::Market => {
-                out.push_str(if one { "a word" } else { "words" });
-                out.push_str(match (self.varied(), one) {
-                    (true, _) => " few buyers look for",
-                    (false, true) => " that seldom sells",
-                    (false, false) => " that seldom sell",
-                });
-            }
+            Part::Market => out.push_str("weak buyer demand"),
             Part::Length => {
                 out.push_str("long at ");
                 self.size(out);
             }
-            Part::Tld => self.suffix("in the less wanted .", out),
-            Part::Spread if self.tld_spread <= 1 => out.push_str("wanted in no other TLD"),
+            Part::Tld => self.suffix("less popular TLD .", out),
+            Part::Spread if self.tld_spread <= 1 => out.push_str("not registered in other TLDs"),
             Part::Spread => {
-                out.push_str("wanted in only ");
+                out.push_str("registered in only ");
                 plural(self.tld_spread.saturating_sub(1), "other TLD", out);
             }
-            Part::Hyphens => {
-                out.push_str("with ");
-                with(self.facts.hyphens, "hyphen", out);
-            }
-            Part::Digits => {
-                out.push_str("with ");
-                with(self.facts.digits, "digit", out);
-            }
-            Part::Sound => out.push_str("an unusual run of letters"),
+            Part::Hyphens => plural(self.facts.hyphens, "hyphen", out),
+            Part::Digits => plural(self.facts.digits, "digit", out),
+            Part::Sound => out.push_str("unusual letter sequence"),
             Part::Language => {
-                out.push_str(if one { "not an everyday word" } else { "not everyday words" });
-                if matches!(SuffixClass::of(self.tld), SuffixClass::Country | SuffixClass::Polish) {
-                    self.suffix(" under .", out);
+                out.push_str("unusual vocabulary");
+                if matches!(
+                    SuffixClass::for_tld(self.tld),
+                    SuffixClass::Country | SuffixClass::Polish
+                ) {
+                    self.suffix(" for .", out);
                 }
             }
-            Part::Memory => out.push_str("a lot to remember"),
+            Part::Memory => out.push_str("hard to remember"),
             Part::Idn => out.push_str("hard to type as an internationalised name"),
         }
     }
 
-    /// Half of all names are told in other words, so that a list of them does not drone.
-    fn varied(&self) -> bool {
-        self.facts.chars % 2 == 1
-    }
-
-    /// What the name is. It starts with a capital letter or a digit.
-    fn lead(&self, seen: Vocabulary, quoted: bool, out: &mut String) {
+    /// Describes the name, starting with a capital letter or a digit.
+    fn describe(&self, seen: Vocabulary, quoted: bool, out: &mut String) {
         match seen.words {
             _ if self.is_number() => self.number(out),
             0 if self.facts.letters == 0 => self.other_script(out),
@@ -314,30 +284,28 @@ impl Story<'_> {
 
     fn other_script(&self, out: &mut String) {
         match self.facts.others {
-            1 => out.push_str("A single letter of another script"),
+            1 => out.push_str("A single letter in another script"),
             others => {
                 number(others, out);
-                out.push_str(" letters of another script");
+                out.push_str(" letters in another script");
             }
         }
     }
 
     fn no_word(&self, out: &mut String) {
         let few = self.facts.chars <= 3;
-        if few {
-            out.push_str("Only ");
-        }
+        out.push_str(if few { "Only " } else { "Invented word, " });
         self.size(out);
         out.push_str(match self.facts.pronounceability.get() {
             _ if few => "",
-            EASY_FROM.. => " that sound like a word but are none",
-            0..HARD_BELOW => " that are hard to pronounce",
-            _ => " that form no known word",
+            EASY_FROM.. => ", pronounceable",
+            0..HARD_BELOW => ", hard to pronounce",
+            _ => "",
         });
     }
 
-    /// The lead says already that the letters are unusual.
-    fn said_hard(&self, seen: Vocabulary) -> bool {
+    /// Returns true when the description says that the name is hard to pronounce.
+    fn described_as_hard(&self, seen: Vocabulary) -> bool {
         seen.words == 0 && self.facts.pronounceability.get() < HARD_BELOW
     }
 
@@ -348,12 +316,9 @@ impl Story<'_> {
         if quoted && self.printable && worth_quoting && !alone {
             out.push_str(", ");
             self.quote(seen, out);
-            if seen.rest {
-                out.push(',');
-            }
         }
         if seen.rest {
-            out.push_str(" and letters that are no word");
+            out.push_str(", and other letters");
         }
     }
 
@@ -375,7 +340,7 @@ impl Story<'_> {
         plural(chars, if self.facts.letters == chars { "letter" } else { "character" }, out);
     }
 
-    /// `before` and the suffix as people write it.
+    /// Writes `before` and the suffix in Unicode.
     fn suffix(&self, before: &str, out: &mut String) {
         out.push_str(before);
         if self.tld.as_bytes().windows(4).any(|part| part == b"xn--") {
@@ -385,20 +350,17 @@ impl Story<'_> {
         }
     }
 
-    /// The cap that holds the score, if one does.
-    fn held(&self, out: &mut String) {
+    /// Writes the cap that limits the score, if any.
+    fn cap(&self, out: &mut String) {
         let strictest = self.facts.caps.strictest();
         let Some(cap) = strictest.filter(|cap| self.points.sum() > cap.max) else { return };
-        out.push_str("; held to ");
+        out.push_str("; capped at ");
         number(cap.max.unsigned_abs(), out);
         out.push_str(" for ");
         match cap.name {
-            "manyHyphens" => {
-                out.push_str("its ");
-                plural(self.facts.hyphens, "hyphen", out);
-            }
-            "mixedScripts" => out.push_str("mixing scripts"),
-            "spam" => out.push_str("a term that spam is made of"),
+            "manyHyphens" => plural(self.facts.hyphens, "hyphen", out),
+            "mixedScripts" => out.push_str("mixed scripts"),
+            "spam" => out.push_str("a spam term"),
             "trademark" => out.push_str("a well-known trademark"),
             "adult" => out.push_str("an adult term"),
             _ => out.push_str("an offensive word"),
@@ -408,10 +370,10 @@ impl Story<'_> {
 
 /// `Two common English words`, `A place name`.
 fn how_many(seen: Vocabulary, out: &mut String) {
-    let (common, noun) = match seen.tongue {
-        Some(Tongue::NAMES) => ("", "personal name"),
-        Some(Tongue::PLACES) => ("", "place name"),
-        Some(tongue) => (how_common(seen), tongue.name()),
+    let (common, noun) = match seen.language {
+        Some(Language::NAMES) => ("", "personal name"),
+        Some(Language::PLACES) => ("", "place name"),
+        Some(language) => (how_common(seen), language.name()),
         None => (how_common(seen), "word"),
     };
     let vowel = common.is_empty() && noun.starts_with(['A', 'E', 'I', 'O', 'U']);
@@ -428,7 +390,7 @@ fn how_many(seen: Vocabulary, out: &mut String) {
     }
     out.push_str(common);
     out.push_str(noun);
-    if seen.tongue.is_some_and(|tongue| tongue.code().is_some()) {
+    if seen.language.is_some_and(|language| language.code().is_some()) {
         out.push_str(" word");
     }
     if seen.words > 1 {
@@ -436,12 +398,12 @@ fn how_many(seen: Vocabulary, out: &mut String) {
     }
 }
 
-/// Judged by the rarest of them. Of other languages the list is of spoken words, where those of
-/// trades are rare: only English ones, which are counted in print, too, are called so.
+/// Frequency of the rarest word. Only English words are called rare: the lists of other languages
+/// come from speech, in which technical words are rare.
 fn how_common(seen: Vocabulary) -> &'static str {
     match seen.rarest.get() {
         COMMON_FROM.. => "common ",
-        ..RARE_BELOW if seen.tongue == Some(Tongue::ENGLISH) => "rare ",
+        ..RARE_BELOW if seen.language == Some(Language::ENGLISH) => "rare ",
         _ => "",
     }
 }
@@ -455,16 +417,7 @@ fn plural(count: u32, noun: &str, out: &mut String) {
     }
 }
 
-fn with(count: u32, noun: &str, out: &mut String) {
-    if count == 1 {
-        out.push_str("a ");
-        out.push_str(noun);
-    } else {
-        plural(count, noun, out);
-    }
-}
-
-/// In decimal: the formatter of the standard library takes as long as the rest of a sentence.
+/// Writes a decimal number; the standard formatter would take as long as the rest of the sentence.
 fn number(number: u32, out: &mut String) {
     let digit = |number: u32| char::from(b'0' + (number % 10) as u8);
     if number >= 100 {

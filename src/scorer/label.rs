@@ -1,24 +1,23 @@
-//! A registrable label in, what a reader sees in it out: runs of letters, digits, and characters
-//! of other scripts, hyphens between them. Latin letters lose their marks on the way, because the
-//! dictionaries are kept without them.
+//! Splits a registrable label into runs of letters, digits and characters of other scripts, with
+//! hyphens between them. Diacritics are removed from Latin letters, as the dictionaries have none.
 
 use icu_normalizer::properties::{CanonicalDecompositionBorrowed, Decomposed};
 
 use super::words::Cut;
 use crate::vocab::name::{is_a_label, to_unicode};
 
-/// What the characters of a [`Run`] are.
+/// Kind of the characters in a [`Run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunKind {
     /// Latin letters, in [`Label::text`] as `a` to `z`.
     Letters,
     /// Decimal digits.
     Digits,
-    /// Letters of other scripts, one byte [`OTHER`] each: counted, not read.
+    /// Letters of other scripts, one byte [`OTHER`] each.
     Other,
 }
 
-/// Neighbouring characters of one kind; `start..end` are bytes of [`Label::text`].
+/// Adjacent characters of one kind; `start..end` are bytes of [`Label::text`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     pub kind: RunKind,
@@ -26,17 +25,17 @@ pub struct Run {
     pub end: u16,
 }
 
-/// Stands in [`Label::text`] for a character no dictionary here knows.
+/// Replaces characters without a dictionary in [`Label::text`].
 pub const OTHER: u8 = b'?';
 
-/// One label taken apart; the buffers are reused from name to name.
+/// A label split into runs; the buffers are reused from name to name.
 #[derive(Clone, Debug, Default)]
 pub struct Label {
-    /// ASCII: letters without marks, digits, [`OTHER`], and the hyphens between the runs. An ASCII
-    /// label stands here as it is.
+    /// The folded label in ASCII: letters without diacritics, digits, [`OTHER`] and hyphens. Equal to
+    /// an ASCII label.
     text: String,
-    /// For each byte of `text`, which character of the Unicode form it came from. Empty for an
-    /// ASCII label, where words can be read from `text`.
+    /// For each byte of `text`, the index of its character in the Unicode form. Empty for an ASCII
+    /// label.
     origin: Vec<u16>,
     unicode: String,
     /// In the order of the label.
@@ -47,14 +46,14 @@ pub struct Label {
     pub digits: u32,
     /// Hyphens among them.
     pub hyphens: u32,
-    /// Marked Latin letters or other scripts: the label stands as `xn--` in the zone.
+    /// The label is an A-label (`xn--`).
     pub idn: bool,
-    /// Letters of scripts that no language writes together.
+    /// It mixes scripts that no language combines.
     pub mixed_scripts: bool,
 }
 
-/// Scripts as far as mixing them goes: Han, kana, bopomofo and Hangul are one, since Chinese,
-/// Japanese and Korean names combine them.
+/// Scripts for the check of mixed scripts. Han, kana, bopomofo and Hangul count as one, because
+/// Chinese, Japanese and Korean names combine them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Script {
     Common,
@@ -66,7 +65,7 @@ enum Script {
 }
 
 impl Label {
-    /// Takes `label` (A-label form, as `DomainName::label` gives it) apart.
+    /// Reads `label` in A-label form, as `DomainName::label` returns it.
     pub fn read(&mut self, label: &str) {
         self.clear();
         if is_a_label(label) {
@@ -78,36 +77,36 @@ impl Label {
         }
     }
 
-    /// The folded text of a range of bytes of it.
+    /// A range of the folded text.
     pub fn text(&self, start: u16, end: u16) -> &str {
         &self.text[usize::from(start)..usize::from(end)]
     }
 
-    /// All of it, with the hyphens.
+    /// The whole folded text with hyphens.
     pub fn whole_text(&self) -> &str {
         &self.text
     }
 
-    /// The label as people write it, marks and all.
+    /// The label in Unicode, with diacritics.
     pub fn written(&self) -> &str {
         if self.origin.is_empty() { &self.text } else { &self.unicode }
     }
 
-    /// Where a range of bytes of the folded text stands in [`Label::written`].
+    /// Position in [`Label::written`] of a range of the folded text.
     pub fn cut(&self, start: u16, end: u16) -> Cut {
-        // A label has at most 63 octets, and decoded at most four for each.
+        // A label has at most 63 bytes, and at most four times as many in Unicode.
         if self.origin.is_empty() {
             return (start as u8, end as u8);
         }
         let (start, end) = (usize::from(start), usize::from(end));
         let first = self.origin[start];
-        // Two folded letters of one character may lie on both sides of a word's end: the
-        // character then belongs to the word that holds its first letter.
+        // A word may end between two folded letters of one character, which then belongs to the
+        // word with the first letter.
         let first = if start > 0 && self.origin[start - 1] == first { first + 1 } else { first };
         let next = self.origin[end - 1] + 1;
-        let mut places = self.unicode.char_indices().map(|(at, _)| at).chain([self.unicode.len()]);
-        let start = places.clone().nth(usize::from(first)).unwrap_or(self.unicode.len());
-        let end = places.nth(usize::from(next)).unwrap_or(self.unicode.len());
+        let mut offsets = self.unicode.char_indices().map(|(at, _)| at).chain([self.unicode.len()]);
+        let start = offsets.clone().nth(usize::from(first)).unwrap_or(self.unicode.len());
+        let end = offsets.nth(usize::from(next)).unwrap_or(self.unicode.len());
         (start as u8, end.max(start) as u8)
     }
 
@@ -152,14 +151,14 @@ impl Label {
         self.unicode = unicode;
     }
 
-    /// Ends the current run, for the next character starts a new one.
+    /// Ends the current run.
     fn hyphen(&mut self) -> bool {
         self.hyphens += 1;
         self.text.push('-');
         false
     }
 
-    /// Adds a character to the last run when it is `joined` to it and of the same kind.
+    /// Adds a character to the last run if it directly follows (`joined`) and has the same kind.
     fn push(&mut self, byte: u8, joined: bool) -> bool {
         let kind = match byte {
             b'0'..=b'9' => RunKind::Digits,
@@ -177,7 +176,7 @@ impl Label {
     }
 }
 
-/// The ASCII letters and digits of one character, or [`OTHER`].
+/// Folds a character to ASCII letters and digits, or [`OTHER`].
 fn fold(char: char, push: &mut impl FnMut(u8)) {
     let ligature = match char {
         'a'..='z' | '0'..='9' => return push(char as u8),
@@ -197,7 +196,7 @@ fn fold(char: char, push: &mut impl FnMut(u8)) {
 fn fold_marked(char: char, push: &mut impl FnMut(u8)) {
     let decomposition = const { CanonicalDecompositionBorrowed::new() };
     let mut base = char;
-    // Vietnamese letters carry two marks, and no letter more than three.
+    // Vietnamese letters have two diacritics, and no letter more than three.
     for _ in 0..3 {
         match decomposition.decompose(base) {
             Decomposed::Expansion(first, _) | Decomposed::Singleton(first) => base = first,
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn latin_letters_lose_their_marks_and_words_keep_them() {
+    fn diacritics_are_folded_and_kept_in_the_written_form() {
         let label = label("straße-łódź-münchen");
         assert_eq!(runs(&label), ["strasse", "lodz", "munchen"]);
         assert_eq!((label.chars, label.idn), (19, true));
@@ -256,18 +255,18 @@ mod tests {
         };
         let runs: Vec<_> = label.runs.iter().map(|run| written(run.start, run.end)).collect();
         assert_eq!(runs, ["straße", "łódź", "münchen"]);
-        // A word that ends inside of a folded character does not print it twice.
+        // A word that ends within a folded character does not print it twice.
         assert_eq!((written(0, 5), written(5, 7)), ("straß", "e"));
         assert_eq!((written(0, 6), written(6, 7)), ("straß", "e"));
     }
 
     #[test]
-    fn other_scripts_are_counted_not_read() {
+    fn other_scripts_are_only_counted() {
         let label = label("пример24");
         assert_eq!(runs(&label), ["??????", "24"]);
         assert_eq!((label.chars, label.digits, label.mixed_scripts), (8, 2, false));
         assert!(!self::label("東京タワー").mixed_scripts, "Han and kana belong together");
         assert!(self::label("pаypal").mixed_scripts, "a Cyrillic letter among Latin ones");
-        assert_eq!(runs(&self::label("việtnam")), ["vietnam"], "two marks on one letter");
+        assert_eq!(runs(&self::label("việtnam")), ["vietnam"], "two diacritics on one letter");
     }
 }

@@ -1,17 +1,17 @@
-//! How likely a run of letters is, letter by letter: among those of registered names, of Polish
-//! ones, and among English words.
+//! Letter models: the probability of a run of letters in registered names, in Polish names and in
+//! English words, letter by letter.
 //!
-//! What three letters are followed by there is cheap, what never follows them is dear; Polish names
-//! are counted by two letters, as there are fewer of them. The statistics are
-//! `data/scorer/letters-*.bin`, which `benches/scoring` makes.
+//! A letter that often follows the three before it costs little, one that never does costs much.
+//! Polish names use two preceding letters, because there are fewer of them. The statistics are
+//! `data/scorer/letters-*.bin`, made by `benches/scoring`.
 
 use super::percent::Percent;
 
 /// `a` to `z`, and 0 for the edge of a run.
 const SYMBOLS: usize = 27;
-/// Of three symbols before and the next one.
+/// Costs by three preceding symbols and the next one.
 const AFTER_THREE: usize = SYMBOLS.pow(4);
-/// Of two.
+/// Costs by two preceding symbols and the next one.
 const AFTER_TWO: usize = SYMBOLS.pow(3);
 
 static NAMES: LetterModel =
@@ -21,35 +21,36 @@ static ENGLISH: LetterModel =
 static POLISH: LetterModel<AFTER_TWO> =
     LetterModel { costs: include_bytes!("../../data/scorer/letters-polish.bin") };
 
-/// Cost per letter, in sixteenths of a bit, of the easiest names.
+/// Cost per letter, in sixteenths of a bit, of the most pronounceable names.
 const COST_EASY: u32 = 42;
-/// Cost per letter of letters drawn at random.
+/// Cost per letter of random letters.
 const COST_HARD: u32 = 92;
 
-/// What each letter costs after the three, or so many others, before it.
+/// Cost of each letter after the letters before it.
 #[derive(Clone, Copy)]
 pub struct LetterModel<const COSTS: usize = AFTER_THREE> {
-    /// By the symbols before and the next one: sixteenths of a bit.
+    /// Sixteenths of a bit, by the preceding symbols and the next one.
     costs: &'static [u8; COSTS],
 }
 
-/// The letters before the next one, as the start of their costs.
+/// The preceding letters, as an offset into the costs.
 #[derive(Clone, Copy, Default)]
 pub struct Context(usize);
 
 impl LetterModel {
-    /// Of the runs of letters in registered names.
+    /// Model of the runs of letters in registered names.
     pub fn names() -> &'static LetterModel {
         &NAMES
     }
 
-    /// Of English words.
+    /// Model of English words.
     pub fn english() -> &'static LetterModel {
         &ENGLISH
     }
 
-    /// 0 for random letters, 100 for what reads like a word; `None` without any step.
-    pub fn ease(total: u32, steps: u32) -> Option<Percent> {
+    /// Pronounceability from a mean cost: 0 for random letters, 1 for word-like ones; `None` without
+    /// any step.
+    pub fn pronounceability(total: u32, steps: u32) -> Option<Percent> {
         let mean = total.checked_div(steps)?;
         let above = COST_HARD.saturating_sub(mean);
         Some(Percent::clamped(above * 100 / (COST_HARD - COST_EASY)))
@@ -57,14 +58,14 @@ impl LetterModel {
 }
 
 impl LetterModel<AFTER_TWO> {
-    /// Of the runs of letters in names under `pl`.
+    /// Model of the runs of letters in names under `pl`.
     pub fn polish() -> &'static LetterModel<AFTER_TWO> {
         &POLISH
     }
 }
 
 impl<const COSTS: usize> LetterModel<COSTS> {
-    /// What `letter`, of `a` to `z`, costs after `context`, which moves on to it.
+    /// Returns the cost of `letter`, of `a` to `z`, after `context`, and advances `context`.
     #[inline]
     pub fn next(&self, context: &mut Context, letter: u8) -> u32 {
         let at = context.0 + usize::from(letter - b'a') + 1;
@@ -72,26 +73,26 @@ impl<const COSTS: usize> LetterModel<COSTS> {
         u32::from(self.costs[at])
     }
 
-    /// What it costs that the run ends here.
+    /// Cost of the end of the run.
     #[inline]
     pub fn end(&self, context: Context) -> u32 {
         u32::from(self.costs[context.0])
     }
 
-    /// Total cost in sixteenths of a bit, and the number of steps it is made of (the end of the
-    /// run is one). `letters` must consist of `a` to `z`.
+    /// Total cost in sixteenths of a bit, and the number of steps including the end of the run.
+    /// `letters` must consist of `a` to `z`.
     pub fn cost(&self, letters: &str) -> (u32, u32) {
         let mut context = Context::default();
         let spelt: u32 = letters.bytes().map(|letter| self.next(&mut context, letter)).sum();
         (spelt + self.end(context), letters.len() as u32 + 1)
     }
 
-    /// What the dearest step of the run costs, its end among them.
-    pub fn dearest(&self, letters: &str) -> u32 {
+    /// Cost of the most expensive step of a run, including its end.
+    pub fn max_step_cost(&self, letters: &str) -> u32 {
         let mut context = Context::default();
         let steps = letters.bytes().map(|letter| self.next(&mut context, letter));
-        let dearest = steps.max().unwrap_or(0);
-        dearest.max(self.end(context))
+        let max = steps.max().unwrap_or(0);
+        max.max(self.end(context))
     }
 }
 
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_register_is_cheaper_than_what_they_do_not() {
+    fn registered_names_cost_less_than_random_letters() {
         let mean = |text| {
             let (total, steps) = LetterModel::names().cost(text);
             total / steps
@@ -109,13 +110,13 @@ mod tests {
             assert!(mean(easy) < mean(hard), "{easy} {hard}");
         }
         assert_eq!(LetterModel::names().cost("bana").1, 5, "four letters and the end");
-        assert_eq!(LetterModel::ease(0, 0), None);
-        assert_eq!(LetterModel::ease(10, 1).map(Percent::get), Some(100));
-        assert_eq!(LetterModel::ease(2000, 10).map(Percent::get), Some(0));
+        assert_eq!(LetterModel::pronounceability(0, 0), None);
+        assert_eq!(LetterModel::pronounceability(10, 1).map(Percent::get), Some(100));
+        assert_eq!(LetterModel::pronounceability(2000, 10).map(Percent::get), Some(0));
     }
 
     #[test]
-    fn polish_letters_are_cheap_in_polish_names() {
+    fn polish_words_cost_less_in_the_polish_model() {
         let polish = LetterModel::polish();
         let mean = |text| {
             let (total, steps) = polish.cost(text);
@@ -123,14 +124,14 @@ mod tests {
         };
         for (own, other) in [("przyczepy", "throughly"), ("szczecin", "voyageur")] {
             assert!(mean(own) < mean(other), "{own} {other}");
-            assert!(polish.dearest(own) < polish.dearest(other), "{own} {other}");
+            assert!(polish.max_step_cost(own) < polish.max_step_cost(other), "{own} {other}");
         }
-        let dearest = polish.dearest("kwq");
-        assert!(dearest >= polish.dearest("kw") && dearest <= polish.cost("kwq").0);
+        let max = polish.max_step_cost("kwq");
+        assert!(max >= polish.max_step_cost("kw") && max <= polish.cost("kwq").0);
     }
 
     #[test]
-    fn every_letter_goes_on() {
+    fn every_letter_advances_the_context() {
         let mut context = Context::default();
         for letter in "abcdefghijklmnopqrstuvwxyzzzzz".bytes() {
             assert!(LetterModel::names().next(&mut context, letter) > 0);
@@ -138,10 +139,10 @@ mod tests {
     }
 
     #[test]
-    fn after_each_context_something_is_likely() {
+    fn some_letter_is_likely_after_each_context() {
         let all = NAMES.costs.chunks_exact(SYMBOLS).chain(POLISH.costs.chunks_exact(SYMBOLS));
         for costs in all {
-            assert!(costs.iter().any(|&cost| cost < 16 * 5), "a sum of shares is one");
+            assert!(costs.iter().any(|&cost| cost < 16 * 5), "probabilities sum to one");
         }
     }
 }

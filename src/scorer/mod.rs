@@ -1,13 +1,12 @@
-//! Names in, [`Dqs`] with its reasons out. Pure: no clock, no I/O, so the same name always gets
-//! the same score.
+//! Computes the [`Dqs`] of a name with its signals and explanation. Pure: no clock and no I/O, so the
+//! same name always gets the same score.
 //!
-//! A name is taken apart ([`label`]), split into the most probable words ([`segment`],
-//! [`dictionary`]), its letters are tried for how usual they are ([`letters`], [`spelling`]), its suffix is weighed
-//! ([`tlds`]). What was seen becomes whole points per part ([`signals`]) by fitted tables
-//! ([`model`]); their sum is the score. A sentence says what moved it ([`explain`]).
-//! What was seen fits in a few bytes ([`evidence`]): whoever keeps them with the name has its
-//! signals and its sentence again without reading it ([`Scorer::recall`]), and without the memory
-//! that dictionaries take.
+//! The scorer splits a name into runs ([`label`]) and the most probable words ([`segment`],
+//! [`dictionary`]), measures how usual its letters are ([`letters`], [`spelling`]), and weighs its
+//! suffix ([`tlds`]). Fitted tables ([`model`]) turn these facts into whole points per part
+//! ([`signals`]), whose sum is the score. A sentence names the parts that moved it ([`explain`]).
+//! The facts fit in a few bytes ([`evidence`]). Stored with the name, they restore its signals and
+//! explanation without the dictionaries ([`Scorer::recall`]).
 
 mod dictionary;
 mod evidence;
@@ -35,7 +34,7 @@ use serde::Serialize;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, is_a_label};
 
-use dictionary::{Dictionary, Reading, Setting, Token, TokenKind, Tongue, digits_where};
+use dictionary::{Dictionary, Language, Reading, Setting, Token, TokenKind, digits_where};
 use label::Label;
 use letters::LetterModel;
 use model::{Class, Model};
@@ -49,11 +48,11 @@ pub use percent::Percent;
 pub use signals::{Cap, Points};
 pub use words::Words;
 
-/// Which scorer gave a score. Any change to a score, signal or explanation raises it, and the
-/// next rebuild scores the whole corpus again.
+/// Version of the scorer. Any change to a score, a signal or the stored features raises it, and the
+/// next rebuild scores the whole corpus again. The wording of explanations is not part of it.
 pub const SCORER_VERSION: u32 = 3;
 
-/// Everything a score is made from: dictionaries, letter statistics, suffix weights. Immutable.
+/// Dictionaries, letter statistics and suffix weights. Immutable.
 pub struct Scorer {
     tlds: TldWeights,
     dictionary: Dictionary,
@@ -66,43 +65,43 @@ pub struct Scorer {
 pub struct Scratch {
     label: Label,
     reading: Reading,
-    /// The tokens in the label as people write it.
+    /// Positions of the tokens in the Unicode label.
     cuts: Vec<Cut>,
     sentence: String,
 }
 
-/// The score of a name but for `tldSpread`, which only the whole corpus knows: computed once at
-/// ingest, kept in the batch, finished at rebuild by [`Base::with_spread`].
+/// The score of a name without `tldSpread`, which depends on the whole corpus. Computed once at
+/// ingest, stored in the batch, and finished at rebuild by [`Base::with_spread`].
 ///
-/// The low 16 bits hold the sum of the points so far, plus [`Base::BIAS`]; the next 8 the highest
-/// score that the caps allow, the highest 8 the class in which spread is judged.
+/// The low 16 bits hold the sum of the points plus [`Base::BIAS`], the next 8 the maximum that the caps
+/// allow, and the highest 8 the class for the points of `tldSpread`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base(u32);
 
-/// What is known of a name that was scored before.
+/// A name with the features that were stored when it was scored.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// The registrable label in A-label form.
     pub label: &'a str,
     /// The public suffix without a leading dot.
     pub tld: &'a str,
-    /// In how many TLDs the corpus holds the label, its own included; 0 is read as 1.
+    /// TLDs in which the corpus holds the label, including its own; 0 counts as 1.
     pub spread: u32,
-    /// What [`Scorer::base_with_evidence`] gave for this label and suffix, by the same
-    /// [`SCORER_VERSION`]. Empty evidence is always right: the name is then read again.
+    /// Output of [`Scorer::base_with_evidence`] for this label and suffix in the same
+    /// [`SCORER_VERSION`]. Empty features are always valid: the name is then scored again.
     pub evidence: &'a [u8],
 }
 
-/// A finished score with its reasons.
+/// A score with its signals and explanation.
 #[derive(Clone, Debug)]
 pub struct Scored {
     pub dqs: Dqs,
     pub signals: Signals<'static>,
-    /// One plain sentence, at most 160 characters, that names what moved the score most.
+    /// One sentence of at most 160 characters on what moved the score most.
     pub explanation: String,
 }
 
-/// The same, borrowed from the label and from the [`Scratch`] it was made in.
+/// As [`Scored`], borrowed from the label and from the [`Scratch`].
 #[derive(Clone, Debug)]
 pub struct Recalled<'a> {
     pub dqs: Dqs,
@@ -111,43 +110,42 @@ pub struct Recalled<'a> {
     pub explanation: &'a str,
 }
 
-/// A name as the model sees it.
+/// The facts of a name, for fitting the model.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// By name; `spread` is 1.
+    /// Facts by name; `spread` is 1.
     pub facts: [(&'static str, i32); model::FACTS.len()],
-    /// Those of its suffix and of its length.
+    /// Names of its suffix class and length class.
     pub class: [&'static str; 2],
     pub tld_weight: Percent,
     pub idn: bool,
-    /// The pieces in order: the word, or nothing for what is no word.
+    /// The pieces in order: the word, or an empty string for other pieces.
     pub words: Vec<String>,
     pub caps: Vec<Cap>,
 }
 
-/// What a score is told from, but for what stands in a [`Scratch`].
+/// Facts and points of a name; its tokens are in a [`Scratch`].
 #[derive(Default)]
-struct Seen {
+struct Breakdown {
     facts: Facts,
-    /// All of them.
+    /// Points of all parts.
     points: Points,
-    /// Sentences may hold the words.
+    /// Explanations may print the words.
     printable: bool,
-    /// The label has not been read: the cuts are those of [`Known::label`] itself.
+    /// The label was not decoded: the cuts apply to [`Known::label`].
     unread: bool,
 }
 
-impl Seen {
+impl Breakdown {
     fn words<'a>(&self, known: &Known<'a>, scratch: &'a Scratch) -> Words<'a> {
         let text = if self.unread { known.label } else { scratch.label.written() };
         Words::new(text, &scratch.cuts)
     }
 }
 
-/// What the score was made from, as the API shows it (decisions.md §8).
+/// Components of a score, as the API shows them (`data/docs/score.md`).
 ///
-/// `points` sum to the score before it is held within 0..=100; a cap in `caps` then holds it to
-/// that cap's `max`. So `dqs = min(clamp(sum of points, 0, 100), max of every cap)`.
+/// `dqs = min(clamp(sum of points, 0, 100), max of every cap)`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Signals<'a> {
     /// [`SCORER_VERSION`].
@@ -156,35 +154,35 @@ pub struct Signals<'a> {
     /// `1-3`, `4-5`, `6-8`, `9-12`, `13-20`, `21+`: characters of the label in Unicode.
     #[serde(rename = "lengthBand")]
     pub length_band: &'static str,
-    /// How well dictionaries know it: 1 for one very common word, less for rarer words, for more
-    /// of them and for letters that are none, 0 for none at all.
+    /// Dictionary quality: 1 for one very common word, less for rarer words, several words and other
+    /// letters, 0 without any word.
     pub dictionary_quality: Percent,
-    /// The label in pieces, in order: words, numbers, and what is between them.
+    /// Pieces of the label in order: words, numbers and other text.
     pub words: Words<'a>,
-    /// ISO 639-1 code of most of its words; `null` when there are none, or only proper names.
+    /// ISO 639-1 code of most of its words; `null` without words or with only proper names.
     pub language: Option<&'static str>,
     /// Decimal digits in the label.
     pub digits: u32,
     /// Hyphens in the label.
     pub hyphens: u32,
-    /// How easily its letters are spoken, from their sequence; 0.5 where that cannot be judged
-    /// (fewer than four letters, other scripts).
+    /// Pronounceability of the letter sequence; 0.5 when it cannot be judged (fewer than four
+    /// letters, other scripts).
     pub pronounceability: Percent,
-    /// What the public suffix is worth: 1 for `com`.
+    /// Weight of the public suffix: 1 for `com`.
     pub tld_weight: Percent,
-    /// In how many TLDs the corpus holds the label, its own included.
+    /// TLDs in which the corpus holds the label, including its own.
     #[serde(rename = "tldSpread")]
     pub tld_spread: u32,
-    /// What each part added or took.
+    /// Points of each part.
     pub points: Points,
-    /// Limits that apply, strictest first, whether or not the points reach them. Mostly empty.
+    /// Caps that apply, strictest first, whether or not the points reach them. Usually empty.
     pub caps: Vec<Cap>,
 }
 
-/// Whether a label, in A-label form, has letters of scripts that nobody writes together: the usual
-/// way to fake a known name.
+/// Returns true when a label in A-label form mixes scripts that no language combines, a common way
+/// to imitate a known name.
 pub fn mixes_scripts(label: &str) -> bool {
-    // Only an A-label has letters beyond the Latin ones of ASCII.
+    // Other labels hold only ASCII.
     is_a_label(label) && {
         let mut parts = Label::default();
         parts.read(label);
@@ -193,37 +191,37 @@ pub fn mixes_scripts(label: &str) -> bool {
 }
 
 impl Signals<'_> {
-    /// The same, borrowing nothing.
+    /// Converts to an owned value.
     pub fn into_owned(self) -> Signals<'static> {
         Signals { words: self.words.into_owned(), ..self }
     }
 }
 
 impl Base {
-    /// Keeps negative sums apart from the bits above them.
+    /// Makes the stored sum positive.
     const BIAS: i32 = 1 << 15;
 
-    /// Of the sum of all points but those of `tldSpread` and of the scale.
+    /// Packs the sum of all points except those of `tldSpread` and of the scale.
     fn new(sum: i32, caps: Caps, class: Class) -> Base {
         let max = caps.max() as u32;
         Base(u32::from(class.number()) << 24 | max << 16 | (sum + Base::BIAS) as u32)
     }
 
-    /// As a batch stores it.
+    /// The bits, as a batch stores them.
     pub const fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// What [`Base::to_bits`] gave, by the same [`SCORER_VERSION`].
+    /// Inverse of [`Base::to_bits`] in the same [`SCORER_VERSION`].
     pub const fn from_bits(bits: u32) -> Base {
         Base(bits)
     }
 
-    /// The score of the name when the corpus holds its label in `tld_spread` TLDs, its own
-    /// included; 0 is read as 1.
+    /// The score when the corpus holds the label in `tld_spread` TLDs, including its own; 0 counts
+    /// as 1.
     pub fn with_spread(self, tld_spread: u32) -> Dqs {
         let model = Model::shared();
-        let class = Class::numbered((self.0 >> 24) as u8);
+        let class = Class::from_number((self.0 >> 24) as u8);
         let sum = (self.0 & 0xffff) as i32 - Base::BIAS + model.spread(class, tld_spread);
         let sum = sum + model.scale(sum);
         Dqs::clamped(sum.min((self.0 >> 16 & 0xff) as i32))
@@ -246,32 +244,30 @@ impl Scorer {
         }
     }
 
-    /// Everything but `tldSpread`: what ingest computes once per name. Allocates nothing for an
-    /// ASCII name once `scratch` has grown.
+    /// The score without `tldSpread`. Allocates nothing for an ASCII name once `scratch` has grown.
     pub fn base(&self, name: &DomainName, scratch: &mut Scratch) -> Base {
-        let facts = self.look(name.label(), name.tld(), scratch);
+        let facts = self.read_facts(name.label(), name.tld(), scratch);
         base(&facts, name.tld())
     }
 
-    /// As [`Scorer::base`], and appends to `out` what the score was made from: at most 255 bytes,
-    /// mostly ten to thirteen, none where the name is to be read again.
+    /// As [`Scorer::base`], and appends the score features to `out`: at most 255 bytes, usually ten to
+    /// thirteen, none when the name is to be scored again.
     pub fn base_with_evidence(
         &self,
         name: &DomainName,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
     ) -> Base {
-        let facts = self.look(name.label(), name.tld(), scratch);
+        let facts = self.read_facts(name.label(), name.tld(), scratch);
         let Scratch { label, reading, .. } = scratch;
         let printable = self.printable(label, &reading.tokens);
         evidence::write(&facts, printable, &reading.tokens, out);
         base(&facts, name.tld())
     }
 
-    /// What the model's tables look at, by name, and the pieces of the label: what fitting the
-    /// model anew takes.
+    /// The facts and pieces of a name, for fitting the model.
     pub fn observe(&self, name: &DomainName, scratch: &mut Scratch) -> Observed {
-        let facts = self.look(name.label(), name.tld(), scratch);
+        let facts = self.read_facts(name.label(), name.tld(), scratch);
         let Scratch { label, reading, .. } = scratch;
         let text = |token: &Token| {
             let word = token.is_word().then(|| label.text(token.start, token.end).to_owned());
@@ -279,7 +275,7 @@ impl Scorer {
         };
         Observed {
             facts: model::FACTS.map(|(name, fact)| (name, fact(&facts))),
-            class: Class::of(SuffixClass::of(name.tld()), facts.chars).names(),
+            class: Class::new(SuffixClass::for_tld(name.tld()), facts.chars).names(),
             tld_weight: facts.tld_weight,
             idn: facts.idn,
             words: reading.tokens.iter().map(text).collect(),
@@ -287,8 +283,8 @@ impl Scorer {
         }
     }
 
-    /// The score with its reasons, when the corpus holds the label in `tld_spread` TLDs, the
-    /// name's own included; 0 is read as 1. Its `dqs` is `base(name).with_spread(tld_spread)`.
+    /// The score with signals and explanation, when the corpus holds the label in `tld_spread` TLDs,
+    /// including its own; 0 counts as 1. Its `dqs` is `base(name).with_spread(tld_spread)`.
     pub fn score(&self, name: &DomainName, tld_spread: u32, scratch: &mut Scratch) -> Scored {
         let (label, tld) = (name.label(), name.tld());
         let known = Known { label, tld, spread: tld_spread, evidence: &[] };
@@ -297,19 +293,19 @@ impl Scorer {
         Scored { dqs, signals: signals.into_owned(), explanation }
     }
 
-    /// What [`Scorer::score`] gives, from what is known of the name.
+    /// Restores the result of [`Scorer::score`] from stored features.
     pub fn recall<'a>(&self, known: Known<'a>, scratch: &'a mut Scratch) -> Recalled<'a> {
-        let seen = self.seen(&known, scratch);
-        let explanation = self.tell(&known, &seen, scratch);
+        let seen = self.breakdown(&known, scratch);
+        let explanation = self.write_explanation(&known, &seen, scratch);
         scratch.sentence = explanation;
         let scratch: &'a Scratch = scratch;
-        let Seen { facts, points, .. } = seen;
+        let Breakdown { facts, points, .. } = seen;
         let signals = Signals {
             scorer_version: SCORER_VERSION,
             length_band: signals::length_band(facts.chars),
             dictionary_quality: facts.quality,
             words: seen.words(&known, scratch),
-            language: language(&scratch.reading.tokens).and_then(Tongue::code),
+            language: language(&scratch.reading.tokens).and_then(Language::code),
             digits: facts.digits,
             hyphens: facts.hyphens,
             pronounceability: facts.pronounceability,
@@ -322,50 +318,55 @@ impl Scorer {
         Recalled { dqs, signals, explanation: &scratch.sentence }
     }
 
-    /// The sentence of [`Scorer::recall`] alone.
+    /// Restores only the explanation.
     pub fn explain<'a>(&self, known: Known<'_>, scratch: &'a mut Scratch) -> &'a str {
-        let seen = self.seen(&known, scratch);
-        let explanation = self.tell(&known, &seen, scratch);
+        let seen = self.breakdown(&known, scratch);
+        let explanation = self.write_explanation(&known, &seen, scratch);
         scratch.sentence = explanation;
         &scratch.sentence
     }
 
-    /// What is to be told of the name: from its evidence or, where that says nothing, from the
-    /// name. Leaves tokens and cuts in `scratch`.
-    fn seen(&self, known: &Known<'_>, scratch: &mut Scratch) -> Seen {
-        let mut seen = Seen::default();
+    /// Restores facts and points from the features or, without them, from the name. Puts tokens and
+    /// cuts into `scratch`.
+    fn breakdown(&self, known: &Known<'_>, scratch: &mut Scratch) -> Breakdown {
+        let mut seen = Breakdown::default();
         let Scratch { label, reading, .. } = scratch;
         let Known { label: text, tld, spread, evidence } = *known;
         match evidence::read(text, evidence, &mut reading.tokens, label, &mut seen.facts) {
             Some(printable) => {
                 (seen.printable, seen.unread) = (printable, !seen.facts.idn);
-                seen.facts.tld_weight = self.tlds.of(tld);
+                seen.facts.tld_weight = self.tlds.weight(tld);
             }
             None => {
-                seen.facts = self.look(text, tld, scratch);
+                seen.facts = self.read_facts(text, tld, scratch);
                 seen.printable = self.printable(&scratch.label, &scratch.reading.tokens);
             }
         }
         let Scratch { label, reading, cuts, .. } = scratch;
         cuts.clear();
-        // An ASCII label is cut where its tokens are.
+        // Positions in an ASCII label equal those of its tokens.
         let cut = |token: &Token| match seen.facts.idn {
             true => label.cut(token.start, token.end),
             false => (token.start as u8, token.end as u8),
         };
         cuts.extend(reading.tokens.iter().map(cut));
-        let class = Class::of(SuffixClass::of(tld), seen.facts.chars);
+        let class = Class::new(SuffixClass::for_tld(tld), seen.facts.chars);
         let model = Model::shared();
-        seen.points = Points::of(&seen.facts, class);
+        seen.points = Points::new(&seen.facts, class);
         seen.points.tld_spread = model.spread(class, spread);
         seen.points.scale = model.scale(seen.points.sum());
         seen
     }
 
-    /// The sentence, in the buffer that `scratch` keeps for it.
-    fn tell(&self, known: &Known<'_>, seen: &Seen, scratch: &mut Scratch) -> String {
+    /// Writes the explanation into the buffer of `scratch`.
+    fn write_explanation(
+        &self,
+        known: &Known<'_>,
+        seen: &Breakdown,
+        scratch: &mut Scratch,
+    ) -> String {
         let mut sentence = std::mem::take(&mut scratch.sentence);
-        let story = explain::Story {
+        let input = explain::ExplanationInput {
             tld: known.tld,
             facts: &seen.facts,
             points: &seen.points,
@@ -374,33 +375,33 @@ impl Scorer {
             printable: seen.printable,
             tld_spread: known.spread.max(1),
         };
-        story.tell(&mut sentence);
+        input.write(&mut sentence);
         sentence
     }
 
-    /// True when sentences may hold every word among the tokens.
+    /// Returns true when explanations may print all words.
     fn printable(&self, label: &Label, tokens: &[Token]) -> bool {
         let mut words = tokens.iter().filter(|token| token.is_word());
         words.all(|word| self.terms.may_print(label.text(word.start, word.end)))
     }
 
-    /// Reads the name into `scratch` and sums up what is there.
-    fn look(&self, text: &str, tld: &str, scratch: &mut Scratch) -> Facts {
+    /// Reads a name into `scratch` and computes its facts.
+    fn read_facts(&self, text: &str, tld: &str, scratch: &mut Scratch) -> Facts {
         let Scratch { label, reading, .. } = scratch;
         label.read(text);
-        let suffix = SuffixClass::of(tld);
+        let suffix = SuffixClass::for_tld(tld);
         let setting = Setting { expected: self.dictionary.expected(tld), class: suffix };
         self.dictionary.read(label, setting, reading);
-        let class = Class::of(suffix, label.chars);
+        let class = Class::new(suffix, label.chars);
         let mut facts = self.facts(label, tld, reading);
         if suffix == SuffixClass::Polish {
             (facts.polish_cost, facts.polish_dearest) = polish_costs(label);
         }
-        facts.read = ReadPoints::of(&facts, class, market(reading));
+        facts.read = ReadPoints::new(&facts, class, market(reading));
         facts
     }
 
-    /// What the pieces of a label show.
+    /// Facts of a label, except those of the Polish model and the dictionary points.
     fn facts(&self, label: &Label, tld: &str, reading: &Reading) -> Facts {
         let tokens = &reading.tokens;
         let count = |kind| tokens.iter().filter(|token| token.kind == kind).map(Token::len).sum();
@@ -434,8 +435,8 @@ impl Scorer {
             spelt_bits: if label.chars < SPELT_FROM { 0 } else { spelt / 16 },
             spread: 1,
             quality: Percent::clamped(dictionary::quality(tokens, pieces)),
-            pronounceability: ease(total, steps),
-            tld_weight: self.tlds.of(tld),
+            pronounceability: pronounceability(total, steps),
+            tld_weight: self.tlds.weight(tld),
             read: ReadPoints::default(),
             caps: self.caps(label, tokens),
         }
@@ -448,30 +449,30 @@ impl Scorer {
     }
 }
 
-/// All of the score but for what `tldSpread` adds.
+/// The score without the points of `tldSpread`.
 fn base(facts: &Facts, tld: &str) -> Base {
-    let class = Class::of(SuffixClass::of(tld), facts.chars);
-    Base::new(Points::of(facts, class).sum(), facts.caps, class)
+    let class = Class::new(SuffixClass::for_tld(tld), facts.chars);
+    Base::new(Points::new(facts, class).sum(), facts.caps, class)
 }
 
-/// Cost of a letter where there is none to judge, in sixteenths of a bit.
+/// Default cost of a letter, in sixteenths of a bit, for labels without letters.
 const LETTER_COST_PLAIN: u32 = 64;
 
-/// Characters from which it counts how usual a spelling is: fewer can be any.
+/// Minimum characters for the cost of a spelling: shorter labels may be anything.
 const SPELT_FROM: u32 = 4;
 
-/// Of all runs of letters together: their cost and its steps.
+/// Total cost and number of steps of all runs of letters.
 fn letter_costs<const COSTS: usize>(model: &LetterModel<COSTS>, label: &Label) -> (u32, u32) {
     let costs = letter_runs(label).map(|run| model.cost(run));
     costs.fold((0, 0), |(total, steps), (cost, length)| (total + cost, steps + length))
 }
 
-/// Among Polish names: of all runs of letters together the cost of a step, and of the dearest one.
+/// Mean and maximum cost of a step in the Polish model.
 fn polish_costs(label: &Label) -> (u32, u32) {
     let polish = LetterModel::polish();
     let (total, steps) = letter_costs(polish, label);
-    let dearest = letter_runs(label).map(|run| polish.dearest(run)).max();
-    (total.checked_div(steps).unwrap_or(LETTER_COST_PLAIN), dearest.unwrap_or(0))
+    let max_step_cost = letter_runs(label).map(|run| polish.max_step_cost(run)).max();
+    (total.checked_div(steps).unwrap_or(LETTER_COST_PLAIN), max_step_cost.unwrap_or(0))
 }
 
 /// The runs of letters in a label.
@@ -480,17 +481,17 @@ fn letter_runs(label: &Label) -> impl Iterator<Item = &str> {
     runs.map(|run| label.text(run.start, run.end))
 }
 
-/// How easily it is spoken; half below four letters, where every name is spelt out.
-fn ease(total: u32, steps: u32) -> Percent {
+/// Pronounceability; 0.5 below four letters, where names are spelled out.
+fn pronounceability(total: u32, steps: u32) -> Percent {
     const STEPS_MIN: u32 = 5;
-    let judged = LetterModel::ease(total, steps).filter(|_| steps >= STEPS_MIN);
+    let judged = LetterModel::pronounceability(total, steps).filter(|_| steps >= STEPS_MIN);
     judged.unwrap_or(Percent::HALF)
 }
 
-/// Whole points for what buyers pay for the words: more words share more, though not as much as
-/// each alone would have.
+/// Points for the market value of the words. Several words add up to more than one, but to less than
+/// their sum.
 fn market(reading: &Reading) -> i32 {
-    /// One by the square root of the number of pieces, in 256ths.
+    /// Inverse square root of the number of pieces, in 256ths.
     const SHARE: [i32; 8] = [256, 256, 181, 148, 128, 114, 105, 97];
     const TENTHS: i32 = 10;
     let share = SHARE[reading.tokens.len().min(SHARE.len() - 1)];
@@ -506,17 +507,17 @@ fn distinct_digits(label: &Label, tokens: &[Token]) -> u32 {
     seen.count_ones()
 }
 
-/// The tongue of most letters in words; the first of equals.
-fn language(tokens: &[Token]) -> Option<Tongue> {
-    let letters_of = |tongue| {
-        let own = tokens.iter().filter(|token| token.kind == TokenKind::Word(tongue));
+/// The language with most letters in words; the first of equals.
+fn language(tokens: &[Token]) -> Option<Language> {
+    let letters_of = |language| {
+        let own = tokens.iter().filter(|token| token.kind == TokenKind::Word(language));
         own.map(Token::len).sum::<u32>()
     };
-    let tongues = tokens.iter().filter_map(|token| match token.kind {
-        TokenKind::Word(tongue) => Some(tongue),
+    let languages = tokens.iter().filter_map(|token| match token.kind {
+        TokenKind::Word(language) => Some(language),
         _ => None,
     });
-    tongues.rev().max_by_key(|&tongue| letters_of(tongue))
+    languages.rev().max_by_key(|&language| letters_of(language))
 }
 
 #[cfg(test)]
@@ -556,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_seldom_have_is_more_to_spell() {
+    fn unusual_sequences_cost_more_to_spell() {
         let mut scratch = Scratch::default();
         let mut bits = |label: &str| {
             let name = DomainName::parse(&format!("{label}.com")).expect(label);
@@ -564,11 +565,7 @@ mod tests {
             facts.iter().find(|(fact, _)| *fact == "spelt_bits").expect("a fact").1
         };
         assert!(bits("hotel") < bits("hoteq") && bits("hoteq") < bits("hqteq"));
-        assert_eq!(
-            [bits("48151"), bits("48-151")],
-            [16, 16],
-            "ten digits are as likely as each other"
-        );
-        assert_eq!([bits("xqz"), bits("789")], [0, 0], "of three letters any are usual");
+        assert_eq!([bits("48151"), bits("48-151")], [16, 16], "all digits are equally likely");
+        assert_eq!([bits("xqz"), bits("789")], [0, 0], "three characters may be anything");
     }
 }

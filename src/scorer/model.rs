@@ -1,8 +1,8 @@
-//! Facts in, whole points per part out: the fitted tables of `data/scorer/model.txt`.
+//! The fitted model (`data/scorer/model.txt`), which turns facts into whole points per part.
 //!
-//! Every table is of one fact and of one way to sort names into classes (by suffix or by length),
-//! and says in hundredths of a point what each range of the fact adds in each class. A part is the
-//! sum of its tables, rounded once. Nothing else happens: what a name gets can be looked up by hand.
+//! A table belongs to one fact and to one classification of names (by suffix or by length). It gives
+//! the hundredths of a point that each range of the fact adds in each class. A part is the sum of its
+//! tables, rounded once, so every score can be checked by hand.
 
 use std::sync::LazyLock;
 
@@ -11,19 +11,19 @@ use super::tlds::SuffixClass;
 
 static TABLES: &str = include_str!("../../data/scorer/model.txt");
 
-/// Classes of length: characters from which the next one begins.
+/// Characters at which each class of length after the first begins.
 const LENGTHS: [u32; 6] = [4, 5, 6, 8, 11, 15];
 const LENGTH_CLASSES: usize = LENGTHS.len() + 1;
-/// As [`TABLES`] calls them, by number.
+/// Names in [`TABLES`], by number.
 const LENGTH_NAMES: [&str; LENGTH_CLASSES] = ["1-3", "4", "5", "6-7", "8-10", "11-14", "15+"];
 /// Classes of suffix and length together.
 const CLASSES: usize = SuffixClass::COUNT * LENGTH_CLASSES;
 /// Hundredths.
 const POINT: i32 = 100;
-/// Spreads from here on are worth the same.
+/// Larger spreads have the same points.
 const SPREAD_MAX: usize = 255;
 
-/// A part of the score that tables decide.
+/// A part of the score that comes from tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Length,
@@ -37,15 +37,15 @@ pub enum Part {
 
 impl Part {
     const COUNT: usize = 7;
-    /// As [`TABLES`] calls them, by number.
+    /// Names in [`TABLES`], by number.
     const NAMES: [&str; Part::COUNT] =
         ["length", "dictionary", "language", "pronounceability", "digits", "hyphens", "tldSpread"];
 }
 
-/// What a table looks at.
+/// Accessor of a fact.
 pub type Fact = fn(&Facts) -> i32;
 
-/// Facts by name. Each is a whole number that a name shows, or that `signals` shows of it.
+/// Facts by name.
 pub static FACTS: [(&str, Fact); 17] = [
     ("chars", |facts| facts.chars as i32),
     ("bits", |facts| facts.bits as i32),
@@ -66,28 +66,28 @@ pub static FACTS: [(&str, Fact); 17] = [
     ("spread", |facts| facts.spread as i32),
 ];
 
-/// The class of suffix and length that a name is in.
+/// Class of a name by suffix and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class(u8);
 
 impl Class {
-    /// That of a label of so many characters under a suffix.
-    pub fn of(suffix: SuffixClass, chars: u32) -> Class {
+    /// Class of a label with `chars` characters.
+    pub fn new(suffix: SuffixClass, chars: u32) -> Class {
         let length = LENGTHS.iter().filter(|&&from| chars >= from).count();
         Class((suffix.number() * LENGTH_CLASSES + length) as u8)
     }
 
-    /// Its number: below 64.
+    /// Its number, below 64.
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// The one with this number; of one that no class has, the last.
-    pub fn numbered(number: u8) -> Class {
+    /// The class with this number; the last one for larger numbers.
+    pub fn from_number(number: u8) -> Class {
         Class(number.min(CLASSES as u8 - 1))
     }
 
-    /// Those of its suffix and of its length, as the tables call them.
+    /// Names of its suffix class and length class in the tables.
     pub fn names(self) -> [&'static str; 2] {
         [SuffixClass::NAMES[self.suffix()], LENGTH_NAMES[self.length()]]
     }
@@ -107,20 +107,20 @@ enum By {
     Length,
 }
 
-/// What one fact is worth.
+/// Points of one fact.
 struct Table {
     fact: Fact,
     by: By,
-    /// Where ranges end: the first holds what is below the first edge.
+    /// Lower bounds of all ranges except the first.
     edges: Vec<i32>,
     /// By class, then by range: hundredths of a point.
     points: Vec<i32>,
 }
 
 impl Table {
-    fn of(&self, facts: &Facts, class: Class) -> i32 {
+    fn points(&self, facts: &Facts, class: Class) -> i32 {
         let value = (self.fact)(facts);
-        // Few edges: counting them all takes no branch.
+        // There are few edges; counting all of them avoids branches.
         let range: usize = self.edges.iter().map(|&edge| usize::from(value >= edge)).sum();
         let class = match self.by {
             By::Suffix => class.suffix(),
@@ -135,39 +135,37 @@ pub struct Model {
     parts: [Vec<Table>; Part::COUNT],
     /// By class, then by spread.
     spread: Vec<i8>,
-    /// By sum of points from 0 on: the score.
+    /// Score by sum of points, from 0.
     scale: Vec<u8>,
-    /// By class of suffix.
+    /// Base value by class of suffix.
     start: [i32; SuffixClass::COUNT],
 }
 
 impl Model {
-    /// The one the program was built with.
+    /// The model the program was built with.
     pub fn shared() -> &'static Model {
         static SHARED: LazyLock<Model> = LazyLock::new(|| Model::parse(TABLES));
         &SHARED
     }
 
-    /// What a name without digits and hyphens that nobody wanted gets: what names start from.
+    /// Base value of a class.
     pub fn start(&self, class: Class) -> i32 {
         self.start[class.suffix()]
     }
 
-    /// Whole points of one part.
+    /// Points of one part.
     pub fn points(&self, part: Part, facts: &Facts, class: Class) -> i32 {
         let tables = self.parts[part as usize].iter();
-        rounded(tables.map(|table| table.of(facts, class)).sum())
+        rounded(tables.map(|table| table.points(facts, class)).sum())
     }
 
-    /// Whole points for the number of TLDs that hold the label, the name's own included; 0 is read
-    /// as 1.
+    /// Points for the number of TLDs that hold the label, including the name's own; 0 counts as 1.
     pub fn spread(&self, class: Class, tld_spread: u32) -> i32 {
         let at = (tld_spread.max(1) as usize).min(SPREAD_MAX);
         i32::from(self.spread[usize::from(class.0) * (SPREAD_MAX + 1) + at])
     }
 
-    /// What brings a sum of points to the scale of the score: nothing for a sum below the lower
-    /// end of the scale, where the score is 0 whatever the sum.
+    /// Points that map a sum to the scale of the score; 0 for a negative sum, whose score is 0.
     pub fn scale(&self, sum: i32) -> i32 {
         match usize::try_from(sum) {
             Ok(at) => i32::from(self.scale[at.min(self.scale.len() - 1)]) - sum,
@@ -175,7 +173,7 @@ impl Model {
         }
     }
 
-    /// Panics on a table that is not well-formed: it is part of the program, and a test reads it.
+    /// Panics on a malformed table, which a test would find: the file is part of the program.
     fn parse(text: &str) -> Model {
         let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         let mut lines = lines.map(|line| line.split(' ').collect::<Vec<_>>());
@@ -188,16 +186,20 @@ impl Model {
         while let Some(line) = lines.next() {
             match line[..] {
                 ["start", ref points @ ..] => {
-                    assert_eq!(points.len(), SuffixClass::COUNT, "names start by class of suffix");
+                    assert_eq!(
+                        points.len(),
+                        SuffixClass::COUNT,
+                        "one start value per class of suffix"
+                    );
                     model.start = std::array::from_fn(|at| number(points[at]));
                 }
                 ["scale", ref steps @ ..] => model.scale = scale(steps),
                 ["table", part, fact, by] => {
-                    let part = place(&Part::NAMES, part);
+                    let part = position(&Part::NAMES, part);
                     let (fact, by) = (fact_named(fact), by_named(by));
                     model.parts[part].push(table(fact, by, &mut lines));
                 }
-                _ => panic!("no such line in a model: {line:?}"),
+                _ => panic!("unknown line in the model: {line:?}"),
             }
         }
         model.spread = spreads(&model);
@@ -205,22 +207,22 @@ impl Model {
     }
 }
 
-/// To the nearest whole point, halves away from nothing.
+/// Rounds to whole points, halves away from zero.
 fn rounded(hundredths: i32) -> i32 {
     (hundredths + hundredths.signum() * POINT / 2) / POINT
 }
 
 fn number(text: &str) -> i32 {
-    text.parse().unwrap_or_else(|_| panic!("no number: {text}"))
+    text.parse().unwrap_or_else(|_| panic!("not a number: {text}"))
 }
 
-fn place(names: &[&str], name: &str) -> usize {
+fn position(names: &[&str], name: &str) -> usize {
     let found = names.iter().position(|&known| known == name);
-    found.unwrap_or_else(|| panic!("a model knows no {name}"))
+    found.unwrap_or_else(|| panic!("unknown name in the model: {name}"))
 }
 
 fn fact_named(name: &str) -> Fact {
-    FACTS[place(&FACTS.map(|(name, _)| name), name)].1
+    FACTS[position(&FACTS.map(|(name, _)| name), name)].1
 }
 
 fn by_named(name: &str) -> By {
@@ -231,11 +233,11 @@ fn by_named(name: &str) -> By {
     }
 }
 
-/// The lines of one table: its edges, then one of points for every class.
+/// Parses a table: a line of edges, then a line of points per class.
 fn table<'a>(fact: Fact, by: By, lines: &mut impl Iterator<Item = Vec<&'a str>>) -> Table {
     let mut row = |name: &str| -> Vec<i32> {
         let line = lines.next().unwrap_or_default();
-        assert_eq!(line.first(), Some(&name), "the rows of a table have their order");
+        assert_eq!(line.first(), Some(&name), "the rows of a table are in order");
         line[1..].iter().map(|text| number(text)).collect()
     };
     let edges = row("edges");
@@ -249,7 +251,7 @@ fn table<'a>(fact: Fact, by: By, lines: &mut impl Iterator<Item = Vec<&'a str>>)
     Table { fact, by, edges, points }
 }
 
-/// The score by sum of points, from `sum score` pairs in between which it grows evenly.
+/// Score by sum of points, interpolated between pairs of sum and score.
 fn scale(steps: &[&str]) -> Vec<u8> {
     let steps: Vec<_> = steps.chunks(2).map(|step| (number(step[0]), number(step[1]))).collect();
     let mut scale = Vec::new();
@@ -264,7 +266,7 @@ fn scale(steps: &[&str]) -> Vec<u8> {
     scale
 }
 
-/// What every spread is worth in every class.
+/// Points of every spread in every class.
 fn spreads(model: &Model) -> Vec<i8> {
     let classes = (0..CLASSES as u8).map(Class);
     let all = classes.flat_map(|class| (0..=SPREAD_MAX as u32).map(move |spread| (class, spread)));
@@ -272,7 +274,7 @@ fn spreads(model: &Model) -> Vec<i8> {
         let facts = Facts { spread, ..Facts::default() };
         model.points(Part::Spread, &facts, class)
     });
-    points.map(|points| i8::try_from(points).expect("a spread is worth a few points")).collect()
+    points.map(|points| i8::try_from(points).expect("the points of a spread fit a byte")).collect()
 }
 
 #[cfg(test)]
@@ -280,13 +282,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_looked_up_by_class_and_range() {
+    fn tables_are_looked_up_by_class_and_range() {
         let text = "start 7 0 0 0 0 0\nscale 0 0 50 50 60 90 80 100\n\ntable hyphens hyphens suffix\nedges 1 2\n\
             com 50 -150 -260\ngeneric 0 0 0\ncountry 0 100 0\nrepurposed 0 0 0\nnew 0 0 0\npolish 0 0 -49\n";
         let model = Model::parse(text);
         let points = |suffix, hyphens| {
             let facts = Facts { hyphens, ..Facts::default() };
-            model.points(Part::Hyphens, &facts, Class::of(suffix, 8))
+            model.points(Part::Hyphens, &facts, Class::new(suffix, 8))
         };
         assert_eq!(model.start[0], 7);
         assert_eq!([0, 1, 2, 9].map(|hyphens| points(SuffixClass::Com, hyphens)), [1, -2, -3, -3]);
@@ -304,33 +306,33 @@ mod tests {
     }
 
     #[test]
-    fn every_part_has_a_table_and_every_fact_is_looked_at() {
+    fn every_part_has_a_table_and_every_fact_is_used() {
         let model = Model::shared();
         assert!(model.parts.iter().all(|tables| !tables.is_empty()));
         for (name, _) in FACTS {
             let used = TABLES
                 .lines()
                 .any(|line| line.starts_with("table") && line.split(' ').nth(2) == Some(name));
-            assert!(used, "no table looks at {name}");
+            assert!(used, "no table uses {name}");
         }
     }
 
     #[test]
-    fn classes_have_numbers_of_their_own() {
+    fn class_numbers_are_unique() {
         let seen: std::collections::BTreeSet<_> = (0..SuffixClass::COUNT)
             .flat_map(|suffix| {
                 let tld = ["com", "net", "de", "io", "club", "com.pl"][suffix];
                 [1, 4, 5, 6, 8, 11, 15, 63]
-                    .map(|chars| Class::of(SuffixClass::of(tld), chars).number())
+                    .map(|chars| Class::new(SuffixClass::for_tld(tld), chars).number())
             })
             .collect();
         assert_eq!(seen.len(), CLASSES);
-        assert!(seen.iter().all(|&number| Class::numbered(number).number() == number));
-        assert_eq!(Class::of(SuffixClass::Polish, 6).names(), ["polish", "6-7"]);
+        assert!(seen.iter().all(|&number| Class::from_number(number).number() == number));
+        assert_eq!(Class::new(SuffixClass::Polish, 6).names(), ["polish", "6-7"]);
     }
 
     #[test]
-    fn a_label_in_many_tlds_is_worth_more_than_one_in_none() {
+    fn more_tlds_add_points() {
         for class in (0..CLASSES as u8).map(Class) {
             let model = Model::shared();
             assert!(model.spread(class, 100) > model.spread(class, 1), "{class:?}");

@@ -1,4 +1,4 @@
-//! Shares from 0 to 1 in hundredths.
+//! Fractions from 0 to 1 in hundredths.
 
 use serde::{Serialize, Serializer};
 
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 pub struct Percent(u8);
 
 impl Percent {
-    /// Half.
+    /// 0.5.
     pub const HALF: Percent = Percent(50);
 
     /// `hundredths`, or 100 when there are more.

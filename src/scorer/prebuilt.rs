@@ -61,7 +61,7 @@ mod tests {
     use std::path::Path;
     use std::{env, fs};
 
-    use super::super::dictionary::{Levels, Tongue};
+    use super::super::dictionary::{Language, Levels};
     use super::super::{spelling, trie_builder};
     use super::*;
 
@@ -101,7 +101,7 @@ mod tests {
             let mut levels = Levels::default();
             for pair in fields.next()?.as_bytes().chunks_exact(2) {
                 let level = char::from(pair[1]).to_digit(16)?;
-                levels.raise(Tongue::numbered(pair[0] - b'a'), level as u8);
+                levels.raise(Language::from_number(pair[0] - b'a'), level as u8);
             }
             let mut values = [0; SuffixClass::COUNT];
             for (value, text) in values.iter_mut().zip(fields.next().unwrap_or_default().split(' '))

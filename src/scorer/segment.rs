@@ -1,9 +1,9 @@
-//! A run of letters in, the cheapest way to say it out: known words, and letters that are none.
+//! Splits a run of letters into known words and other letters, at the lowest cost.
 //!
-//! Costs are information: what a word costs is how rare it is among the words of registered names,
-//! what other letters cost is a fee for leaving the dictionary and then how unlikely each letter is
-//! after those before it ([`LetterModel`]). The cheapest way is so the most probable one, and its
-//! cost says how familiar the whole is. Whole numbers only, so that every platform agrees.
+//! Costs are information content: rare words cost more than common ones, and letters outside words
+//! cost a fee and then their improbability after the letters before them ([`LetterModel`]). The
+//! cheapest split is thus the most probable, and its cost measures how familiar the text is. All
+//! numbers are integers, so that every platform computes the same.
 
 use super::letters::{Context, LetterModel};
 use super::trie::{Node, Trie};
@@ -11,19 +11,19 @@ use super::trie::{Node, Trie};
 /// In sixteenths of a bit.
 pub type Cost = u32;
 
-/// The longest word that is looked for, in letters.
+/// Maximum letters of a word.
 const WORD_LETTERS_MAX: usize = 24;
-/// What letters that are no word cost before the first of them.
+/// Fee for a run of letters outside words.
 const NO_WORD_FEE: Cost = 7 * 16;
-/// The number of what is no word.
+/// Number that stands for letters outside words.
 const NO_WORD: u32 = u32::MAX;
 
 /// A piece of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Bytes in it.
+    /// Length in bytes.
     pub len: u8,
-    /// The number of the word; `None` for what is no word.
+    /// Number of the word; `None` for other letters.
     pub word: Option<u32>,
 }
 
@@ -33,25 +33,25 @@ pub struct Segmenter<'a> {
     costs: &'a [u16],
 }
 
-/// What a search works in; reused from text to text.
+/// Working memory of a search; reused from text to text.
 #[derive(Clone, Default)]
 pub struct Search {
-    /// By end: the cheapest way there.
-    best: Vec<Way>,
+    /// The cheapest path to each position.
+    best: Vec<Path>,
     segments: Vec<Segment>,
 }
 
 #[derive(Clone, Copy)]
-struct Way {
+struct Path {
     cost: Cost,
-    /// The number of the last word.
+    /// Number of the last word.
     word: u32,
-    /// Its letters.
+    /// Letters of the last segment.
     len: u8,
 }
 
-/// Dearer than any.
-const NONE: Way = Way { cost: Cost::MAX, word: NO_WORD, len: 0 };
+/// More expensive than any path.
+const NO_PATH: Path = Path { cost: Cost::MAX, word: NO_WORD, len: 0 };
 
 impl<'a> Segmenter<'a> {
     /// A segmenter over the words of a trie; `costs` is by their numbers.
@@ -59,7 +59,7 @@ impl<'a> Segmenter<'a> {
         Segmenter { trie: Trie::new(nodes), costs }
     }
 
-    /// Splits `text` of `a` to `z`; no two neighbours are both no word.
+    /// Splits `text` of `a` to `z`; adjacent letters outside words form one segment.
     pub fn segment<'s>(
         &self,
         text: &str,
@@ -68,16 +68,16 @@ impl<'a> Segmenter<'a> {
     ) -> (&'s [Segment], Cost) {
         let text = text.as_bytes();
         search.best.clear();
-        search.best.resize(text.len() + 1, NONE);
+        search.best.resize(text.len() + 1, NO_PATH);
         search.best[0].cost = 0;
         for start in 0..text.len() {
-            self.go_on(&text[start..], start == 0, letters, &mut search.best[start..]);
+            self.extend(&text[start..], start == 0, letters, &mut search.best[start..]);
         }
         let cost = search.best[text.len()].cost;
         search.segments.clear();
         let mut end = text.len();
         while end > 0 {
-            let Way { word, len, .. } = search.best[end];
+            let Path { word, len, .. } = search.best[end];
             let word = (word != NO_WORD).then_some(word);
             search.segments.push(Segment { len, word });
             end -= usize::from(len);
@@ -86,8 +86,8 @@ impl<'a> Segmenter<'a> {
         (&search.segments, cost)
     }
 
-    /// Tries what may follow `best[0]`, which is final: `text` begins after it.
-    fn go_on(&self, text: &[u8], first: bool, letters: &LetterModel, best: &mut [Way]) {
+    /// Extends the final path `best[0]` by each segment with which `text` may start.
+    fn extend(&self, text: &[u8], first: bool, letters: &LetterModel, best: &mut [Path]) {
         let Some((&mut before, best)) = best.split_first_mut() else { return };
         let mut walk = self.trie.walk();
         for ((len, &letter), best) in (1u8..).zip(text).zip(best.iter_mut()).take(WORD_LETTERS_MAX)
@@ -96,7 +96,7 @@ impl<'a> Segmenter<'a> {
             let Some(word) = word else { continue };
             let cost = before.cost + Cost::from(self.costs[word as usize]);
             if cost < best.cost {
-                *best = Way { cost, word, len };
+                *best = Path { cost, word, len };
             }
         }
         if !first && before.word == NO_WORD {
@@ -107,7 +107,7 @@ impl<'a> Segmenter<'a> {
             spelt += letters.next(&mut context, letter);
             let cost = spelt + letters.end(context);
             if cost < best.cost {
-                *best = Way { cost, word: NO_WORD, len };
+                *best = Path { cost, word: NO_WORD, len };
             }
         }
     }
@@ -118,7 +118,7 @@ mod tests {
     use super::super::trie_builder::build;
     use super::*;
 
-    /// The cheapest way by trying all of them, and whether it ends in no word.
+    /// The lowest cost, found by trying all splits.
     fn cheapest(words: &[(&str, u16)], text: &str, after_no_word: bool) -> Option<Cost> {
         if text.is_empty() {
             return Some(0);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cheapest_way_is_found() {
+    fn the_cheapest_split_is_found() {
         let words = [
             ("best", 150),
             ("hotel", 140),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn any_length_is_split() {
+    fn runs_of_any_length_are_split() {
         let nodes = build(&["aa"]);
         let segmenter = Segmenter::new(&nodes, &[100]);
         let mut search = Search::default();

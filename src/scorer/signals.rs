@@ -1,22 +1,21 @@
-//! What is seen in a name, and what each thing seen adds to or takes from its score.
+//! Facts about a name, and the points that each adds to or takes from its score.
 //!
-//! Most parts are fitted tables ([`super::model`]); the rest, the judgements that no sale can
-//! teach, stand here: what an internationalised name loses, what a suffix is worth, what limits a
-//! score whatever else is good.
+//! Most points come from fitted tables ([`super::model`]). Rules that sales data cannot teach are
+//! here: the penalty of internationalised names, the value of a suffix, and the caps.
 
 use serde::Serialize;
 
 use super::model::{Class, Model, Part};
 use super::percent::Percent;
 
-/// Hyphens from which [`Caps::MANY_HYPHENS`] holds.
+/// Minimum hyphens for [`Caps::MANY_HYPHENS`].
 pub const MANY_HYPHENS_MIN: u32 = 3;
-/// What an IDN loses: many forms and people cannot type it.
+/// Points of an IDN: many forms and people cannot type it.
 const IDN: i32 = -6;
-/// The weight of a suffix that neither adds nor takes, in hundredths: an ordinary country code.
+/// Weight of a suffix worth 0 points, in hundredths: an ordinary country code.
 const SUFFIX_WEIGHT_PLAIN: i32 = 46;
 
-/// What the name shows, before any judgement.
+/// Properties of a name, before any points.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
     /// Characters of the label in Unicode.
@@ -33,44 +32,44 @@ pub struct Facts {
     pub letters: u32,
     /// Letters of other scripts among them.
     pub others: u32,
-    /// The label is an `xn--` one.
+    /// The label is an A-label (`xn--`).
     pub idn: bool,
-    /// How much there is to remember, in bits: a rare word is more than a common one.
+    /// Information to remember, in bits: a rare word has more than a common one.
     pub bits: u32,
-    /// The same for each letter or digit, in sixteenths of a bit.
+    /// `bits` per letter or digit, in sixteenths of a bit.
     pub bits_per_letter: u32,
-    /// Words, numbers and what is between them.
+    /// Words, numbers and other pieces.
     pub pieces: u32,
-    /// Letters that are in no word.
+    /// Letters outside words.
     pub unknown: u32,
-    /// How common its words are in the language of the suffix, in tenths of [`Facts::quality`].
+    /// Frequency of its words in the language of the suffix, in tenths of [`Facts::quality`].
     pub fit: u32,
-    /// How unlikely each letter is after those before it, in sixteenths of a bit.
+    /// Mean cost of a letter after those before it, in sixteenths of a bit.
     pub letter_cost: u32,
-    /// The same by English words alone.
+    /// `letter_cost` in the model of English words.
     pub english_cost: u32,
-    /// The same by Polish names alone; nothing under suffixes that are not Polish.
+    /// `letter_cost` in the model of Polish names; 0 under other suffixes.
     pub polish_cost: u32,
-    /// The least likely of those letters: one step that Polish has not tells a foreign word.
+    /// Highest cost of a step in that model: a step that Polish lacks marks a foreign word.
     pub polish_dearest: u32,
-    /// How much there is to spell, in bits: letters in an order that names seldom have are more.
-    /// Nothing for three characters and fewer.
+    /// Information to spell, in bits: letters in an unusual order have more. 0 for up to three
+    /// characters.
     pub spelt_bits: u32,
-    /// In how many TLDs the corpus holds the label, its own included.
+    /// TLDs in which the corpus holds the label, including its own.
     pub spread: u32,
-    /// How well dictionaries know it.
+    /// Dictionary quality.
     pub quality: Percent,
-    /// How easily it is spoken; half where that cannot be judged.
+    /// Pronounceability; 0.5 when it cannot be judged.
     pub pronounceability: Percent,
     /// Weight of the public suffix.
     pub tld_weight: Percent,
-    /// What the parts are worth that only reading the name can tell.
+    /// Points that take the dictionaries to compute.
     pub read: ReadPoints,
-    /// What limits the score.
+    /// Caps that apply.
     pub caps: Caps,
 }
 
-/// Points that take the dictionaries: kept with a name as evidence.
+/// Points that take the dictionaries to compute; stored with a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadPoints {
     pub dictionary: i8,
@@ -80,8 +79,8 @@ pub struct ReadPoints {
 }
 
 impl ReadPoints {
-    /// From facts that a reading filled, and what buyers pay for the words.
-    pub fn of(facts: &Facts, class: Class, market: i32) -> ReadPoints {
+    /// Computes the points from facts and from the market value of the words.
+    pub fn new(facts: &Facts, class: Class, market: i32) -> ReadPoints {
         let points = |part| small(Model::shared().points(part, facts, class));
         ReadPoints {
             dictionary: points(Part::Dictionary),
@@ -92,36 +91,36 @@ impl ReadPoints {
     }
 }
 
-/// No table comes near the limits; what reaches them stays there.
+/// Clamps points to a byte; no table reaches the limits.
 fn small(points: i32) -> i8 {
     points.clamp(i8::MIN.into(), i8::MAX.into()) as u8 as i8
 }
 
-/// What limits a score whatever the points say.
+/// Set of caps, which limit a score regardless of its points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps(u8);
 
-/// A limit that applies to a name, whether or not its points reach it.
+/// A cap that applies to a name, whether or not its points reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cap {
-    /// Which one.
+    /// Its name in the API.
     pub name: &'static str,
-    /// The highest score a name with it can have.
+    /// Maximum score of a name with this cap.
     pub max: i32,
 }
 
 impl Caps {
     /// [`MANY_HYPHENS_MIN`] hyphens or more.
     pub const MANY_HYPHENS: Caps = Caps(1);
-    /// Letters of scripts that are not written together: the usual way to fake a known name.
+    /// Letters of scripts that no language combines: a common way to imitate a known name.
     pub const MIXED_SCRIPTS: Caps = Caps(1 << 1);
     /// A word that insults a group of people.
     pub const OFFENSIVE: Caps = Caps(1 << 2);
-    /// Medicines and the like that spam is made of.
+    /// Terms of spam, such as medicines.
     pub const SPAM: Caps = Caps(1 << 3);
-    /// Somebody's trademark: whoever owns it can take the name.
+    /// A well-known trademark, whose owner can claim the name.
     pub const TRADEMARK: Caps = Caps(1 << 4);
-    /// Sold to few, and shown by fewer.
+    /// An adult term, which limits the market.
     pub const ADULT: Caps = Caps(1 << 5);
 
     /// By bit.
@@ -134,78 +133,77 @@ impl Caps {
         Cap { name: "adult", max: 75 },
     ];
 
-    /// Those of both.
+    /// The union of both sets.
     pub const fn with(self, other: Caps) -> Caps {
         Caps(self.0 | other.0)
     }
 
-    /// These when `holds`, else none.
+    /// The set when `holds`, otherwise none.
     pub const fn when(self, holds: bool) -> Caps {
         if holds { self } else { Caps(0) }
     }
 
-    /// One bit each, the strictest lowest.
+    /// One bit per cap, the strictest lowest.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// What [`Caps::bits`] gave.
+    /// Inverse of [`Caps::bits`].
     pub const fn from_bits(bits: u8) -> Caps {
         Caps(bits & ((1 << Caps::ALL.len()) - 1))
     }
 
-    /// Those that apply, strictest first.
+    /// The caps in the set, strictest first.
     pub fn list(self) -> impl Iterator<Item = Cap> {
         let applies = move |at: &usize| self.0 >> at & 1 != 0;
         (0..Caps::ALL.len()).filter(applies).map(|at| Caps::ALL[at])
     }
 
-    /// The highest score that they allow.
+    /// Maximum score under these caps.
     pub fn max(self) -> i32 {
         self.strictest().map_or(100, |cap| cap.max)
     }
 
-    /// The strictest one that applies.
+    /// The strictest cap in the set.
     pub fn strictest(self) -> Option<Cap> {
         (self.0 != 0).then(|| Caps::ALL[self.0.trailing_zeros() as usize])
     }
 }
 
-/// What each part added to or took from the score. Their sum, limited to 0..=100 and by the caps,
-/// is the score.
+/// Points of each part of the score. Their sum, clamped to 0..=100 and to the caps, is the score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Points {
-    /// What plain names of its kind of suffix start from.
+    /// Base value of the class of suffix.
     pub start: i32,
     /// Short names are rare and easy to remember.
     pub length: i32,
-    /// Words people know, few of them and natural together: how little there is to remember.
+    /// Few and common words, which are easy to remember.
     pub dictionary: i32,
-    /// Words that buyers pay for.
+    /// Market value of the words.
     pub market: i32,
-    /// Words of the language that the suffix speaks.
+    /// Words in the language of the suffix.
     pub language: i32,
-    /// Letters in an order that names have.
+    /// How natural it sounds.
     pub pronounceability: i32,
-    /// Digits: which, how many and where.
+    /// Number, variety and position of digits.
     pub digits: i32,
-    /// Hyphens, which have to be spelt out.
+    /// Hyphens, which must be spelled out.
     pub hyphens: i32,
     /// An IDN.
     pub idn: i32,
     /// The public suffix.
     pub tld: i32,
-    /// Others thought of the same label: `tldSpread` decides it.
+    /// Registrations of the label in other TLDs (`tldSpread`).
     #[serde(rename = "tldSpread")]
     pub tld_spread: i32,
-    /// What brings the sum of all others to the scale of the score, on which 50 is the median of
-    /// names that were sold and 90 the best hundredth of a day's drops.
+    /// Maps the sum of the other parts to the scale of the score, on which 50 is the median of sold
+    /// names and 90 the best hundredth of a day's drops.
     pub scale: i32,
 }
 
 impl Points {
-    /// All parts but `tld_spread` and `scale`, which the corpus knows later.
-    pub fn of(facts: &Facts, class: Class) -> Points {
+    /// All parts except `tld_spread` and `scale`, which depend on the corpus.
+    pub fn new(facts: &Facts, class: Class) -> Points {
         let model = Model::shared();
         let points = |part| model.points(part, facts, class);
         let ReadPoints { dictionary, market, language, pronounceability } = facts.read;
@@ -246,7 +244,7 @@ impl Points {
     }
 }
 
-/// `1-3` … `21+`, by characters of the label (decisions.md §8).
+/// Length band in the API, `1-3` to `21+`, by characters of the label.
 pub fn length_band(chars: u32) -> &'static str {
     match chars {
         0..=3 => "1-3",
@@ -258,7 +256,7 @@ pub fn length_band(chars: u32) -> &'static str {
     }
 }
 
-/// One point for every twelve hundredths of weight above or below that of an ordinary country code.
+/// One point per twelve hundredths of weight above or below an ordinary country code.
 fn tld(weight: Percent) -> i32 {
     (i32::from(weight.get()) - SUFFIX_WEIGHT_PLAIN) / 12
 }
@@ -268,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bands_are_those_of_the_contract() {
+    fn length_bands_follow_the_api() {
         let bands = [1, 3, 4, 5, 6, 8, 9, 12, 13, 20, 21, 63].map(length_band);
         let expected = [
             "1-3", "1-3", "4-5", "4-5", "6-8", "6-8", "9-12", "9-12", "13-20", "13-20", "21+",
@@ -285,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strictest_cap_counts() {
+    fn the_strictest_cap_applies() {
         let caps = Caps::OFFENSIVE.with(Caps::MANY_HYPHENS).with(Caps::ADULT.when(false));
         let names: Vec<_> = caps.list().map(|cap| (cap.name, cap.max)).collect();
         assert_eq!(names, [("manyHyphens", 15), ("offensive", 25)]);
@@ -296,16 +294,16 @@ mod tests {
     }
 
     #[test]
-    fn facts_that_a_label_shows_need_no_reading() {
+    fn points_of_visible_facts_need_no_dictionary() {
         let facts = Facts {
             chars: 8,
             hyphens: 2,
             read: ReadPoints { market: 9, ..Default::default() },
             ..Default::default()
         };
-        let class = Class::of(super::super::tlds::SuffixClass::Com, 8);
-        let points = Points::of(&facts, class);
-        let none = Points::of(&Facts { hyphens: 0, ..facts }, class);
+        let class = Class::new(super::super::tlds::SuffixClass::Com, 8);
+        let points = Points::new(&facts, class);
+        let none = Points::new(&Facts { hyphens: 0, ..facts }, class);
         assert!(points.hyphens < none.hyphens);
         assert_eq!((points.market, points.dictionary, points.scale), (9, 0, 0));
         assert_eq!(points.sum() - points.hyphens, none.sum() - none.hyphens);

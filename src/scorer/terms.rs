@@ -1,5 +1,4 @@
-//! Words that hold a score down, and those that explanations never print, from
-//! `data/scorer/terms.csv`.
+//! Terms that cap a score, and terms that explanations never print, from `data/scorer/terms.csv`.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,15 +8,15 @@ use super::signals::Caps;
 
 static TABLE: &str = include_str!("../../data/scorer/terms.csv");
 
-/// Letters from which a term is looked for inside of longer words: shorter ones are in too many.
+/// Minimum letters of terms that are matched inside longer words; shorter ones occur in too many.
 const INSIDE_LETTERS_MIN: usize = 4;
 
 /// The reviewed list.
 pub struct Terms {
     unprintable: FxHashSet<&'static str>,
-    /// The longer ones by their first [`INSIDE_LETTERS_MIN`] letters, which few words hold.
+    /// Longer unprintable terms by their first [`INSIDE_LETTERS_MIN`] letters.
     inside: FxHashMap<[u8; INSIDE_LETTERS_MIN], Vec<&'static str>>,
-    /// Terms that limit a score.
+    /// Terms that cap a score.
     capped: FxHashMap<&'static str, Caps>,
 }
 
@@ -38,7 +37,7 @@ impl Terms {
         Terms { capped: capped.collect(), inside, unprintable }
     }
 
-    /// What the pieces of the label, and each of its runs of letters, limit the score to.
+    /// Caps from the pieces of a label and from its runs of letters.
     pub fn caps(&self, label: &Label, tokens: &[Token]) -> Caps {
         let words = tokens.iter().filter(|token| token.is_letters());
         let words = words.map(|token| label.text(token.start, token.end));
@@ -48,7 +47,7 @@ impl Terms {
         found.fold(Caps::default(), |all, &cap| all.with(cap))
     }
 
-    /// False for a word that no sentence of ours should hold; `word` without marks.
+    /// Returns false for a word that no explanation may print; `word` without diacritics.
     pub fn may_print(&self, word: &str) -> bool {
         let mut places = word.as_bytes().windows(INSIDE_LETTERS_MIN).enumerate();
         let held = places.any(|(at, head)| {
@@ -60,7 +59,7 @@ impl Terms {
     }
 }
 
-/// What a term of this kind limits a score by.
+/// Cap for terms of this kind.
 fn cap(kind: &str) -> Option<Caps> {
     match kind {
         "slur" => Some(Caps::OFFENSIVE),
@@ -71,7 +70,7 @@ fn cap(kind: &str) -> Option<Caps> {
     }
 }
 
-/// Sentences may hold terms of this kind.
+/// Returns true when explanations may print terms of this kind.
 fn prints(kind: &str) -> bool {
     matches!(kind, "spam" | "brand")
 }
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn long_terms_are_found_inside_of_words_and_short_ones_are_not() {
+    fn only_long_terms_are_matched_inside_words() {
         let terms = Terms::load();
         assert!(!terms.may_print("motherfucker") && !terms.may_print("ass"));
         assert!(terms.may_print("class") && terms.may_print("hotel"));

@@ -1,4 +1,4 @@
-//! What a public suffix is worth, from the reviewed table in `data/scorer/tlds.csv`.
+//! Weights of public suffixes, from the table `data/scorer/tlds.csv`.
 
 use rustc_hash::FxHashMap;
 
@@ -11,33 +11,32 @@ const SECOND_LEVEL: Percent = Percent::clamped(30);
 const IDN_SUFFIX: Percent = Percent::clamped(25);
 const NEW_GENERIC: Percent = Percent::clamped(20);
 
-/// Markets that judge names differently: under `ai` nearly every name is a word, under `pl` words
-/// are Polish.
+/// Markets that value names differently: most names under `ai` are words, those under `pl` are Polish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SuffixClass {
     #[default]
     Com,
     /// `net` and `org`.
     Generic,
-    /// Countries' suffixes.
+    /// Country-code suffixes.
     Country,
-    /// Countries' suffixes that the world uses for something else: `ai`, `io`, `tv`.
+    /// Country-code suffixes in generic use: `ai`, `io`, `tv`.
     Repurposed,
-    /// All others, most of them a word themselves.
+    /// All others, most of which are words.
     New,
-    /// `pl` and what lies under it.
+    /// `pl` and the suffixes below it.
     Polish,
 }
 
 impl SuffixClass {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = 6;
-    /// As `data/scorer/model.txt` calls them, by number.
+    /// Names in `data/scorer/model.txt`, by number.
     pub const NAMES: [&str; SuffixClass::COUNT] =
         ["com", "generic", "country", "repurposed", "new", "polish"];
 
-    /// That of a public suffix.
-    pub fn of(tld: &str) -> SuffixClass {
+    /// Class of a public suffix.
+    pub fn for_tld(tld: &str) -> SuffixClass {
         let last = tld.rsplit('.').next().unwrap_or(tld);
         match tld {
             "com" => SuffixClass::Com,
@@ -49,7 +48,7 @@ impl SuffixClass {
         }
     }
 
-    /// Its place in tables.
+    /// Position in tables.
     pub fn number(self) -> usize {
         self as usize
     }
@@ -71,8 +70,8 @@ impl TldWeights {
         TldWeights { listed: listed.collect() }
     }
 
-    /// 1.00 for `com`; for a suffix without a row, by its kind.
-    pub fn of(&self, tld: &str) -> Percent {
+    /// Weight of a suffix: 1.00 for `com`; a default by kind for suffixes without a row.
+    pub fn weight(&self, tld: &str) -> Percent {
         self.listed.get(tld).copied().unwrap_or_else(|| by_kind(tld))
     }
 }
@@ -91,22 +90,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_read() {
+    fn every_row_is_valid() {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#')).count() - 1;
         let weights = TldWeights::load();
         assert_eq!(weights.listed.len(), rows, "a row is malformed or listed twice");
         for suffix in weights.listed.keys() {
             let name = crate::vocab::name::DomainName::parse(&format!("example.{suffix}"));
-            assert!(name.is_ok_and(|name| name.tld() == *suffix), "{suffix} is no suffix");
+            assert!(name.is_ok_and(|name| name.tld() == *suffix), "{suffix} is not a suffix");
         }
     }
 
     #[test]
-    fn com_is_the_most_and_kinds_have_their_own() {
+    fn com_weighs_most_and_kinds_have_defaults() {
         let weights = TldWeights::load();
-        let of = |tld| weights.of(tld).get();
-        assert_eq!(of("com"), 100);
+        let weight = |tld| weights.weight(tld).get();
+        assert_eq!(weight("com"), 100);
         assert!(weights.listed.values().filter(|weight| weight.get() == 100).count() == 1);
-        assert_eq!((of("tl"), of("com.pe"), of("xn--p1ai"), of("plumbing")), (40, 30, 25, 20));
+        assert_eq!(
+            (weight("tl"), weight("com.pe"), weight("xn--p1ai"), weight("plumbing")),
+            (40, 30, 25, 20)
+        );
     }
 }

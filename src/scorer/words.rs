@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 
-/// The label in pieces, in order: words, numbers, and what is between them. JSON: a list of strings.
+/// Pieces of a label in order: words, numbers and other text. Serialised as a list of strings.
 #[derive(Clone, Debug, Default)]
 pub struct Words<'a> {
     /// The label in Unicode.
@@ -17,7 +17,7 @@ pub struct Words<'a> {
 pub type Cut = (u8, u8);
 
 impl<'a> Words<'a> {
-    /// Pieces of `text`, each within it.
+    /// Pieces of `text`; each cut lies within it.
     pub(super) fn new(text: &'a str, cuts: &'a [Cut]) -> Words<'a> {
         Words { text: Cow::Borrowed(text), cuts: Cow::Borrowed(cuts) }
     }
@@ -27,12 +27,12 @@ impl<'a> Words<'a> {
         self.cuts.iter().map(|&cut| self.cut(cut))
     }
 
-    /// The piece with this number.
+    /// The piece at this position.
     pub(super) fn get(&self, number: usize) -> &str {
         self.cut(self.cuts[number])
     }
 
-    /// The same, borrowing nothing.
+    /// Converts to an owned value.
     pub fn into_owned(self) -> Words<'static> {
         Words { text: Cow::Owned(self.text.into_owned()), cuts: Cow::Owned(self.cuts.into_owned()) }
     }
