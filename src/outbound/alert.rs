@@ -1,6 +1,5 @@
-//! What an alert says: facts in, the JSON of a webhook, the text of a chat message, the text and
-//! HTML of a mail out. Pure. Whatever users wrote, and names too, is escaped where it could be
-//! taken for something else.
+//! Content of alerts: webhook JSON, chat text, and the text and HTML of mails. Names and text from
+//! users are escaped.
 
 use std::fmt::{self, Write};
 
@@ -13,17 +12,17 @@ use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 
-/// Names that a mail shows at most: more is for the API.
+/// Maximum names in a mail; the API lists all.
 const MAIL_NAMES_MAX: usize = 100;
-/// Names that a chat message shows at most: one screen.
+/// Maximum names in a chat message: one screen.
 const CHAT_NAMES_MAX: usize = 40;
 
-/// What a message is for.
+/// Kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Names that match a rule.
     Match,
-    /// What a match would look like.
+    /// A sample of a match.
     Test,
 }
 
@@ -34,7 +33,7 @@ pub struct AlertName {
     pub domain: DomainName,
     pub dqs: Dqs,
     pub drop_date: Day,
-    /// The day its registry frees it.
+    /// The day its registry releases it.
     pub available_on: Day,
     #[serde(serialize_with = "word")]
     pub stage: Stage,
@@ -44,26 +43,26 @@ pub struct AlertName {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
     pub kind: Kind,
-    /// Of the delivery: the same over all tries.
+    /// Id of the delivery, shared by all attempts.
     pub delivery_id: String,
     pub rule_id: RuleId,
     pub rule_name: String,
-    /// When it was decided.
+    /// Time of the match.
     pub at: DateTime<Utc>,
-    /// The day of the list, which the stages are of.
+    /// The day of the list and of the stages.
     pub date: Day,
-    /// How many names matched.
+    /// Number of names that matched.
     pub total: u32,
-    /// The best of them, best first.
+    /// The best names, best first.
     pub names: Vec<AlertName>,
 }
 
-/// Where a mail's links lead.
+/// Links in a mail.
 #[derive(Clone, Copy, Debug)]
 pub struct Links<'a> {
-    /// The address of this server.
+    /// URL of this server.
     pub home: Option<&'a str>,
-    /// The address that switches mails of this rule off.
+    /// URL that turns off this rule's mails.
     pub unsubscribe: Option<&'a str>,
 }
 
@@ -82,7 +81,7 @@ struct Data<'a> {
     date: Day,
     total: u32,
     names: &'a [AlertName],
-    /// Whether names are missing here that matched.
+    /// True when more names matched than are listed.
     truncated: bool,
 }
 
@@ -97,7 +96,7 @@ fn word<S: Serializer>(stage: &Stage, serializer: S) -> Result<S::Ok, S::Error> 
 }
 
 impl Alert {
-    /// The body of a webhook: the same octets at every try.
+    /// Body of a webhook, identical in every attempt.
     pub fn json(&self) -> String {
         let envelope = Envelope {
             r#type: match self.kind {
@@ -117,42 +116,42 @@ impl Alert {
         serde_json::to_string(&envelope).expect("plain members are JSON")
     }
 
-    /// One line that says what it is about.
+    /// Subject line.
     pub fn headline(&self) -> String {
         let names = if self.total == 1 { "name" } else { "names" };
         let test = if self.kind == Kind::Test { "[Test] " } else { "" };
         format!("{test}{}: {} {names} on {}", one_line(&self.rule_name), self.total, self.date)
     }
 
-    /// The text of a chat message. Its receiver cuts what is too long at the end.
+    /// Text of a chat message, which the sender truncates if it is too long.
     pub fn chat(&self) -> String {
         let mut text = self.headline();
         text.push('\n');
         for name in self.names.iter().take(CHAT_NAMES_MAX) {
-            write!(text, "\n{}", Line(name)).expect("text takes everything");
+            write!(text, "\n{}", Line(name)).expect("writing to a string succeeds");
         }
         text.push_str(&self.rest(CHAT_NAMES_MAX));
         text
     }
 
-    /// The text of a mail.
+    /// Text of a mail.
     pub fn mail_text(&self, links: Links<'_>) -> String {
         let mut text = format!("{}\n\n", self.headline());
         for name in self.names.iter().take(MAIL_NAMES_MAX) {
-            writeln!(text, "{}", Line(name)).expect("text takes everything");
+            writeln!(text, "{}", Line(name)).expect("writing to a string succeeds");
         }
         write!(text, "{}\n\n-- \n{}\n", self.rest(MAIL_NAMES_MAX), self.why())
-            .expect("text takes everything");
+            .expect("writing to a string succeeds");
         if let Some(home) = links.home {
-            writeln!(text, "{home}").expect("text takes everything");
+            writeln!(text, "{home}").expect("writing to a string succeeds");
         }
         if let Some(unsubscribe) = links.unsubscribe {
-            writeln!(text, "No more mails of this rule: {unsubscribe}").expect("text");
+            writeln!(text, "Unsubscribe from this rule: {unsubscribe}").expect("writing to a string succeeds");
         }
         text
     }
 
-    /// The HTML of a mail.
+    /// HTML of a mail.
     pub fn mail_html(&self, links: Links<'_>) -> String {
         let mut rows = String::new();
         for name in self.names.iter().take(MAIL_NAMES_MAX) {
@@ -164,7 +163,7 @@ impl Alert {
                 name.stage,
                 name.available_on
             )
-            .expect("text takes everything");
+            .expect("writing to a string succeeds");
         }
         let link = |address: &str, text: &str| {
             format!("<br><a href=\"{}\">{}</a>", Escaped(address), Escaped(text))
@@ -172,7 +171,7 @@ impl Alert {
         let home = links.home.map(|home| link(home, home)).unwrap_or_default();
         let unsubscribe = links
             .unsubscribe
-            .map(|unsubscribe| link(unsubscribe, "No more mails of this rule"))
+            .map(|unsubscribe| link(unsubscribe, "Unsubscribe from this rule"))
             .unwrap_or_default();
         let title = self.headline();
         format!(
@@ -186,7 +185,7 @@ impl Alert {
         )
     }
 
-    /// What `shown` names leave out.
+    /// Number of names beyond the `shown` ones.
     fn rest(&self, shown: usize) -> String {
         let shown = self.names.len().min(shown);
         match self.total as usize - shown.min(self.total as usize) {
@@ -200,7 +199,7 @@ impl Alert {
     }
 }
 
-/// A name in one line of text.
+/// A name as a line of text.
 struct Line<'a>(&'a AlertName);
 
 impl fmt::Display for Line<'_> {
@@ -210,7 +209,7 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// Text within HTML, or within an attribute in quotes.
+/// Text escaped for HTML and for quoted attributes.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -229,7 +228,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// `text` with control characters, line ends among them, as spaces: it stands in headers too.
+/// Replaces control characters and line breaks by spaces, for use in headers.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -260,8 +259,8 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_says_type_time_and_data() {
-        let said: Value = serde_json::from_str(&alert(3, 1).json()).expect("JSON");
+    fn webhooks_hold_type_time_and_data() {
+        let sent: Value = serde_json::from_str(&alert(3, 1).json()).expect("JSON");
         let expected = json!({
             "type": "alert.matched",
             "timestamp": "2026-03-02T01:02:03.456Z",
@@ -277,17 +276,17 @@ mod tests {
                 "truncated": true,
             },
         });
-        assert_eq!(said, expected);
+        assert_eq!(sent, expected);
         let test = Alert { kind: Kind::Test, ..alert(1, 1) };
-        let said: Value = serde_json::from_str(&test.json()).expect("JSON");
+        let sent: Value = serde_json::from_str(&test.json()).expect("JSON");
         assert_eq!(
-            (&said["type"], &said["data"]["truncated"]),
+            (&sent["type"], &sent["data"]["truncated"]),
             (&json!("alert.test"), &json!(false))
         );
     }
 
     #[test]
-    fn what_a_user_wrote_is_only_text() {
+    fn text_from_users_is_escaped() {
         let alert = alert(1, 1);
         let links = Links { home: Some("https://d.example/?a&b"), unsubscribe: None };
         let html = alert.mail_html(links);
@@ -303,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_counted() {
+    fn omitted_names_are_counted() {
         let links = Links { home: None, unsubscribe: Some("https://d.example/unsubscribe/00ff") };
         let many = alert(1_234, 500);
         for (text, shown) in [

@@ -1,8 +1,7 @@
-//! Names to addresses: a host name in, every address it has out, within bounds. Whether one may be
-//! dialled is [`super::guard`]'s to say.
+//! Resolves host names to a bounded number of addresses. [`super::guard`] decides which may be dialled.
 //!
-//! We ask the DNS ourselves, so that what is judged is what is dialled: no file of hosts, no search
-//! list, and nothing kept, because a name may lead elsewhere the next time.
+//! dropdex queries the DNS itself, so that it dials exactly the addresses it checked: without hosts
+//! file, search list or cache.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -21,25 +20,25 @@ use tokio::time::timeout;
 use crate::outbound::settings;
 use crate::vocab::name::DomainName;
 
-/// An answer is waited for this long in all.
-const ANSWER_MAX: Duration = Duration::from_secs(2);
-/// One question, of which a lost packet takes one: two fit into [`ANSWER_MAX`].
-const QUESTION_MAX: Duration = Duration::from_millis(950);
-/// Addresses of a name at most: services for the public have fewer.
+/// Timeout of a lookup.
+const LOOKUP_MAX: Duration = Duration::from_secs(2);
+/// Timeout of a query. Two fit into [`LOOKUP_MAX`], so that one lost packet is retried.
+const QUERY_MAX: Duration = Duration::from_millis(950);
+/// Maximum addresses of a name; public services have fewer.
 pub const ADDRESSES_MAX: usize = 16;
-/// Names that lead to a name at most.
+/// Maximum aliases (CNAME) of a name.
 pub const CNAMES_MAX: usize = 8;
 
-/// Asks name servers.
+/// DNS resolver.
 #[derive(Clone)]
 pub struct Dns(Arc<TokioResolver>);
 
-/// Why a name has no addresses to be used.
+/// Reason why a name has no usable address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DnsError {
     #[error("it has no address")]
     NoAddress,
-    #[error("no answer from the name servers in time")]
+    #[error("the name servers did not respond in time")]
     Timeout,
     #[error("the name servers failed: {0}")]
     Failed(String),
@@ -50,14 +49,14 @@ pub enum DnsError {
 }
 
 impl Dns {
-    /// Asks the servers of these settings, or else the system's.
+    /// A resolver for the configured name servers, or else the system's.
     ///
     /// # Errors
-    /// No resolver can be made of them.
+    /// The resolver cannot be built.
     pub fn new(settings: &settings::Dns) -> anyhow::Result<Dns> {
         let config = if settings.servers.is_empty() { system() } else { configured(settings) };
         let mut options = ResolverOpts::default();
-        options.timeout = QUESTION_MAX;
+        options.timeout = QUERY_MAX;
         options.attempts = 1;
         options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
@@ -66,11 +65,11 @@ impl Dns {
         Ok(Dns(Arc::new(resolver.with_options(options).build()?)))
     }
 
-    /// Every address of `name` (in A-label form), A and AAAA. One kind that cannot be had does not
-    /// hide the other.
+    /// Returns all A and AAAA addresses of `name` (in A-label form). If one lookup fails, the addresses
+    /// of the other are used.
     ///
     /// # Errors
-    /// There is none, or more than a service for the public has.
+    /// There is no address, or there are too many.
     pub async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, DnsError> {
         let fqdn = Name::from_ascii(format!("{}.", name.trim_end_matches('.')))
             .map_err(|err| DnsError::Failed(err.to_string()))?;
@@ -78,7 +77,7 @@ impl Dns {
             tokio::join!(self.ask(&fqdn, RecordType::A), self.ask(&fqdn, RecordType::AAAA));
         let found = match (v4, v6) {
             (Ok(v4), Ok(v6)) => v4.into_iter().chain(v6).collect::<BTreeSet<IpAddr>>(),
-            // More than is allowed is no failure of one kind, but the name's.
+            // Too many addresses or aliases disqualify the name.
             (Err(err), _) | (_, Err(err)) if err.is_excess() => return Err(err),
             (Ok(one), Err(err)) | (Err(err), Ok(one)) if one.is_empty() => return Err(err),
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => one.into_iter().collect(),
@@ -91,19 +90,18 @@ impl Dns {
         }
     }
 
-    /// Whether the name servers of its suffix lead to name servers of `name`'s own. That they do not
-    /// tells nothing more: a name may be registered and not delegated.
+    /// Returns true when the name servers of the suffix delegate `name`. False does not mean that it
+    /// is available: a name may be registered and not delegated.
     ///
     /// # Errors
-    /// [`DnsError::Timeout`] or [`DnsError::Failed`]: it is not known. Among others, a name whose own
-    /// servers do not answer fails.
+    /// [`DnsError::Timeout`] or [`DnsError::Failed`]: unknown, for example because the name's own
+    /// servers do not respond.
     pub async fn is_delegated(&self, name: &DomainName) -> Result<bool, DnsError> {
         let fqdn = Name::from_ascii(format!("{name}."))
             .map_err(|err| DnsError::Failed(err.to_string()))?;
-        match timeout(ANSWER_MAX, self.0.lookup(fqdn.clone(), RecordType::NS)).await {
+        match timeout(LOOKUP_MAX, self.0.lookup(fqdn.clone(), RecordType::NS)).await {
             Ok(Ok(answer)) => {
-                // A server that does not ask for us refers to those of the name itself, beside the
-                // answer.
+                // A server without recursion puts the delegation into the authority section.
                 let records = answer.answers().iter().chain(answer.authorities());
                 let is_own = |it: &Record| it.name == fqdn && matches!(it.data, RData::NS(_));
                 Ok(records.into_iter().any(is_own))
@@ -114,9 +112,9 @@ impl Dns {
         }
     }
 
-    /// The addresses of one kind; none is no error.
+    /// Returns the addresses of one record type, which may be none.
     async fn ask(&self, name: &Name, kind: RecordType) -> Result<Vec<IpAddr>, DnsError> {
-        let answer = match timeout(ANSWER_MAX, self.0.lookup(name.clone(), kind)).await {
+        let answer = match timeout(LOOKUP_MAX, self.0.lookup(name.clone(), kind)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(err)) if err.is_no_records_found() => return Ok(Vec::new()),
             Ok(Err(NetError::Timeout)) | Err(_) => return Err(DnsError::Timeout),
@@ -137,7 +135,7 @@ impl Dns {
 }
 
 impl DnsError {
-    /// Whether the name answers with more than we take.
+    /// Returns true when the name has too many addresses or aliases.
     pub fn is_excess(&self) -> bool {
         matches!(self, DnsError::TooManyAddresses | DnsError::TooManyAliases)
     }
@@ -155,14 +153,14 @@ fn configured(settings: &settings::Dns) -> ResolverConfig {
     ResolverConfig::from_name_servers(settings.servers.iter().map(server).collect())
 }
 
-/// The system's name servers; without any, every question fails, which says so.
+/// The system's name servers. Without any, every lookup fails.
 fn system() -> ResolverConfig {
     match hickory_resolver::system_conf::read_system_conf() {
         Ok((config, _)) => ResolverConfig::from_name_servers(config.name_servers().to_vec()),
         Err(err) => {
             tracing::warn!(
                 error = %err,
-                "the system names no name servers; set dns.servers to reach anybody by name"
+                "the system has no name servers configured; set dns.servers to resolve host names"
             );
             ResolverConfig::from_name_servers(Vec::new())
         }

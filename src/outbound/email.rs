@@ -1,5 +1,5 @@
-//! Mails through the operator's own mail server: a mail in, taken by that server or a [`SendError`]
-//! out. The server is the operator's choice, so the guard has no say here.
+//! Sends mails through the operator's mail server. The guard does not apply to this server, because
+//! the operator chose it.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use tokio::time::timeout;
 use crate::outbound::settings::{Smtp, SmtpTls};
 use crate::outbound::{Failure, SendError};
 
-/// One command of the mail server is waited for this long.
+/// Timeout of an SMTP command.
 const COMMAND_MAX: Duration = Duration::from_secs(10);
-/// A mail in all.
+/// Timeout of a whole mail.
 const MAIL_MAX: Duration = Duration::from_secs(45);
 
-/// Hands mails to the mail server, each over a connection of its own. Cheap to clone.
+/// SMTP client that opens a connection per mail. Cheap to clone.
 #[derive(Clone)]
 pub struct Mailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
@@ -31,24 +31,22 @@ pub struct Mailer {
 
 /// A mail.
 pub struct Mail<'a> {
-    /// Letters and digits; the same id makes the same `Message-ID`, by which a mailbox tells
-    /// repetitions.
+    /// Letters and digits, used in `Message-ID`, by which mailboxes recognise repetitions.
     pub id: &'a str,
     pub to: &'a str,
     pub subject: &'a str,
     pub text: String,
     pub html: String,
-    /// The address that takes the receiver off, in one click when it is https (RFC 8058).
+    /// Unsubscribe URL; one-click when it is https (RFC 8058).
     pub unsubscribe: Option<&'a str>,
-    /// Its date.
     pub at: DateTime<Utc>,
 }
 
 impl Mailer {
-    /// A mailer of these settings.
+    /// A mailer with these settings.
     ///
     /// # Errors
-    /// A file of them cannot be read, or does not hold what it should.
+    /// A configured file cannot be read or is invalid.
     pub fn new(settings: &Smtp) -> anyhow::Result<Mailer> {
         let host = settings.host.trim_start_matches('[').trim_end_matches(']');
         let tls = || tls(settings, host);
@@ -72,21 +70,21 @@ impl Mailer {
         Ok(Mailer { transport: builder.build(), from: settings.from.clone() })
     }
 
-    /// Hands a mail over.
+    /// Sends a mail.
     ///
     /// # Errors
-    /// The mail server did not take it.
+    /// The mail server did not accept it.
     pub async fn send(&self, mail: Mail<'_>) -> Result<(), SendError> {
         let message = self.message(mail)?;
         match timeout(MAIL_MAX, self.transport.send(message)).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(err)) => Err(judge(&err)),
-            Err(_) => Err(SendError::of(Failure::Timeout, "the mail server is too slow")),
+            Ok(Err(err)) => Err(classify(&err)),
+            Err(_) => Err(SendError::new(Failure::Timeout, "the mail server did not respond in time")),
         }
     }
 
     fn message(&self, mail: Mail<'_>) -> Result<Message, SendError> {
-        let to: Address = mail.to.parse().map_err(|err| SendError::of(Failure::Rejected, err))?;
+        let to: Address = mail.to.parse().map_err(|err| SendError::new(Failure::Rejected, err))?;
         let id = format!("<{}@{}>", mail.id, self.from.email.domain());
         let mut message = Message::builder()
             .from(self.from.clone())
@@ -94,7 +92,7 @@ impl Mailer {
             .date(mail.at.into())
             .subject(mail.subject)
             .message_id(Some(id))
-            // RFC 3834 §5: nobody's holiday note answers it.
+            // Prevents automatic replies (RFC 3834 §5).
             .raw_header(header("Auto-Submitted", "auto-generated"));
         if let Some(address) = mail.unsubscribe {
             message = message.raw_header(header("List-Unsubscribe", &format!("<{address}>")));
@@ -105,11 +103,11 @@ impl Mailer {
         }
         message
             .multipart(MultiPart::alternative_plain_html(mail.text, mail.html))
-            .map_err(|err| SendError::of(Failure::NotConfigured, err))
+            .map_err(|err| SendError::new(Failure::NotConfigured, err))
     }
 }
 
-/// A header whose value is plain ASCII of ours: as it is, in one line.
+/// A header with a plain ASCII value, unencoded in one line.
 fn header(name: &'static str, value: &str) -> HeaderValue {
     let name = HeaderName::new_from_ascii_str(name);
     HeaderValue::dangerous_new_pre_encoded(name, value.to_owned(), value.to_owned())
@@ -125,10 +123,10 @@ fn tls(settings: &Smtp, host: &str) -> anyhow::Result<TlsParameters> {
             .with_context(|| format!("smtp.ca_file: the certificates in {}", path.display()))?;
         parameters = parameters.add_root_certificate(certificates);
     }
-    parameters.build_rustls().context("smtp.host is no name for a certificate")
+    parameters.build_rustls().context("smtp.host is not a valid name for a certificate")
 }
 
-/// Whether TLS failed beneath a failure of the connection.
+/// Returns true when TLS caused a connection error.
 fn is_of_rustls(err: &Error) -> bool {
     let mut below = std::error::Error::source(err);
     while let Some(err) = below {
@@ -141,9 +139,9 @@ fn is_of_rustls(err: &Error) -> bool {
     false
 }
 
-/// What a failure means. A mailbox that is not there will not come by itself; that the mail server
-/// does not let us in is the operator's to mend.
-fn judge(err: &Error) -> SendError {
+/// Classifies an SMTP error. A missing mailbox is permanent; a failed login is for the operator to
+/// fix.
+fn classify(err: &Error) -> SendError {
     let code = err.status().map(u16::from);
     let failure = match code {
         Some(530..=539) => Failure::NotConfigured,
@@ -155,11 +153,11 @@ fn judge(err: &Error) -> SendError {
         None => Failure::Unreachable,
     };
     if failure == Failure::NotConfigured {
-        tracing::error!(error = %err, "the mail server does not take our mail; see [smtp]");
+        tracing::error!(error = %err, "the mail server rejects mail from dropdex; check the [smtp] settings");
     }
-    // The server's own words may name the receiver; its code says enough.
+    // The server's message may contain the recipient, so only its code is logged.
     match code {
-        Some(code) => SendError::of(failure, format_args!("the mail server answered {code}")),
-        None => SendError::of(failure, err),
+        Some(code) => SendError::new(failure, format_args!("the mail server responded with {code}")),
+        None => SendError::new(failure, err),
     }
 }

@@ -1,10 +1,9 @@
-//! The judgement before every call: a URL in, the addresses that may be dialled for it out, or the
-//! one reason why none may. Whoever named the URL, nobody makes this machine talk to its own network
-//! (OWASP API7): the configured allow list is the only way past.
+//! SSRF guard (OWASP API7): checks every URL before a call and returns the addresses that may be
+//! dialled. Calls to private networks are refused, except to addresses on the configured allow list.
 //!
-//! Judged is what will be dialled: the parsed host, and every address that the name servers give for
-//! it. One that is not public condemns the name, because who mixes answers means no good. What is
-//! judged at the door is judged again at each call, because names change.
+//! The guard checks the parsed host and every address that the name servers return for it. A single
+//! private address refuses the name, because a mixed answer suggests an attack. URLs are checked when
+//! they are stored and again at every call, because names change.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,57 +13,57 @@ use url::{Host, Url};
 use crate::outbound::dns::{Dns, DnsError};
 use crate::vocab::url::{HostRules, WebhookUrlError};
 
-/// Judges where calls go. Cheap to clone.
+/// Checks the targets of calls. Cheap to clone.
 #[derive(Clone)]
 pub struct Guard {
     rules: Arc<HostRules>,
     dns: Dns,
 }
 
-/// What may be dialled for a URL.
+/// Addresses that may be dialled for a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vetted {
-    /// All of them were judged; at least one, at the URL's port.
+    /// At least one, with the URL's port; all passed the checks.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// Why nothing may be, or can be.
+/// Reason why a URL cannot be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GuardError {
-    /// For its owner to read: it tells no address that its text did not.
+    /// Shown to the URL's owner; reveals no resolved address.
     #[error("{0}")]
     Refused(WebhookUrlError),
     #[error("`{name}` cannot be used: {why}")]
     Excess { name: String, why: DnsError },
-    /// Not refused: the name servers know no address, or do not answer.
+    /// The name has no address, or the name servers do not respond.
     #[error("`{name}` cannot be resolved: {why}")]
     Unresolved { name: String, why: DnsError },
 }
 
 impl Guard {
-    /// A guard by these rules.
+    /// A guard with these rules.
     pub fn new(rules: HostRules, dns: Dns) -> Guard {
         Guard { rules: Arc::new(rules), dns }
     }
 
-    /// The rules for what a URL says.
+    /// The rules for hosts.
     pub fn rules(&self) -> &HostRules {
         &self.rules
     }
 
-    /// Judges a URL: https, or http to allowed addresses alone; no user in it.
+    /// Checks a URL: https, or http to addresses on the allow list; without a user.
     ///
     /// # Errors
-    /// It is refused, or leads nowhere.
+    /// It is refused or cannot be resolved.
     pub async fn judge(&self, url: &Url) -> Result<Vetted, GuardError> {
-        let judged = self.judged(url).await;
-        if let Err(GuardError::Refused(_)) = &judged {
+        let vetted = self.vet(url).await;
+        if let Err(GuardError::Refused(_)) = &vetted {
             metrics::counter!("dropdex_calls_refused_total").increment(1);
         }
-        judged
+        vetted
     }
 
-    async fn judged(&self, url: &Url) -> Result<Vetted, GuardError> {
+    async fn vet(&self, url: &Url) -> Result<Vetted, GuardError> {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(GuardError::Refused(WebhookUrlError::NotHttps));
         }
@@ -73,7 +72,7 @@ impl Guard {
         }
         let port = url.port_or_known_default().unwrap_or(0);
         if url.scheme() == "https" || url.domain().is_none() {
-            self.rules.check(url).map_err(|err| self.of_scheme(url, err))?;
+            self.rules.check(url).map_err(|err| self.http_first(url, err))?;
         }
         let addresses = match url.host() {
             Some(Host::Ipv4(address)) => vec![IpAddr::from(address)],
@@ -89,14 +88,14 @@ impl Guard {
         Ok(Vetted { addresses })
     }
 
-    /// Judges one address that `url` leads to.
+    /// Checks one address of `url`.
     fn check(&self, url: &Url, address: SocketAddr) -> Result<(), GuardError> {
         if url.scheme() == "http" && !self.rules.allow.covers(address) {
             return Err(GuardError::Refused(WebhookUrlError::NotHttps));
         }
         self.rules.check_address(address).map_err(|err| match (err, url.domain()) {
             (WebhookUrlError::DeniedAddress(address), Some(name)) => {
-                tracing::info!(host = name, %address, "refused to call a name that leads inside");
+                tracing::info!(host = name, %address, "refused to call a host name with a private address");
                 GuardError::Refused(WebhookUrlError::DeniedName(name.to_owned()))
             }
             (err, _) => GuardError::Refused(err),
@@ -115,8 +114,8 @@ impl Guard {
         })
     }
 
-    /// The reason for http is that it is http.
-    fn of_scheme(&self, url: &Url, err: WebhookUrlError) -> GuardError {
+    /// Reports http instead of the error for other schemes.
+    fn http_first(&self, url: &Url, err: WebhookUrlError) -> GuardError {
         let plain = url.scheme() == "http";
         GuardError::Refused(if plain { WebhookUrlError::NotHttps } else { err })
     }

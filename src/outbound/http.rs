@@ -1,9 +1,8 @@
-//! One HTTP call: a request in, the answer's status, headers and bounded body out. The only way in
-//! which dropdex speaks HTTP to the outside.
+//! HTTP client for all calls to the outside, with a bounded response.
 //!
-//! One connection a request, to an address that [`Guard`] vetted for it, with TLS for its host's
-//! name. Absent on purpose: redirects, proxies, cookies, compression, a pool. Each of them is a way
-//! to be led elsewhere, or to be given more than was asked for.
+//! Each request uses a new connection to an address that [`Guard`] checked, with TLS for the host name.
+//! Redirects, proxies, cookies, compression and connection pools are absent on purpose: each could
+//! lead a call to another server or return more data than allowed.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -30,29 +29,29 @@ use url::{Host, Url};
 
 use crate::outbound::guard::{Guard, GuardError};
 
-/// A connection to one address is waited for this long.
+/// Timeout for connecting to one address.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// A TLS handshake.
+/// Timeout of a TLS handshake.
 const TLS_MAX: Duration = Duration::from_secs(5);
-/// A call in all; Standard Webhooks asks for 15 to 30 seconds.
+/// Timeout of a call; Standard Webhooks recommends 15 to 30 seconds.
 const CALL_MAX: Duration = Duration::from_secs(15);
-/// A body that nobody reads, after the head has told what there is to know.
+/// Timeout for the body of a response whose content is not needed.
 const IDLE_BODY_MAX: Duration = Duration::from_secs(1);
-/// Octets of an answer's head at most.
+/// Maximum bytes of a response head.
 const HEAD_MAX: usize = 16 * 1024;
-/// Header lines of an answer at most.
+/// Maximum header lines of a response.
 const HEADERS_MAX: usize = 100;
 const AGENT: &str = concat!("dropdex/", env!("CARGO_PKG_VERSION"));
 
-/// Makes calls that its guard lets through. Cheap to clone.
+/// HTTP client behind a guard. Cheap to clone.
 #[derive(Clone)]
 pub struct Client {
     guard: Guard,
     tls: TlsConnector,
 }
 
-/// A request. `Host` and `User-Agent` are added to its headers. It has no `Debug`: addresses and
-/// headers may hold secrets.
+/// A request. The client adds `Host` and `User-Agent`. There is no `Debug`, because URLs and headers
+/// may hold secrets.
 pub struct Request {
     pub method: Method,
     pub url: Url,
@@ -60,16 +59,16 @@ pub struct Request {
     pub body: Bytes,
 }
 
-/// What is wanted of an answer's body.
+/// How to read the body of a response.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
-    /// Nothing: so much is read, for the sender's sake, and given if it came in time.
+    /// Up to this many bytes are read if they arrive soon; the content is not needed.
     Glance(usize),
-    /// All of it, up to so many octets.
+    /// The whole body, up to this many bytes.
     Whole(usize),
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
@@ -77,24 +76,24 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Why there is none. Tells no more of the request than its host.
+/// Reason for a failed call. Reveals nothing of the request except its host.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     #[error("refused: {0}")]
     Refused(GuardError),
     #[error("{0}")]
     Unresolved(GuardError),
-    #[error("no answer in time: {0}")]
+    #[error("timed out: {0}")]
     Timeout(&'static str),
     #[error("cannot connect: {0}")]
     Unreachable(std::io::Error),
     #[error("connected to {got} instead of {expected}")]
     WrongPeer { expected: SocketAddr, got: SocketAddr },
-    #[error("no secure connection: {0}")]
+    #[error("TLS failed: {0}")]
     Tls(std::io::Error),
-    #[error("no HTTP: {0}")]
+    #[error("invalid HTTP response: {0}")]
     Http(hyper::Error),
-    #[error("the answer has more than {0} octets")]
+    #[error("the response has more than {0} bytes")]
     TooLarge(usize),
     #[error("the request cannot be sent: {0}")]
     BadRequest(String),
@@ -116,27 +115,27 @@ impl Client {
             ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let mut config = config?.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        // One connection knows nothing of another.
+        // Connections share no state.
         config.resumption = rustls::client::Resumption::disabled();
         Ok(Client { guard, tls: TlsConnector::from(Arc::new(config)) })
     }
 
-    /// What judges where its calls go.
+    /// The guard of its calls.
     pub fn guard(&self) -> &Guard {
         &self.guard
     }
 
-    /// Sends a request and reads the answer. Never follows it anywhere.
+    /// Sends a request and reads the response. Does not follow redirects.
     ///
     /// # Errors
-    /// There is no answer to be used.
+    /// There is no usable response.
     pub async fn send(&self, request: Request, body: Body) -> Result<Answer, CallError> {
-        let whole = CallError::Timeout("the call as a whole");
+        let whole = CallError::Timeout("the whole call");
         timeout(CALL_MAX, self.call(request, body)).await.unwrap_or(Err(whole))
     }
 
     async fn call(&self, request: Request, body: Body) -> Result<Answer, CallError> {
-        let vetted = self.guard.judge(&request.url).await.map_err(CallError::of_guard)?;
+        let vetted = self.guard.judge(&request.url).await.map_err(CallError::from_guard)?;
         let stream = self.connect(&vetted.addresses).await?;
         if request.url.scheme() == "http" {
             return exchange(stream, request, body).await;
@@ -147,26 +146,25 @@ impl Client {
         exchange(stream.map_err(CallError::Tls)?, request, body).await
     }
 
-    /// A connection to the first of `addresses` that takes one.
+    /// Connects to the first of `addresses` that accepts.
     async fn connect(&self, addresses: &[SocketAddr]) -> Result<TcpStream, CallError> {
-        let mut failed = CallError::Timeout("a connection");
+        let mut failed = CallError::Timeout("connecting");
         for &address in addresses {
             match timeout(CONNECT_MAX, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
                     self.check_peer(&stream, address)?;
-                    // Requests are written whole.
+                    // Requests are written in one piece.
                     let _ = stream.set_nodelay(true);
                     return Ok(stream);
                 }
                 Ok(Err(err)) => failed = CallError::Unreachable(err),
-                Err(_) => failed = CallError::Timeout("a connection"),
+                Err(_) => failed = CallError::Timeout("connecting"),
             }
         }
         Err(failed)
     }
 
-    /// Nothing is sent to whoever is not the one we dialled, nor to this machine under its public
-    /// address.
+    /// Refuses a peer other than the dialled address, and this machine under its public address.
     fn check_peer(&self, stream: &TcpStream, expected: SocketAddr) -> Result<(), CallError> {
         let got = stream.peer_addr().map_err(CallError::Unreachable)?;
         let own = stream.local_addr().map_err(CallError::Unreachable)?;
@@ -182,7 +180,7 @@ impl Client {
 }
 
 impl CallError {
-    fn of_guard(err: GuardError) -> CallError {
+    fn from_guard(err: GuardError) -> CallError {
         match err {
             GuardError::Refused(_) | GuardError::Excess { .. } => CallError::Refused(err),
             GuardError::Unresolved { .. } => CallError::Unresolved(err),
@@ -191,8 +189,7 @@ impl CallError {
 }
 
 impl Answer {
-    /// How long its sender asks to be left alone: `Retry-After`, in seconds or as a date (RFC 9110
-    /// §10.2.3). A date that is past is none.
+    /// `Retry-After` in seconds or as a date (RFC 9110 §10.2.3); `None` for a past date.
     pub fn retry_after(&self, now: DateTime<Utc>) -> Option<Duration> {
         let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
         if let Ok(seconds) = text.parse::<u32>() {
@@ -209,7 +206,7 @@ fn add_roots(roots: &mut RootCertStore, path: &Path) -> anyhow::Result<()> {
         roots.add(certificate?)?;
         added += 1;
     }
-    anyhow::ensure!(added > 0, "there is none");
+    anyhow::ensure!(added > 0, "the file holds no certificate");
     Ok(())
 }
 
@@ -227,7 +224,7 @@ fn server_name(url: &Url) -> Result<ServerName<'static>, CallError> {
     }
 }
 
-/// The task that moves a connection's octets; it ends with whoever waits for them.
+/// Task that drives a connection; dropping the handle stops it.
 struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {
@@ -236,7 +233,7 @@ impl Drop for Driver {
     }
 }
 
-/// One request and its answer over a fresh connection, which is closed after it.
+/// Sends one request over a new connection and closes it after the response.
 async fn exchange<S>(stream: S, request: Request, body: Body) -> Result<Answer, CallError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -246,7 +243,7 @@ where
     let (mut sender, connection) =
         builder.handshake(TokioIo::new(stream)).await.map_err(CallError::Http)?;
     let _driver = Driver(tokio::spawn(async move {
-        // What goes wrong with it is told to whoever waits for the answer.
+        // `send_request` reports the errors of the connection.
         let _ = connection.await;
     }));
     let answer = sender.send_request(prepare(request)?).await.map_err(CallError::Http)?;
@@ -261,7 +258,7 @@ where
     Ok(Answer { status: head.status, headers: head.headers, body })
 }
 
-/// The request in origin form, with the headers every request has.
+/// Builds the request in origin form with its standard headers.
 fn prepare(request: Request) -> Result<hyper::Request<Full<Bytes>>, CallError> {
     let Request { method, url, mut headers, body } = request;
     let bad = |text: &str| CallError::BadRequest(text.to_owned());
@@ -271,16 +268,16 @@ fn prepare(request: Request) -> Result<hyper::Request<Full<Bytes>>, CallError> {
     let target = url
         .query()
         .map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-    headers.insert(HOST, HeaderValue::try_from(host).map_err(|_| bad("its host"))?);
+    headers.insert(HOST, HeaderValue::try_from(host).map_err(|_| bad("invalid host"))?);
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     let mut sent = hyper::Request::new(Full::new(body));
     *sent.method_mut() = method;
-    *sent.uri_mut() = target.parse().map_err(|_| bad("its path"))?;
+    *sent.uri_mut() = target.parse().map_err(|_| bad("invalid path"))?;
     *sent.headers_mut() = headers;
     Ok(sent)
 }
 
-/// Reads up to `most` octets of a body; more is an error when `whole` is asked for.
+/// Reads up to `most` bytes of a body; more is an error when `whole` is set.
 async fn read(mut body: Incoming, most: usize, whole: bool) -> Result<Vec<u8>, CallError> {
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {

@@ -1,6 +1,6 @@
-//! The world we call: name servers, registries, and whoever an alert is for. What is to be said
-//! comes in as plain values; what became of it goes out. Nothing here knows rules, accounts or
-//! queues, and nothing is dialled but through [`guard`] (the operator's mail server aside).
+//! Calls to the outside: name servers, registries, and the receivers of alerts. The modules take plain
+//! values and return the outcome; they know no rules, accounts or queues. Every connection goes
+//! through [`guard`], except to the operator's mail server.
 
 pub mod alert;
 pub mod dns;
@@ -18,52 +18,52 @@ use std::time::Duration;
 use crate::outbound::guard::GuardError;
 use crate::outbound::http::CallError;
 
-/// Why a message was not taken, in classes that a sender acts by.
+/// Class of a delivery failure, which decides on retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// By our own guard.
+    /// Refused by the guard.
     Refused,
-    /// No answer in time.
+    /// No response in time.
     Timeout,
     /// No address, or no connection.
     Unreachable,
-    /// No secure connection.
+    /// TLS failed.
     Tls,
-    /// An answer that is no success: an HTTP status.
+    /// An HTTP status other than success.
     Status(u16),
-    /// The receiver wants no more of them, ever (410).
+    /// The receiver wants no further messages (410).
     Gone,
-    /// The mailbox or chat is not there, or does not want it.
+    /// The mailbox or chat does not exist or rejects the message.
     Rejected,
-    /// The operator has not set up what it takes, or not rightly.
+    /// The channel is not configured, or its configuration is wrong.
     NotConfigured,
 }
 
 impl Failure {
-    /// Whether another try would be in vain.
+    /// Returns true when retries are pointless.
     pub fn is_permanent(self) -> bool {
         matches!(self, Failure::Gone | Failure::Rejected)
     }
 }
 
-/// A message that was not taken.
+/// A failed delivery.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct SendError {
     pub failure: Failure,
-    /// How long the receiver asks to be left alone.
+    /// Delay that the receiver asks for.
     pub retry_after: Option<Duration>,
-    /// For the operator's log. Holds no secret and nothing of an answer's body.
+    /// Detail for the operator's log, without secrets and without the response body.
     pub detail: String,
 }
 
 impl SendError {
-    fn of(failure: Failure, detail: impl fmt::Display) -> SendError {
+    fn new(failure: Failure, detail: impl fmt::Display) -> SendError {
         SendError { failure, retry_after: None, detail: detail.to_string() }
     }
 
     fn status(status: u16) -> SendError {
-        SendError::of(Failure::Status(status), format_args!("answered {status}"))
+        SendError::new(Failure::Status(status), format_args!("HTTP status {status}"))
     }
 
     fn after(self, retry_after: Option<Duration>) -> SendError {
@@ -85,6 +85,6 @@ impl From<CallError> for SendError {
             | CallError::TooLarge(_)
             | CallError::BadRequest(_) => Failure::Unreachable,
         };
-        SendError::of(failure, err)
+        SendError::new(failure, err)
     }
 }

@@ -1,11 +1,9 @@
-//! What a registry's answer means: the status, head and body of an RDAP response in (RFC 7480,
-//! RFC 9083), a [`Reply`] out, and from that with the name's drop an [`RdapState`]. Pure: asking is
-//! `workers/verify`'s, over [`super`]'s client.
+//! Interprets RDAP responses (RFC 7480, RFC 9083): a response becomes a [`Reply`] and, with the name's
+//! drop date, an [`RdapState`]. Pure: `workers/verify` sends the requests.
 //!
-//! An answer is hostile input. Its size, depth and lists are bounded, members nobody needs are
-//! skipped unread, a member of a wrong type counts as absent where nothing hangs on it, and an
-//! answer about another name is none. Contacts and notices are never looked at, so nobody's
-//! personal data gets any further than this.
+//! Responses are untrusted. Size, depth and lists are bounded, unneeded members are skipped, members of
+//! a wrong type count as absent where that is safe, and responses about another name are rejected.
+//! Contacts and notices are never read, so no personal data is processed.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -19,69 +17,67 @@ use crate::vocab::json;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{RdapState, RdapStatus, RdapStatuses};
 
-/// Octets of an answer at most: those of registries have some ten thousand.
-pub const ANSWER_OCTETS_MAX: usize = 256 * 1024;
-/// Objects and arrays within each other at most: a contact's address within an entity of an entity
-/// of a domain is ten deep.
+/// Maximum bytes of a response; registries send about ten thousand.
+pub const RESPONSE_BYTES_MAX: usize = 256 * 1024;
+/// Maximum nesting: a contact's address in an entity of an entity of a domain has ten levels.
 const DEPTH_MAX: u32 = 32;
-/// Statuses of an answer at most: there are some forty.
+/// Maximum statuses of a response; about forty exist.
 const STATUSES_MAX: usize = 64;
-/// Events of an answer at most: there are nine kinds, and transfers repeat.
+/// Maximum events of a response; nine kinds exist, and transfers repeat.
 const EVENTS_MAX: usize = 256;
-/// Octets of a date at most.
-const DATE_OCTETS_MAX: usize = 48;
-/// A registration may lie so far ahead of our clock: clocks differ, and so do time zones that an
-/// answer forgot to name.
+/// Maximum bytes of a date.
+const DATE_BYTES_MAX: usize = 48;
+/// Days by which a registration may lie in the future, for clock differences and missing time zones.
 const AHEAD_DAYS_MAX: i32 = 1;
-/// `Retry-After` is not believed beyond this: a server that wants more is asked once a day.
+/// Maximum `Retry-After` that is honoured, so that every server is queried at least once a day.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// What the registry says of a name it knows.
+/// Registry data of a registered name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registration {
-    /// Its statuses, as far as they are ones of a domain.
+    /// Its domain statuses.
     pub statuses: RdapStatuses,
-    /// The UTC day it was registered, or registered anew: the latest such event.
+    /// UTC day of its latest registration.
     pub registered_on: Option<Day>,
-    /// The UTC day it expires or expired.
+    /// UTC day of its expiry.
     pub expires_on: Option<Day>,
-    /// The UTC day of its last change.
+    /// UTC day of its last change.
     pub changed_on: Option<Day>,
-    /// The UTC day it was or will be deleted.
+    /// UTC day of its past or future deletion.
     pub deleted_on: Option<Day>,
 }
 
-/// What a server answered.
+/// Interpreted response of an RDAP server.
 #[derive(Debug)]
 pub enum Reply {
-    /// The name is registered, or on its way out.
+    /// The name is registered or being deleted.
     Found(Registration),
     /// The registry has no such name (RFC 7480 §5.3).
     NotFound,
-    /// Another address has the answer (RFC 7480 §5.2): the header as sent.
+    /// Redirect (RFC 7480 §5.2) with the `Location` header as sent.
     Elsewhere(String),
-    /// Nothing is to be asked of this server for so long (RFC 7480 §5.5); `None` when it does not say.
+    /// Rate limited (RFC 7480 §5.5), with the delay if the server gives one.
     NotNow(Option<Duration>),
-    /// The server failed; it may not next time.
+    /// A temporary server error.
     Failed(u16),
-    /// The server has no usable answer about this name, and will hardly have one soon.
+    /// An unusable response about this name, probably permanent.
     Unusable(Unusable),
 }
 
-/// Why an answer is none.
+/// Reason why a response is unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     #[error("HTTP status {0}")]
     Status(u16),
-    #[error("more than {ANSWER_OCTETS_MAX} octets")]
+    #[error("more than {RESPONSE_BYTES_MAX} bytes")]
     TooLong,
     #[error("not UTF-8")]
     NotText,
-    #[error("objects and arrays more than {DEPTH_MAX} deep")]
+    #[error("nested more than {DEPTH_MAX} levels deep")]
     TooDeep,
-    #[error("not JSON of a domain: {0}")]
+    #[error("not a JSON object of a domain: {0}")]
     NotJson(String),
-    #[error("an object that is no domain")]
+    #[error("an object other than a domain")]
     NotDomain,
     #[error("about another name")]
     OtherName,
@@ -89,18 +85,18 @@ pub enum Unusable {
     TooMany,
 }
 
-/// The parts of an HTTP response that matter here.
+/// The relevant parts of an HTTP response.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a> {
     pub status: u16,
-    /// `Location`, if there is one.
+    /// `Location` header.
     pub location: Option<&'a str>,
-    /// What `Retry-After` says, if there is one.
+    /// `Retry-After` header.
     pub retry_after: Option<Duration>,
     pub body: &'a [u8],
 }
 
-/// What `response`, which arrived at `now`, says about `name`.
+/// Interprets `response`, received at `now`, for `name`.
 pub fn read(response: Response<'_>, name: &DomainName, now: DateTime<Utc>) -> Reply {
     match response.status {
         200 => match parse(response.body, name, now) {
@@ -108,13 +104,13 @@ pub fn read(response: Response<'_>, name: &DomainName, now: DateTime<Utc>) -> Re
             Err(reason) => Reply::Unusable(reason),
         },
         404 => Reply::NotFound,
-        // Only these keep the method and lead to one other place.
+        // These redirect a GET to exactly one URL.
         301 | 302 | 307 | 308 => match response.location {
             Some(location) => Reply::Elsewhere(location.to_owned()),
             None => Reply::Unusable(Unusable::Status(response.status)),
         },
         429 | 503 => {
-            // Who says "now" while refusing says nothing.
+            // A delay of zero is no information.
             let wait = response.retry_after.filter(|wait| !wait.is_zero());
             Reply::NotNow(wait.map(|wait| wait.min(RETRY_AFTER_MAX)))
         }
@@ -123,13 +119,12 @@ pub fn read(response: Response<'_>, name: &DomainName, now: DateTime<Utc>) -> Re
     }
 }
 
-/// The state of a name whose registry answered, given the date of its latest drop.
+/// Derives the state of a name from the registry's response and the date of its latest drop.
 ///
-/// What the registry says now beats the calendar: a name in pending delete that the registry knows
-/// no more is available, as seen. A deletion that can be taken back beats one that cannot, because
-/// registries show both statuses in redemption (RFC 3915 §3.1). Whether a holder kept a name or
-/// another one caught it is told by the day of its registration; without that day, or without a
-/// drop, it is registered and no more can be said.
+/// The registry takes precedence over the calendar: a name in pending delete that the registry no
+/// longer has is available. Redemption takes precedence over pending delete, because registries show
+/// both statuses in redemption (RFC 3915 §3.1). The day of registration distinguishes a renewal from a
+/// new registration; without that day, or without a drop, the state is only `Registered`.
 pub fn derive(found: Option<&Registration>, drop_date: Option<Day>) -> RdapState {
     let Some(registration) = found else { return RdapState::Available };
     let has = |status| registration.statuses.has(status);
@@ -142,7 +137,7 @@ pub fn derive(found: Option<&Registration>, drop_date: Option<Day>) -> RdapState
     held(registration.registered_on, drop_date)
 }
 
-/// The state of a name that is held, registered on that day.
+/// State of a registered name, by the day of its registration.
 pub fn held(registered_on: Option<Day>, drop_date: Option<Day>) -> RdapState {
     match (registered_on, drop_date) {
         (Some(registered), Some(dropped)) if registered > dropped => RdapState::RegisteredAgain,
@@ -151,9 +146,9 @@ pub fn held(registered_on: Option<Day>, drop_date: Option<Day>) -> RdapState {
     }
 }
 
-/// A domain object (RFC 9083 §5.3), as far as it is read.
+/// The members of a domain object (RFC 9083 §5.3) that are read.
 #[derive(Deserialize)]
-struct Sent<'a> {
+struct DomainObject<'a> {
     #[serde(borrow, rename = "objectClassName")]
     class: Option<&'a RawValue>,
     #[serde(borrow, rename = "ldhName")]
@@ -168,37 +163,37 @@ struct Sent<'a> {
 
 /// An event (RFC 9083 §4.5).
 #[derive(Deserialize)]
-struct SentEvent<'a> {
+struct EventObject<'a> {
     #[serde(borrow, rename = "eventAction")]
     action: Cow<'a, str>,
     #[serde(borrow, rename = "eventDate")]
     date: Cow<'a, str>,
 }
 
-/// Reads a domain object about `name`.
+/// Parses a domain object about `name`.
 ///
 /// # Errors
-/// Why it is none, or not about that name.
+/// The body is no domain object, or is about another name.
 pub fn parse(body: &[u8], name: &DomainName, now: DateTime<Utc>) -> Result<Registration, Unusable> {
-    if body.len() > ANSWER_OCTETS_MAX {
+    if body.len() > RESPONSE_BYTES_MAX {
         return Err(Unusable::TooLong);
     }
     let text = std::str::from_utf8(body).map_err(|_| Unusable::NotText)?;
-    // RFC 8259 §8.1 lets a reader skip it.
+    // RFC 8259 §8.1 allows readers to skip a byte-order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if json::is_deeper_than(text.as_bytes(), DEPTH_MAX) {
         return Err(Unusable::TooDeep);
     }
-    // An array of as many items would pass for it.
+    // serde would accept an array with as many items.
     if !text.trim_start().starts_with('{') {
         return Err(Unusable::NotDomain);
     }
-    let sent: Sent<'_> = serde_json::from_str(text).map_err(|err| not_json(&err))?;
+    let sent: DomainObject<'_> = serde_json::from_str(text).map_err(|err| not_json(&err))?;
     let class = sent.class.and_then(string);
     if class.is_some_and(|class| !class.eq_ignore_ascii_case("domain")) {
         return Err(Unusable::NotDomain);
     }
-    // A registry of IDNs may know the Unicode form alone.
+    // Some registries of IDNs give only the Unicode form.
     let about = sent.ldh_name.and_then(string).or_else(|| sent.unicode_name.and_then(string));
     let about = about.ok_or(Unusable::NotDomain)?;
     if !is_same_name(&about, name) {
@@ -208,15 +203,15 @@ pub fn parse(body: &[u8], name: &DomainName, now: DateTime<Utc>) -> Result<Regis
         Registration { statuses: statuses(sent.status)?, ..Registration::default() };
     for event in items(sent.events, EVENTS_MAX)? {
         if let Ok(event) = serde_json::from_str(event.get()) {
-            registration.note(&event, now);
+            registration.record(&event, now);
         }
     }
     Ok(registration)
 }
 
 impl Registration {
-    /// Takes note of an event. Kinds of no use here, and dates that are none, are passed over.
-    fn note(&mut self, event: &SentEvent<'_>, now: DateTime<Utc>) {
+    /// Records an event. Unused kinds and invalid dates are ignored.
+    fn record(&mut self, event: &EventObject<'_>, now: DateTime<Utc>) {
         let Some(day) = parse_day(&event.date) else { return };
         let ahead = Day::of(now).map_or(Day::MAX, |today| today.plus(AHEAD_DAYS_MAX));
         let latest = |known: &mut Option<Day>| *known = (*known).max(Some(day));
@@ -230,7 +225,7 @@ impl Registration {
     }
 }
 
-/// The statuses that are ones of a domain. A single one that is no array is taken as one.
+/// Parses the statuses; accepts a single string instead of an array.
 fn statuses(sent: Option<&RawValue>) -> Result<RdapStatuses, Unusable> {
     if let Some(one) = sent.and_then(string) {
         return Ok(RdapStatus::parse(&one).into_iter().collect());
@@ -239,7 +234,7 @@ fn statuses(sent: Option<&RawValue>) -> Result<RdapStatuses, Unusable> {
     Ok(all.into_iter().filter_map(string).filter_map(|word| RdapStatus::parse(&word)).collect())
 }
 
-/// The items of an array; none of what is no array.
+/// The items of an array; none for other values.
 fn items(sent: Option<&RawValue>, max: usize) -> Result<Vec<&RawValue>, Unusable> {
     let items: Vec<&RawValue> =
         sent.and_then(|sent| serde_json::from_str(sent.get()).ok()).unwrap_or_default();
@@ -258,11 +253,11 @@ fn is_same_name(text: &str, name: &DomainName) -> bool {
         || DomainName::parse(text).is_ok_and(|other| other == *name)
 }
 
-/// The UTC day of a date: RFC 3339 as RFC 9083 §3 wants it, and what registries write instead: no
-/// offset, which is taken as UTC, an offset without a colon, or a day alone.
+/// Parses the UTC day of a date: RFC 3339, as RFC 9083 §3 requires, and common deviations: no offset
+/// (taken as UTC), an offset without a colon, or only a day.
 fn parse_day(text: &str) -> Option<Day> {
     let text = text.trim();
-    if text.len() > DATE_OCTETS_MAX || !text.is_ascii() {
+    if text.len() > DATE_BYTES_MAX || !text.is_ascii() {
         return None;
     }
     let with_offset = || {
@@ -283,7 +278,7 @@ fn parse_day(text: &str) -> Option<Day> {
 }
 
 fn not_json(err: &serde_json::Error) -> Unusable {
-    // The category and the place; the text of a stranger stays out of our logs.
+    // Category and position only: untrusted text stays out of the logs.
     Unusable::NotJson(format!("{:?} at {}:{}", err.classify(), err.line(), err.column()))
 }
 

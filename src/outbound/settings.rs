@@ -1,5 +1,4 @@
-//! What an operator sets for calls to the outside, as meant: `config` makes it, the modules beside
-//! this one take it. Nothing is read or dialled here, but for [`SecretSource::read`].
+//! Parsed settings of outbound calls. `config` builds them; the modules beside this one use them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,20 +11,19 @@ use crate::vocab::net::AllowList;
 use crate::vocab::secret::Secret;
 use crate::vocab::url::{BaseUrl, DeniedName, HostRules};
 
-/// The registries' RDAP servers by TLD, as IANA publishes them (RFC 9224).
+/// IANA's registry of RDAP servers by TLD (RFC 9224).
 pub const RDAP_BOOTSTRAP_DEFAULT: &str = "https://data.iana.org/rdap/dns.json";
-/// The Bot API.
+/// Telegram's Bot API.
 pub const TELEGRAM_BASE_DEFAULT: &str = "https://api.telegram.org";
-/// How long after the first attempt each next one is due, as Standard Webhooks has it; the last is
-/// the end.
+/// Times of the delivery attempts after the first one, as Standard Webhooks recommends.
 pub const RETRY_SECONDS_DEFAULT: [u32; 10] =
     [0, 5, 5 * 60, 30 * 60, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
 const HOUR: u32 = 3_600;
 
-/// All of it. What is `None` is not set up.
+/// Settings of outbound calls; `None` is not configured.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where people reach this server: links in mails begin with it.
+    /// Public URL of this server, for links in mails.
     pub public_url: Option<BaseUrl>,
     pub smtp: Option<Smtp>,
     pub telegram: Option<Telegram>,
@@ -35,7 +33,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The rules for hosts of webhooks: the operator's, and that no webhook leads to ourselves.
+    /// Rules for hosts of webhooks: the configured ones, and no webhook to this server itself.
     pub fn webhook_rules(&self) -> HostRules {
         let own = self.public_url.as_ref().and_then(BaseUrl::host_name);
         let deny_names = self.webhooks.deny_names.iter().cloned().chain(own).collect();
@@ -51,7 +49,7 @@ pub enum SecretSource {
 }
 
 impl SecretSource {
-    /// The secret. A line end after it in the file is no part of it.
+    /// Reads the secret, without a trailing line break of the file.
     ///
     /// # Errors
     /// The file cannot be read, or is empty.
@@ -64,7 +62,7 @@ impl SecretSource {
                 if text.is_empty() {
                     return Err(std::io::Error::new(
                         std::io::ErrorKind::InvalidData,
-                        "it is empty",
+                        "the file is empty",
                     ));
                 }
                 Ok(Secret::new(text.to_owned()))
@@ -73,35 +71,35 @@ impl SecretSource {
     }
 }
 
-/// The mail server that takes our mail.
+/// The operator's mail server.
 #[derive(Clone, Debug)]
 pub struct Smtp {
-    /// A name or a literal address.
+    /// Host name or literal address.
     pub host: String,
     pub port: u16,
     pub tls: SmtpTls,
     /// User name and password.
     pub login: Option<(String, SecretSource)>,
-    /// What mails say they are from.
+    /// Sender of mails.
     pub from: Mailbox,
-    /// Certificates, in PEM, that are trusted besides the public roots.
+    /// PEM file of certificates to trust besides the public roots.
     pub ca_file: Option<PathBuf>,
 }
 
-/// How a connection to the mail server is kept from others.
+/// Encryption of the connection to the mail server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SmtpTls {
-    /// Plain at first, then TLS, or nothing is sent.
+    /// STARTTLS, required.
     StartTls,
-    /// TLS from the first octet.
+    /// TLS from the start.
     Tls,
-    /// Not at all: to a server on this machine or in a private network.
+    /// None, for a server on this machine or in a private network.
     None,
 }
 
 impl SmtpTls {
-    /// The port where servers speak it (RFC 6409, RFC 8314, RFC 5321).
+    /// Default port (RFC 6409, RFC 8314, RFC 5321).
     pub fn default_port(self) -> u16 {
         match self {
             SmtpTls::StartTls => 587,
@@ -111,41 +109,41 @@ impl SmtpTls {
     }
 }
 
-/// The bot that sends messages.
+/// The Telegram bot.
 #[derive(Clone, Debug)]
 pub struct Telegram {
     pub token: SecretSource,
     pub base: BaseUrl,
-    /// Where `base` may lead besides the public.
+    /// Allowed private addresses of `base`.
     pub allow: AllowList,
     pub ca_file: Option<PathBuf>,
 }
 
-/// Where webhooks may lead, and when they are tried again.
+/// Allowed targets and retries of webhooks.
 #[derive(Clone, Debug)]
 pub struct Webhooks {
     pub allow: AllowList,
     pub deny_names: Vec<DeniedName>,
     pub ca_file: Option<PathBuf>,
-    /// When each attempt is due, counted from the first; ascending, not empty.
+    /// Times of the attempts after the first one, ascending, not empty.
     pub retry: Vec<Duration>,
 }
 
-/// How registries are asked.
+/// Limits of RDAP queries.
 #[derive(Clone, Debug)]
 pub struct Rdap {
     pub enabled: bool,
     pub bootstrap: BaseUrl,
     pub bootstrap_refresh: Duration,
-    /// To one server, 1 or more.
+    /// Maximum per server, 1 or more.
     pub requests_per_second: u32,
-    /// Requests under way to one server, 1 or more.
+    /// Maximum concurrent requests per server, 1 or more.
     pub concurrency: u32,
     pub allow: AllowList,
     pub ca_file: Option<PathBuf>,
 }
 
-/// Who is asked for addresses; nobody named means the system's resolvers.
+/// Name servers; empty for the system's.
 #[derive(Clone, Debug, Default)]
 pub struct Dns {
     pub servers: Vec<SocketAddr>,

@@ -1,5 +1,5 @@
-//! Messages to Telegram chats through the Bot API: a chat and a text in, delivered or a
-//! [`SendError`] out. The bot's token is a part of the address; it is in no error and no log.
+//! Sends messages to Telegram chats through the Bot API. The bot's token is part of the URL and never
+//! appears in errors or logs.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::outbound::{Failure, SendError, settings};
 use crate::vocab::secret::Secret;
 use crate::vocab::url::BaseUrl;
 
-/// UTF-16 units of a text at most, as Telegram counts them.
+/// Maximum UTF-16 units of a text, as Telegram counts them.
 pub const TEXT_UNITS_MAX: usize = 4_096;
-/// Octets of an answer at most.
+/// Maximum bytes of a response.
 const BODY_MAX: usize = 16 * 1024;
 
-/// The bot that sends messages. Cheap to clone.
+/// Client of the Bot API. Cheap to clone.
 #[derive(Clone)]
 pub struct Bot {
     client: Client,
@@ -39,7 +39,7 @@ struct LinkPreview {
     is_disabled: bool,
 }
 
-/// An answer of the API, as far as we need it.
+/// The part of a response that is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Reply {
@@ -54,25 +54,25 @@ struct Parameters {
 }
 
 impl Bot {
-    /// A bot of these settings, which calls through `client`.
+    /// A bot with these settings, which calls through `client`.
     ///
     /// # Errors
-    /// The token cannot be read, or is none.
+    /// The token cannot be read or is malformed.
     pub fn new(settings: &settings::Telegram, client: Client) -> anyhow::Result<Bot> {
         use anyhow::Context;
         let token = settings.token.read().context("telegram.token_file cannot be read")?;
         let word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_' | b'-');
         anyhow::ensure!(
             !token.reveal().is_empty() && token.reveal().bytes().all(word),
-            "telegram.token is none: @BotFather gives such as 123456:ABC-def"
+            "telegram.token is malformed: @BotFather issues tokens such as 123456:ABC-def"
         );
         Ok(Bot { client, base: settings.base.clone(), token })
     }
 
-    /// Sends `text`, of which what is beyond [`TEXT_UNITS_MAX`] is cut.
+    /// Sends `text`, truncated to [`TEXT_UNITS_MAX`].
     ///
     /// # Errors
-    /// It was not taken.
+    /// The message was not accepted.
     pub async fn send(&self, chat_id: &str, text: &str) -> Result<(), SendError> {
         let message = SendMessage {
             chat_id,
@@ -82,25 +82,24 @@ impl Bot {
         let body = serde_json::to_vec(&message).expect("text is JSON");
         let address = format!("{}/bot{}/sendMessage", self.base.as_str(), self.token.reveal());
         let url = Url::parse(&address)
-            .map_err(|_| SendError::of(Failure::NotConfigured, "telegram.base is no address"))?;
+            .map_err(|_| SendError::new(Failure::NotConfigured, "telegram.base is not a URL"))?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let request = Request { method: Method::POST, url, headers, body: Bytes::from(body) };
-        judge(&self.client.send(request, Body::Whole(BODY_MAX)).await?)
+        classify(&self.client.send(request, Body::Whole(BODY_MAX)).await?)
     }
 }
 
-/// What an answer means. A chat that is not there, or does not let the bot in, will not change by
-/// itself.
-fn judge(answer: &Answer) -> Result<(), SendError> {
+/// Classifies a response. A chat that does not exist or blocks the bot is permanent.
+fn classify(answer: &Answer) -> Result<(), SendError> {
     let reply: Reply = serde_json::from_slice(&answer.body).unwrap_or_default();
     match answer.status.as_u16() {
         200 if reply.ok => Ok(()),
-        status @ (400 | 403) => Err(SendError::of(Failure::Rejected, status)),
-        // The token is wrong: the operator's to mend, and then worth another try.
+        status @ (400 | 403) => Err(SendError::new(Failure::Rejected, status)),
+        // The token is wrong; a retry may succeed once the operator has fixed it.
         status @ (401 | 404) => {
-            tracing::error!(status, "Telegram does not know telegram.token");
-            Err(SendError::of(Failure::Status(status), status))
+            tracing::error!(status, "Telegram rejected telegram.token");
+            Err(SendError::new(Failure::Status(status), status))
         }
         status => {
             let wait = reply.parameters.retry_after.map(|s| Duration::from_secs(s.into()));
@@ -109,7 +108,7 @@ fn judge(answer: &Answer) -> Result<(), SendError> {
     }
 }
 
-/// As much of `text` as one message holds.
+/// Truncates `text` to one message.
 fn cut(text: &str) -> &str {
     let mut units = 0;
     let beyond = text.char_indices().find(|(_, c)| {
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_between_characters() {
+    fn texts_are_truncated_between_characters() {
         let max = TEXT_UNITS_MAX;
         assert_eq!(cut(&"a".repeat(max)).len(), max);
         assert_eq!(cut(&"a".repeat(max + 1)).len(), max);

@@ -1,7 +1,6 @@
-//! Messages to webhooks, as the Standard Webhooks specification has them: an address, a secret, an
-//! id and a body in, delivered or a [`SendError`] out.
+//! Sends signed messages to webhooks according to the Standard Webhooks specification.
 //!
-//! The id is the same over every try, the time and the signature over both are each try's own.
+//! All attempts of a delivery share an id; each has its own time and signature.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -20,39 +19,39 @@ use crate::vocab::url::WebhookUrl;
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-/// What a secret begins with; the rest is base64.
+/// Prefix of a secret; the rest is base64.
 const SECRET_PREFIX: &str = "whsec_";
-/// Octets of an answer's body that are read before the connection is closed.
+/// Bytes of a response body that are read before the connection is closed.
 const BODY_MAX: usize = 16 * 1024;
 
 /// One message for one webhook.
 pub struct Message<'a> {
     pub url: &'a WebhookUrl,
     pub secret: &'a Secret,
-    /// What a receiver tells repetitions by: `msg_...`.
+    /// Id by which receivers recognise repetitions: `msg_...`.
     pub id: &'a str,
     /// JSON.
     pub body: String,
 }
 
-/// Sends a message. 2xx is success, whatever the body says.
+/// Sends a message. Any 2xx status is success.
 ///
 /// # Errors
-/// It was not taken.
+/// The message was not accepted.
 pub async fn send(
     client: &Client,
     message: Message<'_>,
     now: DateTime<Utc>,
 ) -> Result<(), SendError> {
     let headers = headers(&message, now.timestamp())
-        .ok_or_else(|| SendError::of(Failure::NotConfigured, "its secret is none of ours"))?;
+        .ok_or_else(|| SendError::new(Failure::NotConfigured, "its secret is malformed"))?;
     let url = message.url.to_url();
     let body = Bytes::from(message.body);
     let request = Request { method: Method::POST, url, headers, body };
     let answer = client.send(request, Body::Glance(BODY_MAX)).await?;
     match answer.status.as_u16() {
         200..300 => Ok(()),
-        410 => Err(SendError::of(Failure::Gone, "410")),
+        410 => Err(SendError::new(Failure::Gone, "410")),
         status @ (429 | 502 | 503 | 504) => {
             Err(SendError::status(status).after(answer.retry_after(now)))
         }
@@ -70,7 +69,7 @@ fn headers(message: &Message<'_>, timestamp: i64) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64; `None` for a secret that is none.
+/// `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64; `None` for a malformed secret.
 fn sign(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> Option<String> {
     let key = BASE64_STANDARD.decode(secret.reveal().strip_prefix(SECRET_PREFIX)?).ok()?;
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).ok()?;
@@ -85,7 +84,7 @@ mod tests {
 
     /// The specification's own example.
     #[test]
-    fn a_signature_is_as_the_specification_has_it() {
+    fn signatures_match_the_specification() {
         let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into());
         let body = br#"{"test": 2432232314}"#;
         let signature = sign(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);

@@ -1,4 +1,4 @@
-//! Answers of several registries' shapes, damaged ones, and random ones.
+//! Tests with responses of several registries, damaged ones and random ones.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn found(text: &str, about: &str) -> Registration {
     parse(text.as_bytes(), &name(about), now()).unwrap_or_else(|err| panic!("{about}: {err}"))
 }
 
-/// What of an answer is compared: statuses in their words, days as text.
+/// The compared parts of a response: statuses by name, days as text.
 fn told(registration: Registration) -> (Vec<&'static str>, [String; 4]) {
     let Registration { statuses, registered_on, expires_on, changed_on, deleted_on } = registration;
     let day = |day: Option<Day>| day.map(|day| day.to_string()).unwrap_or_default();
@@ -36,7 +36,7 @@ fn told(registration: Registration) -> (Vec<&'static str>, [String; 4]) {
 }
 
 #[test]
-fn shapes_of_registries_are_understood() {
+fn responses_of_registries_are_parsed() {
     for (text, about, statuses, days) in [
         (
             fixture!("thin-held"),
@@ -70,7 +70,7 @@ fn shapes_of_registries_are_understood() {
             ["2019-06-01", "", "", "2026-11-24"],
         ),
         (fixture!("idn"), "münchen.online", &["active"], ["2020-05-05", "", "", ""]),
-        // The day is that of UTC, not of the registry's clock.
+        // The day is in UTC, not in the registry's time zone.
         (
             fixture!("cc-server-hold"),
             "example.co.uk",
@@ -103,7 +103,7 @@ fn states_follow_from_statuses_and_days() {
         (fixture!("thick-pending-delete"), "example.online", "2026-10-15", "pending-delete"),
         (fixture!("thick-add-period"), "example.info", "2026-10-10", "registered-again"),
         (fixture!("thick-add-period"), "example.info", "", "registered"),
-        // Registered on 19 October by UTC: not after a drop of that day.
+        // Registered on 19 October in UTC: not after a drop of that day.
         (fixture!("cc-server-hold"), "example.co.uk", "2026-10-19", "renewed"),
         (fixture!("cc-server-hold"), "example.co.uk", "2026-10-18", "registered-again"),
         (fixture!("cc-no-events"), "example.nl", "2026-10-18", "registered"),
@@ -114,9 +114,9 @@ fn states_follow_from_statuses_and_days() {
     assert_eq!(derive(None, Some(day("2026-11-20"))), RdapState::Available, "whatever is due");
 }
 
-/// Every combination of the statuses that decide, and every order of the two days.
+/// Every combination of the deciding statuses and every order of the two days.
 #[test]
-fn deletions_beat_days_and_the_one_that_can_be_taken_back_beats_the_other() {
+fn redemption_precedes_pending_delete_and_both_precede_dates() {
     use RdapStatus::{Active, AddPeriod, PendingDelete, PendingRestore, RedemptionPeriod};
     let deciding = [RedemptionPeriod, PendingRestore, PendingDelete, Active, AddPeriod];
     let days = [None, Some(day("2026-01-01")), Some(day("2026-01-02"))];
@@ -156,7 +156,7 @@ fn events(dates: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn wrong_types_count_as_absent_where_nothing_hangs_on_them() {
+fn wrong_types_of_optional_members_count_as_absent() {
     for (members, statuses, registered) in [
         (json!({"status": null, "events": null}), &[][..], ""),
         (json!({"status": {"a": 1}, "events": "x"}), &[], ""),
@@ -183,7 +183,7 @@ fn wrong_types_count_as_absent_where_nothing_hangs_on_them() {
 }
 
 #[test]
-fn dates_are_judged() {
+fn implausible_dates_are_ignored() {
     for (date, day) in [
         ("2026-11-20T23:59:60Z", "2026-11-20"),
         ("2026-11-20t10:00:00z", "2026-11-20"),
@@ -192,7 +192,7 @@ fn dates_are_judged() {
         ("2026-11-20T10:00:00", "2026-11-20"),
         ("2026-11-20 10:00:00.5", "2026-11-20"),
         ("2026-11-20", "2026-11-20"),
-        // A clock beside ours, and one that is wrong.
+        // A slightly fast clock, and a wrong one.
         ("2026-11-22T11:00:00Z", "2026-11-22"),
         ("2026-11-23T00:00:00Z", ""),
         ("9999-12-31T23:59:59Z", ""),
@@ -218,7 +218,7 @@ fn dates_are_judged() {
 }
 
 #[test]
-fn an_answer_about_anything_else_is_none() {
+fn responses_about_other_objects_are_rejected() {
     let other = |text: &str| parse(text.as_bytes(), &name("example.com"), now());
     for (members, expected) in [
         (json!({"ldhName": "example.net"}), Unusable::OtherName),
@@ -258,7 +258,7 @@ fn an_answer_about_anything_else_is_none() {
     let brackets = "[{\\\"".repeat(1_000);
     assert!(other(&format!("{{\"ldhName\":\"example.com\",\"x\":{within}}}")).is_ok());
     assert!(other(&format!("{{\"ldhName\":\"example.com\",\"x\":\"{brackets}\"}}")).is_ok());
-    let long = domain(json!({"x": "a".repeat(ANSWER_OCTETS_MAX)}));
+    let long = domain(json!({"x": "a".repeat(RESPONSE_BYTES_MAX)}));
     assert_eq!(other(&long), Err(Unusable::TooLong));
     assert_eq!(parse(b"\xff", &name("example.com"), now()), Err(Unusable::NotText));
     let marked = format!("\u{feff}{}", domain(json!({})));
@@ -267,7 +267,7 @@ fn an_answer_about_anything_else_is_none() {
 }
 
 #[test]
-fn every_status_of_http_has_its_meaning() {
+fn http_statuses_are_classified() {
     let reply = |status, location, retry_after| {
         let body = fixture!("thin-held").as_bytes();
         let response = Response { status, location, retry_after, body };
@@ -297,8 +297,7 @@ fn every_status_of_http_has_its_meaning() {
 }
 
 proptest! {
-    /// Whatever comes, it is read or refused, and every cut and every changed octet of a good
-    /// answer too.
+    /// Random input, and every truncation and changed byte of a valid response, is parsed or rejected.
     #[test]
     fn anything_is_read_or_refused(noise in proptest::collection::vec(any::<u8>(), 0..2_000)) {
         let _ = parse(&noise, &name("example.com"), now());
