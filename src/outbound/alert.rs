@@ -146,7 +146,8 @@ impl Alert {
             writeln!(text, "{home}").expect("writing to a string succeeds");
         }
         if let Some(unsubscribe) = links.unsubscribe {
-            writeln!(text, "Unsubscribe from this rule: {unsubscribe}").expect("writing to a string succeeds");
+            writeln!(text, "Unsubscribe from this rule: {unsubscribe}")
+                .expect("writing to a string succeeds");
         }
         text
     }

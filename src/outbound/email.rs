@@ -79,7 +79,9 @@ impl Mailer {
         match timeout(MAIL_MAX, self.transport.send(message)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(err)) => Err(classify(&err)),
-            Err(_) => Err(SendError::new(Failure::Timeout, "the mail server did not respond in time")),
+            Err(_) => {
+                Err(SendError::new(Failure::Timeout, "the mail server did not respond in time"))
+            }
         }
     }
 
@@ -157,7 +159,9 @@ fn classify(err: &Error) -> SendError {
     }
     // The server's message may contain the recipient, so only its code is logged.
     match code {
-        Some(code) => SendError::new(failure, format_args!("the mail server responded with {code}")),
+        Some(code) => {
+            SendError::new(failure, format_args!("the mail server responded with {code}"))
+        }
         None => SendError::new(failure, err),
     }
 }

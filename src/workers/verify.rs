@@ -26,7 +26,7 @@ use crate::index::filter::Moment;
 use crate::index::live::LiveIndex;
 use crate::outbound::dns::{Dns, DnsError};
 use crate::outbound::http::{Body, CallError, Client, Request};
-use crate::outbound::rdap::{self, ANSWER_OCTETS_MAX, Reply, Response, Unusable};
+use crate::outbound::rdap::{self, RESPONSE_BYTES_MAX, Reply, Response, Unusable};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
@@ -627,7 +627,7 @@ async fn ask_server(
     let accept = HeaderValue::from_static("application/rdap+json, application/json;q=0.9");
     let headers = HeaderMap::from_iter([(ACCEPT, accept)]);
     let request = Request { method: Method::GET, url, headers, body: Bytes::new() };
-    let answer = client.send(request, Body::Whole(ANSWER_OCTETS_MAX)).await?;
+    let answer = client.send(request, Body::Whole(RESPONSE_BYTES_MAX)).await?;
     let now = clock.now();
     let response = Response {
         status: answer.status.as_u16(),
