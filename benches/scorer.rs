@@ -9,7 +9,7 @@ use std::{env, fs};
 
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
-use dropdex::scorer::{Known, Scorer, Scratch};
+use dropdex::scorer::{Scorer, Scratch, StoredScore};
 use dropdex::vocab::name::DomainName;
 use flate2::read::MultiGzDecoder;
 
@@ -39,15 +39,15 @@ fn base(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// With signals and explanation, from evidence, as answers need it.
+/// With signals and explanation, from features, as answers need it.
 #[divan::bench]
 fn recall(bencher: Bencher<'_, '_>) {
     tell(bencher, |scorer, known, scratch| {
-        black_box(scorer.recall(known, scratch));
+        black_box(scorer.restore(known, scratch));
     });
 }
 
-/// The explanation alone, from evidence.
+/// The explanation alone, from features.
 #[divan::bench]
 fn explain(bencher: Bencher<'_, '_>) {
     tell(bencher, |scorer, known, scratch| {
@@ -55,19 +55,19 @@ fn explain(bencher: Bencher<'_, '_>) {
     });
 }
 
-fn tell(bencher: Bencher<'_, '_>, told: impl Fn(&Scorer, Known<'_>, &mut Scratch)) {
+fn tell(bencher: Bencher<'_, '_>, told: impl Fn(&Scorer, StoredScore<'_>, &mut Scratch)) {
     let (names, mut scratch) = (names(), Scratch::default());
     let scorer = Scorer::shared();
     let mut with_evidence = |name| {
-        let mut evidence = Vec::new();
-        scorer.base_with_evidence(name, &mut scratch, &mut evidence);
-        evidence
+        let mut features = Vec::new();
+        scorer.base_with_features(name, &mut scratch, &mut features);
+        features
     };
-    let evidence: Vec<_> = names.iter().map(&mut with_evidence).collect();
+    let features: Vec<_> = names.iter().map(&mut with_evidence).collect();
     bencher.counter(ItemsCount::new(names.len())).bench_local(|| {
-        for (name, evidence) in names.iter().zip(&evidence) {
+        for (name, features) in names.iter().zip(&features) {
             let (label, tld) = (name.label(), name.tld());
-            told(scorer, black_box(Known { label, tld, spread: 3, evidence }), &mut scratch);
+            told(scorer, black_box(StoredScore { label, tld, spread: 3, features }), &mut scratch);
         }
     });
 }

@@ -42,7 +42,7 @@ const TRAILER_LEN: usize = 8 + 8 + blake3::OUT_LEN + MAGIC.len();
 /// damaged file.
 const META_LEN_MAX: u64 = 64 << 20;
 /// Maximum bytes of the score features of an entry: their length is stored in one byte.
-const EVIDENCE_LEN_MAX: usize = 255;
+const FEATURES_LEN_MAX: usize = 255;
 /// Entries per block. A merge can start at any block.
 pub const BLOCK_ENTRIES: u32 = 1024;
 /// Bytes that are buffered before they are hashed and written.
@@ -117,7 +117,7 @@ pub struct Entry<'a> {
     pub base: Base,
     /// The score features, as the scorer stores them: at most 255 bytes; empty unless `record` is a
     /// drop.
-    pub evidence: &'a [u8],
+    pub features: &'a [u8],
     pub record: Record,
 }
 
@@ -386,9 +386,9 @@ fn encode(entry: &Entry<'_>, list: Option<u32>, before: Before, row: &mut Vec<u8
     }
     if kind == KIND_DROPPED {
         // Features that do not fit are omitted: the score is then computed again.
-        let evidence = if entry.evidence.len() <= EVIDENCE_LEN_MAX { entry.evidence } else { &[] };
-        row.push(evidence.len() as u8);
-        row.extend_from_slice(evidence);
+        let features = if entry.features.len() <= FEATURES_LEN_MAX { entry.features } else { &[] };
+        row.push(features.len() as u8);
+        row.extend_from_slice(features);
     }
 }
 
@@ -591,15 +591,15 @@ pub struct EntryFields<'a> {
     pub label_len: u8,
     pub length: u8,
     pub base: Base,
-    pub evidence: &'a [u8],
+    pub features: &'a [u8],
     pub record: Record,
 }
 
 impl<'a> Cursor<'a> {
     /// The current entry; `None` past the end.
     pub fn entry(&self) -> Option<Entry<'_>> {
-        let EntryFields { label_len, length, base, evidence, record } = self.fields?;
-        Some(Entry { name: self.name.as_slice(), label_len, length, base, evidence, record })
+        let EntryFields { label_len, length, base, features, record } = self.fields?;
+        Some(Entry { name: self.name.as_slice(), label_len, length, base, features, record })
     }
 
     /// The current entry without its name.
@@ -663,7 +663,7 @@ impl<'a> Cursor<'a> {
             KIND_KNOWN => Sighting::Known { registered },
             _ => return None,
         };
-        let evidence = if kind == KIND_DROPPED && batch.has_evidence() {
+        let features = if kind == KIND_DROPPED && batch.has_evidence() {
             let [len] = take(&mut input)?;
             input.split_off(..usize::from(len))?
         } else {
@@ -671,7 +671,7 @@ impl<'a> Cursor<'a> {
         };
         self.at += before - input.len();
         let record = Record { sighting, first_seen, observed_at: self.observed_at };
-        Some(EntryFields { label_len, length, base, evidence, record })
+        Some(EntryFields { label_len, length, base, features, record })
     }
 }
 
@@ -798,9 +798,9 @@ mod tests {
     }
 
     /// Features of a drop, from none to the maximum length depending on the row.
-    fn evidence(row: usize) -> &'static [u8] {
-        static BYTES: [u8; EVIDENCE_LEN_MAX] = [7; EVIDENCE_LEN_MAX];
-        if row % 5 < 2 { &BYTES[..row % (EVIDENCE_LEN_MAX + 1)] } else { &[] }
+    fn features(row: usize) -> &'static [u8] {
+        static BYTES: [u8; FEATURES_LEN_MAX] = [7; FEATURES_LEN_MAX];
+        if row % 5 < 2 { &BYTES[..row % (FEATURES_LEN_MAX + 1)] } else { &[] }
     }
 
     fn write(path: &Path, names: &[String]) -> Vec<(String, Record)> {
@@ -818,7 +818,7 @@ mod tests {
                 label_len: 3,
                 length: 4,
                 base,
-                evidence: evidence(at),
+                features: features(at),
                 record,
             };
             writer.push(&entry).expect("written");
@@ -835,7 +835,7 @@ mod tests {
             let name = String::from_utf8(entry.name.to_vec()).expect("ASCII");
             rows.push((name, entry.record));
             let row = entry.base.to_bits() as usize;
-            assert_eq!(entry.evidence, evidence(row), "row {row}");
+            assert_eq!(entry.features, features(row), "row {row}");
             cursor.advance().expect("an entry");
         }
         rows
@@ -868,7 +868,7 @@ mod tests {
             let record = Record { sighting, first_seen: None, observed_at: at as i64 / 7 };
             let base = Base::from_bits(at as u32);
             let name = names[at].as_bytes();
-            Entry { name, label_len: 5, length: 5, base, evidence: evidence(at), record }
+            Entry { name, label_len: 5, length: 5, base, features: features(at), record }
         };
         let mut reads = Vec::new();
         // Segments end at these rows; the rest is written entry by entry.

@@ -128,7 +128,7 @@ impl Corpus {
         let mut scratch = Scratch::default();
         let border = older.batches().len();
         let mut merge = Merge::new(older.batches().iter().chain(newer.batches()), b"")?;
-        let (mut name, mut evidence) = (Vec::new(), Vec::new());
+        let (mut name, mut features) = (Vec::new(), Vec::new());
         while let Some(first) = merge.peek() {
             name.clear();
             name.extend_from_slice(first.name);
@@ -147,8 +147,8 @@ impl Corpus {
                 _ => continue,
             };
             let Some(parsed) = DomainName::from_stored(&name, label_len) else { continue };
-            evidence.clear();
-            let base = scored::score(scorer, &parsed, sighting, &mut scratch, &mut evidence);
+            features.clear();
+            let base = scored::score(scorer, &parsed, sighting, &mut scratch, &mut features);
             let observed_at = source.observed_at.timestamp();
             let record = Record { sighting, first_seen: None, observed_at };
             draft.push(&Entry {
@@ -156,7 +156,7 @@ impl Corpus {
                 label_len,
                 length,
                 base,
-                evidence: &evidence,
+                features: &features,
                 record,
             })?;
             tally.accepted += 1;

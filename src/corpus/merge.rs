@@ -31,7 +31,7 @@ pub struct Dossier<'a> {
     /// Its score without tldSpread.
     pub base: Base,
     /// The score features, as the scorer stores them; empty for names that never dropped.
-    pub evidence: &'a [u8],
+    pub features: &'a [u8],
     /// Every drop, oldest first. The last one determines stage and registeredAgain.
     pub drops: &'a [DropRecord],
     /// The number of the first list, from 1, that reported the last of `drops`; 0 without drops. Later
@@ -157,7 +157,7 @@ pub fn cuts(batches: &[Batch], parts: usize) -> Vec<Vec<u8>> {
 pub struct Dossiers<'a> {
     merge: Merge<'a>,
     name: NameBytes,
-    evidence: &'a [u8],
+    features: &'a [u8],
     /// The drops of a name with several entries: record, time of the observation, number of the list.
     seen: Vec<(DropRecord, i64, u32)>,
     registrations: Vec<Day>,
@@ -174,7 +174,7 @@ impl<'a> Dossiers<'a> {
         Ok(Dossiers {
             merge: Merge::new(batches, from)?,
             name: NameBytes::default(),
-            evidence: &[],
+            features: &[],
             seen: Vec::new(),
             registrations: Vec::new(),
             drops: Vec::new(),
@@ -204,7 +204,7 @@ impl<'a> Dossiers<'a> {
             label_len: first.label_len,
             length: first.length,
             base,
-            evidence: self.evidence,
+            features: self.features,
             drops: &self.drops,
             first_batch: self.first_batch,
             registered,
@@ -215,13 +215,13 @@ impl<'a> Dossiers<'a> {
     /// registered.
     fn take_one(&mut self, entry: &EntryFields<'a>, batch: u32) -> bool {
         self.drops.clear();
-        self.evidence = &[];
+        self.features = &[];
         self.first_batch = 0;
         match entry.record.sighting {
             Sighting::Dropped { date, release, registered_again } => {
                 self.first_batch = batch;
                 self.drops.push(DropRecord { date, release, registered_again });
-                self.evidence = entry.evidence;
+                self.features = entry.features;
                 false
             }
             Sighting::Registered { .. } => true,
@@ -235,14 +235,14 @@ impl<'a> Dossiers<'a> {
     fn take_all(&mut self, first: EntryFields<'a>, batch: u32) -> Result<(Base, bool), BatchError> {
         self.seen.clear();
         self.registrations.clear();
-        self.evidence = &[];
+        self.features = &[];
         let mut registration = Registration::default();
         let (mut entry, mut batch) = (first, batch);
         loop {
             registration.observe(&entry.record);
             match entry.record.sighting {
                 Sighting::Dropped { date, release, registered_again } => {
-                    self.evidence = entry.evidence;
+                    self.features = entry.features;
                     let drop = DropRecord { date, release, registered_again };
                     self.seen.push((drop, entry.record.observed_at, batch));
                 }
@@ -333,8 +333,8 @@ mod tests {
                 let base = Base::from_bits(7);
                 let name = name.as_bytes();
                 let dropped = matches!(sighting, Sighting::Dropped { .. });
-                let evidence = if dropped { name } else { &[] };
-                let entry = Entry { name, label_len: 1, length: 1, base, evidence, record };
+                let features = if dropped { name } else { &[] };
+                let entry = Entry { name, label_len: 1, length: 1, base, features, record };
                 writer.push(&entry).expect("fits");
             }
             writer.finish(&BatchMeta::default()).expect("finished");
@@ -356,8 +356,8 @@ mod tests {
                 let release = drop.release.map(|release| release.to_string());
                 (drop.date.to_string(), release, drop.registered_again)
             });
-            let evidence = if dossier.drops.is_empty() { &[] } else { dossier.name };
-            assert_eq!(dossier.evidence, evidence, "those of this name");
+            let features = if dossier.drops.is_empty() { &[] } else { dossier.name };
+            assert_eq!(dossier.features, features, "those of this name");
             let name = String::from_utf8(dossier.name.to_vec()).expect("ASCII");
             merged.push((name, drops.collect(), dossier.registered));
         }

@@ -331,14 +331,14 @@ mod tests {
         assert_eq!(entries(after).len(), 7);
         let mut cursor = after.cursor(b"").expect("a cursor");
         while let Some(entry) = cursor.entry() {
-            let mut evidence = Vec::new();
+            let mut features = Vec::new();
             let name = stored_name(&entry, after).expect("a name");
             let base =
-                Scorer::shared().base_with_evidence(&name, &mut Scratch::default(), &mut evidence);
+                Scorer::shared().base_with_features(&name, &mut Scratch::default(), &mut features);
             assert_eq!(entry.base, base, "{name}");
             let dropped = matches!(entry.record.sighting, Sighting::Dropped { .. });
-            assert_eq!(entry.evidence, if dropped { evidence.as_slice() } else { &[] }, "{name}");
-            assert_eq!(entry.evidence.is_empty(), !dropped, "{name}");
+            assert_eq!(entry.features, if dropped { features.as_slice() } else { &[] }, "{name}");
+            assert_eq!(entry.features.is_empty(), !dropped, "{name}");
             cursor.advance().expect("an entry");
         }
 

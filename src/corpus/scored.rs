@@ -16,7 +16,7 @@ pub struct ScoredRow {
     pub record: Record,
     base: Base,
     /// Location of its features: chunk, start and length.
-    evidence: (u32, u32, u8),
+    features: (u32, u32, u8),
 }
 
 /// The score features of rows, one buffer per chunk. Only drops have features.
@@ -26,7 +26,7 @@ pub struct Features(Vec<Vec<u8>>);
 impl ScoredRow {
     /// A row without a score.
     pub fn unscored(name: DomainName, record: Record) -> ScoredRow {
-        ScoredRow { name, record, base: Base::from_bits(0), evidence: (0, 0, 0) }
+        ScoredRow { name, record, base: Base::from_bits(0), features: (0, 0, 0) }
     }
 }
 
@@ -41,7 +41,7 @@ impl Features {
                 let start = bytes.len();
                 row.base = score(scorer, &row.name, row.record.sighting, scratch, &mut bytes);
                 let len = u8::try_from(bytes.len() - start).unwrap_or(0);
-                row.evidence = (chunk as u32, start as u32, len);
+                row.features = (chunk as u32, start as u32, len);
             }
             bytes
         });
@@ -51,7 +51,7 @@ impl Features {
     /// The batch entry of `row`, which [`Features::score`] scored, or of an unscored row with the
     /// default of this.
     pub fn entry<'a>(&'a self, row: &'a ScoredRow) -> Entry<'a> {
-        let (chunk, start, len) = row.evidence;
+        let (chunk, start, len) = row.features;
         let (start, end) = (start as usize, start as usize + usize::from(len));
         let chunk = self.0.get(chunk as usize).map_or(&[][..], Vec::as_slice);
         Entry {
@@ -59,7 +59,7 @@ impl Features {
             label_len: row.name.label_len(),
             length: row.name.length(),
             base: row.base,
-            evidence: chunk.get(start..end).unwrap_or_default(),
+            features: chunk.get(start..end).unwrap_or_default(),
             record: row.record,
         }
     }
@@ -74,7 +74,7 @@ pub fn score(
     out: &mut Vec<u8>,
 ) -> Base {
     match sighting {
-        Sighting::Dropped { .. } => scorer.base_with_evidence(name, scratch, out),
+        Sighting::Dropped { .. } => scorer.base_with_features(name, scratch, out),
         Sighting::Registered { .. } | Sighting::Known { .. } => scorer.base(name, scratch),
     }
 }

@@ -404,7 +404,7 @@ mod tests {
                 label_len: name.label_len(),
                 length: name.length(),
                 base: Scorer::shared().base(name, &mut scratch),
-                evidence: &[],
+                features: &[],
                 record,
             };
             writer.push(&entry).expect("written");

@@ -3,7 +3,7 @@
 //! In: ordinals of names with a drop record, their keys, TLDs and docs; once a day the stage codes of
 //! the docs. Out: *dropped order* (name order, but only names that dropped) and the same by TLD, to be
 //! counted and searched for a part of the pipeline. Names that are held and never dropped are a set
-//! beside it. Absent: dates and evidence, which are by doc.
+//! beside it. Absent: dates and features, which are by doc.
 
 use std::ops::Range;
 

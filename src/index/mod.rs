@@ -63,7 +63,7 @@ use crate::index::rows::{DropRow, JsonArray, LatestDrop, SearchRow, Status};
 use crate::index::summary::{DroppedOn, Summary};
 use crate::index::texts::{NameBuf, Texts};
 use crate::index::tlds::Tlds;
-use crate::scorer::{Known, Recalled, Scorer, Scratch, Signals};
+use crate::scorer::{Restored, Scorer, Scratch, Signals, StoredScore};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -632,21 +632,21 @@ impl Index {
     fn pipeline_drop(&self, row: &NameRow, drop: &RowDrop) -> PipelineDrop {
         with_shaper(|shaper| {
             let known = self.known(drop.doc, row.tld);
-            let Recalled { signals, explanation, .. } =
-                Scorer::shared().recall(known, &mut shaper.scratch);
+            let Restored { signals, explanation, .. } =
+                Scorer::shared().restore(known, &mut shaper.scratch);
             let (signals, explanation) = (signals.into_owned(), explanation.to_owned());
             PipelineDrop { date: drop.date, dqs: row.dqs, explanation, signals }
         })
     }
 
     /// What the scorer has to know to say why a dropped name has its score.
-    fn known(&self, doc: u32, tld: u16) -> Known<'_> {
-        let Record { label, spread, evidence } = self.records.get(doc);
+    fn known(&self, doc: u32, tld: u16) -> StoredScore<'_> {
+        let Record { label, spread, features } = self.records.get(doc);
         let spread = match spread {
             u8::MAX => self.texts.label_range(label).len() as u32,
             spread => spread.into(),
         };
-        Known { label, tld: self.tlds.name(tld), spread, evidence }
+        StoredScore { label, tld: self.tlds.name(tld), spread, features }
     }
 
     fn shape_drop<T>(
@@ -659,7 +659,7 @@ impl Index {
         let known = self.known(doc, self.listed.tlds()[doc as usize]);
         text.clear();
         text.extend([known.label, ".", known.tld]);
-        let Recalled { dqs, signals, explanation } = Scorer::shared().recall(known, scratch);
+        let Restored { dqs, signals, explanation } = Scorer::shared().restore(known, scratch);
         debug_assert_eq!(dqs, self.listed.dqs(doc), "{text}: the index and the scorer agree");
         let (tld, length) = (known.tld, self.listed.length(doc));
         visit(&DropRow { name: text, tld, length, dqs, explanation, signals: &signals })

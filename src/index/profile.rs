@@ -6,7 +6,7 @@ use crate::index::filter::Moment;
 use crate::index::rows::Status;
 use crate::index::texts::NameBuf;
 use crate::index::{Index, NameRow, RowDrop, with_shaper};
-use crate::scorer::{Known, Recalled, Scorer, Signals};
+use crate::scorer::{Restored, Scorer, Signals, StoredScore};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
@@ -57,11 +57,11 @@ impl Index {
         let ordinal = self.texts.find(name.as_str())?;
         let row = self.row(ordinal, self.tlds.find(name.tld())?);
         let spread = self.texts.label_range(name.label()).len() as u32;
-        let unread = Known { label: name.label(), tld: name.tld(), spread, evidence: &[] };
+        let unread = StoredScore { label: name.label(), tld: name.tld(), spread, features: &[] };
         let known = row.drop.map_or(unread, |drop| self.known(drop.doc, row.tld));
         Some(with_shaper(|shaper| {
-            let Recalled { dqs, signals, explanation } =
-                Scorer::shared().recall(known, &mut shaper.scratch);
+            let Restored { dqs, signals, explanation } =
+                Scorer::shared().restore(known, &mut shaper.scratch);
             Profile {
                 status: self.status(&row, moment),
                 dqs,

@@ -153,7 +153,7 @@ fn parts_of(part: &Part, drop: usize) -> RecordParts<'_> {
     RecordParts {
         label: part.label(part.drops.at[drop] as usize),
         spread: part.drops.spread[drop],
-        evidence: part.drops.evidence(drop),
+        features: part.drops.features(drop),
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
                 let record = records.get(doc);
                 assert_eq!(record.label.as_bytes(), part.label(at));
                 assert_eq!(record.spread, part.drops.spread[drop]);
-                assert_eq!(record.evidence, part.drops.evidence(drop));
+                assert_eq!(record.features, part.drops.features(drop));
             }
             expected.sort();
             found.sort();

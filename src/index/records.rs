@@ -1,6 +1,6 @@
 //! What is shown of a dropped name and stands in no column, by doc: its label, in how many TLDs
-//! the label stands, and the evidence its score was made from. A record is a header of two bytes,
-//! the label and the evidence; records stand end to end, behind one offset each. The TLD is a
+//! the label stands, and the features its score was made from. A record is a header of two bytes,
+//! the label and the features; records stand end to end, behind one offset each. The TLD is a
 //! column of [`crate::index::listed`]; the score is made by the scorer.
 
 use std::hint::black_box;
@@ -31,7 +31,7 @@ pub struct Record<'a> {
     /// TLDs with the label; 255 stands for 255 and more.
     pub spread: u8,
     /// What the score was made from, for the scorer to read.
-    pub evidence: &'a [u8],
+    pub features: &'a [u8],
 }
 
 /// A record before it is written.
@@ -40,7 +40,7 @@ pub struct RecordParts<'a> {
     /// At most 63 octets, ASCII.
     pub label: &'a [u8],
     pub spread: u8,
-    pub evidence: &'a [u8],
+    pub features: &'a [u8],
 }
 
 /// Records while they are gathered, by doc.
@@ -54,7 +54,7 @@ impl RecordParts<'_> {
     /// Bytes it takes.
     #[expect(clippy::len_without_is_empty, reason = "none is empty: a header is always there")]
     pub fn len(&self) -> usize {
-        HEADER + self.label.len() + self.evidence.len()
+        HEADER + self.label.len() + self.features.len()
     }
 }
 
@@ -85,9 +85,9 @@ impl RecordBytes {
         let range = self.starts[place] as usize..self.starts[place + 1] as usize;
         let (header, text) = self.bytes[range].split_at_mut(HEADER);
         header.copy_from_slice(&[parts.spread, parts.label.len() as u8]);
-        let (label, evidence) = text.split_at_mut(parts.label.len());
+        let (label, features) = text.split_at_mut(parts.label.len());
         label.copy_from_slice(parts.label);
-        evidence.copy_from_slice(parts.evidence);
+        features.copy_from_slice(parts.features);
     }
 
     /// Puts more records behind these.
@@ -159,9 +159,9 @@ impl Records {
     pub fn get(&self, doc: u32) -> Record<'_> {
         let at = doc as usize;
         let bytes = &self.bytes[self.starts[at] as usize..self.starts[at + 1] as usize];
-        let (label, evidence) = bytes[HEADER..].split_at(usize::from(bytes[1]));
+        let (label, features) = bytes[HEADER..].split_at(usize::from(bytes[1]));
         let label = std::str::from_utf8(label).expect("labels are ASCII when they are written");
-        Record { label, spread: bytes[0], evidence }
+        Record { label, spread: bytes[0], features }
     }
 
     /// Has the memory of records to be read come at once: read one by one, each would wait for it.

@@ -117,8 +117,8 @@ impl Specimen {
         drops.again.push(self.below(6) == 0);
         drops.first_batch.push(1 + self.below(BATCHES) as u32);
         drops.spread.push(self.below(256) as u8);
-        drops.evidence.extend((0..self.below(9)).map(|at| at as u8));
-        drops.evidence_ends.push(drops.evidence.len() as u32);
+        drops.features.extend((0..self.below(9)).map(|at| at as u8));
+        drops.evidence_ends.push(drops.features.len() as u32);
     }
 }
 

@@ -66,8 +66,8 @@ pub struct PartDrops {
     /// TLDs with the label; 255 stands for 255 and more.
     pub spread: Vec<u8>,
     /// What the scores were made from, end to end.
-    pub evidence: Vec<u8>,
-    /// Where the evidence of each ends.
+    pub features: Vec<u8>,
+    /// Where the features of each ends.
     pub evidence_ends: Vec<u32>,
 }
 
@@ -201,10 +201,10 @@ impl PartDrops {
         self.at.is_empty()
     }
 
-    /// The evidence of the drop at a place among them.
-    pub fn evidence(&self, at: usize) -> &[u8] {
+    /// The features of the drop at a place among them.
+    pub fn features(&self, at: usize) -> &[u8] {
         let start = if at == 0 { 0 } else { self.evidence_ends[at - 1] as usize };
-        &self.evidence[start..self.evidence_ends[at] as usize]
+        &self.features[start..self.evidence_ends[at] as usize]
     }
 }
 
@@ -293,8 +293,8 @@ impl Merging {
         drops.release.push(periods.effective_release(latest.date, latest.release).raw());
         drops.again.push(latest.registered_again);
         drops.first_batch.push(dossier.first_batch);
-        drops.evidence.extend_from_slice(dossier.evidence);
-        drops.evidence_ends.push(end_of(&drops.evidence)?);
+        drops.features.extend_from_slice(dossier.features);
+        drops.evidence_ends.push(end_of(&drops.features)?);
         for drop in dossier.drops {
             self.dropped_on[usize::from(drop.date.raw())] = true;
         }
@@ -386,7 +386,7 @@ mod tests {
 
     const TLDS: [&str; 4] = ["com", "xn--p1ai", "xn--p1acf", "photography"];
 
-    /// What the table is to hold of a name: its base and, for a drop, its evidence.
+    /// What the table is to hold of a name: its base and, for a drop, its features.
     type Expected = BTreeMap<String, (u32, Option<Vec<u8>>)>;
 
     /// A batch of about `rows` names, each once, also put among those expected.
@@ -406,17 +406,17 @@ mod tests {
                 true => Sighting::Dropped { date, release: None, registered_again: false },
                 false => Sighting::Known { registered: true },
             };
-            let evidence = if dropped { name.as_bytes() } else { &[] };
+            let features = if dropped { name.as_bytes() } else { &[] };
             let label_len = name.find('.').expect("a dot") as u8;
             let (base, length) = (Base::from_bits(50 << 16 | 1 << 15 | (random % 50)), label_len);
             let record = Record { sighting, first_seen: None, observed_at: i64::from(seed) };
             let name_bytes = name.as_bytes();
-            let entry = Entry { name: name_bytes, label_len, length, base, evidence, record };
+            let entry = Entry { name: name_bytes, label_len, length, base, features, record };
             writer.push(&entry).expect("written");
             let known = expected.entry(name.clone()).or_default();
             known.0 = base.to_bits();
             if dropped {
-                known.1 = Some(evidence.to_vec());
+                known.1 = Some(features.to_vec());
             }
         }
         writer.finish(&BatchMeta::default()).expect("finished");
@@ -444,17 +444,17 @@ mod tests {
             for part in &table.parts {
                 let mut drops = 0;
                 for at in 0..part.len() {
-                    let (name, (base, evidence)) = names.next().expect("no more names");
+                    let (name, (base, features)) = names.next().expect("no more names");
                     assert_eq!(part.name(at), name.as_bytes());
                     assert_eq!(table.name(part.first + at as u32), name.as_bytes());
                     let spread = spread[&label(name)];
                     let dqs = Base::from_bits(*base).with_spread(spread);
                     assert_eq!(part.key[at], rank_key(dqs, part.label_len[at]), "{name}");
                     assert!(name.ends_with(&format!(".{}", table.tlds.name(part.tld[at]))));
-                    assert_eq!(part.registered[at], evidence.is_none());
-                    if let Some(evidence) = evidence {
+                    assert_eq!(part.registered[at], features.is_none());
+                    if let Some(features) = features {
                         assert_eq!(part.drops.at[drops], at as u32);
-                        assert_eq!(part.drops.evidence(drops), evidence);
+                        assert_eq!(part.drops.features(drops), features);
                         assert_eq!(u32::from(part.drops.spread[drops]), spread);
                         drops += 1;
                     }

@@ -5,11 +5,11 @@
 //! [`dictionary`]), measures how usual its letters are ([`letters`], [`spelling`]), and weighs its
 //! suffix ([`tlds`]). Fitted tables ([`model`]) turn these facts into whole points per part
 //! ([`signals`]), whose sum is the score. A sentence names the parts that moved it ([`explain`]).
-//! The facts fit in a few bytes ([`evidence`]). Stored with the name, they restore its signals and
-//! explanation without the dictionaries ([`Scorer::recall`]).
+//! The facts fit in a few bytes ([`features`]). Stored with the name, they restore its signals and
+//! explanation without the dictionaries ([`Scorer::restore`]).
 
 mod dictionary;
-mod evidence;
+mod features;
 mod explain;
 mod label;
 mod letters;
@@ -80,16 +80,16 @@ pub struct Base(u32);
 
 /// A name with the features that were stored when it was scored.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct StoredScore<'a> {
     /// The registrable label in A-label form.
     pub label: &'a str,
     /// The public suffix without a leading dot.
     pub tld: &'a str,
     /// TLDs in which the corpus holds the label, including its own; 0 counts as 1.
     pub spread: u32,
-    /// Output of [`Scorer::base_with_evidence`] for this label and suffix in the same
+    /// Output of [`Scorer::base_with_features`] for this label and suffix in the same
     /// [`SCORER_VERSION`]. Empty features are always valid: the name is then scored again.
-    pub evidence: &'a [u8],
+    pub features: &'a [u8],
 }
 
 /// A score with its signals and explanation.
@@ -103,7 +103,7 @@ pub struct Scored {
 
 /// As [`Scored`], borrowed from the label and from the [`Scratch`].
 #[derive(Clone, Debug)]
-pub struct Recalled<'a> {
+pub struct Restored<'a> {
     pub dqs: Dqs,
     pub signals: Signals<'a>,
     /// As [`Scored::explanation`].
@@ -132,12 +132,12 @@ struct Breakdown {
     points: Points,
     /// Explanations may print the words.
     printable: bool,
-    /// The label was not decoded: the cuts apply to [`Known::label`].
+    /// The label was not decoded: the cuts apply to [`StoredScore::label`].
     unread: bool,
 }
 
 impl Breakdown {
-    fn words<'a>(&self, known: &Known<'a>, scratch: &'a Scratch) -> Words<'a> {
+    fn words<'a>(&self, known: &StoredScore<'a>, scratch: &'a Scratch) -> Words<'a> {
         let text = if self.unread { known.label } else { scratch.label.written() };
         Words::new(text, &scratch.cuts)
     }
@@ -252,7 +252,7 @@ impl Scorer {
 
     /// As [`Scorer::base`], and appends the score features to `out`: at most 255 bytes, usually ten to
     /// thirteen, none when the name is to be scored again.
-    pub fn base_with_evidence(
+    pub fn base_with_features(
         &self,
         name: &DomainName,
         scratch: &mut Scratch,
@@ -261,7 +261,7 @@ impl Scorer {
         let facts = self.read_facts(name.label(), name.tld(), scratch);
         let Scratch { label, reading, .. } = scratch;
         let printable = self.printable(label, &reading.tokens);
-        evidence::write(&facts, printable, &reading.tokens, out);
+        features::write(&facts, printable, &reading.tokens, out);
         base(&facts, name.tld())
     }
 
@@ -287,14 +287,14 @@ impl Scorer {
     /// including its own; 0 counts as 1. Its `dqs` is `base(name).with_spread(tld_spread)`.
     pub fn score(&self, name: &DomainName, tld_spread: u32, scratch: &mut Scratch) -> Scored {
         let (label, tld) = (name.label(), name.tld());
-        let known = Known { label, tld, spread: tld_spread, evidence: &[] };
-        let Recalled { dqs, signals, explanation } = self.recall(known, scratch);
+        let known = StoredScore { label, tld, spread: tld_spread, features: &[] };
+        let Restored { dqs, signals, explanation } = self.restore(known, scratch);
         let explanation = explanation.to_owned();
         Scored { dqs, signals: signals.into_owned(), explanation }
     }
 
     /// Restores the result of [`Scorer::score`] from stored features.
-    pub fn recall<'a>(&self, known: Known<'a>, scratch: &'a mut Scratch) -> Recalled<'a> {
+    pub fn restore<'a>(&self, known: StoredScore<'a>, scratch: &'a mut Scratch) -> Restored<'a> {
         let seen = self.breakdown(&known, scratch);
         let explanation = self.write_explanation(&known, &seen, scratch);
         scratch.sentence = explanation;
@@ -315,11 +315,11 @@ impl Scorer {
             caps: facts.caps.list().collect(),
         };
         let dqs = Dqs::clamped(points.sum().min(facts.caps.max()));
-        Recalled { dqs, signals, explanation: &scratch.sentence }
+        Restored { dqs, signals, explanation: &scratch.sentence }
     }
 
     /// Restores only the explanation.
-    pub fn explain<'a>(&self, known: Known<'_>, scratch: &'a mut Scratch) -> &'a str {
+    pub fn explain<'a>(&self, known: StoredScore<'_>, scratch: &'a mut Scratch) -> &'a str {
         let seen = self.breakdown(&known, scratch);
         let explanation = self.write_explanation(&known, &seen, scratch);
         scratch.sentence = explanation;
@@ -328,11 +328,11 @@ impl Scorer {
 
     /// Restores facts and points from the features or, without them, from the name. Puts tokens and
     /// cuts into `scratch`.
-    fn breakdown(&self, known: &Known<'_>, scratch: &mut Scratch) -> Breakdown {
+    fn breakdown(&self, known: &StoredScore<'_>, scratch: &mut Scratch) -> Breakdown {
         let mut seen = Breakdown::default();
         let Scratch { label, reading, .. } = scratch;
-        let Known { label: text, tld, spread, evidence } = *known;
-        match evidence::read(text, evidence, &mut reading.tokens, label, &mut seen.facts) {
+        let StoredScore { label: text, tld, spread, features } = *known;
+        match features::read(text, features, &mut reading.tokens, label, &mut seen.facts) {
             Some(printable) => {
                 (seen.printable, seen.unread) = (printable, !seen.facts.idn);
                 seen.facts.tld_weight = self.tlds.weight(tld);
@@ -361,7 +361,7 @@ impl Scorer {
     /// Writes the explanation into the buffer of `scratch`.
     fn write_explanation(
         &self,
-        known: &Known<'_>,
+        known: &StoredScore<'_>,
         seen: &Breakdown,
         scratch: &mut Scratch,
     ) -> String {
@@ -533,12 +533,12 @@ mod tests {
         for name in ["best-hotel-4u.com", "łódź24.pl", "东京.cn", "p\u{430}ypal.com", "ß.de"]
         {
             let name = DomainName::parse(name).expect(name);
-            let mut evidence = Vec::new();
-            Scorer::shared().base_with_evidence(&name, &mut scratch, &mut evidence);
+            let mut features = Vec::new();
+            Scorer::shared().base_with_features(&name, &mut scratch, &mut features);
             let scored = Scorer::shared().score(&name, 2, &mut scratch);
             let (label, tld) = (name.label(), name.tld());
-            let known = Known { label, tld, spread: 2, evidence: &evidence };
-            let told = Scorer::shared().recall(known, &mut scratch);
+            let known = StoredScore { label, tld, spread: 2, features: &features };
+            let told = Scorer::shared().restore(known, &mut scratch);
             assert_eq!((told.dqs, told.explanation), (scored.dqs, &*scored.explanation), "{name}");
             assert!(told.signals.words.iter().eq(scored.signals.words.iter()), "{name}");
         }

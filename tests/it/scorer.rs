@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 use std::{env, fs};
 
-use dropdex::scorer::{Base, Known, Scored, Scorer, Scratch};
+use dropdex::scorer::{Base, Scored, Scorer, Scratch, StoredScore};
 use dropdex::vocab::name::DomainName;
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
@@ -162,28 +162,28 @@ fn check(name: &DomainName, spread: u32, scratch: &mut Scratch) {
     assert!(explanation.ends_with('.') && !explanation.chars().any(char::is_control));
 }
 
-/// From its evidence, and without any, a name is told to the byte as it was scored.
+/// From its features, and without any, a name is told to the byte as it was scored.
 fn check_recall(name: &DomainName, spread: u32, scratch: &mut Scratch) -> usize {
     let scorer = Scorer::shared();
     let json = |signals| serde_json::to_string(&signals).expect("plain data");
     let Scored { dqs, signals, explanation } = scorer.score(name, spread, scratch);
     let signals = json(signals);
-    let mut evidence = b"left over".to_vec();
-    let base = scorer.base_with_evidence(name, scratch, &mut evidence);
+    let mut features = b"left over".to_vec();
+    let base = scorer.base_with_features(name, scratch, &mut features);
     assert_eq!(base.with_spread(spread), dqs, "{name}");
-    let evidence = &evidence[b"left over".len()..];
-    assert!((1..=255).contains(&evidence.len()), "{name}");
+    let features = &features[b"left over".len()..];
+    assert!((1..=255).contains(&features.len()), "{name}");
     let (label, tld) = (name.label(), name.tld());
-    for evidence in [evidence, &[]] {
+    for features in [features, &[]] {
         // The buffers hold another name's before.
         scorer.base(&parse("left-over-1-from-before.com"), scratch);
-        let known = Known { label, tld, spread, evidence };
+        let known = StoredScore { label, tld, spread, features };
         assert_eq!(scorer.explain(known, scratch), explanation, "{name}");
-        let recalled = scorer.recall(known, scratch);
+        let recalled = scorer.restore(known, scratch);
         assert_eq!((recalled.dqs, recalled.explanation), (dqs, explanation.as_str()), "{name}");
         assert_eq!(json(recalled.signals.into_owned()), signals, "{name}");
     }
-    evidence.len()
+    features.len()
 }
 
 /// Names of one to fourteen pieces: words, parts of words, slurs, letters, numbers, hyphens, and
@@ -240,7 +240,7 @@ fn names_are_recalled_as_they_were_scored() {
     for (name, spread) in names.iter().zip([1, 2, 0, 7, 40, 3000].into_iter().cycle()) {
         bytes += check_recall(name, spread, &mut scratch);
     }
-    assert!(bytes <= 13 * names.len(), "{bytes} bytes of evidence for {} names", names.len());
+    assert!(bytes <= 13 * names.len(), "{bytes} bytes of features for {} names", names.len());
 }
 
 /// `cargo test --release --test scorer -- --ignored`: as above, for all names there are.
@@ -313,16 +313,16 @@ proptest! {
         }
     }
 
-    /// Whatever bytes a bug keeps as evidence, something is told.
+    /// Whatever bytes a bug keeps as features, something is told.
     #[test]
     fn any_evidence_is_told(
         label in "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?|\\PC{0,9}",
-        evidence in prop::collection::vec(any::<u8>(), 0..12),
+        features in prop::collection::vec(any::<u8>(), 0..12),
         spread: u32,
     ) {
         let mut scratch = Scratch::default();
-        let known = Known { label: &label, tld: "com", spread, evidence: &evidence };
-        let told = Scorer::shared().recall(known, &mut scratch);
+        let known = StoredScore { label: &label, tld: "com", spread, features: &features };
+        let told = Scorer::shared().restore(known, &mut scratch);
         prop_assert!(told.explanation.ends_with('.') && told.dqs.points() <= 100);
     }
 

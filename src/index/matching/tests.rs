@@ -96,7 +96,7 @@ fn write(path: &Path, rows: &[(DomainName, Record)], ingested: Day) -> Batch {
             label_len: name.label_len(),
             length: name.length(),
             base: Scorer::shared().base(name, &mut scratch),
-            evidence: &[],
+            features: &[],
             record: *record,
         };
         writer.push(&entry).expect("written");
