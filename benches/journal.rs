@@ -96,7 +96,7 @@ fn append_until(journal: &Journal, begun: Instant) -> u64 {
 
 fn request_costs(dir: &Path) {
     let mut plans = Plans::default();
-    plans.of_mut(Plan::Api).requests_per_day = u32::MAX;
+    plans.limits_mut(Plan::Api).requests_per_day = u32::MAX;
     let clock = Clock::system();
     let store = Store::open(&dir.join("store"), plans, clock).expect("opened");
     let email = "ann@example.com".parse().expect("an address");

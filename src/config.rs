@@ -226,7 +226,7 @@ impl Config {
         let (file, renamed) = given.config.as_deref().map(read).transpose()?.unwrap_or_default();
         let mut plans = Plans::default();
         for (plan, section) in &file.plans {
-            section.apply(*plan, plans.of_mut(*plan))?;
+            section.apply(*plan, plans.limits_mut(*plan))?;
         }
         let drain_delay = given.drain_delay.map(Seconds::try_from).transpose();
         let drain_delay = drain_delay.map_err(|err| anyhow::anyhow!("--drain-delay: {err}"))?;
@@ -307,9 +307,9 @@ mod tests {
         assert_eq!(config.index, Path::new("b"));
         assert_eq!(config.clock.today().to_string(), "2026-10-03");
         assert_eq!(config.catch_days, 7);
-        assert_eq!(config.plans.of(Plan::Pro).requests_per_day, 5);
-        assert_eq!(config.plans.of(Plan::Pro).exports_per_day, 50);
-        assert_eq!(config.plans.of(Plan::Api).requests_per_day, 10_000);
+        assert_eq!(config.plans.limits(Plan::Pro).requests_per_day, 5);
+        assert_eq!(config.plans.limits(Plan::Pro).exports_per_day, 50);
+        assert_eq!(config.plans.limits(Plan::Api).requests_per_day, 10_000);
     }
 
     #[test]

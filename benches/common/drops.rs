@@ -123,7 +123,7 @@ impl Drops {
 
     /// One of the last days; most registries delete less at weekends, so those are drawn twice.
     fn recent_day(&self, tld: &str, ahead: Option<i32>, rng: &mut Rng) -> Day {
-        let periods = Periods::of(tld);
+        let periods = Periods::for_tld(tld);
         let held = ahead.unwrap_or_else(|| {
             i32::from(periods.redemption_days) + i32::from(periods.pending_delete_days)
         });
@@ -240,7 +240,7 @@ mod tests {
         let held = told.iter().filter(|of| of[0].sighting == Sighting::Known { registered: true });
         assert!((400..450).contains(&per_mille(held.count(), NAMES)));
         for (seen, date, release, _) in recent {
-            let periods = Periods::of(seen.name.tld());
+            let periods = Periods::for_tld(seen.name.tld());
             let release = periods.effective_release(date, release);
             let days = periods.pending_delete_days;
             let stage = Stage::on(today(), release, days, CATCH_DAYS_DEFAULT);

@@ -100,7 +100,7 @@ impl Market {
                 unicode.extend(forms);
             }
         }
-        let pending = tlds.iter().map(|tld| Periods::of(tld).pending_delete_days).collect();
+        let pending = tlds.iter().map(|tld| Periods::for_tld(tld).pending_delete_days).collect();
         Market { names, rows, tlds, pending, unicode }
     }
 
@@ -253,7 +253,7 @@ impl RowMaker<'_> {
             registered: false,
             has_unicode: false,
         };
-        let periods = Periods::of(name.tld());
+        let periods = Periods::for_tld(name.tld());
         for Observation { sighting, .. } in self.drops.of(name) {
             match sighting {
                 Sighting::Dropped { date, release, registered_again } => {

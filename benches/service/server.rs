@@ -52,7 +52,7 @@ impl Service {
     /// The folder cannot be written, or the runtime does not start.
     pub fn new(index: Arc<Index>, accounts: &Path, clock: Clock) -> anyhow::Result<Service> {
         let mut plans = Plans::default();
-        plans.of_mut(Plan::Api).requests_per_day = REQUESTS_PER_DAY;
+        plans.limits_mut(Plan::Api).requests_per_day = REQUESTS_PER_DAY;
         let store = Store::open(accounts, plans, clock)?;
         let email = EMAIL.parse()?;
         store.add_account(&email, Plan::Api, None)?;

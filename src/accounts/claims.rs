@@ -59,7 +59,7 @@ impl Store {
         claim: NewClaim,
         post: Post,
     ) -> Result<Draft<'_, Claim>, WriteError> {
-        let now = UnixMs::of(post.now);
+        let now = UnixMs::from_instant(post.now);
         self.draft(caller, post, |account, _| add(account, claim, now)).await
     }
 
@@ -74,7 +74,7 @@ impl Store {
         patch: ClaimPatch,
         now: DateTime<Utc>,
     ) -> Result<Claim, WriteError> {
-        self.write(caller, |account, _| change(account, id, patch, UnixMs::of(now))).await
+        self.write(caller, |account, _| change(account, id, patch, UnixMs::from_instant(now))).await
     }
 
     /// Removes a claim.

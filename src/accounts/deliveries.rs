@@ -104,7 +104,7 @@ impl Store {
         total: u32,
         post: Post,
     ) -> Result<Draft<'_, Vec<Delivery>>, WriteError> {
-        let now = UnixMs::of(post.now);
+        let now = UnixMs::from_instant(post.now);
         self.draft(caller, post, |account, _| queue_test(account, rule, names, total, now)).await
     }
 
@@ -120,7 +120,7 @@ impl Store {
         delivery: DeliveryId,
         post: Post,
     ) -> Result<Draft<'_, Delivery>, WriteError> {
-        let now = UnixMs::of(post.now);
+        let now = UnixMs::from_instant(post.now);
         self.draft(caller, post, |account, _| requeue(account, rule, delivery, now)).await
     }
 
@@ -193,7 +193,7 @@ fn queue_test(
                     switch them on";
         return Err(WriteError::Conflict(what.into()));
     }
-    let day = Day::of(now.instant()).unwrap_or(Day::MAX);
+    let day = Day::from_instant(now.instant()).unwrap_or(Day::MAX);
     check_test_limit(account, now, day, channels.len())?;
     let names: Vec<_> = names.iter().take(TEST_NAMES_MAX).cloned().collect();
     let deliveries = draw_deliveries(&channels)?;

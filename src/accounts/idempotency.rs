@@ -122,7 +122,7 @@ impl<T> Draft<'_, T> {
         };
         let reply = reply(&value);
         if let Some(idempotency) = self.post.idempotency {
-            let at = UnixMs::of(self.post.now);
+            let at = UnixMs::from_instant(self.post.now);
             events.push(reply_kept(&self.account, &idempotency, at, &reply)?);
         }
         self.store.append(events, Some(self.lock)).await?;
@@ -151,7 +151,7 @@ impl Store {
 /// The response kept under the key of this request; `None` if it is a new request.
 fn kept_response(account: &Account, post: &Post) -> Option<Result<Reply, WriteError>> {
     let Idempotency { key, fingerprint } = post.idempotency.as_ref()?;
-    let kept = account.data.responses.get(&key.digest(), UnixMs::of(post.now))?;
+    let kept = account.data.responses.get(&key.digest(), UnixMs::from_instant(post.now))?;
     Some(if kept.fingerprint == *fingerprint {
         Ok(Reply { status: kept.status, body: kept.body.to_vec() })
     } else {

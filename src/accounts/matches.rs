@@ -72,7 +72,7 @@ impl Store {
         if self.watermark().is_some() {
             return Ok(());
         }
-        let at = UnixMs::of(self.0.clock.now());
+        let at = UnixMs::from_instant(self.0.clock.now());
         self.append(vec![Batch::default().take_event(through, at, true)], None).await
     }
 
@@ -94,7 +94,7 @@ impl Store {
                     plan: account.plan,
                     rule: Arc::clone(rule),
                     base,
-                    created_day: Day::of(rule.created_at.instant()).unwrap_or(Day::MAX),
+                    created_day: Day::from_instant(rule.created_at.instant()).unwrap_or(Day::MAX),
                     live_channels,
                 });
             }

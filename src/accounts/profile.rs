@@ -65,7 +65,7 @@ impl Store {
     pub fn profile(&self, caller: &Caller, now: DateTime<Utc>) -> Option<Profile> {
         let today = self.day(now);
         let state = self.state();
-        Some(Profile::new(state.account(caller.account)?, today, UnixMs::of(now)))
+        Some(Profile::new(state.account(caller.account)?, today, UnixMs::from_instant(now)))
     }
 
     /// Makes a new API key for the caller's account. The old one stops working at once.
@@ -123,13 +123,13 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<VerificationLink, WriteError> {
         let token = Token::generate().map_err(WriteError::Random)?;
-        let at = UnixMs::of(now);
+        let at = UnixMs::from_instant(now);
         self.write(caller, |account, _| {
             let Address::Unverified(links) = account.access.address else {
                 return Ok(Decided::new([], VerificationLink::Verified));
             };
             let wait = |until| Ok(Decided::new([], VerificationLink::Wait(until)));
-            let today = Day::of(at.instant()).unwrap_or(Day::MAX);
+            let today = Day::from_instant(at.instant()).unwrap_or(Day::MAX);
             match (links.newest, links.on) {
                 (_, Some((day, count))) if day >= today && count >= LINKS_PER_DAY_MAX => {
                     wait(day.plus(1).start())
@@ -152,7 +152,7 @@ impl Store {
     pub fn is_good_link(&self, token: &Token, now: DateTime<Utc>) -> bool {
         let (digest, state) = (token.digest(), self.state());
         let account = state.by_link(&digest);
-        account.is_some_and(|account| is_valid_link(account, &digest, UnixMs::of(now)))
+        account.is_some_and(|account| is_valid_link(account, &digest, UnixMs::from_instant(now)))
     }
 
     /// Marks the address of the link's account as verified. Returns whether the link was valid.
@@ -164,7 +164,7 @@ impl Store {
         token: &Token,
         now: DateTime<Utc>,
     ) -> Result<bool, WriteError> {
-        let (digest, now) = (token.digest(), UnixMs::of(now));
+        let (digest, now) = (token.digest(), UnixMs::from_instant(now));
         let id = self.state().by_link(&digest).map(|account| account.id);
         let Some(id) = id else { return Ok(false) };
         self.write_to(id, |account, _| {

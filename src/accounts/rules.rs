@@ -65,7 +65,7 @@ impl Store {
         rule: NewRule,
         post: Post,
     ) -> Result<Draft<'_, Rule>, WriteError> {
-        let now = UnixMs::of(post.now);
+        let now = UnixMs::from_instant(post.now);
         self.draft(caller, post, |account, limits| add(account, limits, rule, now)).await
     }
 

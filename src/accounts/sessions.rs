@@ -44,7 +44,7 @@ pub enum PasswordChange {
 impl Store {
     /// The owner of a session, if it is valid at `now`. Some uses are recorded, without waiting.
     pub fn person(&self, token: &Token, now: DateTime<Utc>) -> Option<Person> {
-        let (digest, now) = (token.digest(), UnixMs::of(now));
+        let (digest, now) = (token.digest(), UnixMs::from_instant(now));
         let (person, is_to_be_noted) = {
             let state = self.state();
             let (account, session) = state.by_session(&digest)?;
@@ -84,7 +84,7 @@ impl Store {
         let (account, on) = (self.next_account_id(), Day::nearest(now));
         let events = vec![
             Event::AccountSignedUp { account, email, plan, password, on },
-            Event::SessionBegan { account, digest: token.digest(), at: UnixMs::of(now) },
+            Event::SessionBegan { account, digest: token.digest(), at: UnixMs::from_instant(now) },
         ];
         self.append(events, Some(lock)).await?;
         Ok(SignUp::Done(token))
@@ -109,7 +109,7 @@ impl Store {
         let Some(verified) = self.verify(hash.flatten(), password).await? else { return Ok(None) };
         let Some(id) = id else { return Ok(None) };
         let token = Token::generate().map_err(WriteError::Random)?;
-        let (digest, at) = (token.digest(), UnixMs::of(now));
+        let (digest, at) = (token.digest(), UnixMs::from_instant(now));
         let has_begun = self
             .write_to(id, |account, _| {
                 let is_allowed = still_has(account, &verified);
@@ -170,7 +170,7 @@ impl Store {
         };
         let password = self.0.hashing.run(move || new.hash()).await??;
         let token = Token::generate().map_err(WriteError::Random)?;
-        let (digest, at) = (token.digest(), UnixMs::of(now));
+        let (digest, at) = (token.digest(), UnixMs::from_instant(now));
         let is_changed = self
             .write(caller, |account, _| {
                 let id = account.id;

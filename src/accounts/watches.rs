@@ -58,7 +58,7 @@ impl Store {
         watch: Watch,
         post: Post,
     ) -> Result<Draft<'_, (WatchEntry, Outcome)>, WriteError> {
-        let now = UnixMs::of(post.now);
+        let now = UnixMs::from_instant(post.now);
         self.draft(caller, post, |account, limits| {
             let Decided { events, mut value } =
                 add_all(account, limits, slice::from_ref(&watch), now);
@@ -78,7 +78,7 @@ impl Store {
         new: Vec<Watch>,
         now: DateTime<Utc>,
     ) -> Result<Vec<Result<Outcome, WriteError>>, WriteError> {
-        let now = UnixMs::of(now);
+        let now = UnixMs::from_instant(now);
         let added =
             self.write(caller, |account, limits| Ok(add_all(account, limits, &new, now))).await?;
         Ok(added.into_iter().map(|one| one.map(|(_, outcome)| outcome)).collect())

@@ -51,7 +51,7 @@ pub(super) fn day(
         Slashed::Either => return Err(RejectReason::AmbiguousDate),
         Slashed::No => date.parse::<Day>().map_err(|_| bad.clone())?.date(),
     };
-    Day::of(clock.on(date).ok_or(bad.clone())?).ok_or(bad)
+    Day::from_instant(clock.on(date).ok_or(bad.clone())?).ok_or(bad)
 }
 
 /// As [`day`]; `None` for an empty cell.
@@ -84,7 +84,7 @@ pub(super) fn stamp(line: &str) -> Option<DateTime<Utc>> {
         Ok(day) => day.date(),
         Err(_) => day_month_year(date)?,
     };
-    clock.on(date).filter(|instant| Day::of(*instant).is_some())
+    clock.on(date).filter(|instant| Day::from_instant(*instant).is_some())
 }
 
 /// `DD/MM/YY` or `DD/MM/YYYY`.

@@ -243,7 +243,7 @@ impl Given {
     /// UTC day of the observation, clamped to [`Day`].
     fn observed_on(&self) -> Day {
         let nearest = if self.observed_at.timestamp() < 0 { Day::MIN } else { Day::MAX };
-        Day::of(self.observed_at).unwrap_or(nearest)
+        Day::from_instant(self.observed_at).unwrap_or(nearest)
     }
 
     /// Observation from a list of releases. Without a drop date in the row, the name dropped on the

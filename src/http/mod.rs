@@ -90,7 +90,7 @@ impl App {
 
     /// The day a request is answered for.
     pub fn moment(&self, now: Now) -> Moment {
-        let today = Day::of(now.0).unwrap_or_else(|| self.clock.today());
+        let today = Day::from_instant(now.0).unwrap_or_else(|| self.clock.today());
         Moment { today, catch_days: self.catch_days }
     }
 

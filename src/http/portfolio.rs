@@ -48,7 +48,7 @@ impl ClaimFilter {
     /// # Errors
     /// The first parameter that is not as it should be.
     pub fn parse(params: Params<'_>, limits: Limits) -> Result<ClaimFilter, ApiError> {
-        let start = |day: Day| UnixMs::of(day.start());
+        let start = |day: Day| UnixMs::from_instant(day.start());
         Ok(ClaimFilter {
             statuses: params.list("status")?,
             from: params.one("from")?.map(start),

@@ -43,7 +43,7 @@ pub async fn unsubscribe(
     read_octets(request.into_body()).await?;
     let id = link.ok().and_then(|Path(text)| DeliveryId::parse(&text));
     if let Some(id) = id
-        && app.store.unsubscribe(id, UnixMs::of(app.clock.now())).await?
+        && app.store.unsubscribe(id, UnixMs::from_instant(app.clock.now())).await?
     {
         tracing::info!("an alert's mails were switched off by their link");
     }

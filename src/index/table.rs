@@ -112,7 +112,7 @@ impl Table {
             first = next.ok_or(BuildError::TooMany { what: "names", limit: u32::MAX.into() })?;
         }
         // A clock before 1985 was wrong: everything is known since the beginning then.
-        let ingested = |list: &BatchMeta| Day::of(list.ingested_at).unwrap_or(Day::MIN);
+        let ingested = |list: &BatchMeta| Day::from_instant(list.ingested_at).unwrap_or(Day::MIN);
         let batch_days = batches.iter().flat_map(Batch::lists).map(ingested).collect();
         Ok(Table { parts, tlds, drop_dates, batch_days })
     }
@@ -313,7 +313,7 @@ impl Merging {
         }
         let number = u16::try_from(self.tlds.len()).map_err(|_| too_many_tlds())?;
         let text = String::from_utf8_lossy(tld).into_owned();
-        let periods = Periods::of(&text);
+        let periods = Periods::for_tld(&text);
         self.tlds.push((text, periods, 1));
         match short {
             Some(head) => self.short.insert(head, number),

@@ -23,7 +23,7 @@ impl Tlds {
         let numbers: FxHashMap<String, u16> = numbers.collect();
         let mut sorted: Vec<u16> = (0..=u16::MAX).take(names.len()).collect();
         sorted.sort_by_key(|&number| &names[usize::from(number)]);
-        let pending = names.iter().map(|name| Periods::of(name).pending_delete_days).collect();
+        let pending = names.iter().map(|name| Periods::for_tld(name).pending_delete_days).collect();
         Tlds { names, numbers, sorted, pending }
     }
 

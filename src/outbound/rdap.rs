@@ -213,7 +213,7 @@ impl Registration {
     /// Records an event. Unused kinds and invalid dates are ignored.
     fn record(&mut self, event: &EventObject<'_>, now: DateTime<Utc>) {
         let Some(day) = parse_day(&event.date) else { return };
-        let ahead = Day::of(now).map_or(Day::MAX, |today| today.plus(AHEAD_DAYS_MAX));
+        let ahead = Day::from_instant(now).map_or(Day::MAX, |today| today.plus(AHEAD_DAYS_MAX));
         let latest = |known: &mut Option<Day>| *known = (*known).max(Some(day));
         match event.action.trim().to_ascii_lowercase().as_str() {
             "registration" | "reregistration" if day <= ahead => latest(&mut self.registered_on),
@@ -272,7 +272,7 @@ fn parse_day(text: &str) -> Option<Day> {
         .or_else(|| without("%Y-%m-%dT%H:%M:%S%.f"))
         .or_else(|| without("%Y-%m-%d %H:%M:%S%.f"))
     {
-        return Day::of(at);
+        return Day::from_instant(at);
     }
     NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(Day::from_date)
 }

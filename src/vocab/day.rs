@@ -36,13 +36,17 @@ impl Day {
     }
 
     /// The UTC day of an instant, or `None` outside [`Day::MIN`]..=[`Day::MAX`].
-    pub fn of(instant: DateTime<Utc>) -> Option<Day> {
+    pub fn from_instant(instant: DateTime<Utc>) -> Option<Day> {
         Day::from_date(instant.date_naive())
     }
 
     /// The UTC day of an instant, clamped to [`Day::MIN`]..=[`Day::MAX`].
     pub fn nearest(instant: DateTime<Utc>) -> Day {
-        Day::of(instant).unwrap_or(if instant.timestamp() < 0 { Day::MIN } else { Day::MAX })
+        Day::from_instant(instant).unwrap_or(if instant.timestamp() < 0 {
+            Day::MIN
+        } else {
+            Day::MAX
+        })
     }
 
     /// Inverse of [`Day::raw`]; `None` for 0.

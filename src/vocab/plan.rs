@@ -95,12 +95,12 @@ impl Default for Plans {
 
 impl Plans {
     /// Limits of `plan`.
-    pub fn of(&self, plan: Plan) -> &PlanLimits {
+    pub fn limits(&self, plan: Plan) -> &PlanLimits {
         &self.0[plan as usize]
     }
 
     /// Limits of `plan`, for settings to override.
-    pub fn of_mut(&mut self, plan: Plan) -> &mut PlanLimits {
+    pub fn limits_mut(&mut self, plan: Plan) -> &mut PlanLimits {
         &mut self.0[plan as usize]
     }
 }

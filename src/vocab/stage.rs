@@ -87,7 +87,7 @@ impl Periods {
     pub const DEFAULT: Periods = Periods { redemption_days: 30, pending_delete_days: 5 };
 
     /// The periods of `tld` (`com`, `co.uk`; without a leading dot), from `data/lifecycle.csv`.
-    pub fn of(tld: &str) -> Periods {
+    pub fn for_tld(tld: &str) -> Periods {
         static TABLE: LazyLock<HashMap<String, Periods>> = LazyLock::new(|| {
             parse_table(include_str!("../../data/lifecycle.csv"))
                 .expect("data/lifecycle.csv is checked by a test")
@@ -129,15 +129,15 @@ mod tests {
         assert_eq!(table.len(), include_str!("../../data/lifecycle.csv").lines().count() - 1);
         let periods =
             |redemption_days, pending_delete_days| Periods { redemption_days, pending_delete_days };
-        assert_eq!(Periods::of("co.uk"), periods(60, 5));
-        assert_eq!(Periods::of("se"), periods(60, 7));
-        assert_eq!(Periods::of("de"), periods(30, 0));
-        assert_eq!(Periods::of("com"), periods(30, 5));
+        assert_eq!(Periods::for_tld("co.uk"), periods(60, 5));
+        assert_eq!(Periods::for_tld("se"), periods(60, 7));
+        assert_eq!(Periods::for_tld("de"), periods(30, 0));
+        assert_eq!(Periods::for_tld("com"), periods(30, 5));
     }
 
     #[test]
     fn stages_change_on_their_days() {
-        let release = Periods::of("com").effective_release(day("2026-01-01"), None);
+        let release = Periods::for_tld("com").effective_release(day("2026-01-01"), None);
         assert_eq!(release, day("2026-02-05"));
         for (today, stage) in [
             ("2026-01-01", Stage::Redemption),
@@ -155,7 +155,10 @@ mod tests {
     #[test]
     fn a_release_date_of_the_feed_overrides_the_table() {
         let given = day("2026-01-03");
-        assert_eq!(Periods::of("com").effective_release(day("2026-01-01"), Some(given)), given);
+        assert_eq!(
+            Periods::for_tld("com").effective_release(day("2026-01-01"), Some(given)),
+            given
+        );
         // No pending delete in .de: redemption until the last day.
         assert_eq!(Stage::on(day("2026-01-02"), given, 0, 5), Stage::Redemption);
         assert_eq!(Stage::on(given, given, 0, 5), Stage::Catchable);

@@ -31,7 +31,7 @@ impl UnixMs {
     }
 
     /// The instant truncated to the millisecond, clamped to the years 1970 to 9999.
-    pub fn of(instant: DateTime<Utc>) -> UnixMs {
+    pub fn from_instant(instant: DateTime<Utc>) -> UnixMs {
         let ms = u64::try_from(instant.timestamp_millis()).unwrap_or(0).min(MS_MAX);
         UnixMs::new(ms).expect("held within the range")
     }
@@ -98,7 +98,7 @@ mod tests {
         ] {
             let at: UnixMs = text.parse().expect(text);
             assert_eq!(at.to_string(), canonical);
-            assert_eq!((UnixMs::new(at.get()), UnixMs::of(at.instant())), (Some(at), at));
+            assert_eq!((UnixMs::new(at.get()), UnixMs::from_instant(at.instant())), (Some(at), at));
         }
         assert_eq!(size_of::<Option<UnixMs>>(), 8);
     }

@@ -111,7 +111,7 @@ impl Service {
         Service {
             uptime: app.started.elapsed(),
             node: app.node.clone(),
-            today: Day::of(now).unwrap_or_else(|| app.clock.today()),
+            today: Day::from_instant(now).unwrap_or_else(|| app.clock.today()),
             journal_problem: app.store.health().err(),
             index_problem: app.index_problem(),
             log_bytes: app.store.log_bytes_since_snapshot(),
@@ -361,7 +361,7 @@ fn none_yet() -> Markup {
 
 fn time_of(instant: DateTime<Utc>) -> Markup {
     html! {
-        time datetime=(UnixMs::of(instant)) { (instant.format("%Y-%m-%d %H:%M UTC")) }
+        time datetime=(UnixMs::from_instant(instant)) { (instant.format("%Y-%m-%d %H:%M UTC")) }
     }
 }
 
@@ -419,7 +419,7 @@ mod tests {
         let now = UnixMs::new(10_000_000_000).expect("in range");
         let due = |ago: i64| Queues {
             deliveries: 1,
-            first_due: Some(UnixMs::of(now.instant() - TimeDelta::minutes(ago))),
+            first_due: Some(UnixMs::from_instant(now.instant() - TimeDelta::minutes(ago))),
             watched: 0,
             unseen: 0,
         };

@@ -138,7 +138,7 @@ impl Registry {
             body: Bytes::new(),
         };
         let answer = client.send(request, Body::Whole(OCTETS_MAX)).await?;
-        let now = UnixMs::of(self.clock.now());
+        let now = UnixMs::from_instant(self.clock.now());
         match answer.status {
             StatusCode::OK => self.take(&answer, now),
             StatusCode::NOT_MODIFIED => {

@@ -64,7 +64,7 @@ impl Gauges {
     fn queues(&self) {
         let queues = self.store.queues();
         gauge!("dropdex_deliveries_waiting").set(queues.deliveries as f64);
-        let now = UnixMs::of(self.clock.now());
+        let now = UnixMs::from_instant(self.clock.now());
         let late_ms = queues.first_due.map_or(0, |due| now.get().saturating_sub(due.get()));
         gauge!("dropdex_deliveries_late_seconds").set(late_ms as f64 / 1000.0);
         gauge!("dropdex_names_unverified").set(queues.unseen as f64);

@@ -104,7 +104,8 @@ impl Reload {
     }
 
     fn moment(&self, ahead: TimeDelta) -> Moment {
-        let today = Day::of(self.clock.now() + ahead).unwrap_or_else(|| self.clock.today());
+        let today =
+            Day::from_instant(self.clock.now() + ahead).unwrap_or_else(|| self.clock.today());
         Moment { today, catch_days: self.catch_days }
     }
 }

@@ -279,12 +279,12 @@ impl Work {
         let (turns, dns_turn) = (turns.collect::<HashMap<_, _>>(), self.dns_turn);
         self.tasks.spawn_blocking(move || {
             let instant = clock.now();
-            let today = Day::of(instant).unwrap_or_else(|| clock.today());
+            let today = Day::from_instant(instant).unwrap_or_else(|| clock.today());
             let of_index = Moment { today, catch_days };
             let plan = Plan::new(
                 store.verification_targets(),
                 &bootstrap,
-                &plan::Moment { now: UnixMs::of(instant), today },
+                &plan::Moment { now: UnixMs::from_instant(instant), today },
                 |name| index.facts(name, of_index),
                 |name| match pauses.get(name) {
                     _ if busy.contains(name) => None,
@@ -561,7 +561,7 @@ impl Work {
     }
 
     fn seen(&self, state: RdapState, source: ObservedBy) -> Observation {
-        let at = UnixMs::of(self.clock.now());
+        let at = UnixMs::from_instant(self.clock.now());
         Observation { state, at, registered_on: None, statuses: RdapStatuses::NONE, source }
     }
 

@@ -470,7 +470,7 @@ impl World {
 impl Rule {
     fn passes(&self, name: &str, date: Day, today: Day) -> bool {
         let (label, tld) = name.split_once('.').expect("a name");
-        let periods = Periods::of(tld);
+        let periods = Periods::for_tld(tld);
         let release = periods.effective_release(date, None);
         let stage = Stage::on(today, release, periods.pending_delete_days, CATCH_DAYS);
         self.stages.contains(&stage)

@@ -174,7 +174,7 @@ impl Seen {
 fn plans() -> Plans {
     let mut plans = Plans::default();
     for plan in Plan::ALL {
-        let limits = plans.of_mut(plan);
+        let limits = plans.limits_mut(plan);
         limits.external_names = EXTERNAL_NAMES[plan as usize] as u32;
         limits.active_rules = ACTIVE_RULES[plan as usize] as u32;
         limits.requests_per_day = REQUESTS_PER_DAY;

@@ -117,7 +117,7 @@ impl Access {
     /// Adds a verification link; the one before becomes invalid.
     pub fn add_link(&mut self, digest: TokenDigest, at: UnixMs) {
         let Address::Unverified(links) = &mut self.address else { return };
-        let day = Day::of(at.instant()).unwrap_or(Day::MAX);
+        let day = Day::from_instant(at.instant()).unwrap_or(Day::MAX);
         links.newest = Some((digest, at));
         links.on = Some(match links.on {
             Some((last, count)) if last >= day => (last, count.saturating_add(1)),
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn links_are_counted_by_day() {
         let mut access = Access::unverified();
-        let day = |at: UnixMs| Day::of(at.instant()).expect("a day");
+        let day = |at: UnixMs| Day::from_instant(at.instant()).expect("a day");
         access.add_link(digest(1), at(0));
         access.add_link(digest(2), at(1));
         assert_eq!(access.link(), Some(&(digest(2), at(1))));

@@ -207,7 +207,7 @@ impl Store {
     }
 
     pub(super) fn plan_limits(&self, plan: Plan) -> &PlanLimits {
-        self.0.plans.of(plan)
+        self.0.plans.limits(plan)
     }
 
     /// Digest of the state. Stores with equal states have equal digests, however they got there, and

@@ -21,7 +21,7 @@ fn through(batch: u64) -> Watermark {
 }
 
 fn at(minutes: i64) -> UnixMs {
-    UnixMs::of(noon() + Duration::minutes(minutes))
+    UnixMs::from_instant(noon() + Duration::minutes(minutes))
 }
 
 fn table(names: usize) -> Arc<[MatchedName]> {
@@ -59,7 +59,7 @@ impl World {
     fn requeue(&self, caller: &Caller, rule: RuleId, id: DeliveryId) -> Result<(), WriteError> {
         let reply = |delivery: &Delivery| {
             assert_eq!((delivery.id, delivery.attempts), (id, 0));
-            assert_eq!(delivery.next_at(), Some(UnixMs::of(noon())));
+            assert_eq!(delivery.next_at(), Some(UnixMs::from_instant(noon())));
             created("")
         };
         let post = plain(noon());

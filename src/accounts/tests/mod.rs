@@ -199,8 +199,11 @@ fn a_sale_sets_its_time_and_leaving_sold_clears_it() {
     let resale_price = Some(Usd::from_cents(5_000));
     let sale = ClaimPatch { resale_price, ..set(ClaimStatus::Sold) };
     let sold = world.change_claim(&ann, id, sale).expect("changed");
-    assert_eq!(sold.sold_at, Some(UnixMs::of(noon() + Duration::hours(1))));
-    assert_eq!((sold.resale_price, sold.reported_at), (Usd::from_cents(5_000), UnixMs::of(noon())));
+    assert_eq!(sold.sold_at, Some(UnixMs::from_instant(noon() + Duration::hours(1))));
+    assert_eq!(
+        (sold.resale_price, sold.reported_at),
+        (Usd::from_cents(5_000), UnixMs::from_instant(noon()))
+    );
     let given: UnixMs = "2026-01-02T03:04:05Z".parse().expect("an instant");
     let moved = ClaimPatch { sold_at: Some(Some(given)), ..ClaimPatch::default() };
     assert_eq!(world.change_claim(&ann, id, moved).expect("changed").sold_at, Some(given));
@@ -568,7 +571,7 @@ fn limits_of_every_plan_hold_under_races() {
     });
     fill(&world, &ann, |at| {
         let name = name(&format!("w{at}.com"));
-        let added_at = UnixMs::of(noon());
+        let added_at = UnixMs::from_instant(noon());
         let entry = WatchEntry { name, added_at, external: false, registered_again: false };
         let event = event::Event::WatchAdded { account: ann.account, watch: entry };
         (at < u64::from(WATCHES_MAX) - 10).then_some(event)
@@ -600,7 +603,7 @@ fn limits_of_every_plan_hold_under_races() {
 }
 
 fn decided_claim(domain: &str, id: u64) -> event::Event {
-    let at = UnixMs::of(noon());
+    let at = UnixMs::from_instant(noon());
     let claim = Claim {
         id: ClaimId::new(id).expect("an id"),
         domain: name(domain),

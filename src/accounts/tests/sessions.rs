@@ -70,7 +70,7 @@ fn sessions_expire() {
         let is_noted = || {
             let state = world.store.state();
             let (_, session) = state.by_session(&digest).expect("there");
-            !session.is_to_be_noted(UnixMs::of(after(at)))
+            !session.is_to_be_noted(UnixMs::from_instant(after(at)))
         };
         while !is_noted() {
             assert!(from.elapsed().as_secs() < 10, "the use at {at} minutes was not noted");

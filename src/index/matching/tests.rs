@@ -136,7 +136,7 @@ fn corpus(made: &mut Specimen, names: usize, lists: u64) -> Corpus {
             alias: alias_of(name.as_str()),
             dqs: index.facts(&name, moment).expect("it is there").dqs,
             date,
-            release: Periods::of(name.tld()).effective_release(date, release),
+            release: Periods::for_tld(name.tld()).effective_release(date, release),
             first_batch,
             first_day: days[&first_batch],
             name,
@@ -151,7 +151,7 @@ fn corpus(made: &mut Specimen, names: usize, lists: u64) -> Corpus {
 
 impl Listed {
     fn stage(&self, on: Day, catch_days: u16) -> Stage {
-        let pending = Periods::of(self.name.tld()).pending_delete_days;
+        let pending = Periods::for_tld(self.name.tld()).pending_delete_days;
         Stage::on(on, self.release, pending, catch_days)
     }
 

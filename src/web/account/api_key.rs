@@ -67,7 +67,7 @@ pub async fn issue(
 }
 
 fn plan_hint(web: &Web, profile: &Profile) -> Markup {
-    let pro = web.app.store.plans().of(Plan::Pro);
+    let pro = web.app.store.plans().limits(Plan::Pro);
     html! {
         @if profile.plan < Plan::Pro {
             p.hint {

@@ -33,7 +33,7 @@ pub async fn show(State(web): State<Web>, member: LoggedIn) -> Result<Markup, Pa
     };
     let plans = web.app.store.plans();
     let main = html! {
-        (usage(&profile, plans.of(profile.plan), &in_use, member.viewer.now.0))
+        (usage(&profile, plans.limits(profile.plan), &in_use, member.viewer.now.0))
         (table(plans, profile.plan))
         p.soft { "An external name is one that no list has brought yet. Whoever runs this server changes plans; what you have stays when yours changes." }
     };
@@ -116,12 +116,12 @@ fn table(plans: &Plans, own: Plan) -> Markup {
                 tbody {
                     tr {
                         th scope="row" { "Price a month" }
-                        @for plan in Plan::ALL { td { (price(plans.of(plan))) } }
+                        @for plan in Plan::ALL { td { (price(plans.limits(plan))) } }
                     }
                     @for (label, of) in rows {
                         tr {
                             th scope="row" { (label) }
-                            @for plan in Plan::ALL { td { (amount(of(plans.of(plan)))) } }
+                            @for plan in Plan::ALL { td { (amount(of(plans.limits(plan)))) } }
                         }
                     }
                     tr {

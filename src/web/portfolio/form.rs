@@ -138,7 +138,7 @@ fn resale(text: String) -> Result<Money, ApiError> {
 /// The start of a day, as the API writes instants.
 fn sold_at(text: String) -> Result<String, ApiError> {
     let day: Day = text.parse().map_err(|err| ApiError::parameter("soldAt", err))?;
-    Ok(UnixMs::of(day.start()).to_string())
+    Ok(UnixMs::from_instant(day.start()).to_string())
 }
 
 /// An id; a text that is none is nobody's.

@@ -184,7 +184,7 @@ impl Work {
         if self.unwritten.is_empty() {
             return;
         }
-        let at = UnixMs::of(self.deliver.clock.now());
+        let at = UnixMs::from_instant(self.deliver.clock.now());
         match self.deliver.store.settle(self.unwritten.clone(), at).await {
             Ok(()) => self.unwritten.clear(),
             Err(err) => tracing::error!(

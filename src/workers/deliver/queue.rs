@@ -114,7 +114,7 @@ impl Queue {
         if self.under_way.len() >= AT_ONCE_MAX {
             return None;
         }
-        let now = UnixMs::of(now);
+        let now = UnixMs::from_instant(now);
         let full: HashSet<AccountId> = self
             .of_account
             .iter()
@@ -239,7 +239,9 @@ mod tests {
     fn queue(pending: &[(&str, i64, Key)]) -> Queue {
         let mut queue = Queue::new(Duration::from_secs(5));
         let pending = pending.iter();
-        queue.replace(pending.map(|&(name, due, key)| (host(name), UnixMs::of(at(due)), key)));
+        queue.replace(
+            pending.map(|&(name, due, key)| (host(name), UnixMs::from_instant(at(due)), key)),
+        );
         queue
     }
 
@@ -271,10 +273,10 @@ mod tests {
     fn an_account_leaves_places_to_others() {
         let instant = Instant::now();
         let mut queue = Queue::new(Duration::from_secs(5));
-        let pending =
-            (0..200u8).map(|at_| (host(&format!("a{at_}")), UnixMs::of(at(0)), key(1, at_)));
+        let pending = (0..200u8)
+            .map(|at_| (host(&format!("a{at_}")), UnixMs::from_instant(at(0)), key(1, at_)));
         let pending: Vec<_> =
-            pending.chain([(host("z"), UnixMs::of(at(0)), key(2, 250))]).collect();
+            pending.chain([(host("z"), UnixMs::from_instant(at(0)), key(2, 250))]).collect();
         queue.replace(pending.into_iter());
         let taken = drain(&mut queue, at(0), instant);
         assert_eq!(taken.len(), OF_ACCOUNT_MAX + 1);
@@ -323,7 +325,7 @@ mod tests {
         let instant = Instant::now();
         let mut queue = queue(&[("a", 0, key(1, 1))]);
         let (_, first) = queue.take(at(0), instant).expect("one");
-        queue.replace([(host("a"), UnixMs::of(at(0)), first)].into_iter());
+        queue.replace([(host("a"), UnixMs::from_instant(at(0)), first)].into_iter());
         assert!(queue.take(at(0), instant).is_none());
         assert_eq!(queue.done(first, Health::Well, instant), Some(host("a")));
         assert_eq!(queue.done(first, Health::Well, instant), None);

@@ -44,7 +44,7 @@ impl Schedule {
             Some(wait) if !err.failure.is_permanent() => {
                 let wait = TimeDelta::from_std(wait).unwrap_or(TimeDelta::MAX);
                 let next = now.checked_add_signed(wait).unwrap_or(DateTime::<Utc>::MAX_UTC);
-                AttemptOutcome::Retry { next_at: UnixMs::of(next), problem }
+                AttemptOutcome::Retry { next_at: UnixMs::from_instant(next), problem }
             }
             _ => AttemptOutcome::Failed { problem },
         }

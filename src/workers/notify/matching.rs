@@ -120,7 +120,7 @@ impl Matching {
         let fired = fired.await?;
         let names: u64 = fired.matches.iter().map(|found| u64::from(found.total)).sum();
         let (firing, matched_ms) = (fired.matches.len(), begun.elapsed().as_millis() as u64);
-        let at = UnixMs::of(self.clock.now());
+        let at = UnixMs::from_instant(self.clock.now());
         self.store.record_matches(through, at, fired.matches, fired.table.into()).await?;
         tracing::info!(
             batch = through.batch,

@@ -204,7 +204,7 @@ fn days_from_release(facts: &NameFacts, seen: Option<RdapState>, moment: &Moment
 /// RDAP's days are told from the name, so that a restart knows them, and names take different ones.
 fn is_spared(target: &Target, drop_date: Option<Day>, moment: &Moment) -> bool {
     let Some(seen) = target.observation.filter(|seen| seen.state.is_held()) else { return false };
-    let Some(seen_on) = Day::of(seen.at.instant()) else { return false };
+    let Some(seen_on) = Day::from_instant(seen.at.instant()) else { return false };
     let offset = (FxBuildHasher.hash_one(target.name.as_str()) >> 32) % u64::from(DNS_TRUSTED_DAYS);
     let turn = |day: Day| (u64::from(day.raw()) + offset) / u64::from(DNS_TRUSTED_DAYS);
     turn(seen_on) == turn(moment.today)

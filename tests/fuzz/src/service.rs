@@ -85,8 +85,8 @@ fn start() -> Service {
     let clock = Clock::pinned_to(TODAY.parse().expect("a day"));
     let index = index(folder.path(), clock);
     let mut plans = Plans::default();
-    plans.of_mut(Plan::Api).requests_per_day = u32::MAX / 2;
-    plans.of_mut(Plan::Api).exports_per_day = u32::MAX / 2;
+    plans.limits_mut(Plan::Api).requests_per_day = u32::MAX / 2;
+    plans.limits_mut(Plan::Api).exports_per_day = u32::MAX / 2;
     let store = Store::open(&folder.path().join("accounts"), plans, clock).expect("a store opens");
     let email: Email = EMAIL.parse().expect("an address");
     let secret = || Secret::new(PASSWORD.to_owned());

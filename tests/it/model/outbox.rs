@@ -128,7 +128,7 @@ impl Account {
 
 impl Run {
     fn now_ms(&self) -> UnixMs {
-        UnixMs::of(self.now)
+        UnixMs::from_instant(self.now)
     }
 
     fn number(at: usize) -> AccountId {
@@ -316,7 +316,7 @@ impl Run {
             0..=3 => AttemptOutcome::Delivered,
             4..=6 => {
                 let later = self.now + Duration::minutes(1 + self.rng.below(90) as i64);
-                AttemptOutcome::Retry { next_at: UnixMs::of(later), problem }
+                AttemptOutcome::Retry { next_at: UnixMs::from_instant(later), problem }
             }
             7..=8 => AttemptOutcome::Failed { problem },
             _ => AttemptOutcome::SwitchOff { problem: Problem::Gone },
@@ -371,7 +371,7 @@ impl Run {
         let result = self.runtime.block_on(async {
             store.queue_test(&caller, rule, &names, 9, post).await?.respond(shape).await
         });
-        let today = Day::of(self.now).expect("a day");
+        let today = Day::from_instant(self.now).expect("a day");
         let account = &mut self.model[at];
         let Some(found) = account.rules.iter().find(|it| it.id == id) else {
             assert!(matches!(result, Err(WriteError::NotFound)), "{result:?}");

@@ -178,7 +178,7 @@ impl Run {
         let Some((at, caller)) = self.someone() else { return };
         let (store, now) = (self.store(), self.now);
         let asked = self.runtime.block_on(store.ask_verification(&caller, now)).expect("written");
-        let today = Day::of(now).expect("a day");
+        let today = Day::from_instant(now).expect("a day");
         let people = &mut self.model[at].people;
         match (&mut people.unverified, asked) {
             (None, VerificationLink::Verified) => {}

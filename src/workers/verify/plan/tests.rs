@@ -223,7 +223,7 @@ fn the_dns_spares_rdap_but_not_for_ever() {
         let mut last_rdap = day("2026-01-01");
         for look in 1..=13 {
             let today = day("2026-01-01").plus(look * 7);
-            let now = UnixMs::of(today.start() + chrono::TimeDelta::hours(7));
+            let now = UnixMs::from_instant(today.start() + chrono::TimeDelta::hours(7));
             let facts = NameFacts { latest_drop: Some(day("2025-12-01")), ..drop_in(0) };
             let plan = Plan::new(
                 vec![target(&format!("a{n}.com"), &[1], Some(observation))],
