@@ -37,8 +37,7 @@ fn serve(site: &Site) -> Server {
 
 /// Adds an account with [`PASSWORD`].
 fn add(site: &Site, email: &str, plan: &str) {
-    let args = ["account", "add", email, "--plan", plan, "--password-stdin"];
-    site.ok_with_input(&args, PASSWORD);
+    site.account_with_password(email, plan, PASSWORD);
 }
 
 /// A browser whose owner has logged in.

@@ -1,7 +1,6 @@
 //! What stories are about: an installation with some five thousand real names, and a server.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::Stdio;
+use std::io::{BufRead as _, BufReader};
 
 use flate2::read::GzDecoder;
 
@@ -58,14 +57,7 @@ impl World {
 
     /// Adds an account whose password is [`PASSWORD`].
     pub fn add_account(&self, email: &str, plan: &str) {
-        let mut command =
-            self.site.command(&["account", "add", email, "--plan", plan, "--password-stdin"]);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("started");
-        let mut stdin = child.stdin.take().expect("piped");
-        stdin.write_all(PASSWORD.as_bytes()).expect("a password can be written");
-        drop(stdin);
-        assert!(child.wait().expect("it ends").success(), "no account {email}");
+        self.site.account_with_password(email, plan, PASSWORD);
     }
 
     /// A browser in which the owner of a new account has logged in.

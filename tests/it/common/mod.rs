@@ -16,6 +16,7 @@ pub mod rdap;
 pub mod receiver;
 pub mod rng;
 pub mod runs;
+mod template;
 pub mod tools;
 pub mod writer;
 
@@ -24,6 +25,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -32,6 +34,7 @@ use tempfile::TempDir;
 
 pub use http::{Client, Response};
 pub use process::{Finished, Server, Starting};
+use template::Template;
 
 /// The file of settings of an installation that is given no other.
 const SETTINGS: &str = "default-settings.toml";
@@ -51,9 +54,30 @@ fn outside(toml: &str) -> String {
 }
 
 /// One installation of dropdex in a temporary folder, removed when this is dropped.
+///
+/// Commands that only prepare it ([`Site::ingest`], [`Site::account`] and others) are run once for
+/// all tests, see [`template`]. The first other use of its folders ends that for this installation.
 pub struct Site {
     dir: TempDir,
     data: PathBuf,
+    state: Mutex<State>,
+}
+
+/// What the folders of an installation hold.
+struct State {
+    /// The commands that led here; `None` once a test has used the folders itself.
+    template: Option<Template>,
+    /// Whether the folders hold the template already.
+    is_written: bool,
+}
+
+impl State {
+    fn write(&mut self, site: &Path) {
+        if let Some(template) = self.template.as_ref().filter(|_| !self.is_written) {
+            template.restore(site);
+            self.is_written = true;
+        }
+    }
 }
 
 impl Site {
@@ -65,7 +89,8 @@ impl Site {
             std::fs::create_dir(dir.path().join(folder)).expect("a folder can be made");
         }
         let data = dir.path().join("data");
-        let site = Site { dir, data };
+        let state = State { template: Some(Template::empty()), is_written: true };
+        let site = Site { dir, data, state: Mutex::new(state) };
         site.write(SETTINGS, outside(""));
         site
     }
@@ -94,16 +119,19 @@ impl Site {
 
     /// This installation with its data in a folder elsewhere, which is not removed with it.
     pub fn with_data(self, data: &Path) -> Site {
+        self.leave_template();
         Site { data: data.to_owned(), ..self }
     }
 
     /// The data folder.
     pub fn data(&self) -> PathBuf {
+        self.leave_template();
         self.data.clone()
     }
 
     /// The index folder.
     pub fn index(&self) -> PathBuf {
+        self.leave_template();
         self.dir.path().join("index")
     }
 
@@ -129,6 +157,53 @@ impl Site {
     /// The binary with this installation's folders in its environment and nothing else of
     /// dropdex's own there.
     pub fn command<A: AsRef<OsStr>>(&self, args: &[A]) -> Command {
+        self.leave_template();
+        self.plain_command(args)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the folders if they are still to be written; from now on commands run in them.
+    fn leave_template(&self) {
+        let mut state = self.state();
+        state.write(self.dir.path());
+        state.template = None;
+    }
+
+    /// Brings this installation to the state after a command, described by `key`, and gives what it
+    /// printed: from the template, or by running the command.
+    fn prepare(&self, key: &[&[u8]], run: impl FnOnce() -> String) -> String {
+        let mut state = self.state();
+        let Some(before) = state.template.clone() else {
+            drop(state);
+            return run();
+        };
+        let after = before.after(key);
+        if let Some(output) = after.output() {
+            *state = State { template: Some(after), is_written: false };
+            return output;
+        }
+        let _lock = after.lock();
+        if let Some(output) = after.output() {
+            *state = State { template: Some(after), is_written: false };
+            return output;
+        }
+        state.write(self.dir.path());
+        let output = run();
+        after.store(self.dir.path(), &output);
+        state.template = Some(after);
+        output
+    }
+
+    /// Runs a command that must succeed, without leaving the template.
+    fn prepare_with(&self, args: &[&str]) -> String {
+        let key: Vec<&[u8]> = args.iter().map(|arg| arg.as_bytes()).collect();
+        self.prepare(&key, || succeed(self.plain_command(args)))
+    }
+
+    fn plain_command<A: AsRef<OsStr>>(&self, args: &[A]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dropdex"));
         let foreign = std::env::vars_os()
             .map(|(name, _)| name)
@@ -138,11 +213,12 @@ impl Site {
         }
         command
             .args(args)
-            .env("DROPDEX_DATA", self.data())
-            .env("DROPDEX_INDEX", self.index())
+            .env("DROPDEX_DATA", &self.data)
+            .env("DROPDEX_INDEX", self.dir.path().join("index"))
             .env("DROPDEX_CONFIG", self.dir.path().join("lists").join(SETTINGS))
             // No balancer watches: nobody needs time to notice.
             .env("DROPDEX_DRAIN_DELAY", "0")
+            .stdin(Stdio::null())
             .current_dir(self.dir.path());
         command
     }
@@ -154,25 +230,30 @@ impl Site {
 
     /// Runs a command that must succeed and gives its standard output.
     pub fn ok<A: AsRef<OsStr>>(&self, args: &[A]) -> String {
-        let finished = self.run(args);
-        assert_eq!(finished.code, Some(0), "{finished}");
-        finished.stdout
+        succeed(self.command(args))
     }
 
     /// Runs a command that reads `input` and must succeed, and gives its standard output.
     pub fn ok_with_input<A: AsRef<OsStr>>(&self, args: &[A], input: &str) -> String {
-        let path = self.write("input", input);
-        let input = std::fs::File::open(path).expect("it was just written");
-        let output = self.command(args).stdin(input).output().expect("the binary starts");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}\n{stderr}", output.status);
-        String::from_utf8(output.stdout).expect("UTF-8")
+        let mut command = self.command(args);
+        command.stdin(self.input(input));
+        succeed(command)
+    }
+
+    /// A file with this content, opened.
+    fn input(&self, content: &str) -> std::fs::File {
+        let path = self.write("input", content);
+        std::fs::File::open(path).expect("it was just written")
     }
 
     /// Ingests one list that was observed at `observed_at` (RFC 3339) and builds the index.
     pub fn ingest(&self, list: &Path, observed_at: &str) -> String {
-        let list = list.to_str().expect("temporary paths are UTF-8");
-        self.ok(&["ingest", "--observed-at", observed_at, list])
+        let name = list.file_name().expect("a list has a name").as_encoded_bytes();
+        let bytes = std::fs::read(list).expect("the list is there");
+        self.prepare(&[b"ingest", observed_at.as_bytes(), name, &bytes], || {
+            let list = list.to_str().expect("temporary paths are UTF-8");
+            succeed(self.plain_command(&["ingest", "--observed-at", observed_at, list]))
+        })
     }
 
     /// Sends a line to the running server's admin socket and gives its reply, a JSON object.
@@ -197,26 +278,25 @@ impl Site {
 
     /// Adds an account and gives its first key.
     pub fn account(&self, email: &str, plan: &str) -> String {
-        self.ok(&["account", "add", email, "--plan", plan]);
+        self.prepare_with(&["account", "add", email, "--plan", plan]);
         self.new_key(email)
     }
 
     /// Adds an account that can log in.
     pub fn account_with_password(&self, email: &str, plan: &str, password: &str) {
-        let mut command =
-            self.command(&["account", "add", email, "--plan", plan, "--password-stdin"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the binary starts");
-        let mut stdin = child.stdin.take().expect("piped");
-        writeln!(stdin, "{password}").expect("it reads what it is given");
-        drop(stdin);
-        let output = child.wait_with_output().expect("it ends");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let args = ["account", "add", email, "--plan", plan, "--password-stdin"];
+        let mut key: Vec<&[u8]> = args.iter().map(|arg| arg.as_bytes()).collect();
+        key.push(password.as_bytes());
+        self.prepare(&key, || {
+            let mut command = self.plain_command(&args);
+            command.stdin(self.input(&format!("{password}\n")));
+            succeed(command)
+        });
     }
 
     /// A new key for an account; the one before stops working.
     pub fn new_key(&self, email: &str) -> String {
-        let key = self.ok(&["account", "key", email]).trim_end().to_owned();
+        let key = self.prepare_with(&["account", "key", email]).trim_end().to_owned();
         let hex = key.strip_prefix("ddx_").unwrap_or_else(|| panic!("not a key: {key:?}"));
         let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         assert!(hex.len() == 48 && hex.bytes().all(lower_hex), "not a key: {key:?}");
@@ -248,10 +328,21 @@ impl Site {
 
     /// Runs a command on a day, which must succeed.
     pub fn ok_on(&self, day: &str, args: &[&str]) {
-        let mut command = self.command(args);
-        command.env("DROPDEX_TODAY", day);
-        let finished = process::finish(command);
-        assert_eq!(finished.code, Some(0), "{finished}");
+        let content = |arg: &str| match std::fs::read(arg) {
+            Ok(bytes) => bytes,
+            Err(_) => arg.as_bytes().to_owned(),
+        };
+        let inputs: Vec<Vec<u8>> = args.iter().copied().map(content).collect();
+        let mut key: Vec<&[u8]> = vec![day.as_bytes()];
+        for (arg, input) in args.iter().zip(&inputs) {
+            let name = Path::new(arg).file_name().unwrap_or_default();
+            key.extend([name.as_encoded_bytes(), input.as_slice()]);
+        }
+        self.prepare(&key, || {
+            let mut command = self.plain_command(args);
+            command.env("DROPDEX_TODAY", day);
+            succeed(command)
+        });
     }
 
     /// Starts a server on a free port with more arguments and variables in its environment, and waits
@@ -267,6 +358,13 @@ impl Site {
     pub fn demo(&self) -> Server {
         Starting::new(self.command(&["demo", "--listen", "127.0.0.1:0"])).ready()
     }
+}
+
+/// Runs a command that must succeed and gives its standard output.
+fn succeed(command: Command) -> String {
+    let finished = process::finish(command);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    finished.stdout
 }
 
 /// `bytes` as a gzip file.

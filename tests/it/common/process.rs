@@ -208,7 +208,7 @@ enum Event {
 impl Running {
     fn start(mut command: Command) -> Running {
         let text = format!("{command:?}");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{text}: {error}"));
         let (sender, events) = mpsc::channel();
         let stdout = child.stdout.take().expect("piped");
