@@ -288,7 +288,7 @@ fn read(path: &Path) -> anyhow::Result<(File, Vec<&'static Renamed>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::build::Keep;
+    use crate::index::generation::build::Keep;
 
     fn load(text: &str, given: Given) -> anyhow::Result<Config> {
         let folder = tempfile::tempdir().expect("a folder");

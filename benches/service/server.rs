@@ -16,7 +16,7 @@ use dropdex::accounts::Store;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, ConfiguredChannels, Parts};
 use dropdex::index::Index;
-use dropdex::index::live::LiveIndex;
+use dropdex::index::generation::live::LiveIndex;
 use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
 use dropdex::outbound::settings;

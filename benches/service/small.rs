@@ -6,8 +6,9 @@ use chrono::{DateTime, Utc};
 use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
 use dropdex::feeds::Row;
-use dropdex::index::open::{self, Opened};
-use dropdex::index::{Index, build as generation};
+use dropdex::index::Index;
+use dropdex::index::generation::build as generation;
+use dropdex::index::generation::open::{self, Opened};
 use dropdex::vocab::name::DomainName;
 
 use crate::common::drops::Drops;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use dropdex::index::Index;
-use dropdex::index::open::{self, Opened};
+use dropdex::index::generation::open::{self, Opened};
 use dropdex::vocab::day::Day;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 
 use crate::config::Config;
 use crate::index::filter::{DropFilter, Moment, Narrow, Pipeline};
-use crate::index::open;
-use crate::index::rows::DROPS_CSV_HEADER;
+use crate::index::generation::open;
+use crate::index::query::rows::DROPS_CSV_HEADER;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::query::{QueryError, Substring, fold_tld};

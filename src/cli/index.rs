@@ -6,8 +6,8 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 
 use crate::config::Config;
-use crate::index::manifest::{self, GenerationId, Manifest};
-use crate::index::{build, open};
+use crate::index::generation::{build, open};
+use crate::index::storage::manifest::{self, GenerationId, Manifest};
 
 /// List, verify or roll back the index generations on disk
 #[derive(Args, Debug)]

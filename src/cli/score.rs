@@ -9,9 +9,10 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::index::appraise::Standing;
-use crate::index::open::{self, OpenError};
-use crate::index::texts::Texts;
+use crate::index::columns::names::Texts;
+use crate::index::error::OpenError;
+use crate::index::generation::open;
+use crate::index::query::appraise::Standing;
 use crate::scorer::{Scored, Scorer, Scratch, Signals};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, NameError};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::config::number::Bounded;
-use crate::index::build::Keep;
+use crate::index::generation::build::Keep;
 
 /// A rebuild merges all batches side by side, and each is one more file to verify.
 const COMPACT_ABOVE_DEFAULT: u32 = 64;

@@ -10,7 +10,7 @@ use crate::http::body::{JsonBody, required};
 use crate::http::error::ApiError;
 use crate::http::{App, etag, work};
 use crate::index::Index;
-use crate::index::appraise::{Appraisal, cost_us};
+use crate::index::query::appraise::{Appraisal, cost_us};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::budget;
 use crate::vocab::limits::APPRAISED_MAX;

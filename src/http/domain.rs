@@ -13,7 +13,7 @@ use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::{App, work};
 use crate::index::PipelineDrop;
-use crate::index::rows::Status;
+use crate::index::query::rows::Status;
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;

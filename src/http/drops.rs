@@ -12,7 +12,7 @@ use crate::http::work::push_member;
 use crate::http::{App, work};
 use crate::index::DropsPage;
 use crate::index::filter::DropFilter;
-use crate::index::rows::{DROP_JSON_BYTES, push_day};
+use crate::index::query::rows::{DROP_JSON_BYTES, push_day};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 

@@ -20,7 +20,7 @@ use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
 use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, etag, work};
-use crate::index::rows::{DROP_CSV_BYTES, DROPS_CSV_HEADER};
+use crate::index::query::rows::{DROP_CSV_BYTES, DROPS_CSV_HEADER};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;

@@ -35,7 +35,7 @@ use crate::accounts::Store;
 use crate::http::allowance::Now;
 use crate::http::session::CookieKind;
 use crate::index::filter::Moment;
-use crate::index::live::LiveIndex;
+use crate::index::generation::live::LiveIndex;
 use crate::intake::inbox::InboxStatus;
 use crate::outbound::guard::Guard;
 use crate::vocab::clock::Clock;

@@ -12,7 +12,7 @@ use crate::http::work::push_member;
 use crate::http::{App, work};
 use crate::index::SearchPage;
 use crate::index::filter::SearchFilter;
-use crate::index::rows::{SEARCH_JSON_BYTES, push_json_text};
+use crate::index::query::rows::{SEARCH_JSON_BYTES, push_json_text};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 
 /// Bytes of a response around its rows, but for the query.

@@ -2,7 +2,7 @@
 
 use compact_str::CompactString;
 
-use crate::index::day::{CATCHABLE, PENDING_DELETE, REDEMPTION, code_of};
+use crate::index::columns::day::{CATCHABLE, PENDING_DELETE, REDEMPTION, code_of};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
@@ -59,7 +59,7 @@ impl Default for Narrow {
     }
 }
 
-/// Some stages. Bits are those of the codes in [`crate::index::day`].
+/// Some stages. Bits are those of the codes in [`crate::index::columns::day`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StageSet(u8);
 

@@ -2,7 +2,8 @@
 
 use crate::corpus::batch::Batch;
 use crate::corpus::{Corpus, CorpusError};
-use crate::index::space::{NoRoom, Space};
+use crate::index::error::NoRoom;
+use crate::index::storage::space::Space;
 use crate::intake::request::Site;
 
 /// The newest lists keep batches of their own: they are the ones an operator may want to remove.

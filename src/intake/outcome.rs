@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::ingest::Ingested;
-use crate::index::manifest::Manifest;
+use crate::index::storage::manifest::Manifest;
 
 /// The result of a request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::feeds::Format;
-use crate::index::build::Keep;
+use crate::index::generation::build::Keep;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 

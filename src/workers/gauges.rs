@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use metrics::{counter, gauge};
 
 use crate::accounts::Store;
-use crate::index::live::LiveIndex;
+use crate::index::generation::live::LiveIndex;
 use crate::vocab::clock::Clock;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;

@@ -11,10 +11,11 @@ use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::index::Index;
+use crate::index::error::OpenError;
 use crate::index::filter::Moment;
-use crate::index::live::LiveIndex;
-use crate::index::manifest::{self, GenerationId};
-use crate::index::open::{self, OpenError, Opened};
+use crate::index::generation::live::LiveIndex;
+use crate::index::generation::open::{self, Opened};
+use crate::index::storage::manifest::{self, GenerationId};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 

@@ -23,7 +23,7 @@ use url::Url;
 
 use crate::accounts::{Store, WriteError};
 use crate::index::filter::Moment;
-use crate::index::live::LiveIndex;
+use crate::index::generation::live::LiveIndex;
 use crate::outbound::dns::{Dns, DnsError};
 use crate::outbound::http::{Body, CallError, Client, Request};
 use crate::outbound::rdap::{self, RESPONSE_BYTES_MAX, Reply, Response, Unusable};

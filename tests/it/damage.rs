@@ -12,8 +12,8 @@ use crate::common::mounts;
 use crate::common::rng::Rng;
 use crate::common::runs::{figure, full, say, seed};
 use crate::common::{Client, Server, Site};
-use dropdex::index::manifest::{GenerationId, Manifest, folder_of};
-use dropdex::index::open::{self, Opened};
+use dropdex::index::generation::open::{self, Opened};
+use dropdex::index::storage::manifest::{GenerationId, Manifest, folder_of};
 
 const TODAY: &str = "2026-03-15";
 /// From a flip of `CURRENT` to the answer from another generation, on a busy machine.

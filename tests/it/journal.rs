@@ -1484,7 +1484,7 @@ mod accounts {
     use dropdex::accounts::admin::{AdminCommand, AdminReply};
     use dropdex::accounts::{Caller, CommandError, Email, Store};
     use dropdex::cli::account::{AccountArgs, Streams, run_with};
-    use dropdex::index::build::Keep;
+    use dropdex::index::generation::build::Keep;
     use dropdex::intake::queue::Queue;
     use dropdex::intake::request::Site;
     use dropdex::vocab::clock::Clock;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::common::rng::Rng;
 use crate::common::runs::{figure, say, seed};
 use crate::common::{Client, Response, Server, Site};
-use dropdex::index::manifest::{self, GenerationId};
+use dropdex::index::storage::manifest::{self, GenerationId};
 
 const TODAY: &str = "2026-03-15";
 /// Generations that are swapped for each other.

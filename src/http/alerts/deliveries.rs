@@ -22,7 +22,7 @@ use crate::http::params::path_id;
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::filter::Moment;
-use crate::index::preview::Preview;
+use crate::index::query::preview::Preview;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
 

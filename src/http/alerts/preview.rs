@@ -9,8 +9,8 @@ use crate::http::allowance::Now;
 use crate::http::body::PostBody;
 use crate::http::error::ApiError;
 use crate::http::{App, work};
-use crate::index::preview::Preview;
-use crate::index::rows::{DROP_JSON_BYTES, push_day, push_number};
+use crate::index::query::preview::Preview;
+use crate::index::query::rows::{DROP_JSON_BYTES, push_day, push_number};
 use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
 
 /// Bytes of a preview around its samples.

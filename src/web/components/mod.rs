@@ -7,7 +7,7 @@ pub mod query;
 use maud::{Markup, html};
 
 use crate::accounts::UserData;
-use crate::index::profile::Lifecycle;
+use crate::index::query::profile::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;

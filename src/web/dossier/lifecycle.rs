@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use crate::index::earlier::EarlierDrop;
+use crate::index::columns::drop_history::EarlierDrop;
 use crate::index::filter::Moment;
-use crate::index::profile::Lifecycle;
+use crate::index::query::profile::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
 use crate::web::components::stage_word;

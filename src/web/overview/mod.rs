@@ -14,7 +14,7 @@ use maud::{Markup, PreEscaped};
 use crate::http::work;
 use crate::index::Index;
 use crate::index::filter::Moment;
-use crate::index::manifest::GenerationId;
+use crate::index::storage::manifest::GenerationId;
 use crate::vocab::budget;
 use crate::web::Web;
 use crate::web::error::PageError;

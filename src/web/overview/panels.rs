@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::index::Overview;
 use crate::index::filter::{Moment, Pipeline};
-use crate::index::summary::{BANDS, DroppedOn};
+use crate::index::query::summary::{BANDS, DroppedOn};
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
 use crate::web::components::{counted, grouped, name_linked, score, stage};

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::index::SearchPage;
-use crate::index::rows::Status;
+use crate::index::query::rows::Status;
 use crate::vocab::name::DomainName;
 use crate::web::components::{counted, dossier_path, name, score, stage_word};
 use crate::web::search::Asked;

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use crate::accounts::UserData;
 use crate::index::SearchPage;
-use crate::index::profile::Lifecycle;
-use crate::index::rows::{SearchRow, Status};
+use crate::index::query::profile::Lifecycle;
+use crate::index::query::rows::{SearchRow, Status};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::SEARCH_OFFSET_MAX;
 use crate::vocab::name::DomainName;

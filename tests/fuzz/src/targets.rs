@@ -14,7 +14,7 @@ use dropdex::accounts::{Email, IdempotencyKey};
 use dropdex::corpus::batch::{Batch, BatchMeta};
 use dropdex::corpus::merge::Merge;
 use dropdex::feeds::{Feed, Format, ReadOptions, Row, Sighting, ZoneOwners, ZoneRow};
-use dropdex::index::manifest::Manifest;
+use dropdex::index::storage::manifest::Manifest;
 use dropdex::journal::frame::{
     Kind, RecordFields, SegmentHeader, decode_record, encode_record, record_bytes,
 };
@@ -209,7 +209,7 @@ pub fn manifest(bytes: &[u8]) {
         let _ = Manifest::read(&folder);
     }
     std::fs::write(folder.join("CURRENT"), bytes).expect("the scratch folder is writable");
-    let _ = dropdex::index::manifest::current(&folder);
+    let _ = dropdex::index::storage::manifest::current(&folder);
 }
 
 /// An answer of a registry: the first two bytes are its status and whether it names a place.

@@ -1,0 +1,346 @@
+//! Names in the order of (TLD number, name), in which what a prefix finds within a TLD is one range.
+//!
+//! In: the TLD number and the rank key of each of some rows in name order: all names, or those that
+//! dropped. Out: the range of places that a range of rows has within a TLD, the row of a place, and
+//! the keys by place to be counted and searched. Absent: the TLDs' names.
+//!
+//! Rows by place are an ascending run of numbers, TLD above row, in blocks of 128: the first number
+//! whole, of each other what is above it, the low bits packed and the high bits as a bit string of
+//! 256 with a one for each number and a zero for each step of the high bits (Elias and Fano's code).
+//! That is about a byte a row, and any row can be read alone.
+
+use std::ops::Range;
+
+use crate::index::columns::rank_table::Ranked;
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+
+/// Numbers in a block.
+const BLOCK: usize = 128;
+/// Words of the high bits of a block: a one a number, and fewer zeros than that.
+const HIGH_WORDS: usize = 2 * BLOCK / 64;
+/// Words in a unit of storage: one low bit of every number of a block.
+const UNIT: usize = BLOCK / 64;
+
+/// Rows in the order of (TLD number, row), with their keys.
+#[derive(Debug, Default)]
+pub struct ByTld {
+    rows: Ascending,
+    ranked: Ranked,
+    /// The first place of each TLD, and the place after the last one's.
+    starts: Vec<u32>,
+}
+
+impl ByTld {
+    /// `tlds` and `keys` by row; TLD numbers are below `tld_count`.
+    pub fn new<'a, T, K>(tld_count: usize, tlds: T, keys: K) -> ByTld
+    where
+        T: Iterator<Item = &'a u16> + Clone,
+        K: Iterator<Item = &'a u16>,
+    {
+        let mut next = vec![0u32; tld_count + 1];
+        tlds.clone().for_each(|&tld| next[usize::from(tld) + 1] += 1);
+        for tld in 1..next.len() {
+            next[tld] += next[tld - 1];
+        }
+        let len = next[tld_count] as usize;
+        let (mut rows, mut by_place) = (vec![0u64; len], vec![0u16; len]);
+        for (row, (&tld, &key)) in (0u32..).zip(tlds.zip(keys)) {
+            let place = &mut next[usize::from(tld)];
+            rows[*place as usize] = u64::from(tld) << 32 | u64::from(row);
+            by_place[*place as usize] = key;
+            *place += 1;
+        }
+        ByTld::of(Ascending::new(&rows), Ranked::new(by_place))
+    }
+
+    fn of(rows: Ascending, ranked: Ranked) -> ByTld {
+        let len = ranked.len() as u32;
+        let tld_count = len.checked_sub(1).map_or(0, |last| (rows.get(last) >> 32) + 1);
+        let mut starts = vec![0];
+        for tld in 1..=tld_count {
+            let from = starts[starts.len() - 1];
+            starts.push(rows.first_at_least(tld << 32, from..len));
+        }
+        ByTld { rows, ranked, starts }
+    }
+
+    /// Writes it as files whose names start with `name`.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn write(&self, name: &str, draft: &Draft) -> Result<(), BuildError> {
+        self.rows.write(name, draft)?;
+        self.ranked.write(name, draft)
+    }
+
+    /// What [`ByTld::write`] wrote.
+    ///
+    /// # Errors
+    /// The files are not sound, or don't fit each other.
+    pub fn open(name: &str, files: &Files) -> Result<ByTld, GenerationError> {
+        let ranked = Ranked::open(name, files)?;
+        Ok(ByTld::of(Ascending::open(name, ranked.len(), files)?, ranked))
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.ranked.len()
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ranked.is_empty()
+    }
+
+    /// The places of those of `rows` that are in a TLD, in the order of the rows.
+    pub fn places(&self, tld: u16, rows: Range<u32>) -> Range<u32> {
+        let Some(&[first, last]) = self.starts.get(usize::from(tld)..usize::from(tld) + 2) else {
+            return 0..0;
+        };
+        let above = u64::from(tld) << 32;
+        let start = self.rows.first_at_least(above | u64::from(rows.start), first..last);
+        let end = self.rows.first_at_least(above | u64::from(rows.end), start..last);
+        start..end.max(start)
+    }
+
+    /// The row at a place below [`ByTld::len`].
+    pub fn row(&self, place: u32) -> u32 {
+        self.rows.get(place) as u32
+    }
+
+    /// Keys by place.
+    pub fn ranked(&self) -> &Ranked {
+        &self.ranked
+    }
+}
+
+/// Numbers in ascending order, each once, in little room.
+#[derive(Debug, Default)]
+struct Ascending {
+    len: usize,
+    /// The first number of each block.
+    firsts: Vec<u64>,
+    /// Where each block starts in `words`, in units, and where the last one ends.
+    starts: Vec<u32>,
+    /// Of each block the high bits, then a unit for each low bit of a number.
+    words: Vec<u64>,
+}
+
+impl Ascending {
+    fn new(numbers: &[u64]) -> Ascending {
+        let blocks = numbers.len().div_ceil(BLOCK);
+        let mut all = Ascending {
+            len: numbers.len(),
+            firsts: Vec::with_capacity(blocks),
+            starts: Vec::with_capacity(blocks + 1),
+            words: Vec::with_capacity(numbers.len() / 6),
+        };
+        for block in numbers.chunks(BLOCK) {
+            all.starts.push((all.words.len() / UNIT) as u32);
+            all.push(block);
+        }
+        all.starts.push((all.words.len() / UNIT) as u32);
+        all
+    }
+
+    fn push(&mut self, block: &[u64]) {
+        let first = block[0];
+        let span = block[block.len() - 1] - first;
+        // The fewest low bits that leave room for the steps of the high ones.
+        let low = (64 - span.leading_zeros()).saturating_sub(BLOCK.ilog2());
+        let start = self.words.len();
+        self.words.resize(start + HIGH_WORDS + UNIT * low as usize, 0);
+        let (high_bits, low_bits) = self.words[start..].split_at_mut(HIGH_WORDS);
+        for (at, number) in block.iter().map(|number| number - first).enumerate() {
+            let bit = (number >> low) as usize + at;
+            high_bits[bit / 64] |= 1 << (bit % 64);
+            put_bits(low_bits, at * low as usize, low, number & ((1 << low) - 1));
+        }
+        self.firsts.push(first);
+    }
+
+    /// The high bits of a block, and the low ones.
+    fn block(&self, block: usize) -> (&[u64], &[u64]) {
+        let (from, to) = (self.starts[block] as usize, self.starts[block + 1] as usize);
+        self.words[from * UNIT..to * UNIT].split_at(HIGH_WORDS)
+    }
+
+    /// The number at a place below `len`.
+    fn get(&self, place: u32) -> u64 {
+        let (block, at) = (place as usize / BLOCK, place as usize % BLOCK);
+        let (high_bits, low_bits) = self.block(block);
+        let low = (low_bits.len() / UNIT) as u32;
+        let high = (nth_one(high_bits, at) - at) as u64;
+        self.firsts[block] + (high << low | bits(low_bits, at * low as usize, low))
+    }
+
+    /// The place of the first number that is no less than `number`, which is known to be one of
+    /// `among` or the place after them.
+    fn first_at_least(&self, number: u64, among: Range<u32>) -> u32 {
+        let from = among.start as usize / BLOCK;
+        let to = (among.end as usize).div_ceil(BLOCK);
+        // The number before `among` is a smaller one, so the block of its start is no worse a start.
+        let after = from + self.firsts[from..to].partition_point(|&first| first < number);
+        let Some(block) = after.checked_sub(1) else { return 0 };
+        let below = self.below_in(block, number - self.firsts[block]);
+        ((block * BLOCK + below).min(self.len)) as u32
+    }
+
+    /// How many numbers of a block are less than `above` above its first one.
+    fn below_in(&self, block: usize, above: u64) -> usize {
+        let (high_bits, low_bits) = self.block(block);
+        let low = (low_bits.len() / UNIT) as u32;
+        let high = (above >> low) as usize;
+        if high >= BLOCK {
+            return BLOCK;
+        }
+        // Every zero is a step of the high bits: before the last one stand all with fewer steps.
+        let zeros: [u64; HIGH_WORDS] = std::array::from_fn(|at| !high_bits[at]);
+        let mut bit = if high == 0 { 0 } else { nth_one(&zeros, high - 1) + 1 };
+        let wanted = above & ((1 << low) - 1);
+        while high_bits[bit / 64] >> (bit % 64) & 1 == 1
+            && bits(low_bits, (bit - high) * low as usize, low) < wanted
+        {
+            bit += 1;
+        }
+        bit - high
+    }
+
+    fn write(&self, name: &str, draft: &Draft) -> Result<(), BuildError> {
+        draft.put(&format!("{name}.firsts"), &self.firsts)?;
+        draft.put(&format!("{name}.starts"), &self.starts)?;
+        draft.put(&format!("{name}.rows"), &self.words)
+    }
+
+    fn open(name: &str, len: usize, files: &Files) -> Result<Ascending, GenerationError> {
+        let starts_name = format!("{name}.starts");
+        let firsts: Vec<u64> = files.take(&format!("{name}.firsts"))?;
+        let starts: Vec<u32> = files.take(&starts_name)?;
+        let words: Vec<u64> = files.take(&format!("{name}.rows"))?;
+        let units = starts.last().map_or(0, |&end| end as usize);
+        let fits = firsts.len() == len.div_ceil(BLOCK)
+            && starts.len() == firsts.len() + 1
+            && words.len() == units * UNIT
+            && starts.iter().zip(&starts[1..]).all(|(from, to)| from + HIGH_UNITS <= *to);
+        fits.then_some(Ascending { len, firsts, starts, words })
+            .ok_or_else(|| files.malformed(&starts_name, "of other blocks than those there are"))
+    }
+}
+
+/// Units of the high bits of a block.
+const HIGH_UNITS: u32 = (HIGH_WORDS / UNIT) as u32;
+
+/// Sets `count` bits from bit `at` on, which are 0.
+fn put_bits(words: &mut [u64], at: usize, count: u32, value: u64) {
+    if count == 0 {
+        return;
+    }
+    let (word, shift) = (at / 64, at % 64);
+    words[word] |= value << shift;
+    if shift + count as usize > 64 {
+        words[word + 1] |= value >> (64 - shift);
+    }
+}
+
+/// `count` bits from bit `at` on, fewer than 64.
+fn bits(words: &[u64], at: usize, count: u32) -> u64 {
+    if count == 0 {
+        return 0;
+    }
+    let (word, shift) = (at / 64, at % 64);
+    let mut value = words[word] >> shift;
+    if shift + count as usize > 64 {
+        value |= words[word + 1] << (64 - shift);
+    }
+    value & ((1 << count) - 1)
+}
+
+/// The place of the one that has `before` ones before it.
+pub(super) fn nth_one(words: &[u64], mut before: usize) -> usize {
+    for (at, &word) in words.iter().enumerate() {
+        let ones = word.count_ones() as usize;
+        if before < ones {
+            return at * 64 + nth_one_of(word, before);
+        }
+        before -= ones;
+    }
+    unreachable!("callers count the ones")
+}
+
+fn nth_one_of(mut word: u64, before: usize) -> usize {
+    let mut skipped = 0;
+    let mut left = before as u32;
+    for half in [32, 16, 8] {
+        let ones = (word & ((1 << half) - 1)).count_ones();
+        if left >= ones {
+            left -= ones;
+            word >>= half;
+            skipped += half;
+        }
+    }
+    for _ in 0..left {
+        word &= word - 1;
+    }
+    skipped + word.trailing_zeros() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::rank_table::tests::Random;
+
+    #[test]
+    fn numbers_come_back() {
+        let mut random = Random(5);
+        for len in [0usize, 1, 127, 128, 129, 1_000] {
+            for step in [1, 2, 3, 300, 1 << 20, 1 << 34] {
+                let mut number = 0;
+                let mut numbers = Vec::new();
+                for _ in 0..len {
+                    number += 1 + random.next() % step;
+                    numbers.push(number);
+                }
+                let all = Ascending::new(&numbers);
+                for (place, &number) in numbers.iter().enumerate() {
+                    assert_eq!(all.get(place as u32), number);
+                    for near in [number - 1, number, number + 1] {
+                        let expected = numbers.partition_point(|&it| it < near) as u32;
+                        assert_eq!(all.first_at_least(near, 0..len as u32), expected);
+                    }
+                }
+                assert_eq!(all.first_at_least(0, 0..len as u32), 0);
+                assert_eq!(all.first_at_least(u64::MAX, 0..len as u32), len as u32);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_a_tld_are_one_range() {
+        let mut random = Random(6);
+        for (len, tld_count) in [(0usize, 1usize), (1, 3), (5_000, 1), (20_000, 700)] {
+            // Small numbers are frequent, and some have no row.
+            let mut tld = || {
+                let below = random.below(tld_count as u32) + 1;
+                random.below(below) as u16
+            };
+            let tlds: Vec<u16> = (0..len).map(|_| tld()).collect();
+            let keys = random.keys(len);
+            let by_tld = ByTld::new(tld_count, tlds.iter(), keys.iter());
+            assert_eq!((by_tld.len(), by_tld.is_empty()), (len, len == 0));
+            for tld in (0..tld_count as u16).step_by(7) {
+                let rows = random.range(len as u32);
+                let expected: Vec<u32> =
+                    rows.clone().filter(|&row| tlds[row as usize] == tld).collect();
+                let places = by_tld.places(tld, rows);
+                assert!(places.end as usize <= len);
+                let found: Vec<u32> = places.clone().map(|place| by_tld.row(place)).collect();
+                assert_eq!(found, expected);
+                for (place, row) in places.zip(found) {
+                    assert_eq!(by_tld.ranked().keys()[place as usize], keys[row as usize]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The drops of names before their latest: the drops of a table come in, those of an ordinal go out.
+//! Few names dropped more than once, so each drop stands beside its ordinal and is looked for. The
+//! latest drop of a name is not here: it is a doc.
+
+use crate::index::columns::table::Table;
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+use crate::vocab::day::Day;
+
+const ORDINALS: &str = "earlier.ordinals";
+const DATES: &str = "earlier.dates";
+const RELEASES: &str = "earlier.releases";
+const AGAIN: &str = "earlier.again";
+
+/// All drops but the latest of each name: by ordinal, then by date.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    ordinals: Vec<u32>,
+    /// [`Day::raw`].
+    dates: Vec<u16>,
+    /// Effective.
+    releases: Vec<u16>,
+    /// 1 where the name was registered again before it dropped the next time.
+    again: Vec<u8>,
+}
+
+/// A drop that another one followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EarlierDrop {
+    pub date: Day,
+    /// Effective.
+    pub release: Day,
+    /// A list told that it was registered before it dropped the next time.
+    pub registered_again: bool,
+}
+
+impl Earlier {
+    /// Writes those of `table`.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
+        let mut all = Earlier::default();
+        for part in &table.parts {
+            let earlier = &part.earlier;
+            all.ordinals.extend(earlier.at.iter().map(|at| part.first + at));
+            all.dates.extend_from_slice(&earlier.date);
+            all.releases.extend_from_slice(&earlier.release);
+            all.again.extend(earlier.again.iter().map(|&again| u8::from(again)));
+        }
+        draft.put(ORDINALS, &all.ordinals)?;
+        draft.put(DATES, &all.dates)?;
+        draft.put(RELEASES, &all.releases)?;
+        draft.put(AGAIN, &all.again)
+    }
+
+    /// Reads what [`Earlier::write`] wrote for a table of `names` names.
+    ///
+    /// # Errors
+    /// A file is damaged or does not fit the others.
+    pub fn open(files: &Files, names: u32) -> Result<Earlier, GenerationError> {
+        let all = Earlier {
+            ordinals: files.take(ORDINALS)?,
+            dates: files.take(DATES)?,
+            releases: files.take(RELEASES)?,
+            again: files.take(AGAIN)?,
+        };
+        let drops = all.ordinals.len();
+        let fits = [all.dates.len(), all.releases.len(), all.again.len()] == [drops; 3]
+            && all.ordinals.is_sorted()
+            && all.ordinals.last().is_none_or(|&last| last < names)
+            && !all.dates.contains(&0)
+            && !all.releases.contains(&0);
+        if fits { Ok(all) } else { Err(files.malformed(ORDINALS, "does not fit the other files")) }
+    }
+
+    /// The drops of an ordinal before its latest, the newest first.
+    pub fn of(&self, ordinal: u32) -> impl Iterator<Item = EarlierDrop> {
+        let first = self.ordinals.partition_point(|&other| other < ordinal);
+        let after = self.ordinals.partition_point(|&other| other <= ordinal);
+        let day = |raw| Day::from_raw(raw).expect("was looked at when it was read");
+        (first..after).rev().map(move |at| EarlierDrop {
+            date: day(self.dates[at]),
+            release: day(self.releases[at]),
+            registered_again: self.again[at] != 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::test_table::{Specimen, round_trip};
+
+    #[test]
+    fn drops_are_read_as_written() {
+        for (seed, names) in [(1, 0), (2, 1), (3, 5_000)] {
+            let table = Specimen::new(seed).table(names);
+            let write = |draft: &Draft| Earlier::write(&table, draft);
+            let (_folder, files) = round_trip(write).expect("written");
+            let read = Earlier::open(&files, table.len()).expect("sound");
+            let mut found = 0;
+            for part in &table.parts {
+                for at in 0..part.len() as u32 {
+                    let of_name =
+                        (0..part.earlier.at.len()).filter(|&drop| part.earlier.at[drop] == at);
+                    let expected: Vec<(u16, u16, bool)> = of_name
+                        .map(|drop| {
+                            let earlier = &part.earlier;
+                            (earlier.date[drop], earlier.release[drop], earlier.again[drop])
+                        })
+                        .rev()
+                        .collect();
+                    let drops = read
+                        .of(part.first + at)
+                        .map(|drop| (drop.date.raw(), drop.release.raw(), drop.registered_again));
+                    assert_eq!(drops.collect::<Vec<_>>(), expected);
+                    found += expected.len();
+                }
+            }
+            assert_eq!(found > 100, names > 1_000);
+            if found > 0 {
+                assert!(Earlier::open(&files, 1).is_err(), "of another table");
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The names that dropped, and where they stand today.
+//!
+//! In: ordinals of names with a drop record, their keys, TLDs and docs; once a day the stage codes of
+//! the docs. Out: *dropped order* (name order, but only names that dropped) and the same by TLD, to be
+//! counted and searched for a part of the pipeline. Names that are held and never dropped are a set
+//! beside it. Absent: dates and features, which are by doc.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::index::columns::by_tld::{ByTld, nth_one};
+use crate::index::columns::day::DayStages;
+use crate::index::columns::rank_table::{ABSENT, Coded, Order, Tables};
+use crate::index::columns::table::Table;
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::filter::Pipeline;
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+use crate::vocab::stage::Stage;
+
+/// Words of a [`Bits`] that one count stands for.
+const COUNTED_WORDS: usize = 8;
+/// Members of a [`Bits`] that one hint stands for.
+const HINTED: usize = 1 << 10;
+
+/// A set of ordinals whose members are numbered in ascending order.
+#[derive(Debug)]
+struct Bits {
+    words: Vec<u64>,
+    /// Members before every eighth word, and in all.
+    counts: Vec<u32>,
+    /// In which eight words every 1,024th member is.
+    hints: Vec<u32>,
+}
+
+impl Bits {
+    fn new(words: Vec<u64>) -> Bits {
+        let (mut counts, mut hints, mut members) = (vec![0], Vec::new(), 0u32);
+        for (at, words) in words.chunks(COUNTED_WORDS).enumerate() {
+            members += words.iter().map(|word| word.count_ones()).sum::<u32>();
+            counts.push(members);
+            while hints.len() * HINTED < members as usize {
+                hints.push(at as u32);
+            }
+        }
+        Bits { words, counts, hints }
+    }
+
+    fn len(&self) -> u32 {
+        self.counts.last().copied().unwrap_or(0)
+    }
+
+    fn holds(&self, ordinal: u32) -> bool {
+        self.words[ordinal as usize / 64] >> (ordinal % 64) & 1 == 1
+    }
+
+    /// How many members are below `ordinal`, which is at most the number of ordinals.
+    fn before(&self, ordinal: u32) -> u32 {
+        let (word, bit) = (ordinal as usize / 64, ordinal % 64);
+        let counted = word / COUNTED_WORDS;
+        let whole = &self.words[counted * COUNTED_WORDS..word];
+        let part = if bit == 0 { 0 } else { self.words[word] & ((1 << bit) - 1) };
+        let near: u32 = whole.iter().map(|word| word.count_ones()).sum();
+        self.counts[counted] + near + part.count_ones()
+    }
+
+    /// The member with that many before it, fewer than there are.
+    fn member(&self, place: u32) -> u32 {
+        let hint = place as usize / HINTED;
+        let from = self.hints[hint] as usize;
+        let to = self.hints.get(hint + 1).map_or(self.counts.len() - 1, |&at| at as usize + 1);
+        let counted = from + self.counts[from..to].partition_point(|&count| count <= place) - 1;
+        let words = &self.words[counted * COUNTED_WORDS..];
+        let bit = nth_one(words, (place - self.counts[counted]) as usize);
+        (counted * COUNTED_WORDS * 64 + bit) as u32
+    }
+}
+
+/// The dropped names of a generation, and which of the others are held.
+#[derive(Debug)]
+pub struct Dropped {
+    dropped: Bits,
+    registered: Vec<u64>,
+    keys: Vec<u16>,
+    docs: Vec<u32>,
+    by_tld: ByTld,
+}
+
+impl Dropped {
+    /// `docs` in dropped order: the doc of each dropped name, each once.
+    pub fn new(table: &Table, docs: Vec<u32>) -> Dropped {
+        let words = (table.len() as usize).div_ceil(64);
+        let (mut dropped, mut registered) = (vec![0u64; words], vec![0u64; words]);
+        let set =
+            |bits: &mut [u64], ordinal: u32| bits[ordinal as usize / 64] |= 1 << (ordinal % 64);
+        let (mut keys, mut tlds) = (Vec::with_capacity(docs.len()), Vec::with_capacity(docs.len()));
+        for part in &table.parts {
+            for &at in &part.drops.at {
+                set(&mut dropped, part.first + at);
+                keys.push(part.key[at as usize]);
+                tlds.push(part.tld[at as usize]);
+            }
+            for (ordinal, _) in (part.first..).zip(&part.registered).filter(|(_, held)| **held) {
+                set(&mut registered, ordinal);
+            }
+        }
+        let by_tld = ByTld::new(table.tlds.len(), tlds.iter(), keys.iter());
+        Dropped { dropped: Bits::new(dropped), registered, keys, docs, by_tld }
+    }
+
+    /// Writes the dropped names of `table`; `docs` as in [`Dropped::new`].
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn write(table: &Table, docs: Vec<u32>, draft: &Draft) -> Result<(), BuildError> {
+        let dropped = Dropped::new(table, docs);
+        draft.put("dropped.bits", &dropped.dropped.words)?;
+        draft.put("dropped.registered", &dropped.registered)?;
+        draft.put("dropped.keys", &dropped.keys)?;
+        draft.put("dropped.docs", &dropped.docs)?;
+        dropped.by_tld.write("dropped-by-tld", draft)
+    }
+
+    /// What [`Dropped::write`] wrote.
+    ///
+    /// # Errors
+    /// The files are not sound, or don't fit each other.
+    pub fn open(files: &Files) -> Result<Dropped, GenerationError> {
+        let all = Dropped {
+            dropped: Bits::new(files.take("dropped.bits")?),
+            registered: files.take("dropped.registered")?,
+            keys: files.take("dropped.keys")?,
+            docs: files.take("dropped.docs")?,
+            by_tld: ByTld::open("dropped-by-tld", files)?,
+        };
+        let len = all.len() as usize;
+        if all.registered.len() != all.dropped.words.len() {
+            return Err(files.malformed("dropped.registered", "of another number of names"));
+        }
+        if all.keys.len() != len || all.by_tld.len() != len {
+            return Err(files.malformed("dropped.keys", "of another number of dropped names"));
+        }
+        if all.docs.len() != len || all.docs.iter().any(|&doc| doc as usize >= len) {
+            return Err(files.malformed("dropped.docs", "of another number of dropped names"));
+        }
+        Ok(all)
+    }
+
+    /// How many names dropped.
+    pub fn len(&self) -> u32 {
+        self.dropped.len()
+    }
+
+    /// True when none did.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The place of an ordinal in dropped order; `None` for a name that never dropped.
+    pub fn place(&self, ordinal: u32) -> Option<u32> {
+        self.dropped.holds(ordinal).then(|| self.dropped.before(ordinal))
+    }
+
+    /// The places of those of a range of ordinals that dropped.
+    pub fn places(&self, ordinals: Range<u32>) -> Range<u32> {
+        self.dropped.before(ordinals.start)..self.dropped.before(ordinals.end)
+    }
+
+    /// The ordinal at a place below [`Dropped::len`].
+    pub fn ordinal(&self, place: u32) -> u32 {
+        self.dropped.member(place)
+    }
+
+    /// The doc at a place below [`Dropped::len`].
+    pub fn doc(&self, place: u32) -> u32 {
+        self.docs[place as usize]
+    }
+
+    /// Appends the docs of those of `ordinals` that dropped.
+    pub fn docs_of(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
+        let start = docs.len();
+        // Places first, docs then: memory is waited for twice, not twice for each.
+        docs.extend(ordinals.iter().filter_map(|&ordinal| self.place(ordinal)));
+        docs[start..].iter_mut().for_each(|place| *place = self.docs[*place as usize]);
+    }
+
+    /// Rank keys by place.
+    pub fn keys(&self) -> &[u16] {
+        &self.keys
+    }
+
+    /// Docs by place.
+    pub fn docs(&self) -> &[u32] {
+        &self.docs
+    }
+
+    /// The dropped names by TLD; its rows are places in dropped order.
+    pub fn by_tld(&self) -> &ByTld {
+        &self.by_tld
+    }
+
+    /// True for a name that never dropped and is held, as lists say.
+    pub fn registered(&self, ordinal: u32) -> bool {
+        self.registered[ordinal as usize / 64] >> (ordinal % 64) & 1 == 1
+    }
+}
+
+/// The parts of the pipeline that are asked for by search, each with tables of its own.
+const PIPELINES: [Pipeline; 6] = [
+    Pipeline::Active,
+    Pipeline::Today,
+    Pipeline::Stage(Stage::Redemption),
+    Pipeline::Stage(Stage::PendingDelete),
+    Pipeline::Stage(Stage::Catchable),
+    Pipeline::Stage(Stage::Released),
+];
+
+/// Where the dropped names stand on one day.
+#[derive(Debug, Default)]
+pub struct DroppedDay {
+    in_order: Codes,
+    by_tld: Codes,
+}
+
+impl DroppedDay {
+    /// `stages_by_doc` holds the code of each doc, see [`DayStages`]. Background work: it
+    /// takes some 100 ms a million names.
+    pub fn new(dropped: &Dropped, stages_by_doc: &[u8]) -> DroppedDay {
+        let code = |doc: &u32| stages_by_doc[*doc as usize];
+        let codes: Vec<u8> = dropped.docs.par_iter().map(code).collect();
+        let by_tld = &dropped.by_tld;
+        let places = (0..by_tld.len() as u32).into_par_iter();
+        let codes_by_tld = places.map(|place| codes[by_tld.row(place) as usize]).collect();
+        let (in_order, by_tld) = rayon::join(
+            || Codes::new(codes, &dropped.keys),
+            || Codes::new(codes_by_tld, by_tld.ranked().keys()),
+        );
+        DroppedDay { in_order, by_tld }
+    }
+
+    /// The code of a place in dropped order.
+    pub fn code(&self, place: u32) -> u8 {
+        self.in_order.codes[place as usize]
+    }
+
+    /// Dropped order, for a part of the pipeline.
+    pub fn order<'a>(&'a self, dropped: &'a Dropped, pipeline: Pipeline) -> Order<'a, Coded<'a>> {
+        self.in_order.order(&dropped.keys, pipeline)
+    }
+
+    /// The order of [`Dropped::by_tld`], for a part of the pipeline.
+    pub fn order_by_tld<'a>(
+        &'a self,
+        dropped: &'a Dropped,
+        pipeline: Pipeline,
+    ) -> Order<'a, Coded<'a>> {
+        self.by_tld.order(dropped.by_tld.ranked().keys(), pipeline)
+    }
+}
+
+/// Stage codes in some order, and the tables of each part of the pipeline.
+#[derive(Debug, Default)]
+struct Codes {
+    codes: Vec<u8>,
+    tables: Vec<Tables>,
+}
+
+impl Codes {
+    fn new(codes: Vec<u8>, keys: &[u16]) -> Codes {
+        let tables =
+            PIPELINES.into_par_iter().map(|pipeline| {
+                let mask = DayStages::mask(pipeline);
+                Tables::new(codes.len(), |place| {
+                    if codes[place] & mask == 0 { ABSENT } else { keys[place] }
+                })
+            });
+        Codes { tables: tables.collect(), codes }
+    }
+
+    fn order<'a>(&'a self, keys: &'a [u16], pipeline: Pipeline) -> Order<'a, Coded<'a>> {
+        let at = PIPELINES.iter().position(|&known| known == pipeline);
+        let at = at.expect("a search in the whole pipeline is one without any");
+        let column = Coded { keys, codes: &self.codes, mask: DayStages::mask(pipeline) };
+        Order { column, tables: &self.tables[at] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::rank_table::tests::Random;
+
+    #[test]
+    fn members_are_numbered_in_order() {
+        let mut random = Random(8);
+        for len in [0u32, 1, 63, 64, 65, 511, 512, 513, 200_000] {
+            for share in [1, 2, 7, 3_000] {
+                let mut words = vec![0u64; (len as usize).div_ceil(64)];
+                let members: Vec<u32> = (0..len).filter(|_| random.below(share) == 0).collect();
+                members.iter().for_each(|&at| words[at as usize / 64] |= 1 << (at % 64));
+                let bits = Bits::new(words);
+                assert_eq!(bits.len() as usize, members.len());
+                for (place, &member) in members.iter().enumerate() {
+                    assert_eq!(bits.member(place as u32), member);
+                    assert_eq!(bits.before(member), place as u32);
+                    assert!(bits.holds(member));
+                }
+                for ordinal in (0..=len).step_by(1 + len as usize / 700).chain([len]) {
+                    let expected = members.partition_point(|&member| member < ordinal) as u32;
+                    assert_eq!(bits.before(ordinal), expected, "{ordinal} of {len}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,613 @@
+//! The drops list: names that dropped and were not registered again, in rank order. Columns, TLDs
+//! and n-grams of dropped names come in; what goes out are the docs that pass a filter, best
+//! first. The rows that are shown are made elsewhere, from a doc's columns and its record.
+//!
+//! A doc is a place in rank order, so the first matches are the answer, and nothing is sorted when
+//! a query comes. `min_dqs` and `max_len` are ranges of docs, since the order is by score and then
+//! by length. Everything else is sets of docs as bits, worked out for a window of docs at a time
+//! and joined word by word: stages have been bits since the day began ([`DayStages`]), TLDs and
+//! single characters are stored as such, postings set theirs. Windows grow as the walk goes on:
+//! the best docs are answered from little work, and an offset is counted, not walked.
+//!
+//! The columns are flat files of two bytes a doc. tantivy's column format would be read into the
+//! same vectors, and writing six columns through it took a microsecond a name (3 million names, a
+//! loaded machine), which is as much as this whole part takes now.
+
+use std::hint::black_box;
+use std::io;
+use std::ops::{ControlFlow, Range};
+
+use crate::index::columns::day::{DayStages, StageDocs};
+use crate::index::columns::first_batches::FirstBatches;
+use crate::index::columns::rank_key::{dqs_of, length_of, rank_key};
+use crate::index::columns::rank_order::{DropRows, RankOrder};
+use crate::index::columns::records::Records;
+use crate::index::columns::table::Table;
+use crate::index::columns::tld_docs::{Members, TldDocs};
+use crate::index::columns::tlds::Tlds;
+use crate::index::columns::trigrams::{Seeker, Trigrams};
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::filter::{DropFilter, Narrow};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+use crate::vocab::budget;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::limits::LABEL_CHARS_MAX;
+
+const TLD: &str = "listed.tld";
+const KEY: &str = "listed.key";
+const DROP_DATE: &str = "listed.drop-date";
+const RELEASE: &str = "listed.release";
+
+/// Words of the first window, and of the widest, which the nearest cache holds.
+const WINDOW_WORDS_MIN: usize = 32;
+const WINDOW_WORDS_MAX: usize = 1 << 10;
+/// Keys of one score: a place for each length, and the first of the next score.
+const LENGTHS: usize = LABEL_CHARS_MAX as usize + 1;
+
+/// The dropped names of a generation, by doc.
+pub struct Listed {
+    /// Docs on the list; those after them were registered again.
+    listed: u32,
+    tld: Vec<u16>,
+    key: Vec<u16>,
+    drop_date: Vec<u16>,
+    release: Vec<u16>,
+    first_batches: FirstBatches,
+    /// For each score, best first, and each length: the first doc that comes no sooner.
+    cuts: Vec<u32>,
+    tld_docs: TldDocs,
+    trigrams: Trigrams,
+}
+
+/// Writes the drops list, the records and the n-grams of the dropped names of `table`.
+///
+/// # Errors
+/// Those of the disk, and more bytes than can be numbered.
+pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
+    let mut rows = DropRows::gather(table, order)?;
+    let records = Records::from(std::mem::take(&mut rows.records));
+    let on_list = &rows.tld[..rows.listed as usize];
+    let (flat, grams) = rayon::join(
+        || {
+            draft.put(TLD, &rows.tld)?;
+            draft.put(KEY, &rows.key)?;
+            draft.put(DROP_DATE, &rows.drop_date)?;
+            draft.put(RELEASE, &rows.release)?;
+            FirstBatches::write(&rows.first_batch, &table.batch_days, draft)?;
+            TldDocs::of(on_list, table.tlds.len()).write(draft)?;
+            records.write(draft)
+        },
+        || Trigrams::write(&records, on_list, &table.tlds, draft),
+    );
+    flat.and(grams)
+}
+
+impl Listed {
+    /// Reads what [`write`] wrote: `dropped` names, of which `listed` are on the list.
+    ///
+    /// # Errors
+    /// A file is damaged or does not fit the others.
+    pub fn open(
+        files: &Files,
+        tlds: &Tlds,
+        dropped: u32,
+        listed: u32,
+    ) -> Result<Listed, GenerationError> {
+        let (tld, key) = (files.take::<u16>(TLD)?, files.take::<u16>(KEY)?);
+        let (drop_date, release) = (files.take(DROP_DATE)?, files.take(RELEASE)?);
+        let fits = listed <= dropped
+            && [&tld, &key, &drop_date, &release].map(Vec::len) == [dropped as usize; 4]
+            && tld.iter().all(|&tld| usize::from(tld) < tlds.len())
+            && key[..listed as usize].is_sorted()
+            && key.iter().all(|&key| key >> 8 <= rank_key(Dqs::MIN, 0) >> 8);
+        if !fits {
+            return Err(files.malformed(KEY, "does not fit the other files"));
+        }
+        let cuts = cuts(&key[..listed as usize]);
+        let first_batches = FirstBatches::open(files, dropped)?;
+        let tld_docs = TldDocs::open(files, listed, tlds.len())?;
+        let trigrams = Trigrams::open(files, listed, tlds)?;
+        Ok(Listed { listed, tld, key, drop_date, release, first_batches, cuts, tld_docs, trigrams })
+    }
+
+    /// Docs on the drops list.
+    pub fn len(&self) -> u32 {
+        self.listed
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.listed == 0
+    }
+
+    /// TLD numbers by doc, of all dropped names.
+    pub fn tlds(&self) -> &[u16] {
+        &self.tld
+    }
+
+    /// [`crate::index::columns::rank_key::rank_key`] by doc.
+    pub fn keys(&self) -> &[u16] {
+        &self.key
+    }
+
+    /// Latest drops by doc, [`crate::vocab::day::Day::raw`].
+    pub fn drop_dates(&self) -> &[u16] {
+        &self.drop_date
+    }
+
+    /// Effective releases by doc.
+    pub fn releases(&self) -> &[u16] {
+        &self.release
+    }
+
+    /// Which list was the first to tell of each drop.
+    pub fn first_batches(&self) -> &FirstBatches {
+        &self.first_batches
+    }
+
+    /// Has the columns of some docs come at once: see [`Records::touch`].
+    pub fn touch(&self, docs: &[u32]) {
+        let of =
+            |doc: usize| self.tld[doc] ^ self.key[doc] ^ self.drop_date[doc] ^ self.release[doc];
+        black_box(docs.iter().fold(0, |all, &doc| all ^ of(doc as usize)));
+    }
+
+    /// The score of a doc.
+    pub fn dqs(&self, doc: u32) -> Dqs {
+        dqs_of(self.key[doc as usize])
+    }
+
+    /// The characters of a doc's label.
+    pub fn length(&self, doc: u32) -> u8 {
+        length_of(self.key[doc as usize])
+    }
+
+    /// Docs below this have that score or a better one.
+    pub fn docs_from(&self, min_dqs: Dqs) -> u32 {
+        let worst = usize::from(rank_key(min_dqs, 0) >> 8);
+        self.cuts[(worst + 1) * LENGTHS]
+    }
+
+    /// Calls `visit` with the docs that pass `filter`, best first, from its offset on until it
+    /// breaks. The limit is the caller's.
+    ///
+    /// # Errors
+    /// The n-grams cannot be read, which verified bytes do not give.
+    pub fn for_each(
+        &self,
+        filter: &DropFilter,
+        day: &DayStages,
+        tlds: &Tlds,
+        records: &Records,
+        visit: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let mut offset = filter.offset;
+        self.walk(filter, day, tlds, records)?.run(&mut offset, visit)
+    }
+
+    /// How many docs pass `filter`, whatever its offset and limit. They are counted, not walked.
+    ///
+    /// # Errors
+    /// As [`Listed::for_each`].
+    pub fn count(
+        &self,
+        filter: &DropFilter,
+        day: &DayStages,
+        tlds: &Tlds,
+        records: &Records,
+    ) -> io::Result<u32> {
+        let mut left = u32::MAX;
+        self.walk(filter, day, tlds, records)?.run(&mut left, |_| ControlFlow::Continue(()))?;
+        Ok(u32::MAX - left)
+    }
+
+    fn walk<'a>(
+        &'a self,
+        filter: &DropFilter,
+        day: &'a DayStages,
+        tlds: &'a Tlds,
+        records: &'a Records,
+    ) -> io::Result<Walk<'a>> {
+        let names = Names { tld: &self.tld, tlds, records, tld_docs: &self.tld_docs };
+        let wanted = tlds.numbers(&filter.narrow.tlds);
+        let seeker = match &filter.contains {
+            Some(text) => Some(self.trigrams.seeker(text.as_str(), names, wanted.as_deref())?),
+            None => None,
+        };
+        Ok(Walk {
+            ranges: self.ranges(&filter.narrow),
+            stages: day.docs_in(filter.pipeline),
+            members: wanted.map(|numbers| self.tld_docs.members(numbers)),
+            seeker,
+        })
+    }
+
+    /// The docs with a score and a length that pass, in order.
+    fn ranges(&self, narrow: &Narrow) -> Vec<Range<u32>> {
+        if narrow.max_len >= LABEL_CHARS_MAX {
+            return std::iter::once(0..self.docs_from(narrow.min_dqs)).collect();
+        }
+        let worst = usize::from(rank_key(narrow.min_dqs, 0) >> 8);
+        let longest = usize::from(narrow.max_len) + 1;
+        (0..=worst)
+            .map(|score| self.cuts[score * LENGTHS]..self.cuts[score * LENGTHS + longest])
+            .filter(|range| !range.is_empty())
+            .collect()
+    }
+}
+
+/// What a needle is looked for in.
+#[derive(Clone, Copy)]
+pub struct Names<'a> {
+    /// TLD numbers by doc.
+    pub tld: &'a [u16],
+    pub tlds: &'a Tlds,
+    pub records: &'a Records,
+    pub tld_docs: &'a TldDocs,
+}
+
+/// See [`Listed::cuts`]; one score more than there are ends the last.
+fn cuts(keys: &[u16]) -> Vec<u32> {
+    let scores = usize::from(Dqs::MAX.points()) + 1;
+    let mut first = 0;
+    let mut cuts = Vec::with_capacity((scores + 1) * LENGTHS);
+    for place in 0..(scores + 1) * LENGTHS {
+        let key = (((place / LENGTHS) << 8) | (place % LENGTHS)) as u16;
+        if keys.get(first).is_some_and(|&here| here < key) {
+            first += keys[first..].partition_point(|&other| other < key);
+        }
+        cuts.push(first as u32);
+    }
+    cuts
+}
+
+/// One query under way.
+struct Walk<'a> {
+    ranges: Vec<Range<u32>>,
+    stages: StageDocs<'a>,
+    /// `None` lets all TLDs pass.
+    members: Option<Members<'a>>,
+    seeker: Option<Seeker<'a>>,
+}
+
+impl Walk<'_> {
+    /// Visits what passes but for the first `offset`, which counts down.
+    fn run(
+        mut self,
+        offset: &mut u32,
+        mut visit: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let (mut from, mut size) = (0, WINDOW_WORDS_MIN);
+        let mut words = Vec::with_capacity(WINDOW_WORDS_MAX);
+        let mut scratch = Vec::with_capacity(WINDOW_WORDS_MAX);
+        while let Some(doc) = self.next(from)?
+            && !budget::spent()
+        {
+            let first = doc as usize / 64;
+            words.clear();
+            words.resize(size, 0);
+            self.fill(first, &mut words);
+            if let Some(members) = &mut self.members {
+                scratch.clear();
+                scratch.resize(size, 0);
+                members.mark(first, &mut scratch);
+                words.iter_mut().zip(&scratch).for_each(|(word, members)| *word &= members);
+            }
+            if let Some(seeker) = &mut self.seeker
+                && words.iter().any(|&word| word != 0)
+            {
+                seeker.keep(first, &mut words)?;
+            }
+            if visit_bits(first, &words, offset, &mut visit).is_break() {
+                break;
+            }
+            from = ((first + size) * 64) as u32;
+            size = (size * 4).min(WINDOW_WORDS_MAX);
+        }
+        Ok(())
+    }
+
+    /// A doc from `from` on before which nothing passes; `None` when nothing does.
+    fn next(&mut self, from: u32) -> io::Result<Option<u32>> {
+        let Some(range) = self.ranges.iter().find(|range| range.end > from) else {
+            return Ok(None);
+        };
+        let mut next = Some(range.start.max(from));
+        if let (Some(members), Some(doc)) = (&mut self.members, next) {
+            next = members.next(doc);
+        }
+        if let (Some(seeker), Some(doc)) = (&mut self.seeker, next) {
+            next = seeker.next(doc)?;
+        }
+        let end = self.ranges.last().map_or(0, |range| range.end);
+        Ok(next.filter(|&doc| doc < end))
+    }
+
+    /// Sets the bits of the docs that ranges and stages let pass.
+    fn fill(&self, first: usize, words: &mut [u64]) {
+        let (start, end) = ((first * 64) as u32, ((first + words.len()) * 64) as u32);
+        let after = self.ranges.partition_point(|range| range.end <= start);
+        for range in self.ranges[after..].iter().take_while(|range| range.start < end) {
+            let (from, to) = (range.start.max(start), range.end.min(end));
+            let (low, high) = (from as usize / 64, (to as usize - 1) / 64);
+            let (head, tail) = (u64::MAX << (from % 64), u64::MAX >> (63 - (to - 1) % 64));
+            if low == high {
+                words[low - first] |= self.stages.word(low) & head & tail;
+                continue;
+            }
+            words[low - first] |= self.stages.word(low) & head;
+            self.stages.copy(low + 1, &mut words[low + 1 - first..high - first]);
+            words[high - first] |= self.stages.word(high) & tail;
+        }
+    }
+}
+
+/// Visits the docs whose bits are set, without the first `offset`, which counts down.
+fn visit_bits(
+    first: usize,
+    words: &[u64],
+    offset: &mut u32,
+    visit: &mut impl FnMut(u32) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    for (at, &word) in (first..).zip(words) {
+        let mut left = word;
+        if *offset >= left.count_ones() {
+            *offset -= left.count_ones();
+            continue;
+        }
+        while left != 0 {
+            let doc = (at * 64) as u32 + left.trailing_zeros();
+            left &= left - 1;
+            if *offset > 0 {
+                *offset -= 1;
+            } else {
+                visit(doc)?;
+            }
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::idn::alias_of;
+    use crate::index::columns::test_table::{Specimen, round_trip};
+    use crate::index::filter::{Moment, Pipeline};
+    use crate::vocab::day::Day;
+    use crate::vocab::name::DomainName;
+    use crate::vocab::query::Substring;
+    use crate::vocab::stage::Stage;
+
+    /// A name on the list, as the table has it.
+    struct Row {
+        name: String,
+        alias: Option<String>,
+        tld: u16,
+        key: u16,
+        drop_date: u16,
+        release: u16,
+        first_batch: u32,
+    }
+
+    struct Built {
+        tlds: Tlds,
+        listed: Listed,
+        records: Records,
+        /// In rank order.
+        rows: Vec<Row>,
+    }
+
+    fn rows(table: &Table) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for part in &table.parts {
+            for (drop, &at) in
+                part.drops.at.iter().enumerate().filter(|&(drop, _)| !part.drops.again[drop])
+            {
+                let name = String::from_utf8(part.name(at as usize).to_vec()).expect("ASCII");
+                rows.push(Row {
+                    alias: alias_of(&name),
+                    name,
+                    tld: part.tld[at as usize],
+                    key: part.key[at as usize],
+                    drop_date: part.drops.date[drop],
+                    release: part.drops.release[drop],
+                    first_batch: part.drops.first_batch[drop],
+                });
+            }
+        }
+        rows.sort_by(|left, right| (left.key, &left.name).cmp(&(right.key, &right.name)));
+        rows
+    }
+
+    fn build(table: Table) -> Built {
+        let order = RankOrder::of(&table);
+        let (_folder, files) = round_trip(|draft| write(&table, &order, draft)).expect("written");
+        let dropped = table.dropped();
+        let listed = Listed::open(&files, &table.tlds, dropped, order.listed()).expect("sound");
+        let records = Records::open(&files, dropped).expect("sound");
+        files.finish().expect("all files were read");
+        Built { listed, records, rows: rows(&table), tlds: table.tlds }
+    }
+
+    impl Row {
+        fn passes(&self, filter: &DropFilter, moment: Moment, tlds: &Tlds) -> bool {
+            let day = |raw| Day::from_raw(raw).expect("a day");
+            let pending = tlds.pending_days(self.tld);
+            let stage = Stage::on(moment.today, day(self.release), pending, moment.catch_days);
+            let in_pipeline = match filter.pipeline {
+                Pipeline::All => true,
+                Pipeline::Today => day(self.drop_date) == moment.today,
+                Pipeline::Active => stage != Stage::Released,
+                Pipeline::Stage(wanted) => stage == wanted,
+            };
+            let narrow = &filter.narrow;
+            let holds = |text: &Substring| {
+                self.name.contains(text.as_str())
+                    || self.alias.as_ref().is_some_and(|alias| alias.contains(text.as_str()))
+            };
+            in_pipeline
+                && dqs_of(self.key) >= narrow.min_dqs
+                && length_of(self.key) <= narrow.max_len
+                && (narrow.tlds.is_empty()
+                    || narrow.tlds.iter().any(|tld| tld == tlds.name(self.tld)))
+                && filter.contains.as_ref().is_none_or(holds)
+        }
+    }
+
+    impl Built {
+        fn check(&self, filter: &DropFilter, day: &DayStages, moment: Moment) {
+            let passes = |(_, row): &(u32, &Row)| row.passes(filter, moment, &self.tlds);
+            let expected: Vec<u32> = (0..)
+                .zip(&self.rows)
+                .filter(passes)
+                .map(|(doc, _)| doc)
+                .skip(filter.offset as usize)
+                .take(filter.limit as usize)
+                .collect();
+            let mut found = Vec::new();
+            let visit = |doc| {
+                found.push(doc);
+                if found.len() as u32 == filter.limit {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            };
+            self.listed.for_each(filter, day, &self.tlds, &self.records, visit).expect("readable");
+            assert_eq!(found, expected, "{filter:?}");
+            if filter.offset == 0 && filter.limit as usize > self.rows.len() {
+                let counted = self.listed.count(filter, day, &self.tlds, &self.records);
+                assert_eq!(counted.expect("readable") as usize, expected.len(), "{filter:?}");
+            }
+        }
+    }
+
+    /// A text that some name holds, or may hold.
+    fn text(made: &mut Specimen, rows: &[Row]) -> Option<Substring> {
+        if rows.is_empty() || made.below(4) == 0 {
+            return Substring::parse(&made.text(3)).ok();
+        }
+        let row = &rows[made.below(rows.len())];
+        let form = row.alias.as_ref().filter(|_| made.below(2) == 0).unwrap_or(&row.name);
+        let chars: Vec<char> = form.chars().collect();
+        let first = made.below(chars.len());
+        let most = if made.below(2) == 0 { 3 } else { chars.len() - first };
+        let len = made.below(most.min(chars.len() - first)) + 1;
+        Some(Substring::from_stored(chars[first..first + len].iter().collect()))
+    }
+
+    fn filter(made: &mut Specimen, rows: &[Row]) -> DropFilter {
+        let mut narrow = Narrow::default();
+        if made.below(3) == 0 {
+            narrow.min_dqs = Dqs::clamped([0, 1, 30, 31, 32, 99, 100][made.below(7)]);
+        }
+        if made.below(3) == 0 {
+            narrow.max_len = 1 + made.below(30) as u8;
+        }
+        if made.below(3) == 0 {
+            let tlds = ["com", "museum", "xn--p1ai", "nosuch", "io", "com", "se", "ab"];
+            narrow.tlds =
+                (0..=made.below(4)).map(|_| tlds[made.below(tlds.len())].into()).collect();
+        }
+        DropFilter {
+            narrow,
+            pipeline: Pipeline::EVERY[made.below(Pipeline::EVERY.len())],
+            contains: if made.below(4) == 0 { None } else { text(made, rows) },
+            limit: [1, 2, 20, 1_000_000][made.below(4)],
+            offset: [0, 0, 1, 63, 64, 500][made.below(6)],
+        }
+    }
+
+    #[test]
+    fn answers_are_those_of_a_scan() {
+        for (seed, names) in
+            [(1, 0), (2, 1), (3, 2), (4, 64), (5, 130), (6, 700), (7, 6_000), (8, 30_000)]
+        {
+            let mut made = Specimen::new(seed);
+            let built = build(made.table(names));
+            let today = Day::from_raw(1_000).expect("a day");
+            for catch_days in [0, 5] {
+                let moment = Moment { today, catch_days };
+                let day = DayStages::new(&built.listed, &built.tlds, moment);
+                let turns = if names > 10_000 { 400 } else { 1_500 };
+                for _ in 0..turns {
+                    built.check(&filter(&mut made, &built.rows), &day, moment);
+                }
+            }
+        }
+    }
+
+    /// The Unicode form of its label ends with the head of the text, the A-label form of its TLD
+    /// starts with the tail: no form of the name holds both.
+    #[test]
+    fn forms_of_a_name_are_not_mixed() {
+        let name = DomainName::parse("éböse.xn--p1ai").expect("a name");
+        assert!(name.label().ends_with('e') && !name.label().ends_with("se"));
+        let built = build(Specimen::new(3).table_of(vec![name]));
+        assert_eq!(built.rows.len(), 1, "this seed drops it");
+        let moment = Moment { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };
+        let day = DayStages::new(&built.listed, &built.tlds, moment);
+        for text in ["se.xn", "e.xn", "se.р", "se.рф", "se.", "sé.xn"] {
+            let filter = DropFilter {
+                narrow: Narrow::default(),
+                pipeline: Pipeline::All,
+                contains: Substring::parse(text).ok(),
+                limit: 10,
+                offset: 0,
+            };
+            built.check(&filter, &day, moment);
+        }
+    }
+
+    #[test]
+    fn columns_are_those_of_the_rows() {
+        let built = build(Specimen::new(9).table(3_000));
+        assert_eq!(built.listed.len() as usize, built.rows.len());
+        for (doc, row) in (0..).zip(&built.rows) {
+            let at = doc as usize;
+            assert_eq!(
+                (built.listed.dqs(doc), built.listed.length(doc)),
+                (dqs_of(row.key), length_of(row.key))
+            );
+            assert_eq!(built.listed.tlds()[at], row.tld);
+            assert_eq!(built.listed.drop_dates()[at], row.drop_date);
+            assert_eq!(built.listed.releases()[at], row.release);
+            assert_eq!(built.listed.first_batches().number(doc), row.first_batch);
+            let label = built.records.get(doc).label;
+            assert_eq!(format!("{label}.{}", built.tlds.name(row.tld)), row.name);
+        }
+    }
+
+    /// On every day around the borders, for TLDs with and without pending-delete days.
+    #[test]
+    fn stages_are_those_of_the_vocabulary() {
+        let built = build(Specimen::new(10).table(2_000));
+        let raw = |raw| Day::from_raw(raw).expect("a day");
+        for catch_days in [0, 1, 5] {
+            for today in 980..1_060 {
+                let moment = Moment { today: raw(today), catch_days };
+                let day = DayStages::new(&built.listed, &built.tlds, moment);
+                let mut present = vec![0; built.tlds.len()];
+                for (code, row) in day.by_doc().iter().zip(&built.rows) {
+                    let pending = built.tlds.pending_days(row.tld);
+                    let stage = Stage::on(moment.today, raw(row.release), pending, catch_days);
+                    let of_today = u8::from(row.drop_date == today)
+                        * crate::index::columns::day::DROPPED_TODAY;
+                    assert_eq!(*code, DayStages::mask(Pipeline::Stage(stage)) | of_today);
+                    present[usize::from(row.tld)] |= code;
+                }
+                assert_eq!(day.by_doc().len(), built.listed.tlds().len());
+                assert!(day.by_doc()[built.rows.len()..].iter().all(|&code| code == 0));
+                for pipeline in Pipeline::EVERY {
+                    let mut tlds: Vec<u16> = (0..present.len() as u16)
+                        .filter(|&tld| present[usize::from(tld)] & DayStages::mask(pipeline) != 0)
+                        .collect();
+                    tlds.sort_by_key(|&tld| built.tlds.name(tld));
+                    assert_eq!(day.tlds_in(pipeline), tlds);
+                }
+            }
+        }
+    }
+}

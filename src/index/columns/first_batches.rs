@@ -1,0 +1,155 @@
+//! Since when each drop is known. The number of the first batch that told of it comes in, by doc, and
+//! the day each batch was ingested on; both go out. Numbers take one, two or four bytes, whichever
+//! hold that of the newest batch: in rank order neighbours have nothing in common, so that nothing
+//! shorter would do for them.
+
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+use crate::vocab::day::Day;
+
+const NUMBERS: &str = "listed.first-batch";
+const DAYS: &str = "listed.batch-days";
+
+/// The batches that first told of the latest drops, by doc.
+#[derive(Debug)]
+pub struct FirstBatches {
+    numbers: Numbers,
+    /// By number, less one.
+    days: Vec<Day>,
+}
+
+#[derive(Debug)]
+enum Numbers {
+    One(Vec<u8>),
+    Two(Vec<u16>),
+    Four(Vec<u32>),
+}
+
+impl FirstBatches {
+    /// Writes numbers by doc, and the days of all batches.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn write(numbers: &[u32], days: &[Day], draft: &Draft) -> Result<(), BuildError> {
+        let raw: Vec<u16> = days.iter().map(|day| day.raw()).collect();
+        draft.put(DAYS, &raw)?;
+        match width(days.len()) {
+            1 => draft.put(NUMBERS, &numbers.iter().map(|&n| n as u8).collect::<Vec<u8>>()),
+            2 => draft.put(NUMBERS, &numbers.iter().map(|&n| n as u16).collect::<Vec<u16>>()),
+            _ => draft.put(NUMBERS, numbers),
+        }
+    }
+
+    /// Reads what [`FirstBatches::write`] wrote for `docs` names.
+    ///
+    /// # Errors
+    /// A file is damaged or does not fit.
+    pub fn open(files: &Files, docs: u32) -> Result<FirstBatches, GenerationError> {
+        let raw: Vec<u16> = files.take(DAYS)?;
+        let days: Vec<Day> = raw.iter().filter_map(|&raw| Day::from_raw(raw)).collect();
+        let numbers = match width(raw.len()) {
+            1 => Numbers::One(files.take(NUMBERS)?),
+            2 => Numbers::Two(files.take(NUMBERS)?),
+            _ => Numbers::Four(files.take(NUMBERS)?),
+        };
+        let read = FirstBatches { numbers, days };
+        let known = 1..=read.days.len() as u32;
+        let fits = read.days.len() == raw.len()
+            && read.len() == docs
+            && (0..docs).all(|doc| known.contains(&read.number(doc)));
+        if fits { Ok(read) } else { Err(files.malformed(NUMBERS, "does not fit the other files")) }
+    }
+
+    fn len(&self) -> u32 {
+        let len = match &self.numbers {
+            Numbers::One(numbers) => numbers.len(),
+            Numbers::Two(numbers) => numbers.len(),
+            Numbers::Four(numbers) => numbers.len(),
+        };
+        len as u32
+    }
+
+    /// The number of the first batch that told of a doc's drop: 1 to [`FirstBatches::newest`].
+    #[inline]
+    pub fn number(&self, doc: u32) -> u32 {
+        let at = doc as usize;
+        match &self.numbers {
+            Numbers::One(numbers) => numbers[at].into(),
+            Numbers::Two(numbers) => numbers[at].into(),
+            Numbers::Four(numbers) => numbers[at],
+        }
+    }
+
+    /// The number of the newest batch; 0 where there is none.
+    pub fn newest(&self) -> u32 {
+        self.days.len() as u32
+    }
+
+    /// Each batch: the day it was ingested on, and how many drops it was the first to tell of.
+    pub fn tally(&self) -> Vec<(Day, u32)> {
+        let mut tally: Vec<(Day, u32)> = self.days.iter().map(|&day| (day, 0)).collect();
+        for doc in 0..self.len() {
+            tally[self.number(doc) as usize - 1].1 += 1;
+        }
+        tally
+    }
+
+    /// The day the batch with this number, of one of the docs, was ingested on.
+    #[inline]
+    pub fn day(&self, number: u32) -> Day {
+        self.days[number as usize - 1]
+    }
+}
+
+/// Bytes that hold the number of each of so many batches.
+fn width(batches: usize) -> usize {
+    match batches {
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        _ => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::test_table::round_trip;
+
+    #[test]
+    fn numbers_are_read_as_written_in_any_width() {
+        for newest in [0, 1, 255, 256, 65_535, 65_536, 100_000] {
+            let day = |number: u32| Day::from_raw(1 + (number % 65_535) as u16).expect("a day");
+            let days: Vec<Day> = (1..=newest).map(day).collect();
+            let numbers: Vec<u32> = [1, 2, 255, 256, 65_535, 65_536, newest]
+                .into_iter()
+                .filter(|number| (1..=newest).contains(number))
+                .collect();
+            let docs = numbers.len() as u32;
+            let write = |draft: &Draft| FirstBatches::write(&numbers, &days, draft);
+            let (_folder, files) = round_trip(write).expect("written");
+            let read = FirstBatches::open(&files, docs).expect("sound");
+            assert_eq!(read.newest(), newest);
+            for (doc, &number) in (0..).zip(&numbers) {
+                assert_eq!((read.number(doc), read.day(number)), (number, day(number)));
+            }
+            let tally = read.tally();
+            assert_eq!(tally.len(), newest as usize);
+            for (number, &(ingested, first)) in (1..).zip(&tally) {
+                let told = numbers.iter().filter(|&&told| told == number).count();
+                assert_eq!((ingested, first as usize), (day(number), told));
+            }
+            assert!(FirstBatches::open(&files, docs + 1).is_err(), "of other docs");
+        }
+    }
+
+    #[test]
+    fn what_no_batch_told_of_is_refused() {
+        let days = [Day::MIN];
+        for numbers in [[0], [2]] {
+            let write = |draft: &Draft| FirstBatches::write(&numbers, &days, draft);
+            let (_folder, files) = round_trip(write).expect("written");
+            assert!(FirstBatches::open(&files, 1).is_err(), "{numbers:?}");
+        }
+    }
+}

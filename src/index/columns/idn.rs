@@ -1,0 +1,398 @@
+//! Names by their Unicode forms, and all that a prefix matches.
+//!
+//! In: the names of a table whose Unicode form is not their A-label form. Out: for a prefix of
+//! such a form, the ordinals of the names. The forms are in two lists, since a search passes over
+//! the first as it does over names, while the second is hardly ever needed: names whose label is
+//! an A-label, and names with a plain label under an A-label suffix, which a prefix without a dot
+//! finds by their names anyway. The forms themselves are never shown and not kept.
+
+use std::ops::Range;
+
+use fst::raw::{Builder, Fst};
+use rayon::prelude::*;
+
+use crate::index::columns::block_index::{OwnedFst, place};
+use crate::index::columns::names::Texts;
+use crate::index::columns::table::{Part, Table};
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+use crate::vocab::name::{is_a_label, to_unicode};
+
+/// How an A-label starts.
+const A_LABEL: &str = "xn--";
+/// Folders of the two lists.
+const LABELS: &str = "aliases/labels";
+const SUFFIXES: &str = "aliases/suffixes";
+/// Columns of the first list.
+const KEYS: &str = "aliases/labels.keys";
+const TLDS: &str = "aliases/labels.tlds";
+
+/// Unicode forms that differ from the A-label form, in byte order of the form.
+pub struct Aliases {
+    /// Of names whose label is an A-label.
+    labels: Forms,
+    /// Of the other names.
+    suffixes: Forms,
+    keys: Vec<u16>,
+    tlds: Vec<u16>,
+}
+
+/// All names that a prefix matches, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matches {
+    /// Ordinals of the names that start with it.
+    pub names: Range<u32>,
+    /// Those of `names` whose whole name or label it is.
+    pub whole: Range<u32>,
+    /// Places in [`Aliases`] of other names whose Unicode form starts with it.
+    pub aliases: Range<u32>,
+    /// Those of `aliases` whose label in Unicode it is.
+    pub whole_aliases: Range<u32>,
+    /// Ordinals of names that are in neither range; true where the Unicode form of the whole name
+    /// or label is the prefix.
+    pub others: Vec<(u32, bool)>,
+}
+
+/// All names that `prefix`, normalised as [`crate::vocab::query::NamePrefix`], matches by their
+/// A-label form or their Unicode form.
+pub fn matches(texts: &Texts, aliases: &Aliases, prefix: &str) -> Matches {
+    let names = if prefix.is_ascii() { texts.range(prefix.as_bytes()) } else { 0..0 };
+    let none = names.start..names.start;
+    if prefix.contains('.') {
+        let whole = texts.find(prefix).map_or(none, |ordinal| ordinal..ordinal + 1);
+        let others = aliases.outside(&names, prefix);
+        return Matches { names, whole, others, ..Matches::default() };
+    }
+    let whole = if names.is_empty() { none } else { texts.label_range_in(prefix, &names) };
+    let mut found = Matches { names, whole, ..Matches::default() };
+    if A_LABEL.starts_with(prefix) {
+        // All names of the first list start with it, and so do those of the second that match.
+    } else if prefix.starts_with(A_LABEL) {
+        // No sound Unicode form starts so; should one, then its name may be among the names.
+        found.others = aliases.outside(&found.names, prefix);
+    } else {
+        // Their names start with `xn--`, so that none is among the names.
+        found.aliases = aliases.labels.range(prefix);
+        if !found.aliases.is_empty() {
+            found.whole_aliases = aliases.labels.range(&format!("{prefix}."));
+        }
+    }
+    found
+}
+
+impl Aliases {
+    /// Writes the aliases of the names of `table` into `draft`.
+    ///
+    /// # Errors
+    /// Those of the draft.
+    pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
+        let idn_tlds: Vec<bool> =
+            table.tlds.names().iter().map(|tld| tld.contains(A_LABEL)).collect();
+        let found = table.parts.par_iter().map(|part| aliases_of(part, &idn_tlds));
+        let mut found: Vec<Alias> = found.flatten_iter().collect();
+        found.par_sort_unstable();
+        let (labels, suffixes): (Vec<Alias>, Vec<Alias>) =
+            found.into_iter().partition(|alias| alias.label);
+        let column = |column: fn(&Alias) -> u16| labels.iter().map(column).collect::<Vec<u16>>();
+        draft.put(KEYS, &column(|alias| alias.key))?;
+        draft.put(TLDS, &column(|alias| alias.tld))?;
+        let (labels, suffixes) = rayon::join(
+            || Forms::write(&labels, LABELS, draft),
+            || Forms::write(&suffixes, SUFFIXES, draft),
+        );
+        labels.and(suffixes)
+    }
+
+    /// The aliases that [`Aliases::write`] wrote, of a generation of `names` names.
+    ///
+    /// # Errors
+    /// A file is missing or damaged, or they do not fit each other.
+    pub fn open(files: &Files, names: u32) -> Result<Aliases, GenerationError> {
+        let labels = Forms::open(files, LABELS, names)?;
+        let suffixes = Forms::open(files, SUFFIXES, names)?;
+        let (keys, tlds) = (files.take(KEYS)?, files.take(TLDS)?);
+        for (name, column) in [(KEYS, &keys), (TLDS, &tlds)] {
+            if column.len() != labels.ordinals.len() {
+                return Err(files.malformed(name, "is not of as many forms as the others"));
+            }
+        }
+        Ok(Aliases { labels, suffixes, keys, tlds })
+    }
+
+    /// The ordinals of the names of the first list, by place.
+    pub fn ordinals(&self) -> &[u32] {
+        &self.labels.ordinals
+    }
+
+    /// Their rank keys, by place.
+    pub fn keys(&self) -> &[u16] {
+        &self.keys
+    }
+
+    /// The numbers of their TLDs, by place.
+    pub fn tlds(&self) -> &[u16] {
+        &self.tlds
+    }
+
+    /// The names that `prefix` matches by their Unicode form and that are not in `names`, and
+    /// whether it is the whole form or label. There are few where the prefix has a dot: names of
+    /// one label.
+    fn outside(&self, names: &Range<u32>, prefix: &str) -> Vec<(u32, bool)> {
+        let mut found = Vec::new();
+        for forms in [&self.labels, &self.suffixes] {
+            let whole = forms.whole(prefix);
+            let matching = forms.range(prefix);
+            found.extend(
+                matching
+                    .map(|place| (forms.ordinals[place as usize], whole.contains(&place)))
+                    .filter(|(ordinal, _)| !names.contains(ordinal)),
+            );
+        }
+        found
+    }
+}
+
+/// Names by their Unicode forms, in byte order of the forms.
+struct Forms {
+    /// Form to the place of its first name.
+    fst: OwnedFst,
+    /// By place.
+    ordinals: Vec<u32>,
+}
+
+impl Forms {
+    fn write(aliases: &[Alias], name: &str, draft: &Draft) -> Result<(), BuildError> {
+        let mut builder = Builder::memory();
+        let mut before = None;
+        for (place, alias) in (0..).zip(aliases) {
+            // Sound names differ in Unicode as well; of others, none may fail the build.
+            if before != Some(&alias.form) {
+                builder.insert(&alias.form, place)?;
+            }
+            before = Some(&alias.form);
+        }
+        draft.put(&format!("{name}.fst"), &builder.into_inner()?)?;
+        let ordinals: Vec<u32> = aliases.iter().map(|alias| alias.ordinal).collect();
+        draft.put(&format!("{name}.ordinals"), &ordinals)
+    }
+
+    fn open(files: &Files, name: &str, names: u32) -> Result<Forms, GenerationError> {
+        let (fst_file, ordinals_file) = (format!("{name}.fst"), format!("{name}.ordinals"));
+        let fst =
+            Fst::new(files.take(&fst_file)?).map_err(|err| files.malformed(&fst_file, err))?;
+        let ordinals: Vec<u32> = files.take(&ordinals_file)?;
+        if fst.len() > ordinals.len() {
+            return Err(files.malformed(&ordinals_file, "has fewer names than forms"));
+        }
+        if ordinals.iter().any(|&ordinal| ordinal >= names) {
+            return Err(files.malformed(&ordinals_file, format!("has more than {names} names")));
+        }
+        Ok(Forms { fst, ordinals })
+    }
+
+    /// The places of the forms that start with `prefix`.
+    fn range(&self, prefix: &str) -> Range<u32> {
+        let found = place(&self.fst, self.ordinals.len() as u32, prefix.as_bytes());
+        found.below..found.through
+    }
+
+    /// The places of the forms of which `prefix` is the whole, or the label if it has no dot.
+    fn whole(&self, prefix: &str) -> Range<u32> {
+        let end = self.ordinals.len() as u32;
+        let found = place(&self.fst, end, prefix.as_bytes());
+        if !prefix.contains('.') {
+            return self.range(&format!("{prefix}."));
+        }
+        // NUL is before all that a form can go on with.
+        let after = place(&self.fst, end, format!("{prefix}\0").as_bytes());
+        found.below..if found.exact { after.below } else { found.below }
+    }
+}
+
+/// One name by its Unicode form; ordered by that form, then by name.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Alias {
+    form: String,
+    ordinal: u32,
+    key: u16,
+    tld: u16,
+    /// Its label is an A-label.
+    label: bool,
+}
+
+/// The aliases of a part; `idn_tlds` says by TLD number which TLDs hold an A-label.
+fn aliases_of(part: &Part, idn_tlds: &[bool]) -> Vec<Alias> {
+    let may_have_one = |&at: &usize| {
+        idn_tlds[usize::from(part.tld[at])] || part.label(at).starts_with(A_LABEL.as_bytes())
+    };
+    let alias = |at: usize| {
+        let name = std::str::from_utf8(part.name(at)).ok()?;
+        Some(Alias {
+            form: alias_of(name)?,
+            ordinal: part.first + at as u32,
+            key: part.key[at],
+            tld: part.tld[at],
+            label: is_a_label(name),
+        })
+    };
+    (0..part.len()).filter(may_have_one).filter_map(alias).collect()
+}
+
+/// The alias of a name: its Unicode form, when that differs.
+pub fn alias_of(name: &str) -> Option<String> {
+    if !name.contains(A_LABEL) {
+        return None;
+    }
+    let unicode = to_unicode(name);
+    (unicode != name).then(|| unicode.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::index::columns::names::tests::{Random, names, reopened, table, texts};
+    use crate::vocab::name::DomainName;
+
+    /// The A-label form of a label.
+    fn a_label(label: &str) -> String {
+        let name = DomainName::parse(&format!("{label}.com")).expect("a name");
+        name.label().to_owned()
+    }
+
+    /// What matches, by looking at every name: ordinal and whether the prefix is the whole.
+    fn expected(names: &[String], prefix: &str) -> BTreeMap<u32, bool> {
+        let whole = |text: &str| {
+            text == prefix || (!prefix.contains('.') && text.split('.').next() == Some(prefix))
+        };
+        let judge = |(ordinal, name): (u32, &String)| {
+            let form = alias_of(name).unwrap_or_else(|| name.clone());
+            let found = name.starts_with(prefix) || form.starts_with(prefix);
+            found.then(|| (ordinal, whole(name) || whole(&form)))
+        };
+        (0..).zip(names).filter_map(judge).collect()
+    }
+
+    /// What [`matches`] says, every name once.
+    fn found(texts: &Texts, aliases: &Aliases, prefix: &str) -> BTreeMap<u32, bool> {
+        let matches = matches(texts, aliases, prefix);
+        let mut all = BTreeMap::new();
+        let mut add = |ordinal, whole| {
+            assert_eq!(all.insert(ordinal, whole), None, "{prefix} finds {ordinal} twice");
+        };
+        for ordinal in matches.names.clone() {
+            add(ordinal, matches.whole.contains(&ordinal));
+        }
+        for place in matches.aliases.clone() {
+            let ordinal = aliases.ordinals()[place as usize];
+            add(ordinal, matches.whole_aliases.contains(&place));
+        }
+        for (ordinal, whole) in matches.others {
+            add(ordinal, whole);
+        }
+        let within = |inner: &Range<u32>, outer: &Range<u32>| {
+            inner.is_empty() || (outer.start <= inner.start && inner.end <= outer.end)
+        };
+        assert!(within(&matches.whole, &matches.names), "{prefix}");
+        assert!(within(&matches.whole_aliases, &matches.aliases), "{prefix}");
+        all
+    }
+
+    fn check(table: &Table, prefixes: &[&str]) {
+        let texts = texts(table);
+        let open = |files: &Files| Aliases::open(files, table.len());
+        let aliases = reopened(|draft| Aliases::write(table, draft), open);
+        let names = names(table);
+        for prefix in prefixes {
+            assert_eq!(found(&texts, &aliases, prefix), expected(&names, prefix), "{prefix}");
+        }
+        let forms: Vec<String> = names.iter().filter_map(|name| alias_of(name)).collect();
+        for form in forms.iter().chain(&names) {
+            for (end, _) in form.char_indices().skip(1).chain([(form.len(), ' ')]) {
+                let prefix = &form[..end];
+                assert_eq!(found(&texts, &aliases, prefix), expected(&names, prefix), "{prefix}");
+            }
+        }
+        let places = aliases.ordinals().iter().zip(aliases.keys()).zip(aliases.tlds());
+        for ((&ordinal, &key), &tld) in places {
+            let name = &names[ordinal as usize];
+            assert!(name.ends_with(&format!(".{}", table.tlds.name(tld))), "{name}");
+            let part = table.parts.iter().rfind(|part| part.first <= ordinal).expect("a part");
+            assert_eq!(key, part.key[(ordinal - part.first) as usize]);
+        }
+    }
+
+    #[test]
+    fn a_prefix_finds_every_name_once_by_either_form() {
+        let mut random = Random(11);
+        let tlds = ["com", "de", "xn--p1ai", "co.xn--p1ai", "x"].map(str::to_owned);
+        let plain = ["x", "xn", "xnn", "xo", "a", "example", "mu", "munchen", "zz", "xn-a", "-"];
+        let idn = ["münchen", "münch", "mün", "xñ", "xn-ü", "é", "пример", "прим", "приме", "ü1"];
+        let labels: Vec<String> =
+            plain.iter().map(|&label| label.to_owned()).chain(idn.map(a_label)).collect();
+        let prefixes = [
+            "x",
+            "xn",
+            "xn-",
+            "xn--",
+            "xn--m",
+            "xn--mnchen-3ya",
+            "xn--mnchen-3ya.",
+            "m",
+            "mü",
+            "münch",
+            "münchen.",
+            "münchen.d",
+            "münchen.de",
+            "example.",
+            "example.р",
+            "example.рф",
+            "example.x",
+            "example.xn--p1ai",
+            "co",
+            "пример.рф",
+            "пример.со.рф",
+            "п",
+            "рф",
+            ".",
+            ".рф",
+            "xn-ü",
+            "xñ.",
+            "zzz",
+            "\u{10ffff}",
+        ];
+        for _ in 0..8 {
+            let chosen: BTreeSet<(String, usize)> = (0..random.below(90))
+                .map(|_| (labels[random.below(labels.len())].clone(), random.below(tlds.len())))
+                .collect();
+            check(&table(&chosen, &tlds, &mut random), &prefixes);
+        }
+    }
+
+    #[test]
+    fn a_name_whose_unicode_form_is_no_other_has_no_alias() {
+        for name in ["example.com", "axn--b.com", "xn--a.com", "xn--zz--.com"] {
+            assert_eq!(alias_of(name), None, "{name}");
+        }
+        assert_eq!(alias_of("xn--mnchen-3ya.de").as_deref(), Some("münchen.de"));
+        assert_eq!(alias_of("a.xn--p1ai").as_deref(), Some("a.рф"));
+    }
+
+    #[test]
+    fn two_names_of_one_form_are_both_found() {
+        let of =
+            |form: &str, ordinal| Alias { form: form.into(), ordinal, key: 0, tld: 0, label: true };
+        let list = [of("ä.de", 0), of("ö.de", 1), of("ö.de", 2), of("ö.dev", 3), of("ü.de", 4)];
+        let forms = reopened(
+            |draft| Forms::write(&list, LABELS, draft),
+            |files| Forms::open(files, LABELS, 5),
+        );
+        assert_eq!(forms.range("ö"), 1..4);
+        assert_eq!(forms.whole("ö"), 1..4);
+        assert_eq!((forms.range("ö.de"), forms.whole("ö.de")), (1..4, 1..3));
+        assert_eq!((forms.whole("ö.dev"), forms.whole("ü.de")), (3..4, 4..5));
+        assert!(forms.whole("ö.d").is_empty());
+    }
+}

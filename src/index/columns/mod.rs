@@ -1,0 +1,24 @@
+//! Data structures of a generation. Each file writes its part of a generation from a
+//! [`table::Table`], opens it again and answers questions about positions. Only numbers cross
+//! between them: ordinals, docs, places, TLD numbers.
+
+pub mod block_index;
+pub mod by_tld;
+pub mod char_bitmaps;
+pub mod day;
+pub mod drop_history;
+pub mod drops_by_name;
+pub mod drops_by_rank;
+pub mod first_batches;
+pub mod idn;
+pub mod names;
+pub mod rank_key;
+pub mod rank_order;
+pub mod rank_table;
+pub mod records;
+pub mod table;
+#[cfg(test)]
+pub mod test_table;
+pub mod tld_docs;
+pub mod tlds;
+pub mod trigrams;

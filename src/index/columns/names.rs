@@ -1,0 +1,728 @@
+//! Every name ever seen, in name order: ordinals to names, names and prefixes to ordinals.
+//!
+//! Names stand in blocks of sixteen. A name is written as what its label shares with the one
+//! before it, the rest of the label, and the number of its TLD; the first of a block shares
+//! nothing, so that a block can be read on its own. [`Separators`] say in which block a text
+//! would stand. What a query filters and sorts by is not here.
+//!
+//! A name in a block: one octet of two nibbles, the octets shared (high) and the octets that
+//! follow (low), where 15 means that the number stands in an octet of its own behind it, shared
+//! before following; then the octets; then the TLD, see [`put_tld`].
+
+use std::cmp::Ordering;
+use std::hint::black_box;
+use std::io::Write;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::index::columns::block_index::{Keys, Separators};
+use crate::index::columns::table::Table;
+use crate::index::columns::tlds::Tlds;
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+use crate::vocab::limits::LABEL_CHARS_MAX;
+use crate::vocab::name::NAME_OCTETS_MAX;
+
+/// Names in a block: the half of one is decoded to read a name, and one block in so many names
+/// costs an offset and a separator.
+const BLOCK_NAMES: u32 = 16;
+/// Blocks whose offsets count from one base. Few in tests, so that these cross the borders.
+const GROUP_BLOCKS: usize = if cfg!(test) { 4 } else { 1 << 16 };
+/// What one name takes in a block at most: three octets of lengths, the label, three of the TLD.
+const ENTRY_OCTETS_MAX: usize = 6 + LABEL_CHARS_MAX as usize;
+const _: () = assert!(GROUP_BLOCKS * BLOCK_NAMES as usize * ENTRY_OCTETS_MAX < u32::MAX as usize);
+
+/// A nibble that stands for a number in an octet of its own.
+const NIBBLE_ESCAPE: usize = 15;
+/// TLD numbers below this are one octet.
+const TLD_SHORT: u16 = 224;
+/// The octet before a TLD number in two octets.
+const TLD_ESCAPE: u8 = 255;
+/// Octets moved at once: a fixed number is one move, while any number is a call. Texts have so
+/// many octets to spare at their ends.
+const STRIDE: usize = 16;
+/// Room for the longest label and the longest suffix, in whole strides.
+const NAME_ROOM: usize =
+    (LABEL_CHARS_MAX as usize + NAME_OCTETS_MAX).next_multiple_of(STRIDE) + STRIDE;
+
+/// Blocks asked for at once: more than memory serves at a time.
+const TOUCHED: usize = 64;
+/// Octets that come from memory together; most blocks are on two such lines.
+const CACHE_LINE: usize = 64;
+
+/// Blocks end to end, [`STRIDE`] octets to spare behind the last.
+const TEXT: &str = "names/text";
+/// Where each block starts, from the base of its group.
+const OFFSETS: &str = "names/offsets";
+/// Where each group starts in the text.
+const BASES: &str = "names/bases";
+
+/// Every name ever seen, in name order.
+pub struct Texts {
+    text: Vec<u8>,
+    offsets: Vec<u32>,
+    bases: Vec<u64>,
+    separators: Separators,
+    suffixes: Suffixes,
+    len: u32,
+}
+
+/// Room for one name, to be used again and again.
+#[derive(Clone, Debug)]
+pub struct NameBuf {
+    text: [u8; NAME_ROOM],
+    len: u16,
+    label_len: u8,
+    tld: u16,
+}
+
+impl Default for NameBuf {
+    fn default() -> NameBuf {
+        NameBuf { text: [0; NAME_ROOM], len: 0, label_len: 0, tld: 0 }
+    }
+}
+
+impl NameBuf {
+    /// The name; empty before one was read.
+    pub fn as_str(&self) -> &str {
+        let text = &self.text[..usize::from(self.len)];
+        std::str::from_utf8(text).expect("names are ASCII, and files are verified")
+    }
+
+    /// Octets of its label.
+    pub fn label_len(&self) -> u8 {
+        self.label_len
+    }
+
+    /// Its label, in A-label form.
+    pub fn label(&self) -> &str {
+        &self.as_str()[..usize::from(self.label_len)]
+    }
+
+    /// The number of its TLD.
+    pub fn tld(&self) -> u16 {
+        self.tld
+    }
+}
+
+impl Texts {
+    /// Writes the names of `table` into `draft`.
+    ///
+    /// # Errors
+    /// Those of the draft; names that do not ascend.
+    pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
+        let io = |source| BuildError::Io { path: draft.folder().join(TEXT), source };
+        let groups = table.len().div_ceil(BLOCK_NAMES).div_ceil(GROUP_BLOCKS as u32);
+        let mut text = draft.create(TEXT)?;
+        let mut bases = Vec::with_capacity(groups as usize);
+        let mut offsets = Vec::new();
+        let mut separators = Vec::with_capacity(groups as usize);
+        let mut end = 0u64;
+        // As many groups in memory as keep all cores busy while one thread writes.
+        let wave = 2 * rayon::current_num_threads();
+        let all: Vec<u32> = (0..groups).collect();
+        for wave in all.chunks(wave) {
+            let written: Vec<Group> =
+                wave.par_iter().map(|&group| Group::of(table, group)).collect();
+            for group in written {
+                bases.push(end);
+                end += group.text.len() as u64;
+                text.write_all(&group.text).map_err(io)?;
+                offsets.extend_from_slice(&group.offsets);
+                separators.push(group.separators);
+            }
+        }
+        text.write_all(&[0; STRIDE]).map_err(io)?;
+        text.finish()?;
+        draft.put(OFFSETS, &offsets)?;
+        draft.put(BASES, &bases)?;
+        Separators::write(&separators, GROUP_BLOCKS, draft)
+    }
+
+    /// The `names` names that [`Texts::write`] wrote, their TLDs being `tlds`.
+    ///
+    /// # Errors
+    /// A file is missing, damaged, or not of so many names.
+    pub fn open(files: &Files, names: u32, tlds: &Tlds) -> Result<Texts, GenerationError> {
+        let text: Vec<u8> = files.take(TEXT)?;
+        let offsets: Vec<u32> = files.take(OFFSETS)?;
+        let bases: Vec<u64> = files.take(BASES)?;
+        let blocks = names.div_ceil(BLOCK_NAMES);
+        if offsets.len() != blocks as usize {
+            return Err(files.malformed(OFFSETS, format!("is not of {blocks} blocks")));
+        }
+        if bases.len() != offsets.len().div_ceil(GROUP_BLOCKS) {
+            return Err(files.malformed(BASES, format!("is not of {blocks} blocks")));
+        }
+        if text.len() < STRIDE {
+            return Err(files.malformed(TEXT, "ends too early"));
+        }
+        let separators = Separators::open(files, blocks)?;
+        let suffixes = Suffixes::new(tlds);
+        Ok(Texts { text, offsets, bases, separators, suffixes, len: names })
+    }
+
+    /// Names in all.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The ordinal of a canonical name.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        let (block, _) = self.separators.blocks(name.as_bytes())?;
+        let mut seek = Seek::new(self, block, name.as_bytes());
+        let ordinal = seek.until(Border::Start);
+        (seek.side == Side::Whole).then_some(ordinal)
+    }
+
+    /// The ordinals of the names that start with `prefix`.
+    pub fn range(&self, prefix: &[u8]) -> Range<u32> {
+        if prefix.is_empty() {
+            return 0..self.len;
+        }
+        let Some((first, last)) = self.separators.blocks(prefix) else { return 0..0 };
+        let mut seek = Seek::new(self, first, prefix);
+        let start = seek.until(Border::Start);
+        if last != first {
+            seek = Seek::new(self, last, prefix);
+        }
+        start..seek.until(Border::End)
+    }
+
+    /// The ordinals of the names whose label is exactly `label`, in A-label form.
+    pub fn label_range(&self, label: &str) -> Range<u32> {
+        with_dot(label).map_or(0..0, |(prefix, len)| self.range(&prefix[..len]))
+    }
+
+    /// [`Texts::label_range`] where `names` is the range of the prefix `label`: a shorter way.
+    pub(super) fn label_range_in(&self, label: &str, names: &Range<u32>) -> Range<u32> {
+        let block = names.start / BLOCK_NAMES;
+        if names.is_empty() || (names.end - 1) / BLOCK_NAMES != block {
+            return self.label_range(label);
+        }
+        with_dot(label).map_or(0..0, |(prefix, len)| {
+            let mut seek = Seek::new(self, block, &prefix[..len]);
+            seek.until(Border::Start)..seek.until(Border::End)
+        })
+    }
+
+    /// Reads the name of an ordinal below [`Texts::len`].
+    pub fn read(&self, ordinal: u32, name: &mut NameBuf) {
+        let mut entries = self.entries(ordinal / BLOCK_NAMES);
+        let mut label_len = 0;
+        for _ in 0..=ordinal % BLOCK_NAMES {
+            let entry = entries.next();
+            move_over(
+                &mut name.text[entry.shared..],
+                &entries.text[entry.rest.start..],
+                entry.rest.len(),
+            );
+            label_len = entry.shared + entry.rest.len();
+            name.tld = entry.tld;
+        }
+        let suffix = self.suffixes.place(name.tld);
+        move_over(&mut name.text[label_len..], &self.suffixes.text[suffix.start..], suffix.len());
+        name.len = (label_len + suffix.len()) as u16;
+        name.label_len = label_len as u8;
+    }
+
+    /// Has the memory of names to be read come at once, where [`Texts::read`] one by one would
+    /// wait for each: worth it for the rows of an answer, which lie far apart.
+    pub fn touch(&self, ordinals: &[u32]) {
+        let mut starts = [0; TOUCHED];
+        for ordinals in ordinals.chunks(TOUCHED) {
+            for (start, ordinal) in starts.iter_mut().zip(ordinals) {
+                *start = self.start(ordinal / BLOCK_NAMES);
+            }
+            let touched = starts[..ordinals.len()].iter().map(|&start| {
+                let second = (start + CACHE_LINE).min(self.text.len() - 1);
+                self.text[start] ^ self.text[second]
+            });
+            // None of the octets is waited for before all are asked for.
+            black_box(touched.fold(0, |all, octet| all ^ octet));
+        }
+    }
+
+    #[inline]
+    fn start(&self, block: u32) -> usize {
+        let block = block as usize;
+        self.bases[block / GROUP_BLOCKS] as usize + self.offsets[block] as usize
+    }
+
+    fn entries(&self, block: u32) -> Entries<'_> {
+        Entries { text: &self.text[self.start(block)..], at: 0 }
+    }
+
+    /// Where a name stands from whose text and target all that is alike in the label has been
+    /// taken away: what is left are `own`, the next octet of its label, and `target`.
+    #[inline(always)]
+    fn side(&self, own: Option<u8>, tld: u16, target: &[u8]) -> Side {
+        let Some(&octet) = target.first() else { return Side::Under };
+        match own.unwrap_or(b'.').cmp(&octet) {
+            Ordering::Less => Side::Before,
+            Ordering::Greater => Side::After,
+            Ordering::Equal => self.suffixes.side(tld, target),
+        }
+    }
+}
+
+/// Where a name stands, seen from a target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Before,
+    /// The name is the target.
+    Whole,
+    /// The name starts with the target.
+    Under,
+    After,
+}
+
+/// Which border of the names that start with a target.
+#[derive(Clone, Copy)]
+enum Border {
+    Start,
+    End,
+}
+
+impl Border {
+    /// Whether a name on this side of the target is at the border or past it.
+    fn reached(self, side: Side) -> bool {
+        match self {
+            Border::Start => side != Side::Before,
+            Border::End => side == Side::After,
+        }
+    }
+}
+
+/// Looks in one block for the borders of the names that start with a target.
+struct Seek<'a> {
+    texts: &'a Texts,
+    target: &'a [u8],
+    entries: Entries<'a>,
+    /// Octets that the label read last and the target begin with alike.
+    alike: usize,
+    /// Where the name read last stands.
+    side: Side,
+    /// The ordinals not read yet.
+    left: Range<u32>,
+}
+
+impl<'a> Seek<'a> {
+    fn new(texts: &'a Texts, block: u32, target: &'a [u8]) -> Seek<'a> {
+        let first = block * BLOCK_NAMES;
+        let left = first..first + (texts.len - first).min(BLOCK_NAMES);
+        let entries = texts.entries(block);
+        Seek { texts, target, entries, alike: 0, side: Side::Before, left }
+    }
+
+    /// The first ordinal at the border or past it; that after the block where there is none.
+    fn until(&mut self, border: Border) -> u32 {
+        while !border.reached(self.side) {
+            if self.left.is_empty() {
+                return self.left.start;
+            }
+            self.step();
+        }
+        self.left.start - 1
+    }
+
+    /// Reads a name.
+    #[inline(always)]
+    fn step(&mut self) {
+        let entry = self.entries.next();
+        self.left.start += 1;
+        if entry.shared < self.alike {
+            // It is after the one before and parts from that within the target.
+            self.side = Side::After;
+        } else if entry.shared == self.alike {
+            let rest = &self.entries.text[entry.rest];
+            self.alike += alike_octets(rest, &self.target[self.alike..]);
+            let own = rest.get(self.alike - entry.shared).copied();
+            self.side = self.texts.side(own, entry.tld, &self.target[self.alike..]);
+        }
+        // Else it is as the one before beyond where that parted from the target, and so does it.
+    }
+}
+
+/// The names of a block, read one after the other.
+struct Entries<'a> {
+    /// From the start of the block on.
+    text: &'a [u8],
+    at: usize,
+}
+
+struct Entry {
+    /// Octets that its label shares with the one before.
+    shared: usize,
+    /// The octets of its label after those, by their places in the text.
+    rest: Range<usize>,
+    tld: u16,
+}
+
+impl Entries<'_> {
+    #[inline(always)]
+    fn octet(&mut self) -> u8 {
+        self.at += 1;
+        self.text[self.at - 1]
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> Entry {
+        let lengths = self.octet();
+        let (mut shared, mut following) = (usize::from(lengths >> 4), usize::from(lengths & 15));
+        if shared == NIBBLE_ESCAPE {
+            shared = usize::from(self.octet());
+        }
+        if following == NIBBLE_ESCAPE {
+            following = usize::from(self.octet());
+        }
+        let rest = self.at..self.at + following;
+        self.at = rest.end;
+        let short = self.octet();
+        let tld =
+            if u16::from(short) < TLD_SHORT { u16::from(short) } else { self.long_tld(short) };
+        Entry { shared, rest, tld }
+    }
+
+    #[cold]
+    fn long_tld(&mut self, first: u8) -> u16 {
+        let second = self.octet();
+        if first == TLD_ESCAPE {
+            return u16::from_le_bytes([second, self.octet()]);
+        }
+        TLD_SHORT + ((u16::from(first) - TLD_SHORT) << 8 | u16::from(second))
+    }
+}
+
+/// The names of one group of blocks, as they are written.
+#[derive(Default)]
+struct Group {
+    text: Vec<u8>,
+    offsets: Vec<u32>,
+    separators: Keys,
+}
+
+impl Group {
+    fn of(table: &Table, group: u32) -> Group {
+        let group_names = GROUP_BLOCKS as u32 * BLOCK_NAMES;
+        let start = group * group_names;
+        let end = start.saturating_add(group_names).min(table.len());
+        let mut made = Group::default();
+        made.offsets.reserve_exact((end - start).div_ceil(BLOCK_NAMES) as usize);
+        // Nearly what real names take.
+        made.text.reserve((end - start) as usize * 9);
+        let mut before: &[u8] = if start == 0 { &[] } else { table.name(start - 1) };
+        let mut label_before: &[u8] = &[];
+        let from = table.parts.partition_point(|part| part.first + part.len() as u32 <= start);
+        let mut ordinal = start;
+        for part in &table.parts[from..] {
+            let places =
+                (ordinal - part.first) as usize..part.len().min((end - part.first) as usize);
+            for at in places {
+                let name = part.name(at);
+                if ordinal.is_multiple_of(BLOCK_NAMES) {
+                    made.begin_block(before, name);
+                    label_before = &[];
+                }
+                let label = &name[..usize::from(part.label_len[at])];
+                put_entry(&mut made.text, label_before, label, part.tld[at]);
+                (before, label_before) = (name, label);
+                ordinal += 1;
+            }
+            if ordinal == end {
+                break;
+            }
+        }
+        made
+    }
+
+    /// A block whose first name is `name`, `before` being the last name of the block before it.
+    fn begin_block(&mut self, before: &[u8], name: &[u8]) {
+        // The shortest text that is after the one and not after the other.
+        let separator = match before {
+            [] => &[],
+            _ => &name[..name.len().min(alike_octets(before, name) + 1)],
+        };
+        self.separators.push(separator);
+        self.offsets.push(self.text.len() as u32);
+    }
+}
+
+/// Appends a name to a block.
+fn put_entry(text: &mut Vec<u8>, label_before: &[u8], label: &[u8], tld: u16) {
+    let shared = alike_octets(label_before, label);
+    let rest = &label[shared..];
+    let (high, low) = (shared.min(NIBBLE_ESCAPE), rest.len().min(NIBBLE_ESCAPE));
+    text.push((high << 4 | low) as u8);
+    if high == NIBBLE_ESCAPE {
+        text.push(shared as u8);
+    }
+    if low == NIBBLE_ESCAPE {
+        text.push(rest.len() as u8);
+    }
+    text.extend_from_slice(rest);
+    put_tld(text, tld);
+}
+
+/// Appends a TLD number: one octet below 224, the most frequent TLDs; two octets up to 8,159,
+/// big-endian from 224 << 8 on; else 255 and the number in two octets, little-endian.
+fn put_tld(text: &mut Vec<u8>, tld: u16) {
+    const MIDDLE: u16 = (TLD_ESCAPE as u16 - TLD_SHORT) << 8;
+    match tld.checked_sub(TLD_SHORT) {
+        None => text.push(tld as u8),
+        Some(rest @ ..MIDDLE) => {
+            text.extend_from_slice(&[(TLD_SHORT + (rest >> 8)) as u8, rest as u8]);
+        }
+        Some(_) => {
+            text.push(TLD_ESCAPE);
+            text.extend_from_slice(&tld.to_le_bytes());
+        }
+    }
+}
+
+/// A label and a dot, and their length; `None` for what is no label.
+fn with_dot(label: &str) -> Option<([u8; LABEL_CHARS_MAX as usize + 1], usize)> {
+    let mut text = [b'.'; LABEL_CHARS_MAX as usize + 1];
+    let fits = label.len() < text.len() && !label.contains('.');
+    fits.then(|| {
+        text[..label.len()].copy_from_slice(label.as_bytes());
+        (text, label.len() + 1)
+    })
+}
+
+/// How many octets two texts begin with alike.
+#[inline]
+fn alike_octets(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+/// Copies `len` octets, and up to [`STRIDE`] octets of what follows them.
+#[inline(always)]
+fn move_over(to: &mut [u8], from: &[u8], len: usize) {
+    let mut at = 0;
+    loop {
+        to[at..at + STRIDE].copy_from_slice(&from[at..at + STRIDE]);
+        at += STRIDE;
+        if at >= len {
+            return;
+        }
+    }
+}
+
+/// `.com`, `.co.uk` by TLD number, end to end with [`STRIDE`] octets to spare.
+struct Suffixes {
+    text: Vec<u8>,
+    /// Where each begins; one more for the end of the last.
+    starts: Vec<u32>,
+}
+
+impl Suffixes {
+    fn new(tlds: &Tlds) -> Suffixes {
+        let mut made = Suffixes { text: Vec::new(), starts: vec![0] };
+        for tld in tlds.names() {
+            made.text.push(b'.');
+            made.text.extend_from_slice(tld.as_bytes());
+            // 65,536 TLDs of 253 octets at most.
+            made.starts.push(made.text.len() as u32);
+        }
+        made.text.extend_from_slice(&[0; STRIDE]);
+        made
+    }
+
+    /// Where the suffix stands, seen from a target that begins with a dot.
+    fn side(&self, tld: u16, target: &[u8]) -> Side {
+        let suffix = &self.text[self.place(tld)];
+        match suffix.cmp(target) {
+            Ordering::Equal => Side::Whole,
+            Ordering::Less => Side::Before,
+            Ordering::Greater if suffix.starts_with(target) => Side::Under,
+            Ordering::Greater => Side::After,
+        }
+    }
+
+    #[inline(always)]
+    fn place(&self, tld: u16) -> Range<usize> {
+        let at = usize::from(tld);
+        self.starts[at] as usize..self.starts[at + 1] as usize
+    }
+}
+
+#[cfg(test)]
+pub(in crate::index) mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::index::columns::table::Part;
+    use crate::index::columns::test_table::round_trip;
+
+    /// Xorshift: the same numbers from the same seed.
+    pub struct Random(pub u64);
+
+    impl Random {
+        /// A number below `end`.
+        pub fn below(&mut self, end: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 16) as usize % end
+        }
+    }
+
+    /// A table of `names`, each a label and a TLD, with numbers as `tlds` has them, cut into parts
+    /// between labels.
+    pub fn table(names: &BTreeSet<(String, usize)>, tlds: &[String], random: &mut Random) -> Table {
+        let mut names: Vec<(String, &str, usize)> = names
+            .iter()
+            .map(|(label, tld)| (format!("{label}.{}", tlds[*tld]), label.as_str(), *tld))
+            .collect();
+        names.sort();
+        let mut table = Table { tlds: Tlds::new(tlds.to_vec()), ..Table::default() };
+        let mut before = None;
+        for (ordinal, (name, label, tld)) in (0..).zip(&names) {
+            if before != Some(label) && (before.is_none() || random.below(9) == 0) {
+                table.parts.push(Part { first: ordinal, ..Part::default() });
+                if random.below(5) == 0 {
+                    table.parts.push(Part { first: ordinal, ..Part::default() });
+                }
+            }
+            before = Some(label);
+            let part = table.parts.last_mut().expect("the first name begins a part");
+            part.text.extend_from_slice(name.as_bytes());
+            part.ends.push(part.text.len() as u32);
+            part.label_len.push(label.len() as u8);
+            part.tld.push(*tld as u16);
+            part.key.push(random.below(25_600) as u16);
+            part.registered.push(false);
+        }
+        table
+    }
+
+    /// What `write` writes, opened again by `open`.
+    pub fn reopened<T>(
+        write: impl FnOnce(&Draft) -> Result<(), BuildError>,
+        open: impl FnOnce(&Files) -> Result<T, GenerationError>,
+    ) -> T {
+        let (_folder, files) = round_trip(write).expect("written");
+        let opened = open(&files).expect("opens");
+        files.finish().expect("every file is taken");
+        opened
+    }
+
+    /// The texts of a table, through their files.
+    pub fn texts(table: &Table) -> Texts {
+        let open = |files: &Files| Texts::open(files, table.len(), &table.tlds);
+        reopened(|draft| Texts::write(table, draft), open)
+    }
+
+    /// Every name of a table, in order.
+    pub fn names(table: &Table) -> Vec<String> {
+        let text = |name: &[u8]| String::from_utf8(name.to_vec()).expect("ASCII");
+        table.parts.iter().flat_map(|part| part.names().map(text)).collect()
+    }
+
+    fn label(random: &mut Random) -> String {
+        let long = random.below(20) == 0;
+        let octets = if long { 1 + random.below(63) } else { 1 + random.below(6) };
+        let alphabet = b"aab-1z";
+        let inner = |random: &mut Random| alphabet[random.below(alphabet.len())];
+        let mut label: Vec<u8> = (0..octets).map(|_| inner(random)).collect();
+        for end in [0, octets - 1] {
+            if label[end] == b'-' {
+                label[end] = b'b';
+            }
+        }
+        String::from_utf8(label).expect("ASCII")
+    }
+
+    fn check(table: &Table, prefixes: &[String]) {
+        let (texts, names) = (texts(table), names(table));
+        assert_eq!(texts.len() as usize, names.len());
+        let mut found = NameBuf::default();
+        texts.touch(&(0..table.len()).collect::<Vec<_>>());
+        for (ordinal, name) in (0..).zip(&names) {
+            texts.read(ordinal, &mut found);
+            let parts = (found.label(), table.tlds.name(found.tld()));
+            assert_eq!((found.as_str(), Some(parts)), (name.as_str(), name.split_once('.')));
+            assert_eq!(usize::from(found.label_len()), parts.0.len());
+            assert_eq!(texts.find(name), Some(ordinal), "{name}");
+        }
+        let whole = names.iter().step_by(names.len() / 40 + 1);
+        let parts = whole.flat_map(|name| (0..=name.len().min(12)).map(|end| &name[..end]));
+        for prefix in prefixes.iter().map(String::as_str).chain(parts) {
+            let start = names.partition_point(|name| name.as_str() < prefix) as u32;
+            let under = names.iter().filter(|name| name.starts_with(prefix)).count() as u32;
+            assert_eq!(texts.range(prefix.as_bytes()), start..start + under, "{prefix}");
+            let known = names.binary_search_by(|name| name.as_str().cmp(prefix)).ok();
+            assert_eq!(texts.find(prefix).map(|found| found as usize), known, "{prefix}");
+            let of_label = names.iter().filter(|name| name.split('.').next() == Some(prefix));
+            let found = texts.label_range(prefix);
+            assert_eq!(found.len(), of_label.count(), "{prefix}");
+            let within = texts.label_range_in(prefix, &texts.range(prefix.as_bytes()));
+            assert!(within == found || within.is_empty() && found.is_empty(), "{prefix}");
+        }
+    }
+
+    #[test]
+    fn names_and_ordinals_find_each_other_at_any_size() {
+        let mut random = Random(7);
+        let mut tlds: Vec<String> =
+            ["com", "de", "co.uk", "co", "c", "xn--p1ai"].map(str::to_owned).into();
+        tlds.extend((0..9_000).map(|at| format!("t{at}")));
+        // The longest suffix a label of 63 octets leaves room for.
+        tlds[7_000] = "x".repeat(63) + "." + &"y".repeat(63) + "." + &"z".repeat(61);
+        for size in [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 79, 80, 81, 300, 1_500] {
+            let mut chosen = BTreeSet::new();
+            while chosen.len() < size {
+                let tld = match random.below(8) {
+                    0 => random.below(tlds.len()),
+                    1 => [223, 224, 479, 480, 7_000, 8_159, 8_160, 8_999][random.below(8)],
+                    _ => random.below(6),
+                };
+                chosen.insert((label(&mut random), tld));
+            }
+            let prefixes = ["", "-", ".", "0", "a-", "zzzzz", "é", "a.c", "a.co", "a.com", "a.z"];
+            let mut prefixes: Vec<String> = prefixes.map(str::to_owned).into();
+            prefixes.extend((0..100).map(|_| label(&mut random)));
+            prefixes.extend((0..100).map(|_| label(&mut random) + ".c"));
+            prefixes.extend([63, 64, 300].map(|octets| "a".repeat(octets)));
+            check(&table(&chosen, &tlds, &mut random), &prefixes);
+        }
+    }
+
+    #[test]
+    fn one_label_may_fill_many_blocks() {
+        let tlds: Vec<String> = (0..300).map(|at| format!("t{at}")).collect();
+        let labels = ["a", "a-a", "aa", "b"];
+        let chosen = labels
+            .iter()
+            .flat_map(|label| (0..300).map(|tld| ((*label).to_owned(), tld)))
+            .collect();
+        let prefixes = ["a", "a.", "a-", "a-a.t5", "aa.t99", "aa.u", "b.t299", "b.t2999", "c"];
+        check(&table(&chosen, &tlds, &mut Random(3)), &prefixes.map(str::to_owned));
+    }
+
+    #[test]
+    fn files_of_another_size_are_refused() {
+        let tlds = vec!["com".to_owned()];
+        let chosen = (0..100).map(|at| (format!("name{at}"), 0)).collect();
+        let table = table(&chosen, &tlds, &mut Random(5));
+        for names in [0, 84, 96, 113] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("draft");
+            let draft = Draft::new(path).expect("a new folder");
+            Texts::write(&table, &draft).expect("written");
+            let open = |files: &Files| {
+                assert!(Texts::open(files, names, &table.tlds).is_err(), "{names}");
+                Texts::open(files, table.len(), &table.tlds)
+            };
+            reopened(|draft| Texts::write(&table, draft), open);
+        }
+    }
+}

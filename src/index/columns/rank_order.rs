@@ -1,0 +1,225 @@
+//! The names that dropped, from name order into the order they are shown in. A [`Table`] comes in;
+//! what goes out is each name's *doc*: its place in rank order among the names on the drops list,
+//! and after them, in name order, the names that were registered again. [`DropRows`] holds
+//! everything the writers need by doc, so that they read memory from front to back.
+//!
+//! Names are sorted by counting: rank keys are few, and within one the names stay in name order.
+//! Rows are then copied in name order too: what is read is in line, and what is written goes to
+//! some thousand places that each move forwards, which caches hold. Read in rank order, each row
+//! would wait for memory a dozen times.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::index::columns::records::{RecordBytes, RecordParts};
+use crate::index::columns::table::{Part, Table};
+use crate::index::error::BuildError;
+
+/// Rank keys, and one more place for the names registered again.
+const BUCKETS: usize = 1 << 16 | 1;
+const AGAIN: usize = 1 << 16;
+/// Docs that one thread copies at least: each thread looks at every name.
+const DOCS_PER_PIECE_MIN: u32 = 1 << 16;
+
+/// Docs of the names that dropped.
+#[derive(Debug)]
+pub struct RankOrder {
+    docs: Vec<u32>,
+    listed: u32,
+}
+
+/// What is kept of every dropped name, by doc.
+#[derive(Debug, Default)]
+pub struct DropRows {
+    /// Docs on the drops list; those after them were registered again.
+    pub listed: u32,
+    /// TLD numbers.
+    pub tld: Vec<u16>,
+    /// [`crate::index::columns::rank_key::rank_key`].
+    pub key: Vec<u16>,
+    /// Latest drop, [`crate::vocab::day::Day::raw`].
+    pub drop_date: Vec<u16>,
+    /// Effective release of that drop.
+    pub release: Vec<u16>,
+    /// The number of the batch that was the first to tell of it.
+    pub first_batch: Vec<u32>,
+    pub records: RecordBytes,
+}
+
+/// The columns of one doc, together while they are copied.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    tld: u16,
+    key: u16,
+    drop_date: u16,
+    release: u16,
+    first_batch: u32,
+}
+
+/// Consecutive docs while they are copied.
+struct Piece {
+    rows: Vec<Row>,
+    records: RecordBytes,
+}
+
+impl RankOrder {
+    /// The docs of all dropped names of `table`.
+    pub fn of(table: &Table) -> RankOrder {
+        let mut next = vec![0u32; BUCKETS];
+        buckets(table).for_each(|bucket| next[bucket] += 1);
+        let mut first = 0;
+        for next in &mut next {
+            first += std::mem::replace(next, first);
+        }
+        let listed = next[AGAIN];
+        let place = |bucket: usize| {
+            next[bucket] += 1;
+            next[bucket] - 1
+        };
+        RankOrder { docs: buckets(table).map(place).collect(), listed }
+    }
+
+    /// Docs by dropped place: the dropped names in name order.
+    pub fn docs(&self) -> &[u32] {
+        &self.docs
+    }
+
+    /// How many are on the drops list: docs below this.
+    pub fn listed(&self) -> u32 {
+        self.listed
+    }
+}
+
+/// The bucket of each dropped name, in name order.
+fn buckets(table: &Table) -> impl Iterator<Item = usize> {
+    table.parts.iter().flat_map(|part| {
+        let drops = part.drops.at.iter().zip(&part.drops.again);
+        drops.map(|(&at, &again)| if again { AGAIN } else { part.key[at as usize].into() })
+    })
+}
+
+impl DropRows {
+    /// Copies the dropped names of `table` into the order of their docs, on all cores.
+    ///
+    /// # Errors
+    /// More bytes of records than can be numbered.
+    pub fn gather(table: &Table, order: &RankOrder) -> Result<DropRows, BuildError> {
+        let docs = order.docs.len() as u32;
+        let pieces = (docs / DOCS_PER_PIECE_MIN).clamp(1, rayon::current_num_threads() as u32);
+        let step = docs.div_ceil(pieces);
+        let gathered: Vec<Piece> = (0..pieces)
+            .into_par_iter()
+            .map(|at| Piece::gather(table, order, at * step..docs.min((at + 1) * step)))
+            .collect::<Result<_, _>>()?;
+        let mut rows = DropRows { listed: order.listed, ..DropRows::default() };
+        for piece in gathered {
+            rows.tld.extend(piece.rows.iter().map(|row| row.tld));
+            rows.key.extend(piece.rows.iter().map(|row| row.key));
+            rows.drop_date.extend(piece.rows.iter().map(|row| row.drop_date));
+            rows.release.extend(piece.rows.iter().map(|row| row.release));
+            rows.first_batch.extend(piece.rows.iter().map(|row| row.first_batch));
+            rows.records.append(piece.records)?;
+        }
+        Ok(rows)
+    }
+}
+
+impl Piece {
+    fn gather(table: &Table, order: &RankOrder, docs: Range<u32>) -> Result<Piece, BuildError> {
+        let mut rows = vec![Row::default(); docs.len()];
+        let mut lens = vec![0u32; docs.len()];
+        for_each_drop(table, order, &docs, |part, drop, place| {
+            let at = part.drops.at[drop] as usize;
+            rows[place] = Row {
+                tld: part.tld[at],
+                key: part.key[at],
+                drop_date: part.drops.date[drop],
+                release: part.drops.release[drop],
+                first_batch: part.drops.first_batch[drop],
+            };
+            lens[place] = parts_of(part, drop).len() as u32;
+        });
+        let mut records = RecordBytes::with_lens(&lens)?;
+        for_each_drop(table, order, &docs, |part, drop, place| {
+            records.set(place, &parts_of(part, drop));
+        });
+        Ok(Piece { rows, records })
+    }
+}
+
+/// The record of a part's drop.
+fn parts_of(part: &Part, drop: usize) -> RecordParts<'_> {
+    RecordParts {
+        label: part.label(part.drops.at[drop] as usize),
+        spread: part.drops.spread[drop],
+        features: part.drops.features(drop),
+    }
+}
+
+/// Visits the drops whose docs are in `docs`, in name order: the part, the place among its drops,
+/// and the place in `docs`.
+fn for_each_drop<'a>(
+    table: &'a Table,
+    order: &RankOrder,
+    docs: &Range<u32>,
+    mut visit: impl FnMut(&'a Part, usize, usize),
+) {
+    let mut all = order.docs.as_slice();
+    for part in &table.parts {
+        let (here, rest) = all.split_at(part.drops.len());
+        all = rest;
+        for (drop, doc) in here.iter().enumerate() {
+            if docs.contains(doc) {
+                visit(part, drop, (doc - docs.start) as usize);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::records::Records;
+    use crate::index::columns::test_table::Specimen;
+
+    /// Docs are the places in a plain sort, and rows are those of the names.
+    #[test]
+    fn docs_are_in_rank_order() {
+        for names in [0, 1, 2, 70, 3_000] {
+            let table = Specimen::new(7).table(names);
+            let order = RankOrder::of(&table);
+            let mut expected: Vec<(bool, u16, &[u8])> = Vec::new();
+            let mut found = Vec::new();
+            let rows = DropRows::gather(&table, &order).expect("fits");
+            let records = Records::from(rows.records);
+            for (part, drop) in
+                table.parts.iter().flat_map(|part| (0..part.drops.len()).map(move |at| (part, at)))
+            {
+                let at = part.drops.at[drop] as usize;
+                let again = part.drops.again[drop];
+                let key = if again { 0 } else { part.key[at] };
+                expected.push((again, key, part.name(at)));
+                let doc = order.docs()[found.len()];
+                found.push((doc, part.name(at)));
+                let at_doc = doc as usize;
+                assert_eq!(rows.tld[at_doc], part.tld[at]);
+                assert_eq!(rows.key[at_doc], part.key[at]);
+                assert_eq!(rows.drop_date[at_doc], part.drops.date[drop]);
+                assert_eq!(rows.release[at_doc], part.drops.release[drop]);
+                assert_eq!(rows.first_batch[at_doc], part.drops.first_batch[drop]);
+                let record = records.get(doc);
+                assert_eq!(record.label.as_bytes(), part.label(at));
+                assert_eq!(record.spread, part.drops.spread[drop]);
+                assert_eq!(record.features, part.drops.features(drop));
+            }
+            expected.sort();
+            found.sort();
+            let listed = expected.iter().filter(|(again, ..)| !again).count();
+            assert_eq!(order.listed() as usize, listed);
+            assert_eq!(rows.listed as usize, listed);
+            let expected: Vec<&[u8]> = expected.into_iter().map(|(.., name)| name).collect();
+            assert_eq!(found.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), expected);
+        }
+    }
+}

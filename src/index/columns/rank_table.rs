@@ -1,0 +1,745 @@
+//! Rank keys in some order of names, and what lets a query skip most of them.
+//!
+//! In: a column of [`rank_key`](crate::index::columns::rank_key::rank_key)s by *place*, the order being such
+//! that the matches of a query are one range of places. Out: how many of a range pass a
+//! [`KeyFilter`], and which are the best. Absent: what the places stand for, and TLDs.
+//!
+//! [`Tables`] hold the smallest key of every block of 256 places, and the counts by score and
+//! length of every superblock of 32,768. A count over a wide range is a sum over superblocks and a
+//! scan of the two ends; the key of the k-th best is a search among such sums, and only blocks whose
+//! smallest key is no worse are looked at.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use crate::index::columns::rank_key::{length_of, rank_key};
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::filter::Narrow;
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+use crate::vocab::budget;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::limits::LABEL_CHARS_MAX;
+
+/// Stands for the key of a place that belongs to no query of a table.
+pub const ABSENT: u16 = u16::MAX;
+
+/// Places in a block: its smallest keys are known.
+const BLOCK: usize = 256;
+/// Blocks in a group, of which the smallest keys are known too.
+const GROUP: usize = 32;
+/// Places in a superblock: few enough that a count fits in 16 bits.
+const SUPER: usize = 1 << 15;
+/// Blocks in a superblock.
+const SUPER_BLOCKS: usize = SUPER / BLOCK;
+/// Places looked at together; where none passes, none is looked at alone.
+const LANES: usize = 32;
+/// Scores, 0 to 100.
+const ROWS: usize = 101;
+/// Lengths that tables tell apart: names up to these many characters. Most filters ask for one of
+/// these; between them counts are bounds, and the names are looked at.
+const LENGTHS: [u8; 24] = [
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    17,
+    18,
+    19,
+    20,
+    24,
+    28,
+    36,
+    LABEL_CHARS_MAX,
+];
+const CLASSES: usize = LENGTHS.len();
+/// The class of names of any length.
+const ANY: usize = CLASSES - 1;
+
+/// What a query asks of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyFilter {
+    /// The worst key that passes.
+    pub key_max: u16,
+    /// Characters of the label at most; [`u8::MAX`] for any number.
+    pub length_max: u8,
+}
+
+impl KeyFilter {
+    /// What a query narrows by; its TLDs are no matter of keys.
+    pub fn new(narrow: &Narrow) -> KeyFilter {
+        let any = narrow.max_len >= LABEL_CHARS_MAX;
+        KeyFilter {
+            key_max: rank_key(narrow.min_dqs, u8::MAX),
+            length_max: if any { u8::MAX } else { narrow.max_len },
+        }
+    }
+
+    /// True for a key that is asked for.
+    #[inline]
+    pub fn passes(self, key: u16) -> bool {
+        // Both sides are looked at whatever the first says: a loop over this has no branch.
+        (key <= self.key_max) & (length_of(key) <= self.length_max)
+    }
+
+    /// The same filter with a worst key no worse than `key_max`.
+    #[must_use]
+    pub fn at_most(self, key_max: u16) -> KeyFilter {
+        KeyFilter { key_max: self.key_max.min(key_max), ..self }
+    }
+
+    /// True when every key passes.
+    fn is_open(self) -> bool {
+        self.key_max >= rank_key(Dqs::MIN, LABEL_CHARS_MAX) && self.length_max == u8::MAX
+    }
+}
+
+/// A candidate of an answer: key and place, so that numbers sort as the answer does.
+#[inline]
+pub fn hit(key: u16, place: u32) -> u64 {
+    u64::from(key) << 32 | u64::from(place)
+}
+
+/// The key of a [`hit`].
+#[inline]
+pub fn key_of(hit: u64) -> u16 {
+    (hit >> 32) as u16
+}
+
+/// Keeps the `k` smallest numbers of `hits` from `start` on, in no order.
+pub fn keep_best(hits: &mut Vec<u64>, start: usize, k: usize) {
+    if k == 0 {
+        hits.truncate(start);
+    } else if hits.len() - start > k {
+        hits[start..].select_nth_unstable(k - 1);
+        hits.truncate(start + k);
+    }
+}
+
+/// What the places of an order are tested by.
+pub trait Column: Copy {
+    /// How many of `places` pass.
+    fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32;
+    /// Appends a [`hit`] for each of `places` that passes, in their order.
+    fn collect(&self, places: Range<usize>, filter: KeyFilter, hits: &mut Vec<u64>);
+    /// True when every place is known to pass.
+    fn all_pass(&self, _filter: KeyFilter) -> bool {
+        false
+    }
+}
+
+/// Keys alone.
+impl Column for &[u16] {
+    fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32 {
+        // A chunk's count fits the lanes of the keys, so that eight are added at a time.
+        let passing = |keys: &[u16]| keys.iter().map(|&key| u16::from(filter.passes(key))).sum();
+        self[places].chunks(SUPER).map(|keys| -> u32 { u16::into(passing(keys)) }).sum()
+    }
+
+    fn collect(&self, places: Range<usize>, filter: KeyFilter, hits: &mut Vec<u64>) {
+        let mut place = places.start as u32;
+        let (chunks, rest) = self[places].as_chunks::<LANES>();
+        for keys in chunks {
+            push_passing(keys, place, keys.map(|key| u8::from(filter.passes(key))), hits);
+            place += LANES as u32;
+        }
+        let found = (place..).zip(rest).filter(|&(_, &key)| filter.passes(key));
+        hits.extend(found.map(|(place, &key)| hit(key, place)));
+    }
+
+    fn all_pass(&self, filter: KeyFilter) -> bool {
+        filter.is_open()
+    }
+}
+
+/// Keys, and codes of which one of the bits of `mask` has to be set.
+#[derive(Clone, Copy, Debug)]
+pub struct Coded<'a> {
+    pub keys: &'a [u16],
+    pub codes: &'a [u8],
+    pub mask: u8,
+}
+
+impl Coded<'_> {
+    #[inline]
+    fn passes(self, key: u16, code: u8, filter: KeyFilter) -> bool {
+        filter.passes(key) & (code & self.mask != 0)
+    }
+}
+
+impl Column for Coded<'_> {
+    fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32 {
+        let keys = self.keys[places.clone()].chunks(SUPER);
+        let codes = self.codes[places].chunks(SUPER);
+        let passing = |(&key, &code): (&u16, &u8)| u16::from(self.passes(key, code, filter));
+        let counts = keys.zip(codes).map(|(keys, codes)| keys.iter().zip(codes).map(passing).sum());
+        counts.map(|count: u16| u32::from(count)).sum()
+    }
+
+    fn collect(&self, places: Range<usize>, filter: KeyFilter, hits: &mut Vec<u64>) {
+        let mut place = places.start as u32;
+        let (chunks, rest) = self.keys[places.clone()].as_chunks::<LANES>();
+        let (code_chunks, rest_codes) = self.codes[places].as_chunks::<LANES>();
+        for (keys, codes) in chunks.iter().zip(code_chunks) {
+            let passing = |at: usize| u8::from(self.passes(keys[at], codes[at], filter));
+            push_passing(keys, place, std::array::from_fn(passing), hits);
+            place += LANES as u32;
+        }
+        let rows = (place..).zip(rest.iter().zip(rest_codes));
+        let found = rows.filter(|&(_, (&key, &code))| self.passes(key, code, filter));
+        hits.extend(found.map(|(place, (&key, _))| hit(key, place)));
+    }
+}
+
+/// Appends a [`hit`] for each of some places, the first being `place`, that `passing` has a 1 for.
+#[inline]
+fn push_passing(keys: &[u16; LANES], place: u32, passing: [u8; LANES], hits: &mut Vec<u64>) {
+    let (words, _) = passing.as_chunks::<8>();
+    for (eight, &word) in words.iter().enumerate() {
+        let mut left = u64::from_le_bytes(word);
+        while left != 0 {
+            let at = eight * 8 + left.trailing_zeros() as usize / 8;
+            hits.push(hit(keys[at], place + at as u32));
+            left &= left - 1;
+        }
+    }
+}
+
+/// The class that holds all names up to `length`, and maybe longer ones.
+fn class_around(length: u8) -> usize {
+    LENGTHS.partition_point(|&limit| limit < length).min(ANY)
+}
+
+/// The largest class that holds no name longer than `length`; `None` where the length is 0.
+fn class_within(length: u8) -> Option<usize> {
+    LENGTHS.partition_point(|&limit| limit <= length).checked_sub(1)
+}
+
+/// True when a class holds the names up to `length` and no other.
+fn is_exact(length: u8) -> bool {
+    length >= LABEL_CHARS_MAX || LENGTHS.binary_search(&length).is_ok()
+}
+
+/// The smallest keys and the counts of an order.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// Places.
+    len: usize,
+    /// By class, then by block: the smallest key of a name of the class; [`ABSENT`] for none.
+    minima: Vec<u16>,
+    /// The same by groups of blocks.
+    group_minima: Vec<u16>,
+    /// By class, row (100 - score) and whole superblock: names of the class whose row is this or a
+    /// better one.
+    counts: Vec<u16>,
+}
+
+impl Tables {
+    /// The tables of `len` places; `key_of` gives the key of a place, or [`ABSENT`].
+    pub fn new(len: usize, key_of: impl Fn(usize) -> u16) -> Tables {
+        let blocks = len.div_ceil(BLOCK);
+        let supers = len / SUPER;
+        let mut tables = Tables {
+            len,
+            minima: vec![ABSENT; CLASSES * blocks],
+            group_minima: Vec::new(),
+            counts: vec![0; CLASSES * ROWS * supers],
+        };
+        let class_of: [u8; 256] = std::array::from_fn(|length| class_around(length as u8) as u8);
+        let mut counts = [[0u16; CLASSES]; ROWS];
+        for block in 0..blocks {
+            let mut minima = [ABSENT; CLASSES];
+            let end = (block + 1) * BLOCK;
+            for place in block * BLOCK..len.min(end) {
+                let key = key_of(place);
+                if key != ABSENT {
+                    let class = usize::from(class_of[usize::from(length_of(key))]);
+                    minima[class] = minima[class].min(key);
+                    counts[row_of(key)][class] += 1;
+                }
+            }
+            tables.put_minima(block, &minima);
+            // The last superblock may not be whole: it is always looked at.
+            if end.is_multiple_of(SUPER) && end <= len {
+                tables.put_counts(block / SUPER_BLOCKS, &mut counts);
+            }
+        }
+        tables.group_minima = tables.grouped();
+        tables
+    }
+
+    /// Sets the smallest keys of a block from those of each length on its own.
+    fn put_minima(&mut self, block: usize, minima: &[u16; CLASSES]) {
+        let blocks = self.blocks();
+        let mut smallest = ABSENT;
+        for (class, &key) in minima.iter().enumerate() {
+            smallest = smallest.min(key);
+            self.minima[class * blocks + block] = smallest;
+        }
+    }
+
+    /// Sets the counts of a superblock from those of each score and length, which start anew.
+    fn put_counts(&mut self, at: usize, counts: &mut [[u16; CLASSES]; ROWS]) {
+        let supers = self.supers();
+        let mut above = [0; CLASSES];
+        for (row, counts) in counts.iter_mut().enumerate() {
+            let mut shorter = 0;
+            for (class, count) in counts.iter_mut().enumerate() {
+                shorter += std::mem::take(count);
+                above[class] += shorter;
+                self.counts[(class * ROWS + row) * supers + at] = above[class];
+            }
+        }
+    }
+
+    /// The smallest keys of groups, of those of blocks.
+    fn grouped(&self) -> Vec<u16> {
+        let smallest = |keys: &[u16]| keys.iter().copied().min().unwrap_or(ABSENT);
+        let classes = self.minima.chunks(self.blocks().max(1));
+        classes.flat_map(|class| class.chunks(GROUP).map(smallest)).collect()
+    }
+
+    fn blocks(&self) -> usize {
+        self.len.div_ceil(BLOCK)
+    }
+
+    fn supers(&self) -> usize {
+        self.len / SUPER
+    }
+
+    /// How many names of `class` in whole superblocks have `row` or a better one.
+    fn names_to_row(&self, supers: &Range<usize>, class: usize, row: usize) -> u32 {
+        let first = (class * ROWS + row) * self.supers();
+        let counts = &self.counts[first + supers.start..first + supers.end];
+        counts.iter().map(|&count| u32::from(count)).sum()
+    }
+
+    /// How many names of both classes in whole superblocks have `row`.
+    fn names_in_row(&self, supers: &Range<usize>, class: usize, row: usize) -> u32 {
+        let better = row.checked_sub(1).map_or(0, |row| self.names_to_row(supers, class, row));
+        self.names_to_row(supers, class, row) - better
+    }
+
+    /// How many names in whole superblocks pass, or fewer where the lengths asked for are none
+    /// that tables tell apart.
+    fn names_passing(&self, supers: &Range<usize>, filter: KeyFilter) -> u32 {
+        let Some(class) = class_within(filter.length_max) else { return 0 };
+        let row = row_of(filter.key_max);
+        let better = row.checked_sub(1).map_or(0, |row| self.names_to_row(supers, class, row));
+        let within = class_within(length_of(filter.key_max));
+        let same = within.map_or(0, |it| self.names_in_row(supers, class.min(it), row));
+        better + same
+    }
+
+    /// A key such that at least `k` names in whole superblocks pass and have no worse one; the
+    /// worst of the filter where there are not so many.
+    fn kth_key(&self, supers: &Range<usize>, filter: KeyFilter, k: u32) -> u16 {
+        let Some(class) = class_within(filter.length_max) else { return filter.key_max };
+        let rows = row_of(filter.key_max) + 1;
+        let row = first_where(rows, |row| self.names_to_row(supers, class, row) >= k);
+        if row == rows {
+            return filter.key_max;
+        }
+        let better = row.checked_sub(1).map_or(0, |row| self.names_to_row(supers, class, row));
+        let within = |it| better + self.names_in_row(supers, it, row) >= k;
+        let class = first_where(class, within);
+        filter.key_max.min((row as u16) << 8 | u16::from(LENGTHS[class]))
+    }
+
+    /// Calls `visit` with stretches of `places` in which a name of `class` may have a key up to
+    /// `key_max`, in order. `visit` gives the worst key to look for from there on, or `None` to
+    /// stop.
+    fn walk(
+        &self,
+        places: Range<usize>,
+        class: usize,
+        mut key_max: u16,
+        mut visit: impl FnMut(Range<usize>) -> Option<u16>,
+    ) {
+        let (blocks, groups) = (self.blocks(), self.blocks().div_ceil(GROUP));
+        let minima = &self.minima[class * blocks..][..blocks];
+        let group_minima = &self.group_minima[class * groups..][..groups];
+        let (first, end) = (places.start / BLOCK, places.end.div_ceil(BLOCK));
+        let mut block = first;
+        while block < end {
+            let group = block / GROUP;
+            let group_end = end.min((group + 1) * GROUP);
+            if group_minima[group] > key_max {
+                block = group_end;
+                continue;
+            }
+            if budget::spent() {
+                return;
+            }
+            for (at, &minimum) in (block..).zip(&minima[block..group_end]) {
+                if minimum <= key_max {
+                    let start = places.start.max(at * BLOCK);
+                    let Some(worst) = visit(start..places.end.min((at + 1) * BLOCK)) else {
+                        return;
+                    };
+                    key_max = worst;
+                }
+            }
+            block = group_end;
+        }
+    }
+
+    /// As [`Tables::kth_key`], for a range of blocks that is narrower than the superblocks.
+    fn kth_minimum(&self, blocks: Range<usize>, filter: KeyFilter, k: usize) -> u16 {
+        let class = class_within(filter.length_max);
+        let Some(class) = class.filter(|_| k > 0 && blocks.len() >= k) else {
+            return filter.key_max;
+        };
+        let first = class * self.blocks();
+        let mut smallest = [ABSENT; 2 * SUPER_BLOCKS];
+        let found = &mut smallest[..blocks.len()];
+        found.copy_from_slice(&self.minima[first + blocks.start..first + blocks.end]);
+        let (_, &mut kth, _) = found.select_nth_unstable(k - 1);
+        filter.key_max.min(kth)
+    }
+
+    /// Writes them as files whose names start with `name`.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn write(&self, name: &str, draft: &Draft) -> Result<(), BuildError> {
+        draft.put(&format!("{name}.minima"), &self.minima)?;
+        draft.put(&format!("{name}.counts"), &self.counts)
+    }
+
+    /// The tables of `len` places that [`Tables::write`] wrote.
+    ///
+    /// # Errors
+    /// The files are not sound, or of another order.
+    pub fn open(name: &str, len: usize, files: &Files) -> Result<Tables, GenerationError> {
+        let (minima_name, counts_name) = (format!("{name}.minima"), format!("{name}.counts"));
+        let minima = files.take(&minima_name)?;
+        let counts = files.take(&counts_name)?;
+        let mut tables = Tables { len, minima, group_minima: Vec::new(), counts };
+        if tables.minima.len() != CLASSES * tables.blocks() {
+            return Err(files.malformed(&minima_name, "of another number of names"));
+        }
+        if tables.counts.len() != CLASSES * ROWS * tables.supers() {
+            return Err(files.malformed(&counts_name, "of another number of names"));
+        }
+        tables.group_minima = tables.grouped();
+        Ok(tables)
+    }
+}
+
+/// 100 - score of a key.
+fn row_of(key: u16) -> usize {
+    usize::from(key >> 8).min(ROWS - 1)
+}
+
+/// The first number below `end` that `holds`, which then holds for all after it; else `end`.
+fn first_where(end: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut from, mut to) = (0, end);
+    while from < to {
+        let middle = from.midpoint(to);
+        if holds(middle) { to = middle } else { from = middle + 1 }
+    }
+    from
+}
+
+/// An order to ask: what the places are tested by, and the tables of the places that its query can
+/// find at all.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a, C> {
+    pub column: C,
+    pub tables: &'a Tables,
+}
+
+impl<C: Column> Order<'_, C> {
+    /// How many of `places` pass: exact up to `cap`, else some number above it.
+    pub fn count(&self, places: Range<u32>, filter: KeyFilter, cap: u32) -> u32 {
+        if self.column.all_pass(filter) {
+            return places.len() as u32;
+        }
+        let places = places.start as usize..places.end as usize;
+        let supers = places.start.div_ceil(SUPER)..places.end / SUPER;
+        if supers.is_empty() {
+            return self.count_by_looking(places, filter, cap);
+        }
+        let inner = self.tables.names_passing(&supers, filter);
+        if inner > cap {
+            return inner;
+        }
+        if !(is_exact(filter.length_max) && is_exact(length_of(filter.key_max))) {
+            return self.count_by_looking(places, filter, cap);
+        }
+        let before = places.start..supers.start * SUPER;
+        let after = supers.end * SUPER..places.end;
+        let found = inner + self.count_by_looking(before, filter, cap - inner);
+        if found > cap {
+            return found;
+        }
+        found + self.count_by_looking(after, filter, cap - found)
+    }
+
+    fn count_by_looking(&self, places: Range<usize>, filter: KeyFilter, cap: u32) -> u32 {
+        let mut found = 0;
+        self.tables.walk(places, class_around(filter.length_max), filter.key_max, |places| {
+            found += self.column.count(places, filter);
+            (found <= cap).then_some(filter.key_max)
+        });
+        found
+    }
+
+    /// Appends the `k` best of `places` that pass, by key and place, as [`hit`]s in no order.
+    pub fn best(&self, places: Range<u32>, filter: KeyFilter, k: usize, hits: &mut Vec<u64>) {
+        let places = places.start as usize..places.end as usize;
+        if k == 0 || places.is_empty() {
+            return;
+        }
+        let mut wanted = filter.at_most(self.bound(&places, filter, k));
+        let start = hits.len();
+        let room = start + 2 * k + BLOCK;
+        self.tables.walk(places, class_around(filter.length_max), wanted.key_max, |places| {
+            self.column.collect(places, wanted, hits);
+            if hits.len() >= room {
+                keep_best(hits, start, k);
+                // A later place with the key of the last one comes after it.
+                wanted.key_max = key_of(hits[start + k - 1]).checked_sub(1)?;
+            }
+            Some(wanted.key_max)
+        });
+        keep_best(hits, start, k);
+    }
+
+    /// A key that is not better than that of the `k`-th best.
+    fn bound(&self, places: &Range<usize>, filter: KeyFilter, k: usize) -> u16 {
+        let supers = places.start.div_ceil(SUPER)..places.end / SUPER;
+        if !supers.is_empty() {
+            return self.tables.kth_key(&supers, filter, u32::try_from(k).unwrap_or(u32::MAX));
+        }
+        let blocks = places.start.div_ceil(BLOCK)..places.end / BLOCK;
+        match blocks.len().cmp(&k) {
+            Ordering::Less if places.len() > 2 * k => self.kth_row(places, filter, k),
+            Ordering::Less => filter.key_max,
+            _ => self.tables.kth_minimum(blocks, filter, k),
+        }
+    }
+
+    /// As [`Order::bound`], by counting: what a deep page of a narrow range costs least.
+    fn kth_row(&self, places: &Range<usize>, filter: KeyFilter, k: usize) -> u16 {
+        let key_of = |row: usize| (row as u16) << 8 | 0xff;
+        let row = first_where(row_of(filter.key_max), |row| {
+            self.column.count(places.clone(), filter.at_most(key_of(row))) as usize >= k
+        });
+        filter.key_max.min(key_of(row))
+    }
+}
+
+/// Keys in an order of names, with their tables.
+#[derive(Debug, Default)]
+pub struct Ranked {
+    keys: Vec<u16>,
+    tables: Tables,
+}
+
+impl Ranked {
+    /// The keys by place.
+    pub fn new(keys: Vec<u16>) -> Ranked {
+        let tables = Tables::new(keys.len(), |place| keys[place]);
+        Ranked { keys, tables }
+    }
+
+    /// Writes it as files whose names start with `name`.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn write(&self, name: &str, draft: &Draft) -> Result<(), BuildError> {
+        draft.put(&format!("{name}.keys"), &self.keys)?;
+        self.tables.write(name, draft)
+    }
+
+    /// What [`Ranked::write`] wrote.
+    ///
+    /// # Errors
+    /// The files are not sound, or don't fit each other.
+    pub fn open(name: &str, files: &Files) -> Result<Ranked, GenerationError> {
+        let keys: Vec<u16> = files.take(&format!("{name}.keys"))?;
+        let tables = Tables::open(name, keys.len(), files)?;
+        Ok(Ranked { keys, tables })
+    }
+
+    /// How many places.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The keys by place.
+    pub fn keys(&self) -> &[u16] {
+        &self.keys
+    }
+
+    /// The order to ask.
+    pub fn order(&self) -> Order<'_, &[u16]> {
+        Order { column: &self.keys, tables: &self.tables }
+    }
+}
+
+#[cfg(test)]
+pub(in crate::index) mod tests {
+    use super::*;
+
+    /// Numbers that look random, the same ones every time.
+    pub struct Random(pub u64);
+
+    impl Random {
+        pub fn next(&mut self) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0
+        }
+
+        /// Below `end`, which is not 0.
+        pub fn below(&mut self, end: u32) -> u32 {
+            ((self.next() >> 32) % u64::from(end)) as u32
+        }
+
+        /// A key as names have them: scores around 30, few above 80, lengths around 11.
+        pub fn key(&mut self) -> u16 {
+            let dqs: u32 = (0..4).map(|_| self.below(17)).sum::<u32>();
+            let lucky = if self.below(50) == 0 { self.below(50) } else { 0 };
+            let length = 1 + self.below(8) + self.below(8) + self.below(8);
+            let long = if self.below(30) == 0 { self.below(40) } else { 0 };
+            let dqs = Dqs::clamped((dqs + lucky) as i32);
+            rank_key(dqs, (length + long).min(63) as u8)
+        }
+
+        pub fn keys(&mut self, len: usize) -> Vec<u16> {
+            (0..len).map(|_| self.key()).collect()
+        }
+
+        pub fn range(&mut self, len: u32) -> Range<u32> {
+            let (a, b) = (self.below(len + 1), self.below(len + 1));
+            a.min(b)..a.max(b)
+        }
+
+        pub fn filter(&mut self) -> KeyFilter {
+            let (min_dqs, max_len) = (self.below(101) as u8, 1 + self.below(63) as u8);
+            let narrow = Narrow {
+                min_dqs: Dqs::new(if self.below(3) == 0 { 0 } else { min_dqs }).expect("in range"),
+                max_len: if self.below(3) == 0 { 63 } else { max_len },
+                ..Narrow::default()
+            };
+            let filter = KeyFilter::new(&narrow);
+            if self.below(4) == 0 { filter.at_most(self.key()) } else { filter }
+        }
+    }
+
+    /// The hits of a range, best first, one by one.
+    pub fn slow(
+        places: Range<u32>,
+        filter: KeyFilter,
+        key_of: impl Fn(usize) -> Option<u16>,
+    ) -> Vec<u64> {
+        let keys = places.filter_map(|place| Some((key_of(place as usize)?, place)));
+        let passing = keys.filter(|&(key, _)| filter.passes(key));
+        let mut hits: Vec<u64> = passing.map(|(key, place)| hit(key, place)).collect();
+        hits.sort_unstable();
+        hits
+    }
+
+    /// Holds one answer against the slow one.
+    fn check<C: Column>(order: Order<'_, C>, places: Range<u32>, filter: KeyFilter, slow: &[u64]) {
+        for cap in [0, 7, 1_000, u32::MAX] {
+            let found = order.count(places.clone(), filter, cap);
+            let expected = slow.len() as u32;
+            assert_eq!(found.min(cap.saturating_add(1)), expected.min(cap.saturating_add(1)));
+        }
+        for k in [0, 1, 20, 300, 10_100] {
+            // What was there before stays.
+            let mut hits = vec![u64::MAX];
+            order.best(places.clone(), filter, k, &mut hits);
+            assert_eq!(hits.remove(0), u64::MAX);
+            hits.sort_unstable();
+            assert_eq!(hits, slow[..k.min(slow.len())], "{places:?} {filter:?} {k}");
+        }
+    }
+
+    /// Ranges with ends at and beside the borders of blocks, groups and superblocks.
+    fn ranges(random: &mut Random, len: u32) -> Vec<Range<u32>> {
+        let borders = [0, BLOCK, BLOCK * GROUP, SUPER, 2 * SUPER, len as usize];
+        let near = |border: usize| [border.saturating_sub(1), border, border + 1];
+        let ends: Vec<u32> = borders.into_iter().flat_map(near).map(|end| end as u32).collect();
+        let mut end = || ends[random.below(ends.len() as u32) as usize].min(len);
+        let mut ranges: Vec<Range<u32>> =
+            (0..12).map(|_| (end(), end())).map(|(a, b)| a.min(b)..a.max(b)).collect();
+        ranges.extend((0..12).map(|_| random.range(len)));
+        ranges.push(0..len);
+        ranges
+    }
+
+    const SIZES: [usize; 9] =
+        [0, 1, 255, 256, 257, SUPER - 1, SUPER, 3 * SUPER + 77, 5 * SUPER + BLOCK];
+
+    #[test]
+    fn finds_what_looking_at_every_key_finds() {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        for len in SIZES {
+            let ranked = Ranked::new(random.keys(len));
+            for places in ranges(&mut random, len as u32) {
+                let filter = random.filter();
+                let slow = slow(places.clone(), filter, |place| Some(ranked.keys[place]));
+                check(ranked.order(), places, filter, &slow);
+            }
+        }
+    }
+
+    #[test]
+    fn codes_are_a_filter_too() {
+        let mut random = Random(77);
+        for len in SIZES {
+            let keys = random.keys(len);
+            let codes: Vec<u8> = (0..len).map(|_| 1 << random.below(5)).collect();
+            for mask in [1, 6, 16, 32] {
+                let among = |place: usize| codes[place] & mask != 0;
+                let tables =
+                    Tables::new(len, |place| if among(place) { keys[place] } else { ABSENT });
+                let column = Coded { keys: &keys, codes: &codes, mask };
+                for places in ranges(&mut random, len as u32).into_iter().step_by(4) {
+                    let filter = random.filter();
+                    let slow = slow(places.clone(), filter, |at| among(at).then(|| keys[at]));
+                    check(Order { column, tables: &tables }, places, filter, &slow);
+                }
+            }
+        }
+    }
+
+    /// Columns of one key: all are equally good, and the first places win.
+    #[test]
+    fn ties_go_by_place() {
+        let len = 2 * SUPER as u32 + 1_000;
+        let key = rank_key(Dqs::MAX, 1);
+        let ranked = Ranked::new(vec![key; len as usize]);
+        let open = KeyFilter::new(&Narrow::default());
+        let mut hits = Vec::new();
+        ranked.order().best(100..len - 5, open, 400, &mut hits);
+        hits.sort_unstable();
+        assert_eq!(hits, (100..500).map(|place| hit(key, place)).collect::<Vec<u64>>());
+        let order = ranked.order();
+        assert_eq!(order.count(100..len - 5, open, 10_000), len - 105);
+        assert_eq!(order.count(100..len - 5, open.at_most(key - 1), 10_000), 0);
+    }
+}

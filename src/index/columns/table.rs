@@ -1,0 +1,473 @@
+//! Everything a generation is built from: all dossiers merged, in name order, cut into parts that
+//! are worked on side by side.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::corpus::batch::{BLOCK_ENTRIES, Batch, BatchMeta, head_of};
+use crate::corpus::merge::{self, Dossier, Dossiers, DropRecord};
+use crate::index::columns::rank_key::rank_key;
+use crate::index::columns::tlds::Tlds;
+use crate::index::error::BuildError;
+use crate::scorer::Base;
+use crate::vocab::day::Day;
+use crate::vocab::stage::Periods;
+
+/// Parts a merge is cut into: enough to keep every core busy to the end.
+const PARTS_PER_THREAD: usize = 4;
+
+/// All names, in name order.
+#[derive(Debug, Default)]
+pub struct Table {
+    pub parts: Vec<Part>,
+    pub tlds: Tlds,
+    /// Every day a name dropped on, ascending.
+    pub drop_dates: Vec<Day>,
+    /// The day each list was ingested on, in their order.
+    pub batch_days: Vec<Day>,
+}
+
+/// The names of one range. All names of a label are in one part.
+#[derive(Debug, Default)]
+pub struct Part {
+    /// The ordinal of its first name.
+    pub first: u32,
+    /// Whole names, end to end.
+    pub text: Vec<u8>,
+    /// `ends[at]` is where the name `at` ends in `text`.
+    pub ends: Vec<u32>,
+    /// Octets of the labels.
+    pub label_len: Vec<u8>,
+    /// [`rank_key`].
+    pub key: Vec<u16>,
+    /// TLD numbers.
+    pub tld: Vec<u16>,
+    /// Never dropped, and held as lists say.
+    pub registered: Vec<bool>,
+    pub drops: PartDrops,
+    pub earlier: PartEarlier,
+}
+
+/// The names of a part that dropped, in name order.
+#[derive(Debug, Default)]
+pub struct PartDrops {
+    /// Places in the part.
+    pub at: Vec<u32>,
+    /// Latest drop, [`Day::raw`].
+    pub date: Vec<u16>,
+    /// Effective release of that drop.
+    pub release: Vec<u16>,
+    /// Registered again after it.
+    pub again: Vec<bool>,
+    /// The number of the batch that was the first to tell of it.
+    pub first_batch: Vec<u32>,
+    /// TLDs with the label; 255 stands for 255 and more.
+    pub spread: Vec<u8>,
+    /// What the scores were made from, end to end.
+    pub features: Vec<u8>,
+    /// Where the features of each ends.
+    pub evidence_ends: Vec<u32>,
+}
+
+/// The drops of the names of a part but for the latest of each, in name order, then by date.
+#[derive(Debug, Default)]
+pub struct PartEarlier {
+    /// Places in the part.
+    pub at: Vec<u32>,
+    /// [`Day::raw`].
+    pub date: Vec<u16>,
+    /// Effective release.
+    pub release: Vec<u16>,
+    /// Registered again before the next drop.
+    pub again: Vec<bool>,
+}
+
+impl Table {
+    /// Merges the batches on all cores, each working on its own range of labels.
+    ///
+    /// # Errors
+    /// A batch does not decode, or there is more of something than can be numbered.
+    pub fn merge(batches: &[Batch]) -> Result<Table, BuildError> {
+        let cuts = merge::cuts(batches, rayon::current_num_threads() * PARTS_PER_THREAD);
+        let merged = (0..=cuts.len())
+            .into_par_iter()
+            .map(|at| {
+                let from = at.checked_sub(1).map_or(&[] as &[u8], |at| &cuts[at]);
+                Merging::run(batches, from, cuts.get(at).map(Vec::as_slice))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let tlds = Tlds::new(by_frequency(&merged)?);
+        let drop_dates = (0..=u16::MAX)
+            .filter(|&day| merged.iter().any(|merging| merging.dropped_on[usize::from(day)]))
+            .filter_map(Day::from_raw)
+            .collect();
+        let mut parts: Vec<Part> =
+            merged.into_par_iter().map(|merging| merging.numbered(&tlds)).collect();
+        let mut first = 0u32;
+        for part in &mut parts {
+            part.first = first;
+            let next = u32::try_from(part.len()).ok().and_then(|names| first.checked_add(names));
+            first = next.ok_or(BuildError::TooMany { what: "names", limit: u32::MAX.into() })?;
+        }
+        // A clock before 1985 was wrong: everything is known since the beginning then.
+        let ingested = |list: &BatchMeta| Day::from_instant(list.ingested_at).unwrap_or(Day::MIN);
+        let batch_days = batches.iter().flat_map(Batch::lists).map(ingested).collect();
+        Ok(Table { parts, tlds, drop_dates, batch_days })
+    }
+
+    /// Names in all.
+    pub fn len(&self) -> u32 {
+        self.parts.last().map_or(0, |part| part.first + part.len() as u32)
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Names that dropped, registered again or not.
+    pub fn dropped(&self) -> u32 {
+        self.parts.iter().map(|part| part.drops.len() as u32).sum()
+    }
+
+    /// The name of an ordinal below [`Table::len`].
+    pub fn name(&self, ordinal: u32) -> &[u8] {
+        let part = self.parts.partition_point(|part| part.first <= ordinal) - 1;
+        let part = &self.parts[part];
+        part.name((ordinal - part.first) as usize)
+    }
+}
+
+impl Part {
+    /// An empty part with room for the names from `from` to before `to`, as the blocks of the
+    /// batches tell it: a little more than needed, since memory that is not used is not taken,
+    /// and growing takes twice as much.
+    fn with_room(batches: &[Batch], from: &[u8], to: Option<&[u8]>) -> Part {
+        let in_range = |name: &&[u8]| *name >= from && to.is_none_or(|to| *name < to);
+        let lens = batches.iter().flat_map(Batch::block_names).filter(in_range).map(<[u8]>::len);
+        let (blocks, octets) =
+            lens.fold((0, 0), |(blocks, octets), len| (blocks + 1, octets + len));
+        // A range starts within a block of each batch.
+        let names = (blocks + batches.len()) * BLOCK_ENTRIES as usize;
+        let text = names * (octets / usize::max(blocks, 1) + 1);
+        Part {
+            text: Vec::with_capacity(text),
+            ends: Vec::with_capacity(names),
+            label_len: Vec::with_capacity(names),
+            key: Vec::with_capacity(names),
+            tld: Vec::with_capacity(names),
+            registered: Vec::with_capacity(names),
+            ..Part::default()
+        }
+    }
+
+    /// Names in it.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The whole name at a place.
+    pub fn name(&self, at: usize) -> &[u8] {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        &self.text[start..self.ends[at] as usize]
+    }
+
+    /// Its label.
+    pub fn label(&self, at: usize) -> &[u8] {
+        &self.name(at)[..usize::from(self.label_len[at])]
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|at| self.name(at))
+    }
+}
+
+impl PartDrops {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.at.len()
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty()
+    }
+
+    /// The features of the drop at a place among them.
+    pub fn features(&self, at: usize) -> &[u8] {
+        let start = if at == 0 { 0 } else { self.evidence_ends[at - 1] as usize };
+        &self.features[start..self.evidence_ends[at] as usize]
+    }
+}
+
+/// A part while it is merged, with TLD numbers of its own.
+struct Merging {
+    part: Part,
+    /// The names of the label at hand: scores but for the spread of the label, and lengths.
+    label: Vec<(Base, u8)>,
+    /// Where the first of them starts in the text.
+    label_start: usize,
+    /// TLDs by the number this part gave them, and how many names have each.
+    tlds: Vec<(String, Periods, u64)>,
+    /// Numbers of TLDs of up to eight octets by [`head_of`], and of the others.
+    short: FxHashMap<u64, u16>,
+    long: FxHashMap<Vec<u8>, u16>,
+    /// By [`Day::raw`].
+    dropped_on: Vec<bool>,
+}
+
+impl Merging {
+    /// The names from `from` to before `to`, scored for the whole corpus.
+    fn run(batches: &[Batch], from: &[u8], to: Option<&[u8]>) -> Result<Merging, BuildError> {
+        let mut merging = Merging {
+            part: Part::with_room(batches, from, to),
+            label: Vec::new(),
+            label_start: 0,
+            tlds: Vec::new(),
+            short: FxHashMap::default(),
+            long: FxHashMap::default(),
+            dropped_on: vec![false; usize::from(u16::MAX) + 1],
+        };
+        let mut dossiers = Dossiers::new(batches, from)?;
+        while let Some(dossier) = dossiers.gather()? {
+            if to.is_some_and(|to| dossier.name >= to) {
+                break;
+            }
+            merging.push(&dossier)?;
+        }
+        merging.finish_label();
+        Ok(merging)
+    }
+
+    fn push(&mut self, dossier: &Dossier<'_>) -> Result<(), BuildError> {
+        if !self.has_label_of(dossier) {
+            self.finish_label();
+        }
+        let tld = dossier.name.get(usize::from(dossier.label_len) + 1..).unwrap_or_default();
+        let number = self.number(tld)?;
+        self.label.push((dossier.base, dossier.length));
+        let part = &mut self.part;
+        part.text.extend_from_slice(dossier.name);
+        part.ends.push(end_of(&part.text)?);
+        part.label_len.push(dossier.label_len);
+        part.tld.push(number);
+        part.registered.push(dossier.drops.is_empty() && dossier.registered);
+        match dossier.drops {
+            [] => Ok(()),
+            [earlier @ .., latest] => {
+                earlier.iter().for_each(|drop| self.push_earlier(drop, number));
+                self.push_drop(dossier, *latest, number)
+            }
+        }
+    }
+
+    /// Adds a drop of the name pushed last that another one followed.
+    fn push_earlier(&mut self, drop: &DropRecord, tld: u16) {
+        let (_, periods, _) = self.tlds[usize::from(tld)];
+        let earlier = &mut self.part.earlier;
+        earlier.at.push(self.part.ends.len() as u32 - 1);
+        earlier.date.push(drop.date.raw());
+        earlier.release.push(periods.effective_release(drop.date, drop.release).raw());
+        earlier.again.push(drop.registered_again);
+    }
+
+    /// Adds what is kept of the drops of the name pushed last, `latest` being the newest of them.
+    fn push_drop(
+        &mut self,
+        dossier: &Dossier<'_>,
+        latest: DropRecord,
+        tld: u16,
+    ) -> Result<(), BuildError> {
+        let (_, periods, _) = self.tlds[usize::from(tld)];
+        let drops = &mut self.part.drops;
+        drops.at.push(self.part.ends.len() as u32 - 1);
+        drops.date.push(latest.date.raw());
+        drops.release.push(periods.effective_release(latest.date, latest.release).raw());
+        drops.again.push(latest.registered_again);
+        drops.first_batch.push(dossier.first_batch);
+        drops.features.extend_from_slice(dossier.features);
+        drops.evidence_ends.push(end_of(&drops.features)?);
+        for drop in dossier.drops {
+            self.dropped_on[usize::from(drop.date.raw())] = true;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, tld: &[u8]) -> Result<u16, BuildError> {
+        let short = (tld.len() <= 8).then(|| head_of(tld));
+        let found = match short {
+            Some(head) => self.short.get(&head),
+            None => self.long.get(tld),
+        };
+        if let Some(&number) = found {
+            self.tlds[usize::from(number)].2 += 1;
+            return Ok(number);
+        }
+        let number = u16::try_from(self.tlds.len()).map_err(|_| too_many_tlds())?;
+        let text = String::from_utf8_lossy(tld).into_owned();
+        let periods = Periods::for_tld(&text);
+        self.tlds.push((text, periods, 1));
+        match short {
+            Some(head) => self.short.insert(head, number),
+            None => self.long.insert(tld.to_vec(), number),
+        };
+        Ok(number)
+    }
+
+    /// True when the names of the label at hand have the label of `dossier`.
+    fn has_label_of(&self, dossier: &Dossier<'_>) -> bool {
+        let label_len = usize::from(dossier.label_len);
+        self.part.label_len.last() == Some(&dossier.label_len)
+            && self.part.text[self.label_start..][..label_len] == dossier.name[..label_len]
+    }
+
+    /// Scores the names of the label at hand. In name order the names of a label stand together:
+    /// `a-b.com`, `a.com`, `a.de`, `ab.com`.
+    fn finish_label(&mut self) {
+        let part = &mut self.part;
+        let spread = self.label.len();
+        let key = |(base, length): (Base, u8)| rank_key(base.with_spread(spread as u32), length);
+        part.key.extend(self.label.drain(..).map(key));
+        let drops = &mut part.drops;
+        drops.spread.resize(drops.at.len(), u8::try_from(spread).unwrap_or(u8::MAX));
+        self.label_start = part.text.len();
+    }
+
+    /// The part with the numbers that all parts share.
+    fn numbered(self, tlds: &Tlds) -> Part {
+        let shared = |(tld, ..): &(String, Periods, u64)| {
+            tlds.find(tld).expect("the TLDs are those of all parts")
+        };
+        let numbers: Vec<u16> = self.tlds.iter().map(shared).collect();
+        let mut part = self.part;
+        part.tld.iter_mut().for_each(|tld| *tld = numbers[usize::from(*tld)]);
+        part
+    }
+}
+
+fn end_of(bytes: &[u8]) -> Result<u32, BuildError> {
+    let limit = u32::MAX.into();
+    u32::try_from(bytes.len()).map_err(|_| BuildError::TooMany { what: "bytes in a part", limit })
+}
+
+fn too_many_tlds() -> BuildError {
+    BuildError::TooMany { what: "TLDs", limit: u16::MAX.into() }
+}
+
+/// Every TLD, the one with the most names first; by name among equals.
+fn by_frequency(merged: &[Merging]) -> Result<Vec<String>, BuildError> {
+    let mut found = BTreeMap::<&str, u64>::new();
+    for (tld, _, names) in merged.iter().flat_map(|merging| &merging.tlds) {
+        *found.entry(tld).or_default() += names;
+    }
+    if found.len() > usize::from(u16::MAX) {
+        return Err(too_many_tlds());
+    }
+    let mut tlds: Vec<(&str, u64)> = found.into_iter().collect();
+    tlds.sort_by_key(|&(_, names)| std::cmp::Reverse(names));
+    Ok(tlds.into_iter().map(|(tld, _)| tld.to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::corpus::batch::{self, BatchMeta, Entry, Record};
+    use crate::feeds::Sighting;
+
+    const TLDS: [&str; 4] = ["com", "xn--p1ai", "xn--p1acf", "photography"];
+
+    /// What the table is to hold of a name: its base and, for a drop, its features.
+    type Expected = BTreeMap<String, (u32, Option<Vec<u8>>)>;
+
+    /// A batch of about `rows` names, each once, also put among those expected.
+    fn batch_of(path: &Path, rows: u32, seed: u32, expected: &mut Expected) -> Batch {
+        let mut names = BTreeMap::new();
+        let mut random = seed;
+        for _ in 0..rows {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let label = format!("l{}", (random >> 8) % 4_000);
+            names.insert(format!("{label}.{}", TLDS[(random >> 28) as usize % 4]), random >> 4);
+        }
+        let mut writer = batch::create(path).expect("a new file");
+        for (name, random) in &names {
+            let dropped = random % 3 == 0;
+            let date = Day::from_raw(9_000 + (random % 7) as u16).expect("a day");
+            let sighting = match dropped {
+                true => Sighting::Dropped { date, release: None, registered_again: false },
+                false => Sighting::Known { registered: true },
+            };
+            let features = if dropped { name.as_bytes() } else { &[] };
+            let label_len = name.find('.').expect("a dot") as u8;
+            let (base, length) = (Base::from_bits(50 << 16 | 1 << 15 | (random % 50)), label_len);
+            let record = Record { sighting, first_seen: None, observed_at: i64::from(seed) };
+            let name_bytes = name.as_bytes();
+            let entry = Entry { name: name_bytes, label_len, length, base, features, record };
+            writer.push(&entry).expect("written");
+            let known = expected.entry(name.clone()).or_default();
+            known.0 = base.to_bits();
+            if dropped {
+                known.1 = Some(features.to_vec());
+            }
+        }
+        writer.finish(&BatchMeta::default()).expect("finished");
+        Batch::open(path).expect("opens")
+    }
+
+    #[test]
+    fn the_table_holds_every_name_once_with_the_score_that_its_label_gives() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for sizes in [&[][..], &[1], &[30_000], &[30_000, 0, 500, 20]] {
+            let mut expected = Expected::new();
+            let batches: Vec<Batch> = sizes
+                .iter()
+                .zip(1..)
+                .map(|(&rows, seed)| {
+                    let path = folder.path().join(format!("{}-{rows}-{seed}", sizes.len()));
+                    batch_of(&path, rows, seed, &mut expected)
+                })
+                .collect();
+            let table = Table::merge(&batches).expect("merged");
+            let label = |name: &str| name.split('.').next().map(str::to_owned);
+            let mut spread = BTreeMap::<_, u32>::new();
+            expected.keys().for_each(|name| *spread.entry(label(name)).or_default() += 1);
+            let (mut names, mut dropped) = (expected.iter(), 0);
+            for part in &table.parts {
+                let mut drops = 0;
+                for at in 0..part.len() {
+                    let (name, (base, features)) = names.next().expect("no more names");
+                    assert_eq!(part.name(at), name.as_bytes());
+                    assert_eq!(table.name(part.first + at as u32), name.as_bytes());
+                    let spread = spread[&label(name)];
+                    let dqs = Base::from_bits(*base).with_spread(spread);
+                    assert_eq!(part.key[at], rank_key(dqs, part.label_len[at]), "{name}");
+                    assert!(name.ends_with(&format!(".{}", table.tlds.name(part.tld[at]))));
+                    assert_eq!(part.registered[at], features.is_none());
+                    if let Some(features) = features {
+                        assert_eq!(part.drops.at[drops], at as u32);
+                        assert_eq!(part.drops.features(drops), features);
+                        assert_eq!(u32::from(part.drops.spread[drops]), spread);
+                        drops += 1;
+                    }
+                }
+                assert_eq!(part.drops.len(), drops);
+                dropped += drops as u32;
+            }
+            assert!(names.next().is_none());
+            assert_eq!(table.dropped(), dropped);
+            assert_eq!(
+                table.drop_dates.len(),
+                if expected.len() > 1 { 7 } else { dropped as usize }
+            );
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Tables made up from a seed, for the tests of what is built from one.
+
+use crate::index::columns::rank_key::rank_key;
+use crate::index::columns::table::{Part, Table};
+use crate::index::columns::tlds::Tlds;
+use crate::index::error::BuildError;
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+use crate::index::storage::manifest::{GenerationId, INDEX_FORMAT, Manifest};
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::name::DomainName;
+
+/// Makes tables.
+pub struct Specimen {
+    state: u64,
+}
+
+/// The first of them holds most names.
+const TLDS: [&str; 12] = [
+    "com",
+    "net",
+    "de",
+    "co.uk",
+    "org",
+    "xn--p1ai",
+    "museum",
+    "io",
+    "ab",
+    "com.br",
+    "xn--fiqs8s",
+    "se",
+];
+/// Batches that told of the drops.
+const BATCHES: usize = 12;
+const PIECES: [&str; 16] =
+    ["a", "b", "ab", "aa", "e", "x-", "7", "q", "ing", "shop", "com", "ü", "ö", "я", "п", "中"];
+
+impl Specimen {
+    /// The same seed makes the same tables.
+    pub fn new(seed: u64) -> Specimen {
+        Specimen { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
+    }
+
+    /// A number below `below`.
+    pub fn below(&mut self, below: usize) -> usize {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state >> 16) as usize % below
+    }
+
+    /// Some text as names hold it, of one piece or more.
+    pub fn text(&mut self, pieces: usize) -> String {
+        (0..=self.below(pieces)).map(|_| PIECES[self.below(PIECES.len())]).collect()
+    }
+
+    /// A name, unless what was drawn is none.
+    pub fn name(&mut self) -> Option<DomainName> {
+        let most = self.below(TLDS.len()) + 1;
+        let tld = TLDS[self.below(most)];
+        DomainName::parse(&format!("{}.{tld}", self.text(5))).ok()
+    }
+
+    /// A table of about so many names, most of them dropped.
+    pub fn table(&mut self, names: usize) -> Table {
+        let names = (0..names).filter_map(|_| self.name()).collect();
+        self.table_of(names)
+    }
+
+    /// A table of these names, most of them dropped.
+    pub fn table_of(&mut self, names: Vec<DomainName>) -> Table {
+        let mut all = names;
+        all.sort_by(|left, right| left.as_str().cmp(right.as_str()));
+        all.dedup_by(|left, right| left.as_str() == right.as_str());
+        let tlds = Tlds::new(TLDS.map(str::to_owned).into());
+        let mut parts: Vec<Part> = Vec::new();
+        for name in &all {
+            let cut = self.below(all.len() / 3 + 1) == 0;
+            if parts.last().is_none_or(|_| cut) {
+                let first = parts.iter().map(Part::len).sum::<usize>() as u32;
+                parts.push(Part { first, ..Part::default() });
+            }
+            let part = parts.last_mut().expect("one was pushed");
+            self.push(part, name, &tlds);
+        }
+        let batch_days = (0..BATCHES).map(|_| 985 + self.below(20) as u16);
+        let batch_days = batch_days.filter_map(Day::from_raw).collect();
+        Table { parts, tlds, drop_dates: Vec::new(), batch_days }
+    }
+
+    fn push(&mut self, part: &mut Part, name: &DomainName, tlds: &Tlds) {
+        part.text.extend_from_slice(name.as_str().as_bytes());
+        part.ends.push(part.text.len() as u32);
+        part.label_len.push(name.label_len());
+        let dqs = Dqs::clamped([0, 30, 31, 45, 100][self.below(5)]);
+        part.key.push(rank_key(dqs, name.length()));
+        part.tld.push(tlds.find(name.tld()).expect("made of these"));
+        let dropped = self.below(10) > 0;
+        part.registered.push(!dropped && self.below(2) == 0);
+        if !dropped {
+            return;
+        }
+        let at = part.ends.len() as u32 - 1;
+        for turn in 0..self.below(8).saturating_sub(5) as u16 {
+            let earlier = &mut part.earlier;
+            earlier.at.push(at);
+            earlier.date.push(500 + turn);
+            earlier.release.push(501 + turn + self.below(20) as u16);
+            earlier.again.push(self.below(3) == 0);
+        }
+        let drops = &mut part.drops;
+        drops.at.push(at);
+        let date = 990 + self.below(20) as u16;
+        drops.date.push(date);
+        drops.release.push(date + self.below(20) as u16);
+        drops.again.push(self.below(6) == 0);
+        drops.first_batch.push(1 + self.below(BATCHES) as u32);
+        drops.spread.push(self.below(256) as u8);
+        drops.features.extend((0..self.below(9)).map(|at| at as u8));
+        drops.evidence_ends.push(drops.features.len() as u32);
+    }
+}
+
+/// Writes files and opens what was written, as a server would.
+///
+/// # Errors
+/// Those of `write`.
+pub fn round_trip(
+    write: impl FnOnce(&Draft) -> Result<(), BuildError>,
+) -> Result<(tempfile::TempDir, Files), BuildError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let draft = Draft::new(folder.path().join("gen")).expect("a folder");
+    write(&draft)?;
+    let manifest = Manifest {
+        format: INDEX_FORMAT,
+        generation: GenerationId(1),
+        created: chrono::DateTime::UNIX_EPOCH,
+        scorer_version: 1,
+        tantivy: String::new(),
+        fst: String::new(),
+        corpus: String::new(),
+        batches: 0,
+        newest_observed_at: None,
+        names: 0,
+        drops: 0,
+        dropped: 0,
+        drop_dates: Vec::new(),
+        tlds: Vec::new(),
+        files: draft.sums(),
+    };
+    let files = Files::new(draft.folder(), &manifest);
+    Ok((folder, files))
+}

@@ -1,0 +1,774 @@
+//! Text within names. Records and TLDs of the drops list come in; what goes out is, for a text of
+//! any length, the docs whose full name holds it, in A-label or Unicode form.
+//!
+//! An occurrence of a text either starts in the label, or lies in `.tld`. The second kind is a set
+//! of TLDs. For the first kind tantivy holds the trigrams that start in the label; they may run
+//! over the dot, so that every place in a label has one. A text of three characters is one of them,
+//! a longer one the docs of its rarest trigrams, read and compared; a text of two is every trigram
+//! that starts with it, and a text of one is bits ([`Letters`]).
+//!
+//! Terms are written in order through tantivy's own serializer, docs sorted by counting: its
+//! document pipeline would tokenize and hash each of them. Around characters outside ASCII there are
+//! terms of one and two characters as well, since those have no small alphabet to go on with.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use compact_str::CompactString;
+use memchr::memmem::Finder;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use tantivy::columnar::ColumnarWriter;
+use tantivy::directory::{CompositeWrite, Directory, MmapDirectory, TerminatingWrite};
+use tantivy::index::SegmentComponent;
+use tantivy::postings::{BlockSegmentPostings, InvertedIndexSerializer, TermInfo};
+use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::{IndexMeta, InvertedIndexReader, Segment, SegmentReader};
+
+use crate::index::columns::char_bitmaps::{self, ALPHABET, CODES, Letters};
+use crate::index::columns::drops_by_rank::Names;
+use crate::index::columns::idn::alias_of;
+use crate::index::columns::records::Records;
+use crate::index::columns::tld_docs::{Members, mark_docs};
+use crate::index::columns::tlds::Tlds;
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+use crate::index::storage::sealed::SealedDirectory;
+
+/// The folder of the tantivy index within a generation.
+const FOLDER: &str = "trigrams";
+const GRAM: &str = "gram";
+/// Characters of a gram at most.
+const GRAM_CHARS: usize = 3;
+const LETTERS: usize = ALPHABET.len();
+/// Trigrams of the alphabet.
+const IDS: usize = LETTERS * LETTERS * LETTERS;
+/// Docs whose grams one thread sorts at a time: the lists it adds to fit a cache.
+const DOCS_PER_PIECE: usize = 1 << 17;
+/// Postings held in memory at a time, at four bytes each.
+const POSTINGS_PER_PASS: u64 = 96 << 20;
+/// Trigrams looked up for a longer text at most.
+const GRAMS_PER_TEXT: usize = 4;
+/// Reading a name and looking for a text in it costs about as much as so many postings.
+const POSTINGS_PER_READ: u64 = 24;
+/// Words whose docs are read together, and docs that wait for memory together.
+const WORDS_READ: usize = 128;
+const DOCS_READ: usize = 64;
+/// Postings up to which lists are asked for the next doc, to skip the windows without one.
+const SPARSE: u64 = 1 << 14;
+
+/// The n-grams of a generation's drops list.
+pub struct Trigrams {
+    postings: Arc<InvertedIndexReader>,
+    letters: Letters,
+    dotted: DottedTlds,
+    listed: u32,
+}
+
+impl Trigrams {
+    /// Writes the n-grams of the docs on the list, whose TLD numbers are `tld`.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn write(
+        records: &Records,
+        tld: &[u16],
+        tlds: &Tlds,
+        draft: &Draft,
+    ) -> Result<(), BuildError> {
+        char_bitmaps::write(records, tld, tlds, draft)?;
+        let folder = draft.folder().join(FOLDER);
+        std::fs::create_dir(&folder)
+            .map_err(|source| BuildError::Io { path: folder.clone(), source })?;
+        let texts = Texts { records, tld, tlds };
+        for file in write_segment(&texts, &folder)? {
+            draft.adopt(&format!("{FOLDER}/{}", file.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Reads what [`Trigrams::write`] wrote for `listed` docs.
+    ///
+    /// # Errors
+    /// A file is damaged or does not fit.
+    pub fn open(files: &Files, listed: u32, tlds: &Tlds) -> Result<Trigrams, GenerationError> {
+        let letters = Letters::open(files, listed)?;
+        let prefix = format!("{FOLDER}/");
+        let sealed = files
+            .names_under(&prefix)
+            .into_iter()
+            .map(|name| Ok((PathBuf::from(&name[prefix.len()..]), files.take::<u8>(&name)?)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let failed = |err: tantivy::TantivyError| files.malformed(FOLDER, err);
+        let segment = open_segment(SealedDirectory::new(sealed)).map_err(failed)?;
+        if segment.max_doc() != listed {
+            return Err(files.malformed(FOLDER, "does not fit the other files"));
+        }
+        let field = segment.schema().get_field(GRAM).map_err(failed)?;
+        let postings = segment.inverted_index(field).map_err(failed)?;
+        Ok(Trigrams { postings, letters, dotted: DottedTlds::new(tlds), listed })
+    }
+
+    /// Looks for `text` (normalised, not empty) in those of `names` whose TLD numbers are `wanted`
+    /// (in order; `None` for all).
+    ///
+    /// # Errors
+    /// The terms cannot be read, which verified bytes do not give.
+    pub fn seeker<'a>(
+        &'a self,
+        text: &str,
+        names: Names<'a>,
+        wanted: Option<&[u16]>,
+    ) -> io::Result<Seeker<'a>> {
+        let needle = Needle::new(text);
+        let is_wanted =
+            |number: &u16| wanted.is_none_or(|wanted| wanted.binary_search(number).is_ok());
+        let mut label = self.in_label(&needle)?;
+        let mut tlds = Members::default();
+        if matches!(label, InLabel::None | InLabel::Posted(_)) {
+            let numbers = self.dotted.holding(&needle.finder);
+            tlds = names.tld_docs.members(numbers.into_iter().filter(is_wanted));
+        }
+        if let (InLabel::Posted(posted), Some(tail)) = (&mut label, needle.tail()) {
+            let mut numbers = self.dotted.starting_with(tail);
+            numbers.retain(is_wanted);
+            // Where one form of a name has the head and the other the tail, it has to be read.
+            let plain = |&number: &u16| !names.tlds.name(number).contains("xn--");
+            posted.exact |= needle.dot <= Some(GRAM_CHARS - 1) && numbers.iter().all(plain);
+            posted.tails = Some(names.tld_docs.members(numbers));
+        }
+        Ok(Seeker { needle, label, tlds, names, listed: self.listed, scratch: Vec::new() })
+    }
+
+    /// How to find the docs in whose label the needle starts.
+    fn in_label(&self, needle: &Needle) -> io::Result<InLabel<'_>> {
+        let chars = needle.chars();
+        match (needle.text.as_bytes(), needle.dot) {
+            ([b'.'], _) => Ok(InLabel::All),
+            (_, Some(0)) => Ok(InLabel::None),
+            (&[letter], _) if letter.is_ascii() => {
+                Ok(self.letters.docs(letter).map_or(InLabel::None, InLabel::Letter))
+            }
+            _ if chars >= GRAM_CHARS => self.rarest(needle),
+            (text, _) if chars == 2 && needle.text.is_ascii() => {
+                let mut terms: Vec<TermInfo> = self.term(text)?.into_iter().collect();
+                let last = [text[0], text[1], 0x7f];
+                let mut longer = self.postings.terms().range().gt(text).le(last).into_stream()?;
+                while let Some((_, info)) = longer.next() {
+                    terms.push(info.clone());
+                }
+                Ok(self.posted(vec![terms], true))
+            }
+            (text, _) => Ok(self.posted(vec![self.term(text)?.into_iter().collect()], true)),
+        }
+    }
+
+    /// The rarest trigrams of a needle: as many as cost less than the reading they spare.
+    fn rarest(&self, needle: &Needle) -> io::Result<InLabel<'_>> {
+        let mut terms: Vec<TermInfo> = Vec::new();
+        for gram in needle.grams() {
+            let Some(term) = self.term(gram.as_bytes())? else { return Ok(InLabel::None) };
+            if !terms.contains(&term) {
+                terms.push(term);
+            }
+        }
+        terms.sort_by_key(|term| term.doc_freq);
+        let worth = u64::from(terms[0].doc_freq) * POSTINGS_PER_READ;
+        // Those of a head of one or two characters say for certain that a label ends with it.
+        if needle.tail().is_none() || needle.dot >= Some(GRAM_CHARS) {
+            terms.truncate(GRAMS_PER_TEXT);
+            terms.retain(|term| u64::from(term.doc_freq) <= worth);
+        }
+        let exact = needle.chars() == GRAM_CHARS;
+        Ok(self.posted(terms.into_iter().map(|term| vec![term]).collect(), exact))
+    }
+
+    fn term(&self, gram: &[u8]) -> io::Result<Option<TermInfo>> {
+        self.postings.terms().get(gram)
+    }
+
+    fn posted(&self, unions: Vec<Vec<TermInfo>>, exact: bool) -> InLabel<'_> {
+        let freq = |terms: &Vec<TermInfo>| terms.iter().map(|term| u64::from(term.doc_freq)).sum();
+        let freqs: Vec<u64> = unions.iter().map(freq).collect();
+        if freqs.contains(&0) {
+            return InLabel::None;
+        }
+        let unions = unions.into_iter().map(|terms| Union { terms, cursors: Vec::new() }).collect();
+        let postings = &self.postings;
+        InLabel::Posted(Posted { postings, unions, freqs, exact, tails: None })
+    }
+}
+
+/// A text to look for.
+struct Needle {
+    text: String,
+    finder: Finder<'static>,
+    /// Where its characters start, and its end.
+    borders: Vec<usize>,
+    /// The character that is its first dot.
+    dot: Option<usize>,
+}
+
+impl Needle {
+    fn new(text: &str) -> Needle {
+        Needle {
+            finder: Finder::new(text).into_owned(),
+            borders: text.char_indices().map(|(at, _)| at).chain([text.len()]).collect(),
+            dot: text.chars().position(|char| char == '.'),
+            text: text.to_owned(),
+        }
+    }
+
+    fn chars(&self) -> usize {
+        self.borders.len() - 1
+    }
+
+    /// Its trigrams that start before the first dot; there is one when it has three characters and
+    /// does not start with the dot.
+    fn grams(&self) -> impl Iterator<Item = &str> {
+        let starts = self.dot.unwrap_or(usize::MAX);
+        let grams = self.borders.windows(GRAM_CHARS + 1).take(starts);
+        grams.map(|borders| &self.text[borders[0]..borders[GRAM_CHARS]])
+    }
+
+    /// The dot and what follows it, where a label before it and something after it are asked for.
+    fn tail(&self) -> Option<&str> {
+        let tail = &self.text[self.borders[self.dot.filter(|&dot| dot > 0)?]..];
+        (tail.len() > 1).then_some(tail)
+    }
+
+    /// True when it stands in a name, from within the label on.
+    fn is_in(&self, label: &[u8], tld: &str) -> bool {
+        let found = match self.dot {
+            None => self.finder.find(label).is_some(),
+            Some(chars) => {
+                let (head, tail) = self.text.split_at(self.borders[chars]);
+                label.ends_with(head.as_bytes()) && tld.starts_with(&tail[1..])
+            }
+        };
+        found || (is_idn(label, tld) && self.is_in_alias(label, tld))
+    }
+
+    fn is_in_alias(&self, label: &[u8], tld: &str) -> bool {
+        let name = format!("{}.{tld}", String::from_utf8_lossy(label));
+        alias_of(&name).is_some_and(|alias| self.finder.find(alias.as_bytes()).is_some())
+    }
+}
+
+/// Every TLD with the dot before it, in both its forms, in one text: looking a text up in all of
+/// them is one search.
+struct DottedTlds {
+    /// One a line.
+    text: String,
+    /// Where the lines start, and which TLD each is.
+    starts: Vec<usize>,
+    numbers: Vec<u16>,
+}
+
+impl DottedTlds {
+    fn new(tlds: &Tlds) -> DottedTlds {
+        let mut dotted =
+            DottedTlds { text: String::new(), starts: Vec::new(), numbers: Vec::new() };
+        for (number, name) in (0..=u16::MAX).zip(tlds.names()) {
+            dotted.push(number, name);
+            if let Some(alias) = alias_of(name) {
+                dotted.push(number, &alias);
+            }
+        }
+        dotted
+    }
+
+    fn push(&mut self, number: u16, name: &str) {
+        self.starts.push(self.text.len());
+        self.numbers.push(number);
+        self.text.push('.');
+        self.text.push_str(name);
+        self.text.push('\n');
+    }
+
+    /// The TLDs that hold a text, in order.
+    fn holding(&self, text: &Finder<'_>) -> Vec<u16> {
+        let line = |at| self.starts.partition_point(|&start| start <= at) - 1;
+        let found = text.find_iter(self.text.as_bytes()).map(|at| self.numbers[line(at)]);
+        let mut numbers: Vec<u16> = found.collect();
+        numbers.dedup();
+        numbers
+    }
+
+    /// The TLDs that start with a text, which starts with the dot; in order.
+    fn starting_with(&self, text: &str) -> Vec<u16> {
+        let line = |at| self.starts.binary_search(&at).ok();
+        let found = memchr::memmem::find_iter(self.text.as_bytes(), text);
+        let mut numbers: Vec<u16> = found.filter_map(line).map(|line| self.numbers[line]).collect();
+        numbers.dedup();
+        numbers
+    }
+}
+
+fn is_idn(label: &[u8], tld: &str) -> bool {
+    label.starts_with(b"xn--") || tld.contains("xn--")
+}
+
+/// How the docs are found in whose label a text starts.
+enum InLabel<'a> {
+    /// All are, wherever it starts.
+    All,
+    None,
+    /// Bits of the docs that have it anywhere.
+    Letter(&'a [u64]),
+    Posted(Posted<'a>),
+}
+
+/// The docs that all of these unions have.
+struct Posted<'a> {
+    postings: &'a InvertedIndexReader,
+    unions: Vec<Union>,
+    /// Postings of each union.
+    freqs: Vec<u64>,
+    /// They have the text for certain.
+    exact: bool,
+    /// Docs of the TLDs that go on as the text does after its first dot.
+    tails: Option<Members<'a>>,
+}
+
+/// The docs that any of these terms has.
+struct Union {
+    terms: Vec<TermInfo>,
+    /// Opened when they are needed: where few docs are left, their names are read instead.
+    cursors: Vec<Cursor>,
+}
+
+/// The docs of a term, walked forwards.
+struct Cursor {
+    block: BlockSegmentPostings,
+    at: usize,
+}
+
+/// A text looked for in the docs of windows, which come in order.
+pub struct Seeker<'a> {
+    needle: Needle,
+    label: InLabel<'a>,
+    /// Docs of the TLDs that hold the text.
+    tlds: Members<'a>,
+    names: Names<'a>,
+    listed: u32,
+    scratch: Vec<u64>,
+}
+
+impl Seeker<'_> {
+    /// Clears the bits of the docs from `64 * first` on whose names do not hold the text.
+    ///
+    /// # Errors
+    /// Postings cannot be read, which verified bytes do not give.
+    pub fn keep(&mut self, first: usize, words: &mut [u64]) -> io::Result<()> {
+        match &mut self.label {
+            InLabel::All => return Ok(()),
+            InLabel::Letter(bits) => {
+                words.iter_mut().zip(&bits[first..]).for_each(|(word, bits)| *word &= bits);
+                return Ok(());
+            }
+            InLabel::None | InLabel::Posted(_) => {}
+        }
+        // The docs found by their TLD are set aside: their labels need no look.
+        let mut by_tld = vec![0; if self.tlds.is_empty() { 0 } else { words.len() }];
+        self.tlds.mark(first, &mut by_tld);
+        for (word, by_tld) in words.iter_mut().zip(&mut by_tld) {
+            *by_tld &= *word;
+            *word &= !*by_tld;
+        }
+        match &mut self.label {
+            InLabel::Posted(posted) => {
+                let left: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
+                let share = (words.len() as f64 * 64.0 / f64::from(self.listed.max(1))).min(1.0);
+                let postings = posted.freqs.iter().sum::<u64>() as f64 * share;
+                let read_all = ((left * POSTINGS_PER_READ) as f64) < postings;
+                if !read_all {
+                    posted.keep(first, words, &mut self.scratch)?;
+                }
+                if read_all || !posted.exact {
+                    self.read(first, words);
+                }
+            }
+            _ => words.fill(0),
+        }
+        words.iter_mut().zip(&by_tld).for_each(|(word, by_tld)| *word |= by_tld);
+        Ok(())
+    }
+
+    /// Clears the bits of the docs in whose label the text does not start.
+    fn read(&self, first: usize, words: &mut [u64]) {
+        let Names { tld, tlds, records, .. } = self.names;
+        let mut docs = Vec::with_capacity(DOCS_READ);
+        for (at, chunk) in words.chunks_mut(WORDS_READ).enumerate() {
+            let start = ((first + at * WORDS_READ) * 64) as u32;
+            docs.clear();
+            push_docs(start, chunk, &mut docs);
+            for docs in docs.chunks(DOCS_READ) {
+                records.touch(docs);
+                for &doc in docs {
+                    let tld = tlds.name(tld[doc as usize]);
+                    if !self.needle.is_in(records.label(doc), tld) {
+                        chunk[(doc - start) as usize / 64] &= !(1 << (doc % 64));
+                    }
+                }
+            }
+        }
+    }
+
+    /// No doc from `from` on comes before this one; `None` when there is none.
+    ///
+    /// # Errors
+    /// As [`Seeker::keep`].
+    pub fn next(&mut self, from: u32) -> io::Result<Option<u32>> {
+        let in_label = match &mut self.label {
+            InLabel::All | InLabel::Letter(_) => return Ok(Some(from)),
+            InLabel::None => None,
+            InLabel::Posted(posted) if posted.freqs[0] > SPARSE => return Ok(Some(from)),
+            InLabel::Posted(posted) => posted.next(from)?,
+        };
+        let by_tld = self.tlds.next(from);
+        Ok(in_label.into_iter().chain(by_tld).min())
+    }
+}
+
+/// Appends the docs from `start` on whose bits are set.
+fn push_docs(start: u32, words: &[u64], docs: &mut Vec<u32>) {
+    for (at, &word) in (0u32..).zip(words) {
+        let mut left = word;
+        while left != 0 {
+            docs.push(start + at * 64 + left.trailing_zeros());
+            left &= left - 1;
+        }
+    }
+}
+
+impl Posted<'_> {
+    /// Clears the bits of the docs that one of the unions does not have.
+    fn keep(&mut self, first: usize, words: &mut [u64], scratch: &mut Vec<u64>) -> io::Result<()> {
+        if let Some(tails) = &mut self.tails {
+            scratch.clear();
+            scratch.resize(words.len(), 0);
+            tails.mark(first, scratch);
+            words.iter_mut().zip(&*scratch).for_each(|(word, found)| *word &= found);
+        }
+        for union in &mut self.unions {
+            if words.iter().all(|&word| word == 0) {
+                break;
+            }
+            scratch.clear();
+            scratch.resize(words.len(), 0);
+            for cursor in union.open(self.postings)? {
+                cursor.mark((first * 64) as u32, scratch);
+            }
+            words.iter_mut().zip(&*scratch).for_each(|(word, found)| *word &= found);
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, mut from: u32) -> io::Result<Option<u32>> {
+        if let Some(tails) = &mut self.tails {
+            let Some(doc) = tails.next(from) else { return Ok(None) };
+            from = doc;
+        }
+        for union in &mut self.unions {
+            let cursors = union.open(self.postings)?;
+            match cursors.iter_mut().filter_map(|cursor| cursor.next(from)).min() {
+                Some(doc) => from = doc,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(from))
+    }
+}
+
+impl Union {
+    fn open(&mut self, postings: &InvertedIndexReader) -> io::Result<&mut [Cursor]> {
+        if self.cursors.is_empty() {
+            for term in &self.terms {
+                let basic = IndexRecordOption::Basic;
+                let block = postings.read_block_postings_from_terminfo(term, basic)?;
+                self.cursors.push(Cursor { block, at: 0 });
+            }
+        }
+        Ok(&mut self.cursors)
+    }
+}
+
+impl Cursor {
+    /// The first doc from `from` on; `from` does not fall.
+    fn next(&mut self, from: u32) -> Option<u32> {
+        let docs = self.block.docs();
+        if docs.last().is_some_and(|&last| last >= from) {
+            self.at += docs[self.at..].partition_point(|&doc| doc < from);
+        } else {
+            self.at = self.block.seek(from);
+        }
+        self.block.docs().get(self.at).copied()
+    }
+
+    /// Sets the bits of the docs in the window that starts at doc `start`.
+    fn mark(&mut self, start: u32, words: &mut [u64]) {
+        let end = start + (words.len() * 64) as u32;
+        self.next(start);
+        while let Some(docs) = self.block.docs().get(self.at..).filter(|docs| !docs.is_empty()) {
+            if docs[docs.len() - 1] >= end {
+                let here = docs.partition_point(|&doc| doc < end);
+                mark_docs(&docs[..here], start, words);
+                self.at += here;
+                break;
+            }
+            mark_docs(docs, start, words);
+            self.block.advance();
+            self.at = 0;
+        }
+    }
+}
+
+/// The names of the docs on the list.
+struct Texts<'a> {
+    records: &'a Records,
+    /// TLD numbers by doc.
+    tld: &'a [u16],
+    tlds: &'a Tlds,
+}
+
+/// What a doc is indexed by.
+enum Gram<'a> {
+    /// Three characters of the alphabet, numbered in the order of their bytes.
+    Id(usize),
+    Other(&'a str),
+}
+
+impl Texts<'_> {
+    /// Visits the grams of a doc: those that start in the label, in both its forms. One may come
+    /// twice.
+    fn grams(&self, doc: usize, mut visit: impl FnMut(Gram<'_>)) {
+        let label = self.records.label(doc as u32);
+        let tld = self.tlds.name(self.tld[doc]);
+        let code = |byte: u8| usize::from(CODES[usize::from(byte)]);
+        let (mut first, mut second) = (0, 0);
+        let ends = [b'.', tld.bytes().next().unwrap_or(b'.')];
+        for (at, &byte) in label.iter().chain(&ends).enumerate() {
+            let third = code(byte);
+            if at >= 2 && first.max(second).max(third) < LETTERS {
+                visit(Gram::Id((first * LETTERS + second) * LETTERS + third));
+            }
+            (first, second) = (second, third);
+        }
+        if is_idn(label, tld) {
+            let name = format!("{}.{tld}", String::from_utf8_lossy(label));
+            if let Some(alias) = alias_of(&name) {
+                alias_grams(&alias, visit);
+            }
+        }
+    }
+}
+
+/// The grams of a Unicode form.
+fn alias_grams(alias: &str, mut visit: impl FnMut(Gram<'_>)) {
+    let borders: Vec<usize> = alias.char_indices().map(|(at, _)| at).chain([alias.len()]).collect();
+    let label = alias.chars().position(|char| char == '.').unwrap_or(0);
+    for place in borders.windows(GRAM_CHARS + 1).take(label) {
+        let [one, two, three] = [1, 2, 3].map(|chars| &alias[place[0]..place[chars]]);
+        let codes = three.bytes().map(|byte| usize::from(CODES[usize::from(byte)]));
+        if three.len() == GRAM_CHARS && codes.clone().all(|code| code < LETTERS) {
+            visit(Gram::Id(codes.fold(0, |id, code| id * LETTERS + code)));
+            continue;
+        }
+        visit(Gram::Other(three));
+        visit(Gram::Other(two));
+        if !one.is_ascii() {
+            visit(Gram::Other(one));
+        }
+    }
+}
+
+/// The docs of some grams among some docs.
+struct Sorted {
+    /// Where the docs of each id start; `ends` where they end.
+    starts: Vec<u32>,
+    ends: Vec<u32>,
+    docs: Vec<u32>,
+}
+
+type Others = BTreeMap<CompactString, Vec<u32>>;
+
+/// How often each id comes in some docs, and the docs of all other grams.
+fn count(texts: &Texts<'_>, docs: Range<usize>) -> (Vec<u32>, FxHashMap<CompactString, Vec<u32>>) {
+    let mut counts = vec![0; IDS];
+    let mut others = FxHashMap::<CompactString, Vec<u32>>::default();
+    for doc in docs {
+        texts.grams(doc, |gram| match gram {
+            Gram::Id(id) => counts[id] += 1,
+            Gram::Other(text) => {
+                let docs = others.entry(text.into()).or_default();
+                if docs.last() != Some(&(doc as u32)) {
+                    docs.push(doc as u32);
+                }
+            }
+        });
+    }
+    (counts, others)
+}
+
+/// Sorts `docs` by those of their grams that are in `ids`, which come `counts` times.
+fn sort(texts: &Texts<'_>, docs: Range<usize>, ids: &Range<usize>, counts: &[u32]) -> Sorted {
+    let mut starts = Vec::with_capacity(ids.len());
+    let mut room = 0;
+    for &count in &counts[ids.clone()] {
+        starts.push(room);
+        room += count;
+    }
+    let mut ends = starts.clone();
+    let mut sorted = vec![0; room as usize];
+    for doc in docs {
+        texts.grams(doc, |gram| {
+            let Gram::Id(id) = gram else { return };
+            let Some(at) = id.checked_sub(ids.start).filter(|&at| at < ids.len()) else { return };
+            let end = ends[at] as usize;
+            // A gram that comes twice in a name is there already.
+            if end == starts[at] as usize || sorted[end - 1] != doc as u32 {
+                sorted[end] = doc as u32;
+                ends[at] += 1;
+            }
+        });
+    }
+    Sorted { starts, ends, docs: sorted }
+}
+
+impl Sorted {
+    fn docs(&self, at: usize) -> &[u32] {
+        &self.docs[self.starts[at] as usize..self.ends[at] as usize]
+    }
+}
+
+/// Ranges of ids with about as many postings as are held at a time.
+fn passes(counts: &[Vec<u32>]) -> Vec<Range<usize>> {
+    let mut passes = Vec::new();
+    let (mut first, mut postings) = (0, 0);
+    for id in 0..IDS {
+        let here: u64 = counts.iter().map(|counts| u64::from(counts[id])).sum();
+        if postings > 0 && postings + here > POSTINGS_PER_PASS {
+            passes.push(first..id);
+            (first, postings) = (id, 0);
+        }
+        postings += here;
+    }
+    passes.push(first..IDS);
+    passes
+}
+
+fn text_of(id: usize) -> [u8; GRAM_CHARS] {
+    [id / (LETTERS * LETTERS), id / LETTERS % LETTERS, id % LETTERS].map(|code| ALPHABET[code])
+}
+
+/// Writes all postings of `texts`, terms in order.
+fn write_postings(
+    texts: &Texts<'_>,
+    out: &mut tantivy::postings::FieldSerializer<'_>,
+) -> io::Result<()> {
+    let pieces: Vec<Range<usize>> = (0..texts.tld.len())
+        .step_by(DOCS_PER_PIECE)
+        .map(|first| first..texts.tld.len().min(first + DOCS_PER_PIECE))
+        .collect();
+    let counted: Vec<_> = pieces.par_iter().map(|docs| count(texts, docs.clone())).collect();
+    let (counts, found): (Vec<_>, Vec<_>) = counted.into_iter().unzip();
+    let mut others = Others::new();
+    for (gram, docs) in found.into_iter().flatten() {
+        others.entry(gram).or_default().extend(docs);
+    }
+    let mut others = others.into_iter().peekable();
+    for ids in passes(&counts) {
+        let sorted: Vec<Sorted> = pieces
+            .par_iter()
+            .zip(&counts)
+            .map(|(docs, counts)| sort(texts, docs.clone(), &ids, counts))
+            .collect();
+        for id in ids.clone() {
+            let text = text_of(id);
+            while let Some((gram, docs)) = others.next_if(|(gram, _)| gram.as_bytes() < &text[..]) {
+                write_term(out, gram.as_bytes(), std::iter::once(docs.as_slice()))?;
+            }
+            write_term(out, &text, sorted.iter().map(|piece| piece.docs(id - ids.start)))?;
+        }
+    }
+    others.try_for_each(|(gram, docs)| {
+        write_term(out, gram.as_bytes(), std::iter::once(docs.as_slice()))
+    })
+}
+
+/// Writes a term with these docs, if there are any.
+fn write_term<'a>(
+    out: &mut tantivy::postings::FieldSerializer<'_>,
+    term: &[u8],
+    docs: impl Iterator<Item = &'a [u32]> + Clone,
+) -> io::Result<()> {
+    let freq: usize = docs.clone().map(<[u32]>::len).sum();
+    if freq == 0 {
+        return Ok(());
+    }
+    out.new_term(term, freq as u32, false)?;
+    docs.flatten().for_each(|&doc| out.write_doc(doc, 1, &[]));
+    out.close_term()
+}
+
+fn schema() -> (Schema, Field) {
+    let mut schema = Schema::builder();
+    let grams = TextFieldIndexing::default()
+        .set_tokenizer("raw")
+        .set_index_option(IndexRecordOption::Basic)
+        .set_fieldnorms(false);
+    let field = schema.add_text_field(GRAM, TextOptions::default().set_indexing_options(grams));
+    (schema.build(), field)
+}
+
+/// Writes a tantivy index of one segment and gives the names of its files.
+fn write_segment(texts: &Texts<'_>, folder: &Path) -> tantivy::Result<Vec<PathBuf>> {
+    let (schema, field) = schema();
+    let index = tantivy::Index::create(MmapDirectory::open(folder)?, schema, Default::default())?;
+    let segment = index.new_segment().with_max_doc(texts.tld.len() as u32);
+    let mut serializer = InvertedIndexSerializer::open(&segment)?;
+    let mut out = serializer.new_field(field, 0, None)?;
+    write_postings(texts, &mut out)?;
+    out.close()?;
+    serializer.close()?;
+    write_rest(&segment)?;
+    let meta = IndexMeta {
+        index_settings: index.settings().clone(),
+        persisted_custom_extensions: Vec::new(),
+        segments: vec![segment.meta().clone()],
+        schema: index.schema(),
+        opstamp: 0,
+        payload: None,
+    };
+    let json = serde_json::to_vec(&meta).map_err(io::Error::from)?;
+    index.directory().atomic_write(Path::new("meta.json"), &json)?;
+    index.directory().sync_directory()?;
+    let files = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().into()));
+    Ok(files.collect::<io::Result<Vec<PathBuf>>>()?)
+}
+
+/// The components that a segment must have and that this one needs not: no columns, no lengths of
+/// fields, no stored documents.
+fn write_rest(segment: &Segment) -> tantivy::Result<()> {
+    let mut columns = segment.open_write(SegmentComponent::FastFields)?;
+    ColumnarWriter::default().serialize(segment.meta().max_doc(), None, &mut columns)?;
+    columns.terminate()?;
+    CompositeWrite::wrap(segment.open_write(SegmentComponent::FieldNorms)?).close()?;
+    Ok(segment.open_write(SegmentComponent::Store)?.terminate()?)
+}
+
+fn open_segment(directory: SealedDirectory) -> tantivy::Result<SegmentReader> {
+    let index = tantivy::Index::open(directory)?;
+    match index.searchable_segments()?.as_slice() {
+        [segment] => SegmentReader::open(segment),
+        segments => Err(tantivy::TantivyError::InternalError(format!(
+            "{} segments, expected 1",
+            segments.len()
+        ))),
+    }
+}

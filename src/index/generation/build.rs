@@ -1,0 +1,570 @@
+//! Batches in, a new generation out: merged, indexed, verified, and only then made current.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::thread;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::batch::Batch;
+use crate::corpus::lock::{FolderLock, LockError};
+use crate::index::columns::by_tld::ByTld;
+use crate::index::columns::drop_history::Earlier;
+use crate::index::columns::drops_by_name::Dropped;
+use crate::index::columns::drops_by_rank;
+use crate::index::columns::idn::Aliases;
+use crate::index::columns::names::{NameBuf, Texts};
+use crate::index::columns::rank_key::rank_key;
+use crate::index::columns::rank_order::RankOrder;
+use crate::index::columns::rank_table::Ranked;
+use crate::index::columns::table::{Part, Table};
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::generation::open;
+use crate::index::generation::selftest::Trial;
+use crate::index::query::index::Index;
+use crate::index::storage::draft::Draft;
+use crate::index::storage::manifest::{self, GenerationId, INDEX_FORMAT, Manifest};
+use crate::index::storage::space::Space;
+use crate::scorer::SCORER_VERSION;
+use crate::vocab::name::DomainName;
+
+/// How folders are called that are no generation yet, and that are none any more.
+/// Whoever changes an index folder, building or rolling back, holds the lock on this file.
+const LOCK: &str = "REBUILD.lock";
+const BUILDING: &str = ".building-";
+const REMOVING: &str = ".removing-";
+/// Bytes of a generation for each name, where none tells better: of lists of drops, which take most.
+const BYTES_PER_NAME_ABOUT: u64 = 80;
+/// Bytes of a generation whatever it holds.
+const BYTES_WITHOUT_NAMES: u64 = 64 << 10;
+/// Names looked up again in a new generation before it is published.
+const SELF_TEST_NAMES: usize = 1_000;
+
+/// How many good generations stay on disk. Invariant: 1 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keep(u16);
+
+impl Keep {
+    /// More than anybody rolls back over; each takes its room on the disk.
+    pub const MAX: u16 = 100;
+
+    /// So many: `None` for a number out of range.
+    pub fn new(generations: u16) -> Option<Keep> {
+        (1..=Keep::MAX).contains(&generations).then_some(Keep(generations))
+    }
+}
+
+impl Default for Keep {
+    /// The new one, and one to roll back to.
+    fn default() -> Keep {
+        Keep(2)
+    }
+}
+
+/// Builds a generation from `batches`, verifies it, makes it current and removes old ones.
+///
+/// # Errors
+/// Any; the index folder then serves what it served before.
+pub fn rebuild(
+    index: &Path,
+    batches: &[Batch],
+    keep: Keep,
+    now: DateTime<Utc>,
+) -> Result<Manifest, BuildError> {
+    let lock = FolderLock::take(index, LOCK)?;
+    remove_leftovers(index, &lock)?;
+    Space::of(index)?.check(estimate(index, batches))?;
+    let newest = manifest::generations(index)?.last().map_or(0, |newest| newest.0);
+    let generation = GenerationId(newest + 1);
+    let folder = index.join(format!("{BUILDING}{generation}"));
+    let failed = |source| BuildError::Io { path: folder.clone(), source };
+    let draft = Draft::new(folder.clone()).map_err(failed)?;
+    let table = Table::merge(batches)?;
+    let order = RankOrder::of(&table);
+    write_parts(&table, &order, &draft)?;
+    let manifest = describe(generation, &table, &order, &draft, batches, now);
+    manifest.write(&folder).map_err(failed)?;
+    let trial = Trial::of(&table);
+    let specimens = Specimens::of(table);
+    verify(&draft, generation, &specimens, &trial)?;
+    let place = manifest::folder_of(index, generation);
+    fs::rename(&folder, &place).map_err(failed)?;
+    manifest::sync_folder(index).map_err(failed)?;
+    // One that cannot be read names none that was left.
+    let before = manifest::current(index).unwrap_or_default();
+    manifest::set_current(index, generation)?;
+    remove_old(index, generation, before, keep)?;
+    Ok(manifest)
+}
+
+/// Bytes that a generation of `batches` takes, about: of names as large as those of the current one,
+/// and as if the lists that came since held new names alone.
+fn estimate(index: &Path, batches: &[Batch]) -> u64 {
+    let current = manifest::current(index).ok().flatten();
+    let current = current.and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
+    let (indexed, names, bytes) = current.map_or((0, 0, 0), |manifest| {
+        let bytes: u64 = manifest.files.values().map(|file| file.len).sum();
+        (manifest.batches, u64::from(manifest.names), bytes)
+    });
+    let lists = batches.iter().flat_map(Batch::lists);
+    let later = lists.skip(usize::try_from(indexed).unwrap_or(usize::MAX));
+    let new: u64 = later.map(|list| list.names).sum();
+    let per_name = bytes.checked_div(names).unwrap_or(0).max(BYTES_PER_NAME_ABOUT);
+    bytes + new * per_name + BYTES_WITHOUT_NAMES
+}
+
+/// Makes the draft durable, and reads it back meanwhile: the disk writes while the cores verify.
+fn verify(
+    draft: &Draft,
+    generation: GenerationId,
+    specimens: &Specimens,
+    trial: &Trial,
+) -> Result<(), BuildError> {
+    thread::scope(|scope| {
+        let syncing = scope.spawn(|| draft.sync());
+        let tested = open::open_folder(draft.folder(), generation)
+            .map_err(BuildError::from)
+            .and_then(|index| specimens.find_in(&index).and_then(|()| trial.ask(&index)));
+        let synced = syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        tested.and(synced)
+    })
+}
+
+/// Makes the newest good generation before the current one current.
+///
+/// # Errors
+/// There is none.
+pub fn rollback(index: &Path) -> Result<Manifest, BuildError> {
+    let _lock = FolderLock::take(index, LOCK)?;
+    let current = manifest::current(index)?;
+    let mut before = manifest::generations(index)?;
+    before.retain(|generation| current.is_some_and(|current| *generation < current));
+    for generation in before.into_iter().rev() {
+        if let Ok(manifest) = open::verify(index, generation) {
+            manifest::set_current(index, generation)?;
+            return Ok(manifest);
+        }
+    }
+    let what = "holds no good generation before the current one to go back to; `dropdex rebuild` builds a \
+                new one from the corpus";
+    Err(GenerationError::malformed(index, what).into())
+}
+
+/// Removes what a rebuild that was killed left in `index`, unless one is running.
+///
+/// # Errors
+/// The folder cannot be read or written.
+pub fn tidy(index: &Path) -> Result<(), BuildError> {
+    if !index.exists() {
+        return Ok(());
+    }
+    match FolderLock::take_now(index, LOCK) {
+        Ok(lock) => remove_leftovers(index, &lock),
+        Err(LockError::Busy(_)) => Ok(()),
+        Err(err) => Err(err.into()),
+    }
+}
+
+/// Whoever holds the lock knows that nobody works on what is left.
+fn remove_leftovers(index: &Path, _lock: &FolderLock) -> Result<(), BuildError> {
+    for entry in fs::read_dir(index).map_err(failed_at(index))? {
+        let entry = entry.map_err(failed_at(index))?;
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        if name.starts_with(BUILDING) || name.starts_with(REMOVING) {
+            fs::remove_dir_all(&path).map_err(failed_at(&path))?;
+        } else if name.starts_with(manifest::CURRENT_DRAFT) {
+            fs::remove_file(&path).map_err(failed_at(&path))?;
+        }
+    }
+    Ok(())
+}
+
+fn failed_at(path: &Path) -> impl Fn(io::Error) -> BuildError + '_ {
+    move |source| BuildError::Io { path: path.to_owned(), source }
+}
+
+/// Keeps the current generation, and the good ones up to the one that was current `before`: what
+/// somebody rolled back from is none to go back to.
+fn remove_old(
+    index: &Path,
+    current: GenerationId,
+    before: Option<GenerationId>,
+    keep: Keep,
+) -> Result<(), BuildError> {
+    let generations = manifest::generations(index)?;
+    let readable = |generation: &GenerationId| {
+        Manifest::read(&manifest::folder_of(index, *generation)).is_ok()
+    };
+    let kept: Vec<GenerationId> = generations
+        .iter()
+        .rev()
+        .copied()
+        .filter(|generation| {
+            *generation == current || before.is_none_or(|before| *generation <= before)
+        })
+        .filter(|generation| *generation <= current && readable(generation))
+        .take(keep.0.into())
+        .collect();
+    for generation in generations {
+        if !kept.contains(&generation) {
+            let folder = manifest::folder_of(index, generation);
+            // Out of sight first: half of a generation must never be one.
+            let doomed = index.join(format!("{REMOVING}{generation}"));
+            fs::rename(&folder, &doomed).map_err(failed_at(&folder))?;
+            fs::remove_dir_all(&doomed).map_err(failed_at(&doomed))?;
+        }
+    }
+    Ok(())
+}
+
+/// Every file of a generation but its manifest, parts side by side.
+fn write_parts(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
+    let names = || -> Result<(), BuildError> {
+        Texts::write(table, draft)?;
+        Aliases::write(table, draft)
+    };
+    let orders = || -> Result<(), BuildError> {
+        let keys = table.parts.iter().flat_map(|part| part.key.iter().copied()).collect();
+        Ranked::new(keys).write(open::NAMES_RANKED, draft)?;
+        let column = |column: fn(&Part) -> &Vec<u16>| table.parts.iter().flat_map(column);
+        let by_tld =
+            ByTld::new(table.tlds.len(), column(|part| &part.tld), column(|part| &part.key));
+        by_tld.write(open::NAMES_BY_TLD, draft)
+    };
+    let drops = || -> Result<(), BuildError> {
+        Dropped::write(table, order.docs().to_vec(), draft)?;
+        Earlier::write(table, draft)?;
+        drops_by_rank::write(table, order, draft)
+    };
+    let (names, (orders, drops)) = rayon::join(names, || rayon::join(orders, drops));
+    names.and(orders).and(drops)
+}
+
+fn describe(
+    generation: GenerationId,
+    table: &Table,
+    order: &RankOrder,
+    draft: &Draft,
+    batches: &[Batch],
+    now: DateTime<Utc>,
+) -> Manifest {
+    let mut corpus = blake3::Hasher::new();
+    for batch in batches {
+        corpus.update(batch.checksum());
+    }
+    Manifest {
+        format: INDEX_FORMAT,
+        generation,
+        created: now,
+        scorer_version: SCORER_VERSION,
+        tantivy: tantivy::version_string().to_owned(),
+        fst: format!("fst format {}", fst::raw::VERSION),
+        corpus: corpus.finalize().to_hex().to_string(),
+        batches: batches.iter().map(|batch| batch.lists().len() as u64).sum(),
+        newest_observed_at: batches.iter().map(|batch| batch.meta().observed_at).max(),
+        names: table.len(),
+        dropped: table.dropped(),
+        drops: order.listed(),
+        drop_dates: table.drop_dates.clone(),
+        tlds: table.tlds.names().to_vec(),
+        files: draft.sums(),
+    }
+}
+
+/// Names of a table to be found again, spread over all of it.
+struct Specimens(Vec<Specimen>);
+
+struct Specimen {
+    name: Vec<u8>,
+    label_len: u8,
+    ordinal: u32,
+    key: u16,
+    /// Date and effective release of the latest drop, registered again after it, and the batch
+    /// that was the first to tell of it.
+    drop: Option<(u16, u16, bool, u32)>,
+    registered: bool,
+}
+
+impl Specimens {
+    /// Takes the table, which is not needed any more and is large.
+    fn of(table: Table) -> Specimens {
+        let step = (table.len() as usize / SELF_TEST_NAMES).max(1);
+        let parts = table.parts.iter().flat_map(|part| {
+            let first = (part.first as usize).next_multiple_of(step) - part.first as usize;
+            (first..part.len()).step_by(step).map(|at| Specimen::of(part, at))
+        });
+        Specimens(parts.collect())
+    }
+
+    /// Looks them up by every way there is.
+    fn find_in(&self, index: &Index) -> Result<(), BuildError> {
+        let lost = self.0.iter().find(|specimen| !specimen.is_in(index));
+        lost.map_or(Ok(()), |lost| {
+            Err(BuildError::SelfTest(String::from_utf8_lossy(&lost.name).into_owned()))
+        })
+    }
+}
+
+impl Specimen {
+    fn of(part: &Part, at: usize) -> Specimen {
+        let drops = &part.drops;
+        let drop = drops.at.binary_search(&(at as u32)).ok();
+        Specimen {
+            name: part.name(at).to_vec(),
+            label_len: part.label_len[at],
+            ordinal: part.first + at as u32,
+            key: part.key[at],
+            drop: drop.map(|drop| {
+                let first_batch = drops.first_batch[drop];
+                (drops.date[drop], drops.release[drop], drops.again[drop], first_batch)
+            }),
+            registered: part.registered[at],
+        }
+    }
+
+    fn is_in(&self, index: &Index) -> bool {
+        let Some(name) = DomainName::from_stored(&self.name, self.label_len) else { return false };
+        let Some(tld) = index.tlds.find(name.tld()) else { return false };
+        let mut read = NameBuf::default();
+        index.texts.read(self.ordinal, &mut read);
+        let row = index.row(self.ordinal, tld);
+        let drop = row.drop.map(|drop| {
+            let first_batch = index.listed.first_batches().number(drop.doc);
+            (drop.date.raw(), drop.release.raw(), drop.registered_again, first_batch)
+        });
+        let place = index.by_tld.places(tld, self.ordinal..self.ordinal + 1);
+        index.texts.find(name.as_str()) == Some(self.ordinal)
+            && index.texts.range(&self.name).start == self.ordinal
+            && (read.as_str(), read.tld()) == (name.as_str(), tld)
+            && rank_key(row.dqs, row.length) == self.key
+            && place.len() == 1
+            && index.by_tld.row(place.start) == self.ordinal
+            && (drop, row.registered) == (self.drop, self.registered)
+            && row.drop.is_none_or(|drop| index.records.get(drop.doc).label == name.label())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::batch::{self, BatchMeta, Entry, Record};
+    use crate::feeds::Sighting;
+    use crate::index::filter::{DropFilter, Moment, Narrow, Pipeline};
+    use crate::scorer::{Scorer, Scratch};
+    use crate::vocab::name::DomainName;
+    use crate::vocab::query::Substring;
+
+    fn batch_of(folder: &Path, names: &[String]) -> Batch {
+        let path = folder.join("batch");
+        let mut writer = batch::create(&path).expect("a new file");
+        let date = "2026-10-03".parse().expect("a date");
+        let sighting = Sighting::Dropped { date, release: None, registered_again: false };
+        let record = Record { sighting, first_seen: None, observed_at: 0 };
+        let mut names: Vec<DomainName> =
+            names.iter().map(|name| DomainName::parse(name).expect("a name")).collect();
+        names.sort();
+        let mut scratch = Scratch::default();
+        for name in &names {
+            let entry = Entry {
+                name: name.as_str().as_bytes(),
+                label_len: name.label_len(),
+                length: name.length(),
+                base: Scorer::shared().base(name, &mut scratch),
+                features: &[],
+                record,
+            };
+            writer.push(&entry).expect("written");
+        }
+        writer.finish(&BatchMeta::default()).expect("finished");
+        Batch::open(&path).expect("opens")
+    }
+
+    fn built(names: &[&str]) -> (tempfile::TempDir, Index) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let batches = [batch_of(folder.path(), &names)];
+        let index = folder.path().join("index");
+        rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        let opened = open::open_current(&index).expect("opens");
+        (folder, opened.index)
+    }
+
+    fn found(index: &Index, contains: &str) -> Vec<String> {
+        let filter = DropFilter {
+            narrow: Narrow::default(),
+            pipeline: Pipeline::All,
+            contains: Some(Substring::parse(contains).expect("a substring")),
+            limit: 100,
+            offset: 0,
+        };
+        let today = "2026-10-03".parse().expect("a date");
+        let page = index.drops(&filter, Moment { today, catch_days: 5 }).expect("answers");
+        let mut names = Vec::new();
+        page.for_each(|row| names.push(row.name.to_owned()));
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn substrings_of_every_length_are_found_in_both_forms() {
+        let (_folder, index) =
+            built(&["abcdef.com", "bcd.de", "münchen.de", "cde.рф", "x-y.com", "aaaa.com"]);
+        assert_eq!(found(&index, "b"), ["abcdef.com", "bcd.de"]);
+        assert_eq!(found(&index, "bc"), ["abcdef.com", "bcd.de"]);
+        assert_eq!(found(&index, "bcd"), ["abcdef.com", "bcd.de"]);
+        assert_eq!(found(&index, "bcde"), ["abcdef.com"]);
+        assert_eq!(found(&index, "bcd."), ["bcd.de"]);
+        assert_eq!(found(&index, "ü"), ["xn--mnchen-3ya.de"]);
+        assert_eq!(found(&index, "MÜNCH"), ["xn--mnchen-3ya.de"]);
+        assert_eq!(found(&index, "n--mnch"), ["xn--mnchen-3ya.de"]);
+        assert_eq!(found(&index, "e.рф"), ["cde.xn--p1ai"]);
+        assert_eq!(found(&index, "-y.c"), ["x-y.com"]);
+        // Trigrams alone would say yes: `aaa` twice over.
+        assert_eq!(found(&index, "aaaaa"), [] as [&str; 0]);
+        assert_eq!(found(&index, "zzz"), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn an_empty_corpus_has_an_index_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let index = folder.path().join("index");
+        rebuild(&index, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        let opened = open::open_current(&index).expect("opens");
+        assert_eq!(found(&opened.index, "a"), [] as [&str; 0]);
+        assert_eq!(opened.index.manifest().names, 0);
+    }
+
+    #[test]
+    fn old_generations_go_and_rollback_flips_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let index = folder.path().join("index");
+        for _ in 0..4 {
+            rebuild(&index, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        }
+        let numbers = |index: &Path| {
+            manifest::generations(index).expect("read").iter().map(|id| id.0).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(&index), [3, 4]);
+        assert_eq!(rollback(&index).expect("back").generation, GenerationId(3));
+        assert!(matches!(manifest::current(&index), Ok(Some(GenerationId(3)))));
+        assert!(rollback(&index).is_err());
+        // The next number is new, and what was rolled back from goes, not what it was left for.
+        rebuild(&index, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        assert_eq!(numbers(&index), [3, 5]);
+        assert_eq!(rollback(&index).expect("back").generation, GenerationId(3));
+    }
+
+    #[test]
+    fn as_many_stay_as_are_to_be_kept_and_leftovers_go() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let index = folder.path().join("index");
+        let numbers = || {
+            manifest::generations(&index).expect("read").iter().map(|id| id.0).collect::<Vec<_>>()
+        };
+        let build = |keep| {
+            let keep = Keep::new(keep).expect("in range");
+            rebuild(&index, &[], keep, DateTime::UNIX_EPOCH).expect("built");
+        };
+        (0..4).for_each(|_| build(3));
+        assert_eq!(numbers(), [2, 3, 4]);
+        build(1);
+        assert_eq!(numbers(), [5]);
+        assert!(Keep::new(0).is_none() && Keep::new(101).is_none());
+
+        let left = || {
+            let names = fs::read_dir(&index).expect("read").map(|entry| entry.expect("one"));
+            names.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).count()
+        };
+        let leave = || {
+            for name in [".building-gen-7", ".removing-gen-00000000000000000001"] {
+                fs::create_dir_all(index.join(name).join("names")).expect("made");
+            }
+            fs::write(index.join(".current-x"), "gen").expect("written");
+        };
+        leave();
+        let lock = FolderLock::take(&index, LOCK).expect("free");
+        tidy(&index).expect("not now");
+        assert_eq!(left(), 3, "somebody builds");
+        drop(lock);
+        tidy(&index).expect("tidied");
+        assert_eq!(left(), 0);
+        leave();
+        build(2);
+        assert_eq!((left(), numbers()), (0, vec![5, 6]));
+        tidy(&folder.path().join("gone")).expect("nothing to do");
+        assert!(!folder.path().join("gone").exists());
+    }
+
+    #[test]
+    fn a_generation_that_answers_something_else_is_not_published() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let names = |tag: &str| -> Vec<String> {
+            (0..300).map(|at| format!("{tag}{at}shop.{}", ["com", "de", "рф"][at % 3])).collect()
+        };
+        let (mine, others) = (names("ab"), names("ac"));
+        let batches = [batch_of(folder.path(), &mine)];
+        let index = folder.path().join("index");
+        rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        let opened = open::open_current(&index).expect("opens").index;
+        let table = Table::merge(&batches).expect("merged");
+        Trial::of(&table).ask(&opened).expect("it is of this table");
+        let other = tempfile::tempdir().expect("a folder");
+        let table = Table::merge(&[batch_of(other.path(), &others)]).expect("merged");
+        let refused = Trial::of(&table).ask(&opened);
+        assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
+        // One column of one name is enough.
+        let mut table = Table::merge(&batches).expect("merged");
+        for part in &mut table.parts {
+            part.drops.again.iter_mut().for_each(|again| *again = true);
+        }
+        let refused = Trial::of(&table).ask(&opened);
+        assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
+    }
+
+    #[test]
+    fn every_damaged_file_is_refused_and_the_generation_before_serves() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let names = ["abc.com", "abc.de", "münchen.de"].map(str::to_owned);
+        let batches = [batch_of(folder.path(), &names)];
+        let index = folder.path().join("index");
+        rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        let manifest =
+            rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        let damaged = manifest::folder_of(&index, manifest.generation);
+        let files = manifest.files.keys().map(String::as_str).chain(["MANIFEST"]);
+        for name in files {
+            let path = damaged.join(name);
+            let whole = fs::read(&path).expect("readable");
+            let step = (whole.len() / 64).max(1);
+            let flips = (0..whole.len()).step_by(step).map(|at| {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 0x10;
+                bytes
+            });
+            let cuts = (0..whole.len()).step_by(step).map(|at| whole[..at].to_vec());
+            let longer = [whole.iter().copied().chain([0]).collect::<Vec<u8>>()];
+            for bytes in flips.chain(cuts).chain(longer) {
+                fs::write(&path, bytes).expect("writable");
+                assert!(open::open(&index, manifest.generation).is_err(), "{name}");
+            }
+            let opened = open::open_current(&index).expect("the one before serves");
+            assert_eq!(opened.index.manifest().generation, GenerationId(1), "{name}");
+            assert!(opened.fallback.is_some(), "{name}");
+            fs::remove_file(&path).expect("removable");
+            assert!(open::open(&index, manifest.generation).is_err(), "{name} is gone");
+            fs::write(&path, &whole).expect("writable");
+        }
+        let opened = open::open_current(&index).expect("whole again");
+        assert_eq!(opened.index.manifest().generation, manifest.generation);
+        assert!(opened.fallback.is_none());
+        fs::remove_dir_all(manifest::folder_of(&index, GenerationId(1))).expect("removable");
+        fs::write(damaged.join("names/text"), b"").expect("writable");
+        assert!(matches!(
+            open::open_current(&index),
+            Err(crate::index::error::OpenError::AllDamaged { .. })
+        ));
+    }
+}

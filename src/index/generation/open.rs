@@ -1,0 +1,137 @@
+//! Generations from disk into memory: every byte verified before it is used, and when the
+//! current generation is damaged, the one before it.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use arc_swap::ArcSwap;
+
+use crate::index::columns::by_tld::ByTld;
+use crate::index::columns::drop_history::Earlier;
+use crate::index::columns::drops_by_name::Dropped;
+use crate::index::columns::drops_by_rank::Listed;
+use crate::index::columns::idn::Aliases;
+use crate::index::columns::names::Texts;
+use crate::index::columns::rank_table::Ranked;
+use crate::index::columns::records::Records;
+use crate::index::columns::tlds::Tlds;
+use crate::index::error::{GenerationError, OpenError};
+use crate::index::query::index::Index;
+use crate::index::storage::files::Files;
+use crate::index::storage::manifest::{self, GenerationId, Manifest};
+
+/// Files of the orders of all names.
+pub(super) const NAMES_RANKED: &str = "names/ranked";
+pub(super) const NAMES_BY_TLD: &str = "names/by-tld";
+
+/// A generation open for serving, and what stood in the way of a newer one.
+pub struct Opened {
+    pub index: Index,
+    /// Why the generation that `CURRENT` names is not the one that was opened.
+    pub fallback: Option<GenerationError>,
+}
+
+/// Opens the current generation, or the newest good one before it.
+///
+/// # Errors
+/// There is none, or none is good.
+pub fn open_current(index: &Path) -> Result<Opened, OpenError> {
+    let (wanted, mut problem) = match manifest::current(index) {
+        Ok(Some(wanted)) => (Some(wanted), None),
+        Ok(None) => (None, None),
+        Err(err) => (None, Some(err)),
+    };
+    let mut candidates = manifest::generations(index)?;
+    if wanted.is_none() && problem.is_none() {
+        return Err(OpenError::Missing(index.to_owned()));
+    }
+    // Nothing newer than CURRENT: an operator may have rolled back from it.
+    candidates.retain(|&generation| wanted.is_none_or(|wanted| generation <= wanted));
+    if let Some(wanted) = wanted
+        && !candidates.contains(&wanted)
+    {
+        candidates.push(wanted);
+    }
+    for generation in candidates.into_iter().rev() {
+        match open(index, generation) {
+            Ok(index) => return Ok(Opened { index, fallback: problem }),
+            Err(err) => problem = Some(problem.unwrap_or(err)),
+        }
+    }
+    match problem {
+        Some(newest) => Err(OpenError::AllDamaged { index: index.to_owned(), newest }),
+        None => Err(OpenError::Missing(index.to_owned())),
+    }
+}
+
+/// Opens one generation, verifying length and hash of every file.
+///
+/// # Errors
+/// Anything missing, damaged or of another format.
+pub fn open(index: &Path, generation: GenerationId) -> Result<Index, GenerationError> {
+    open_folder(&manifest::folder_of(index, generation), generation)
+}
+
+/// Opens the generation in `folder`, whatever the folder is called.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_folder(
+    folder: &Path,
+    generation: GenerationId,
+) -> Result<Index, GenerationError> {
+    let manifest = Manifest::read(folder)?;
+    if manifest.generation != generation {
+        let what = format!("is the manifest of {}", manifest.generation);
+        return Err(GenerationError::malformed(folder, what));
+    }
+    let files = Files::new(folder, &manifest);
+    let tlds = Tlds::new(manifest.tlds.clone());
+    let index = open_parts(manifest, tlds, &files)?;
+    files.finish()?;
+    Ok(index)
+}
+
+fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, GenerationError> {
+    let (names, dropped, listed) = (manifest.names, manifest.dropped, manifest.drops);
+    let index = Index {
+        texts: Texts::open(files, names, &tlds)?,
+        aliases: Aliases::open(files, names)?,
+        names: Ranked::open(NAMES_RANKED, files)?,
+        by_tld: ByTld::open(NAMES_BY_TLD, files)?,
+        dropped: Dropped::open(files)?,
+        earlier: Earlier::open(files, names)?,
+        listed: Listed::open(files, &tlds, dropped, listed)?,
+        records: Records::open(files, dropped)?,
+        days: ArcSwap::default(),
+        making_day: Mutex::default(),
+        tlds,
+        manifest,
+    };
+    let fits = index.names.len() == names as usize
+        && index.by_tld.len() == names as usize
+        && index.dropped.len() == dropped
+        && u64::from(index.listed.first_batches().newest()) == index.manifest.batches;
+    if fits { Ok(index) } else { Err(files.malformed("names", "its files are not of one table")) }
+}
+
+/// Verifies one generation without keeping it.
+///
+/// # Errors
+/// As [`open`].
+pub fn verify(index: &Path, generation: GenerationId) -> Result<Manifest, GenerationError> {
+    open(index, generation).map(|index| index.manifest)
+}
+
+/// Opens the names of the current generation and nothing else, verified, for those who only ask
+/// in how many TLDs a label stands.
+///
+/// # Errors
+/// There is no index, or its manifest or names are damaged.
+pub fn open_texts(index: &Path) -> Result<Texts, OpenError> {
+    let current = manifest::current(index)?.ok_or_else(|| OpenError::Missing(index.to_owned()))?;
+    let folder = manifest::folder_of(index, current);
+    let manifest = Manifest::read(&folder)?;
+    let tlds = Tlds::new(manifest.tlds.clone());
+    Ok(Texts::open(&Files::new(&folder, &manifest), manifest.names, &tlds)?)
+}

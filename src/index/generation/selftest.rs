@@ -1,0 +1,411 @@
+//! Questions to a new generation, answered by a scan. In: the table that it was built from, and later
+//! the generation as a server would open it. Out: nothing, or the question whose answer is another
+//! one. Filters, substrings, prefixes and counts are asked, a dozen of each; texts are parts of names
+//! of the table, so that there is something to find.
+//!
+//! All questions are worked out in one pass over the table on all cores. It shares no query code with
+//! [`Index`]: names are compared as text, one by one.
+
+use compact_str::CompactString;
+use rayon::prelude::*;
+
+use crate::index::columns::idn::alias_of;
+use crate::index::columns::rank_key::{dqs_of, length_of};
+use crate::index::columns::rank_table::keep_best;
+use crate::index::columns::table::{Part, Table};
+use crate::index::columns::tlds::Tlds;
+use crate::index::error::{BuildError, QueryError};
+use crate::index::filter::{DropFilter, Moment, Narrow, Pipeline, SearchFilter};
+use crate::index::query::index::Index;
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::limits::{CATCH_DAYS_DEFAULT, LABEL_CHARS_MAX, SEARCH_TOTAL_MAX};
+use crate::vocab::query::{NamePrefix, Substring};
+use crate::vocab::stage::Stage;
+
+/// Questions of each kind.
+const PER_KIND: usize = 12;
+/// Names times questions of a kind at most: larger tables are asked fewer.
+const LOOKS_MAX: usize = 36_000_000;
+/// Questions of each kind at least.
+const PER_KIND_MIN: usize = 3;
+/// Rows of an answer that are compared.
+const ROWS: u32 = 40;
+/// Days between the two days that are asked about: names have gone on a stage or two.
+const DAYS_BETWEEN: i32 = 33;
+
+/// Questions and their answers.
+pub struct Trial(Vec<Asked>);
+
+struct Asked {
+    question: Question,
+    expected: Answer,
+}
+
+/// What is asked, on which day.
+#[derive(Clone, Debug)]
+struct Question {
+    moment: Moment,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Drops(DropFilter),
+    Search(SearchFilter),
+}
+
+/// What comes of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Answer {
+    total: u32,
+    rows: Vec<String>,
+}
+
+/// What a part of the table has for a question: matches, and the best of them as numbers that sort
+/// as the answer does.
+#[derive(Default)]
+struct Found {
+    total: u32,
+    hits: Vec<u64>,
+}
+
+impl Trial {
+    /// Questions about `table`, answered by looking at every name.
+    pub fn of(table: &Table) -> Trial {
+        let questions = questions(table);
+        let found = table.parts.par_iter().map(|part| look(part, &table.tlds, &questions));
+        let found = found.reduce(Vec::new, |left, right| join(left, right, &questions));
+        let answered = questions
+            .into_iter()
+            .zip(found.into_iter().chain(std::iter::repeat_with(Found::default)));
+        let asked = answered.map(|(question, found)| {
+            let expected = question.answer(found, table);
+            Asked { question, expected }
+        });
+        Trial(asked.collect())
+    }
+
+    /// Asks `index` all of it.
+    ///
+    /// # Errors
+    /// It answers something else.
+    pub fn ask(&self, index: &Index) -> Result<(), BuildError> {
+        for Asked { question, expected } in &self.0 {
+            let got = question.ask(index).map_err(|err| BuildError::SelfTest(err.to_string()))?;
+            if got != *expected {
+                let what = format!(
+                    "asked {question:?} it answers {} names from {:?}, a scan finds {} from {:?}",
+                    got.total,
+                    got.rows.first(),
+                    expected.total,
+                    expected.rows.first()
+                );
+                return Err(BuildError::SelfTest(what));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers drawn from the table's own size: the same table is asked the same.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: usize) -> usize {
+        // xorshift64: any spread will do.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end.max(1) as u64) as usize
+    }
+
+    fn one_of<T: Copy>(&mut self, them: &[T]) -> T {
+        them[self.below(them.len())]
+    }
+}
+
+fn questions(table: &Table) -> Vec<Question> {
+    if table.is_empty() {
+        return Vec::new();
+    }
+    let names = table.len() as usize;
+    let per_kind = (LOOKS_MAX / names).clamp(PER_KIND_MIN, PER_KIND);
+    let mut draw = Draw(0x9e37_79b9_7f4a_7c15 ^ names as u64);
+    let newest = table.drop_dates.last().copied().unwrap_or(Day::MIN);
+    let mut questions = Vec::with_capacity(3 * per_kind);
+    for at in 0..per_kind {
+        let today = if at % 2 == 0 { newest } else { newest.plus(DAYS_BETWEEN) };
+        let moment = Moment { today, catch_days: CATCH_DAYS_DEFAULT };
+        let mut ask = |what| questions.push(Question { moment, what });
+        ask(What::Drops(drops(&mut draw, table, at, None)));
+        let part = part_of_a_name(&mut draw, table, false);
+        if let Ok(part) = Substring::parse(&part) {
+            ask(What::Drops(drops(&mut draw, table, at, Some(part))));
+        }
+        let start = part_of_a_name(&mut draw, table, true);
+        if let Ok(prefix) = NamePrefix::parse(&start) {
+            ask(What::Search(SearchFilter {
+                prefix,
+                narrow: narrow(&mut draw, table, at),
+                pipeline: if at % 3 == 0 { None } else { pipeline(&mut draw).filter_all() },
+                limit: ROWS,
+                offset: offset(&mut draw),
+            }));
+        }
+    }
+    questions
+}
+
+fn drops(draw: &mut Draw, table: &Table, at: usize, contains: Option<Substring>) -> DropFilter {
+    DropFilter {
+        narrow: narrow(draw, table, at),
+        pipeline: pipeline(draw),
+        contains,
+        limit: ROWS,
+        offset: offset(draw),
+    }
+}
+
+fn pipeline(draw: &mut Draw) -> Pipeline {
+    draw.one_of(&Pipeline::EVERY)
+}
+
+fn offset(draw: &mut Draw) -> u32 {
+    draw.one_of(&[0, 0, 7, 300])
+}
+
+/// Every third question has no conditions, others one to three.
+fn narrow(draw: &mut Draw, table: &Table, at: usize) -> Narrow {
+    let mut narrow = Narrow::default();
+    if at.is_multiple_of(3) {
+        return narrow;
+    }
+    if draw.below(2) == 0 {
+        let tlds = table.tlds.names();
+        let frequent = tlds.len().min(8);
+        narrow.tlds = vec![CompactString::from(tlds[draw.below(frequent)].as_str())];
+    }
+    if draw.below(2) == 0 {
+        let points = draw.below(usize::from(Dqs::MAX.points()) + 1);
+        narrow.min_dqs = Dqs::new(points as u8).unwrap_or(Dqs::MIN);
+    }
+    if draw.below(2) == 0 {
+        narrow.max_len = 1 + draw.below(usize::from(LABEL_CHARS_MAX)) as u8;
+    }
+    narrow
+}
+
+/// One to eight characters of some name, in either spelling.
+fn part_of_a_name(draw: &mut Draw, table: &Table, from_the_start: bool) -> String {
+    let name = table.name(draw.below(table.len() as usize) as u32);
+    let name = String::from_utf8_lossy(name).into_owned();
+    let name = match alias_of(&name) {
+        Some(alias) if draw.below(2) == 0 => alias,
+        _ => name,
+    };
+    let chars: Vec<char> = name.chars().collect();
+    let start = if from_the_start { 0 } else { draw.below(chars.len()) };
+    let end = chars.len().min(start + 1 + draw.below(8));
+    chars[start..end].iter().collect()
+}
+
+impl Pipeline {
+    /// As search has it, which is over all names unless it is told a part.
+    fn filter_all(self) -> Option<Pipeline> {
+        Some(self).filter(|pipeline| *pipeline != Pipeline::All)
+    }
+}
+
+/// A name as a scan sees it.
+struct Seen<'a> {
+    name: &'a str,
+    /// Its Unicode form, where that is another.
+    alias: Option<&'a str>,
+    label: &'a str,
+    key: u16,
+    tld: &'a str,
+    pending_days: u16,
+    /// Date and effective release of the latest drop, unless registered again after it.
+    drop: Option<(Day, Day)>,
+}
+
+/// What one part of the table has for each question.
+fn look(part: &Part, tlds: &Tlds, questions: &[Question]) -> Vec<Found> {
+    let mut found: Vec<Found> = questions.iter().map(|_| Found::default()).collect();
+    let mut drops = part.drops.at.iter().enumerate().peekable();
+    for at in 0..part.len() {
+        let drop = drops.next_if(|(_, place)| **place as usize == at).map(|(drop, _)| drop);
+        let Ok(name) = std::str::from_utf8(part.name(at)) else { continue };
+        let alias = alias_of(name);
+        let tld = part.tld[at];
+        let listed = drop.filter(|&drop| !part.drops.again[drop]);
+        let day = |raw: u16| Day::from_raw(raw);
+        let seen = Seen {
+            name,
+            alias: alias.as_deref(),
+            label: &name[..usize::from(part.label_len[at])],
+            key: part.key[at],
+            tld: tlds.name(tld),
+            pending_days: tlds.pending_days(tld),
+            drop: listed
+                .and_then(|drop| day(part.drops.date[drop]).zip(day(part.drops.release[drop]))),
+        };
+        for (question, found) in questions.iter().zip(&mut found) {
+            if let Some(part_match) = question.finds(&seen) {
+                let ordinal = u64::from(part.first) + at as u64;
+                let hit = u64::from(part_match) << 63 | u64::from(seen.key) << 32 | ordinal;
+                found.add(hit, question.wanted());
+            }
+        }
+    }
+    found
+}
+
+fn join(left: Vec<Found>, right: Vec<Found>, questions: &[Question]) -> Vec<Found> {
+    if left.is_empty() {
+        return right;
+    }
+    let both = left.into_iter().zip(right).zip(questions);
+    both.map(|((mut left, right), question)| {
+        left.total += right.total;
+        left.hits.extend(right.hits);
+        keep_best(&mut left.hits, 0, question.wanted());
+        left
+    })
+    .collect()
+}
+
+impl Found {
+    fn add(&mut self, hit: u64, wanted: usize) {
+        self.total += 1;
+        self.hits.push(hit);
+        if self.hits.len() >= 4 * wanted {
+            keep_best(&mut self.hits, 0, wanted);
+        }
+    }
+}
+
+impl Question {
+    fn page(&self) -> (u32, u32) {
+        match &self.what {
+            What::Drops(filter) => (filter.offset, filter.limit),
+            What::Search(filter) => (filter.offset, filter.limit),
+        }
+    }
+
+    /// Rows up to the end of the page.
+    fn wanted(&self) -> usize {
+        let (offset, limit) = self.page();
+        (offset + limit) as usize
+    }
+
+    /// Whether a name is in the answer: then, whether it matches in part only and comes after those
+    /// that match as a whole.
+    fn finds(&self, seen: &Seen<'_>) -> Option<bool> {
+        match &self.what {
+            What::Drops(filter) => {
+                let contains = |needle: &Substring| {
+                    let needle = needle.as_str();
+                    seen.name.contains(needle)
+                        || seen.alias.is_some_and(|alias| alias.contains(needle))
+                };
+                let passes = self.is_in(filter.pipeline, seen)
+                    && passes(&filter.narrow, seen)
+                    && filter.contains.as_ref().is_none_or(contains);
+                passes.then_some(false)
+            }
+            What::Search(filter) => {
+                let prefix = filter.prefix.as_str();
+                let starts = seen.name.starts_with(prefix)
+                    || seen.alias.is_some_and(|alias| alias.starts_with(prefix));
+                let passes = starts
+                    && passes(&filter.narrow, seen)
+                    && filter.pipeline.is_none_or(|pipeline| self.is_in(pipeline, seen));
+                passes.then(|| !seen.is_whole(prefix))
+            }
+        }
+    }
+
+    fn is_in(&self, pipeline: Pipeline, seen: &Seen<'_>) -> bool {
+        let Some((date, release)) = seen.drop else { return false };
+        let Moment { today, catch_days } = self.moment;
+        let stage = Stage::on(today, release, seen.pending_days, catch_days);
+        match pipeline {
+            Pipeline::All => true,
+            Pipeline::Today => date == today,
+            Pipeline::Active => stage != Stage::Released,
+            Pipeline::Stage(wanted) => stage == wanted,
+        }
+    }
+
+    fn answer(&self, found: Found, table: &Table) -> Answer {
+        let (offset, limit) = self.page();
+        let Found { mut total, mut hits } = found;
+        hits.sort_unstable();
+        let page = hits.into_iter().skip(offset as usize).take(limit as usize);
+        let rows = page.map(|hit| {
+            let name = String::from_utf8_lossy(table.name(hit as u32)).into_owned();
+            let key = (hit >> 32 & 0xffff) as u16;
+            match self.what {
+                What::Drops(_) => row(&name, length_of(key), Some(dqs_of(key))),
+                What::Search(_) => row(&name, length_of(key), None),
+            }
+        });
+        if matches!(self.what, What::Search(_)) {
+            total = total.min(SEARCH_TOTAL_MAX);
+        }
+        Answer { total, rows: rows.collect() }
+    }
+
+    fn ask(&self, index: &Index) -> Result<Answer, QueryError> {
+        let mut rows = Vec::new();
+        let total = match &self.what {
+            What::Drops(filter) => {
+                let page = index.drops(filter, self.moment)?;
+                page.for_each(|shown| rows.push(row(shown.name, shown.length, Some(shown.dqs))));
+                index.count_drops(filter, self.moment)?
+            }
+            What::Search(filter) => {
+                let page = index.search(filter, self.moment);
+                page.for_each(|shown| rows.push(row(shown.domain, shown.length, None)));
+                page.total
+            }
+        };
+        Ok(Answer { total, rows })
+    }
+}
+
+impl Seen<'_> {
+    fn is_whole(&self, text: &str) -> bool {
+        let is_it = |name: &str| name == text || name.split('.').next() == Some(text);
+        self.label == text || is_it(self.name) || self.alias.is_some_and(is_it)
+    }
+}
+
+fn passes(narrow: &Narrow, seen: &Seen<'_>) -> bool {
+    let (dqs, length) = (dqs_of(seen.key), length_of(seen.key));
+    (narrow.tlds.is_empty() || narrow.tlds.iter().any(|tld| tld == seen.tld))
+        && dqs >= narrow.min_dqs
+        && length <= narrow.max_len
+}
+
+fn row(name: &str, length: u8, dqs: Option<Dqs>) -> String {
+    format!("{name} {length} {}", dqs.map_or(0, |dqs| dqs.points()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::test_table::Specimen;
+
+    #[test]
+    fn questions_find_something() {
+        let mut table = Specimen::new(7).table(5_000);
+        table.drop_dates = (990..1_010).filter_map(Day::from_raw).collect();
+        let trial = Trial::of(&table);
+        assert_eq!(trial.0.len(), 3 * PER_KIND);
+        let answered = trial.0.iter().filter(|asked| !asked.expected.rows.is_empty()).count();
+        assert!(answered >= PER_KIND, "{answered}");
+    }
+}

@@ -1,0 +1,103 @@
+//! A name in, its score with the reasons out, whether or not the corpus holds it.
+//!
+//! Names of the corpus get the score that lists and dossiers show: it is the same scorer, told the
+//! same spread.
+
+use serde::Serialize;
+
+use crate::index::columns::names::Texts;
+use crate::index::query::index::{Index, with_shaper};
+use crate::scorer::{Scored, Scorer, Signals};
+use crate::vocab::dqs::Dqs;
+use crate::vocab::name::DomainName;
+
+/// Microseconds that a name takes, beside one for each of its octets. Generous: most names take
+/// some five in all, but long ones that hold no words take longer to read.
+const NAME_US: usize = 5;
+
+/// What the corpus says of a name that its score depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The corpus holds the name.
+    pub known: bool,
+    /// TLDs in which the corpus holds the label; the name's own counts whether or not the corpus
+    /// holds the name. At least 1.
+    pub tld_spread: u32,
+}
+
+impl Standing {
+    /// Of any name where there is no corpus.
+    pub const WITHOUT_CORPUS: Standing = Standing { known: false, tld_spread: 1 };
+
+    /// Of `name` in a corpus whose names are `texts`.
+    pub fn of(name: &DomainName, texts: &Texts) -> Standing {
+        let known = texts.find(name.as_str()).is_some();
+        let tlds = texts.label_range(name.label()).len() as u32;
+        Standing { known, tld_spread: tlds + u32::from(!known) }
+    }
+}
+
+/// What a name is worth (api.md, appraise).
+#[derive(Debug, Serialize)]
+pub struct Appraisal {
+    pub dqs: Dqs,
+    pub explanation: String,
+    pub signals: Signals<'static>,
+    /// The corpus holds the name.
+    pub known: bool,
+}
+
+impl Index {
+    /// Scores a name.
+    pub fn appraise(&self, name: &DomainName) -> Appraisal {
+        let Standing { known, tld_spread } = Standing::of(name, &self.texts);
+        let Scored { dqs, signals, explanation } =
+            with_shaper(|shaper| Scorer::shared().score(name, tld_spread, &mut shaper.scratch));
+        Appraisal { dqs, explanation, signals, known }
+    }
+}
+
+/// About how many microseconds it takes at most to parse `names` and appraise them: what tells a
+/// few names from work that has to leave the async threads.
+pub fn cost_us(names: &[String]) -> u32 {
+    let scoring: usize = names.iter().map(|name| NAME_US + name.len()).sum();
+    u32::try_from(scoring).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::names::tests::{Random, table, texts};
+
+    fn name(text: &str) -> DomainName {
+        DomainName::parse(text).unwrap_or_else(|err| panic!("{text}: {err}"))
+    }
+
+    #[test]
+    fn a_names_own_tld_counts_whether_it_is_held_or_not() {
+        let tlds = ["com", "de", "co.uk"].map(str::to_owned);
+        let held = [("solar", 0), ("solar", 1), ("solar", 2), ("solar-x", 1), ("solarx", 1)];
+        let held = held.map(|(label, tld)| (label.to_owned(), tld)).into();
+        let texts = texts(&table(&held, &tlds, &mut Random(1)));
+        for (text, known, tld_spread) in [
+            ("solar.com", true, 3),
+            ("solar.co.uk", true, 3),
+            ("solar.org", false, 4),
+            ("solarx.de", true, 1),
+            ("solarx.com", false, 2),
+            ("sola.com", false, 1),
+            ("solar-y.de", false, 1),
+        ] {
+            let standing = Standing { known, tld_spread };
+            assert_eq!(Standing::of(&name(text), &texts), standing, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_long_costs_more() {
+        let one = cost_us(&["solar.com".to_owned()]);
+        let hundred = cost_us(&vec!["solar.com".to_owned(); 100]);
+        assert!(one < 50 && hundred > 500, "{one} {hundred}");
+        assert!(cost_us(&["ü".repeat(1_000)]) > 500);
+    }
+}

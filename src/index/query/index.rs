@@ -1,0 +1,675 @@
+//! Dossiers in, answers out. Immutable generations on disk ([`manifest`], [`build`]), verified
+//! and loaded into memory we own ([`open`]), asked through [`Index`] and replaced whole
+//! ([`live`]).
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use arc_swap::ArcSwap;
+use serde::Serialize;
+
+use crate::index::columns::by_tld::ByTld;
+use crate::index::columns::day::DayStages;
+use crate::index::columns::drop_history::Earlier;
+use crate::index::columns::drops_by_name::{Dropped, DroppedDay};
+use crate::index::columns::drops_by_rank::Listed;
+use crate::index::columns::idn::{self, Aliases};
+use crate::index::columns::names::{NameBuf, Texts};
+use crate::index::columns::rank_key::{dqs_of, length_of};
+use crate::index::columns::rank_table::Ranked;
+use crate::index::columns::records::{Record, Records};
+use crate::index::columns::tlds::Tlds;
+use crate::index::error::QueryError;
+use crate::index::filter::{DropFilter, Moment, Pipeline, SearchFilter};
+use crate::index::query::profile::Lifecycle;
+use crate::index::query::rows::{DropRow, JsonArray, LatestDrop, SearchRow, Status};
+use crate::index::query::summary::{DroppedOn, Summary};
+use crate::index::query::{rows, search};
+use crate::index::storage::manifest::Manifest;
+use crate::scorer::{Restored, Scorer, Scratch, Signals, StoredScore};
+use crate::vocab::budget;
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::limits::SEARCH_TOTAL_MAX;
+use crate::vocab::name::DomainName;
+use crate::vocab::stage::Stage;
+
+/// One generation in memory.
+pub struct Index {
+    pub(in crate::index) manifest: Manifest,
+    pub(in crate::index) tlds: Tlds,
+    /// Every name ever seen, and what finds them by their Unicode forms.
+    pub(in crate::index) texts: Texts,
+    pub(in crate::index) aliases: Aliases,
+    /// All names in name order, and by TLD.
+    pub(in crate::index) names: Ranked,
+    pub(in crate::index) by_tld: ByTld,
+    /// Those that dropped, in name order.
+    pub(in crate::index) dropped: Dropped,
+    /// Their drops before the latest.
+    pub(in crate::index) earlier: Earlier,
+    /// Those that dropped, in rank order, and what is shown of them.
+    pub(in crate::index) listed: Listed,
+    pub(in crate::index) records: Records,
+    /// The newest first.
+    pub(in crate::index) days: ArcSwap<Vec<Arc<DayIndex>>>,
+    pub(in crate::index) making_day: Mutex<()>,
+}
+
+/// What a day makes of a generation: stages change at 00:00 UTC.
+pub(in crate::index) struct DayIndex {
+    pub(in crate::index) moment: Moment,
+    pub(in crate::index) stages: DayStages,
+    pub(in crate::index) dropped: DroppedDay,
+    /// The TLDs of each part of the pipeline as a JSON array: some ten kilobytes in every page.
+    pub(in crate::index) tlds: [(Pipeline, String); Pipeline::EVERY.len()],
+    /// Made when a page first asks for it.
+    pub(in crate::index) summary: OnceLock<Summary>,
+}
+
+/// What the columns say of a name.
+#[derive(Clone, Copy)]
+pub(in crate::index) struct NameRow {
+    pub(in crate::index) dqs: Dqs,
+    pub(in crate::index) length: u8,
+    /// TLD number.
+    pub(in crate::index) tld: u16,
+    pub(in crate::index) drop: Option<RowDrop>,
+    /// Never dropped and held, as lists say.
+    pub(in crate::index) registered: bool,
+}
+
+/// The latest drop of a name.
+#[derive(Clone, Copy)]
+pub(in crate::index) struct RowDrop {
+    pub(in crate::index) doc: u32,
+    pub(in crate::index) date: Day,
+    /// Effective.
+    pub(in crate::index) release: Day,
+    pub(in crate::index) registered_again: bool,
+}
+
+/// A page of the drops list. It knows where its rows are; they are shaped when they are asked for.
+pub struct DropsPage<'a> {
+    /// The newest drop date not after today; today where there is none, and in the view `today`.
+    pub date: Day,
+    index: &'a Index,
+    day: Arc<DayIndex>,
+    pipeline: Pipeline,
+    /// In the order of the list.
+    docs: Vec<u32>,
+}
+
+/// What there is on a day, for pages: counts of a [`Summary`] with the names of TLDs and the rows
+/// of docs.
+pub struct Overview<'a> {
+    index: &'a Index,
+    moment: Moment,
+    day: Arc<DayIndex>,
+}
+
+/// A page of search results. It knows where its rows are; they are shaped when they are asked for.
+pub struct SearchPage<'a> {
+    /// Matches, at most [`SEARCH_TOTAL_MAX`].
+    pub total: u32,
+    /// True when there are more than `total`.
+    pub capped: bool,
+    index: &'a Index,
+    moment: Moment,
+    /// Best first.
+    ordinals: Vec<u32>,
+}
+
+/// What a dossier says of a name in the pipeline (api.md, latestDrop of the dossier).
+#[derive(Debug, Serialize)]
+pub struct PipelineDrop {
+    pub date: Day,
+    pub dqs: Dqs,
+    pub explanation: String,
+    pub signals: Signals<'static>,
+}
+
+/// All that is known of one name (api.md, Domain dossier, but for feedback).
+#[derive(Debug)]
+pub struct Dossier<'a> {
+    pub tld: &'a str,
+    pub length: u8,
+    pub status: Status,
+    /// The effective release while the name is not free yet.
+    pub drop_predicted_at: Option<Day>,
+    /// `None` when the name is not in the active pipeline.
+    pub latest_drop: Option<PipelineDrop>,
+}
+
+/// What a watchlist shows of a name, in one look-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameFacts {
+    pub dqs: Dqs,
+    /// The date of the latest drop, whatever came after it.
+    pub latest_drop: Option<Day>,
+    /// The stage of that drop and its effective release; `None` for a name that never dropped or
+    /// was registered again.
+    pub stage: Option<(Stage, Day)>,
+    /// Registered again after its latest drop.
+    pub registered_again: bool,
+}
+
+/// What shaping rows reuses from row to row.
+#[derive(Default)]
+pub(in crate::index) struct Shaper {
+    pub(in crate::index) name: NameBuf,
+    pub(in crate::index) text: String,
+    pub(in crate::index) docs: Vec<u32>,
+    pub(in crate::index) scratch: Scratch,
+}
+
+thread_local! {
+    /// One a thread, out while rows are shaped.
+    static SHAPER: Cell<Shaper> = Cell::default();
+}
+
+/// Lends `work` the thread's buffers. Work within work gets new ones.
+pub(in crate::index) fn with_shaper<T>(work: impl FnOnce(&mut Shaper) -> T) -> T {
+    let mut shaper = SHAPER.take();
+    let done = work(&mut shaper);
+    SHAPER.set(shaper);
+    done
+}
+
+impl DropsPage<'_> {
+    /// Rows on the page.
+    pub fn count(&self) -> u32 {
+        self.docs.len() as u32
+    }
+
+    /// Appends the rows as a JSON array.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        let mut rows = JsonArray::open(out);
+        self.for_each(|row| row.write_json(rows.item()));
+        rows.close();
+    }
+
+    /// The TLDs in the view before other filters, sorted.
+    pub fn tlds(&self) -> impl Iterator<Item = &str> {
+        self.day.stages.tlds_in(self.pipeline).iter().map(|&tld| self.index.tlds.name(tld))
+    }
+
+    /// The same as a JSON array.
+    pub fn tlds_json(&self) -> &str {
+        self.day.tlds_json(self.pipeline)
+    }
+
+    /// Shows `visit` the rows, in their order.
+    pub fn for_each(&self, visit: impl FnMut(&DropRow<'_>)) {
+        self.index.shape_drops(&self.docs, visit);
+    }
+
+    /// Shows `visit` the rows and where each stands, in their order.
+    pub fn for_each_placed(&self, visit: impl FnMut(&DropRow<'_>, Lifecycle)) {
+        self.index.shape_placed(&self.docs, self.day.moment, visit);
+    }
+}
+
+impl Overview<'_> {
+    /// Names of the drops list in a part of the pipeline.
+    pub fn total(&self, pipeline: Pipeline) -> u32 {
+        self.summary().total(pipeline)
+    }
+
+    /// The TLDs of a part of the pipeline and how many names each has, most first.
+    pub fn tlds(&self, pipeline: Pipeline) -> impl ExactSizeIterator<Item = (&str, u32)> {
+        let counted = self.summary().tlds(pipeline).iter();
+        counted.map(|&(tld, count)| (self.index.tlds.name(tld), count))
+    }
+
+    /// Names of a part of the pipeline by score, 0 to 100.
+    pub fn scores(&self, pipeline: Pipeline) -> &[u32] {
+        self.summary().scores(pipeline)
+    }
+
+    /// The last days up to today, the first of them first.
+    pub fn days(&self) -> &[DroppedOn] {
+        self.summary().days()
+    }
+
+    /// The TLDs that are told apart on those days, most names first.
+    pub fn day_tlds(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.summary().day_tlds().iter().map(|&tld| self.index.tlds.name(tld))
+    }
+
+    /// Shows `visit` the best names of the newest drop date with their places in
+    /// [`super::summary::BANDS`], band by band.
+    pub fn for_each_best(&self, mut visit: impl FnMut(usize, &DropRow<'_>, Lifecycle)) {
+        for (band, docs) in self.summary().best().iter().enumerate() {
+            self.index.shape_placed(docs, self.moment, |row, place| visit(band, row, place));
+        }
+    }
+
+    /// The newest drop date not after today; today where there is none.
+    pub fn newest(&self) -> Day {
+        self.index.newest_drop_date(self.moment.today).unwrap_or(self.moment.today)
+    }
+
+    fn summary(&self) -> &Summary {
+        self.day.summary.get_or_init(|| {
+            let Index { listed, tlds, .. } = self.index;
+            budget::shared(|| {
+                Summary::new(listed, tlds, &self.day.stages, self.moment.today, self.newest())
+            })
+        })
+    }
+}
+
+impl SearchPage<'_> {
+    /// Rows on the page.
+    pub fn count(&self) -> u32 {
+        self.ordinals.len() as u32
+    }
+
+    /// Appends the rows as a JSON array.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        let mut rows = JsonArray::open(out);
+        self.for_each(|row| row.write_json(rows.item()));
+        rows.close();
+    }
+
+    /// Shows `visit` the rows, in their order.
+    pub fn for_each(&self, mut visit: impl FnMut(&SearchRow<'_>)) {
+        with_shaper(|shaper| {
+            self.index.touch(&self.ordinals, &mut shaper.docs);
+            for &ordinal in self.ordinals.iter().take_while(|_| !budget::spent()) {
+                self.index.shape_result(ordinal, self.moment, shaper, &mut visit);
+            }
+        });
+    }
+
+    /// Shows `visit` the rows with the score of each, dropped or not, and where it stands if it
+    /// ever dropped, in their order.
+    pub fn for_each_placed(&self, mut visit: impl FnMut(&SearchRow<'_>, Dqs, Option<Lifecycle>)) {
+        let mut ordinals = self.ordinals.iter();
+        self.for_each(|row| {
+            let found = ordinals.next().zip(self.index.tlds.find(row.tld));
+            let (&ordinal, tld) = found.expect("as many rows as ordinals, all of known TLDs");
+            let facts = self.index.row(ordinal, tld);
+            let place = facts.drop.map(|drop| self.index.lifecycle(tld, &drop, self.moment));
+            visit(row, facts.dqs, place);
+        });
+    }
+}
+
+impl Index {
+    /// What the generation says of itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Every list, the oldest first: the day it was ingested on, and how many latest drops it was the
+    /// first to tell of. Counted anew each time: some milliseconds for ten million drops.
+    pub fn lists(&self) -> Vec<(Day, u32)> {
+        self.listed.first_batches().tally()
+    }
+
+    /// The newest drop date not after `today`.
+    pub fn newest_drop_date(&self, today: Day) -> Option<Day> {
+        let dates = &self.manifest.drop_dates;
+        let known = dates.partition_point(|&date| date <= today);
+        known.checked_sub(1).map(|at| dates[at])
+    }
+
+    /// Works out what a day makes of the names, unless that is done: milliseconds for a million
+    /// drops, that the first query of the day would wait for.
+    pub fn prepare(&self, moment: Moment) {
+        self.day(moment);
+    }
+
+    /// True when nothing is left to [`Index::prepare`].
+    pub fn is_prepared(&self, moment: Moment) -> bool {
+        self.days.load().iter().any(|day| day.moment == moment)
+    }
+
+    /// The names on a day.
+    pub(in crate::index) fn day(&self, moment: Moment) -> Arc<DayIndex> {
+        let find = || self.days.load().iter().find(|day| day.moment == moment).cloned();
+        if let Some(day) = find() {
+            return day;
+        }
+        // One works it out, the others wait for it.
+        let _making = self.making_day.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(day) = find() {
+            return day;
+        }
+        let day = Arc::new(budget::shared(|| DayIndex::new(self, moment)));
+        let kept = self.days.load().iter().take(DAYS_KEPT - 1).cloned().collect::<Vec<_>>();
+        self.days.store(Arc::new([vec![Arc::clone(&day)], kept].concat()));
+        day
+    }
+
+    /// A page of the drops list, best first.
+    ///
+    /// # Errors
+    /// [`QueryError`], which a verified generation does not give.
+    pub fn drops(&self, filter: &DropFilter, moment: Moment) -> Result<DropsPage<'_>, QueryError> {
+        let day = self.day(moment);
+        let mut docs = Vec::with_capacity(filter.limit.min(ROWS_ABOUT) as usize);
+        self.walk_drops(filter, &day, |doc| {
+            docs.push(doc);
+            ControlFlow::Continue(())
+        })?;
+        let date = match filter.pipeline {
+            Pipeline::Today => moment.today,
+            _ => self.newest_drop_date(moment.today).unwrap_or(moment.today),
+        };
+        Ok(DropsPage { date, index: self, day, pipeline: filter.pipeline, docs })
+    }
+
+    /// How many names of the drops list pass `filter`, whatever its offset and limit.
+    ///
+    /// # Errors
+    /// [`QueryError`], which a verified generation does not give.
+    pub fn count_drops(&self, filter: &DropFilter, moment: Moment) -> Result<u32, QueryError> {
+        let day = self.day(moment);
+        let counted = self.listed.count(filter, &day.stages, &self.tlds, &self.records);
+        counted.map_err(|source| self.query_error(source))
+    }
+
+    /// What there is on a day. What it tells is worked out when it is first asked, and kept as long
+    /// as the day.
+    pub fn overview(&self, moment: Moment) -> Overview<'_> {
+        Overview { index: self, moment, day: self.day(moment) }
+    }
+
+    /// Shows `visit` the rows of [`Index::drops`], one by one, until it breaks.
+    ///
+    /// # Errors
+    /// [`QueryError`], which a verified generation does not give.
+    pub fn for_each_drop(
+        &self,
+        filter: &DropFilter,
+        moment: Moment,
+        mut visit: impl FnMut(&DropRow<'_>) -> ControlFlow<()>,
+    ) -> Result<(), QueryError> {
+        let day = self.day(moment);
+        with_shaper(|shaper| {
+            self.walk_drops(filter, &day, |doc| self.shape_drop(doc, shaper, &mut visit))
+        })
+    }
+
+    pub(in crate::index) fn walk_drops(
+        &self,
+        filter: &DropFilter,
+        day: &DayIndex,
+        mut visit: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> Result<(), QueryError> {
+        let mut left = filter.limit;
+        let walked = self.listed.for_each(filter, &day.stages, &self.tlds, &self.records, |doc| {
+            visit(doc)?;
+            left -= 1;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        walked.map_err(|source| self.query_error(source))
+    }
+
+    fn query_error(&self, source: std::io::Error) -> QueryError {
+        QueryError { generation: self.manifest.generation.to_string(), source }
+    }
+
+    /// The places of the rows of [`Index::drops`], for [`Index::shape_drops`].
+    ///
+    /// # Errors
+    /// [`QueryError`], which a verified generation does not give.
+    pub fn drop_places(&self, filter: &DropFilter, moment: Moment) -> Result<Vec<u32>, QueryError> {
+        Ok(self.drops(filter, moment)?.docs)
+    }
+
+    /// Shows `visit` the rows at places that [`Index::drop_places`] of this generation gave.
+    pub fn shape_drops(&self, places: &[u32], mut visit: impl FnMut(&DropRow<'_>)) {
+        with_shaper(|shaper| {
+            for docs in places.chunks(ROWS_TOUCHED).take_while(|_| !budget::spent()) {
+                self.listed.touch(docs);
+                self.records.touch(docs);
+                docs.iter().for_each(|&doc| self.shape_drop(doc, shaper, &mut visit));
+            }
+        });
+    }
+
+    /// As [`Index::shape_drops`], with where each row stands.
+    fn shape_placed(
+        &self,
+        docs: &[u32],
+        moment: Moment,
+        mut visit: impl FnMut(&DropRow<'_>, Lifecycle),
+    ) {
+        let mut places = docs.iter().map(|&doc| self.doc_lifecycle(doc, moment));
+        self.shape_drops(docs, |row| {
+            let place = places.next().expect("there are as many rows as docs");
+            visit(row, place);
+        });
+    }
+
+    /// A page of names that start with a prefix: whole matches first, then best first.
+    pub fn search(&self, filter: &SearchFilter, moment: Moment) -> SearchPage<'_> {
+        let day = self.day(moment);
+        let matches = idn::matches(&self.texts, &self.aliases, filter.prefix.as_str());
+        let found =
+            search::search(&self.lookup_parts(), &matches, filter, &day.dropped, &self.tlds);
+        SearchPage {
+            total: found.total.min(SEARCH_TOTAL_MAX),
+            capped: found.total > SEARCH_TOTAL_MAX,
+            index: self,
+            moment,
+            ordinals: found.ordinals,
+        }
+    }
+
+    fn lookup_parts(&self) -> search::Parts<'_> {
+        let (ordinals, keys) = (self.aliases.ordinals(), self.aliases.keys());
+        search::Parts {
+            names: &self.names,
+            by_tld: &self.by_tld,
+            dropped: &self.dropped,
+            aliases: search::AliasColumns { ordinals, keys, tlds: self.aliases.tlds() },
+        }
+    }
+
+    /// What is known of `name`; `None` for a name never seen.
+    pub fn dossier(&self, name: &DomainName, moment: Moment) -> Option<Dossier<'_>> {
+        let ordinal = self.texts.find(name.as_str())?;
+        let row = self.row(ordinal, self.tlds.find(name.tld())?);
+        let stage = row.drop.map(|drop| self.stage(row.tld, &drop, moment));
+        let held = |drop: &RowDrop| !drop.registered_again;
+        let active = row.drop.filter(held).filter(|_| stage != Some(Stage::Released));
+        let before_release = matches!(stage, Some(Stage::Redemption | Stage::PendingDelete));
+        Some(Dossier {
+            tld: self.tlds.name(row.tld),
+            length: row.length,
+            status: self.status(&row, moment),
+            drop_predicted_at: active.filter(|_| before_release).map(|drop| drop.release),
+            latest_drop: active.map(|drop| self.pipeline_drop(&row, &drop)),
+        })
+    }
+
+    /// The facts of `name`; `None` for a name never seen.
+    pub fn facts(&self, name: &DomainName, moment: Moment) -> Option<NameFacts> {
+        let ordinal = self.texts.find(name.as_str())?;
+        let row = self.row(ordinal, self.tlds.find(name.tld())?);
+        let stage = |drop: RowDrop| (self.stage(row.tld, &drop, moment), drop.release);
+        Some(NameFacts {
+            dqs: row.dqs,
+            latest_drop: row.drop.map(|drop| drop.date),
+            stage: row.drop.filter(|drop| !drop.registered_again).map(stage),
+            registered_again: row.drop.is_some_and(|drop| drop.registered_again),
+        })
+    }
+
+    /// Whether `name` was ever seen.
+    pub fn holds(&self, name: &DomainName) -> bool {
+        self.texts.find(name.as_str()).is_some()
+    }
+
+    /// About how many microseconds a search takes: what tells a query that can be answered at once
+    /// from one that has to leave the async threads.
+    pub fn search_cost_us(&self, filter: &SearchFilter, moment: Moment) -> u32 {
+        // Deep pages are sorted, rows are shaped, and nothing else takes long.
+        self.day_cost_us(moment) + filter.limit + filter.offset / 20
+    }
+
+    /// See [`Index::search_cost_us`].
+    pub fn drops_cost_us(&self, filter: &DropFilter, moment: Moment) -> u32 {
+        // What passes a filter is looked for among all drops, until the page is full.
+        let looked_at = self.listed.len() / if filter.contains.is_some() { 10_000 } else { 50_000 };
+        self.day_cost_us(moment) + filter.limit + looked_at
+    }
+
+    /// See [`Index::search_cost_us`].
+    pub fn overview_cost_us(&self, moment: Moment) -> u32 {
+        let days = self.days.load();
+        let made = days.iter().any(|day| day.moment == moment && day.summary.get().is_some());
+        if made { 0 } else { self.day_cost_us(moment) + self.listed.len() / 100 }
+    }
+
+    /// A day that is not prepared has to be, by whoever comes first.
+    pub(in crate::index) fn day_cost_us(&self, moment: Moment) -> u32 {
+        if self.is_prepared(moment) { 0 } else { self.dropped.len() / 10 }
+    }
+
+    /// Has the memory of the rows of an answer come at once: they lie far apart.
+    fn touch(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
+        self.texts.touch(ordinals);
+        docs.clear();
+        self.dropped.docs_of(ordinals, docs);
+        self.listed.touch(docs);
+        self.records.touch(docs);
+    }
+
+    /// All that is known of an ordinal whose TLD is `tld`.
+    pub(in crate::index) fn row(&self, ordinal: u32, tld: u16) -> NameRow {
+        let key = self.names.keys()[ordinal as usize];
+        let drop = self.dropped.place(ordinal).map(|place| self.row_drop(self.dropped.doc(place)));
+        NameRow {
+            dqs: dqs_of(key),
+            length: length_of(key),
+            tld,
+            drop,
+            registered: drop.is_none() && self.dropped.registered(ordinal),
+        }
+    }
+
+    pub(in crate::index) fn row_drop(&self, doc: u32) -> RowDrop {
+        let day = |column: &[u16]| {
+            Day::from_raw(column[doc as usize]).expect("names that dropped have their days")
+        };
+        RowDrop {
+            doc,
+            date: day(self.listed.drop_dates()),
+            release: day(self.listed.releases()),
+            registered_again: doc >= self.listed.len(),
+        }
+    }
+
+    pub(in crate::index) fn stage(&self, tld: u16, drop: &RowDrop, moment: Moment) -> Stage {
+        let pending = self.tlds.pending_days(tld);
+        Stage::on(moment.today, drop.release, pending, moment.catch_days)
+    }
+
+    pub(in crate::index) fn status(&self, row: &NameRow, moment: Moment) -> Status {
+        match row.drop {
+            Some(drop) if drop.registered_again => Status::Registered,
+            Some(drop) => match self.stage(row.tld, &drop, moment) {
+                Stage::Redemption => Status::Redemption,
+                Stage::PendingDelete => Status::PendingDelete,
+                Stage::Catchable | Stage::Released => Status::Available,
+            },
+            None if row.registered => Status::Registered,
+            None => Status::Unknown,
+        }
+    }
+
+    fn pipeline_drop(&self, row: &NameRow, drop: &RowDrop) -> PipelineDrop {
+        with_shaper(|shaper| {
+            let known = self.known(drop.doc, row.tld);
+            let Restored { signals, explanation, .. } =
+                Scorer::shared().restore(known, &mut shaper.scratch);
+            let (signals, explanation) = (signals.into_owned(), explanation.to_owned());
+            PipelineDrop { date: drop.date, dqs: row.dqs, explanation, signals }
+        })
+    }
+
+    /// What the scorer has to know to say why a dropped name has its score.
+    pub(in crate::index) fn known(&self, doc: u32, tld: u16) -> StoredScore<'_> {
+        let Record { label, spread, features } = self.records.get(doc);
+        let spread = match spread {
+            u8::MAX => self.texts.label_range(label).len() as u32,
+            spread => spread.into(),
+        };
+        StoredScore { label, tld: self.tlds.name(tld), spread, features }
+    }
+
+    fn shape_drop<T>(
+        &self,
+        doc: u32,
+        shaper: &mut Shaper,
+        visit: &mut impl FnMut(&DropRow<'_>) -> T,
+    ) -> T {
+        let Shaper { text, scratch, .. } = shaper;
+        let known = self.known(doc, self.listed.tlds()[doc as usize]);
+        text.clear();
+        text.extend([known.label, ".", known.tld]);
+        let Restored { dqs, signals, explanation } = Scorer::shared().restore(known, scratch);
+        debug_assert_eq!(dqs, self.listed.dqs(doc), "{text}: the index and the scorer agree");
+        let (tld, length) = (known.tld, self.listed.length(doc));
+        visit(&DropRow { name: text, tld, length, dqs, explanation, signals: &signals })
+    }
+
+    fn shape_result(
+        &self,
+        ordinal: u32,
+        moment: Moment,
+        shaper: &mut Shaper,
+        visit: &mut impl FnMut(&SearchRow<'_>),
+    ) {
+        let Shaper { name, scratch, .. } = shaper;
+        self.texts.read(ordinal, name);
+        let row = self.row(ordinal, name.tld());
+        let latest_drop = row.drop.map(|drop| LatestDrop {
+            date: drop.date,
+            dqs: row.dqs,
+            explanation: Scorer::shared().explain(self.known(drop.doc, row.tld), scratch),
+        });
+        visit(&SearchRow {
+            domain: name.as_str(),
+            tld: self.tlds.name(row.tld),
+            length: row.length,
+            current_status: self.status(&row, moment),
+            latest_drop,
+        });
+    }
+}
+
+impl DayIndex {
+    fn new(index: &Index, moment: Moment) -> DayIndex {
+        let stages = DayStages::new(&index.listed, &index.tlds, moment);
+        let dropped = DroppedDay::new(&index.dropped, stages.by_doc());
+        let tlds = Pipeline::EVERY.map(|pipeline| {
+            let mut json = Vec::new();
+            let mut names = JsonArray::open(&mut json);
+            let numbers = stages.tlds_in(pipeline).iter();
+            numbers.for_each(|&tld| rows::push_json_text(names.item(), index.tlds.name(tld)));
+            names.close();
+            (pipeline, String::from_utf8(json).expect("was written from text"))
+        });
+        DayIndex { moment, stages, dropped, tlds, summary: OnceLock::new() }
+    }
+
+    fn tlds_json(&self, pipeline: Pipeline) -> &str {
+        let found = self.tlds.iter().find(|(of, _)| *of == pipeline);
+        &found.expect("all parts of the pipeline are there").1
+    }
+}
+
+/// Rows whose memory is asked for at once: few enough that it is still there when they are shaped.
+const ROWS_TOUCHED: usize = 32;
+/// Rows that room is made for before they are known.
+const ROWS_ABOUT: u32 = 1_000;
+/// Days kept: today, and the day before or after around midnight.
+const DAYS_KEPT: usize = 2;

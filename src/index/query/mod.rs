@@ -1,0 +1,9 @@
+//! Queries: [`index::Index`] and, by kind of query, what it returns.
+
+pub mod appraise;
+pub mod index;
+pub mod preview;
+pub mod profile;
+pub mod rows;
+pub mod search;
+pub mod summary;

@@ -1,0 +1,81 @@
+//! What an alert rule would have told. A rule's conditions come in; what goes out is how many names
+//! match today, how many on each of the last drop dates, and some of the best as rows of the drops
+//! list. One walk over what passes, whatever it is: at most the drops list itself.
+
+use std::ops::ControlFlow;
+
+use crate::index::error::QueryError;
+use crate::index::filter::{DropFilter, Moment, Pipeline, RuleQuery};
+use crate::index::query::index::Index;
+use crate::index::query::rows::{DropRow, JsonArray};
+use crate::vocab::day::Day;
+use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
+
+/// Docs that a walk passes in a microsecond, at least.
+const DOCS_PER_US: u32 = 100;
+
+/// What a rule would tell.
+pub struct Preview<'a> {
+    /// Names that match now: in one of the rule's stages.
+    pub today: u32,
+    /// The last [`PREVIEW_DAYS`] drop dates not after today, newest first, and how many names of
+    /// each match but for their stage, which has changed since.
+    pub per_day: Vec<(Day, u32)>,
+    index: &'a Index,
+    /// The best of those that match now.
+    samples: Vec<u32>,
+}
+
+impl Preview<'_> {
+    /// Appends the best names that match now, at most [`PREVIEW_SAMPLES`], as a JSON array.
+    pub fn write_samples(&self, out: &mut Vec<u8>) {
+        let mut rows = JsonArray::open(out);
+        self.for_each_sample(|row| row.write_json(rows.item()));
+        rows.close();
+    }
+
+    /// Shows `visit` the same rows, best first.
+    pub fn for_each_sample(&self, visit: impl FnMut(&DropRow<'_>)) {
+        self.index.shape_drops(&self.samples, visit);
+    }
+}
+
+impl Index {
+    /// What a rule with these conditions would tell.
+    ///
+    /// # Errors
+    /// [`QueryError`], which a verified generation does not give.
+    pub fn preview(&self, query: &RuleQuery, moment: Moment) -> Result<Preview<'_>, QueryError> {
+        let day = self.day(moment);
+        let filter = DropFilter {
+            narrow: query.narrow.clone(),
+            pipeline: Pipeline::All,
+            contains: query.contains.clone(),
+            limit: u32::MAX,
+            offset: 0,
+        };
+        let (codes, dates) = (day.stages.by_doc(), self.listed.drop_dates());
+        let mut by_date = vec![0; usize::from(u16::MAX) + 1];
+        let (mut today, mut samples) = (0, Vec::new());
+        self.walk_drops(&filter, &day, |doc| {
+            by_date[usize::from(dates[doc as usize])] += 1;
+            if codes[doc as usize] & query.stages.bits() != 0 {
+                today += 1;
+                if samples.len() < PREVIEW_SAMPLES {
+                    samples.push(doc);
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        let dates = &self.manifest.drop_dates;
+        let known = dates.partition_point(|&date| date <= moment.today);
+        let last = dates[..known].iter().rev().take(PREVIEW_DAYS);
+        let per_day = last.map(|&date| (date, by_date[usize::from(date.raw())])).collect();
+        Ok(Preview { today, per_day, index: self, samples })
+    }
+
+    /// See [`Index::search_cost_us`].
+    pub fn preview_cost_us(&self, moment: Moment) -> u32 {
+        self.day_cost_us(moment) + PREVIEW_SAMPLES as u32 + self.listed.len() / DOCS_PER_US
+    }
+}

@@ -1,0 +1,121 @@
+//! What pages show of names beyond the API: a name or a place in, where the name stands in its
+//! lifecycle, whatever its stage, why it has its score, and the same label in other TLDs out.
+
+use crate::index::columns::drop_history::EarlierDrop;
+use crate::index::columns::names::NameBuf;
+use crate::index::filter::Moment;
+use crate::index::query::index::{Index, NameRow, RowDrop, with_shaper};
+use crate::index::query::rows::Status;
+use crate::scorer::{Restored, Scorer, Signals, StoredScore};
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::name::DomainName;
+use crate::vocab::stage::Stage;
+
+/// Where a drop stands on a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifecycle {
+    /// The day the name was seen leaving its zone.
+    pub dropped: Day,
+    /// The first day on which nobody can restore it: its release, where its TLD has no such days.
+    pub pending_delete: Day,
+    /// Effective release: the first day on which anybody can register it.
+    pub release: Day,
+    /// Where it stands today, unless it was registered again.
+    pub stage: Stage,
+    /// Registered again after this drop.
+    pub registered_again: bool,
+}
+
+/// All that a page says of a name that was seen.
+#[derive(Debug)]
+pub struct Profile {
+    pub status: Status,
+    pub dqs: Dqs,
+    pub explanation: String,
+    pub signals: Signals<'static>,
+    /// The latest drop; `None` for a name that never dropped.
+    pub drop: Option<Lifecycle>,
+    /// Those before it, the newest first.
+    pub earlier: Vec<EarlierDrop>,
+}
+
+/// The same label in another TLD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sibling {
+    pub name: String,
+    pub dqs: Dqs,
+    pub status: Status,
+    /// The latest drop; `None` for a name that never dropped.
+    pub drop: Option<Lifecycle>,
+}
+
+impl Index {
+    /// What is shown of `name`; `None` for a name never seen. For a name that never dropped the
+    /// scorer reads it, which loads the dictionaries when it is the first to be read.
+    pub fn profile(&self, name: &DomainName, moment: Moment) -> Option<Profile> {
+        let ordinal = self.texts.find(name.as_str())?;
+        let row = self.row(ordinal, self.tlds.find(name.tld())?);
+        let spread = self.texts.label_range(name.label()).len() as u32;
+        let unread = StoredScore { label: name.label(), tld: name.tld(), spread, features: &[] };
+        let known = row.drop.map_or(unread, |drop| self.known(drop.doc, row.tld));
+        Some(with_shaper(|shaper| {
+            let Restored { dqs, signals, explanation } =
+                Scorer::shared().restore(known, &mut shaper.scratch);
+            Profile {
+                status: self.status(&row, moment),
+                dqs,
+                explanation: explanation.to_owned(),
+                signals: signals.into_owned(),
+                drop: row.drop.map(|drop| self.lifecycle(row.tld, &drop, moment)),
+                earlier: self.earlier.of(ordinal).collect(),
+            }
+        }))
+    }
+
+    /// The names with the label of `name` in other TLDs, the best first and at most `limit`, and
+    /// how many there are.
+    pub fn siblings(&self, name: &DomainName, moment: Moment, limit: usize) -> (Vec<Sibling>, u32) {
+        let range = self.texts.label_range(name.label());
+        let mut read = NameBuf::default();
+        let mut found = Vec::with_capacity(range.len());
+        for ordinal in range {
+            self.texts.read(ordinal, &mut read);
+            if read.as_str() != name.as_str() {
+                found.push((self.row(ordinal, read.tld()), ordinal));
+            }
+        }
+        let total = found.len() as u32;
+        // Those that dropped are what one looks for.
+        found.sort_by_key(|(row, ordinal)| {
+            (row.drop.is_none(), std::cmp::Reverse(row.dqs), *ordinal)
+        });
+        let sibling = |(row, ordinal): (NameRow, u32)| {
+            let mut read = NameBuf::default();
+            self.texts.read(ordinal, &mut read);
+            Sibling {
+                name: read.as_str().to_owned(),
+                dqs: row.dqs,
+                status: self.status(&row, moment),
+                drop: row.drop.map(|drop| self.lifecycle(row.tld, &drop, moment)),
+            }
+        };
+        (found.into_iter().take(limit).map(sibling).collect(), total)
+    }
+
+    /// Where the name at a doc of the drops list stands.
+    pub(super) fn doc_lifecycle(&self, doc: u32, moment: Moment) -> Lifecycle {
+        let tld = self.listed.tlds()[doc as usize];
+        self.lifecycle(tld, &self.row_drop(doc), moment)
+    }
+
+    pub(super) fn lifecycle(&self, tld: u16, drop: &RowDrop, moment: Moment) -> Lifecycle {
+        Lifecycle {
+            dropped: drop.date,
+            pending_delete: drop.release.plus(-i32::from(self.tlds.pending_days(tld))),
+            release: drop.release,
+            stage: self.stage(tld, drop, moment),
+            registered_again: drop.registered_again,
+        }
+    }
+}

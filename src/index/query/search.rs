@@ -1,0 +1,519 @@
+//! The search query: which order answers it, and the page of what the orders found.
+//!
+//! In: where the names that match a prefix are ([`Matches`]), and what they are narrowed by. Out:
+//! ordinals of one page, best first, and how many matched. Absent: the names' text.
+//!
+//! Whole matches go first, then rank keys count, then ordinals. Each order is one in which the
+//! matches are a single range: all names; all names by TLD; the dropped ones; these by TLD.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use crate::index::columns::by_tld::ByTld;
+use crate::index::columns::day::DayStages;
+use crate::index::columns::drops_by_name::{Dropped, DroppedDay};
+use crate::index::columns::idn::Matches;
+use crate::index::columns::rank_table::{Column, KeyFilter, Order, Ranked, key_of};
+use crate::index::columns::tlds::Tlds;
+use crate::index::filter::{Pipeline, SearchFilter};
+use crate::vocab::limits::SEARCH_TOTAL_MAX;
+
+/// What a search is answered from.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// All names by ordinal.
+    pub names: &'a Ranked,
+    /// All names by TLD.
+    pub by_tld: &'a ByTld,
+    /// The names that dropped.
+    pub dropped: &'a Dropped,
+    /// Names with a Unicode form of their own, in the order of that form.
+    pub aliases: AliasColumns<'a>,
+}
+
+/// Names in the order of their Unicode forms; all columns have one length.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AliasColumns<'a> {
+    pub ordinals: &'a [u32],
+    /// Rank keys.
+    pub keys: &'a [u16],
+    /// TLD numbers.
+    pub tlds: &'a [u16],
+}
+
+/// One page of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Ordinals, best first.
+    pub ordinals: Vec<u32>,
+    /// Matches: exact up to [`SEARCH_TOTAL_MAX`], one more above it.
+    pub total: u32,
+}
+
+/// A candidate: [`PART`], key, [`BESIDE`] and a place or an ordinal, so that numbers sort as the
+/// answer does, but for names of one key, which go by ordinal.
+type Candidate = u64;
+/// Set where a name does not match as a whole.
+const PART: Candidate = 1 << 49;
+/// Set where the low half is an ordinal already, and no place in the order that is asked.
+const BESIDE: Candidate = 1 << 32;
+
+/// What sorts candidates before their ordinals do.
+fn group(candidate: Candidate) -> u64 {
+    candidate >> 33
+}
+
+fn candidate(key: u16, low: u32) -> Candidate {
+    u64::from(key) << 33 | u64::from(low)
+}
+
+thread_local! {
+    /// Room for candidates, of which a deep page has many.
+    static HITS: RefCell<Vec<Candidate>> = RefCell::default();
+}
+
+/// The best `offset + limit` names of a search, without its first `offset`. The pipeline
+/// [`Pipeline::All`] is none here.
+pub fn search(
+    parts: &Parts<'_>,
+    matches: &Matches,
+    filter: &SearchFilter,
+    day: &DroppedDay,
+    tlds: &Tlds,
+) -> Found {
+    let numbers = tlds.numbers(&filter.narrow.tlds);
+    if numbers.as_ref().is_some_and(Vec::is_empty) {
+        return Found::default();
+    }
+    HITS.with_borrow_mut(|hits| {
+        hits.clear();
+        let narrow = Narrowed {
+            parts,
+            day,
+            keys: KeyFilter::new(&filter.narrow),
+            tlds: numbers.as_deref(),
+            pipeline: filter.pipeline.filter(|&pipeline| pipeline != Pipeline::All),
+        };
+        let (offset, limit) = (filter.offset as usize, filter.limit as usize);
+        let best = Best {
+            hits,
+            offset,
+            limit,
+            trim_at: offset + limit,
+            total: 0,
+            worst: u16::MAX,
+            full: false,
+        };
+        narrow.find(matches, best)
+    })
+}
+
+/// What matches are narrowed by.
+struct Narrowed<'a> {
+    parts: &'a Parts<'a>,
+    day: &'a DroppedDay,
+    keys: KeyFilter,
+    /// `None` for all.
+    tlds: Option<&'a [u16]>,
+    pipeline: Option<Pipeline>,
+}
+
+impl Narrowed<'_> {
+    fn find(&self, matches: &Matches, mut best: Best<'_>) -> Found {
+        let Parts { names, by_tld, dropped, .. } = *self.parts;
+        let spans = Spans::new(&matches.names, &matches.whole);
+        let ordinal = |place| match (self.pipeline, self.tlds) {
+            (None, None) => place,
+            (None, Some(_)) => by_tld.row(place),
+            (Some(_), None) => dropped.ordinal(place),
+            (Some(_), Some(_)) => dropped.ordinal(dropped.by_tld().row(place)),
+        };
+        match (self.pipeline, self.tlds) {
+            (None, None) => best.take(names.order(), &spans, self.keys),
+            (None, Some(tlds)) => {
+                let order = by_tld.ranked().order();
+                for &tld in tlds {
+                    let spans = spans.map(|ordinals| by_tld.places(tld, ordinals));
+                    best.take(order, &spans, self.keys);
+                }
+            }
+            (Some(pipeline), tlds) => {
+                let spans = spans.map(|ordinals| dropped.places(ordinals));
+                let Some(tlds) = tlds else {
+                    best.take(self.day.order(dropped, pipeline), &spans, self.keys);
+                    return self.finish(matches, best, ordinal);
+                };
+                let order = self.day.order_by_tld(dropped, pipeline);
+                for &tld in tlds {
+                    let spans = spans.map(|rows| dropped.by_tld().places(tld, rows));
+                    best.take(order, &spans, self.keys);
+                }
+            }
+        }
+        self.finish(matches, best, ordinal)
+    }
+
+    fn finish(&self, matches: &Matches, mut best: Best<'_>, ordinal: impl Fn(u32) -> u32) -> Found {
+        self.offer_aliases(matches, &mut best);
+        self.offer_others(matches, &mut best);
+        best.into_found(ordinal)
+    }
+
+    fn offer_aliases(&self, matches: &Matches, best: &mut Best<'_>) {
+        let AliasColumns { ordinals, keys, tlds } = self.parts.aliases;
+        for place in matches.aliases.clone() {
+            let at = place as usize;
+            let (key, ordinal) = (keys[at], ordinals[at]);
+            if self.keys.passes(key)
+                && !matches.names.contains(&ordinal)
+                && self.tlds.is_none_or(|wanted| wanted.binary_search(&tlds[at]).is_ok())
+                && self.in_pipeline(ordinal)
+            {
+                best.offer(matches.whole_aliases.contains(&place), key, ordinal);
+            }
+        }
+    }
+
+    fn offer_others(&self, matches: &Matches, best: &mut Best<'_>) {
+        let Parts { names, by_tld, .. } = *self.parts;
+        let in_tld = |ordinal, tld| !by_tld.places(tld, ordinal..ordinal + 1).is_empty();
+        for &(ordinal, whole) in &matches.others {
+            let key = names.keys()[ordinal as usize];
+            if self.keys.passes(key)
+                && !matches.names.contains(&ordinal)
+                && self.tlds.is_none_or(|tlds| tlds.iter().any(|&tld| in_tld(ordinal, tld)))
+                && self.in_pipeline(ordinal)
+            {
+                best.offer(whole, key, ordinal);
+            }
+        }
+    }
+
+    fn in_pipeline(&self, ordinal: u32) -> bool {
+        let Some(pipeline) = self.pipeline else { return true };
+        let place = self.parts.dropped.place(ordinal);
+        place.is_some_and(|place| self.day.code(place) & DayStages::mask(pipeline) != 0)
+    }
+}
+
+/// Places that match, and those among them that match as a whole.
+struct Spans {
+    all: Range<u32>,
+    whole: Range<u32>,
+}
+
+impl Spans {
+    fn new(all: &Range<u32>, whole: &Range<u32>) -> Spans {
+        let none = all.start..all.start;
+        let whole = if whole.is_empty() { none } else { whole.clone() };
+        Spans { all: all.clone(), whole }
+    }
+
+    /// The places in another order, which keeps ranges together.
+    fn map(&self, places: impl Fn(Range<u32>) -> Range<u32>) -> Spans {
+        let all = places(self.all.clone());
+        if self.whole.is_empty() || all.is_empty() {
+            return Spans::new(&all, &(0..0));
+        }
+        Spans::new(&all, &places(self.whole.clone()))
+    }
+}
+
+/// The best so many names found, and how many were.
+struct Best<'a> {
+    hits: &'a mut Vec<Candidate>,
+    offset: usize,
+    limit: usize,
+    /// So many candidates are worth looking for the worst of the best.
+    trim_at: usize,
+    total: u32,
+    /// No part match with a worse key is among the best.
+    worst: u16,
+    /// Whole matches alone are enough.
+    full: bool,
+}
+
+impl Best<'_> {
+    fn wanted(&self) -> usize {
+        self.offset + self.limit
+    }
+
+    /// Adds what `order` finds in `spans`.
+    fn take<C: Column>(&mut self, order: Order<'_, C>, spans: &Spans, filter: KeyFilter) {
+        if spans.all.is_empty() {
+            return;
+        }
+        if self.total <= SEARCH_TOTAL_MAX {
+            self.total += order.count(spans.all.clone(), filter, SEARCH_TOTAL_MAX - self.total);
+        }
+        let (start, wanted) = (self.hits.len(), self.wanted());
+        order.best(spans.whole.clone(), filter, wanted, self.hits);
+        let wholes = self.hits.len();
+        if !self.full {
+            let filter = filter.at_most(self.worst);
+            let left = wanted.saturating_sub(wholes - start);
+            order.best(spans.all.start..spans.whole.start, filter, left, self.hits);
+            order.best(spans.whole.end..spans.all.end, filter, left, self.hits);
+        }
+        for (at, hit) in self.hits[start..].iter_mut().enumerate() {
+            let part = if start + at < wholes { 0 } else { PART };
+            *hit = candidate(key_of(*hit), *hit as u32) | part;
+        }
+        if self.hits.len() >= self.trim_at {
+            self.trim();
+            self.trim_at = self.hits.len() + wanted / 4 + 1;
+        }
+    }
+
+    /// Adds a name that no order found.
+    fn offer(&mut self, whole: bool, key: u16, ordinal: u32) {
+        self.total = self.total.saturating_add(1);
+        let candidate = candidate(key, ordinal) | BESIDE;
+        if whole {
+            self.hits.push(candidate);
+        } else if !self.full && key <= self.worst {
+            self.hits.push(candidate | PART);
+        }
+    }
+
+    /// Forgets what is not among the best, whatever the ordinals are.
+    fn trim(&mut self) {
+        let wanted = self.wanted();
+        if wanted > 0 && self.hits.len() >= wanted {
+            let (_, &mut last, _) = self.hits.select_nth_unstable(wanted - 1);
+            self.hits.retain(|&hit| group(hit) <= group(last));
+            self.full = last < PART;
+            self.worst = (last >> 33) as u16;
+        }
+    }
+
+    /// The page; `ordinal` gives the ordinal of a place.
+    fn into_found(mut self, ordinal: impl Fn(u32) -> u32) -> Found {
+        self.trim();
+        let total = self.total.min(SEARCH_TOTAL_MAX + 1);
+        if self.hits.len() <= self.offset {
+            return Found { ordinals: Vec::new(), total };
+        }
+        // Ordinals are dear: only names with the keys of the page are put in their order.
+        let (_, &mut first, _) = self.hits.select_nth_unstable(self.offset);
+        let before = self.hits.iter().filter(|&&hit| group(hit) < group(first)).count();
+        self.hits.retain(|&hit| group(hit) >= group(first));
+        for hit in self.hits.iter_mut() {
+            let low = *hit as u32;
+            let ordinal = if *hit & BESIDE == 0 { ordinal(low) } else { low };
+            *hit = group(*hit) << 33 | u64::from(ordinal);
+        }
+        self.hits.sort_unstable();
+        let page = self.hits.iter().skip(self.offset - before).take(self.limit);
+        Found { ordinals: page.map(|&hit| hit as u32).collect(), total }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::rank_table::tests::Random;
+    use crate::index::columns::table::{Part, PartDrops, Table};
+    use crate::index::filter::Narrow;
+    use crate::vocab::query::NamePrefix;
+    use crate::vocab::stage::Stage;
+
+    const TLDS: u32 = 40;
+
+    /// Names without text, and what holds of them one by one.
+    struct World {
+        table: Table,
+        names: Ranked,
+        by_tld: ByTld,
+        dropped: Dropped,
+        day: DroppedDay,
+        /// Ordinals in the order of their Unicode forms, keys and TLDs.
+        aliases: (Vec<u32>, Vec<u16>, Vec<u16>),
+        /// By ordinal: key, TLD and code.
+        rows: Vec<(u16, u16, Option<u8>)>,
+    }
+
+    fn part(random: &mut Random, first: u32, len: u32) -> Part {
+        let dropped: Vec<u32> = (0..len).filter(|_| random.below(4) == 0).collect();
+        let mut registered: Vec<bool> = (0..len).map(|_| random.below(2) == 0).collect();
+        dropped.iter().for_each(|&at| registered[at as usize] = false);
+        let mut tld = || {
+            let below = 1 + random.below(TLDS);
+            random.below(below) as u16
+        };
+        Part {
+            first,
+            ends: vec![0; len as usize],
+            tld: (0..len).map(|_| tld()).collect(),
+            key: random.keys(len as usize),
+            registered,
+            drops: PartDrops { at: dropped, ..PartDrops::default() },
+            ..Part::default()
+        }
+    }
+
+    fn world(random: &mut Random, sizes: &[u32]) -> World {
+        let mut table = Table::default();
+        for &len in sizes {
+            table.parts.push(part(random, table.len(), len));
+        }
+        table.tlds = Tlds::new((0..TLDS).map(|number| format!("t{number}")).collect());
+        let column = |of: fn(&Part) -> &Vec<u16>| -> Vec<u16> {
+            table.parts.iter().flat_map(|part| of(part).clone()).collect()
+        };
+        let (keys, tlds) = (column(|part| &part.key), column(|part| &part.tld));
+        let mut docs: Vec<u32> = (0..table.dropped()).collect();
+        (1..docs.len()).for_each(|at| docs.swap(at, random.below(at as u32 + 1) as usize));
+        // Registered again, or a stage, some of them from today.
+        let code = |random: &mut Random| match random.below(5) {
+            4 => 0,
+            stage => 1 << stage | u8::from(random.below(9) == 0) << 4,
+        };
+        let codes: Vec<u8> = docs.iter().map(|_| code(random)).collect();
+        let mut rows: Vec<(u16, u16, Option<u8>)> =
+            keys.iter().zip(&tlds).map(|(&key, &tld)| (key, tld, None)).collect();
+        let mut place = 0;
+        for part in &table.parts {
+            for &at in &part.drops.at {
+                rows[(part.first + at) as usize].2 = Some(codes[docs[place] as usize]);
+                place += 1;
+            }
+        }
+        let dropped = Dropped::new(&table, docs);
+        let by_tld = ByTld::new(TLDS as usize, tlds.iter(), keys.iter());
+        let mut aliases: Vec<u32> = (0..table.len()).filter(|_| random.below(90) == 0).collect();
+        (1..aliases.len()).for_each(|at| aliases.swap(at, random.below(at as u32 + 1) as usize));
+        let of = |column: &[u16]| aliases.iter().map(|&at| column[at as usize]).collect();
+        World {
+            day: DroppedDay::new(&dropped, &codes),
+            aliases: (aliases.clone(), of(&keys), of(&tlds)),
+            names: Ranked::new(keys),
+            by_tld,
+            dropped,
+            table,
+            rows,
+        }
+    }
+
+    impl World {
+        fn parts(&self) -> Parts<'_> {
+            let (ordinals, keys, tlds) = &self.aliases;
+            let aliases = AliasColumns { ordinals, keys, tlds };
+            Parts { names: &self.names, by_tld: &self.by_tld, dropped: &self.dropped, aliases }
+        }
+
+        fn search(&self, matches: &Matches, filter: &SearchFilter) -> Found {
+            search(&self.parts(), matches, filter, &self.day, &self.table.tlds)
+        }
+
+        /// Looks at every name.
+        fn slow(&self, matches: &Matches, filter: &SearchFilter) -> Found {
+            let named = matches.names.clone().map(|at| (at, matches.whole.contains(&at)));
+            let aliased = matches.aliases.clone().map(|place| {
+                (self.aliases.0[place as usize], matches.whole_aliases.contains(&place))
+            });
+            let beside = aliased.chain(matches.others.iter().copied());
+            let beside = beside.filter(|(ordinal, _)| !matches.names.contains(ordinal));
+            let mut hits: Vec<(bool, u16, u32)> = named
+                .chain(beside)
+                .map(|(ordinal, whole)| (!whole, self.rows[ordinal as usize].0, ordinal))
+                .filter(|&(_, _, ordinal)| self.passes(ordinal, filter))
+                .collect();
+            hits.sort_unstable();
+            let total = hits.len().min(10_001) as u32;
+            let page = hits.iter().skip(filter.offset as usize).take(filter.limit as usize);
+            Found { ordinals: page.map(|&(_, _, ordinal)| ordinal).collect(), total }
+        }
+
+        fn passes(&self, ordinal: u32, filter: &SearchFilter) -> bool {
+            let (key, tld, code) = self.rows[ordinal as usize];
+            let narrow = &filter.narrow;
+            let is_it = |wanted: &str| self.table.tlds.find(wanted) == Some(tld);
+            KeyFilter::new(narrow).passes(key)
+                && (narrow.tlds.is_empty() || narrow.tlds.iter().any(|wanted| is_it(wanted)))
+                && filter.pipeline.is_none_or(|pipeline| {
+                    code.is_some_and(|code| code & DayStages::mask(pipeline) != 0)
+                })
+        }
+
+        fn matches(&self, random: &mut Random) -> Matches {
+            let within = |random: &mut Random, range: &Range<u32>| {
+                let width = 1 + random.below(300);
+                let start = range.start + random.below(range.len() as u32 + 1);
+                if random.below(3) == 0 { start..range.end.min(start + width) } else { 0..0 }
+            };
+            let names = random.range(self.rows.len() as u32);
+            let whole = within(random, &names);
+            if random.below(2) == 0 {
+                return Matches { names, whole, ..Matches::default() };
+            }
+            let aliases = random.range(self.aliases.0.len() as u32);
+            let whole_aliases = within(random, &aliases);
+            // A name is found once beside the range: by an alias, or otherwise.
+            let mut others: Vec<(u32, bool)> = (0..self.rows.len() as u32)
+                .filter(|_| random.below(2_000) == 0)
+                .map(|ordinal| (ordinal, ordinal % 3 == 0))
+                .collect();
+            others.retain(|(ordinal, _)| !self.aliases.0.contains(ordinal));
+            Matches { names, whole, aliases, whole_aliases, others }
+        }
+    }
+
+    fn filter(random: &mut Random) -> SearchFilter {
+        let stage = Stage::ALL[random.below(4) as usize];
+        let pipelines = [None, None, Some(Pipeline::Active), Some(Pipeline::Today)];
+        let one = |random: &mut Random| format!("t{}", random.below(TLDS + 3)).into();
+        let tlds = [0, 0, 1, 1, 2, 60][random.below(6) as usize];
+        let keys = random.filter();
+        SearchFilter {
+            prefix: NamePrefix::parse("x").expect("a prefix"),
+            narrow: Narrow {
+                tlds: (0..tlds).map(|_| one(random)).collect(),
+                min_dqs: crate::index::columns::rank_key::dqs_of(keys.key_max.min(100 << 8)),
+                max_len: keys.length_max.min(63),
+            },
+            pipeline: match random.below(5) {
+                4 => Some(Pipeline::Stage(stage)),
+                at => pipelines[at as usize],
+            },
+            limit: [1, 20, 100][random.below(3) as usize],
+            offset: [0, 0, 5, 250, 10_000][random.below(5) as usize],
+        }
+    }
+
+    #[test]
+    fn finds_what_looking_at_every_name_finds() {
+        let mut random = Random(0x5eed);
+        for sizes in [&[][..], &[1], &[64, 0, 448], &[700, 5_000], &[30_000, 120_000, 3]] {
+            let world = world(&mut random, sizes);
+            for _ in 0..60 {
+                let (matches, filter) = (world.matches(&mut random), filter(&mut random));
+                let expected = world.slow(&matches, &filter);
+                assert_eq!(world.search(&matches, &filter), expected, "{matches:?} {filter:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_know_whether_they_dropped() {
+        let mut random = Random(31);
+        let world = world(&mut random, &[1_000, 0, 777]);
+        let mut place = 0;
+        for part in &world.table.parts {
+            for at in 0..part.len() as u32 {
+                let ordinal = part.first + at;
+                assert_eq!(world.dropped.registered(ordinal), part.registered[at as usize]);
+                let expected = part.drops.at.contains(&at).then_some(place);
+                assert_eq!(world.dropped.place(ordinal), expected);
+                if let Some(found) = expected {
+                    assert_eq!(world.dropped.ordinal(found), ordinal);
+                    assert_eq!(world.dropped.keys()[found as usize], part.key[at as usize]);
+                    assert_eq!(world.rows[ordinal as usize].2, Some(world.day.code(found)));
+                    place += 1;
+                }
+            }
+        }
+        assert_eq!(world.dropped.len(), place);
+        assert_eq!(world.dropped.places(0..world.table.len()), 0..place);
+    }
+}

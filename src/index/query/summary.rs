@@ -1,0 +1,327 @@
+//! A day of the drops list as a whole: the columns of the drops list and the stages of a day come
+//! in, counts go out: names by TLD, stage, score and drop date, and the best of the newest date for
+//! each band of lengths. Made once a day and generation, when the first page asks for it, in one
+//! walk over the columns.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::index::columns::day::{DROPPED_TODAY, DayStages};
+use crate::index::columns::drops_by_rank::Listed;
+use crate::index::columns::tlds::Tlds;
+use crate::index::filter::Pipeline;
+use crate::vocab::day::Day;
+
+/// Drop dates that are told apart, up to today.
+pub const SUMMARY_DAYS: usize = 30;
+/// The most frequent TLDs of those days, which are told apart on each.
+pub const SUMMARY_TLDS: usize = 6;
+/// The best names of each band of lengths.
+pub const BEST_PER_BAND: usize = 5;
+
+/// Bands of lengths, as `lengthBand` of the API has them: its word, and its longest.
+pub const BANDS: [(&str, u8); 6] =
+    [("1-3", 3), ("4-5", 5), ("6-8", 8), ("9-12", 12), ("13-20", 20), ("21+", u8::MAX)];
+
+/// Codes of [`DayStages`]: five bits.
+const CODES: usize = 32;
+/// Scores that there are: 0 to 100.
+const SCORES: usize = 101;
+/// Docs that one thread counts at a time.
+const DOCS_PER_PIECE: usize = 1 << 17;
+
+/// How many names of the drops list there are of each kind, on one day.
+#[derive(Debug)]
+pub struct Summary {
+    /// For each of [`Pipeline::EVERY`]: TLD numbers and how many names, most first.
+    tlds: [Vec<(u16, u32)>; Pipeline::EVERY.len()],
+    /// For each of [`Pipeline::EVERY`]: how many names.
+    totals: [u32; Pipeline::EVERY.len()],
+    /// For each of [`Pipeline::EVERY`]: how many names of each score.
+    scores: [Vec<u32>; Pipeline::EVERY.len()],
+    /// The last days up to today, the first of them first.
+    days: Vec<DroppedOn>,
+    /// The TLDs that [`DroppedOn::by_tld`] tells apart.
+    day_tlds: Vec<u16>,
+    /// Docs of the newest drop date, by band of lengths, best first.
+    best: [Vec<u32>; BANDS.len()],
+}
+
+/// One drop date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedOn {
+    pub date: Day,
+    /// Names whose latest drop was on it.
+    pub total: u32,
+    /// Those of each TLD that is told apart.
+    pub by_tld: Vec<u32>,
+}
+
+/// What one thread counts.
+struct Counts {
+    /// By TLD number and code.
+    tlds: Vec<[u32; CODES]>,
+    /// By score and code.
+    scores: Vec<[u32; CODES]>,
+    /// By day and TLD number: days of the window times TLDs.
+    days: Vec<u32>,
+}
+
+impl Counts {
+    fn new(tlds: usize) -> Counts {
+        Counts {
+            tlds: vec![[0; CODES]; tlds],
+            scores: vec![[0; CODES]; SCORES],
+            days: vec![0; SUMMARY_DAYS * tlds],
+        }
+    }
+
+    fn plus(mut self, other: Counts) -> Counts {
+        let add = |all: &mut [[u32; CODES]], more: &[[u32; CODES]]| {
+            for (all, more) in all.iter_mut().zip(more) {
+                all.iter_mut().zip(more).for_each(|(all, more)| *all += more);
+            }
+        };
+        add(&mut self.tlds, &other.tlds);
+        add(&mut self.scores, &other.scores);
+        self.days.iter_mut().zip(&other.days).for_each(|(all, more)| *all += more);
+        self
+    }
+}
+
+impl Summary {
+    /// Counts the names of `listed`, whose codes today are in `stages`; `newest` is the newest drop
+    /// date not after `today`.
+    pub fn new(
+        listed: &Listed,
+        tlds: &Tlds,
+        stages: &DayStages,
+        today: Day,
+        newest: Day,
+    ) -> Summary {
+        let walk = Walk { listed, codes: stages.by_doc(), first: first_day(today), today };
+        let counts = walk.count_all(tlds.len());
+        let of = |counts: &[u32; CODES], pipeline| {
+            let mask = DayStages::mask(pipeline);
+            let codes = (0u8..).zip(counts).filter(|(code, _)| code & mask != 0);
+            codes.map(|(_, count)| count).sum::<u32>()
+        };
+        let by_tld = Pipeline::EVERY.map(|pipeline| {
+            let numbered = (0..=u16::MAX).zip(&counts.tlds);
+            let counted = numbered.map(|(number, counts)| (number, of(counts, pipeline)));
+            let mut present: Vec<_> = counted.filter(|&(_, count)| count > 0).collect();
+            // A smaller number is a TLD with more names in all.
+            present.sort_by_key(|&(number, count)| (Reverse(count), number));
+            present
+        });
+        let scores = Pipeline::EVERY
+            .map(|pipeline| counts.scores.iter().map(|score| of(score, pipeline)).collect());
+        let totals = std::array::from_fn(|at| by_tld[at].iter().map(|&(_, count)| count).sum());
+        let (day_tlds, days) = by_day(&counts.days, tlds.len(), walk.first);
+        Summary { tlds: by_tld, totals, scores, days, day_tlds, best: best_of(listed, newest) }
+    }
+
+    /// TLD numbers of a part of the pipeline with how many names they have, most first.
+    pub fn tlds(&self, pipeline: Pipeline) -> &[(u16, u32)] {
+        &self.tlds[place_of(pipeline)]
+    }
+
+    /// Names in a part of the pipeline.
+    pub fn total(&self, pipeline: Pipeline) -> u32 {
+        self.totals[place_of(pipeline)]
+    }
+
+    /// Names in a part of the pipeline by score, 0 to 100.
+    pub fn scores(&self, pipeline: Pipeline) -> &[u32] {
+        &self.scores[place_of(pipeline)]
+    }
+
+    /// The last [`SUMMARY_DAYS`] days up to today, the first of them first.
+    pub fn days(&self) -> &[DroppedOn] {
+        &self.days
+    }
+
+    /// The TLDs that are told apart on those days, most names first.
+    pub fn day_tlds(&self) -> &[u16] {
+        &self.day_tlds
+    }
+
+    /// The best docs of the newest drop date for each of [`BANDS`].
+    pub fn best(&self) -> &[Vec<u32>; BANDS.len()] {
+        &self.best
+    }
+}
+
+fn place_of(pipeline: Pipeline) -> usize {
+    let place = Pipeline::EVERY.iter().position(|&of| of == pipeline);
+    place.expect("every view and stage is there")
+}
+
+fn first_day(today: Day) -> Day {
+    today.plus(1 - SUMMARY_DAYS as i32)
+}
+
+/// One count under way.
+struct Walk<'a> {
+    listed: &'a Listed,
+    /// By doc.
+    codes: &'a [u8],
+    first: Day,
+    today: Day,
+}
+
+impl Walk<'_> {
+    fn count_all(&self, tlds: usize) -> Counts {
+        let docs = self.listed.len() as usize;
+        let pieces = (0..docs.div_ceil(DOCS_PER_PIECE)).into_par_iter().map(|piece| {
+            let start = piece * DOCS_PER_PIECE;
+            start..docs.min(start + DOCS_PER_PIECE)
+        });
+        pieces
+            .fold(|| Counts::new(tlds), |counts, docs| self.count(docs, counts))
+            .reduce(|| Counts::new(tlds), Counts::plus)
+    }
+
+    fn count(&self, docs: Range<usize>, mut counts: Counts) -> Counts {
+        let tlds = counts.tlds.len();
+        let window = self.first.raw()..=self.today.raw();
+        for doc in docs {
+            let (tld, code) = (usize::from(self.listed.tlds()[doc]), self.codes[doc]);
+            counts.tlds[tld][usize::from(code)] += 1;
+            let score = self.listed.dqs(doc as u32).points();
+            counts.scores[usize::from(score)][usize::from(code)] += 1;
+            let date = self.listed.drop_dates()[doc];
+            if window.contains(&date) {
+                counts.days[usize::from(date - self.first.raw()) * tlds + tld] += 1;
+            }
+        }
+        counts
+    }
+}
+
+/// The TLDs with the most names in all the days of `counts`, and what they have on each.
+fn by_day(counts: &[u32], tlds: usize, first: Day) -> (Vec<u16>, Vec<DroppedOn>) {
+    let in_all = |tld: u16| counts.iter().skip(tld.into()).step_by(tlds).sum::<u32>();
+    let numbers = (0..=u16::MAX).take(tlds);
+    let mut present: Vec<_> = numbers.map(|tld| (tld, in_all(tld))).collect();
+    present.retain(|&(_, count)| count > 0);
+    present.sort_by_key(|&(number, count)| (Reverse(count), number));
+    let named: Vec<u16> = present.iter().take(SUMMARY_TLDS).map(|&(tld, _)| tld).collect();
+    let day = |at: usize| {
+        let here = &counts[at * tlds..(at + 1) * tlds];
+        DroppedOn {
+            date: first.plus(at as i32),
+            total: here.iter().sum(),
+            by_tld: named.iter().map(|&tld| here[usize::from(tld)]).collect(),
+        }
+    };
+    (named.clone(), (0..SUMMARY_DAYS).map(day).collect())
+}
+
+/// The first docs of each band that dropped on `date`: docs are in the order of their rank.
+fn best_of(listed: &Listed, date: Day) -> [Vec<u32>; BANDS.len()] {
+    let mut best: [Vec<u32>; BANDS.len()] = Default::default();
+    let mut wanted = BANDS.len() * BEST_PER_BAND;
+    for (doc, &dropped) in (0..listed.len()).zip(listed.drop_dates()) {
+        if dropped != date.raw() {
+            continue;
+        }
+        let length = listed.length(doc);
+        let band = BANDS.iter().position(|&(_, longest)| length <= longest);
+        let band = &mut best[band.expect("the last band has no end")];
+        if band.len() < BEST_PER_BAND {
+            band.push(doc);
+            wanted -= 1;
+            if wanted == 0 {
+                break;
+            }
+        }
+    }
+    best
+}
+
+// Codes are counted by their value.
+const _: () = assert!((DROPPED_TODAY as usize) << 1 == CODES);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::index::columns::drops_by_rank;
+    use crate::index::columns::rank_order::RankOrder;
+    use crate::index::columns::test_table::{Specimen, round_trip};
+    use crate::index::filter::Moment;
+    use crate::vocab::stage::Stage;
+
+    fn raw(raw: u16) -> Day {
+        Day::from_raw(raw).expect("a day")
+    }
+
+    #[test]
+    fn counts_are_those_of_a_scan() {
+        for (seed, names) in [(1, 0), (2, 1), (3, 200), (4, 5_000)] {
+            let table = Specimen::new(seed).table(names);
+            let order = RankOrder::of(&table);
+            let write = |draft: &_| drops_by_rank::write(&table, &order, draft);
+            let (_folder, files) = round_trip(write).expect("written");
+            let tlds = &table.tlds;
+            let listed = Listed::open(&files, tlds, table.dropped(), order.listed());
+            let listed = listed.expect("sound");
+            for today in [991, 1_005, 1_020, 1_040, 1_200] {
+                check(&listed, tlds, raw(today));
+            }
+        }
+    }
+
+    fn check(listed: &Listed, tlds: &Tlds, today: Day) {
+        let moment = Moment { today, catch_days: 5 };
+        let stages = DayStages::new(listed, tlds, moment);
+        let newest = raw(1_002);
+        let summary = Summary::new(listed, tlds, &stages, today, newest);
+        let docs = || 0..listed.len() as usize;
+        let stage = |doc: usize| {
+            let pending = tlds.pending_days(listed.tlds()[doc]);
+            Stage::on(today, raw(listed.releases()[doc]), pending, moment.catch_days)
+        };
+        for pipeline in Pipeline::EVERY {
+            let is_in = |doc: &usize| match pipeline {
+                Pipeline::Active => stage(*doc) != Stage::Released,
+                Pipeline::Today => listed.drop_dates()[*doc] == today.raw(),
+                Pipeline::All => true,
+                Pipeline::Stage(wanted) => stage(*doc) == wanted,
+            };
+            let (mut by_tld, mut scores) = (BTreeMap::<u16, u32>::new(), vec![0; SCORES]);
+            for doc in docs().filter(is_in) {
+                *by_tld.entry(listed.tlds()[doc]).or_default() += 1;
+                scores[usize::from(listed.dqs(doc as u32).points())] += 1;
+            }
+            assert_eq!(summary.total(pipeline) as usize, docs().filter(is_in).count());
+            let found: BTreeMap<u16, u32> = summary.tlds(pipeline).iter().copied().collect();
+            assert_eq!(found, by_tld, "{pipeline:?} on {today}");
+            assert!(summary.tlds(pipeline).is_sorted_by_key(|&(_, count)| Reverse(count)));
+            assert_eq!(summary.scores(pipeline), scores);
+        }
+        assert_eq!(summary.days().len(), SUMMARY_DAYS);
+        assert_eq!(summary.days().last().map(|day| day.date), Some(today));
+        for day in summary.days() {
+            let on = |doc: &usize| listed.drop_dates()[*doc] == day.date.raw();
+            assert_eq!(day.total as usize, docs().filter(on).count(), "{}", day.date);
+            for (&tld, &count) in summary.day_tlds().iter().zip(&day.by_tld) {
+                let of_tld = docs().filter(on).filter(|&doc| listed.tlds()[doc] == tld);
+                assert_eq!(count as usize, of_tld.count(), "{} {tld}", day.date);
+            }
+        }
+        let mut shortest = 0;
+        for (docs_found, (_, longest)) in summary.best().iter().zip(BANDS) {
+            let fits = |doc: &usize| (shortest..=longest).contains(&listed.length(*doc as u32));
+            let on = |doc: &usize| listed.drop_dates()[*doc] == newest.raw();
+            let expected: Vec<u32> =
+                docs().filter(on).filter(fits).take(BEST_PER_BAND).map(|doc| doc as u32).collect();
+            assert_eq!(docs_found, &expected);
+            shortest = longest.saturating_add(1);
+        }
+    }
+}

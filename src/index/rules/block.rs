@@ -1,0 +1,129 @@
+//! Some candidates in rank order, and every condition that a rule may have as a bit for each.
+
+use rayon::prelude::*;
+
+use crate::index::columns::day::DayStages;
+use crate::index::columns::tld_docs::{TldDocs, mark_docs};
+use crate::index::rules::needles::Found;
+use crate::index::rules::news::News;
+use crate::index::rules::{Plan, PlannedRule, RuleMatches};
+
+/// Places within a word.
+const WORD: usize = 64;
+/// A text with more places than this share of all has a bit a place: joining words is then less
+/// work than looking at each place.
+const MANY_SHARE: usize = 16;
+
+/// Consecutive candidates; a *place* is one's number among them.
+pub struct Block<'a> {
+    docs: &'a [u32],
+    news: News,
+    /// By the number of the length.
+    lengths: Vec<Vec<u64>>,
+    tlds: TldDocs,
+    found: Found,
+    /// By the number of the text: bits of those that many have.
+    many: Vec<Option<Vec<u64>>>,
+}
+
+impl<'a> Block<'a> {
+    /// Works out all conditions of all rules.
+    pub fn new(plan: &Plan<'_>, docs: &'a [u32], day: &DayStages) -> Block<'a> {
+        let listed = &plan.index.listed;
+        let lengths: Vec<u8> = docs.iter().map(|&doc| listed.length(doc)).collect();
+        let no_longer = |&most: &u8| bits_of(docs.len(), |at| lengths[at] <= most);
+        let tlds: Vec<u16> = docs.iter().map(|&doc| listed.tlds()[doc as usize]).collect();
+        let found = plan.needles.find(plan.index, docs);
+        let many = |text| {
+            let places: &[u32] = found.places(text);
+            (places.len() * MANY_SHARE > docs.len()).then(|| {
+                let mut words = vec![0; docs.len().div_ceil(WORD)];
+                mark_docs(places, 0, &mut words);
+                words
+            })
+        };
+        Block {
+            docs,
+            news: News::new(plan, docs, day),
+            lengths: plan.lengths.par_iter().map(no_longer).collect(),
+            tlds: TldDocs::of(&tlds, plan.index.tlds.len()),
+            many: (0..found.texts()).into_par_iter().map(many).collect(),
+            found,
+        }
+    }
+
+    /// Adds what fires for a rule to what is found; `words` is scratch.
+    pub fn match_rule(
+        &self,
+        rule: &PlannedRule,
+        best_max: usize,
+        words: &mut Vec<u64>,
+        found: &mut RuleMatches,
+    ) {
+        let places = self.docs.partition_point(|&doc| doc < rule.docs);
+        if places == 0 {
+            return;
+        }
+        let count = places.div_ceil(WORD);
+        words.clear();
+        words.resize(2 * count, 0);
+        let (passing, scratch) = words.split_at_mut(count);
+        passing.copy_from_slice(&self.news.bits(rule.fresh)[..count]);
+        passing[count - 1] &= u64::MAX >> ((WORD - places % WORD) % WORD);
+        if let Some(length) = rule.length {
+            keep(passing, &self.lengths[length]);
+        }
+        if let Some(tlds) = &rule.tlds {
+            // Marks stay within the words: docs of the block beyond them are left out.
+            self.tlds.members(tlds.iter().copied()).mark(0, scratch);
+            keep(passing, scratch);
+        }
+        match rule.needle.map(|text| (&self.many[text], self.found.places(text))) {
+            None => add_bits(self.docs, passing, best_max, found),
+            Some((Some(bits), _)) => {
+                keep(passing, bits);
+                add_bits(self.docs, passing, best_max, found);
+            }
+            Some((None, holding)) => {
+                let holding = &holding[..holding.partition_point(|&at| (at as usize) < places)];
+                let passes =
+                    |&&at: &&u32| passing[at as usize / WORD] >> (at as usize % WORD) & 1 == 1;
+                for &at in holding.iter().filter(passes) {
+                    add(self.docs[at as usize], best_max, found);
+                }
+            }
+        }
+    }
+}
+
+/// A bit for each place below `len`.
+fn bits_of(len: usize, is_set: impl Fn(usize) -> bool) -> Vec<u64> {
+    let word = |first: usize| {
+        let places = first..len.min(first + WORD);
+        places.fold(0, |word, at| word | u64::from(is_set(at)) << (at - first))
+    };
+    (0..len).step_by(WORD).map(word).collect()
+}
+
+fn keep(words: &mut [u64], others: &[u64]) {
+    words.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
+}
+
+/// Adds the docs at the places whose bits are set.
+fn add_bits(docs: &[u32], words: &[u64], best_max: usize, found: &mut RuleMatches) {
+    for (at, &word) in words.iter().enumerate() {
+        let mut left = word;
+        while left != 0 && found.best.len() < best_max {
+            found.best.push(docs[at * WORD + left.trailing_zeros() as usize]);
+            left &= left - 1;
+        }
+        found.total += word.count_ones();
+    }
+}
+
+fn add(doc: u32, best_max: usize, found: &mut RuleMatches) {
+    if found.best.len() < best_max {
+        found.best.push(doc);
+    }
+    found.total += 1;
+}

@@ -1,0 +1,101 @@
+//! The texts that rules look for, all at once. Names come in; what goes out is, for each text, the
+//! places of the names that hold it in A-label or Unicode form, as the drops list's `q` finds them.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use rayon::prelude::*;
+
+use crate::index::columns::idn::alias_of;
+use crate::index::query::index::Index;
+
+/// Names that one thread looks at at a time.
+const NAMES_PER_PIECE: usize = 1 << 12;
+
+/// The texts, by number.
+pub struct Needles {
+    automaton: AhoCorasick,
+    count: usize,
+}
+
+/// Where the texts are: for each, places in order.
+pub struct Found {
+    /// Where the places of each text start, and the end of the last.
+    starts: Vec<usize>,
+    places: Vec<u32>,
+}
+
+impl Needles {
+    /// Normalised texts, none empty.
+    pub fn new(texts: &[&str]) -> Needles {
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .build(texts)
+            .expect("texts have 63 characters at most: states are numbered for millions of rules");
+        Needles { automaton, count: texts.len() }
+    }
+
+    /// Looks for all of them in the names of some docs.
+    pub fn find(&self, index: &Index, docs: &[u32]) -> Found {
+        if self.count == 0 {
+            return Found { starts: vec![0], places: Vec::new() };
+        }
+        let pieces: Vec<Vec<(u32, u32)>> = docs
+            .par_chunks(NAMES_PER_PIECE)
+            .enumerate()
+            .map(|(at, docs)| self.find_in_piece(index, (at * NAMES_PER_PIECE) as u32, docs))
+            .collect();
+        Found::sorted(self.count, &pieces)
+    }
+
+    /// Text and place of each finding, by place.
+    fn find_in_piece(&self, index: &Index, first: u32, docs: &[u32]) -> Vec<(u32, u32)> {
+        let (mut found, mut name, mut here) = (Vec::new(), String::new(), Vec::new());
+        for (place, &doc) in (first..).zip(docs) {
+            let label = index.records.get(doc).label;
+            name.clear();
+            name.extend([label, ".", index.tlds.name(index.listed.tlds()[doc as usize])]);
+            self.find_in_text(&name, &mut here);
+            if let Some(alias) = alias_of(&name) {
+                self.find_in_text(&alias, &mut here);
+            }
+            here.sort_unstable();
+            here.dedup();
+            found.extend(here.drain(..).map(|text| (text, place)));
+        }
+        found
+    }
+
+    fn find_in_text(&self, text: &str, found: &mut Vec<u32>) {
+        let all = self.automaton.find_overlapping_iter(text);
+        found.extend(all.map(|found| found.pattern().as_u32()));
+    }
+}
+
+impl Found {
+    /// Sorts findings by text; places stay in order.
+    fn sorted(texts: usize, pieces: &[Vec<(u32, u32)>]) -> Found {
+        let mut starts = vec![0usize; texts + 1];
+        for &(text, _) in pieces.iter().flatten() {
+            starts[text as usize + 1] += 1;
+        }
+        for text in 0..texts {
+            starts[text + 1] += starts[text];
+        }
+        let mut next = starts.clone();
+        let mut places = vec![0; starts[texts]];
+        for &(text, place) in pieces.iter().flatten() {
+            places[next[text as usize]] = place;
+            next[text as usize] += 1;
+        }
+        Found { starts, places }
+    }
+
+    /// How many texts were looked for.
+    pub fn texts(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The places of a text, in order.
+    pub fn places(&self, text: usize) -> &[u32] {
+        &self.places[self.starts[text]..self.starts[text + 1]]
+    }
+}

@@ -1,0 +1,354 @@
+//! Rules against a plain scan of what random lists tell of random names.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use chrono::DateTime;
+
+use super::*;
+use crate::corpus::batch::{self, Batch, BatchMeta, Entry, Record};
+use crate::feeds::Sighting;
+use crate::index::columns::idn::alias_of;
+use crate::index::columns::test_table::Specimen;
+use crate::index::filter::Narrow;
+use crate::index::generation::build::{Keep, rebuild};
+use crate::index::generation::open::open_current;
+use crate::scorer::{Scorer, Scratch};
+use crate::vocab::query::Substring;
+use crate::vocab::stage::Periods;
+
+/// Days are around this one.
+const TODAY: u16 = 1_000;
+
+/// A name on the drops list, as the lists tell it.
+#[derive(Clone, Debug)]
+struct Listed {
+    name: DomainName,
+    alias: Option<String>,
+    dqs: Dqs,
+    date: Day,
+    release: Day,
+    first_batch: u64,
+    first_day: Day,
+}
+
+/// A drop while lists are read: when it was observed, release, registered again, first batch.
+type Told = (i64, Option<Day>, bool, u64);
+
+struct Corpus {
+    index: Index,
+    /// Best first.
+    listed: Vec<Listed>,
+    batches: u64,
+    _folder: tempfile::TempDir,
+}
+
+fn day(raw: u16) -> Day {
+    Day::from_raw(raw).expect("a day")
+}
+
+fn near(made: &mut Specimen, days: usize) -> Day {
+    day(TODAY + 5 - made.below(days) as u16)
+}
+
+/// A list about some of the names; what it tells of drops goes into `told`.
+fn list(
+    made: &mut Specimen,
+    names: &[DomainName],
+    number: u64,
+    told: &mut BTreeMap<DomainName, BTreeMap<Day, Told>>,
+) -> Vec<(DomainName, Record)> {
+    let mut rows = Vec::new();
+    for name in names {
+        if made.below(3) > 0 {
+            continue;
+        }
+        let observed_at = made.below(5) as i64;
+        if made.below(8) == 0 {
+            let sighting = Sighting::Known { registered: made.below(2) == 0 };
+            rows.push((name.clone(), Record { sighting, first_seen: None, observed_at }));
+            continue;
+        }
+        // Few days, so that lists speak of the same drop.
+        let date = day(TODAY - [0, 3, 30, 31, 36, 40, 44, 70, 90][made.below(9)]);
+        let release = (made.below(3) == 0).then(|| near(made, 20));
+        let registered_again = made.below(8) == 0;
+        let sighting = Sighting::Dropped { date, release, registered_again };
+        rows.push((name.clone(), Record { sighting, first_seen: None, observed_at }));
+        let drop = told.entry(name.clone()).or_default().entry(date);
+        let now = (observed_at, release, registered_again, number);
+        drop.and_modify(|told| {
+            if told.0 <= observed_at {
+                *told = (observed_at, release, registered_again, told.3);
+            }
+        })
+        .or_insert(now);
+    }
+    rows
+}
+
+fn write(path: &Path, rows: &[(DomainName, Record)], ingested: Day) -> Batch {
+    let mut writer = batch::create(path).expect("a new file");
+    let mut scratch = Scratch::default();
+    for (name, record) in rows {
+        let entry = Entry {
+            name: name.as_str().as_bytes(),
+            label_len: name.label_len(),
+            length: name.length(),
+            base: Scorer::shared().base(name, &mut scratch),
+            features: &[],
+            record: *record,
+        };
+        writer.push(&entry).expect("written");
+    }
+    let meta = BatchMeta { ingested_at: ingested.start(), ..BatchMeta::default() };
+    writer.finish(&meta).expect("finished");
+    Batch::open(path).expect("opens")
+}
+
+fn corpus(made: &mut Specimen, names: usize, lists: u64) -> Corpus {
+    let mut all: Vec<DomainName> = (0..names).filter_map(|_| made.name()).collect();
+    all.sort();
+    all.dedup();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut told = BTreeMap::new();
+    let mut days = HashMap::new();
+    let batches: Vec<Batch> = (1..=lists)
+        .map(|number| {
+            // Mostly one after the other; a clock may have been set back.
+            let late = made.below(4) as u64;
+            let ingested = day(TODAY - 60 + (number * 60 / lists) as u16 - late as u16);
+            days.insert(number, ingested);
+            let rows = list(made, &all, number, &mut told);
+            write(&folder.path().join(number.to_string()), &rows, ingested)
+        })
+        .collect();
+    rebuild(folder.path(), &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+    let index = open_current(folder.path()).expect("opens").index;
+    let moment = Moment { today: day(TODAY), catch_days: 5 };
+    let mut listed = Vec::new();
+    for (name, drops) in told {
+        let (&date, &(_, release, again, first_batch)) = drops.iter().next_back().expect("one");
+        if again {
+            continue;
+        }
+        listed.push(Listed {
+            alias: alias_of(name.as_str()),
+            dqs: index.facts(&name, moment).expect("it is there").dqs,
+            date,
+            release: Periods::for_tld(name.tld()).effective_release(date, release),
+            first_batch,
+            first_day: days[&first_batch],
+            name,
+        });
+    }
+    listed.sort_by(|left, right| {
+        let key = |row: &Listed| (std::cmp::Reverse(row.dqs), row.name.length());
+        key(left).cmp(&key(right)).then_with(|| left.name.as_str().cmp(right.name.as_str()))
+    });
+    Corpus { index, listed, batches: lists, _folder: folder }
+}
+
+impl Listed {
+    fn stage(&self, on: Day, catch_days: u16) -> Stage {
+        let pending = Periods::for_tld(self.name.tld()).pending_delete_days;
+        Stage::on(on, self.release, pending, catch_days)
+    }
+
+    fn passes(&self, query: &RuleQuery) -> bool {
+        let RuleQuery { narrow, contains, .. } = query;
+        let holds = |text: &Substring| {
+            self.name.as_str().contains(text.as_str())
+                || self.alias.as_ref().is_some_and(|alias| alias.contains(text.as_str()))
+        };
+        self.dqs >= narrow.min_dqs
+            && self.name.length() <= narrow.max_len
+            && (narrow.tlds.is_empty() || narrow.tlds.iter().any(|tld| tld == self.name.tld()))
+            && contains.as_ref().is_none_or(holds)
+    }
+
+    fn fires(&self, rule: &DueRule, moment: Moment) -> bool {
+        let wanted = |stage: &Stage| rule.query.stages.bits() & StageSet::of(&[*stage]).bits() != 0;
+        let stage = |on| self.stage(on, moment.catch_days);
+        let now = stage(moment.today);
+        if !wanted(&now) || !self.passes(&rule.query) {
+            return false;
+        }
+        if self.first_batch > rule.base.batch {
+            return true;
+        }
+        let last = stage(rule.base.day);
+        let first = stage(self.first_day.max(rule.created)).min(last);
+        let seen = |stage: &Stage| (first..=last).contains(stage);
+        now > last && !Stage::ALL.iter().any(|stage| wanted(stage) && seen(stage))
+    }
+}
+
+/// Some text that names hold, or hardly ever.
+fn text(made: &mut Specimen, listed: &[Listed]) -> Option<Substring> {
+    if listed.is_empty() || made.below(3) == 0 {
+        return Substring::parse(&made.text(2)).ok();
+    }
+    let row = &listed[made.below(listed.len())];
+    let form = row.alias.as_deref().filter(|_| made.below(2) == 0);
+    let chars: Vec<char> = form.unwrap_or(row.name.as_str()).chars().collect();
+    let first = made.below(chars.len());
+    let len = made.below((chars.len() - first).min(6)) + 1;
+    Some(Substring::from_stored(chars[first..first + len].iter().collect()))
+}
+
+fn query(made: &mut Specimen, listed: &[Listed]) -> RuleQuery {
+    let mut narrow = Narrow::default();
+    if made.below(3) == 0 {
+        narrow.min_dqs = Dqs::clamped(made.below(102) as i32);
+    }
+    if made.below(3) == 0 {
+        narrow.max_len = 1 + made.below(20) as u8;
+    }
+    if made.below(3) == 0 {
+        let tlds = ["com", "co.uk", "com.br", "xn--p1ai", "nosuch", "museum", "de", "se"];
+        narrow.tlds = (0..=made.below(4)).map(|_| tlds[made.below(tlds.len())].into()).collect();
+    }
+    let contains = if made.below(2) == 0 { text(made, listed) } else { None };
+    let bits = made.below(16);
+    let asked: Vec<Stage> =
+        (0..4).filter(|at| bits >> at & 1 == 1).map(|at| Stage::ALL[at]).collect();
+    RuleQuery { narrow, contains, stages: StageSet::of(&asked) }
+}
+
+impl Corpus {
+    fn check(&self, rules: &[DueRule], best_max: usize, block_docs: usize, moment: Moment) -> u32 {
+        let found = self.index.matches_by(block_docs, rules, best_max, moment);
+        assert_eq!(found.len(), rules.len());
+        for (rule, found) in rules.iter().zip(&found) {
+            let expected: Vec<&Listed> =
+                self.listed.iter().filter(|row| row.fires(rule, moment)).collect();
+            assert_eq!(found.total as usize, expected.len(), "{rule:?} at {moment:?}");
+            let told: Vec<ListedDrop> =
+                found.best.iter().map(|&doc| self.index.listed_drop(doc, moment)).collect();
+            let expected: Vec<ListedDrop> =
+                expected.iter().take(best_max).map(|row| row.told(moment)).collect();
+            assert_eq!(told, expected, "{rule:?} at {moment:?}");
+        }
+        found.iter().map(|found| found.total).sum()
+    }
+}
+
+impl Listed {
+    fn told(&self, moment: Moment) -> ListedDrop {
+        ListedDrop {
+            name: self.name.clone(),
+            dqs: self.dqs,
+            drop_date: self.date,
+            release: self.release,
+            stage: self.stage(moment.today, moment.catch_days),
+        }
+    }
+}
+
+/// The preview of a rule is what a scan finds, too.
+#[test]
+fn previews_are_what_a_scan_finds() {
+    for (seed, names, lists) in [(11, 0, 0), (12, 300, 2), (13, 3_000, 5)] {
+        let mut made = Specimen::new(seed);
+        let corpus = corpus(&mut made, names, lists);
+        for _ in 0..60 {
+            let query = query(&mut made, &corpus.listed);
+            let moment = Moment { today: near(&mut made, 60), catch_days: 5 };
+            let preview = corpus.index.preview(&query, moment).expect("readable");
+            let passing: Vec<&Listed> =
+                corpus.listed.iter().filter(|row| row.passes(&query)).collect();
+            let now = |row: &&&Listed| {
+                query.stages.bits() & StageSet::of(&[row.stage(moment.today, 5)]).bits() != 0
+            };
+            let mut samples = Vec::new();
+            preview.for_each_sample(|row| samples.push(row.name.to_owned()));
+            let best = passing.iter().filter(now).take(10);
+            assert_eq!(samples, best.map(|row| row.name.as_str()).collect::<Vec<_>>());
+            assert_eq!(preview.today as usize, passing.iter().filter(now).count(), "{query:?}");
+            assert!(preview.per_day.len() <= 30);
+            let mut dates: Vec<Day> = corpus.index.manifest().drop_dates.clone();
+            dates.retain(|&date| date <= moment.today);
+            dates.reverse();
+            let expected: Vec<(Day, u32)> = dates
+                .iter()
+                .map(|&date| (date, passing.iter().filter(|row| row.date == date).count() as u32))
+                .collect();
+            assert_eq!(preview.per_day, expected, "nine dates at most: {query:?}");
+        }
+    }
+}
+
+#[test]
+fn what_fires_is_what_a_scan_finds() {
+    let mut fired = 0;
+    for (seed, names, lists) in
+        [(1, 0, 0), (2, 1, 1), (3, 40, 1), (4, 300, 3), (5, 2_000, 12), (6, 2_500, 300)]
+    {
+        let mut made = Specimen::new(seed);
+        let corpus = corpus(&mut made, names, lists);
+        for turn in 0..12 {
+            let catch_days = [5, 5, 0, 1][made.below(4)];
+            let moment = Moment { today: near(&mut made, 12), catch_days };
+            // Rules share what they were matched against, but for some.
+            let shared = base(&mut made, corpus.batches);
+            let rules: Vec<DueRule> = (0..[0, 1, 60][turn % 3])
+                .map(|_| DueRule {
+                    query: query(&mut made, &corpus.listed),
+                    created: near(&mut made, 70),
+                    base: if made.below(4) == 0 { base(&mut made, corpus.batches) } else { shared },
+                })
+                .collect();
+            let block_docs =
+                [BLOCK_DOCS, 64, 100, 1][made.below(if names > 1_000 { 3 } else { 4 })];
+            fired += corpus.check(&rules, [0, 3, 500][made.below(3)], block_docs, moment);
+        }
+    }
+    assert!(fired > 10_000, "the rules are about names: {fired}");
+}
+
+fn base(made: &mut Specimen, batches: u64) -> Watermark {
+    // All of them is what most rules were matched against; one more was there before a rollback.
+    let most = batches as usize + 2;
+    let batch = if made.below(2) == 0 { batches } else { made.below(most) as u64 };
+    Watermark { batch, day: near(made, 30) }
+}
+
+/// Lists come, days go by, and each is matched against what was matched before: nothing fires
+/// twice, and what was in a rule's stages when a list came fires.
+#[test]
+fn a_name_fires_once_whatever_the_days() {
+    let mut made = Specimen::new(7);
+    let corpus = corpus(&mut made, 1_500, 1);
+    let mut fired_in_all = 0;
+    for _ in 0..40 {
+        let query = query(&mut made, &corpus.listed);
+        let created = near(&mut made, 5);
+        let rule = |base| DueRule { query: query.clone(), created, base };
+        let before = Watermark { batch: 0, day: created };
+        let (mut base, mut today) = (before, created);
+        let (mut fired, mut in_stages) = (Vec::<u32>::new(), Vec::new());
+        for _ in 0..12 {
+            let moment = Moment { today, catch_days: 5 };
+            let rules = [rule(base), rule(before)];
+            let found = corpus.index.matches(&rules, usize::MAX, moment);
+            fired.extend(&found[0].best);
+            in_stages.extend(&found[1].best);
+            base = Watermark { batch: 1, day: today };
+            today = today.plus(made.below(9) as i32);
+        }
+        fired.sort_unstable();
+        assert!(fired.is_sorted_by(|left, right| left < right), "{query:?}");
+        fired_in_all += fired.len();
+        in_stages.sort_unstable();
+        in_stages.dedup();
+        let bits = query.stages.bits() >> query.stages.bits().trailing_zeros();
+        if (bits + 1).is_power_of_two() {
+            assert_eq!(fired, in_stages, "{query:?}");
+        } else {
+            // In a gap: a name that passed some of the stages while no list came counts as told.
+            assert!(fired.iter().all(|doc| in_stages.binary_search(doc).is_ok()), "{query:?}");
+        }
+    }
+    assert!(fired_in_all > 1_000, "the rules are about names: {fired_in_all}");
+}

@@ -1,0 +1,99 @@
+//! Files of a generation, each read whole into memory we own and verified before it is used.
+//! Nothing is mapped: a file that is cut while it is mapped kills the process.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use bytemuck::Pod;
+use rayon::prelude::*;
+
+use crate::index::error::GenerationError;
+use crate::index::storage::manifest::{FileSum, Manifest};
+
+/// Bytes that one thread reads at a time: fresh memory is dear, so all cores touch it.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// The files that a manifest lists.
+#[derive(Debug)]
+pub struct Files {
+    folder: PathBuf,
+    sums: BTreeMap<String, FileSum>,
+    /// Those that nobody has taken yet.
+    left: Mutex<BTreeMap<String, ()>>,
+}
+
+impl Files {
+    /// The files of the generation in `folder`. Nothing is read yet.
+    pub fn new(folder: &Path, manifest: &Manifest) -> Files {
+        let left = manifest.files.keys().map(|name| (name.clone(), ())).collect();
+        Files { folder: folder.to_owned(), sums: manifest.files.clone(), left: Mutex::new(left) }
+    }
+
+    /// The values in the file `name`, its length and hash being what the manifest says.
+    ///
+    /// # Errors
+    /// Not listed, not readable, or not the bytes that were written.
+    pub fn take<T: Pod>(&self, name: &str) -> Result<Vec<T>, GenerationError> {
+        const { assert!(cfg!(target_endian = "little"), "files hold flat little-endian values") };
+        let sum = self.sums.get(name).ok_or_else(|| {
+            GenerationError::malformed(&self.folder, format!("its manifest lists no {name}"))
+        })?;
+        self.left.lock().expect("no code panics holding this lock").remove(name);
+        let path = self.folder.join(name);
+        let file = File::open(&path).map_err(GenerationError::io(&path))?;
+        let len = file.metadata().map_err(GenerationError::io(&path))?.len();
+        if len != sum.len {
+            return Err(GenerationError::Length { path, len, expected: sum.len });
+        }
+        let bytes = usize::try_from(len).unwrap_or(usize::MAX);
+        if !bytes.is_multiple_of(size_of::<T>()) {
+            return Err(self.malformed(name, "ends within a value"));
+        }
+        let mut values = vec![T::zeroed(); bytes / size_of::<T>()];
+        let found = read(&file, bytemuck::cast_slice_mut(&mut values))
+            .map_err(GenerationError::io(&path))?;
+        if found != sum.blake3 {
+            return Err(GenerationError::Checksum { path, found, expected: sum.blake3.clone() });
+        }
+        Ok(values)
+    }
+
+    /// The names of the files whose names start with `prefix`.
+    pub fn names_under(&self, prefix: &str) -> Vec<String> {
+        self.sums.keys().filter(|name| name.starts_with(prefix)).cloned().collect()
+    }
+
+    /// Checks that every file was taken, and so verified.
+    ///
+    /// # Errors
+    /// One was not: the manifest is of something else.
+    pub fn finish(self) -> Result<(), GenerationError> {
+        let left = self.left.into_inner().expect("no code panics holding this lock");
+        match left.into_keys().next() {
+            None => Ok(()),
+            Some(name) => {
+                let what = format!("its manifest lists {name}, which no part of an index is");
+                Err(GenerationError::malformed(&self.folder, what))
+            }
+        }
+    }
+
+    /// A verified file that does not hold what it should.
+    pub fn malformed(&self, name: &str, what: impl Display) -> GenerationError {
+        GenerationError::malformed(&self.folder.join(name), what)
+    }
+}
+
+/// Fills `bytes` from the start of `file` and gives their hash in hex.
+fn read(file: &File, bytes: &mut [u8]) -> io::Result<String> {
+    bytes
+        .par_chunks_mut(CHUNK_BYTES)
+        .enumerate()
+        .try_for_each(|(at, chunk)| file.read_exact_at(chunk, (at * CHUNK_BYTES) as u64))?;
+    Ok(blake3::Hasher::new().update_rayon(bytes).finalize().to_hex().to_string())
+}

@@ -1,0 +1,240 @@
+//! What a generation says of itself, and the folders and files generations live in.
+//!
+//! ```text
+//! index/gen-<20 digits>/MANIFEST      line 1: JSON, line 2: BLAKE3 of line 1, hex
+//! index/gen-<20 digits>/...           the files the manifest lists, with length and BLAKE3
+//! index/CURRENT                       the name of the generation to serve
+//! index/REBUILD.lock                  held by the one process that builds or flips CURRENT
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::index::error::GenerationError;
+use crate::vocab::day::Day;
+
+/// Raised when files of a generation change their meaning. Others are refused by number; the
+/// corpus builds a new one.
+pub const INDEX_FORMAT: u32 = 4;
+
+/// The file that names the generation to serve.
+const CURRENT: &str = "CURRENT";
+const MANIFEST: &str = "MANIFEST";
+/// How files are called that will be `CURRENT`.
+pub(in crate::index) const CURRENT_DRAFT: &str = ".current-";
+
+/// The number of a generation. Invariant: spelled `gen-` and 20 digits in folders and `CURRENT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct GenerationId(pub u64);
+
+impl fmt::Display for GenerationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gen-{:020}", self.0)
+    }
+}
+
+impl FromStr for GenerationId {
+    type Err = ();
+
+    /// Nothing but the exact spelling: what is in `CURRENT` becomes part of a path.
+    fn from_str(text: &str) -> Result<GenerationId, ()> {
+        let digits = text.strip_prefix("gen-").ok_or(())?;
+        if digits.len() != 20 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(());
+        }
+        digits.parse().map(GenerationId).map_err(|_| ())
+    }
+}
+
+/// Length and hash of one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSum {
+    pub len: u64,
+    pub blake3: String,
+}
+
+/// All that is known of a generation without opening its files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub format: u32,
+    pub generation: GenerationId,
+    pub created: DateTime<Utc>,
+    /// Which scorer its scores are of.
+    pub scorer_version: u32,
+    /// The engines that wrote its files.
+    pub tantivy: String,
+    pub fst: String,
+    /// BLAKE3 over the checksums of the batches it was built from, and the number of lists in them,
+    /// which is that of the newest list.
+    pub corpus: String,
+    pub batches: u64,
+    /// When the newest of the lists was observed.
+    pub newest_observed_at: Option<DateTime<Utc>>,
+    /// Names in all.
+    pub names: u32,
+    /// Names that dropped, registered again or not.
+    pub dropped: u32,
+    /// Names on the drops list: those that dropped and were not registered again.
+    pub drops: u32,
+    /// Every day a name dropped on, ascending.
+    pub drop_dates: Vec<Day>,
+    /// Every TLD, the most frequent first; a TLD's place here is its number in the columns.
+    pub tlds: Vec<String>,
+    /// Every file of the generation but this one, by path within its folder.
+    pub files: BTreeMap<String, FileSum>,
+}
+
+impl Manifest {
+    /// Writes and syncs the manifest of the generation in `folder`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_string(self).map_err(io::Error::other)?;
+        let sum = blake3::hash(text.as_bytes()).to_hex();
+        text.push('\n');
+        text.push_str(sum.as_str());
+        text.push('\n');
+        let mut file = File::create_new(folder.join(MANIFEST))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    }
+
+    /// Reads and verifies the manifest of the generation in `folder`.
+    ///
+    /// # Errors
+    /// Missing, damaged, or of a format this program does not read.
+    pub fn read(folder: &Path) -> Result<Manifest, GenerationError> {
+        let path = folder.join(MANIFEST);
+        let text = fs::read_to_string(&path).map_err(GenerationError::io(&path))?;
+        let (json, sum) = text
+            .strip_suffix('\n')
+            .and_then(|text| text.split_once('\n'))
+            .ok_or_else(|| GenerationError::malformed(&path, "not two lines"))?;
+        let found = blake3::hash(json.as_bytes()).to_hex().to_string();
+        if found != sum {
+            let expected = sum.chars().take(64).collect();
+            return Err(GenerationError::Checksum { path, found, expected });
+        }
+        #[derive(Deserialize)]
+        struct FormatAlone {
+            format: u32,
+        }
+        let FormatAlone { format } =
+            serde_json::from_str(json).map_err(|err| GenerationError::malformed(&path, err))?;
+        if format != INDEX_FORMAT {
+            return Err(GenerationError::Format { path, found: format, expected: INDEX_FORMAT });
+        }
+        serde_json::from_str(json).map_err(|err| GenerationError::malformed(&path, err))
+    }
+}
+
+/// The folder of a generation.
+pub fn folder_of(index: &Path, generation: GenerationId) -> PathBuf {
+    index.join(generation.to_string())
+}
+
+/// The generations on disk, oldest first, good or not.
+///
+/// # Errors
+/// The index folder cannot be read; a missing one holds none.
+pub fn generations(index: &Path) -> Result<Vec<GenerationId>, GenerationError> {
+    let entries = match fs::read_dir(index) {
+        Ok(entries) => entries,
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(err) => return Err(GenerationError::io(index)(err)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(GenerationError::io(index))?.file_name();
+        found.extend(name.to_str().and_then(|name| name.parse::<GenerationId>().ok()));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The generation `CURRENT` names; `None` before the first rebuild.
+///
+/// # Errors
+/// Unreadable, or not the name of a generation.
+pub fn current(index: &Path) -> Result<Option<GenerationId>, GenerationError> {
+    let path = index.join(CURRENT);
+    match fs::read_to_string(&path) {
+        Ok(text) => text
+            .strip_suffix('\n')
+            .unwrap_or(&text)
+            .parse()
+            .map(Some)
+            .map_err(|()| GenerationError::malformed(&path, "does not name a generation")),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(err) if err.kind() == io::ErrorKind::InvalidData => {
+            Err(GenerationError::malformed(&path, "does not name a generation"))
+        }
+        Err(err) => Err(GenerationError::io(&path)(err)),
+    }
+}
+
+/// Makes `generation` the one to serve: written aside, synced, renamed, folder synced.
+///
+/// # Errors
+/// The disk fails; `CURRENT` is then the old one or the new one, whole.
+pub fn set_current(index: &Path, generation: GenerationId) -> Result<(), GenerationError> {
+    let flip = || -> io::Result<()> {
+        let mut draft = tempfile::Builder::new().prefix(CURRENT_DRAFT).tempfile_in(index)?;
+        writeln!(draft, "{generation}")?;
+        draft.as_file().sync_all()?;
+        draft.persist(index.join(CURRENT)).map_err(|err| err.error)?;
+        sync_folder(index)
+    };
+    flip().map_err(GenerationError::io(&index.join(CURRENT)))
+}
+
+/// Makes renames and new files in `folder` durable.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_exact_names_are_generations() {
+        assert_eq!("gen-00000000000000000012".parse(), Ok(GenerationId(12)));
+        assert_eq!(GenerationId(12).to_string(), "gen-00000000000000000012");
+        for bad in [
+            "gen-12",
+            "gen-0000000000000000001a",
+            "../gen-00000000000000000012",
+            "gen-00000000000000000012/..",
+            "gen-99999999999999999999",
+            "",
+            "gen-+0000000000000000001",
+        ] {
+            assert_eq!(bad.parse::<GenerationId>(), Err(()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn current_flips_whole() {
+        let index = tempfile::tempdir().expect("a folder");
+        assert!(matches!(current(index.path()), Ok(None)));
+        set_current(index.path(), GenerationId(1)).expect("set");
+        set_current(index.path(), GenerationId(2)).expect("set");
+        assert!(matches!(current(index.path()), Ok(Some(GenerationId(2)))));
+        fs::write(index.path().join(CURRENT), "gen-2\n").expect("written");
+        assert!(matches!(current(index.path()), Err(GenerationError::Malformed { .. })));
+        fs::write(index.path().join(CURRENT), b"\xff\n").expect("written");
+        assert!(matches!(current(index.path()), Err(GenerationError::Malformed { .. })));
+    }
+}
