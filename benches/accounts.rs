@@ -1,4 +1,4 @@
-//! What owned rows cost: memory a row, the time to start from a snapshot and from a log, and to
+//! The cost of user data: memory a row, the time to start from a snapshot and from a log, and to
 //! write a snapshot.
 //!
 //! `cargo bench --bench accounts [-- --rows N] [FOLDER]`; a million rows unless told. An account
@@ -63,7 +63,7 @@ fn everything(base: &Path, accounts: u64) {
     print_start("start from a snapshot", mb(report.bytes), &start(dir.path()), accounts);
 }
 
-/// What rows of one kind cost: each alone, so that the others do not blur it.
+/// Cost of the rows of one kind, measured alone.
 fn one_kind(base: &Path, accounts: u64, kind: &str, row: fn(AccountId, u64) -> Event) {
     let dir = tempfile::tempdir_in(base).expect("a folder");
     let log_mb = write_log(dir.path(), accounts, |number| {

@@ -25,7 +25,7 @@ use dropdex::vocab::day::Day;
 use dropdex::vocab::limits::{CATCH_DAYS_DEFAULT, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 use dropdex::vocab::name::DomainName;
 
-/// What the server uses: allocation is part of every answer.
+/// The server's allocator: allocation is part of every response.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -36,7 +36,7 @@ const TODAY: &str = "2026-11-20";
 /// Each question is asked this often before it counts: what is kept is made, buffers have grown.
 const WARM_UP: usize = 3;
 
-/// What is asked: a list and its parameters, or a name.
+/// A query: a list and its parameters, or a name.
 enum Question {
     Search(&'static str),
     Drops(&'static str),
@@ -86,7 +86,7 @@ fn ask_all(index: &Index) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is counted: valgrind knows it by its name.
+/// The measured function; valgrind finds it by its name.
 #[inline(never)]
 fn measured(index: &Index, ask: &Ask, moment: Moment, body: &mut Vec<u8>) -> anyhow::Result<()> {
     answer(index, black_box(ask), moment, body)?;

@@ -59,7 +59,7 @@ fn main() -> anyhow::Result<()> {
     let started = Instant::now();
     let corpus = real.extend(arguments.count, arguments.seed)?;
     let octets = corpus.text_len() as f64 / corpus.len().max(1) as f64;
-    writeln!(out, "made      {} {octets:.1} octets a name", pace(corpus.len(), started))?;
+    writeln!(out, "made      {} {octets:.1} bytes a name", pace(corpus.len(), started))?;
 
     let drops = Drops::new(arguments.seed, arguments.today, Mix::MARKET);
     let started = Instant::now();

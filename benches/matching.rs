@@ -35,7 +35,7 @@ use dropdex::vocab::stage::Stage;
 use dropdex::vocab::watermark::Watermark;
 use serde::{Deserialize, Serialize};
 
-/// What the server uses.
+/// The server's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -43,7 +43,7 @@ const SEED: u64 = 1;
 const TODAY: &str = "2026-11-20";
 /// Names that a message lists at most.
 const BEST_MAX: usize = 500;
-/// Rounds, of which the middle one is told.
+/// Rounds; the median is reported.
 const ROUNDS: usize = 5;
 /// Rules that the others are asked, one after the other; times for all are extrapolated.
 const SLICE: usize = 200;
@@ -241,7 +241,7 @@ fn draw_rule(names: &Names, today: Day, rng: &mut Rng) -> Drawn {
     Drawn { rule: DueRule { query, created, base }, stages }
 }
 
-/// What passes a rule in the drops list, new or not.
+/// Names in the drop list that pass a rule, new or not.
 fn walk(index: &Index, rule: &DueRule, moment: Moment) -> u32 {
     let filter = DropFilter {
         narrow: rule.query.narrow.clone(),

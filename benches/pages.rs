@@ -22,7 +22,7 @@ use dropdex::vocab::clock::Clock;
 use dropdex::vocab::day::Day;
 use server::Service;
 
-/// What the server uses: allocation is part of every page.
+/// The server's allocator: allocation is part of every page.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -34,7 +34,7 @@ const TIMES: usize = 101;
 /// A page of a hundred rows takes no longer, as bytes.
 const GOAL: Duration = Duration::from_millis(5);
 
-/// What is asked: a name, the address, and the value of `X-Fragment`.
+/// A request: a name, the path, and the value of `X-Fragment`.
 const PAGES: [(&str, &str, Option<&str>); 9] = [
     ("drops, 100 rows", "/", None),
     ("drops, filtered", "/?tld=com,net&min_dqs=40&max_len=12", None),
@@ -133,7 +133,7 @@ fn measure(
     Ok(Measured { middle: times[times.len() / 2], slowest: times[times.len() - 1], octets })
 }
 
-/// Reads one answer; gives the octets of its body.
+/// Reads one response; returns the length of its body in bytes.
 fn read_answer(answers: &mut impl BufRead) -> anyhow::Result<usize> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

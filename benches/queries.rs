@@ -33,7 +33,7 @@ use market::Market;
 use queries::{Mixes, asks};
 use scan::Scan;
 
-/// What the server uses: allocation is part of every answer.
+/// The server's allocator: allocation is part of every response.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

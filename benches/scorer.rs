@@ -97,7 +97,7 @@ fn with_spread(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// One name of so many letters without a word in it: the most work a length can make.
+/// A name of this many letters that contains no word: the most work for its length.
 #[divan::bench(args = [8, 16, 32, 63])]
 fn base_of_length(bencher: Bencher<'_, '_>, letters: usize) {
     let label: String = "qualitynonsensorium".chars().cycle().take(letters).collect();

@@ -1,6 +1,6 @@
 //! Names in, what lists say about them out: drop dates as they would be, from a seed.
 //!
-//! What is said about a name depends on the seed, the day and the name alone, so a longer corpus
+//! The observations of a name depend on the seed, the day and the name alone, so a longer corpus
 //! tells the same about the names of a shorter one.
 
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use dropdex::vocab::stage::Periods;
 
 use super::rng::Rng;
 
-/// Recent drops lie within so many days, today's included.
+/// Days, including today, in which recent drops lie.
 pub const RECENT_DAYS: u16 = 60;
 /// Days ago of a drop that was released long since: from here, after every TLD's periods,
 /// to ten years.
@@ -77,7 +77,7 @@ impl Drops {
         Drops { seed, today, mix }
     }
 
-    /// What is said about `name`: one thing, or two where it dropped before, the older first.
+    /// Observations of `name`: one, or two if it dropped before, the older first.
     /// Everything counts as observed at the start of the day.
     pub fn of(&self, name: DomainName) -> impl Iterator<Item = Observation> + use<> {
         let mut rng = Rng::of(self.seed, name.as_str());
@@ -98,7 +98,7 @@ impl Drops {
         })
     }
 
-    /// What is said about all of `names`, in their order.
+    /// Observations of all `names`, in their order.
     pub fn observations(
         &self,
         names: impl Iterator<Item = DomainName>,
@@ -151,7 +151,7 @@ fn is_weekend(day: Day) -> bool {
     matches!(day.date().weekday(), Weekday::Sat | Weekday::Sun)
 }
 
-/// Writes observations in the native format (decisions.md §10). What is not said stays empty;
+/// Writes observations in the native format (data/docs/sources.md). Unknown values stay empty;
 /// `observed_at` is left to the list.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What benches and the sample share: real names in, corpora of any size out.
+//! Shared by the benches and the sample: real names in, corpora of any size out.
 //!
 //! Included by `mod common;` in a bench and by `#[path]` elsewhere. `tests/it/generator.rs` runs the
 //! unit tests of these files.

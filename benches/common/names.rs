@@ -1,6 +1,6 @@
 //! Real names in, a sorted corpus of any size out.
 //!
-//! What makes an index fast or slow is how names share their starts, so new names are made of
+//! The speed of an index depends on how names share prefixes, so new names are made of
 //! heads and tails of real ones, cut where people would cut them, and every label may turn up in
 //! several TLDs. The same names, size and seed give the same corpus, whatever the number of
 //! threads: name number `i` depends on the seed and `i` alone.
@@ -19,7 +19,7 @@ use super::rng::Rng;
 /// Names a corpus may have at most. Names are numbered in 32 bits while it is made, and a list that
 /// is nearly too short takes up to eleven tries a name (see [`GAIN_MIN`]).
 pub const COUNT_MAX: usize = 200_000_000;
-/// A round of making names must bring one new name for so many that are missing, or the list is
+/// A round must yield one new name for this many missing ones, or the list is
 /// too short.
 const GAIN_MIN: usize = 10;
 /// Share of .com among all names, as in the world; lists that can be had hold too few of it.
@@ -32,7 +32,7 @@ const ELSEWHERE_PER_MILLE: u32 = 300;
 const HYPHEN_PER_MILLE: u32 = 50;
 /// Per mille of made labels that get a number at the end.
 const NUMBER_PER_MILLE: u32 = 50;
-/// Internationalised labels are crossed with one of so many neighbours, which share its script.
+/// Number of neighbours of the same script that an internationalised label is crossed with.
 const IDN_NEIGHBOURS: u64 = 64;
 /// Names made by one task, and names in one block of a finished corpus.
 const BLOCK: usize = 1 << 16;
@@ -76,7 +76,7 @@ impl RealNames {
     }
 
     /// Reads a list: one name a line, or a CSV file whose first column is the name; plain, gzip
-    /// or zstd. Lines that are no registrable name are counted and left out.
+    /// or zstd. Lines without a registrable domain are counted and skipped.
     ///
     /// # Errors
     /// The file cannot be read or unpacked, or holds no name.
@@ -118,7 +118,7 @@ impl RealNames {
     /// taken evenly from the list; the others are made.
     ///
     /// # Errors
-    /// `count` is over [`COUNT_MAX`], or the list is too short to make so many from.
+    /// `count` is over [`COUNT_MAX`], or the list is too short for that many.
     pub fn extend(&self, count: usize, seed: u64) -> Result<Corpus, GenerateError> {
         if count > COUNT_MAX {
             return Err(GenerateError::TooMany(count));
@@ -194,7 +194,7 @@ impl Corpus {
         self.blocks[at / BLOCK].get(at % BLOCK)
     }
 
-    /// The text of name number `at`, and how many octets of it are the label.
+    /// The text of name number `at`, and the number of bytes in its label.
     ///
     /// # Panics
     /// `at` is [`Corpus::len`] or more.
@@ -214,7 +214,7 @@ impl Corpus {
         (0..self.len).into_par_iter().map(|at| self.get(at))
     }
 
-    /// Octets of all names together.
+    /// Total bytes of all names.
     pub fn text_len(&self) -> usize {
         self.blocks.iter().map(|block| block.text.len()).sum()
     }
@@ -432,7 +432,7 @@ struct Drafts {
 /// One name in the making. Ordered by text, then by number.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The first 16 octets, zero-padded: settles nearly every comparison without a look at the text.
+    /// The first 16 bytes, zero-padded: decides nearly every comparison without reading the text.
     key: u128,
     /// The number of the name, which decides which of two equal ones was first.
     number: u32,

@@ -39,7 +39,7 @@ impl Rng {
         self.below(1000) < u64::from(per_mille)
     }
 
-    /// One of `items`, or `None` when there is none.
+    /// One of `items`, or `None` when it is empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len() as u64) as usize)
     }

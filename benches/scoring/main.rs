@@ -1,4 +1,4 @@
-//! What `benches/score` asks of the scorer: standard input to standard output, one name a line.
+//! The scorer as `benches/score` calls it: standard input to standard output, one name a line.
 //!
 //! ```text
 //! segment WORDS   labels in; their pieces out, `?` after what is no word. WORDS: word, cost

@@ -1,5 +1,5 @@
 //! The one place where benches ask the index: a question in, the whole answer as JSON out, so that
-//! what is measured is all that a client would wait for but HTTP itself.
+//! the measurement covers everything a client waits for except HTTP.
 
 use std::io::Write;
 
@@ -50,7 +50,7 @@ pub fn answer(index: &Index, ask: &Ask, moment: Moment, body: &mut Vec<u8>) -> a
     Ok(())
 }
 
-/// What `GET /api/v1/domain/{name}` shows of a name.
+/// The dossier of `GET /api/v1/domain/{name}`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Known<S, P, L> {

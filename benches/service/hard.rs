@@ -14,7 +14,7 @@ const SYLLABLES: [&str; 12] =
 
 /// A query that is hard on purpose.
 pub struct Hard {
-    /// What is hard about it, in the same words for every corpus.
+    /// Why it is hard, in the same words for every corpus.
     pub name: &'static str,
     pub query: Query,
 }

@@ -32,7 +32,7 @@ use clap::{Args, Parser, Subcommand};
 use dropdex::vocab::day::Day;
 use report::Report;
 
-/// What the server uses: allocation is part of every answer.
+/// The server's allocator: allocation is part of every response.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -82,7 +82,7 @@ struct Measure {
 /// Some sizes.
 #[derive(Args)]
 struct Table {
-    /// What `measure` wrote
+    /// Files that `measure` wrote
     #[arg(required = true, value_name = "FILE")]
     json: Vec<PathBuf>,
     /// Where the curve goes [default: none is drawn]

@@ -1,4 +1,4 @@
-//! The corpus under measurement and what is true of every name in it, worked out without the
+//! The corpus under measurement and the facts of every name in it, computed without the
 //! corpus and index code: what the answers of the service are compared with.
 //!
 //! Names are one text, rows are 12 bytes: 100 million names take 3.5 GB.
@@ -30,7 +30,7 @@ pub struct Market {
     unicode: Vec<(u32, Box<str>)>,
 }
 
-/// What is known of one name.
+/// Facts of one name.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// Points of its score.
@@ -56,7 +56,7 @@ pub struct Dropped {
     pub date: Day,
     /// The effective release (decisions.md §2).
     pub release: Day,
-    /// Days before the release in which nobody can restore it.
+    /// Days before the release in which the name can no longer be restored.
     pub pending_delete_days: u16,
     pub registered_again: bool,
 }
@@ -82,7 +82,7 @@ impl Dropped {
 }
 
 impl Market {
-    /// What `drops` says of all `names`, scored for this corpus.
+    /// Observations of all `names` by `drops`, scored for this corpus.
     pub fn new(names: Corpus, drops: &Drops) -> Market {
         let tlds = tlds_of(&names);
         let numbers: HashMap<&str, u16> = tlds.iter().map(String::as_str).zip(0..).collect();
@@ -109,7 +109,7 @@ impl Market {
         self.rows.len()
     }
 
-    /// Octets of all names together.
+    /// Total bytes of all names.
     pub fn text_len(&self) -> usize {
         self.names.text_len()
     }
@@ -133,7 +133,7 @@ impl Market {
         found.ok().map(|found| &*self.unicode[found].1)
     }
 
-    /// What is known of it.
+    /// Its facts.
     pub fn row(&self, at: usize) -> &Row {
         &self.rows[at]
     }
@@ -143,7 +143,7 @@ impl Market {
         &self.rows
     }
 
-    /// The newest drop that `row` tells of.
+    /// The newest drop in `row`.
     pub fn dropped(&self, row: &Row) -> Option<Dropped> {
         let &Row { date, release, registered_again, tld, .. } = row;
         let pending_delete_days = self.pending[usize::from(tld)];

@@ -33,7 +33,7 @@ use crate::wrk::{self, Load};
 /// Queries of each mix in this process, and how long they may take.
 const QUERIES: usize = 20_000;
 const MIX_BUDGET: Duration = Duration::from_secs(10);
-/// Queries of each mix whose answers are compared with a scan before anything is timed: so many
+/// Queries of each mix whose answers are compared with a scan before anything is timed: this many
 /// that the scans look at this many names, within limits.
 const NAMES_SCANNED: usize = 2_000_000_000;
 const CHECKED: std::ops::RangeInclusive<usize> = 20..=200;
@@ -82,7 +82,7 @@ pub fn run(size: &crate::Measure) -> anyhow::Result<Report> {
 
 /// Says on standard error what takes the time.
 fn progress(doing: &str) {
-    // Nobody reads it where standard error is closed.
+    // Ignored when standard error is closed.
     let _ = writeln!(io::stderr(), "{doing} ...");
 }
 
@@ -96,7 +96,7 @@ impl Run {
         let market = Market::new(names, drops);
         let dropped = market.rows().iter().filter(|row| row.is_dropped()).count();
         let subject = format!(
-            "{} names made from {} real ones (seed {}, today {}), {:.1} octets each, {} with a drop.",
+            "{} names made from {} real ones (seed {}, today {}), {:.1} bytes each, {} with a drop.",
             number(market.len() as f64),
             number(known as f64),
             size.seed,
@@ -168,7 +168,7 @@ impl Run {
         self.export_figure()
     }
 
-    /// What a row of the export costs beyond a start: by the time of a core that all rows take and
+    /// Cost of an exported row beyond the start: by the time of a core that all rows take and
     /// one row takes.
     fn export_figure(&mut self) -> anyhow::Result<()> {
         let scan = self.scan();

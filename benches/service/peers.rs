@@ -18,7 +18,7 @@ use crate::scan::Scan;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers.py");
 /// Names at most: larger corpora would take the peers hours and more memory than there is.
 pub const NAMES_MAX: usize = 10_000_000;
-/// What the peers are, as the script knows them.
+/// The peers, as the script names them.
 pub const PEERS: [&str; 3] = ["postgresql", "sqlite", "duckdb"];
 /// Seconds a mix may take a peer; it then says how many queries it got to.
 const MIX_BUDGET_S: u32 = 45;
@@ -29,7 +29,7 @@ pub const COMPARED: usize = 50;
 /// The exit code that says what is missing on standard error.
 const NOT_THERE: i32 = 3;
 
-/// What a peer is asked.
+/// Queries sent to a peer.
 #[derive(Serialize)]
 struct Task<'a> {
     /// [`Day::raw`], as all days.
@@ -37,12 +37,12 @@ struct Task<'a> {
     catch_days: u16,
     mix_budget_s: u32,
     budget_s: u32,
-    /// The answers of so many queries of each mix are told.
+    /// Number of queries of each mix whose results are returned.
     told: usize,
     mixes: [&'a [Query]; 2],
 }
 
-/// What it found.
+/// Results of a peer.
 #[derive(Deserialize)]
 pub struct Peer {
     /// Its name with its version.
@@ -56,10 +56,10 @@ pub struct Peer {
     pub mixes: Vec<Mix>,
 }
 
-/// What it found for one mix.
+/// Results for one mix.
 #[derive(Deserialize)]
 pub struct Mix {
-    /// Of the first so many queries.
+    /// Results of the first queries.
     pub latencies_ns: Vec<u64>,
     answers: Vec<Told>,
 }

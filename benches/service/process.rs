@@ -166,7 +166,7 @@ fn memory(status: &Path, name: &str) -> Option<u64> {
     field(status.to_str()?, name).and_then(|text| kibibytes(&text))
 }
 
-/// What the children of this process that ended have taken of all cores.
+/// CPU time of the children of this process that ended.
 fn children_cpu_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The second field is a name in parentheses, which may hold spaces; times 16 and 17 of all.

@@ -1,4 +1,4 @@
-//! What clients ask, drawn from a seed: as sent over HTTP, and as every other way of asking
+//! Client queries drawn from a seed: as sent over HTTP, and as every other way of asking
 //! takes it.
 
 use std::fmt;
@@ -119,7 +119,7 @@ impl fmt::Display for Query {
     }
 }
 
-/// What is asked of one market, the same for the same seed.
+/// Queries of one market; equal seeds give equal queries.
 pub struct Mixes {
     pub search: Vec<Query>,
     pub search_narrow: Vec<Query>,
@@ -176,7 +176,7 @@ impl<'a> Asker<'a> {
         Asker { market, rng: Rng::at(seed, mix) }
     }
 
-    /// The start of a name, so many characters long, drawn as often as names have it; in half of
+    /// A prefix of the given length, drawn as often as names have it; in half of
     /// the cases with one or two filters. Limit 20.
     pub fn keystroke(&mut self, chars: RangeInclusive<u64>) -> Query {
         let chars = self.between(chars);

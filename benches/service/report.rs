@@ -1,4 +1,4 @@
-//! What a run found, as JSON for later; several runs as one Markdown table, sizes as columns.
+//! The figures of a run, as JSON for later; several runs as one Markdown table, sizes as columns.
 
 use std::fmt::{self, Write};
 use std::fs;
@@ -17,7 +17,7 @@ pub struct Figure {
     pub unit: String,
     /// As it is shown.
     pub value: String,
-    /// What the project wants the value to be.
+    /// The project's goal for the value.
     pub goal: String,
 }
 
@@ -42,7 +42,7 @@ impl Figure {
     }
 }
 
-/// What queries of one kind cost, for the curve.
+/// Cost of queries of one kind, for the curve.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
     pub kind: String,
@@ -55,13 +55,13 @@ pub struct Point {
 pub struct Report {
     /// Names.
     pub count: u64,
-    /// What was measured: the corpus.
+    /// The measured corpus.
     pub subject: String,
     /// Where and when.
     pub machine: String,
     pub figures: Vec<Figure>,
     pub points: Vec<Point>,
-    /// What one must know to read the figures; the same in all sizes, or of one alone.
+    /// Notes on the figures: for all sizes, or for one.
     pub notes: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use dropdex::vocab::stage::Stage;
 use crate::market::{Dropped, Market, Row};
 use crate::queries::{List, Query, View};
 
-/// What a query should find.
+/// Expected result of a query.
 pub struct Answer {
     /// Matches in all.
     pub total: usize,

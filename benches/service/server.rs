@@ -1,5 +1,5 @@
 //! The service in this process, over loopback, and beside it routes that return static bytes:
-//! what the HTTP library alone can do.
+//! the limit of the HTTP library alone.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -118,7 +118,7 @@ impl Service {
     }
 }
 
-/// A JSON string of exactly so many bytes; at least its quotes.
+/// A JSON string of exactly this many bytes, including its quotes.
 fn json_of(bytes: usize) -> String {
     format!("\"{}\"", "x".repeat(bytes.saturating_sub(2)))
 }

@@ -11,7 +11,7 @@ use crate::answer::{Ask, answer};
 /// Queries asked before the clock counts: caches fill and lists that are kept are made.
 const WARM_UP: usize = 200;
 
-/// What some latencies have in common.
+/// Summary of a set of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
     /// In microseconds: half of all were faster.

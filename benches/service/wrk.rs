@@ -1,4 +1,4 @@
-//! Load over HTTP by `wrk`, which costs less of the shared cores than a client of ours would.
+//! Load over HTTP by `wrk`, which takes less of the shared cores than a client written in Rust here.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,12 +14,12 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/wrk.lua");
 /// Keep-alive connections at once.
 pub const CONNECTIONS: u32 = 16;
 
-/// What a time of load came to, as `wrk.lua` prints it.
+/// Results of a load run, as `wrk.lua` prints them.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Load {
     requests: u64,
     seconds: f64,
-    /// Answers with a status that is none of 2xx and 3xx, and connections that failed.
+    /// Responses outside 2xx and 3xx, and failed connections.
     errors: u64,
     p50_us: f64,
     p99_us: f64,
