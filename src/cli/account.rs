@@ -1,7 +1,7 @@
-//! `dropdex account`: who may use the service.
+//! `dropdex account`: adds and changes accounts.
 //!
-//! Works the same whether a server runs or not: a running one is asked through its admin socket,
-//! and without one the store in the data folder is opened here.
+//! Works with and without a running server: commands go to its admin socket, or else to the store in
+//! the data folder.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::vocab::clock::Clock;
 use crate::vocab::plan::{Plan, Plans};
 use crate::vocab::secret::Secret;
 
-/// Bytes of a password on stdin that are read: more than 128 characters can take.
+/// Maximum bytes of a password on standard input: more than 128 characters take.
 const PASSWORD_BYTES_MAX: u64 = 4 << 10;
 
 /// Add, list and change accounts
@@ -28,11 +28,11 @@ pub struct AccountArgs {
 
 #[derive(Subcommand, Debug)]
 enum AccountCommand {
-    /// Add an account; `key` then makes its key
+    /// Add an account; `dropdex account key` then creates its API key
     Add {
-        /// Its e-mail address
+        /// E-mail address of the account
         email: Email,
-        /// What it may do: free, core, pro or api
+        /// Plan: free, core, pro or api
         #[arg(long)]
         plan: Plan,
         /// Read a password of 8 to 128 characters from standard input
@@ -45,29 +45,29 @@ enum AccountCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Change what an account may do, from its next request on
+    /// Change the plan of an account, from its next request on
     SetPlan {
-        /// Its e-mail address
+        /// E-mail address of the account
         email: Email,
-        /// What it may do: free, core, pro or api
+        /// Plan: free, core, pro or api
         plan: Plan,
     },
-    /// Make a new key and print it, this once; the one before stops working at once
+    /// Create a new API key and print it once; the old key stops working immediately
     Key {
-        /// The account's e-mail address
+        /// E-mail address of the account
         email: Email,
     },
-    /// Set another password, read from standard input; whoever had logged in is out
+    /// Set a new password, read from standard input, and end all sessions
     SetPassword {
-        /// The account's e-mail address
+        /// E-mail address of the account
         email: Email,
-        /// Read the password of 8 to 128 characters from standard input, the one way to give it
+        /// Read the password of 8 to 128 characters from standard input; required
         #[arg(long, required = true)]
         password_stdin: bool,
     },
-    /// Shut an account for good; its key stops working at once
+    /// Disable an account permanently; its API key stops working immediately
     Disable {
-        /// Its e-mail address
+        /// E-mail address of the account
         email: Email,
     },
 }
@@ -75,7 +75,7 @@ enum AccountCommand {
 /// Runs `dropdex account` on the data folder `data_dir`.
 ///
 /// # Errors
-/// What to print on stderr before exit 1.
+/// The message to print before exit 1.
 pub fn run(args: AccountArgs, data_dir: &Path, plans: Plans, clock: Clock) -> anyhow::Result<()> {
     let mut streams = Streams {
         input: &mut io::stdin().lock(),
@@ -85,17 +85,17 @@ pub fn run(args: AccountArgs, data_dir: &Path, plans: Plans, clock: Clock) -> an
     run_with(args, data_dir, plans, clock, &mut streams)
 }
 
-/// Where a command reads and writes.
+/// The streams of a command.
 pub struct Streams<'a> {
     /// For `--password-stdin`.
     pub input: &'a mut dyn Read,
-    /// Results.
+    /// For results.
     pub output: &'a mut dyn Write,
-    /// Remarks.
+    /// For remarks.
     pub notes: &'a mut dyn Write,
 }
 
-/// As [`run`], with streams of the caller's.
+/// As [`run`], with given streams.
 ///
 /// # Errors
 /// As [`run`].
@@ -107,12 +107,12 @@ pub fn run_with(
     streams: &mut Streams<'_>,
 ) -> anyhow::Result<()> {
     let as_json = matches!(args.command, AccountCommand::List { json: true });
-    let command = as_meant(args.command, streams.input)?;
+    let command = admin_command(args.command, streams.input)?;
     let reply = admin_client::execute_command(&command, data_dir, plans, clock)?;
     print(&command, reply, as_json, streams)
 }
 
-fn as_meant(command: AccountCommand, input: &mut dyn Read) -> anyhow::Result<AdminCommand> {
+fn admin_command(command: AccountCommand, input: &mut dyn Read) -> anyhow::Result<AdminCommand> {
     Ok(match command {
         AccountCommand::Add { email, plan, password_stdin } => {
             let password = password_stdin.then(|| read_password(input)).transpose()?;
@@ -134,7 +134,7 @@ fn read_password(input: &mut dyn Read) -> anyhow::Result<Secret> {
         .take(PASSWORD_BYTES_MAX)
         .read_to_string(&mut text)
         .context("cannot read the password from standard input as UTF-8 text")?;
-    // The line end is the terminal's or `echo`'s, not the password's.
+    // The line end comes from the terminal or `echo`.
     let password = text.strip_suffix('\n').unwrap_or(&text);
     let password = password.strip_suffix('\r').unwrap_or(password);
     Ok(Secret::new(password.to_owned()))
@@ -150,7 +150,7 @@ fn print(
     match (command, reply) {
         (AdminCommand::AddAccount { email, plan, .. }, AdminReply::Added { .. }) => {
             writeln!(output, "added {email} on plan {plan}")?;
-            writeln!(notes, "`dropdex account key {email}` makes its key")?;
+            writeln!(notes, "`dropdex account key {email}` creates its API key")?;
         }
         (_, AdminReply::Accounts { accounts }) if as_json => {
             serde_json::to_writer_pretty(&mut *output, &accounts)?;

@@ -1,4 +1,4 @@
-//! `dropdex demo`: the bundled sample, served as if its newest list were today's.
+//! `dropdex demo`: serves the bundled sample, with its dates moved to today.
 
 use std::io::{Read, Write, stdout};
 use std::path::Path;
@@ -20,18 +20,18 @@ use crate::vocab::plan::Plan;
 use crate::vocab::secret::Secret;
 use crate::web::WebSettings;
 
-/// The sample list, in the binary: `dropdex demo` needs no file.
+/// The sample list, embedded in the binary.
 const SAMPLE: &[u8] = include_bytes!("../../data/sample/sample.csv.gz");
 const EMAIL: &str = "demo@dropdex.example";
-/// Random bytes of the account's password, written as hexadecimal digits.
+/// Random bytes of the account's password, which is their hexadecimal form.
 const PASSWORD_BYTES: usize = 8;
-/// The columns of the sample that hold dates and move with it.
+/// The columns of the sample with dates to move.
 const DATE_COLUMNS: [&str; 3] = ["drop_date", "release_date", "first_seen"];
 
 /// Serve the bundled sample with a demo account, to try dropdex out
 ///
-/// Dates are moved so that the newest list is today's. Everything is kept in a temporary folder
-/// that goes when the demo stops.
+/// Dates are moved so that the newest list is from today. All data is in a temporary folder, which is
+/// removed when the demo stops.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
     /// Address and port; port 0 takes a free one [default: 127.0.0.1:8080]
@@ -39,22 +39,22 @@ pub struct DemoArgs {
     listen: Option<ListenAddress>,
 }
 
-/// Makes the state, then serves it.
+/// Ingests the sample and serves it.
 ///
 /// # Errors
-/// What to print on stderr before exit 1.
+/// The message to print before exit 1.
 pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new()
         .prefix("dropdex-demo-")
         .tempdir()
-        .context("cannot make a temporary folder; TMPDIR names another place")?;
+        .context("cannot create a temporary folder; set TMPDIR to another place")?;
     let mut outbound = config.outbound.clone();
-    // The dates are moved: what registries say of these names would contradict them.
+    // Registries would contradict the moved dates.
     outbound.rdap.enabled = false;
     let listen = args.listen.unwrap_or_default();
-    // There is no TLS before a demo.
+    // A demo has no TLS proxy in front.
     let web = WebSettings { plain_http: listen.is_loopback(), ..config.web.clone() };
-    // A demo is not watched, and may run beside a server that is.
+    // A demo may run beside a server that uses the metrics address.
     let telemetry = Telemetry { listen: None, ..config.telemetry.clone() };
     let server = ServerSettings { tls: None, ..config.server.clone() };
     let config = Config {
@@ -89,7 +89,7 @@ fn ingest_sample(config: &Config, folder: &Path) -> anyhow::Result<()> {
     outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
 }
 
-/// The sample with its dates moved so that its newest drop is on `today`.
+/// Moves the dates of the sample so that its newest drop is on `today`.
 fn move_dates(gzipped: &[u8], today: Day) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     GzDecoder::new(gzipped).read_to_end(&mut text)?;
@@ -113,7 +113,7 @@ fn move_dates(gzipped: &[u8], today: Day) -> anyhow::Result<Vec<u8>> {
     Ok(writer.into_inner().map_err(|err| err.into_error())?)
 }
 
-/// What opens the demo's account.
+/// Credentials of the demo account.
 struct Account {
     key: String,
     password: String,
@@ -122,7 +122,8 @@ struct Account {
 fn make_account(store: &Store) -> anyhow::Result<Account> {
     let email: Email = EMAIL.parse()?;
     let mut bytes = [0; PASSWORD_BYTES];
-    getrandom::fill(&mut bytes).map_err(|err| anyhow::anyhow!("no password can be made: {err}"))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|err| anyhow::anyhow!("cannot generate a password: {err}"))?;
     let password = hex::encode(bytes);
     let hash = Password::new(Secret::new(password.clone()))?.hash()?;
     store.add_account(&email, Plan::Api, Some(hash))?;

@@ -1,4 +1,4 @@
-//! `dropdex export drops`: the CSV export without HTTP and without a row limit.
+//! `dropdex export drops`: the CSV export, without HTTP and without a row limit.
 
 use std::io::{self, Write, stdout};
 use std::ops::ControlFlow;
@@ -14,8 +14,8 @@ use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::query::{QueryError, Substring, fold_tld};
 use crate::vocab::stage::Stage;
 
-/// Rows wait until there are this many bytes of them: a write of less costs more than its rows.
-const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
+/// Bytes of rows per write. Smaller writes cost more than their rows.
+const WRITE_BYTES: usize = 64 * 1024;
 
 /// Write lists as CSV to standard output, without a running server
 #[derive(Args, Debug)]
@@ -26,7 +26,7 @@ pub struct ExportArgs {
 
 #[derive(Subcommand, Debug)]
 enum ExportCommand {
-    /// The drops list, best first: the filters of GET /api/v1/drops, and no row limit
+    /// The drops list, best first, with the filters of GET /api/v1/drops and no row limit
     Drops(DropsArgs),
 }
 
@@ -35,25 +35,25 @@ struct DropsArgs {
     /// TLDs, separated by commas
     #[arg(long, value_delimiter = ',')]
     tld: Vec<String>,
-    /// Lowest DQS
+    /// Minimum DQS
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     min_dqs: u8,
-    /// Most characters of the label
+    /// Maximum characters of the label
     #[arg(long, default_value_t = LABEL_CHARS_MAX, value_parser = clap::value_parser!(u8).range(1..=63))]
     max_len: u8,
-    /// Part of the name
+    /// Text that the name contains
     #[arg(long, value_parser = parse_substring)]
     q: Option<Substring>,
-    /// redemption, pending-delete, catchable or released
+    /// Stage: redemption, pending-delete, catchable or released
     #[arg(long)]
     stage: Option<Stage>,
-    /// Ignored when a stage is given
+    /// Stages to list; ignored with --stage
     #[arg(long, value_enum, default_value_t = View::Active)]
     view: View,
-    /// Most rows [default: all]
+    /// Maximum rows [default: all]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// Rows to leave out first
+    /// Rows to skip
     #[arg(long, default_value_t = 0)]
     offset: u32,
 }
@@ -93,25 +93,25 @@ impl From<DropsArgs> for DropFilter {
 /// Runs the command.
 ///
 /// # Errors
-/// What to print on stderr before exit 1.
+/// The message to print before exit 1.
 pub fn run(args: ExportArgs, config: &Config) -> anyhow::Result<()> {
     let ExportCommand::Drops(args) = args.command;
     let index = open::open_current(&config.index)?.index;
     let moment = Moment { today: config.clock.today(), catch_days: config.catch_days };
     let mut out = stdout().lock();
-    let mut waiting = DROPS_CSV_HEADER.as_bytes().to_vec();
+    let mut buffer = DROPS_CSV_HEADER.as_bytes().to_vec();
     let mut written: io::Result<()> = Ok(());
     index.for_each_drop(&args.into(), moment, |row| {
-        row.write_csv(&mut waiting);
-        if waiting.len() < WRITTEN_AT_ONCE_BYTES {
+        row.write_csv(&mut buffer);
+        if buffer.len() < WRITE_BYTES {
             return ControlFlow::Continue(());
         }
-        written = out.write_all(&waiting);
-        waiting.clear();
+        written = out.write_all(&buffer);
+        buffer.clear();
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     written?;
-    out.write_all(&waiting)?;
+    out.write_all(&buffer)?;
     out.flush()?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `dropdex index`: the generations on disk.
+//! `dropdex index`: lists, verifies and rolls back the generations on disk.
 
 use std::io::{Write, stdout};
 
@@ -20,19 +20,19 @@ pub struct IndexArgs {
 enum IndexCommand {
     /// List the generations, oldest first; `*` marks the current one
     List,
-    /// Verify length and checksum of every file of every generation
+    /// Verify the length and checksum of every file of every generation
     Verify,
-    /// Make the good generation before the current one current
+    /// Make the newest valid generation before the current one current
     ///
-    /// A running server switches to it within two seconds. The next rebuild takes the corpus as it
-    /// is: it does not undo the rollback's reason.
+    /// A running server switches to it within two seconds. The next rebuild uses the whole corpus again:
+    /// first remove the list that was the reason for the rollback.
     Rollback,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// What to print on stderr before exit 1.
+/// The message to print before exit 1.
 pub fn run(args: IndexArgs, config: &Config) -> anyhow::Result<()> {
     match args.command {
         IndexCommand::List => list(config),

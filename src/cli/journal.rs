@@ -1,8 +1,8 @@
-//! `dropdex journal`: the users' data on disk.
+//! `dropdex journal`: verifies, backs up, restores and repairs the users' data.
 //!
-//! `verify`, `stats`, `backup` and `snapshot` ask a running server, which knows how far its files
-//! are synced, and otherwise read the files. `dump` reads the files either way. `restore` and
-//! `repair` want a folder that nobody uses. Results are one JSON object on one line.
+//! `verify`, `stats`, `backup` and `snapshot` go to a running server, which knows how far its files are
+//! synced; without a server they read the files. `dump` always reads the files. `restore` and `repair`
+//! need a folder that is not in use. Results are one JSON object on one line.
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -31,48 +31,48 @@ pub struct JournalArgs {
 
 #[derive(Subcommand, Debug)]
 enum JournalCommand {
-    /// Read every byte and check it against checksums, hash chain, commit mark and snapshots
+    /// Verify every byte against checksums, hash chain, commit mark and snapshots
     ///
-    /// Changes nothing; works beside a running server. Exit code 0: sound. 3: nothing acknowledged
-    /// is lost, but there is a tail that a crash left (the next start cuts it), or a damaged snapshot
-    /// that the log makes up for. 4: data that was acknowledged is damaged or missing. 5: a newer
-    /// dropdex wrote it. 1: it could not be read.
+    /// Changes nothing; works beside a running server. Exit code 0: sound. 3: no acknowledged data is
+    /// lost, but a crash left an incomplete tail, which the next start cuts, or a snapshot is damaged
+    /// whose data the log still has. 4: acknowledged data is damaged or missing. 5: a newer version of
+    /// dropdex wrote the journal. 1: the journal cannot be read.
     Verify,
-    /// Say what the journal holds: segments, snapshots, records, accounts, rows, the state's digest
+    /// Show journal statistics: segments, snapshots, records, accounts, rows and the state digest
     Stats,
-    /// Print the records that are left in the log, one JSON object a line, secrets left out
+    /// Print the records in the log, one JSON object per line, without secrets
     Dump {
-        /// The first record to print
+        /// First record to print
         #[arg(long, value_name = "SEQ", default_value_t = 1)]
         from: u64,
-        /// The last record to print
+        /// Last record to print
         #[arg(long, value_name = "SEQ", default_value_t = u64::MAX)]
         to: u64,
     },
-    /// Write everything to one new file; works beside a running server, which goes on
+    /// Write a backup of all data to one new file; works beside a running server
     Backup {
-        /// The file, which must not be there yet
+        /// The backup file, which must not exist yet
         file: PathBuf,
     },
-    /// Make a journal from a backup, in a data folder that has none
+    /// Create the journal from a backup, in a data folder without one
     Restore {
-        /// A file that `backup` wrote
+        /// The backup file
         file: PathBuf,
     },
-    /// Write a snapshot now, so that the next start is quick
+    /// Write a snapshot now, so that the next start is fast
     Snapshot,
-    /// Cut the log after a record and give up what follows; the folder is copied beside itself first
+    /// Cut the log after a record and discard the rest, after copying the folder
     Repair {
-        /// The last record to keep
+        /// Last record to keep
         #[arg(long, value_name = "SEQ")]
         truncate_after: u64,
-        /// That what follows is lost, acknowledged or not
+        /// Confirm that all later records are lost, acknowledged or not
         #[arg(long)]
         i_accept_loss: bool,
     },
 }
 
-/// Exit codes of `verify`, beside 0 and 1 and off 2, which is wrong usage.
+/// Exit codes of `verify` besides 0 and 1; 2 is wrong usage.
 const BLEMISHED: u8 = 3;
 const DAMAGED: u8 = 4;
 const NEWER: u8 = 5;
@@ -80,7 +80,7 @@ const NEWER: u8 = 5;
 /// Runs the command.
 ///
 /// # Errors
-/// What to print on stderr before exit 1, or [`ExitWith`].
+/// The message to print before exit 1, or [`ExitWith`].
 pub fn run(args: JournalArgs, config: &Config) -> anyhow::Result<()> {
     match args.command {
         JournalCommand::Verify => verify(config),
@@ -92,15 +92,15 @@ pub fn run(args: JournalArgs, config: &Config) -> anyhow::Result<()> {
         }
         JournalCommand::Snapshot => save(config, AdminCommand::Snapshot),
         JournalCommand::Restore { file } => restore(config, &file),
-        JournalCommand::Repair { i_accept_loss: false, .. } => Err(WrongUsage(
-            "repair gives up what follows the record; say that you accept it with --i-accept-loss",
-        )
-        .into()),
+        JournalCommand::Repair { i_accept_loss: false, .. } => {
+            Err(WrongUsage("repair discards all records after SEQ; confirm with --i-accept-loss")
+                .into())
+        }
         JournalCommand::Repair { truncate_after, .. } => repair(config, truncate_after),
     }
 }
 
-/// What `verify` prints.
+/// The output of `verify`.
 #[derive(Serialize)]
 struct Verdict {
     status: &'static str,
@@ -130,16 +130,18 @@ fn verify(config: &Config) -> anyhow::Result<()> {
     }
 }
 
-/// Prints what a start would accept, and ends with a code of its own where it is not as it should be.
+/// Prints a journal that a start would accept. A torn tail or a damaged snapshot sets an exit code.
 fn report(facts: JournalFacts, torn_bytes: Option<u64>) -> anyhow::Result<()> {
     let damaged = facts.snapshots.iter().find(|snapshot| snapshot.damage.is_some());
     let (status, why) = match (torn_bytes, damaged) {
-        (Some(_), _) => ("torn", Some("the next start cuts a tail that a crash left".to_owned())),
+        (Some(_), _) => {
+            ("torn", Some("a crash left an incomplete tail; the next start cuts it".to_owned()))
+        }
         (None, Some(snapshot)) => {
             let seq = snapshot.seq;
             let why = format!(
-                "the snapshot of record {seq} is damaged; the log makes up for it. `dropdex journal \
-                 snapshot` makes a sound one; then remove the file"
+                "the snapshot of record {seq} is damaged; the log still has its data. Write a new one with \
+                 `dropdex journal snapshot`, then remove the damaged file"
             );
             ("snapshot_damaged", Some(why))
         }
@@ -149,7 +151,7 @@ fn report(facts: JournalFacts, torn_bytes: Option<u64>) -> anyhow::Result<()> {
     why.map_or(Ok(()), |why| Err(ExitWith { code: BLEMISHED, why }.into()))
 }
 
-/// What an error of an open says of the files; `None` when they could not be read at all.
+/// Status and exit code for an error; `None` if the files could not be read at all.
 fn classify(err: &JournalError) -> Option<(&'static str, u8)> {
     match err {
         JournalError::Io { .. } | JournalError::Locked { .. } => None,
@@ -165,7 +167,7 @@ fn stats(config: &Config) -> anyhow::Result<()> {
     }
 }
 
-/// What a running server says; `None` without one.
+/// The facts from a running server; `None` without one.
 fn ask_for_facts(data: &Path) -> anyhow::Result<Option<JournalFacts>> {
     match ask(data, &AdminCommand::InspectJournal) {
         Ok(AdminReply::Journal(facts)) => Ok(Some(facts)),
@@ -177,26 +179,26 @@ fn ask_for_facts(data: &Path) -> anyhow::Result<Option<JournalFacts>> {
 }
 
 fn audit_here(config: &Config) -> anyhow::Result<Audit> {
-    there_is_one(config)?;
+    ensure_exists(config)?;
     Ok(audit(&config.data)?)
 }
 
-/// An absent journal is no empty one: the path may be wrong.
-fn there_is_one(config: &Config) -> anyhow::Result<()> {
+/// Checks that there is a journal: the path may be wrong.
+fn ensure_exists(config: &Config) -> anyhow::Result<()> {
     let dir = journal_folder(&config.data);
     if std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some()) {
         return Ok(());
     }
     bail!(
-        "there is no journal in {}; --data names the data folder, and `dropdex account add` or \
-         `dropdex serve` makes a journal in it",
+        "there is no journal in {}; set the data folder with --data, or create a journal with \
+         `dropdex account add` or `dropdex serve`",
         dir.display()
     )
 }
 
 fn dump(config: &Config, from: u64, to: u64) -> anyhow::Result<()> {
-    there_is_one(config)?;
-    // Beside a server the last records may be under way: its files count as far as they are synced.
+    ensure_exists(config)?;
+    // A running server may be writing the last records: read only as far as it has synced.
     let synced = ask_for_facts(&config.data)?.map(|facts| facts.seq);
     let mut out = std::io::BufWriter::new(stdout().lock());
     journal::dump(&Disk, &journal_folder(&config.data), synced, &mut |_, _, record| {
@@ -232,7 +234,7 @@ fn dump_record(record: &Record<'_>, out: &mut impl Write) -> ReplayResult {
     Ok(())
 }
 
-/// A reader such as `head` that has seen enough is told from a damaged journal.
+/// Returns an I/O error of the output as such: a reader such as `head` may have closed the pipe.
 fn unwrap_output_error(err: JournalError) -> anyhow::Error {
     match err {
         JournalError::Replay { source, .. } if source.is::<std::io::Error>() => {
@@ -246,7 +248,7 @@ fn unwrap_output_error(err: JournalError) -> anyhow::Error {
 }
 
 fn save(config: &Config, command: AdminCommand) -> anyhow::Result<()> {
-    there_is_one(config)?;
+    ensure_exists(config)?;
     match admin_client::execute_command(&command, &config.data, config.plans.clone(), config.clock)?
     {
         AdminReply::Saved(saved) => print(&saved),
@@ -258,13 +260,13 @@ fn save(config: &Config, command: AdminCommand) -> anyhow::Result<()> {
 fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
     if ask_for_facts(&config.data)?.is_some() {
         bail!(
-            "a server runs on {}; stop it, and restore into a data folder without a journal",
+            "a server is running on {}; stop it, and restore into a data folder without a journal",
             config.data.display()
         );
     }
-    if there_is_one(config).is_ok() {
+    if ensure_exists(config).is_ok() {
         bail!(
-            "there is a journal in {} already; move it away, or name another data folder with \
+            "there is a journal in {} already; move it away, or choose another data folder with \
              --data",
             journal_folder(&config.data).display()
         );
@@ -273,14 +275,14 @@ fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot read the backup {}", file.display()))?;
     let restored = journal::restore(&Disk, file, &journal_folder(&config.data))
         .map_err(|err| not_restored(err, file))?;
-    // Opened once as a server would: what cannot be served must not be called restored.
+    // Opened as a server would: a state that cannot be served must not count as restored.
     let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
     let digest = store.state_digest();
     let counts = store.counts();
-    store.close().context("the journal could not be closed in order")?;
+    store.close().context("cannot close the journal")?;
     if digest != restored.state_digest {
         bail!(
-            "the restored state has digest {}, the backup says {}; keep the backup, and report this",
+            "the digest of the restored state is {}, expected {}; keep the backup and report this",
             hex::encode(digest),
             hex::encode(restored.state_digest)
         );
@@ -293,17 +295,17 @@ fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
 }
 
 fn not_restored(err: JournalError, file: &Path) -> anyhow::Error {
-    let is_of_the_file = matches!(err, JournalError::Snapshot { .. });
+    let is_damaged_file = matches!(err, JournalError::Snapshot { .. });
     let err = anyhow::Error::from(err);
-    if is_of_the_file {
-        err.context(format!("{} is not a whole backup", file.display()))
+    if is_damaged_file {
+        err.context(format!("{} is not a complete backup", file.display()))
     } else {
         err
     }
 }
 
 fn repair(config: &Config, truncate_after: u64) -> anyhow::Result<()> {
-    there_is_one(config)?;
+    ensure_exists(config)?;
     let report = journal::repair(&Disk, &journal_folder(&config.data), truncate_after)?;
     print(&json!({
         "last_seq": report.last_seq,

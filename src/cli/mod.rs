@@ -1,5 +1,5 @@
-//! The command line (decisions.md §11): one file per command. Results go to stdout, progress and
-//! logs to stderr; exit 0 done, 1 failed, 2 wrong usage.
+//! The command line, one file per command. Results go to standard output, progress and logs to standard
+//! error. Exit codes: 0 success, 1 failure, 2 wrong usage; `dropdex journal verify` has more.
 
 pub mod account;
 mod admin_client;
@@ -29,7 +29,7 @@ use crate::vocab::secret::Secret;
 
 /// Self-hosted search for domain names that are leaving registration.
 ///
-/// Feed it drop lists with `ingest`, serve them with `serve`, or try it out with `demo`.
+/// Add drop lists with `ingest`, serve them with `serve`, or try it out with `demo`.
 #[derive(Parser, Debug)]
 #[command(name = "dropdex", version, max_term_width = 100)]
 struct Cli {
@@ -40,21 +40,21 @@ struct Cli {
 }
 
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 struct Global {
-    /// Folder of the corpus, accounts and rejected rows [default: data]
+    /// Folder of corpus, accounts and rejected rows [default: data]
     #[arg(long, global = true, env = "DROPDEX_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
     /// Folder of the index generations [default: index]
     #[arg(long, global = true, env = "DROPDEX_INDEX", value_name = "DIR")]
     index: Option<PathBuf>,
-    /// TOML file with settings; flags and environment beat it
+    /// TOML file with settings; options and environment variables take precedence
     #[arg(long, global = true, env = "DROPDEX_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The day to take for today, YYYY-MM-DD, for demos and tests
+    /// Use this day, YYYY-MM-DD, as today, for demos and tests
     #[arg(long, global = true, env = "DROPDEX_TODAY", value_name = "DATE")]
     today: Option<Day>,
-    /// Log as JSON lines
+    /// Write the log as JSON lines
     #[arg(long, global = true, env = "DROPDEX_LOG_JSON")]
     log_json: bool,
 }
@@ -77,8 +77,7 @@ enum Command {
 }
 
 impl Command {
-    /// How much a command logs unless `RUST_LOG` says otherwise: a server tells what it does,
-    /// other commands only what went wrong.
+    /// Log level unless `RUST_LOG` sets one: a server logs what it does, other commands only warnings.
     fn log_level(&self) -> &'static str {
         match self {
             Command::Serve(_) => "info,tantivy=warn",
@@ -89,35 +88,31 @@ impl Command {
 
 /// Parses the arguments and runs the command.
 pub fn main() -> ExitCode {
-    // Wrong usage ends the process in here, with exit code 2.
+    // Wrong usage ends the process here, with exit code 2.
     let cli = Cli::parse();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
-        // A reader like `head` that has seen enough is no failure.
+        // A reader such as `head` closed the pipe.
         Err(err) if is_broken_pipe(&err) => ExitCode::SUCCESS,
         Err(err) => {
-            let why = one_line(err.as_ref());
-            // Nothing, where a server ran the command and what that said was printed.
-            if !why.is_empty() {
-                let _ = writeln!(io::stderr(), "dropdex: {why}");
-            }
+            let _ = writeln!(io::stderr(), "dropdex: {}", one_line(err.as_ref()));
             exit_code(&err)
         }
     }
 }
 
-/// Arguments that clap takes one by one, but that do not fit together. Ends with exit code 2.
+/// Arguments that clap accepts one by one, but that do not fit together. Exit code 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongUsage(pub &'static str);
 
-/// A result that scripts tell from a failure by its exit code.
+/// A result with an exit code of its own, for scripts.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct ExitWith {
-    /// Another one than 1 and 2 mean, unless it is that of a command that a server ran.
+    /// 3 or higher.
     pub code: u8,
-    /// What to print on stderr; nothing when it is empty.
+    /// The message for standard error.
     pub why: String,
 }
 
@@ -129,8 +124,9 @@ fn exit_code(err: &anyhow::Error) -> ExitCode {
     }
 }
 
-/// A secret of the environment. It is no flag: others see the arguments of a process.
-fn secret_of(variable: &str) -> Option<Secret> {
+/// Reads a secret from the environment. Secrets are not options, because other users can see the
+/// arguments of a process.
+fn secret_from_env(variable: &str) -> Option<Secret> {
     std::env::var(variable).ok().filter(|text| !text.is_empty()).map(Secret::new)
 }
 
@@ -141,8 +137,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         return worker::serve();
     }
     let secrets = GivenSecrets {
-        smtp_password: secret_of("DROPDEX_SMTP_PASSWORD"),
-        telegram_token: secret_of("DROPDEX_TELEGRAM_TOKEN"),
+        smtp_password: secret_from_env("DROPDEX_SMTP_PASSWORD"),
+        telegram_token: secret_from_env("DROPDEX_TELEGRAM_TOKEN"),
     };
     let mut given =
         Given { data, index, config, today, listen: None, drain_delay: None, log_json, secrets };

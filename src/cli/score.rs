@@ -1,4 +1,4 @@
-//! `dropdex score`: score, signals and explanation of names, without a running server.
+//! `dropdex score`: scores names and explains the scores, without a running server.
 
 mod table;
 mod variants;
@@ -21,24 +21,22 @@ use variants::{Change, variants};
 
 /// Score names, with the reasons
 ///
-/// The score takes into account in how many TLDs the corpus holds the same label, when there is an
-/// index. Refused names are told on standard error, or with --json in their place, and the exit
-/// code is 1 then.
+/// With an index, the score includes in how many TLDs the corpus holds the same label. Invalid names are
+/// reported on standard error, or in their place with --json, and set exit code 1.
 #[derive(Args, Debug)]
 pub struct ScoreArgs {
-    /// Names; `-` reads them from standard input, one a line
+    /// Names; `-` reads them from standard input, one per line
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// Print one JSON object a line, in input order
+    /// Print one JSON object per line, in input order
     #[arg(long)]
     json: bool,
-    /// Tell also what each name would score without its hyphens, without its digits, and in other
-    /// suffixes
+    /// Also score each name without its hyphens, without its digits, and under other suffixes
     #[arg(long)]
     why_not: bool,
 }
 
-/// A name as `--json` prints it.
+/// A scored name in the output of `--json`.
 #[derive(Serialize)]
 struct ScoreLine<'a> {
     domain: &'a DomainName,
@@ -48,23 +46,23 @@ struct ScoreLine<'a> {
     explanation: &'a str,
     signals: &'a Signals<'a>,
     #[serde(rename = "whyNot", skip_serializing_if = "Option::is_none")]
-    why_not: Option<&'a [Otherwise]>,
+    why_not: Option<&'a [Variant]>,
 }
 
-/// What a name would score if it were another one.
+/// The score of a variant of a name.
 #[derive(Serialize)]
-struct Otherwise {
+struct Variant {
     domain: DomainName,
     change: Change,
     dqs: Dqs,
-    /// From the score of the name as it is.
+    /// Difference from the score of the name itself.
     difference: i32,
 }
 
 /// Scores every name.
 ///
 /// # Errors
-/// What to print on stderr before exit 1.
+/// The message to print before exit 1.
 pub fn run(args: ScoreArgs, config: &Config) -> anyhow::Result<()> {
     let corpus = match open::open_texts(&config.index) {
         Ok(names) => Some(names),
@@ -83,7 +81,7 @@ pub fn run(args: ScoreArgs, config: &Config) -> anyhow::Result<()> {
     for name in &args.names {
         if name == "-" {
             for line in io::stdin().lock().split(b'\n') {
-                // A line that is no UTF-8 is refused as a name is, not the whole input.
+                // A line that is not UTF-8 is an invalid name, not the end of the input.
                 let line = line?;
                 let line = String::from_utf8_lossy(&line);
                 if !line.trim().is_empty() {
@@ -101,7 +99,7 @@ pub fn run(args: ScoreArgs, config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Characters of a refused name that are shown: no name is longer.
+/// Maximum characters of an invalid name that are printed: no valid name is longer.
 const SHOWN_CHARS_MAX: usize = 253;
 
 struct Scoring<W: Write> {
@@ -122,7 +120,7 @@ impl<W: Write> Scoring<W> {
             Err(err) => return self.refuse(text, err),
         };
         let scored = self.scored(&name);
-        let why_not = self.why_not.then(|| self.otherwise(&name, scored.dqs));
+        let why_not = self.why_not.then(|| self.variants(&name, scored.dqs));
         if self.json {
             self.print_json(&name, &scored, why_not.as_deref())
         } else {
@@ -148,12 +146,12 @@ impl<W: Write> Scoring<W> {
         Scorer::shared().score(name, standing.tld_spread, &mut self.scratch)
     }
 
-    /// The variants of a name that has `dqs`.
-    fn otherwise(&mut self, name: &DomainName, dqs: Dqs) -> Vec<Otherwise> {
-        let as_it_is = i32::from(dqs.points());
+    /// Scores the variants of a name that has `dqs`.
+    fn variants(&mut self, name: &DomainName, dqs: Dqs) -> Vec<Variant> {
+        let own = i32::from(dqs.points());
         let mut scored = |(change, domain)| {
             let dqs = self.scored(&domain).dqs;
-            Otherwise { domain, change, dqs, difference: i32::from(dqs.points()) - as_it_is }
+            Variant { domain, change, dqs, difference: i32::from(dqs.points()) - own }
         };
         variants(name).into_iter().map(&mut scored).collect()
     }
@@ -162,7 +160,7 @@ impl<W: Write> Scoring<W> {
         &mut self,
         name: &DomainName,
         scored: &Scored,
-        why_not: Option<&[Otherwise]>,
+        why_not: Option<&[Variant]>,
     ) -> anyhow::Result<()> {
         let line = ScoreLine {
             domain: name,
@@ -182,7 +180,7 @@ impl<W: Write> Scoring<W> {
         &mut self,
         name: &DomainName,
         scored: &Scored,
-        why_not: Option<&[Otherwise]>,
+        why_not: Option<&[Variant]>,
     ) -> anyhow::Result<()> {
         if self.rows - self.refused > 1 {
             writeln!(self.out)?;

@@ -216,10 +216,10 @@ fn a_damaged_snapshot_is_told_and_a_sound_one_restores() {
     bytes[whole.len() / 2] ^= 1;
     fs::write(&path, bytes).expect("writable");
     let found = site.run(&["journal", "verify"]);
-    found.assert_failed(3, &["snapshot", "damaged", "makes up for it"]);
+    found.assert_failed(3, &["snapshot", "damaged", "the log still has its data"]);
     let verdict = line(&found.stdout);
     assert_eq!(verdict["status"], "snapshot_damaged");
-    assert_eq!(verdict["state_digest"], saved["state_digest"], "the log makes up for it");
+    assert_eq!(verdict["state_digest"], saved["state_digest"], "the log still has the data");
     site.ok(&["account", "list"]);
 }
 

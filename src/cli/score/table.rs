@@ -1,54 +1,54 @@
-//! A score in, the table out that a person reads: what each part was worth, what held the sum
-//! down, and what the name would be worth otherwise. Pure.
+//! Formats a score as a table: the points of each part, the caps, and the scores of variants. Pure.
 //!
-//! Parts and caps are taken as the JSON of the API has them, whatever they are called: a scorer
-//! with other parts needs no other table.
+//! Parts and caps come from the JSON of the API, whatever their names: a scorer with other parts needs
+//! no change here.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-use super::Otherwise;
+use super::Variant;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
-/// What a table tells.
+/// The content of a table.
 pub struct Score<'a> {
     pub name: &'a DomainName,
     pub dqs: Dqs,
     pub explanation: &'a str,
-    /// As the API writes them: `points`, a number a part, and `caps`, each with `name` and `max`.
+    /// The signals as in the API: `points` with a number per part, and `caps`, each with `name` and
+    /// `max`.
     pub signals: &'a Value,
-    /// Empty where nobody asked why not.
-    pub why_not: &'a [Otherwise],
+    /// Empty without `--why-not`.
+    pub why_not: &'a [Variant],
 }
 
-/// Points that a block of a bar stands for.
-const POINTS_A_BLOCK: u64 = 2;
-/// Blocks of a bar at most: a line fits in 80 columns, and no part is worth so much.
+/// Points per block of a bar.
+const POINTS_PER_BLOCK: u64 = 2;
+/// Maximum blocks of a bar, so that a line fits in 80 columns. No part reaches it.
 const BLOCKS_MAX: u64 = 40;
 
-/// A line of the table: what, how much, and what is to be seen beside it.
+/// A line of the table: a part or cap, its points, and a bar or remark.
 struct Line {
     what: String,
     points: String,
-    beside: String,
+    remark: String,
 }
 
 /// Writes the table.
 ///
 /// # Errors
-/// Those of `out`.
+/// An I/O error of `out`.
 pub fn write(out: &mut impl Write, score: &Score<'_>) -> io::Result<()> {
-    writeln!(out, "{:>3}  {}", score.dqs, spelt(score.name))?;
+    writeln!(out, "{:>3}  {}", score.dqs, display_name(score.name))?;
     writeln!(out, "     {}", score.explanation)?;
     write_aligned(out, &lines(score))?;
     write_why_not(out, score.why_not)
 }
 
-/// The name, and how people write it where that is another text.
-fn spelt(name: &DomainName) -> String {
+/// The name, with its Unicode form if that differs.
+fn display_name(name: &DomainName) -> String {
     match name.unicode() {
         unicode if unicode == name.as_str() => name.to_string(),
         unicode => format!("{name} ({unicode})"),
@@ -63,13 +63,13 @@ fn lines(score: &Score<'_>) -> Vec<Line> {
         parts.iter().map(|(part, points)| part_line(part, *points)).collect();
     if sum != dqs {
         let points = format!("{sum:+}");
-        lines.push(Line { what: "sum".into(), points, beside: format!("held to {dqs}") });
+        lines.push(Line { what: "sum".into(), points, remark: format!("held to {dqs}") });
     }
     lines.extend(caps(score.signals).map(|(cap, max)| cap_line(cap, max, sum, dqs)));
     lines
 }
 
-/// Parts that moved the score, those that moved it most first.
+/// Parts with points, those with the most points first.
 fn parts(signals: &Value) -> Vec<(&str, i64)> {
     let all = signals["points"].as_object().into_iter().flatten();
     let points = all.filter_map(|(part, points)| Some((part.as_str(), points.as_i64()?)));
@@ -84,45 +84,45 @@ fn caps(signals: &Value) -> impl Iterator<Item = (&str, i64)> {
 }
 
 fn part_line(part: &str, points: i64) -> Line {
-    Line { what: part.to_owned(), points: format!("{points:+}"), beside: bar(points) }
+    Line { what: part.to_owned(), points: format!("{points:+}"), remark: bar(points) }
 }
 
-/// Dark for what was added, light for what was taken.
+/// A bar, dark for added points and light for subtracted ones.
 fn bar(points: i64) -> String {
     let size = points.unsigned_abs();
     let blocks = |count: u64, block: &str| block.repeat(count.min(BLOCKS_MAX) as usize);
     if points < 0 {
-        return blocks(size.div_ceil(POINTS_A_BLOCK), "░");
+        return blocks(size.div_ceil(POINTS_PER_BLOCK), "░");
     }
-    let half = if size.is_multiple_of(POINTS_A_BLOCK) { "" } else { "▌" };
-    blocks(size / POINTS_A_BLOCK, "█") + half
+    let half = if size.is_multiple_of(POINTS_PER_BLOCK) { "" } else { "▌" };
+    blocks(size / POINTS_PER_BLOCK, "█") + half
 }
 
 fn cap_line(cap: &str, max: i64, sum: i64, dqs: i64) -> Line {
-    // The strictest cap alone holds a score; others, and those above the sum, change nothing.
-    let beside = match sum > max && dqs == max {
+    // Only the strictest cap limits a score; others, and caps above the sum, have no effect.
+    let remark = match sum > max && dqs == max {
         true => format!("cap: held the score to {max}"),
         false => "cap: changes nothing here".to_owned(),
     };
-    Line { what: cap.to_owned(), points: max.to_string(), beside }
+    Line { what: cap.to_owned(), points: max.to_string(), remark }
 }
 
 fn write_aligned(out: &mut impl Write, lines: &[Line]) -> io::Result<()> {
     let what = lines.iter().map(|line| line.what.chars().count()).max().unwrap_or_default();
     let wide = lines.iter().map(|line| line.points.len()).max().unwrap_or_default();
     for line in lines {
-        writeln!(out, "     {:<what$}  {:>wide$}  {}", line.what, line.points, line.beside)?;
+        writeln!(out, "     {:<what$}  {:>wide$}  {}", line.what, line.points, line.remark)?;
     }
     Ok(())
 }
 
-fn write_why_not(out: &mut impl Write, why_not: &[Otherwise]) -> io::Result<()> {
+fn write_why_not(out: &mut impl Write, why_not: &[Variant]) -> io::Result<()> {
     if why_not.is_empty() {
         return Ok(());
     }
     writeln!(out, "     otherwise:")?;
     let wide = why_not.iter().map(|other| other.domain.as_str().len()).max().unwrap_or_default();
-    for Otherwise { domain, change, dqs, difference } in why_not {
+    for Variant { domain, change, dqs, difference } in why_not {
         let difference = match difference {
             0 => "=".to_owned(),
             difference => format!("{difference:+}"),
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::cli::score::variants::Change;
 
-    fn table(name: &str, dqs: u8, signals: &Value, why_not: &[Otherwise]) -> String {
+    fn table(name: &str, dqs: u8, signals: &Value, why_not: &[Variant]) -> String {
         let name = DomainName::parse(name).expect("a name");
         let dqs = Dqs::new(dqs).expect("a score");
         let score = Score {
@@ -150,12 +150,12 @@ mod tests {
             why_not,
         };
         let mut out = Vec::new();
-        write(&mut out, &score).expect("memory takes everything");
+        write(&mut out, &score).expect("writes to memory");
         String::from_utf8(out).expect("text")
     }
 
     #[test]
-    fn parts_come_by_size_and_nothings_are_left_out() {
+    fn parts_are_sorted_by_size_without_zeros() {
         let points = json!({"start": 33, "digits": 0, "length": 4, "hyphens": -12, "odd": -1});
         let expected = [
             " 24  solar-panel.com",
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_held_the_sum_is_told() {
+    fn limits_of_the_sum_are_shown() {
         let clamped = |sum: i64| json!({"points": {"all": sum}, "caps": []});
         let last = |dqs, signals: Value| {
             let table = table("solar.com", dqs, &signals, &[]);
@@ -194,20 +194,20 @@ mod tests {
     }
 
     #[test]
-    fn people_read_unicode() {
+    fn unicode_names_are_shown() {
         let table = table("münchen.de", 0, &json!({"points": {}, "caps": []}), &[]);
         assert_eq!(table.lines().next(), Some("  0  xn--mnchen-3ya.de (münchen.de)"));
     }
 
     #[test]
-    fn no_bar_is_endless() {
+    fn bars_have_a_maximum_length() {
         assert_eq!(bar(i64::MAX).chars().count(), 41);
         assert_eq!(bar(i64::MIN).chars().count(), 40);
     }
 
     #[test]
-    fn variants_are_told_with_what_they_gain() {
-        let other = |domain, change, dqs, difference| Otherwise {
+    fn variants_are_shown_with_their_difference() {
+        let other = |domain, change, dqs, difference| Variant {
             domain: DomainName::parse(domain).expect("a name"),
             change,
             dqs: Dqs::new(dqs).expect("a score"),

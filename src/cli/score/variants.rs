@@ -1,5 +1,4 @@
-//! A name in, the names out that it could have been: what its hyphens, digits and suffix cost it
-//! shows in the scores of those. Pure.
+//! Variants of a name, whose scores show what its hyphens, digits and suffix cost. Pure.
 
 use std::fmt;
 
@@ -7,11 +6,11 @@ use serde::{Serialize, Serializer};
 
 use crate::vocab::name::{DomainName, to_unicode};
 
-/// Suffixes that a name is compared in, unless it is its own: the best known one, the two other old
-/// ones, the one of the start-ups, and the largest of a country.
+/// Suffixes that a name is compared under: .com, the two other original ones, the one of start-ups, and
+/// the largest country code.
 const SUFFIXES: [&str; 5] = ["com", "net", "org", "io", "de"];
 
-/// What makes a variant of a name.
+/// The change that makes a variant of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     NoHyphens,
@@ -36,7 +35,7 @@ impl Serialize for Change {
     }
 }
 
-/// The variants of `name` that are names and others than it, each once.
+/// Returns the variants of `name` that are valid and differ from it, each once.
 pub fn variants(name: &DomainName) -> Vec<(Change, DomainName)> {
     let changes = [Change::NoHyphens, Change::NoDigits].into_iter();
     let changes = changes.chain(SUFFIXES.map(Change::Suffix));
@@ -50,9 +49,9 @@ pub fn variants(name: &DomainName) -> Vec<(Change, DomainName)> {
     made
 }
 
-/// `None` where that leaves no name.
+/// Applies a change; `None` if the result is not a valid name.
 fn changed(name: &DomainName, change: Change) -> Option<DomainName> {
-    // The hyphens and digits that people see: an A-label has some of its own.
+    // Only the visible hyphens and digits: an A-label has some of its own.
     let label = to_unicode(name.label());
     let (label, suffix) = match change {
         Change::NoHyphens => (label.replace('-', ""), name.tld()),
@@ -62,7 +61,7 @@ fn changed(name: &DomainName, change: Change) -> Option<DomainName> {
     DomainName::parse(&format!("{label}.{suffix}")).ok()
 }
 
-/// Hyphens that set off nothing but digits go with them: `24-shop` is `shop`, `a-24-b` is `a-b`.
+/// Removes digits, and hyphens that only set off digits: `24-shop` becomes `shop`, `a-24-b` `a-b`.
 fn without_digits(label: &str) -> String {
     let pieces: Vec<String> =
         label.split('-').map(|piece| piece.replace(char::is_numeric, "")).collect();
@@ -83,7 +82,7 @@ mod tests {
     const ELSEWHERE: usize = SUFFIXES.len() - 1;
 
     #[test]
-    fn a_plain_name_is_compared_in_other_suffixes_alone() {
+    fn a_plain_name_only_has_variants_under_other_suffixes() {
         let expected =
             ["solar.net in .net", "solar.org in .org", "solar.io in .io", "solar.de in .de"];
         assert_eq!(variants_of("solar.com"), expected);
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn hyphens_and_digits_are_taken_away_each_alone() {
+    fn hyphens_and_digits_are_removed_separately() {
         for (name, without_hyphens, without_digits) in [
             ("solar-panel24.com", "solarpanel24.com", "solar-panel.com"),
             ("24-shop.com", "24shop.com", "shop.com"),
@@ -110,12 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_or_the_same_name_is_left_out() {
-        // Nothing is left of a number without its digits, and an A-label's hyphens are not seen.
+    fn invalid_and_identical_variants_are_omitted() {
+        // A number has no name without its digits, and the hyphens of an A-label are not visible.
         for name in ["365.com", "münchen.com", "x.com"] {
             assert_eq!(variants_of(name).len(), ELSEWHERE, "{name}");
         }
-        // `1-2` without hyphens is a name, without digits it is none.
+        // `1-2` is valid without hyphens, but not without digits.
         assert_eq!(variants_of("1-2.com")[..2], ["12.com without its hyphens", "1-2.net in .net"]);
     }
 }
