@@ -1,8 +1,8 @@
-//! Sends what matches have queued: pending deliveries of the store in, outcomes into the store out.
+//! Sends the pending deliveries of the store and writes their outcomes back.
 //!
-//! A delivery is sent at least once. It is pending in the journal before anything is sent, and its
-//! outcome is written after: a crash in between sends it again, under the same id. While outcomes
-//! cannot be written, nothing is sent.
+//! Delivery is at least once: a delivery is pending in the journal before it is sent, and its outcome is
+//! written afterwards. A crash in between sends it again under the same id. While outcomes cannot be
+//! written, nothing is sent.
 
 pub mod queue;
 pub mod schedule;
@@ -24,14 +24,14 @@ use crate::workers::deliver::queue::{Key, Queue};
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
 
-/// What is under way may take this long after the signal to stop; it is sent again after the start.
+/// Maximum time to finish attempts after the signal to stop. The rest is sent again after the start.
 const DRAIN_MAX: Duration = Duration::from_secs(8);
-/// Nothing is slept on for longer: clocks are set.
+/// Maximum sleep, because the clock may be set.
 const IDLE_MAX: Duration = Duration::from_secs(60);
-/// How long to wait before outcomes that could not be written are tried again.
-const UNWRITTEN_PAUSE: Duration = Duration::from_secs(5);
+/// Time until outcomes that could not be written are tried again.
+const WRITE_RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// What the loop needs.
+/// The delivery worker.
 pub struct Deliver {
     pub store: Store,
     pub senders: Senders,
@@ -42,29 +42,29 @@ pub struct Deliver {
 type Sent = Result<(), SendError>;
 type Outcome = (AccountId, RuleId, DeliveryId, AttemptOutcome);
 
-/// The loop at work.
+/// The state of the worker.
 struct Work {
     deliver: Deliver,
     queue: Queue,
     tasks: JoinSet<Sent>,
-    under_way: HashMap<Id, (Key, u16)>,
-    /// Outcomes that are to be written before anything else is sent.
+    in_flight: HashMap<Id, (Key, u16)>,
+    /// Outcomes to write before anything else is sent.
     unwritten: Vec<Outcome>,
 }
 
 impl Deliver {
-    /// Sends until `stop` is done, then lets what is under way end.
+    /// Sends until `stop` is done, then finishes attempts in progress.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let changed = self.store.deliveries_changed();
         let mut stop = std::pin::pin!(stop);
         let mut work = Work::new(self);
-        work.look();
+        work.reload();
         loop {
             work.start_due();
             let idle = work.idle();
             tokio::select! {
                 () = &mut stop => break,
-                () = changed.notified() => work.look(),
+                () = changed.notified() => work.reload(),
                 Some(ended) = work.tasks.join_next_with_id() => work.end(ended).await,
                 () = sleep(idle) => work.write().await,
             }
@@ -73,7 +73,7 @@ impl Deliver {
     }
 }
 
-/// Counts what a try came to.
+/// Counts an attempt.
 fn count(target: Option<&queue::Target>, settled: &AttemptOutcome) {
     let channel = match target {
         Some(queue::Target::Host(_)) => "webhook",
@@ -93,12 +93,12 @@ fn count(target: Option<&queue::Target>, settled: &AttemptOutcome) {
 impl Work {
     fn new(deliver: Deliver) -> Work {
         let queue = Queue::new(deliver.schedule.shortest());
-        let (tasks, under_way, unwritten) = (JoinSet::new(), HashMap::new(), Vec::new());
-        Work { deliver, queue, tasks, under_way, unwritten }
+        let (tasks, in_flight, unwritten) = (JoinSet::new(), HashMap::new(), Vec::new());
+        Work { deliver, queue, tasks, in_flight, unwritten }
     }
 
-    /// Takes over what is pending in the store.
-    fn look(&mut self) {
+    /// Reads the pending deliveries from the store.
+    fn reload(&mut self) {
         let pending = self.deliver.store.pending_deliveries();
         let queued = pending.iter().filter_map(|pending| {
             let PendingDelivery { account, rule, delivery, .. } = pending;
@@ -108,7 +108,7 @@ impl Work {
         self.queue.replace(queued);
     }
 
-    /// Starts all that may go.
+    /// Starts all deliveries that are due and permitted.
     fn start_due(&mut self) {
         if !self.unwritten.is_empty() {
             return;
@@ -116,48 +116,48 @@ impl Work {
         while let Some((_, key)) = self.queue.take(self.deliver.clock.now(), Instant::now()) {
             let Key { account, rule, id } = key;
             let Some(pending) = self.deliver.store.pending_delivery(account, rule, id) else {
-                // Switched off, or its rule removed, meanwhile.
+                // The channel was switched off or the rule removed meanwhile.
                 self.queue.done(key, queue::Health::Well, Instant::now());
                 continue;
             };
             let attempts = pending.delivery.attempts.saturating_add(1);
             let (senders, now) = (self.deliver.senders.clone(), self.deliver.clock.now());
             let task = self.tasks.spawn(async move { senders.send(pending, now).await });
-            self.under_way.insert(task.id(), (key, attempts));
+            self.in_flight.insert(task.id(), (key, attempts));
         }
     }
 
-    /// How long nothing can be started, unless something happens.
+    /// The time until the next delivery may start.
     fn idle(&self) -> Duration {
         if !self.unwritten.is_empty() {
-            return UNWRITTEN_PAUSE;
+            return WRITE_RETRY_AFTER;
         }
         let idle = self.queue.idle(self.deliver.clock.now(), Instant::now());
-        // A millisecond is the grain of what is due.
+        // Due times have a resolution of a millisecond.
         idle.map_or(IDLE_MAX, |idle| idle.clamp(Duration::from_millis(1), IDLE_MAX))
     }
 
-    /// Takes note of what ended, and of all that ended by now, and writes it down.
+    /// Records this and all other finished attempts, and writes their outcomes.
     async fn end(&mut self, first: Result<(Id, Sent), JoinError>) {
         let mut ended = Some(first);
         while let Some(one) = ended {
-            self.note(one);
+            self.record(one);
             ended = self.tasks.try_join_next_with_id();
         }
         self.write().await;
     }
 
-    fn note(&mut self, ended: Result<(Id, Sent), JoinError>) {
+    fn record(&mut self, ended: Result<(Id, Sent), JoinError>) {
         let (id, sent) = match ended {
             Ok(ended) => ended,
-            // A fault of ours: logged by the runtime, and tried again by schedule.
+            // A panic, which is logged by its hook. The delivery is retried by schedule.
             Err(err) => {
                 let detail = "sending it panicked".to_owned();
                 let failure = Failure::NotConfigured;
                 (err.id(), Err(SendError { failure, retry_after: None, detail }))
             }
         };
-        let Some((key, attempts)) = self.under_way.remove(&id) else { return };
+        let Some((key, attempts)) = self.in_flight.remove(&id) else { return };
         let settled =
             self.deliver.schedule.settle(key.id, attempts, &sent, self.deliver.clock.now());
         let health = send::health(&sent);
@@ -170,7 +170,7 @@ impl Work {
                 attempts,
                 error = %err,
                 outcome = ?settled,
-                "a delivery was not taken"
+                "delivery failed"
             );
         }
         if let (AttemptOutcome::Retry { next_at, .. }, Some(target)) = (settled, target) {
@@ -179,7 +179,7 @@ impl Work {
         self.unwritten.push((key.account, key.rule, key.id, settled));
     }
 
-    /// Writes outcomes down.
+    /// Writes outcomes to the journal.
     async fn write(&mut self) {
         if self.unwritten.is_empty() {
             return;
@@ -189,24 +189,21 @@ impl Work {
             Ok(()) => self.unwritten.clear(),
             Err(err) => tracing::error!(
                 error = %err,
-                "outcomes of deliveries cannot be written; nothing is sent until they can"
+                "cannot write outcomes of deliveries; sending is paused until they are written"
             ),
         }
     }
 
-    /// Lets what is under way end, within bounds, and writes it down.
+    /// Finishes attempts in progress, with a time limit, and writes their outcomes.
     async fn drain(mut self) {
         let ended = timeout(DRAIN_MAX, async {
             while let Some(ended) = self.tasks.join_next_with_id().await {
-                self.note(ended);
+                self.record(ended);
             }
         });
         if ended.await.is_err() {
-            let left = self.under_way.len();
-            tracing::info!(
-                left,
-                "deliveries were still under way; they are sent again at the start"
-            );
+            let left = self.in_flight.len();
+            tracing::info!(left, "stopped during deliveries; they are sent again after the start");
         }
         self.write().await;
     }

@@ -1,10 +1,10 @@
-//! Which delivery is sent next: what is pending in, what may go now out. Pure but for the instants
-//! it is given.
+//! Decides which delivery is sent next. Pure: times are arguments.
 //!
-//! Deliveries wait in the order they are due, apart for each *target*: whom one slow answer would
-//! hold up. A target takes a few at a time, and after a row of failures one at a time, with pauses
-//! that grow (a circuit breaker). An account has a few under way, so that nobody's dead receivers
-//! take the places of others. Targets take turns.
+//! Deliveries wait in the order they are due, in one lane per *target* (a webhook host, the mail server,
+//! Telegram), so that a slow receiver delays only its own. A target gets a few deliveries at a time; after
+//! several failures in a row it gets one at a time, with growing pauses (a circuit breaker). The number in
+//! flight per account is limited, so that dead receivers of one account do not use up the capacity of
+//! others. Targets take turns.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -14,20 +14,20 @@ use chrono::{DateTime, Utc};
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
 use crate::vocab::time::UnixMs;
 
-/// Under way at once in all: each is a socket and a little memory.
-pub const AT_ONCE_MAX: usize = 256;
-/// Of one account.
-const OF_ACCOUNT_MAX: usize = 32;
-/// To the host of a webhook: receivers are small.
-const TO_HOST_MAX: usize = 2;
-/// To the mail server and to Telegram, which are made for many.
-const TO_SERVICE_MAX: usize = 8;
-/// Failures in a row after which a target is tried one at a time.
+/// Maximum deliveries in flight. Each needs a socket and a little memory.
+pub const IN_FLIGHT_MAX: usize = 256;
+/// Maximum in flight for one account.
+const ACCOUNT_IN_FLIGHT_MAX: usize = 32;
+/// Maximum in flight to one webhook host: receivers are small.
+const HOST_IN_FLIGHT_MAX: usize = 2;
+/// Maximum in flight to the mail server and to Telegram each.
+const SERVICE_IN_FLIGHT_MAX: usize = 8;
+/// Failures in a row after which a target gets one delivery at a time.
 const FAILURES_MAX: u32 = 5;
-/// A pause is this at most.
+/// Maximum pause of a target.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
-/// Whom a slow answer holds up.
+/// A receiver with limits and a circuit breaker of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     /// Host and port of a webhook.
@@ -38,15 +38,15 @@ pub enum Target {
 }
 
 impl Target {
-    fn at_once_max(&self) -> usize {
+    fn in_flight_max(&self) -> usize {
         match self {
-            Target::Host(_) => TO_HOST_MAX,
-            Target::Mail | Target::Telegram => TO_SERVICE_MAX,
+            Target::Host(_) => HOST_IN_FLIGHT_MAX,
+            Target::Mail | Target::Telegram => SERVICE_IN_FLIGHT_MAX,
         }
     }
 }
 
-/// Where a delivery is found.
+/// Identifies a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub account: AccountId,
@@ -54,71 +54,69 @@ pub struct Key {
     pub id: DeliveryId,
 }
 
-/// What a try says of its target.
+/// The health of a target after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It answers.
-    Well,
-    /// It does not, or not as it should.
-    Ill,
-    /// It asks to be left alone for so long.
+    Healthy,
+    /// It did not respond, or responded with an error.
+    Unhealthy,
+    /// It asked for a pause of this length.
     Busy(Duration),
 }
 
 #[derive(Default)]
 struct Lane {
     waiting: BTreeSet<(UnixMs, Key)>,
-    under_way: usize,
+    in_flight: usize,
     failures: u32,
     paused_until: Option<Instant>,
 }
 
-/// Deliveries, those under way among them.
+/// Waiting deliveries and those in flight.
 pub struct Queue {
     lanes: BTreeMap<Target, Lane>,
-    under_way: HashMap<Key, Target>,
-    of_account: HashMap<AccountId, usize>,
-    /// The target that had the last turn.
+    in_flight: HashMap<Key, Target>,
+    account_in_flight: HashMap<AccountId, usize>,
+    /// The target of the last delivery taken.
     turn: Option<Target>,
     /// The first pause of a target.
     pause: Duration,
 }
 
 impl Queue {
-    /// An empty one, whose pauses begin with `pause`.
+    /// Creates an empty queue whose first pause of a target is `pause`.
     pub fn new(pause: Duration) -> Queue {
-        let (lanes, under_way, of_account) = Default::default();
-        Queue { lanes, under_way, of_account, turn: None, pause }
+        let (lanes, in_flight, account_in_flight) = Default::default();
+        Queue { lanes, in_flight, account_in_flight, turn: None, pause }
     }
 
-    /// Takes over all that is pending: what it knew and is not there any more is forgotten, but for
-    /// what is under way.
+    /// Replaces all waiting deliveries. Those in flight stay.
     pub fn replace(&mut self, pending: impl Iterator<Item = (Target, UnixMs, Key)>) {
         self.lanes.values_mut().for_each(|lane| lane.waiting.clear());
         for (target, due, key) in pending {
             self.put(target, due, key);
         }
-        let ill = |lane: &Lane| lane.under_way > 0 || lane.failures > 0;
-        self.lanes.retain(|_, lane| !lane.waiting.is_empty() || ill(lane));
+        let is_active = |lane: &Lane| lane.in_flight > 0 || lane.failures > 0;
+        self.lanes.retain(|_, lane| !lane.waiting.is_empty() || is_active(lane));
     }
 
-    /// Adds one, unless it is under way.
+    /// Adds a delivery unless it is in flight.
     pub fn put(&mut self, target: Target, due: UnixMs, key: Key) {
-        if !self.under_way.contains_key(&key) {
+        if !self.in_flight.contains_key(&key) {
             self.lanes.entry(target).or_default().waiting.insert((due, key));
         }
     }
 
-    /// What may go now; it is under way from here on.
+    /// Takes a delivery that may be sent now. It is in flight from here on.
     pub fn take(&mut self, now: DateTime<Utc>, instant: Instant) -> Option<(Target, Key)> {
-        if self.under_way.len() >= AT_ONCE_MAX {
+        if self.in_flight.len() >= IN_FLIGHT_MAX {
             return None;
         }
         let now = UnixMs::from_instant(now);
         let full: HashSet<AccountId> = self
-            .of_account
+            .account_in_flight
             .iter()
-            .filter(|&(_, &count)| count >= OF_ACCOUNT_MAX)
+            .filter(|&(_, &count)| count >= ACCOUNT_IN_FLIGHT_MAX)
             .map(|(&account, _)| account)
             .collect();
         let next = |(target, lane): (&Target, &Lane)| {
@@ -136,49 +134,49 @@ impl Queue {
         let (target, (due, key)) = found?;
         let lane = self.lanes.get_mut(&target)?;
         lane.waiting.remove(&(due, key));
-        lane.under_way += 1;
-        self.under_way.insert(key, target.clone());
-        *self.of_account.entry(key.account).or_default() += 1;
+        lane.in_flight += 1;
+        self.in_flight.insert(key, target.clone());
+        *self.account_in_flight.entry(key.account).or_default() += 1;
         self.turn = Some(target.clone());
         Some((target, key))
     }
 
-    /// One is under way no more. Says which target it was for.
+    /// Ends the flight of a delivery and returns its target.
     pub fn done(&mut self, key: Key, health: Health, instant: Instant) -> Option<Target> {
-        let target = self.under_way.remove(&key)?;
-        if let Some(count) = self.of_account.get_mut(&key.account) {
+        let target = self.in_flight.remove(&key)?;
+        if let Some(count) = self.account_in_flight.get_mut(&key.account) {
             *count -= 1;
             if *count == 0 {
-                self.of_account.remove(&key.account);
+                self.account_in_flight.remove(&key.account);
             }
         }
         let pause = self.pause;
         let lane = self.lanes.entry(target.clone()).or_default();
-        lane.under_way -= 1;
+        lane.in_flight -= 1;
         lane.judge(health, pause, instant);
-        if lane.waiting.is_empty() && lane.under_way == 0 && lane.failures == 0 {
+        if lane.waiting.is_empty() && lane.in_flight == 0 && lane.failures == 0 {
             self.lanes.remove(&target);
         }
         Some(target)
     }
 
-    /// How long nothing new can go after [`Queue::take`] gave nothing, unless something comes or is
-    /// done; `None` for ever.
+    /// The time until [`Queue::take`] may return another delivery after it returned `None`; `None` if only
+    /// a new or finished delivery can change that.
     pub fn idle(&self, now: DateTime<Utc>, instant: Instant) -> Option<Duration> {
-        let waits = self.lanes.iter().filter(|(target, lane)| lane.has_place(target));
+        let waits = self.lanes.iter().filter(|(target, lane)| lane.has_capacity(target));
         let waits = waits.filter_map(|(_, lane)| {
             let &(due, _) = lane.waiting.first()?;
             let due = (due.instant() - now).to_std().unwrap_or_default();
             let pause = lane.paused_until.map(|until| until.saturating_duration_since(instant));
             Some(due.max(pause.unwrap_or_default()))
         });
-        // What could go and does not waits for a place, which comes when something is done.
+        // A delivery that is due but not taken waits for another one to finish.
         waits.filter(|wait| !wait.is_zero()).min()
     }
 }
 
 impl Lane {
-    /// The first that may go.
+    /// The first delivery that may be sent.
     fn first(
         &self,
         target: &Target,
@@ -187,25 +185,25 @@ impl Lane {
         full: &HashSet<AccountId>,
     ) -> Option<(UnixMs, Key)> {
         let paused = self.paused_until.is_some_and(|until| until > instant);
-        if paused || !self.has_place(target) {
+        if paused || !self.has_capacity(target) {
             return None;
         }
         let due = self.waiting.iter().take_while(|(due, _)| *due <= now);
         due.copied().find(|(_, key)| !full.contains(&key.account))
     }
 
-    fn has_place(&self, target: &Target) -> bool {
-        let ill = self.failures >= FAILURES_MAX;
-        self.under_way < if ill { 1 } else { target.at_once_max() }
+    fn has_capacity(&self, target: &Target) -> bool {
+        let is_broken = self.failures >= FAILURES_MAX;
+        self.in_flight < if is_broken { 1 } else { target.in_flight_max() }
     }
 
     fn judge(&mut self, health: Health, pause: Duration, instant: Instant) {
         let asked = match health {
-            Health::Well => {
+            Health::Healthy => {
                 (self.failures, self.paused_until) = (0, None);
                 return;
             }
-            Health::Ill => Duration::ZERO,
+            Health::Unhealthy => Duration::ZERO,
             Health::Busy(asked) => asked,
         };
         self.failures = self.failures.saturating_add(1);
@@ -263,14 +261,14 @@ mod tests {
         assert_eq!(first.len(), 3);
         assert!(first.contains(&key(2, 4)), "{first:?}");
         assert!(queue.take(at(0), instant).is_none());
-        queue.done(first[0], Health::Well, instant);
+        queue.done(first[0], Health::Healthy, instant);
         assert_eq!(queue.idle(at(0), instant), Some(Duration::from_secs(9)));
         let next = drain(&mut queue, at(9), instant);
         assert!(next.contains(&key(2, 5)), "{next:?}");
     }
 
     #[test]
-    fn an_account_leaves_places_to_others() {
+    fn one_account_does_not_use_up_the_capacity() {
         let instant = Instant::now();
         let mut queue = Queue::new(Duration::from_secs(5));
         let pending = (0..200u8)
@@ -279,33 +277,33 @@ mod tests {
             pending.chain([(host("z"), UnixMs::from_instant(at(0)), key(2, 250))]).collect();
         queue.replace(pending.into_iter());
         let taken = drain(&mut queue, at(0), instant);
-        assert_eq!(taken.len(), OF_ACCOUNT_MAX + 1);
+        assert_eq!(taken.len(), ACCOUNT_IN_FLIGHT_MAX + 1);
         assert!(taken.contains(&key(2, 250)));
     }
 
     #[test]
-    fn a_row_of_failures_makes_pauses_and_a_success_ends_them() {
+    fn repeated_failures_pause_a_target_until_a_success() {
         let instant = Instant::now();
         let many: Vec<_> = (0..40u8).map(|id| ("dead", 0, key(1, id))).collect();
         let mut queue = queue(&many);
         let after = |seconds: u64| instant + Duration::from_secs(seconds);
         for _ in 0..FAILURES_MAX {
-            let (_, key) = queue.take(at(0), instant).expect("not yet ill");
-            queue.done(key, Health::Ill, instant);
+            let (_, key) = queue.take(at(0), instant).expect("not broken yet");
+            queue.done(key, Health::Unhealthy, instant);
         }
         assert!(queue.take(at(0), after(4)).is_none(), "paused for 5 s");
         assert_eq!(queue.idle(at(0), instant), Some(Duration::from_secs(5)));
         let (_, single) = queue.take(at(0), after(5)).expect("one try");
         assert!(queue.take(at(0), after(5)).is_none(), "one at a time");
-        queue.done(single, Health::Ill, after(5));
+        queue.done(single, Health::Unhealthy, after(5));
         assert!(queue.take(at(0), after(14)).is_none(), "now for 10 s");
         let (_, single) = queue.take(at(0), after(15)).expect("one try");
-        queue.done(single, Health::Well, after(15));
-        assert_eq!(drain(&mut queue, at(0), after(15)).len(), TO_HOST_MAX);
+        queue.done(single, Health::Healthy, after(15));
+        assert_eq!(drain(&mut queue, at(0), after(15)).len(), HOST_IN_FLIGHT_MAX);
     }
 
     #[test]
-    fn a_target_that_asks_for_it_is_left_alone() {
+    fn a_busy_target_is_paused() {
         let instant = Instant::now();
         let mut queue =
             queue(&[("busy", 0, key(1, 1)), ("busy", 0, key(1, 2)), ("ok", 0, key(1, 3))]);
@@ -321,14 +319,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_is_not_sent_twice() {
+    fn deliveries_in_flight_are_not_sent_twice() {
         let instant = Instant::now();
         let mut queue = queue(&[("a", 0, key(1, 1))]);
         let (_, first) = queue.take(at(0), instant).expect("one");
         queue.replace([(host("a"), UnixMs::from_instant(at(0)), first)].into_iter());
         assert!(queue.take(at(0), instant).is_none());
-        assert_eq!(queue.done(first, Health::Well, instant), Some(host("a")));
-        assert_eq!(queue.done(first, Health::Well, instant), None);
+        assert_eq!(queue.done(first, Health::Healthy, instant), Some(host("a")));
+        assert_eq!(queue.done(first, Health::Healthy, instant), None);
         assert_eq!(queue.idle(at(0), instant), None);
         assert!(queue.lanes.is_empty());
     }

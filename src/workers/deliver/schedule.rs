@@ -1,5 +1,5 @@
-//! When a delivery is tried again: its id, how often it was tried and what went wrong in, what that
-//! comes to out. Pure.
+//! The retry schedule: decides from the id of a delivery, its attempts and its error whether and when it is
+//! sent again. Pure.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use crate::outbound::{Failure, SendError};
 use crate::vocab::ids::DeliveryId;
 use crate::vocab::time::UnixMs;
 
-/// Waits differ by a fifth, so that what failed together does not come back together.
+/// Retries are spread by this share of their delay, so that failures do not retry in step.
 const JITTER_PERCENT: u64 = 20;
 
-/// When each try is due, counted from the first.
+/// The time of each attempt, counted from the first.
 #[derive(Clone, Debug)]
 pub struct Schedule(Vec<Duration>);
 
 impl Schedule {
-    /// A schedule of these times, which ascend; there is at least one.
+    /// Creates a schedule of one or more ascending times.
     pub fn new(times: Vec<Duration>) -> Schedule {
         Schedule(times)
     }
 
-    /// The first wait that there is: the measure of all short ones.
+    /// The shortest delay above zero, the unit of short pauses.
     pub fn shortest(&self) -> Duration {
         let waits = self.0.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
         waits.filter(|wait| !wait.is_zero()).min().unwrap_or(Duration::from_secs(1))
     }
 
-    /// What the `attempts`th try of a delivery, just made, comes to.
+    /// The outcome of attempt number `attempts` of a delivery.
     pub fn settle(
         &self,
         id: DeliveryId,
@@ -50,9 +50,8 @@ impl Schedule {
         }
     }
 
-    /// How long to wait after the `attempts`th try; `None` when it was the last. A receiver's word
-    /// counts between once and twice the wait of the schedule: it can neither hurry us nor be
-    /// forgotten.
+    /// The delay after attempt number `attempts`; `None` after the last one. `retry_after` of the receiver
+    /// is honoured between one and two times the scheduled delay.
     fn wait(
         &self,
         id: DeliveryId,
@@ -66,7 +65,8 @@ impl Schedule {
     }
 }
 
-/// `wait` up to [`JITTER_PERCENT`] shorter or longer: always the same for one try of one delivery.
+/// Spreads `wait` by [`JITTER_PERCENT`] in both directions, always by the same amount for an attempt of a
+/// delivery.
 fn jittered(wait: Duration, id: DeliveryId, attempts: u16) -> Duration {
     let mut hasher = blake3::Hasher::new();
     hasher.update(id.bytes()).update(&attempts.to_le_bytes());
@@ -78,7 +78,7 @@ fn jittered(wait: Duration, id: DeliveryId, attempts: u16) -> Duration {
     Duration::from_millis(ms.saturating_mul(parts) / 10_000)
 }
 
-/// What its owner is told.
+/// The problem that is shown to the owner.
 fn problem(failure: Failure) -> Problem {
     match failure {
         Failure::Refused => Problem::Refused,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn tries_spread_over_a_day_and_then_it_has_failed() {
+    fn retries_spread_over_a_day_before_a_delivery_fails() {
         let down = failed(Failure::Unreachable, None);
         for id in 0..50 {
             let mut total = 0.0;
@@ -131,7 +131,7 @@ mod tests {
                 let wait = wait_s(attempts, &down, id).expect("another try");
                 let part = wait / f64::from(base);
                 assert!((0.79..=1.21).contains(&part), "{attempts}: {wait} of {base}");
-                assert_eq!(wait_s(attempts, &down, id), Some(wait), "always the same");
+                assert_eq!(wait_s(attempts, &down, id), Some(wait), "deterministic");
                 total += wait;
             }
             assert!((69_000.0..=104_000.0).contains(&total), "{total}");
@@ -140,11 +140,11 @@ mod tests {
         }
         let waits: std::collections::BTreeSet<_> =
             (0..50).map(|id| wait_s(2, &down, id).map(|wait| wait as u64)).collect();
-        assert!(waits.len() > 25, "they do not come back together: {waits:?}");
+        assert!(waits.len() > 25, "retries are spread: {waits:?}");
     }
 
     #[test]
-    fn a_receivers_word_counts_between_once_and_twice() {
+    fn retry_after_is_honoured_between_one_and_two_times_the_delay() {
         let base = wait_s(3, &failed(Failure::Status(429), None), 1).expect("another try");
         for (asked, wait) in [
             (0, base),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_final_is_not_tried_again() {
+    fn permanent_failures_are_not_retried() {
         let settle = |failure| {
             schedule().settle(DeliveryId::new([1; 16]), 1, &failed(failure, Some(5)), now())
         };
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn one_try_can_be_all() {
+    fn a_schedule_of_one_attempt_fails_at_once() {
         let one = Schedule::new(vec![Duration::ZERO]);
         let got = one.settle(DeliveryId::new([1; 16]), 1, &failed(Failure::Tls, None), now());
         assert_eq!(got, AttemptOutcome::Failed { problem: Problem::Tls });

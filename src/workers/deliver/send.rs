@@ -1,4 +1,4 @@
-//! One delivery to its channel: what is pending in, what came of it out.
+//! Sends one delivery through its channel.
 
 use anyhow::Context;
 use chrono::{DateTime, Utc};
@@ -16,21 +16,21 @@ use crate::outbound::{Failure, SendError};
 use crate::vocab::url::HostRules;
 use crate::workers::deliver::queue::{Health, Target};
 
-/// Everything that sends. Cheap to clone.
+/// The clients of all channels. Cheap to clone.
 #[derive(Clone)]
 pub struct Senders {
     webhooks: Client,
     mailer: Option<Mailer>,
     bot: Option<Bot>,
-    /// Where people reach this server.
+    /// The public URL of this server.
     home: Option<String>,
 }
 
 impl Senders {
-    /// What the settings set up; webhooks go through `guard`.
+    /// Creates the clients of the configured channels. Webhooks go through `guard`.
     ///
     /// # Errors
-    /// A file of the settings cannot be read, or does not hold what it should.
+    /// A file that the settings name is unreadable or invalid.
     pub fn new(settings: &Settings, guard: Guard, dns: &Dns) -> anyhow::Result<Senders> {
         let webhooks = Client::new(guard, settings.webhooks.ca_file.as_deref());
         let mailer = settings.smtp.as_ref().map(Mailer::new).transpose()?;
@@ -47,10 +47,10 @@ impl Senders {
         })
     }
 
-    /// Sends what is pending.
+    /// Sends a delivery.
     ///
     /// # Errors
-    /// It was not taken.
+    /// The receiver did not accept it.
     pub async fn send(
         &self,
         pending: PendingDelivery,
@@ -59,18 +59,18 @@ impl Senders {
         let alert = alert(&pending);
         match &*pending.delivery.channel {
             Channel::Webhook { url } => {
-                let secret = pending.secret.as_ref().ok_or_else(|| not_set_up("its secret"))?;
+                let secret = pending.secret.as_ref().ok_or_else(|| not_configured("its secret"))?;
                 let id = format!("msg_{}", alert.delivery_id);
                 let body = alert.json();
                 let message = webhook::Message { url, secret, id: &id, body };
                 webhook::send(&self.webhooks, message, now).await
             }
             Channel::Email => {
-                let mailer = self.mailer.as_ref().ok_or_else(|| not_set_up("smtp.host"))?;
+                let mailer = self.mailer.as_ref().ok_or_else(|| not_configured("smtp.host"))?;
                 self.mail(mailer, &pending, &alert).await
             }
             Channel::Telegram { chat_id } => {
-                let bot = self.bot.as_ref().ok_or_else(|| not_set_up("telegram.token"))?;
+                let bot = self.bot.as_ref().ok_or_else(|| not_configured("telegram.token"))?;
                 bot.send(chat_id, &alert.chat()).await
             }
         }
@@ -99,7 +99,7 @@ impl Senders {
     }
 }
 
-/// Whom a slow answer of this channel's receiver holds up.
+/// The target of a channel: deliveries to one target share its limits.
 pub fn target(channel: &Channel) -> Target {
     match channel {
         Channel::Webhook { url } => {
@@ -112,21 +112,21 @@ pub fn target(channel: &Channel) -> Target {
     }
 }
 
-/// What a try says of its target: a receiver that does not want this one message is well.
+/// The health of a target after an attempt. A receiver that rejects one message is healthy.
 pub fn health(result: &Result<(), SendError>) -> Health {
-    let Err(err) = result else { return Health::Well };
+    let Err(err) = result else { return Health::Healthy };
     match (err.failure, err.retry_after) {
         (Failure::Status(_), Some(asked)) => Health::Busy(asked),
         (Failure::Status(429 | 500..), None)
         | (Failure::Timeout | Failure::Unreachable | Failure::Tls | Failure::NotConfigured, _) => {
-            Health::Ill
+            Health::Unhealthy
         }
-        _ => Health::Well,
+        _ => Health::Healthy,
     }
 }
 
-fn not_set_up(setting: &str) -> SendError {
-    tracing::error!(setting, "a delivery needs a setting that is not there");
+fn not_configured(setting: &str) -> SendError {
+    tracing::error!(setting, "a delivery needs a setting that is missing");
     let detail = format!("{setting} is not set");
     SendError { failure: Failure::NotConfigured, retry_after: None, detail }
 }
@@ -144,11 +144,11 @@ fn alert(pending: &PendingDelivery) -> Alert {
         at: at.instant(),
         date: *list_day,
         total: *total,
-        names: names.iter().flat_map(|names| names.iter()).map(|name| named(name)).collect(),
+        names: names.iter().flat_map(|names| names.iter()).map(|name| alert_name(name)).collect(),
     }
 }
 
-fn named(name: &MatchedName) -> AlertName {
+fn alert_name(name: &MatchedName) -> AlertName {
     let MatchedName { name, dqs, drop_date, release, stage } = name;
     AlertName {
         domain: name.clone(),
