@@ -17,6 +17,7 @@ use dropdex::http::session::CookieKind;
 use dropdex::http::{App, ConfiguredChannels, Parts};
 use dropdex::index::Index;
 use dropdex::index::generation::live::LiveIndex;
+use dropdex::outbound::bootstrap::LiveBootstrap;
 use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
 use dropdex::outbound::settings;
@@ -26,7 +27,7 @@ use dropdex::telemetry::requests;
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
 use dropdex::vocab::plan::{Plan, Plans};
-use dropdex::vocab::rdap::{Bootstrap, LiveBootstrap};
+use dropdex::vocab::rdap::Bootstrap;
 use dropdex::vocab::url::HostRules;
 use dropdex::web::{self, Web, WebSettings};
 use tokio::net::TcpListener;
@@ -68,7 +69,7 @@ impl Service {
             catch_days: CATCH_DAYS_DEFAULT,
             node: "bench".to_owned(),
             started: Instant::now(),
-            intake: Arc::default(),
+            inbox: Arc::default(),
             index_problem: Arc::new(Mutex::new(None)),
             draining: Arc::default(),
         });

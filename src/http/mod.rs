@@ -37,10 +37,10 @@ use crate::http::session::CookieKind;
 use crate::index::filter::Moment;
 use crate::index::generation::live::LiveIndex;
 use crate::intake::inbox::InboxStatus;
+use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::guard::Guard;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
-use crate::vocab::rdap::LiveBootstrap;
 
 /// What every handler asks.
 #[derive(Clone)]

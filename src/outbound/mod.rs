@@ -3,6 +3,7 @@
 //! through [`guard`], except to the operator's mail server.
 
 pub mod alert;
+pub mod bootstrap;
 pub mod dns;
 pub mod email;
 pub mod guard;

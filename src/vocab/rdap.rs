@@ -1,14 +1,12 @@
 //! IANA's RDAP bootstrap registry (RFC 9224), which maps suffixes to the base URLs of RDAP servers.
 //!
-//! A copy is compiled in, so that a first start needs no network. [`LiveBootstrap`] holds the registry
-//! in use; a newer file replaces it while requests run. Files are untrusted: sizes are bounded, and
-//! only URLs that may be queried are kept. Fetching happens elsewhere.
+//! A copy is compiled in, so that a first start needs no network. Files are untrusted: sizes are bounded,
+//! and only URLs that may be queried are kept. `workers::bootstrap` fetches newer files.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use arc_swap::ArcSwap;
 use serde::Deserialize;
 use url::Url;
 
@@ -198,26 +196,6 @@ impl Bootstrap {
 impl fmt::Debug for Bootstrap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Bootstrap({}, {} suffixes)", self.publication, self.len())
-    }
-}
-
-/// The registry in use.
-pub struct LiveBootstrap(ArcSwap<Bootstrap>);
-
-impl LiveBootstrap {
-    /// Starts with `bootstrap`.
-    pub fn new(bootstrap: Arc<Bootstrap>) -> LiveBootstrap {
-        LiveBootstrap(ArcSwap::new(bootstrap))
-    }
-
-    /// The registry in use.
-    pub fn current(&self) -> Arc<Bootstrap> {
-        self.0.load_full()
-    }
-
-    /// Replaces the registry in use.
-    pub fn publish(&self, bootstrap: Arc<Bootstrap>) {
-        self.0.store(bootstrap);
     }
 }
 

@@ -1,9 +1,10 @@
-//! Keeps the bootstrap registry of RDAP fresh: an address in, a table that verification and the
-//! watchlist use out, and a file in the data folder for the next start.
+//! Refreshes the RDAP bootstrap registry, the table of RDAP servers that verification and watchlists use,
+//! and caches it in the data folder.
 //!
-//! Asked once a day, with the tag of what is held, so that an unchanged registry costs its publisher
-//! a few octets. A file that is none, or has lost half of what is held, is refused and told of, and
-//! what is held stays in use. Without an address that answers, the copy compiled in serves.
+//! The publisher is asked once a day with the ETag of the cached copy, so that an unchanged registry is a
+//! response of a few bytes. A response that does not parse, or has lost half of the known suffixes, is
+//! rejected with a warning, and the table in use stays. Without any response, the copy compiled into the
+//! binary is used.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -21,52 +22,53 @@ use serde_json::value::RawValue;
 use tempfile::NamedTempFile;
 use url::{Host, Url};
 
+use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::http::{Answer, Body, Client, Request};
 use crate::outbound::settings::{RDAP_BOOTSTRAP_DEFAULT, Rdap};
 use crate::vocab::clock::Clock;
 use crate::vocab::net::AllowList;
-use crate::vocab::rdap::{Bootstrap, LiveBootstrap};
+use crate::vocab::rdap::Bootstrap;
 use crate::vocab::time::UnixMs;
 
-/// Where the last good file is kept, in the data folder.
+/// The cached registry in the data folder.
 const FILE: &str = "rdap-bootstrap.json";
-/// Octets of a registry at most: fifteen times IANA's.
-const OCTETS_MAX: usize = 1024 * 1024;
-/// Octets of a tag or date that is sent back at most.
-const TAG_OCTETS_MAX: usize = 256;
-/// After a failure.
-const AGAIN: Duration = Duration::from_secs(3600);
+/// Maximum bytes of a registry: fifteen times IANA's.
+const BYTES_MAX: usize = 1024 * 1024;
+/// Maximum bytes of an ETag or date that is sent back.
+const TAG_BYTES_MAX: usize = 256;
+/// Time until the next try after a failure.
+const RETRY_AFTER: Duration = Duration::from_secs(3600);
 
-/// What is kept, as it is written.
+/// The cache file.
 #[derive(Serialize, Deserialize)]
-struct Kept {
-    /// Where it came from. Another address in the settings, and it counts for nothing.
+struct Cached {
+    /// The address it came from. The file is ignored if the settings name another one.
     source: String,
-    /// When its publisher last said that it is the newest.
+    /// When the publisher last confirmed it.
     checked_at: UnixMs,
     etag: Option<String>,
     last_modified: Option<String>,
-    /// As it was sent.
+    /// The registry as received.
     registry: Box<RawValue>,
 }
 
-/// What is known of the registry at an address.
+/// The registry at an address.
 pub struct Registry {
     source: Url,
     every: Duration,
     allow: AllowList,
     file: PathBuf,
-    kept: Option<Kept>,
+    cached: Option<Cached>,
     live: Arc<LiveBootstrap>,
     clock: Clock,
 }
 
 impl Registry {
-    /// Reads what is kept in the data folder, and has it used: it, or the copy compiled in where
-    /// that is newer. What cannot be used is told of and counts as absent.
+    /// Reads the cache in the data folder and uses it, or the compiled copy if that is newer. An unusable
+    /// cache is logged and ignored.
     ///
     /// # Errors
-    /// The address in the settings is none.
+    /// The address in the settings is invalid.
     pub fn open(data: &Path, settings: &Rdap, clock: Clock) -> anyhow::Result<Registry> {
         let source = Url::parse(settings.bootstrap.as_str()).context("rdap.bootstrap")?;
         let mut registry = Registry {
@@ -74,13 +76,13 @@ impl Registry {
             every: settings.bootstrap_refresh,
             allow: settings.allow.clone(),
             file: data.join(FILE),
-            kept: None,
+            cached: None,
             live: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
             clock,
         };
         if let Err(err) = registry.load() {
             let file = registry.file.display();
-            tracing::warn!(error = format!("{err:#}"), %file, "the kept bootstrap registry is not used");
+            tracing::warn!(error = format!("{err:#}"), %file, "the cached bootstrap registry is not used");
         }
         Ok(registry)
     }
@@ -90,24 +92,24 @@ impl Registry {
         Arc::clone(&self.live)
     }
 
-    /// How long until the publisher is to be asked.
+    /// The time until the next refresh.
     pub fn due_in(&self) -> Duration {
-        let Some(kept) = &self.kept else { return Duration::ZERO };
-        let age = self.clock.now() - kept.checked_at.instant();
-        // Of a time to come, the clock was put back: asked anew.
+        let Some(cached) = &self.cached else { return Duration::ZERO };
+        let age = self.clock.now() - cached.checked_at.instant();
+        // A time in the future means that the clock was set back: refresh now.
         age.to_std().map_or(Duration::ZERO, |age| self.every.saturating_sub(age))
     }
 
-    /// Asks the publisher, and says after how long to ask again. What goes wrong is told of; what is
-    /// held stays in use.
+    /// Asks the publisher and returns the time until the next refresh. A failure is logged, and the table
+    /// in use stays.
     pub async fn refresh(&mut self, client: &Client) -> Duration {
         match self.fetch(client).await {
             Ok(()) => self.every,
             Err(err) => {
                 let error = format!("{err:#}");
-                let held = self.live.current();
-                tracing::warn!(error, ?held, "the bootstrap registry of RDAP was not refreshed");
-                AGAIN.min(self.every)
+                let in_use = self.live.current();
+                tracing::warn!(error, ?in_use, "the RDAP bootstrap registry was not refreshed");
+                RETRY_AFTER.min(self.every)
             }
         }
     }
@@ -117,15 +119,15 @@ impl Registry {
             Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
             text => text?,
         };
-        let kept: Kept = serde_json::from_str(&text)?;
-        if kept.source != self.source.as_str() {
+        let cached: Cached = serde_json::from_str(&text)?;
+        if cached.source != self.source.as_str() {
             return Ok(());
         }
-        let bootstrap = self.parse(kept.registry.get())?;
+        let bootstrap = self.parse(cached.registry.get())?;
         // A newer release may bring a newer copy of the same registry.
         if !self.is_default() || bootstrap.publication() >= Bootstrap::compiled().publication() {
             self.live.publish(Arc::new(bootstrap));
-            self.kept = Some(kept);
+            self.cached = Some(cached);
         }
         Ok(())
     }
@@ -137,14 +139,15 @@ impl Registry {
             headers: self.headers(),
             body: Bytes::new(),
         };
-        let answer = client.send(request, Body::Whole(OCTETS_MAX)).await?;
+        let answer = client.send(request, Body::Whole(BYTES_MAX)).await?;
         let now = UnixMs::from_instant(self.clock.now());
         match answer.status {
             StatusCode::OK => self.take(&answer, now),
             StatusCode::NOT_MODIFIED => {
-                let kept = self.kept.as_mut().context("304 without a condition")?;
-                kept.checked_at = now;
-                self.keep()
+                let cached =
+                    self.cached.as_mut().context("status 304 to an unconditional request")?;
+                cached.checked_at = now;
+                self.write_cache()
             }
             status => anyhow::bail!("HTTP status {status}"),
         }
@@ -153,8 +156,9 @@ impl Registry {
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let Some(kept) = &self.kept else { return headers };
-        let conditions = [(IF_NONE_MATCH, &kept.etag), (IF_MODIFIED_SINCE, &kept.last_modified)];
+        let Some(cached) = &self.cached else { return headers };
+        let conditions =
+            [(IF_NONE_MATCH, &cached.etag), (IF_MODIFIED_SINCE, &cached.last_modified)];
         for (name, tag) in conditions {
             if let Some(value) = tag.as_ref().and_then(|tag| HeaderValue::from_str(tag).ok()) {
                 headers.insert(name, value);
@@ -163,43 +167,42 @@ impl Registry {
         headers
     }
 
-    /// Judges a new registry, has it used and keeps it.
+    /// Checks a new registry, uses it and caches it.
     fn take(&mut self, answer: &Answer, now: UnixMs) -> anyhow::Result<()> {
-        let text = std::str::from_utf8(&answer.body).context("it is not UTF-8")?;
+        let text = std::str::from_utf8(&answer.body).context("the response is not UTF-8")?;
         let new = self.parse(text)?;
-        // Of another address nothing is known but what it said itself.
-        let held = (self.kept.is_some() || self.is_default()).then(|| self.live.current());
-        if let Some(held) = &held {
+        // The compiled copy says nothing about the registry at another address.
+        let in_use = (self.cached.is_some() || self.is_default()).then(|| self.live.current());
+        if let Some(in_use) = &in_use {
             ensure!(
-                !new.is_shrunken(held),
-                "it lists {} suffixes, less than half of the {} that are known; if that is so, \
-                 remove {}",
+                !new.is_shrunken(in_use),
+                "it lists {} suffixes, less than half of the {} in use; if that is correct, remove {}",
                 new.len(),
-                held.len(),
+                in_use.len(),
                 self.file.display()
             );
             ensure!(
-                new.publication() >= held.publication(),
-                "it was published at {}, before the one in use ({})",
+                new.publication() >= in_use.publication(),
+                "it was published on {}, before the one in use ({})",
                 new.publication(),
-                held.publication()
+                in_use.publication()
             );
         }
-        tracing::info!(registry = ?new, "a new bootstrap registry of RDAP is in use");
+        tracing::info!(registry = ?new, "using a new RDAP bootstrap registry");
         self.live.publish(Arc::new(new));
-        self.kept = Some(Kept {
+        self.cached = Some(Cached {
             source: self.source.as_str().to_owned(),
             checked_at: now,
             etag: header(answer, ETAG),
             last_modified: header(answer, LAST_MODIFIED),
             registry: RawValue::from_string(text.to_owned())?,
         });
-        self.keep()
+        self.write_cache()
     }
 
-    /// Writes what is kept, whole or not at all.
-    fn keep(&self) -> anyhow::Result<()> {
-        let text = serde_json::to_vec(&self.kept)?;
+    /// Replaces the cache file atomically.
+    fn write_cache(&self) -> anyhow::Result<()> {
+        let text = serde_json::to_vec(&self.cached)?;
         write_whole(&self.file, &text).with_context(|| format!("writing {}", self.file.display()))
     }
 
@@ -212,8 +215,8 @@ impl Registry {
     }
 }
 
-/// Whether an operator allows calls there in plain text, as far as the address tells; the guard
-/// judges again where it leads.
+/// Whether the settings allow plain-text calls to this address. The guard checks the resolved address
+/// again.
 fn may_be_plain(url: &Url, allow: &AllowList) -> bool {
     let port = url.port_or_known_default().unwrap_or(0);
     match url.host() {
@@ -226,7 +229,7 @@ fn may_be_plain(url: &Url, allow: &AllowList) -> bool {
 
 fn header(answer: &Answer, name: HeaderName) -> Option<String> {
     let text = answer.headers.get(name)?.to_str().ok()?;
-    (text.len() <= TAG_OCTETS_MAX).then(|| text.to_owned())
+    (text.len() <= TAG_BYTES_MAX).then(|| text.to_owned())
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -1,10 +1,9 @@
-//! Asks registries about watched names: watchlists in, observations in the journal out.
+//! Verifies watched names with their registries and writes observations to the journal.
 //!
-//! What is due, and in which order, is worked out from the state ([`plan`]) now and then and when a
-//! name is put on a watchlist; there is no other queue, so nothing is lost or asked twice over a
-//! restart but what was under way. How often a server is asked is [`server`]'s to say, what an
-//! answer means `outbound::rdap`'s. Names that were seen to be held are looked up in the DNS as long
-//! as that can tell.
+//! A [`plan`] of the names that are due is computed from the state at intervals and when a name is
+//! watched. There is no other queue, so a restart repeats only queries in flight. [`server`] limits the
+//! rate of queries, `outbound::rdap` interprets responses. Registered names are looked up in DNS where
+//! that is sufficient.
 
 pub mod plan;
 pub mod server;
@@ -24,6 +23,7 @@ use url::Url;
 use crate::accounts::{Store, WriteError};
 use crate::index::filter::Moment;
 use crate::index::generation::live::LiveIndex;
+use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::dns::{Dns, DnsError};
 use crate::outbound::http::{Body, CallError, Client, Request};
 use crate::outbound::rdap::{self, RESPONSE_BYTES_MAX, Reply, Response, Unusable};
@@ -32,40 +32,40 @@ use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
-use crate::vocab::rdap::{Bootstrap, LiveBootstrap, origin};
+use crate::vocab::rdap::{Bootstrap, origin};
 use crate::vocab::time::UnixMs;
 use crate::workers::bootstrap::Registry;
-use plan::{Due, How, Plan};
+use plan::{Due, How, Plan, PlanTime};
 use server::{Ended, Limits, Server};
 
-/// The state is looked through this often, ...
+/// Interval between two plans.
 const PLAN_EVERY: Duration = Duration::from_secs(5);
-/// ... sooner when a name was put on a watchlist, but not before, ...
+/// Minimum interval between two plans, when a name was watched.
 const PLAN_GAP: Duration = Duration::from_millis(500);
-/// ... and never for more than one part in so many of a core.
+/// Planning uses at most one part in this many of a core.
 const PLAN_SHARE: u32 = 50;
-/// Observations that are written as one record at most ...
+/// Maximum observations in one record.
 const GROUP_MAX: usize = 100;
-/// ... and how long the first of them waits for others.
+/// Maximum time that an observation waits for others of its record.
 const GROUP_WAIT: Duration = Duration::from_secs(1);
-/// Names that are asked about or whose answer is not on disk yet: what a crash may have asked again.
+/// Maximum names in flight or not yet on disk, which a crash makes the server query again.
 const UNWRITTEN_MAX: usize = 200;
-/// Questions to the DNS under way: the resolver is our own, or made for many.
+/// Maximum DNS queries in flight.
 const DNS_CONCURRENCY: usize = 16;
-/// Redirects that are followed for one question: registries need one.
+/// Maximum redirects of one query: registries need one.
 const REDIRECTS_MAX: u8 = 3;
-/// More servers than the registry lists are forgotten when nothing of them is under way.
+/// Idle servers are dropped above this number, which is more than the bootstrap registry lists.
 const SERVERS_MAX: usize = 1_000;
-/// A name that could not be asked about is tried again after this, twice that, and so on.
+/// The first pause of a name whose query failed. It doubles each time.
 const NAME_PAUSE_FIRST: Duration = Duration::from_secs(300);
-/// And at most after this.
+/// Maximum pause of a name.
 const NAME_PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
-/// A journal that takes no observations is tried again after this.
-const WRITE_AGAIN: Duration = Duration::from_secs(5);
-/// What is under way at the stop may take so long.
+/// Time until a failed write is tried again.
+const WRITE_RETRY_AFTER: Duration = Duration::from_secs(5);
+/// Maximum time to finish queries in flight after the signal to stop.
 const STOP_MAX: Duration = Duration::from_secs(10);
 
-/// What the worker needs.
+/// The verification worker.
 pub struct Verify {
     pub store: Store,
     pub live: Arc<LiveIndex>,
@@ -73,31 +73,31 @@ pub struct Verify {
     pub client: Client,
     pub dns: Dns,
     pub clock: Clock,
-    /// Days a name counts as catchable after its effective release.
+    /// Days that a name counts as catchable after its effective release.
     pub catch_days: u16,
     /// For each server.
     pub limits: Limits,
 }
 
-/// A question for an RDAP server.
-struct Ask {
+/// A query to an RDAP server.
+struct RdapQuery {
     due: Due,
     url: Url,
     server: String,
     redirects: u8,
 }
 
-/// What a task came back with.
+/// The result of a task.
 enum Done {
-    /// By the registry that was in use then.
+    /// A plan, and the bootstrap registry that it used.
     Planned(Box<Plan>, Arc<Bootstrap>, Duration),
-    Rdap(Box<Ask>, Result<Reply, CallError>),
+    Rdap(Box<RdapQuery>, Result<Reply, CallError>),
     Dns(Box<Due>, Result<bool, DnsError>),
     Written(Vec<(DomainName, Observation)>, Result<(), WriteError>),
     Refreshed(Box<Registry>, Duration),
 }
 
-/// A name that could not be asked about.
+/// The pause of a name whose query failed.
 #[derive(Clone, Copy)]
 struct Pause {
     until: Instant,
@@ -105,7 +105,7 @@ struct Pause {
 }
 
 impl Verify {
-    /// Verifies until `stop` is done; then finishes what is under way.
+    /// Verifies until `stop` is done, then finishes queries in flight.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let changed = self.store.watches_changed();
         let now = Instant::now();
@@ -123,13 +123,13 @@ impl Verify {
             registry: Some(Box::new(registry)),
             refresh_at,
             has_names: false,
-            // Whoever has not heard of the registry for a day asks it before anybody in it.
+            // A registry older than a day is refreshed before its servers are queried.
             waits_for_registry: refresh_at <= now,
             plan: Plan::default(),
             ahead: HashMap::new(),
             servers: HashMap::new(),
-            under_way: 0,
-            dns_under_way: 0,
+            in_flight: 0,
+            dns_in_flight: 0,
             dns_turn: None,
             busy: HashSet::new(),
             settled: Vec::new(),
@@ -147,7 +147,7 @@ impl Verify {
     }
 }
 
-/// The worker at work.
+/// The state of the worker.
 struct Work {
     store: Store,
     live: Arc<LiveIndex>,
@@ -157,33 +157,34 @@ struct Work {
     catch_days: u16,
     limits: Limits,
     bootstrap: Arc<LiveBootstrap>,
-    /// `None` while it is being refreshed.
+    /// `None` during a refresh.
     registry: Option<Box<Registry>>,
     refresh_at: Instant,
-    /// Whether there ever was a name to be verified: without one nobody is called.
+    /// Whether there ever was a name to verify. Without one, no server is called.
     has_names: bool,
     waits_for_registry: bool,
     plan: Plan,
-    /// Questions that go before the plan's, by server: redirected, or sent on by the DNS.
-    ahead: HashMap<String, VecDeque<Ask>>,
+    /// Queries that go before those of the plan, by server: redirects, and names that DNS left open.
+    ahead: HashMap<String, VecDeque<RdapQuery>>,
     servers: HashMap<String, Server>,
-    /// Questions under way.
-    under_way: usize,
-    /// Those of them to the DNS.
-    dns_under_way: usize,
+    /// Queries in flight.
+    in_flight: usize,
+    /// DNS queries in flight.
+    dns_in_flight: usize,
     dns_turn: Option<AccountId>,
-    /// Names that are asked about, will be next, or whose answer is not on disk yet.
+    /// Names that are in flight, will be next, or whose observation is not on disk yet.
     busy: HashSet<DomainName>,
-    /// Names that left `busy` while a plan was made, which may still have them.
+    /// Names that left `busy` during planning. The plan may still contain them.
     settled: Vec<DomainName>,
     pauses: HashMap<DomainName, Pause>,
     planning: bool,
     plan_at: Instant,
     plan_not_before: Instant,
-    /// Answers to be written, and since when at the latest.
+    /// Observations to write.
     answers: Vec<(DomainName, Observation)>,
+    /// When to write them at the latest.
     write_at: Option<Instant>,
-    /// Answers that are being written.
+    /// Number of observations that are being written.
     writing: usize,
     tasks: JoinSet<Done>,
 }
@@ -207,7 +208,7 @@ impl Work {
         }
     }
 
-    /// Waits for what is under way, and writes what it brings.
+    /// Finishes queries in flight and writes their observations.
     async fn finish(&mut self) {
         let deadline = Instant::now() + STOP_MAX;
         while let Ok(Some(done)) = timeout_at(deadline, self.tasks.join_next()).await {
@@ -219,7 +220,7 @@ impl Work {
         self.tasks.abort_all();
         let answers = std::mem::take(&mut self.answers);
         if let Err(err) = self.store.record_observations(answers).await {
-            tracing::warn!(error = %err, "the last observations could not be written");
+            tracing::warn!(error = %err, "cannot write the last observations");
         }
     }
 
@@ -234,21 +235,21 @@ impl Work {
                 self.registry = Some(registry);
                 self.refresh_at = now + again;
                 self.waits_for_registry = false;
-                // It may lead elsewhere now.
+                // The plan may use servers that changed.
                 self.plan = Plan::default();
                 self.plan_at = now;
             }
-            // A panic is logged by its hook. Its name stays busy until a restart, which is better
-            // than to ask again and again what makes us panic.
+            // A panic, which is logged by its hook. The name stays busy until a restart, so that a query
+            // that causes a panic is not repeated forever.
             Err(err) => {
-                tracing::error!(error = %err, "a question did not come back");
+                tracing::error!(error = %err, "a verification task panicked");
                 (self.planning, self.writing) = (false, 0);
             }
         }
     }
 }
 
-// What is started.
+// Starting tasks.
 impl Work {
     fn start_refresh(&mut self, now: Instant) {
         if self.refresh_at > now || !self.has_names {
@@ -268,7 +269,7 @@ impl Work {
             return;
         }
         self.planning = true;
-        // Until somebody wishes for one.
+        // A new watch moves it forward.
         self.plan_at = now + PLAN_EVERY;
         let (store, index) = (self.store.clone(), self.live.current());
         let (clock, catch_days) = (self.clock, self.catch_days);
@@ -284,7 +285,7 @@ impl Work {
             let plan = Plan::new(
                 store.verification_targets(),
                 &bootstrap,
-                &plan::Moment { now: UnixMs::from_instant(instant), today },
+                &PlanTime { now: UnixMs::from_instant(instant), today },
                 |name| index.facts(name, of_index),
                 |name| match pauses.get(name) {
                     _ if busy.contains(name) => None,
@@ -306,19 +307,19 @@ impl Work {
         self.plan.rdap.values_mut().for_each(|queue| queue.retain(fresh));
         self.plan.dns.retain(fresh);
         self.plan_not_before = now + PLAN_GAP.max(took * PLAN_SHARE);
-        // A wish that came meanwhile stands.
+        // A request for a plan during planning stays valid.
         self.plan_at = if self.plan_at <= now {
             self.plan_not_before
         } else {
             now + PLAN_EVERY.max(took * PLAN_SHARE)
         };
         if !Arc::ptr_eq(bootstrap, &self.bootstrap.current()) {
-            // It leads where names were once asked for.
+            // The plan uses servers that changed.
             self.plan = Plan::default();
             self.plan_at = now;
         }
         self.ahead.retain(|_, queue| !queue.is_empty());
-        // Registries are some hundreds; redirects can lead to any number of hosts.
+        // There are some hundred registries, but redirects can lead to any number of hosts.
         if self.servers.len() > SERVERS_MAX {
             self.servers.retain(|_, server| !server.is_idle(now));
         }
@@ -326,7 +327,7 @@ impl Work {
             rdap = self.plan.rdap.values().map(VecDeque::len).sum::<usize>(),
             dns = self.plan.dns.len(),
             ?took,
-            "names to be verified"
+            "planned verification"
         );
     }
 
@@ -354,9 +355,9 @@ impl Work {
     ) {
         self.writing = 0;
         if let Err(err) = outcome {
-            tracing::warn!(error = %err, "observations could not be written; trying again");
+            tracing::warn!(error = %err, "cannot write observations; trying again");
             self.answers.splice(..0, rows);
-            self.write_at = Some(now + WRITE_AGAIN);
+            self.write_at = Some(now + WRITE_RETRY_AFTER);
             return;
         }
         for (name, _) in rows {
@@ -364,7 +365,7 @@ impl Work {
         }
     }
 
-    /// The name may be planned again. A plan that is being made may have seen it before.
+    /// Releases a name for the next plan. A plan in progress may already contain it.
     fn release(&mut self, name: DomainName) {
         self.busy.remove(&name);
         if self.planning {
@@ -372,12 +373,12 @@ impl Work {
         }
     }
 
-    /// Sends what may be sent now.
+    /// Sends all queries that are permitted now.
     fn dispatch(&mut self, now: Instant) {
         if self.waits_for_registry {
             return;
         }
-        while self.has_room() && self.dns_under_way < DNS_CONCURRENCY {
+        while self.has_room() && self.dns_in_flight < DNS_CONCURRENCY {
             let Some(due) = self.plan.dns.pop_front() else { break };
             if self.busy.insert(due.name.clone()) {
                 self.ask_dns(due);
@@ -386,18 +387,18 @@ impl Work {
         for name in self.waiting() {
             while self.has_room() && self.server(&name, now).ready_at().is_some_and(|at| at <= now)
             {
-                let Some(ask) = self.next_ask(&name) else { break };
+                let Some(ask) = self.next_query(&name) else { break };
                 self.ask_rdap(ask, now);
             }
         }
     }
 
-    /// Whether another name may be between the question and the disk.
+    /// Whether another name may be in flight.
     fn has_room(&self) -> bool {
-        self.under_way + self.answers.len() + self.writing < UNWRITTEN_MAX
+        self.in_flight + self.answers.len() + self.writing < UNWRITTEN_MAX
     }
 
-    /// The servers for which there are questions.
+    /// The servers with waiting queries.
     fn waiting(&self) -> Vec<String> {
         let ahead = self.ahead.iter().filter(|(_, queue)| !queue.is_empty());
         let planned = self.plan.rdap.iter().filter(|(_, queue)| !queue.is_empty());
@@ -411,14 +412,14 @@ impl Work {
         self.servers.entry(name.to_owned()).or_insert_with(|| Server::new(limits, now))
     }
 
-    /// The next question for a server, whose name is busy from then on. What the DNS could not answer
-    /// goes before its like, but not before what is more urgent: a resolver that is down would put
-    /// the whole rest first.
-    fn next_ask(&mut self, server: &str) -> Option<Ask> {
+    /// Takes the next query for a server; its name is busy from then on. Names that DNS left open go before
+    /// others of their urgency, but not before more urgent ones: otherwise a failing resolver would put
+    /// all of them first.
+    fn next_query(&mut self, server: &str) -> Option<RdapQuery> {
         let ahead = self.ahead.get_mut(server);
         let planned = self.plan.rdap.get_mut(server);
         let next = planned.as_ref().and_then(|queue| queue.front());
-        let goes_first = |ask: &Ask| {
+        let goes_first = |ask: &RdapQuery| {
             ask.redirects > 0 || next.is_none_or(|next| ask.due.urgency <= next.urgency)
         };
         if let Some(ahead) = ahead.filter(|queue| queue.front().is_some_and(goes_first)) {
@@ -426,7 +427,8 @@ impl Work {
         }
         let queue = planned?;
         while let Some(due) = queue.pop_front() {
-            if let Some(ask) = Ask::first(due).filter(|ask| self.busy.insert(ask.due.name.clone()))
+            if let Some(ask) =
+                RdapQuery::first(due).filter(|ask| self.busy.insert(ask.due.name.clone()))
             {
                 return Some(ask);
             }
@@ -434,11 +436,11 @@ impl Work {
         None
     }
 
-    fn ask_rdap(&mut self, ask: Ask, now: Instant) {
+    fn ask_rdap(&mut self, ask: RdapQuery, now: Instant) {
         let server = self.server(&ask.server, now);
         server.begin(now);
         server.turn = Some(ask.due.account);
-        self.under_way += 1;
+        self.in_flight += 1;
         let (client, clock) = (self.client.clone(), self.clock);
         self.tasks.spawn(async move {
             let reply = ask_server(&client, ask.url.clone(), &ask.due.name, clock).await;
@@ -447,8 +449,8 @@ impl Work {
     }
 
     fn ask_dns(&mut self, due: Due) {
-        self.under_way += 1;
-        self.dns_under_way += 1;
+        self.in_flight += 1;
+        self.dns_in_flight += 1;
         self.dns_turn = Some(due.account);
         let dns = self.dns.clone();
         self.tasks.spawn(async move {
@@ -457,7 +459,7 @@ impl Work {
         });
     }
 
-    /// When something may be to be done though nothing came back.
+    /// When to wake up if no task ends.
     fn wake_at(&mut self, now: Instant) -> Instant {
         let mut wake = now + PLAN_EVERY;
         if !self.planning {
@@ -478,10 +480,10 @@ impl Work {
     }
 }
 
-// What comes back.
+// Results of tasks.
 impl Work {
-    fn take_rdap(&mut self, ask: Ask, reply: Result<Reply, CallError>, now: Instant) {
-        self.under_way -= 1;
+    fn take_rdap(&mut self, ask: RdapQuery, reply: Result<Reply, CallError>, now: Instant) {
+        self.in_flight -= 1;
         let ended = match &reply {
             Ok(Reply::NotNow(wait)) => Ended::NotNow(*wait),
             Ok(Reply::Failed(_)) | Err(_) => Ended::Failed,
@@ -489,8 +491,8 @@ impl Work {
         };
         metrics::counter!("dropdex_rdap_answers_total", "outcome" => outcome(&reply)).increment(1);
         if let Some(pause) = self.server(&ask.server, now).end(ended, now) {
-            let Ask { server, .. } = &ask;
-            tracing::warn!(server, ?pause, ?ended, "an RDAP server is left alone");
+            let RdapQuery { server, .. } = &ask;
+            tracing::warn!(server, ?pause, ?ended, "RDAP server paused after errors");
         }
         let drop_date = ask.due.drop_date;
         match reply {
@@ -509,7 +511,7 @@ impl Work {
                 self.answer(ask.due.name, observation, now);
             }
             Ok(Reply::Elsewhere(location)) => self.follow(ask, &location, now),
-            // Not the name's fault: the next plan has it again.
+            // The server's limit, not an error of the name: the next plan contains it again.
             Ok(Reply::NotNow(_)) => self.release(ask.due.name),
             Ok(Reply::Failed(status)) => {
                 self.pause(ask.due.name, &ask.server, &format!("HTTP status {status}"), now);
@@ -520,25 +522,26 @@ impl Work {
         }
     }
 
-    /// Puts the question to another server, within its limits; its guard judges where it leads.
-    fn follow(&mut self, ask: Ask, location: &str, now: Instant) {
+    /// Redirects the query to another server, within the limits of that. The guard checks the address.
+    fn follow(&mut self, ask: RdapQuery, location: &str, now: Instant) {
         let url =
             ask.url.join(location).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
         match url {
             Some(url) if ask.redirects < REDIRECTS_MAX => {
                 let server = origin(&url);
-                let ask = Ask { server: server.clone(), url, redirects: ask.redirects + 1, ..ask };
+                let ask =
+                    RdapQuery { server: server.clone(), url, redirects: ask.redirects + 1, ..ask };
                 self.ahead.entry(server).or_default().push_front(ask);
             }
-            _ => self.pause(ask.due.name, &ask.server, "redirects that lead nowhere", now),
+            _ => self.pause(ask.due.name, &ask.server, "too many or invalid redirects", now),
         }
     }
 
     fn take_dns(&mut self, due: Due, answer: Result<bool, DnsError>, now: Instant) {
-        self.under_way -= 1;
-        self.dns_under_way -= 1;
+        self.in_flight -= 1;
+        self.dns_in_flight -= 1;
         match (due.how, due.last, answer) {
-            // It is what it was.
+            // Still delegated: nothing has changed.
             (How::DnsFirst, Some(last), Ok(true)) => {
                 let observation = self.seen(last.state, ObservedBy::Dns);
                 let registered_on = last.registered_on;
@@ -549,11 +552,10 @@ impl Work {
                 let observation = self.seen(state, ObservedBy::Dns);
                 self.answer(due.name, observation, now);
             }
-            (How::DnsOnly, _, Err(err)) => self.pause(due.name, "the DNS", &err.to_string(), now),
-            // It has gone, or the DNS does not know: its registry does. There is one, or the DNS
-            // would be alone.
+            (How::DnsOnly, _, Err(err)) => self.pause(due.name, "DNS", &err.to_string(), now),
+            // Not delegated, or DNS failed: ask the registry.
             (How::DnsFirst | How::Rdap, ..) => {
-                if let Some(ask) = Ask::first(due) {
+                if let Some(ask) = RdapQuery::first(due) {
                     self.ahead.entry(ask.server.clone()).or_default().push_back(ask);
                 }
             }
@@ -565,16 +567,16 @@ impl Work {
         Observation { state, at, registered_on: None, statuses: RdapStatuses::NONE, source }
     }
 
-    /// Takes note of an answer: from now on the name waits for the disk.
+    /// Queues an observation for writing.
     fn answer(&mut self, name: DomainName, observation: Observation, now: Instant) {
         self.pauses.remove(&name);
         self.answers.push((name, observation));
         self.write_at = self.write_at.or(Some(now + GROUP_WAIT));
     }
 
-    /// The server answered, and no better answer is in sight. Whoever knows nothing yet is told that;
-    /// what was known before stays.
-    fn unusable(&mut self, ask: Ask, reason: &Unusable, now: Instant) {
+    /// Handles an unusable response. A name without an earlier observation gets the state unknown; an
+    /// earlier observation stays.
+    fn unusable(&mut self, ask: RdapQuery, reason: &Unusable, now: Instant) {
         let known = ask.due.last.is_some_and(|last| last.state != RdapState::Unknown);
         let name = ask.due.name;
         self.pause(name.clone(), &ask.server, &reason.to_string(), now);
@@ -585,17 +587,17 @@ impl Work {
         }
     }
 
-    /// Leaves a name alone for a while, longer each time.
+    /// Pauses a name, for longer each time.
     fn pause(&mut self, name: DomainName, server: &str, reason: &str, now: Instant) {
         let failures = self.pauses.get(&name).map_or(0, |pause| pause.failures) + 1;
         let wait = (NAME_PAUSE_FIRST * (1 << (failures - 1).min(16))).min(NAME_PAUSE_MAX);
-        tracing::info!(domain.name = %name, server, reason, ?wait, "a name could not be verified");
+        tracing::info!(domain.name = %name, server, reason, ?wait, "verification failed");
         self.pauses.insert(name.clone(), Pause { until: now + wait, failures });
         self.release(name);
     }
 }
 
-/// A reply in a word, as it is counted.
+/// The metric label of a reply.
 fn outcome(reply: &Result<Reply, CallError>) -> &'static str {
     match reply {
         Ok(Reply::Found(_)) => "found",
@@ -608,16 +610,16 @@ fn outcome(reply: &Result<Reply, CallError>) -> &'static str {
     }
 }
 
-impl Ask {
-    /// The first question about a name; `None` for one whose registry has no server.
-    fn first(due: Due) -> Option<Ask> {
+impl RdapQuery {
+    /// The first query for a name; `None` if its registry has no server.
+    fn first(due: Due) -> Option<RdapQuery> {
         let base = due.base.as_ref()?;
-        let (url, server) = (base.domain(&due.name), plan::server_of(base));
-        Some(Ask { due, url, server, redirects: 0 })
+        let (url, server) = (base.domain(&due.name), plan::server_key(base));
+        Some(RdapQuery { due, url, server, redirects: 0 })
     }
 }
 
-/// Asks one server one question (RFC 7480 §4).
+/// Sends one query to one server (RFC 7480 §4).
 async fn ask_server(
     client: &Client,
     url: Url,

@@ -1,5 +1,4 @@
-//! How often one server may be asked: its rate, the questions under way, and how it is left alone
-//! when it asks for that or is down. Pure: the time is an argument.
+//! Rate limit, concurrency limit and pauses of one RDAP server. Pure: the time is an argument.
 
 use std::time::Duration;
 
@@ -9,55 +8,54 @@ use crate::vocab::ids::AccountId;
 
 /// Failures in a row after which a server counts as down.
 const FAILURES_MAX: u32 = 5;
-/// A server that is down, or wants to be left alone and does not say how long, is asked again after
-/// this, twice that, and so on.
+/// The first pause of a server that is down, or that asks for a pause without a length. It doubles each
+/// time.
 const PAUSE_FIRST: Duration = Duration::from_secs(60);
-/// And at most after this.
+/// Maximum pause.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
 
-/// What a server is never asked beyond.
+/// Limits for each server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Questions a second, 1 or more.
+    /// Queries per second, 1 or more.
     pub per_second: u32,
-    /// Questions under way, 1 or more.
+    /// Queries in flight, 1 or more.
     pub concurrency: u32,
 }
 
-/// How a question to a server ended, as far as the server goes.
+/// The result of a query as far as it concerns the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It answered, whatever that was.
+    /// It responded, with any content.
     Answered,
-    /// It asks to be left alone for so long; `None` when it does not say.
+    /// It asked for a pause; `None` without a length.
     NotNow(Option<Duration>),
-    /// It failed, or could not be reached.
+    /// It failed or was unreachable.
     Failed,
 }
 
-/// One server.
+/// The state of one server.
 #[derive(Debug)]
 pub struct Server {
     limits: Limits,
-    under_way: u32,
-    /// The rate allows the next question from then on.
+    in_flight: u32,
+    /// The rate limit allows the next query from then on.
     next_at: Instant,
-    /// It is left alone until then.
     paused_until: Option<Instant>,
     /// Failures in a row.
     failures: u32,
-    /// Times in a row that it asked to be left alone.
+    /// Requests for a pause in a row.
     refusals: u32,
-    /// Whose turn it was last.
+    /// The account that had the last turn.
     pub turn: Option<AccountId>,
 }
 
 impl Server {
-    /// A server that nothing is known of.
+    /// Creates the state of a server that was never queried.
     pub fn new(limits: Limits, now: Instant) -> Server {
         Server {
             limits,
-            under_way: 0,
+            in_flight: 0,
             next_at: now,
             paused_until: None,
             failures: 0,
@@ -66,30 +64,30 @@ impl Server {
         }
     }
 
-    /// When the next question may be sent, now or later; `None` while too many are under way.
+    /// The time from which the next query may be sent; `None` while too many are in flight.
     ///
-    /// A server that was down is tried with one question, not with all that wait for it.
+    /// A server that was down is tried with one query, not with all that wait for it.
     pub fn ready_at(&self) -> Option<Instant> {
         let trial = self.failures >= FAILURES_MAX || self.refusals > 0;
         let at_once = if trial { 1 } else { self.limits.concurrency };
         let at = self.paused_until.map_or(self.next_at, |until| until.max(self.next_at));
-        (self.under_way < at_once).then_some(at)
+        (self.in_flight < at_once).then_some(at)
     }
 
-    /// Takes note that a question leaves now.
+    /// Records that a query is sent now.
     ///
-    /// Questions are spaced, not saved up: in any time there leave as many as the rate allows for
-    /// it, and two more at most, one for each end and one that was late.
+    /// Queries are evenly spaced without bursts: any interval has at most the number that the rate allows,
+    /// plus two for its ends and a late timer.
     pub fn begin(&mut self, now: Instant) {
         let spacing = Duration::from_secs(1) / self.limits.per_second;
         let earliest = now.checked_sub(spacing).unwrap_or(now);
         self.next_at = self.next_at.max(earliest) + spacing;
-        self.under_way += 1;
+        self.in_flight += 1;
     }
 
-    /// Takes note of an end; says for how long the server is left alone for it.
+    /// Records the end of a query and returns the pause that it causes.
     pub fn end(&mut self, ended: Ended, now: Instant) -> Option<Duration> {
-        self.under_way -= 1;
+        self.in_flight -= 1;
         let pause = match ended {
             Ended::Answered => {
                 (self.failures, self.refusals) = (0, 0);
@@ -110,9 +108,9 @@ impl Server {
         Some(pause)
     }
 
-    /// Whether it can be forgotten: but for whose turn it was, a new one would be the same.
+    /// Whether the state equals that of a new server, except for the turn, so that it can be dropped.
     pub fn is_idle(&self, now: Instant) -> bool {
-        self.under_way == 0
+        self.in_flight == 0
             && self.next_at <= now
             && self.paused_until.is_none_or(|until| until <= now)
             && self.failures == 0
@@ -120,7 +118,7 @@ impl Server {
     }
 }
 
-/// The pause after the `nth` time in a row, 1 or more.
+/// The pause after `nth` failures in a row, 1 or more.
 pub fn pause_after(nth: u32) -> Duration {
     let doublings = nth.saturating_sub(1).min(16);
     (PAUSE_FIRST * (1 << doublings)).min(PAUSE_MAX)
@@ -136,8 +134,8 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Asks whenever it may for ten seconds, with answers that take `took_ms`, a loop that comes
-    /// late, and says when each question left.
+    /// Sends queries as soon as permitted for ten seconds, with responses after `took_ms` and a loop that
+    /// runs late, and returns when each was sent.
     fn run(limits: Limits, took_ms: u64, late_ms: impl Fn(u64) -> u64) -> Vec<u64> {
         let start = Instant::now();
         let mut server = Server::new(limits, start);
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_rate_nor_concurrency_is_exceeded_however_late_the_loop_comes() {
+    fn rate_and_concurrency_are_never_exceeded_even_by_a_late_loop() {
         for (took_ms, late) in [(0, 0), (50, 0), (0, 37), (190, 3), (1_000, 0), (10, 999)] {
             for limits in [LIMITS, Limits { per_second: 1, concurrency: 1 }] {
                 let left = run(limits, took_ms, |_| late);
@@ -175,36 +173,36 @@ mod tests {
                 }
             }
         }
-        assert!(run(LIMITS, 50, |_| 0).len() >= 99, "and it is used");
-        assert_eq!(run(LIMITS, 1_000, |_| 0).len(), 20, "two under way, a second each");
+        assert!(run(LIMITS, 50, |_| 0).len() >= 99, "the rate is used");
+        assert_eq!(run(LIMITS, 1_000, |_| 0).len(), 20, "two in flight, a second each");
     }
 
     #[test]
-    fn a_server_that_asks_for_it_is_left_alone() {
+    fn a_server_that_asks_for_a_pause_is_paused() {
         let start = Instant::now();
         let mut server = Server::new(LIMITS, start);
         server.begin(start);
         server.begin(start);
         let now = start + after(200);
         assert_eq!(server.end(Ended::NotNow(Some(after(5_000))), now), Some(after(5_000)));
-        // One that answers meanwhile does not end the pause.
+        // A response meanwhile does not end the pause.
         server.end(Ended::Answered, now);
         assert_eq!(server.ready_at(), Some(now + after(5_000)));
-        // Without a word, longer each time.
+        // Without a length, the pause doubles.
         for pause_s in [60, 120, 240, 480, 960, 1_920, 3_600, 3_600] {
             server.begin(now);
             assert_eq!(server.end(Ended::NotNow(None), now), Some(after(pause_s * 1_000)));
             assert_eq!(server.ready_at(), Some(now + after(pause_s * 1_000)));
         }
         server.begin(now);
-        assert_eq!(server.ready_at(), None, "one at a time until it answers");
+        assert_eq!(server.ready_at(), None, "one at a time until it responds");
         server.end(Ended::Answered, now);
         server.begin(now);
         assert!(server.ready_at().is_some());
     }
 
     #[test]
-    fn a_server_that_is_down_is_tried_with_one_question() {
+    fn a_server_that_is_down_is_tried_with_one_query() {
         let now = Instant::now();
         let mut server = Server::new(LIMITS, now);
         for _ in 1..FAILURES_MAX {
@@ -213,7 +211,7 @@ mod tests {
         }
         for pause_s in [60, 120, 240] {
             server.begin(now);
-            // The question that finds it down is not alone yet.
+            // The limit is not reduced before it counts as down.
             assert_eq!(server.ready_at().is_some(), pause_s == 60);
             assert_eq!(server.end(Ended::Failed, now), Some(after(pause_s * 1_000)));
         }

@@ -1,4 +1,4 @@
-//! Orders, turns and intervals, on states made up.
+//! Tests of order, turns and intervals.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ fn at(text: &str) -> UnixMs {
     text.parse().expect(text)
 }
 
-fn moment() -> Moment {
-    Moment { now: at("2026-11-21T12:00:00Z"), today: day(TODAY) }
+fn time() -> PlanTime {
+    PlanTime { now: at("2026-11-21T12:00:00Z"), today: day(TODAY) }
 }
 
-/// So many milliseconds before [`moment`].
+/// The time `ms` milliseconds before [`time`].
 fn ago(ms: u64) -> UnixMs {
-    UnixMs::new(moment().now.get() - ms).expect("after 1970")
+    UnixMs::new(time().now.get() - ms).expect("after 1970")
 }
 
 fn seen(state: RdapState, at: UnixMs, registered_on: Option<&str>) -> Observation {
@@ -45,7 +45,7 @@ fn target(name: &str, watchers: &[u64], observation: Option<Observation>) -> Tar
     }
 }
 
-/// A drop whose release is in so many days.
+/// A drop with its release in this many days.
 fn drop_in(days: i32) -> NameFacts {
     let release = day(TODAY).plus(days);
     NameFacts {
@@ -57,7 +57,7 @@ fn drop_in(days: i32) -> NameFacts {
 }
 
 fn plan(targets: Vec<Target>, facts: impl Fn(&DomainName) -> Option<NameFacts>) -> Plan {
-    Plan::new(targets, &Bootstrap::compiled(), &moment(), facts, |_| Some(0), |_| None)
+    Plan::new(targets, &Bootstrap::compiled(), &time(), facts, |_| Some(0), |_| None)
 }
 
 fn names(queue: &VecDeque<Due>) -> Vec<&str> {
@@ -70,7 +70,7 @@ fn com(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn the_urgent_go_first_and_the_nearest_and_the_longest_unseen_of_them() {
+fn names_are_sorted_by_urgency_then_release_then_age_of_the_observation() {
     let week = REST_AGAIN_MS;
     let targets = vec![
         target("rest-new.com", &[1], None),
@@ -106,7 +106,7 @@ fn the_urgent_go_first_and_the_nearest_and_the_longest_unseen_of_them() {
 }
 
 #[test]
-fn what_was_seen_of_a_name_tells_when_it_is_due_again() {
+fn the_last_observation_determines_the_interval() {
     let minute = 60_000;
     for (state, release_in, again_ms) in [
         (RdapState::PendingDelete, Some(3), NEAR_AGAIN_MS),
@@ -117,11 +117,11 @@ fn what_was_seen_of_a_name_tells_when_it_is_due_again() {
         (RdapState::Redemption, Some(NEAR_DAYS), NEAR_AGAIN_MS),
         (RdapState::Redemption, Some(NEAR_DAYS + 1), REDEMPTION_AGAIN_MS),
         (RdapState::Unknown, Some(20), REDEMPTION_AGAIN_MS),
-        // Whatever the calendar says, its holder has it.
+        // The registry says that it is registered, whatever the date says.
         (RdapState::Renewed, Some(3), REST_AGAIN_MS),
         (RdapState::RegisteredAgain, Some(-1), REST_AGAIN_MS),
         (RdapState::Renewed, Some(20), REST_AGAIN_MS),
-        // The index knows nothing; the registry does.
+        // Only the registry has information.
         (RdapState::PendingDelete, None, NEAR_AGAIN_MS),
         (RdapState::Redemption, None, REDEMPTION_AGAIN_MS),
         (RdapState::Registered, None, REST_AGAIN_MS),
@@ -138,21 +138,21 @@ fn what_was_seen_of_a_name_tells_when_it_is_due_again() {
 }
 
 #[test]
-fn who_added_a_name_since_is_told_anew() {
+fn a_name_added_after_its_observation_is_due_again() {
     let observation = seen(RdapState::Registered, ago(1_000), None);
     let mut watched = target("a.com", &[1, 2], Some(observation));
     assert!(com(&plan(vec![watched.clone()], |_| None)).is_empty());
     watched.added_at = ago(500);
     let plan = plan(vec![watched], |_| None);
-    // It is held, so the DNS may tell.
+    // It is registered, so DNS may be queried.
     assert_eq!(plan.dns.len() + com(&plan).len(), 1);
     let due = plan.dns.front().or_else(|| plan.rdap.values().next()?.front()).expect("one");
     assert_eq!(due.urgency, Urgency::External);
 }
 
 #[test]
-fn a_clock_that_was_put_back_silences_nothing() {
-    let later = UnixMs::new(moment().now.get() + REST_AGAIN_MS).expect("in range");
+fn names_stay_due_when_the_clock_is_set_back() {
+    let later = UnixMs::new(time().now.get() + REST_AGAIN_MS).expect("in range");
     let plan =
         plan(vec![target("a.com", &[1], Some(seen(RdapState::Unknown, later, None)))], |_| None);
     assert_eq!(com(&plan), ["a"]);
@@ -166,14 +166,7 @@ fn accounts_take_turns_within_an_urgency() {
     targets.push(target("both.com", &[1, 2], None));
     let queue = |turn: Option<u64>| {
         let turn = turn.map(AccountId);
-        Plan::new(
-            targets.clone(),
-            &Bootstrap::compiled(),
-            &moment(),
-            |_| None,
-            |_| Some(0),
-            |_| turn,
-        )
+        Plan::new(targets.clone(), &Bootstrap::compiled(), &time(), |_| None, |_| Some(0), |_| turn)
     };
     let first = queue(None);
     let expected = ["both", "few-0", "many-0000", "few-1", "many-0001", "few-2", "many-0002"];
@@ -189,7 +182,7 @@ fn accounts_take_turns_within_an_urgency() {
 }
 
 #[test]
-fn servers_have_queues_of_their_own_and_names_without_one_are_for_the_dns() {
+fn each_server_has_a_queue_and_names_without_a_server_use_dns() {
     let targets = ["a.com", "b.net", "c.org", "d.de", "e.co.uk", "found.se"];
     let plan = plan(targets.iter().map(|name| target(name, &[1], None)).collect(), |_| None);
     assert_eq!(com(&plan), ["a", "b"], "one server for both");
@@ -205,17 +198,17 @@ fn servers_have_queues_of_their_own_and_names_without_one_are_for_the_dns() {
 }
 
 #[test]
-fn names_that_failed_or_are_asked_about_wait() {
+fn names_that_failed_or_are_in_flight_wait() {
     let targets = vec![target("a.com", &[1], None), target("b.com", &[1], None)];
     let failures = |name: &DomainName| (name.label() == "b").then_some(3);
-    let plan = Plan::new(targets, &Bootstrap::compiled(), &moment(), |_| None, failures, |_| None);
+    let plan = Plan::new(targets, &Bootstrap::compiled(), &time(), |_| None, failures, |_| None);
     assert_eq!(com(&plan), ["b"]);
 }
 
-/// Over three months of weekly looks, a name that is held is asked for by RDAP at least once in
-/// [`DNS_TRUSTED_DAYS`] and one interval, and seldom more often than that.
+/// Over three months of weekly checks, a registered name is verified by RDAP at least once in
+/// [`DNS_TRUSTED_DAYS`] plus one interval, and rarely more often.
 #[test]
-fn the_dns_spares_rdap_but_not_for_ever() {
+fn dns_replaces_rdap_for_a_limited_time() {
     let mut asked = 0;
     for n in 0..200 {
         let mut observation =
@@ -228,7 +221,7 @@ fn the_dns_spares_rdap_but_not_for_ever() {
             let plan = Plan::new(
                 vec![target(&format!("a{n}.com"), &[1], Some(observation))],
                 &Bootstrap::compiled(),
-                &Moment { now, today },
+                &PlanTime { now, today },
                 |_| Some(facts),
                 |_| Some(0),
                 |_| None,
@@ -247,10 +240,10 @@ fn the_dns_spares_rdap_but_not_for_ever() {
 }
 
 #[test]
-fn what_the_dns_cannot_tell_is_asked_of_rdap() {
+fn rdap_is_used_where_dns_is_not_sufficient() {
     let yesterday = "2026-11-14T06:00:00Z";
-    let spared = |state, registered_on: Option<&str>, drop: Option<&str>| {
-        // Names whose turn it is for RDAP anyway tell nothing: many are tried.
+    let uses_dns = |state, registered_on: Option<&str>, drop: Option<&str>| {
+        // Some names are on their day for RDAP, so many are tried.
         (0..50).any(|n| {
             let observation = seen(state, at(yesterday), registered_on);
             let facts = NameFacts { latest_drop: drop.map(day), stage: None, ..drop_in(0) };
@@ -259,15 +252,15 @@ fn what_the_dns_cannot_tell_is_asked_of_rdap() {
         })
     };
     use RdapState::*;
-    assert!(spared(Registered, Some("2010-01-01"), None));
-    assert!(spared(Registered, None, None));
-    assert!(spared(Renewed, Some("2010-01-01"), Some("2026-10-01")));
-    assert!(spared(RegisteredAgain, Some("2026-10-02"), Some("2026-10-01")));
-    // It dropped again since, or a drop was learnt of that changes what the day means.
-    assert!(!spared(RegisteredAgain, Some("2026-10-02"), Some("2026-11-14")));
-    assert!(!spared(RegisteredAgain, Some("2026-10-02"), Some("2026-11-01")));
-    assert!(!spared(Registered, Some("2010-01-01"), Some("2026-10-01")));
+    assert!(uses_dns(Registered, Some("2010-01-01"), None));
+    assert!(uses_dns(Registered, None, None));
+    assert!(uses_dns(Renewed, Some("2010-01-01"), Some("2026-10-01")));
+    assert!(uses_dns(RegisteredAgain, Some("2026-10-02"), Some("2026-10-01")));
+    // It dropped again since, or a drop became known that changes the meaning of the date.
+    assert!(!uses_dns(RegisteredAgain, Some("2026-10-02"), Some("2026-11-14")));
+    assert!(!uses_dns(RegisteredAgain, Some("2026-10-02"), Some("2026-11-01")));
+    assert!(!uses_dns(Registered, Some("2010-01-01"), Some("2026-10-01")));
     for state in [Redemption, PendingDelete, Available, Unknown] {
-        assert!(!spared(state, Some("2010-01-01"), Some("2026-10-01")), "{state}");
+        assert!(!uses_dns(state, Some("2010-01-01"), Some("2026-10-01")), "{state}");
     }
 }
