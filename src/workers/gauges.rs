@@ -1,5 +1,5 @@
-//! How things stand, for `/metrics`: the served index and what users own in, gauges out. Looked at when
-//! somebody asks, so that nothing is spent where nobody does.
+//! Gauges of the served index and of the users' data, for `/metrics`. They are set when metrics are
+//! scraped, so that an installation without a scraper pays nothing.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,18 +11,17 @@ use crate::vocab::clock::Clock;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 
-/// What is looked at.
+/// The sources of the gauges.
 pub struct Gauges {
     pub live: Arc<LiveIndex>,
     pub store: Store,
     pub clock: Clock,
-    /// Why the generation being served is not the newest.
+    /// Why the server does not serve the newest generation.
     pub index_problem: Arc<Mutex<Option<String>>>,
 }
 
 impl Gauges {
-    /// Sets every gauge as things stand. Looks at every watched name and every account: for the
-    /// blocking pool.
+    /// Sets every gauge. Visits every watched name and every account: call it on the blocking pool.
     pub fn sample(&self) {
         self.index();
         self.accounts();

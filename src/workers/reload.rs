@@ -1,5 +1,5 @@
-//! Watches `CURRENT` and publishes the generation it names, while requests go on; and has the
-//! stages of a day worked out before the day begins.
+//! Watches `CURRENT` and publishes the generation it names without interrupting requests. Computes the
+//! stages of a day before the day begins.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -19,28 +19,27 @@ use crate::index::storage::manifest::{self, GenerationId};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 
-/// How often `CURRENT` is looked at: a new generation is served well within two seconds.
+/// Time between two checks of `CURRENT`: a new generation is served well within two seconds.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// What the watcher needs.
+/// The worker that watches the index folder.
 pub struct Reload {
     pub index: PathBuf,
     pub live: Arc<LiveIndex>,
-    /// Told when another generation is served.
+    /// Notified when another generation is served.
     pub published: Arc<Notify>,
-    /// Where the reason for serving an older generation is told.
+    /// Why an older generation is served, for status and metrics.
     pub problem: Arc<Mutex<Option<String>>>,
     pub clock: Clock,
-    /// Days a name counts as catchable after its effective release.
+    /// Days that a name counts as catchable after its effective release.
     pub catch_days: u16,
 }
 
-/// How long those who still read a generation are waited for, which is as long as an export may take,
-/// and how often they are looked for.
-const READERS_MAX: Duration = Duration::from_secs(150);
-const READERS_EVERY: Duration = Duration::from_millis(20);
-
-/// How long before midnight the next day is made ready: more than it takes for any corpus.
+/// Maximum time to wait for readers of a replaced generation: as long as an export may take.
+const READERS_WAIT_MAX: Duration = Duration::from_secs(150);
+/// Time between two checks for readers.
+const READERS_PERIOD: Duration = Duration::from_millis(20);
+/// Time before midnight at which the stages of the next day are computed: more than any corpus takes.
 const AHEAD: TimeDelta = TimeDelta::seconds(60);
 
 impl Reload {
@@ -54,16 +53,16 @@ impl Reload {
             tokio::select! {
                 () = &mut stop => return,
                 _ = ticks.tick() => {
-                    seen = self.look(seen).await;
+                    seen = self.check(seen).await;
                     self.prepare().await;
                 }
             }
         }
     }
 
-    /// Publishes what `CURRENT` names when that is not what it named last, and says what it
-    /// names. A generation that cannot be opened is tried once: the old one goes on serving.
-    async fn look(&self, seen: Option<GenerationId>) -> Option<GenerationId> {
+    /// Publishes the generation that `CURRENT` names if it changed, and returns its id. A generation that
+    /// cannot be opened is tried once, and the old one stays in use.
+    async fn check(&self, seen: Option<GenerationId>) -> Option<GenerationId> {
         let named = current(&self.index);
         if named == seen || named.is_none() {
             return seen;
@@ -95,11 +94,11 @@ impl Reload {
         named
     }
 
-    /// Has the stages of the day that will be in [`AHEAD`] worked out, unless they are.
+    /// Computes the stages of the day that it will be in [`AHEAD`], unless that is done.
     async fn prepare(&self) {
         let (index, moment) = (self.live.current(), self.moment(AHEAD));
         if !index.is_prepared(moment) {
-            // A panic there is logged; a query then works them out itself.
+            // A panic is logged, and a query then computes them itself.
             let _ = tokio::task::spawn_blocking(move || index.prepare(moment)).await;
         }
     }
@@ -111,13 +110,13 @@ impl Reload {
     }
 }
 
-/// Lets go of what was served when nobody else holds it any more: freeing gigabytes would hold up
-/// everybody on the thread of the request that is the last.
+/// Drops a replaced generation on a thread of its own once no request uses it. Freeing gigabytes would
+/// block the thread of the last request.
 fn retire(old: Arc<Index>) {
     tokio::task::spawn_blocking(move || {
-        let until = Instant::now() + READERS_MAX;
+        let until = Instant::now() + READERS_WAIT_MAX;
         while Arc::strong_count(&old) > 1 && Instant::now() < until {
-            thread::sleep(READERS_EVERY);
+            thread::sleep(READERS_PERIOD);
         }
     });
 }

@@ -82,8 +82,7 @@ impl World {
     /// Waits until the newest list is matched.
     fn wait_until_matched(&self) {
         let told = format!("batch={}", self.lists);
-        let is_matched =
-            |line: &str| line.contains("alert rules are matched") && line.contains(&told);
+        let is_matched = |line: &str| line.contains("matched alert rules") && line.contains(&told);
         let begun = Instant::now();
         while !self.server().log().lines().any(is_matched) {
             assert!(begun.elapsed() < MATCH_MAX, "not matched: {}", self.server().log());

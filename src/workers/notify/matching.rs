@@ -1,11 +1,9 @@
-//! Every list that goes live, matched once. A generation comes in when it is served; what goes out is
-//! one message for each rule that names of it fire for, written down by the store, from where they
-//! are sent. Nothing is sent here.
+//! Matches every list once, when the generation that contains it goes live. Each rule that fires gets one
+//! message, which the store records; [`crate::workers::deliver`] sends it.
 //!
-//! What was matched is a watermark in the store: a newest batch and a day. A generation that brings
-//! no newer batch is not matched: one that is served again after a restart, one of before, to which
-//! an operator rolled back, one that was rebuilt from the same lists. A crash leaves the watermark
-//! where it was, or has some rules done; the next start matches the others.
+//! The store keeps a watermark: the newest matched batch and a day. A generation without a newer batch is
+//! not matched: after a restart, a rollback, or a rebuild from the same lists. After a crash, the next
+//! start matches the rules that are not done.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,48 +23,48 @@ use crate::vocab::limits::MESSAGE_NAMES_MAX;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
-/// How long until it is tried again to write matches down: a full disk is what stands in the way.
+/// Time until a failed write is tried again: most likely the disk is full.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// What matching needs.
+/// The matching worker.
 pub struct Matching {
     pub live: Arc<LiveIndex>,
     pub store: Store,
     pub clock: Clock,
-    /// Days a name counts as catchable after its effective release.
+    /// Days that a name counts as catchable after its effective release.
     pub catch_days: u16,
-    /// Told when another generation is served; one that comes meanwhile is matched next.
+    /// Notified when another generation is served. One that is published during a match is matched next.
     pub published: Arc<Notify>,
 }
 
-/// Why a generation was not matched. It will be tried again.
+/// Why a generation was not matched. It is tried again.
 #[derive(Debug, thiserror::Error)]
 enum MatchError {
-    #[error("matching broke off: {0}")]
+    #[error("matching panicked: {0}")]
     Panic(#[from] JoinError),
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// What fires, ready to be written down.
+/// The matches of a list.
 #[derive(Default)]
 struct Fired {
     matches: Vec<RuleMatch>,
-    /// The names that all messages together list, each once.
+    /// The names in all messages, each once.
     table: Vec<MatchedName>,
 }
 
 impl Matching {
-    /// At the first start of all: says that what is there now is the past.
+    /// At the very first start, sets the watermark to the current lists.
     pub async fn begin(&self) {
         if self.store.watermark().is_none()
             && let Err(err) = self.match_live().await
         {
-            tracing::error!(error = %err, "lists are not matched yet");
+            tracing::error!(error = %err, "cannot set the watermark of alert rules");
         }
     }
 
-    /// Matches what is served now, and each generation that is served later, until `stop` is done.
+    /// Matches the current generation and every later one until `stop` is done.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         tokio::select! {
             () = stop => {}
@@ -79,20 +77,20 @@ impl Matching {
             match self.match_live().await {
                 Ok(()) => self.published.notified().await,
                 Err(err) => {
-                    tracing::error!(error = %err, "alert rules are not matched; trying again");
+                    tracing::error!(error = %err, "matching alert rules failed; trying again");
                     tokio::time::sleep(RETRY_AFTER).await;
                 }
             }
         }
     }
 
-    /// Matches the generation being served, unless that is done.
+    /// Matches the current generation, unless that is done.
     async fn match_live(&self) -> Result<(), MatchError> {
         let index = self.live.current();
         let today = self.clock.today();
         let through = Watermark { batch: index.manifest().batches, day: today };
         let Some(before) = self.store.watermark() else {
-            // Rules are about what comes: what is there when a server starts first is the past.
+            // Rules only concern lists that arrive after the first start.
             return Ok(self.store.set_watermark_if_none(through).await?);
         };
         if through.batch <= before.batch {
@@ -100,20 +98,19 @@ impl Matching {
                 tracing::warn!(
                     lists = through.batch,
                     matched = before.batch,
-                    "fewer lists are served than alert rules were matched with; nothing is told \
-                     before there are more"
+                    "fewer lists are served than were matched; no alerts before there are more"
                 );
             }
             return Ok(());
         }
-        // A clock that was set back must not have a stage come twice.
+        // If the clock was set back, stages must not be reported twice.
         let through = Watermark { day: today.max(before.day), ..through };
         let moment = Moment { today, catch_days: self.catch_days };
         let rules = self.store.matchable_rules();
         let (count, begun) = (rules.len(), Instant::now());
         let timer = QueryTimer::start(QueryKind::Match);
         let fired = tokio::task::spawn_blocking(move || {
-            let fired = Fired::of(&index, &rules, moment);
+            let fired = Fired::new(&index, &rules, moment);
             timer.finish(fired.matches.len(), &through);
             fired
         });
@@ -128,29 +125,29 @@ impl Matching {
             firing,
             names,
             matched_ms,
-            "alert rules are matched"
+            "matched alert rules"
         );
         Ok(())
     }
 }
 
 impl Fired {
-    fn of(index: &Index, rules: &[MatchableRule], moment: Moment) -> Fired {
+    fn new(index: &Index, rules: &[MatchableRule], moment: Moment) -> Fired {
         let due: Vec<DueRule> = rules.iter().map(due).collect();
         let found = index.matches(&due, MESSAGE_NAMES_MAX, moment);
         let mut fired = Fired::default();
-        let mut places = FxHashMap::default();
+        let mut positions = FxHashMap::default();
         for (rule, RuleMatches { total, best }) in rules.iter().zip(found) {
             if total == 0 {
                 continue;
             }
-            let mut place = |doc| {
-                *places.entry(doc).or_insert_with(|| {
+            let mut position = |doc| {
+                *positions.entry(doc).or_insert_with(|| {
                     fired.table.push(matched_name(index.listed_drop(doc, moment)));
                     fired.table.len() as u32 - 1
                 })
             };
-            let names = best.into_iter().map(&mut place).collect();
+            let names = best.into_iter().map(&mut position).collect();
             fired.matches.push(RuleMatch {
                 account: rule.account,
                 rule: rule.rule.id,

@@ -1,4 +1,3 @@
-//! Alerts at work: lists that go live are matched ([`matching`]), which writes down what is to be
-//! sent before anything is.
+//! Alerts: matches new lists against alert rules ([`matching`]) and records messages before they are sent.
 
 pub mod matching;
