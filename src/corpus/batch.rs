@@ -345,7 +345,7 @@ fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     shared + rest.take_while(|(left, right)| left == right).count()
 }
 
-/// What an entry has in common with the previous one.
+/// The parts that an entry shares with the previous one.
 struct Before {
     /// Bytes of the name.
     shared: usize,

@@ -81,7 +81,7 @@ impl InboxStatus {
 /// The files of the inbox at a scan.
 type Files = BTreeMap<PathBuf, FileVersion>;
 
-/// What the worker remembers between scans.
+/// State between scans.
 #[derive(Default)]
 struct Memory {
     seen: Files,

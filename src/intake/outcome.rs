@@ -1,4 +1,4 @@
-//! The result of a request: what became of each list, the generation made, and why it failed.
+//! The result of a request: an outcome per list, the generation built, and the failure if any.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -31,7 +31,7 @@ pub struct ListReport {
     pub outcome: ListOutcome,
 }
 
-/// What became of a list.
+/// The outcome of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListOutcome {

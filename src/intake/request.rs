@@ -1,4 +1,4 @@
-//! Work for the pipeline, complete: whoever runs a request reads no settings.
+//! Requests: work for the pipeline. A request is complete, so that running it reads no settings.
 
 use std::path::PathBuf;
 

@@ -341,7 +341,7 @@ impl FileVersion {
     /// Reads the version of the file at `path`; symbolic links are followed.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// An I/O error.
     pub fn read(path: &Path) -> io::Result<FileVersion> {
         let facts = fs::metadata(path)?;
         Ok(FileVersion {

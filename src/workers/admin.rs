@@ -66,7 +66,7 @@ pub enum IntakeReply {
     Refused { error: String },
 }
 
-/// What the socket executes commands on.
+/// The store and the queue that execute commands.
 #[derive(Clone)]
 pub struct Backend {
     pub store: Store,
