@@ -70,7 +70,7 @@ fn parse_timestamp(text: &str) -> Result<DateTime<Utc>, String> {
 }
 
 /// The line of JSON.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Summary<'a> {
     /// Rows read, over all lists.
     rows: u64,
@@ -85,7 +85,7 @@ struct Summary<'a> {
 }
 
 /// One list in the line of JSON.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct ListLine<'a> {
     file: &'a str,
     format: &'a str,
@@ -111,7 +111,7 @@ pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     let task = Ingest { lists, drop_date, observed_at, rebuild: !no_rebuild };
     let outcome = run_task(Task::Ingest(task), &local, config)?;
     let is_built = outcome.failure.as_ref().is_none_or(|failure| failure.step == Step::Ingest);
-    if outcome.error().is_none() || outcome.has_added() && is_built {
+    if outcome.error().is_none() || outcome.added().next().is_some() && is_built {
         writeln!(stdout(), "{}", serde_json::to_string(&Summary::new(&outcome))?)?;
     }
     outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
@@ -134,16 +134,21 @@ fn lists(files: Vec<PathBuf>, format: GivenFormat) -> anyhow::Result<Lists> {
 
 impl<'a> Summary<'a> {
     fn new(outcome: &'a Outcome) -> Summary<'a> {
-        let totals = outcome.totals();
-        Summary {
-            rows: totals.accepted + totals.rejected.values().sum::<u64>(),
-            accepted: totals.accepted,
-            rejected: totals.rejected,
-            names: totals.names,
+        let lists: Vec<_> = outcome.lists.iter().filter_map(ListLine::new).collect();
+        let mut summary = Summary {
             seconds: outcome.seconds,
             generation: outcome.generation.as_ref().map(|built| built.generation.to_string()),
-            lists: outcome.lists.iter().filter_map(ListLine::new).collect(),
+            ..Summary::default()
+        };
+        for list in &lists {
+            summary.accepted += list.accepted;
+            summary.names += list.names;
+            for (&reason, count) in &list.rejected {
+                *summary.rejected.entry(reason).or_default() += count;
+            }
         }
+        summary.rows = summary.accepted + summary.rejected.values().sum::<u64>();
+        Summary { lists, ..summary }
     }
 }
 
@@ -162,16 +167,9 @@ impl<'a> ListLine<'a> {
                 batch: Some(&ingested.batch),
                 rejects_file: ingested.rejects_file.as_deref(),
             }),
-            ListOutcome::AlreadyHeld { format } => Some(ListLine {
-                file,
-                format,
-                outcome: "already ingested",
-                accepted: 0,
-                rejected: BTreeMap::new(),
-                names: 0,
-                batch: None,
-                rejects_file: None,
-            }),
+            ListOutcome::AlreadyHeld { format } => {
+                Some(ListLine { file, format, outcome: "already ingested", ..ListLine::default() })
+            }
             ListOutcome::Refused { .. } => None,
         }
     }

@@ -231,15 +231,7 @@ pub struct BatchWriter<W: Write> {
 }
 
 impl<W: Write> BatchWriter<W> {
-    /// Starts a batch of one list.
-    ///
-    /// # Errors
-    /// An I/O error of `out`.
-    pub fn new(out: W) -> io::Result<BatchWriter<W>> {
-        BatchWriter::with_version(out, VERSION_WITH_FEATURES)
-    }
-
-    fn with_version(out: W, version: u16) -> io::Result<BatchWriter<W>> {
+    fn new(out: W, version: u16) -> io::Result<BatchWriter<W>> {
         let (hasher, tail) = (blake3::Hasher::new(), Segment::default());
         let mut writer = BatchWriter { out, hasher, offset: 0, blocks: Vec::new(), tail };
         writer.put(MAGIC)?;
@@ -760,8 +752,7 @@ fn read_blocks(
 /// # Errors
 /// The file exists or cannot be created.
 pub fn create(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
-    let file = File::create_new(path).map_err(BatchError::io(path))?;
-    BatchWriter::new(BufWriter::with_capacity(1 << 20, file)).map_err(BatchError::io(path))
+    create_version(path, VERSION_WITH_FEATURES)
 }
 
 /// Creates the file of a compacted batch. Entries are written with [`BatchWriter::push_from`].
@@ -769,9 +760,13 @@ pub fn create(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
 /// # Errors
 /// The file exists or cannot be created.
 pub fn create_compacted(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
+    create_version(path, VERSION_WITH_LISTS)
+}
+
+fn create_version(path: &Path, version: u16) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
     let file = File::create_new(path).map_err(BatchError::io(path))?;
     let out = BufWriter::with_capacity(1 << 20, file);
-    BatchWriter::with_version(out, VERSION_WITH_LISTS).map_err(BatchError::io(path))
+    BatchWriter::new(out, version).map_err(BatchError::io(path))
 }
 
 #[cfg(test)]

@@ -2,21 +2,11 @@
 
 use crate::corpus::batch::Batch;
 use crate::corpus::{Corpus, CorpusError};
-use crate::index::error::NoRoom;
 use crate::index::storage::space::Space;
 use crate::intake::request::Site;
 
 /// The newest lists keep batches of their own: they are the ones an operator may want to remove.
 const LISTS_APART: usize = 8;
-
-/// Why the corpus was not compacted.
-#[derive(Debug, thiserror::Error)]
-pub enum CompactError {
-    #[error(transparent)]
-    NoRoom(#[from] NoRoom),
-    #[error(transparent)]
-    Corpus(#[from] CorpusError),
-}
 
 /// Compacts the corpus when it has more batches than `site` allows, and returns its batches.
 ///
@@ -36,13 +26,13 @@ pub fn compact_if_many(
     match compact(corpus, site, &batches) {
         Ok(()) => corpus.batches(),
         Err(err) => {
-            tracing::warn!(error = %err, "compaction failed");
+            tracing::warn!(error = format!("{err:#}"), "compaction failed");
             Ok(batches)
         }
     }
 }
 
-fn compact(corpus: &Corpus, site: &Site, batches: &[Batch]) -> Result<(), CompactError> {
+fn compact(corpus: &Corpus, site: &Site, batches: &[Batch]) -> anyhow::Result<()> {
     // The merged batch takes as much room again.
     let bytes = batches.iter().map(Batch::size).sum();
     Space::of(&site.data)?.leave_room(bytes)?;

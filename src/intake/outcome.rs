@@ -1,6 +1,5 @@
 //! The result of a request: an outcome per list, the generation built, and the failure if any.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write;
 
@@ -61,22 +60,7 @@ pub enum Step {
     Rebuild,
 }
 
-/// Rows and names over all added lists.
-#[derive(Debug, Default)]
-pub struct Totals<'a> {
-    pub accepted: u64,
-    /// Rejected rows by reason.
-    pub rejected: BTreeMap<&'a str, u64>,
-    /// Distinct names in each list, summed.
-    pub names: u64,
-}
-
 impl Outcome {
-    /// Whether at least one list was added to the corpus.
-    pub fn has_added(&self) -> bool {
-        self.added().next().is_some()
-    }
-
     /// The error to report: a failure, else the reason for which a list was refused.
     pub fn error(&self) -> Option<&str> {
         let refused = self.lists.iter().find_map(|list| match &list.outcome {
@@ -86,20 +70,8 @@ impl Outcome {
         self.failure.as_ref().map(|failure| failure.message.as_str()).or(refused)
     }
 
-    /// The sums over all added lists.
-    pub fn totals(&self) -> Totals<'_> {
-        let mut totals = Totals::default();
-        for ingested in self.added() {
-            totals.accepted += ingested.accepted;
-            totals.names += ingested.names;
-            for (reason, count) in &ingested.rejected {
-                *totals.rejected.entry(reason).or_default() += count;
-            }
-        }
-        totals
-    }
-
-    fn added(&self) -> impl Iterator<Item = &Ingested> {
+    /// The results of the lists that were added.
+    pub fn added(&self) -> impl Iterator<Item = &Ingested> {
         self.lists.iter().filter_map(|list| match &list.outcome {
             ListOutcome::Added { ingested, .. } => Some(ingested),
             _ => None,

@@ -20,7 +20,7 @@ pub enum QueueError {
     Stopping,
     #[error("the server cannot start a worker process: {0}")]
     Start(#[from] io::Error),
-    #[error("the worker process ended without an outcome: {0:#}")]
+    #[error("the worker process crashed ({0:#}); the log of the server may give the reason")]
     Crashed(anyhow::Error),
 }
 

@@ -1,14 +1,14 @@
 //! Files to corpus to generation, in the calling process.
 
-use std::error::Error;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 
 use crate::corpus::ingest::{IngestError, Ingested, Source};
@@ -44,77 +44,44 @@ pub fn run(request: &Request, observer: &dyn Observer) -> Outcome {
     work.outcome.failure = done.err().map(|err| Failure {
         step: work.step,
         is_transient: is_transient(&err),
-        message: one_line(&err),
+        message: one_line(err.as_ref()),
     });
     work.outcome.seconds = (started.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
     work.outcome
 }
 
-/// Why the work stopped. Every cause is in the chain of sources, which [`is_transient`] walks.
+/// The file changed during its ingest.
 #[derive(Debug, thiserror::Error)]
-enum IntakeError {
-    #[error("{file} was not ingested")]
-    List { file: String, source: ListError },
-    #[error("{0}")]
-    Corpus(#[from] CorpusError),
-    #[error("{0}")]
-    Build(#[from] BuildError),
-}
+#[error("the file changed while it was read; try again")]
+struct Changed;
 
-/// Why a list was not added.
-#[derive(Debug, thiserror::Error)]
-enum ListError {
-    #[error("cannot read {path}: {source}")]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error("the file changed while it was read; try again")]
-    Changed,
-    #[error(
-        "{older} is a file of the zone {older_apex}, {newer} of the zone {newer_apex}; give two \
-         files of one zone"
-    )]
-    DifferentZones { older: PathBuf, older_apex: String, newer: PathBuf, newer_apex: String },
-    #[error("{0}")]
-    Feed(#[from] FeedError),
-    #[error("{0}")]
-    Ingest(#[from] IngestError),
-    #[error("{0}")]
-    Corpus(#[from] CorpusError),
-}
-
-impl ListError {
-    /// Whether the list itself is at fault, so that every further try would fail as well.
-    fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            ListError::DifferentZones { .. }
-                | ListError::Feed(_)
-                | ListError::Ingest(
+/// Whether the list itself is at fault, so that every further try would fail as well.
+fn is_refusal(err: &anyhow::Error) -> bool {
+    err.chain().any(|cause| {
+        cause.is::<FeedError>()
+            || matches!(
+                cause.downcast_ref(),
+                Some(
                     IngestError::Feed(_)
                         | IngestError::TooManyBad { .. }
                         | IngestError::Empty { .. }
                         | IngestError::SameZones
                 )
-        )
-    }
+            )
+    })
 }
 
 /// Whether the cause lies outside the list and may pass.
-fn is_transient(err: &IntakeError) -> bool {
+fn is_transient(err: &anyhow::Error) -> bool {
     let is_full = |err: &io::Error| {
         matches!(err.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     };
-    let mut cause: Option<&(dyn Error + 'static)> = Some(err);
-    while let Some(err) = cause {
-        if err.downcast_ref().is_some_and(is_full)
-            || matches!(err.downcast_ref(), Some(ListError::Changed))
-            || matches!(err.downcast_ref(), Some(CorpusError::Busy(_)))
-            || matches!(err.downcast_ref(), Some(BuildError::Busy(_) | BuildError::NoRoom(_)))
-        {
-            return true;
-        }
-        cause = err.source();
-    }
-    false
+    err.chain().any(|cause| {
+        cause.is::<Changed>()
+            || cause.downcast_ref().is_some_and(is_full)
+            || matches!(cause.downcast_ref(), Some(CorpusError::Busy(_)))
+            || matches!(cause.downcast_ref(), Some(BuildError::Busy(_) | BuildError::NoRoom(_)))
+    })
 }
 
 /// A request at work.
@@ -128,18 +95,20 @@ struct Work<'a> {
 impl<'a> Work<'a> {
     /// Adds the lists, then rebuilds if need be: also after a list that was refused or failed, for
     /// those added before it.
-    fn ingest(&mut self, ingest: &Ingest) -> Result<(), IntakeError> {
+    fn ingest(&mut self, ingest: &Ingest) -> anyhow::Result<()> {
         let corpus = Corpus::open(&self.site.data)?;
         let read = self.add_lists(&corpus, ingest);
         // A process that was killed before its rebuild left lists that no generation holds.
         let is_behind = || self.outcome.error().is_none() && is_behind(&corpus, &self.site.index);
-        if ingest.rebuild && (self.outcome.has_added() || (read.is_ok() && is_behind())) {
+        if ingest.rebuild
+            && (self.outcome.added().next().is_some() || (read.is_ok() && is_behind()))
+        {
             self.build(&corpus)?;
         }
         read
     }
 
-    fn rebuild(&mut self, rebuild: Rebuild) -> Result<(), IntakeError> {
+    fn rebuild(&mut self, rebuild: Rebuild) -> anyhow::Result<()> {
         let corpus = Corpus::open(&self.site.data)?;
         if rebuild.only_if_behind && !is_behind(&corpus, &self.site.index) {
             return Ok(());
@@ -150,7 +119,7 @@ impl<'a> Work<'a> {
         self.build(&corpus)
     }
 
-    fn build(&mut self, corpus: &Corpus) -> Result<(), IntakeError> {
+    fn build(&mut self, corpus: &Corpus) -> anyhow::Result<()> {
         self.step = Step::Rebuild;
         let Site { index, keep, clock, .. } = self.site;
         let batches = compact_if_many(corpus, self.site, corpus.batches()?)?;
@@ -158,7 +127,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn add_lists(&mut self, corpus: &Corpus, ingest: &Ingest) -> Result<(), IntakeError> {
+    fn add_lists(&mut self, corpus: &Corpus, ingest: &Ingest) -> anyhow::Result<()> {
         match &ingest.lists {
             Lists::Files { files, format } => {
                 for path in files {
@@ -182,18 +151,12 @@ impl<'a> Work<'a> {
         &mut self,
         path: &Path,
         file: String,
-        added: Result<ListOutcome, ListError>,
-    ) -> Result<bool, IntakeError> {
+        added: anyhow::Result<ListOutcome>,
+    ) -> anyhow::Result<bool> {
+        let added = added.with_context(|| format!("{} was not ingested", path.display()));
         let outcome = match added {
-            Ok(outcome) => outcome,
-            Err(source) => {
-                let is_refusal = source.is_refusal();
-                let err = IntakeError::List { file: path.display().to_string(), source };
-                if !is_refusal {
-                    return Err(err);
-                }
-                ListOutcome::Refused { reason: one_line(&err) }
-            }
+            Err(err) if is_refusal(&err) => ListOutcome::Refused { reason: one_line(err.as_ref()) },
+            added => added?,
         };
         let goes_on = !matches!(outcome, ListOutcome::Refused { .. });
         self.outcome.lists.push(ListReport { file, outcome });
@@ -206,7 +169,7 @@ impl<'a> Work<'a> {
         ingest: &Ingest,
         format: Option<Format>,
         path: &Path,
-    ) -> Result<ListOutcome, ListError> {
+    ) -> anyhow::Result<ListOutcome> {
         let hashed = version(path)?;
         let sha256 = sha256(path)?;
         if let Some(held) = self.find(corpus, path, &sha256)? {
@@ -217,7 +180,7 @@ impl<'a> Work<'a> {
         let feed = Feed::open(path, &ReadOptions { format, drop_date, observed_at, now })?;
         // The batch would carry the hash of another file.
         if version(path)? != hashed {
-            return Err(ListError::Changed);
+            return Err(Changed.into());
         }
         let format = feed.format().to_string();
         self.note(format!("{}: read as {format} ({})", path.display(), feed.reason()));
@@ -240,7 +203,7 @@ impl<'a> Work<'a> {
         name: &str,
         older: &Path,
         newer: &Path,
-    ) -> Result<ListOutcome, ListError> {
+    ) -> anyhow::Result<ListOutcome> {
         // The pair is one list, identified by both files in their order.
         let sha256 = Sha256::new().chain_update(sha256(older)?).chain_update(sha256(newer)?);
         let sha256 = sha256.finalize().into();
@@ -251,12 +214,13 @@ impl<'a> Work<'a> {
         let before = ZoneOwners::open(older)?;
         let after = ZoneOwners::open(newer)?;
         if before.apex() != after.apex() {
-            return Err(ListError::DifferentZones {
-                older: older.to_owned(),
-                older_apex: before.apex().to_owned(),
-                newer: newer.to_owned(),
-                newer_apex: after.apex().to_owned(),
-            });
+            bail!(
+                "{} is a file of the zone {}, {} of the zone {}; give two files of one zone",
+                older.display(),
+                before.apex(),
+                newer.display(),
+                after.apex()
+            );
         }
         self.note(format!("{name}: read as zone-pair of {}, dropped on {day}", after.apex()));
         let source = Source {
@@ -279,7 +243,7 @@ impl<'a> Work<'a> {
         corpus: &Corpus,
         path: &Path,
         sha256: &[u8; 32],
-    ) -> Result<Option<ListOutcome>, ListError> {
+    ) -> anyhow::Result<Option<ListOutcome>> {
         let Some(held) = corpus.find(sha256)? else { return Ok(None) };
         self.note(format!(
             "{}: already ingested as {} on {}; nothing changes",
@@ -304,12 +268,8 @@ impl<'a> Work<'a> {
     }
 
     /// A function that reports how far the file at `path` has been read.
-    fn progress(
-        &self,
-        path: &Path,
-        read: Arc<AtomicU64>,
-    ) -> Result<impl Fn() + use<'a>, ListError> {
-        let size = fs::metadata(path).map_err(unreadable(path))?.len();
+    fn progress(&self, path: &Path, read: Arc<AtomicU64>) -> anyhow::Result<impl Fn() + use<'a>> {
+        let size = fs::metadata(path).with_context(|| unreadable(path))?.len();
         let observer = self.observer;
         Ok(move || observer.progress(read.load(Ordering::Relaxed), size))
     }
@@ -353,16 +313,16 @@ impl FileVersion {
     }
 }
 
-fn version(path: &Path) -> Result<FileVersion, ListError> {
-    FileVersion::read(path).map_err(unreadable(path))
+fn version(path: &Path) -> anyhow::Result<FileVersion> {
+    FileVersion::read(path).with_context(|| unreadable(path))
 }
 
-fn sha256(path: &Path) -> Result<[u8; 32], ListError> {
-    feeds::file_sha256(path).map_err(unreadable(path))
+fn sha256(path: &Path) -> anyhow::Result<[u8; 32]> {
+    feeds::file_sha256(path).with_context(|| unreadable(path))
 }
 
-fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ListError + '_ {
-    move |source| ListError::Unreadable { path: path.to_owned(), source }
+fn unreadable(path: &Path) -> String {
+    format!("cannot read {}", path.display())
 }
 
 fn file_name(path: &Path) -> String {
