@@ -117,7 +117,7 @@ impl Work {
             let Key { account, rule, id } = key;
             let Some(pending) = self.deliver.store.pending_delivery(account, rule, id) else {
                 // The channel was switched off or the rule removed meanwhile.
-                self.queue.done(key, queue::Health::Well, Instant::now());
+                self.queue.done(key, queue::Health::Healthy, Instant::now());
                 continue;
             };
             let attempts = pending.delivery.attempts.saturating_add(1);
