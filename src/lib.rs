@@ -1,20 +1,19 @@
-//! dropdex: a self-hosted, in-memory, indexed search service for domain names that are leaving
-//! registration.
+//! dropdex: self-hosted, in-memory search for domain names that are leaving registration.
 //!
-//! The modules stand in the order a name goes through them; `ARCHITECTURE.md` beside this file
-//! walks a name, a query and a write through the code.
+//! The modules are in the order in which a name passes them. `ARCHITECTURE.md` in this folder follows a
+//! name, a query and a write through the code.
 
 pub mod vocab;
-// A list, from the door to the answer.
+// From a list to a query result.
 pub mod feeds;
 pub mod scorer;
 pub mod corpus;
 pub mod index;
 pub mod intake;
-// What users own.
+// User data.
 pub mod journal;
 pub mod accounts;
-// The service around them.
+// The service.
 pub mod telemetry;
 pub mod outbound;
 pub mod workers;

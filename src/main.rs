@@ -1,8 +1,9 @@
-//! Arguments in, exit code out.
+//! The executable: parses the arguments, runs the command and returns its exit code.
 
 use std::process::ExitCode;
 
-/// Many small, short-lived values a request: measurably faster here than the system's allocator.
+/// A request makes many small, short-lived allocations, for which mimalloc is measurably faster than
+/// the system allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

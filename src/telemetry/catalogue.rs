@@ -40,153 +40,66 @@ const fn metric(kind: Kind, name: &'static str, help: &'static str) -> Metric {
 }
 
 /// All metrics, by subject.
+#[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
     // Requests
-    metric(
-        Kind::Counters,
-        "dropdex_http_requests_total",
-        "Requests, by route, method and status class.",
-    ),
-    metric(
-        Kind::Histogram,
-        "dropdex_http_request_duration_seconds",
-        "Time from the request head to the response head, by route, method and status class.",
-    ),
+    metric(Kind::Counters, "dropdex_http_requests_total", "Requests, by route, method and status class."),
+    metric(Kind::Histogram, "dropdex_http_request_duration_seconds", "Time from the request head to the response head, by route, method and status class."),
     metric(Kind::Histogram, "dropdex_query_duration_seconds", "Time of index queries, by kind."),
-    metric(
-        Kind::Counters,
-        "dropdex_usage_total",
-        "Requests and exports counted against quotas, by plan, kind and outcome.",
-    ),
-    metric(
-        Kind::Counter,
-        "dropdex_queries_too_long_total",
-        "Queries cancelled for exceeding their time budget.",
-    ),
-    metric(
-        Kind::Counter,
-        "dropdex_queries_abandoned_total",
-        "Queries cancelled because the client disconnected.",
-    ),
+    metric(Kind::Counters, "dropdex_usage_total", "Requests and exports counted against quotas, by plan, kind and outcome."),
+    metric(Kind::Counter, "dropdex_queries_too_long_total", "Queries cancelled for exceeding their time budget."),
+    metric(Kind::Counter, "dropdex_queries_abandoned_total", "Queries cancelled because the client disconnected."),
     // Server
     metric(Kind::Gauge, "dropdex_connections_open", "Open connections."),
     metric(Kind::Counter, "dropdex_connections_total", "Accepted connections."),
-    metric(
-        Kind::Counters,
-        "dropdex_connections_refused_total",
-        "Connections refused at a limit, by limit.",
-    ),
-    metric(
-        Kind::Counters,
-        "dropdex_connections_reaped_total",
-        "Connections closed by a timeout, by timeout.",
-    ),
+    metric(Kind::Counters, "dropdex_connections_refused_total", "Connections refused at a limit, by limit."),
+    metric(Kind::Counters, "dropdex_connections_reaped_total", "Connections closed by a timeout, by timeout."),
     metric(Kind::Gauge, "dropdex_requests_in_flight", "Requests in flight, by class."),
     metric(Kind::Counters, "dropdex_sheds_total", "Requests shed with 503, by class."),
-    metric(
-        Kind::Counter,
-        "dropdex_request_timeouts_total",
-        "Requests that exceeded their deadline.",
-    ),
+    metric(Kind::Counter, "dropdex_request_timeouts_total", "Requests that exceeded their deadline."),
     metric(Kind::Counter, "dropdex_panics_total", "Requests that panicked."),
     // Index
     metric(Kind::Gauge, "dropdex_index_generation", "Number of the served index generation."),
     metric(Kind::Gauge, "dropdex_index_names", "Names in the index."),
     metric(Kind::Gauge, "dropdex_index_drops", "Drops in the index."),
     metric(Kind::Gauge, "dropdex_index_lists", "Lists in the index."),
-    metric(
-        Kind::Gauge,
-        "dropdex_index_age_seconds",
-        "Time since the newest list was observed; absent without lists.",
-    ),
-    metric(
-        Kind::Gauge,
-        "dropdex_index_built_timestamp_seconds",
-        "Build time of the generation, in Unix time.",
-    ),
-    metric(
-        Kind::Gauge,
-        "dropdex_index_fallback",
-        "1 while an older generation is served because the newest is damaged.",
-    ),
-    metric(
-        Kind::Counter,
-        "dropdex_index_swaps_total",
-        "Generations put into service since the start.",
-    ),
+    metric(Kind::Gauge, "dropdex_index_age_seconds", "Time since the newest list was observed; absent without lists."),
+    metric(Kind::Gauge, "dropdex_index_built_timestamp_seconds", "Build time of the generation, in Unix time."),
+    metric(Kind::Gauge, "dropdex_index_fallback", "1 while an older generation is served because the newest is damaged."),
+    metric(Kind::Counter, "dropdex_index_swaps_total", "Generations put into service since the start."),
     // Intake
-    metric(
-        Kind::Counters,
-        "dropdex_inbox_lists_total",
-        "Processed lists of the inbox, by outcome.",
-    ),
+    metric(Kind::Counters, "dropdex_inbox_lists_total", "Processed lists of the inbox, by outcome."),
     metric(Kind::Gauge, "dropdex_jobs", "Ingests and rebuilds that run or wait."),
     metric(Kind::Histogram, "dropdex_job_duration_seconds", "Time of ingests and rebuilds."),
     // Accounts
-    metric(
-        Kind::Histogram,
-        "dropdex_journal_sync_duration_seconds",
-        "Time of journal syncs, which writes wait for.",
-    ),
+    metric(Kind::Histogram, "dropdex_journal_sync_duration_seconds", "Time of journal syncs, which writes wait for."),
     metric(Kind::Counter, "dropdex_journal_written_bytes_total", "Bytes written to journal files."),
     metric(Kind::Counter, "dropdex_journal_errors_total", "Failed file operations of the journal."),
-    metric(
-        Kind::Counter,
-        "dropdex_journal_records_total",
-        "Durable journal records since the journal was created.",
-    ),
+    metric(Kind::Counter, "dropdex_journal_records_total", "Durable journal records since the journal was created."),
     metric(Kind::Gauge, "dropdex_journal_log_bytes", "Bytes of log to replay at the next start."),
     metric(Kind::Gauge, "dropdex_journal_writable", "1 while the journal accepts writes."),
-    metric(
-        Kind::Gauge,
-        "dropdex_accounts",
-        "Accounts, by plan; disabled accounts have the plan `disabled`.",
-    ),
+    metric(Kind::Gauge, "dropdex_accounts", "Accounts, by plan; disabled accounts have the plan `disabled`."),
     metric(Kind::Gauge, "dropdex_claims", "Claims of all accounts."),
     metric(Kind::Gauge, "dropdex_watches", "Watchlist entries of all accounts."),
     metric(Kind::Gauge, "dropdex_rules", "Alert rules of all accounts."),
     // Workers
     metric(Kind::Gauge, "dropdex_deliveries_waiting", "Pending alert deliveries."),
-    metric(
-        Kind::Gauge,
-        "dropdex_deliveries_late_seconds",
-        "Time since the oldest pending delivery was due; 0 without one.",
-    ),
+    metric(Kind::Gauge, "dropdex_deliveries_late_seconds", "Time since the oldest pending delivery was due; 0 without one."),
     metric(Kind::Gauge, "dropdex_names_unverified", "Watched names that were never verified."),
-    metric(
-        Kind::Gauge,
-        "dropdex_alerts_matched_list",
-        "Newest list that alert rules were matched with.",
-    ),
-    metric(
-        Kind::Counters,
-        "dropdex_deliveries_total",
-        "Delivery attempts, by channel and outcome.",
-    ),
-    metric(
-        Kind::Counter,
-        "dropdex_calls_refused_total",
-        "Outbound calls blocked by the SSRF guard.",
-    ),
+    metric(Kind::Gauge, "dropdex_alerts_matched_list", "Newest list that alert rules were matched with."),
+    metric(Kind::Counters, "dropdex_deliveries_total", "Delivery attempts, by channel and outcome."),
+    metric(Kind::Counter, "dropdex_calls_refused_total", "Outbound calls blocked by the SSRF guard."),
     metric(Kind::Counters, "dropdex_rdap_answers_total", "RDAP queries, by outcome."),
     // Process
     metric(Kind::Gauge, "dropdex_build_info", "Always 1; the label holds the version."),
-    metric(
-        Kind::Gauge,
-        "dropdex_start_timestamp_seconds",
-        "Start time of the process, in Unix time.",
-    ),
+    metric(Kind::Gauge, "dropdex_start_timestamp_seconds", "Start time of the process, in Unix time."),
     metric(Kind::Gauge, "dropdex_uptime_seconds", "Time since the start."),
     metric(Kind::Gauge, "dropdex_resident_bytes", "Resident memory."),
     metric(Kind::Gauge, "dropdex_open_fds", "Open file descriptors."),
     metric(Kind::Gauge, "dropdex_max_fds", "Maximum open file descriptors."),
     metric(Kind::Gauge, "dropdex_threads", "Threads."),
     metric(Kind::Counter, "dropdex_cpu_seconds_total", "CPU time, user and system."),
-    metric(
-        Kind::Histogram,
-        "dropdex_scrape_duration_seconds",
-        "Time to sample the gauges for a scrape.",
-    ),
+    metric(Kind::Histogram, "dropdex_scrape_duration_seconds", "Time to sample the gauges for a scrape."),
 ];
 
 /// Installs the global recorder. Once a process, before anything is counted.
