@@ -1,8 +1,7 @@
 //! The cost of request telemetry: id, counter and histogram around a service that answers at once. Run
 //! `cargo bench --bench telemetry`; the difference between `bare` and `observed` is the cost.
 
-use std::convert::Infallible;
-use std::future::{Ready, ready};
+use std::future::ready;
 use std::task::{Context, Poll, Waker};
 
 use axum::extract::MatchedPath;
@@ -11,35 +10,15 @@ use axum::routing::get;
 use axum::{Router, body::Body};
 use divan::Bencher;
 use dropdex::telemetry::query::{QueryKind, QueryTimer};
-use dropdex::telemetry::requests::{Observed, Settings, record_route};
+use dropdex::telemetry::requests::{Observer, Settings, record_route};
 use dropdex::telemetry::{catalogue, logs};
 use tower::Service;
-use tower::util::MapRequest;
 
 fn main() {
     catalogue::install().expect("nothing else counts");
     // The default filter of a server: no access log.
     logs::start(&logs::Logs::default(), "info").expect("a level");
     divan::main();
-}
-
-/// Answers at once.
-#[derive(Clone)]
-struct Plain;
-
-impl Service<Request<()>> for Plain {
-    type Response = Response<()>;
-    type Error = Infallible;
-    type Future = Ready<Result<Response<()>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<()>) -> Self::Future {
-        drop(request);
-        ready(Ok(Response::new(())))
-    }
 }
 
 /// A `MatchedPath` as the router creates it.
@@ -74,23 +53,26 @@ fn request(path: &MatchedPath) -> Request<()> {
     request
 }
 
+/// Answers at once.
+async fn handle(request: Request<()>) -> Response<()> {
+    drop(request);
+    Response::new(())
+}
+
 #[divan::bench]
 fn bare(bencher: Bencher<'_, '_>) {
     let path = route();
-    let mut service = Plain;
-    bencher
-        .with_inputs(|| request(&path))
-        .bench_local_values(|request| answer(service.call(request)));
+    bencher.with_inputs(|| request(&path)).bench_local_values(|request| answer(handle(request)));
 }
 
 #[divan::bench]
 fn observed(bencher: Bencher<'_, '_>) {
     let path = route();
-    let routed = MapRequest::new(Plain, record_route);
-    let mut service = Observed::new(routed, Settings::default());
+    let observer = Observer::new(Settings::default());
+    let handle = |request| handle(record_route(request));
     bencher
         .with_inputs(|| request(&path))
-        .bench_local_values(|request| answer(service.call(request)));
+        .bench_local_values(|request| answer(observer.observe(request, handle)));
 }
 
 #[divan::bench]

@@ -4,25 +4,22 @@
 //! `tower-http`'s timeout and catch-panic layers answer every request alike. Here the deadline depends
 //! on the class of the request, and the error is a page for a browser and JSON for other clients.
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, HOST, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Version};
-use futures_util::future::BoxFuture;
 use hyper::body::{Body as _, Incoming};
 use metrics::{Counter, counter};
 use tokio::time::timeout_at;
-use tower::Service as _;
 
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
@@ -33,23 +30,26 @@ use crate::server::encoding::Encoder;
 use crate::server::settings::ServerSettings;
 use crate::server::state::ConnectionState;
 use crate::server::{ErrorRenderer, SelectErrorRenderer, ServerParts};
-use crate::telemetry::requests::Observed;
+use crate::telemetry::requests::Observer;
 
 /// Two years, the minimum of the browsers' preload lists.
 const HSTS: &str = "max-age=63072000";
 
-/// The service that all connections share.
+/// The path that the requests of all connections share.
 pub(super) struct Gateway {
-    /// Counts and logs every request, also those that are refused before routing.
-    service: Observed<Service>,
+    observer: Observer,
+    encoder: Encoder,
+    cors: Cors,
+    admission: Admission,
     proxies: Vec<IpAddr>,
     error_renderer: SelectErrorRenderer,
     draining: Arc<AtomicBool>,
     has_tls: bool,
+    panics: Counter,
+    timeouts: Counter,
 }
 
-/// The limits of a request and the format of its errors. Travels in the request's extensions.
-#[derive(Clone)]
+/// The limits of a request and the format of its errors.
 struct RequestPolicy {
     class: Class,
     body_deadline: Instant,
@@ -60,20 +60,18 @@ struct RequestPolicy {
 impl Gateway {
     pub(super) fn new(settings: &ServerSettings, parts: ServerParts) -> Gateway {
         let ServerParts { router, error_renderer, tls, observing, draining } = parts;
-        let service = Service(Arc::new(Inner {
+        Gateway {
+            observer: Observer::new(observing),
             // `with_state` builds the routes once instead of with the first request of a connection.
             encoder: Encoder::new(router.with_state(())),
             cors: Cors::new(&settings.cors_origins),
             admission: Admission::new(&settings.admission),
-            panics: counter!("dropdex_panics_total"),
-            timeouts: counter!("dropdex_request_timeouts_total"),
-        }));
-        Gateway {
-            service: Observed::new(service, observing),
             proxies: settings.proxies.clone(),
             error_renderer,
             draining,
             has_tls: tls.is_some(),
+            panics: counter!("dropdex_panics_total"),
+            timeouts: counter!("dropdex_request_timeouts_total"),
         }
     }
 
@@ -104,12 +102,11 @@ impl Gateway {
         let client = Client::of(peer.ip(), &parts.headers, &self.proxies);
         parts.extensions.insert(ConnectInfo(peer));
         parts.extensions.insert(client);
-        parts.extensions.insert(policy);
-        let version = parts.version;
-        let response = self.service.clone().call(Request::from_parts(parts, body));
+        let (version, request) = (parts.version, Request::from_parts(parts, body));
         let gateway = Arc::clone(self);
         async move {
-            let Ok(mut response) = response.await;
+            let handle = |request| gateway.with_cors(&policy, request);
+            let mut response = gateway.observer.observe(request, handle).await;
             gateway.finish_headers(&mut response, version);
             let admitted = response.extensions_mut().remove::<Arc<Admitted>>();
             response.map(|body| ResponseBody::new(body, in_flight, admitted))
@@ -132,39 +129,7 @@ impl Gateway {
             headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
         }
     }
-}
 
-#[derive(Clone)]
-struct Service(Arc<Inner>);
-
-struct Inner {
-    encoder: Encoder,
-    cors: Cors,
-    admission: Admission,
-    panics: Counter,
-    timeouts: Counter,
-}
-
-impl tower::Service<Request<Incoming>> for Service {
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, mut request: Request<Incoming>) -> Self::Future {
-        let inner = Arc::clone(&self.0);
-        Box::pin(async move {
-            let policy = request.extensions_mut().remove::<RequestPolicy>();
-            let policy = policy.expect("the gateway puts it into every request");
-            Ok(inner.with_cors(&policy, request).await)
-        })
-    }
-}
-
-impl Inner {
     async fn with_cors(
         &self,
         policy: &RequestPolicy,

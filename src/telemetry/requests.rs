@@ -1,14 +1,12 @@
 //! Request ids, request metrics and the access log.
 //!
-//! [`Observed`] wraps the whole service, so that requests refused before routing are counted too.
-//! [`record_route`] runs inside the router and tells it which route matched.
+//! [`Observer::observe`] wraps the whole path of a request, so that requests refused before routing are
+//! counted too. [`record_route`] runs inside the router and records which route matched.
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::IpAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -16,7 +14,6 @@ use axum::extract::MatchedPath;
 use axum::http::{Method, Request, Response, StatusCode};
 use metrics::{Counter, Histogram, counter, histogram};
 use rustc_hash::FxHashMap;
-use tower::Service;
 use tracing::Level;
 
 use crate::telemetry::current::{Current, HEADER, RequestId};
@@ -31,56 +28,44 @@ pub struct Settings {
     pub access: bool,
 }
 
-/// A service whose requests are counted and logged.
-#[derive(Clone)]
-pub struct Observed<S> {
-    inner: S,
+/// Counts and logs requests.
+#[derive(Default)]
+pub struct Observer {
     settings: Settings,
-    routes: Arc<Routes>,
+    routes: Routes,
 }
 
-impl<S> Observed<S> {
-    pub fn new(inner: S, settings: Settings) -> Observed<S> {
-        Observed { inner, settings, routes: Arc::default() }
-    }
-}
-
-impl<S, B, A> Service<Request<B>> for Observed<S>
-where
-    S: Service<Request<B>, Response = Response<A>, Error = Infallible>,
-    S::Future: Send + 'static,
-{
-    type Response = Response<A>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<A>, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
+impl Observer {
+    pub fn new(settings: Settings) -> Observer {
+        Observer { settings, routes: Routes::default() }
     }
 
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+    /// Calls `handle` with a request and adds the request id to the response. While the future is polled,
+    /// log lines of the thread belong to the request.
+    pub async fn observe<B, A, F>(
+        &self,
+        mut request: Request<B>,
+        handle: impl FnOnce(Request<B>) -> F,
+    ) -> Response<A>
+    where
+        F: Future<Output = Response<A>>,
+    {
         let started = Instant::now();
         let method = request.method().clone();
         let id = RequestId::for_request(&request, &self.settings.proxies);
         let current = Current::new(id, methods::name(&method));
         request.extensions_mut().insert(Arc::clone(&current));
-        let (routes, access) = (Arc::clone(&self.routes), self.settings.access);
-        let entered = current.enter();
-        let response = self.inner.call(request);
-        drop(entered);
-        Box::pin(async move {
-            let mut response = pin!(response);
-            let Ok(mut response) = poll_fn(|cx| {
-                let _entered = current.enter();
-                response.as_mut().poll(cx)
-            })
-            .await;
-            let elapsed = started.elapsed();
-            routes.count(current.route(), &method, response.status(), elapsed);
-            log(&current, response.status(), elapsed, access);
-            response.headers_mut().insert(HEADER, current.id());
-            Ok(response)
+        let mut response = pin!(handle(request));
+        let mut response = poll_fn(|cx| {
+            let _entered = current.enter();
+            response.as_mut().poll(cx)
         })
+        .await;
+        let elapsed = started.elapsed();
+        self.routes.count(current.route(), &method, response.status(), elapsed);
+        log(&current, response.status(), elapsed, self.settings.access);
+        response.headers_mut().insert(HEADER, current.id());
+        response
     }
 }
 
