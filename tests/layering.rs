@@ -28,8 +28,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("telemetry", &["journal"]),
     ("outbound", &["vocab"]),
     ("workers", &["vocab", "index", "intake", "accounts", "telemetry", "outbound"]),
-    // The guard judges a webhook at the door as it does at each call.
-    ("http", &["vocab", "index", "intake", "accounts", "telemetry", "outbound"]),
+    // The guard judges a webhook at the door as it does at each call; rows write the parts of a score.
+    ("http", &["vocab", "scorer", "index", "intake", "accounts", "telemetry", "outbound"]),
     // Pages show what the API answers, and the parts of a score.
     ("web", &["vocab", "scorer", "index", "intake", "accounts", "telemetry", "outbound", "http"]),
     // Connections and deadlines: knows how to refuse, and nothing of what is asked for.

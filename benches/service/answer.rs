@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+use dropdex::http::rows::{push_drops, push_search_results, tlds_json};
 use dropdex::index::Index;
 use dropdex::index::filter::{DropFilter, Moment, SearchFilter};
 use dropdex::vocab::name::DomainName;
@@ -28,12 +29,12 @@ pub fn answer(index: &Index, ask: &Ask, moment: Moment, body: &mut Vec<u8>) -> a
             let page = index.search(filter, moment);
             let (total, capped) = (page.total, page.capped);
             write!(body, "{{\"total\":{total},\"capped\":{capped},\"results\":")?;
-            page.write_json(body);
+            push_search_results(&page, body);
         }
         Ask::Drops(filter) => {
             let page = index.drops(filter, moment)?;
-            write!(body, "{{\"availableTlds\":{},\"drops\":", page.tlds_json())?;
-            page.write_json(body);
+            write!(body, "{{\"availableTlds\":{},\"drops\":", tlds_json(&page))?;
+            push_drops(&page, body);
         }
         Ask::Dossier(name) => {
             let dossier = index.dossier(name, moment).map(|dossier| Known {

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use clap::{Args, Subcommand};
 
 use crate::config::Config;
+use crate::http::rows::{DROPS_CSV_HEADER, push_drop_csv};
 use crate::index::filter::{DropFilter, Moment, Narrow, Pipeline};
 use crate::index::generation::open;
-use crate::index::query::rows::DROPS_CSV_HEADER;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::query::{QueryError, Substring, fold_tld};
@@ -102,7 +102,7 @@ pub fn run(args: ExportArgs, config: &Config) -> anyhow::Result<()> {
     let mut buffer = DROPS_CSV_HEADER.as_bytes().to_vec();
     let mut written: io::Result<()> = Ok(());
     index.for_each_drop(&args.into(), moment, |row| {
-        row.write_csv(&mut buffer);
+        push_drop_csv(row, &mut buffer);
         if buffer.len() < WRITE_BYTES {
             return ControlFlow::Continue(());
         }

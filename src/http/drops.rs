@@ -8,11 +8,11 @@ use crate::http::allowance::Now;
 use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::params::{Limits, Params};
+use crate::http::rows::{DROP_JSON_BYTES, push_day, push_drops, tlds_json};
 use crate::http::work::push_member;
 use crate::http::{App, work};
 use crate::index::DropsPage;
 use crate::index::filter::DropFilter;
-use crate::index::query::rows::{DROP_JSON_BYTES, push_day};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 
@@ -49,7 +49,7 @@ pub async fn list_drops(
 
 /// The drops response (api.md).
 fn drops_json(filter: &DropFilter, page: &DropsPage<'_>) -> Vec<u8> {
-    let tlds = page.tlds_json();
+    let tlds = tlds_json(page);
     let room = FRAME_BYTES + tlds.len() + page.count() as usize * DROP_JSON_BYTES;
     let mut out = Vec::with_capacity(room);
     out.extend_from_slice(b"{\"date\":\"");
@@ -61,7 +61,7 @@ fn drops_json(filter: &DropFilter, page: &DropsPage<'_>) -> Vec<u8> {
     out.extend_from_slice(b",\"availableTlds\":");
     out.extend_from_slice(tlds.as_bytes());
     out.extend_from_slice(b",\"drops\":");
-    page.write_json(&mut out);
+    push_drops(page, &mut out);
     out.push(b'}');
     out
 }

@@ -18,9 +18,9 @@ use crate::http::allowance::{Now, admit_export, charge_export, rate_limit_header
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
+use crate::http::rows::{DROP_CSV_BYTES, DROPS_CSV_HEADER, push_drop_csv};
 use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, etag, work};
-use crate::index::query::rows::{DROP_CSV_BYTES, DROPS_CSV_HEADER};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
@@ -93,7 +93,7 @@ pub async fn export_drops(
     });
     let places = places.await?;
     let body = chunks(DROPS_CSV_HEADER, places, move |places, out| {
-        index.shape_drops(places, |row| row.write_csv(out));
+        index.shape_drops(places, |row| push_drop_csv(row, out));
         Ok(())
     });
     Ok(etag::from_generation(&answering, csv_response("drops", moment.today, body, &charged)))

@@ -19,6 +19,7 @@ pub mod origin;
 pub mod params;
 pub mod peer;
 pub mod portfolio;
+pub mod rows;
 pub mod search;
 pub mod session;
 mod shapes;

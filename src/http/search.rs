@@ -8,11 +8,11 @@ use crate::http::allowance::Now;
 use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::params::Params;
+use crate::http::rows::{SEARCH_JSON_BYTES, push_json_text, push_search_results};
 use crate::http::work::push_member;
 use crate::http::{App, work};
 use crate::index::SearchPage;
 use crate::index::filter::SearchFilter;
-use crate::index::query::rows::{SEARCH_JSON_BYTES, push_json_text};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 
 /// Bytes of a response around its rows, but for the query.
@@ -58,7 +58,7 @@ fn search_json(query: &str, filter: &SearchFilter, page: &SearchPage<'_>) -> Vec
     push_member(&mut out, "limit", filter.limit);
     push_member(&mut out, "offset", filter.offset);
     out.extend_from_slice(b",\"results\":");
-    page.write_json(&mut out);
+    push_search_results(page, &mut out);
     out.push(b'}');
     out
 }

@@ -14,7 +14,7 @@ use rustix::process::{getpriority_process, setpriority_process};
 use serde::Serialize;
 
 use crate::http::error::ApiError;
-use crate::index::query::rows::push_number;
+use crate::http::rows::push_number;
 use crate::telemetry::current::{self, Current};
 use crate::vocab::budget::{Budget, QUERY_TIME_MAX, Spent};
 

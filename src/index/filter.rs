@@ -41,6 +41,12 @@ impl Pipeline {
         Pipeline::Active,
         Pipeline::All,
     ];
+
+    /// Returns the position in [`Pipeline::EVERY`].
+    pub(super) fn position(self) -> usize {
+        let position = Pipeline::EVERY.iter().position(|&other| other == self);
+        position.expect("EVERY lists every view and stage")
+    }
 }
 
 /// What both lists can be narrowed by.

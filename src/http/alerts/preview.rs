@@ -8,9 +8,9 @@ use super::{RuleRequest, draft_filter, rule_query};
 use crate::http::allowance::Now;
 use crate::http::body::PostBody;
 use crate::http::error::ApiError;
+use crate::http::rows::{DROP_JSON_BYTES, push_day, push_number, push_samples};
 use crate::http::{App, work};
 use crate::index::query::preview::Preview;
-use crate::index::query::rows::{DROP_JSON_BYTES, push_day, push_number};
 use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
 
 /// Bytes of a preview around its samples.
@@ -47,7 +47,7 @@ fn preview_json(preview: &Preview<'_>) -> Vec<u8> {
         out.push(b'}');
     }
     out.extend_from_slice(b"],\"samples\":");
-    preview.write_samples(&mut out);
+    push_samples(preview, &mut out);
     out.push(b'}');
     out
 }

@@ -134,7 +134,7 @@ impl DayStages {
 
     /// The numbers of the TLDs in `pipeline`, in the order of their names.
     pub fn tlds_in(&self, pipeline: Pipeline) -> &[u16] {
-        &self.tlds[place_of(pipeline)]
+        &self.tlds[pipeline.position()]
     }
 
     /// The docs of `pipeline`.
@@ -157,12 +157,6 @@ pub fn code_of(stage: Stage) -> u8 {
         Stage::Catchable => CATCHABLE,
         Stage::Released => RELEASED,
     }
-}
-
-/// The place in [`Pipeline::EVERY`].
-fn place_of(pipeline: Pipeline) -> usize {
-    let place = Pipeline::EVERY.iter().position(|&of| of == pipeline);
-    place.expect("every view and stage is there")
 }
 
 impl Rule<'_> {

@@ -23,9 +23,9 @@ use crate::index::columns::tlds::Tlds;
 use crate::index::error::QueryError;
 use crate::index::filter::{DropFilter, Moment, Pipeline, SearchFilter};
 use crate::index::query::profile::Lifecycle;
-use crate::index::query::rows::{DropRow, JsonArray, LatestDrop, SearchRow, Status};
+use crate::index::query::rows::{DropRow, LatestDrop, SearchRow, Status};
+use crate::index::query::search;
 use crate::index::query::summary::{DroppedOn, Summary};
-use crate::index::query::{rows, search};
 use crate::index::storage::manifest::Manifest;
 use crate::scorer::{Restored, Scorer, Scratch, Signals, StoredScore};
 use crate::vocab::budget;
@@ -62,8 +62,8 @@ pub(in crate::index) struct DayIndex {
     pub(in crate::index) moment: Moment,
     pub(in crate::index) stages: DayStages,
     pub(in crate::index) dropped: DroppedDay,
-    /// The TLDs of each part of the pipeline as a JSON array: some ten kilobytes in every page.
-    pub(in crate::index) tlds: [(Pipeline, String); Pipeline::EVERY.len()],
+    /// See [`DropsPage::cached_tlds`].
+    tld_texts: [OnceLock<String>; Pipeline::EVERY.len()],
     /// Made when a page first asks for it.
     pub(in crate::index) summary: OnceLock<Summary>,
 }
@@ -183,21 +183,18 @@ impl DropsPage<'_> {
         self.docs.len() as u32
     }
 
-    /// Appends the rows as a JSON array.
-    pub fn write_json(&self, out: &mut Vec<u8>) {
-        let mut rows = JsonArray::open(out);
-        self.for_each(|row| row.write_json(rows.item()));
-        rows.close();
-    }
-
     /// The TLDs in the view before other filters, sorted.
     pub fn tlds(&self) -> impl Iterator<Item = &str> {
         self.day.stages.tlds_in(self.pipeline).iter().map(|&tld| self.index.tlds.name(tld))
     }
 
-    /// The same as a JSON array.
-    pub fn tlds_json(&self) -> &str {
-        self.day.tlds_json(self.pipeline)
+    /// Returns the text that `render` makes of [`DropsPage::tlds`]. It is made once per view and
+    /// cached for the day.
+    pub fn cached_tlds(
+        &self,
+        render: impl FnOnce(&mut dyn Iterator<Item = &str>) -> String,
+    ) -> &str {
+        self.day.tld_texts[self.pipeline.position()].get_or_init(|| render(&mut self.tlds()))
     }
 
     /// Shows `visit` the rows, in their order.
@@ -265,13 +262,6 @@ impl SearchPage<'_> {
     /// Rows on the page.
     pub fn count(&self) -> u32 {
         self.ordinals.len() as u32
-    }
-
-    /// Appends the rows as a JSON array.
-    pub fn write_json(&self, out: &mut Vec<u8>) {
-        let mut rows = JsonArray::open(out);
-        self.for_each(|row| row.write_json(rows.item()));
-        rows.close();
     }
 
     /// Shows `visit` the rows, in their order.
@@ -650,20 +640,13 @@ impl DayIndex {
     fn new(index: &Index, moment: Moment) -> DayIndex {
         let stages = DayStages::new(&index.listed, &index.tlds, moment);
         let dropped = DroppedDay::new(&index.dropped, stages.by_doc());
-        let tlds = Pipeline::EVERY.map(|pipeline| {
-            let mut json = Vec::new();
-            let mut names = JsonArray::open(&mut json);
-            let numbers = stages.tlds_in(pipeline).iter();
-            numbers.for_each(|&tld| rows::push_json_text(names.item(), index.tlds.name(tld)));
-            names.close();
-            (pipeline, String::from_utf8(json).expect("was written from text"))
-        });
-        DayIndex { moment, stages, dropped, tlds, summary: OnceLock::new() }
-    }
-
-    fn tlds_json(&self, pipeline: Pipeline) -> &str {
-        let found = self.tlds.iter().find(|(of, _)| *of == pipeline);
-        &found.expect("all parts of the pipeline are there").1
+        DayIndex {
+            moment,
+            stages,
+            dropped,
+            tld_texts: Default::default(),
+            summary: OnceLock::new(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use crate::index::error::QueryError;
 use crate::index::filter::{DropFilter, Moment, Pipeline, RuleQuery};
 use crate::index::query::index::Index;
-use crate::index::query::rows::{DropRow, JsonArray};
+use crate::index::query::rows::DropRow;
 use crate::vocab::day::Day;
 use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
 
@@ -27,14 +27,7 @@ pub struct Preview<'a> {
 }
 
 impl Preview<'_> {
-    /// Appends the best names that match now, at most [`PREVIEW_SAMPLES`], as a JSON array.
-    pub fn write_samples(&self, out: &mut Vec<u8>) {
-        let mut rows = JsonArray::open(out);
-        self.for_each_sample(|row| row.write_json(rows.item()));
-        rows.close();
-    }
-
-    /// Shows `visit` the same rows, best first.
+    /// Calls `visit` with the best names that match now, best first: at most [`PREVIEW_SAMPLES`].
     pub fn for_each_sample(&self, visit: impl FnMut(&DropRow<'_>)) {
         self.index.shape_drops(&self.samples, visit);
     }

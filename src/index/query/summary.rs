@@ -125,17 +125,17 @@ impl Summary {
 
     /// TLD numbers of a part of the pipeline with how many names they have, most first.
     pub fn tlds(&self, pipeline: Pipeline) -> &[(u16, u32)] {
-        &self.tlds[place_of(pipeline)]
+        &self.tlds[pipeline.position()]
     }
 
     /// Names in a part of the pipeline.
     pub fn total(&self, pipeline: Pipeline) -> u32 {
-        self.totals[place_of(pipeline)]
+        self.totals[pipeline.position()]
     }
 
     /// Names in a part of the pipeline by score, 0 to 100.
     pub fn scores(&self, pipeline: Pipeline) -> &[u32] {
-        &self.scores[place_of(pipeline)]
+        &self.scores[pipeline.position()]
     }
 
     /// The last [`SUMMARY_DAYS`] days up to today, the first of them first.
@@ -152,11 +152,6 @@ impl Summary {
     pub fn best(&self) -> &[Vec<u32>; BANDS.len()] {
         &self.best
     }
-}
-
-fn place_of(pipeline: Pipeline) -> usize {
-    let place = Pipeline::EVERY.iter().position(|&of| of == pipeline);
-    place.expect("every view and stage is there")
 }
 
 fn first_day(today: Day) -> Day {

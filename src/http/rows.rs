@@ -1,0 +1,467 @@
+//! JSON and CSV of the rows that the index returns, appended straight to the response buffer.
+//!
+//! Written by hand: a page of drops is thousands of small values, and `serde_json` takes three times
+//! as long. The tests compare the bytes with those of `serde_json`.
+
+use chrono::Datelike;
+use memchr::memchr2;
+
+use crate::index::query::preview::Preview;
+use crate::index::query::rows::{DropRow, LatestDrop, SearchRow};
+use crate::index::{DropsPage, SearchPage};
+use crate::scorer::{Cap, Percent, Points, Signals};
+use crate::vocab::day::Day;
+
+/// Bytes to reserve for the JSON of a search result; longer ones are rare.
+pub const SEARCH_JSON_BYTES: usize = 288;
+/// Bytes to reserve for the JSON of a row of the drops list.
+pub const DROP_JSON_BYTES: usize = 768;
+/// Bytes to reserve for the CSV of a row of the drops list.
+pub const DROP_CSV_BYTES: usize = 144;
+
+/// Header line of the drops export.
+pub const DROPS_CSV_HEADER: &str = "domain,tld,length,dqs,explanation\r\n";
+
+/// Appends a page of the drops list as a JSON array.
+pub fn push_drops(page: &DropsPage<'_>, out: &mut Vec<u8>) {
+    let mut rows = JsonArray::open(out);
+    page.for_each(|row| push_drop(row, rows.item()));
+    rows.close();
+}
+
+/// Appends the sample rows of a rule preview as a JSON array.
+pub fn push_samples(preview: &Preview<'_>, out: &mut Vec<u8>) {
+    let mut rows = JsonArray::open(out);
+    preview.for_each_sample(|row| push_drop(row, rows.item()));
+    rows.close();
+}
+
+/// Returns the TLDs of the page's view as a JSON array. The index caches it for the day: it makes
+/// up some ten kilobytes of every response.
+pub fn tlds_json<'a>(page: &'a DropsPage<'_>) -> &'a str {
+    page.cached_tlds(|tlds| {
+        let mut json = Vec::new();
+        let mut array = JsonArray::open(&mut json);
+        tlds.for_each(|tld| push_json_text(array.item(), tld));
+        array.close();
+        String::from_utf8(json).expect("built from text")
+    })
+}
+
+/// Appends a page of search results as a JSON array.
+pub fn push_search_results(page: &SearchPage<'_>, out: &mut Vec<u8>) {
+    let mut rows = JsonArray::open(out);
+    page.for_each(|row| push_search_result(row, rows.item()));
+    rows.close();
+}
+
+/// Appends a search result as a JSON object. Names and TLDs consist of letters, digits, hyphens and
+/// dots, and need no escapes.
+fn push_search_result(row: &SearchRow<'_>, out: &mut Vec<u8>) {
+    push(out, "{\"domain\":\"");
+    push(out, row.domain);
+    push(out, "\",\"tld\":\"");
+    push(out, row.tld);
+    push(out, "\",\"length\":");
+    push_number(out, row.length);
+    push(out, ",\"currentStatus\":\"");
+    push(out, row.current_status.as_str());
+    push(out, "\",\"latestDrop\":");
+    match &row.latest_drop {
+        Some(drop) => push_latest_drop(drop, out),
+        None => push(out, "null"),
+    }
+    push(out, "}");
+}
+
+fn push_latest_drop(drop: &LatestDrop<'_>, out: &mut Vec<u8>) {
+    push(out, "{\"date\":\"");
+    push_day(out, drop.date);
+    push(out, "\",\"dqs\":");
+    push_number(out, drop.dqs.points());
+    push(out, ",\"explanation\":");
+    push_json_text(out, drop.explanation);
+    push(out, "}");
+}
+
+/// Appends a row of the drops list as a JSON object, its name and TLD without escapes.
+fn push_drop(row: &DropRow<'_>, out: &mut Vec<u8>) {
+    push(out, "{\"name\":\"");
+    push(out, row.name);
+    push(out, "\",\"tld\":\"");
+    push(out, row.tld);
+    push(out, "\",\"length\":");
+    push_number(out, row.length);
+    push(out, ",\"dqs\":");
+    push_number(out, row.dqs.points());
+    push(out, ",\"explanation\":");
+    push_json_text(out, row.explanation);
+    push(out, ",\"signals\":");
+    push_signals(row.signals, out);
+    push(out, "}");
+}
+
+/// Appends a row of the drops list as a line of the drops export. Names and TLDs consist of letters,
+/// digits, hyphens and dots, and need no quotes; the explanation is always quoted.
+pub fn push_drop_csv(row: &DropRow<'_>, out: &mut Vec<u8>) {
+    push(out, row.name);
+    push(out, ",");
+    push(out, row.tld);
+    push(out, ",");
+    push_number(out, row.length);
+    push(out, ",");
+    push_number(out, row.dqs.points());
+    push(out, ",\"");
+    let mut pieces = row.explanation.split('"');
+    push(out, pieces.next().unwrap_or_default());
+    for piece in pieces {
+        push(out, "\"\"");
+        push(out, piece);
+    }
+    push(out, "\"\r\n");
+}
+
+fn push_signals(signals: &Signals<'_>, out: &mut Vec<u8>) {
+    push(out, "{\"scorerVersion\":");
+    push_number(out, signals.scorer_version);
+    push(out, ",\"lengthBand\":\"");
+    push(out, signals.length_band);
+    push(out, "\",\"dictionary_quality\":");
+    push_percent(out, signals.dictionary_quality);
+    push(out, ",\"words\":");
+    let mut words = JsonArray::open(out);
+    signals.words.iter().for_each(|word| push_json_text(words.item(), word));
+    words.close();
+    push(out, ",\"language\":");
+    match signals.language {
+        Some(code) => push_json_text(out, code),
+        None => push(out, "null"),
+    }
+    push(out, ",\"digits\":");
+    push_number(out, signals.digits);
+    push(out, ",\"hyphens\":");
+    push_number(out, signals.hyphens);
+    push(out, ",\"pronounceability\":");
+    push_percent(out, signals.pronounceability);
+    push(out, ",\"tld_weight\":");
+    push_percent(out, signals.tld_weight);
+    push(out, ",\"tldSpread\":");
+    push_number(out, signals.tld_spread);
+    push_points(&signals.points, out);
+    push(out, ",\"caps\":");
+    let mut caps = JsonArray::open(out);
+    signals.caps.iter().for_each(|cap| push_cap(cap, caps.item()));
+    caps.close();
+    push(out, "}");
+}
+
+fn push_cap(cap: &Cap, out: &mut Vec<u8>) {
+    push(out, "{\"name\":");
+    push_json_text(out, cap.name);
+    push(out, ",\"max\":");
+    push_signed(out, cap.max);
+    push(out, "}");
+}
+
+fn push_points(points: &Points, out: &mut Vec<u8>) {
+    let Points {
+        start,
+        length,
+        dictionary,
+        market,
+        language,
+        pronounceability,
+        digits,
+        hyphens,
+        idn,
+        tld,
+        tld_spread,
+        scale,
+    } = *points;
+    push_part(out, ",\"points\":{\"start\":", start);
+    push_part(out, ",\"length\":", length);
+    push_part(out, ",\"dictionary\":", dictionary);
+    push_part(out, ",\"market\":", market);
+    push_part(out, ",\"language\":", language);
+    push_part(out, ",\"pronounceability\":", pronounceability);
+    push_part(out, ",\"digits\":", digits);
+    push_part(out, ",\"hyphens\":", hyphens);
+    push_part(out, ",\"idn\":", idn);
+    push_part(out, ",\"tld\":", tld);
+    push_part(out, ",\"tldSpread\":", tld_spread);
+    push_part(out, ",\"scale\":", scale);
+    push(out, "}");
+}
+
+/// Inlined: the compiler then copies a constant name with a few moves instead of a call.
+#[inline(always)]
+fn push_part(out: &mut Vec<u8>, name: &str, points: i32) {
+    push(out, name);
+    push_signed(out, points);
+}
+
+/// Inlined for the same reason.
+#[inline(always)]
+fn push(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// JSON array that is appended to a buffer item by item.
+pub struct JsonArray<'a> {
+    out: &'a mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl<'a> JsonArray<'a> {
+    /// Starts an array at the end of `out`.
+    pub fn open(out: &'a mut Vec<u8>) -> JsonArray<'a> {
+        out.push(b'[');
+        JsonArray { out, is_empty: true }
+    }
+
+    /// Returns the buffer, ready for the next item.
+    pub fn item(&mut self) -> &mut Vec<u8> {
+        if !self.is_empty {
+            self.out.push(b',');
+        }
+        self.is_empty = false;
+        self.out
+    }
+
+    /// Ends the array.
+    pub fn close(self) {
+        self.out.push(b']');
+    }
+}
+
+/// Appends `number` in decimal digits.
+#[inline]
+pub fn push_number(out: &mut Vec<u8>, number: impl Into<u32>) {
+    let mut number = number.into();
+    if number < 10 {
+        return out.push(b'0' + number as u8);
+    }
+    let mut digits = [0; 10];
+    let mut start = digits.len();
+    while number > 0 {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+#[inline]
+fn push_signed(out: &mut Vec<u8>, number: i32) {
+    if number < 0 {
+        out.push(b'-');
+    }
+    push_number(out, number.unsigned_abs());
+}
+
+/// Appends a number from 0 to 1 in the digits of a float: `0.0`, `0.07`, `0.5`, `1.0`.
+#[inline]
+fn push_percent(out: &mut Vec<u8>, percent: Percent) {
+    let hundredths = percent.get();
+    let (tens, ones) = (b'0' + hundredths / 10 % 10, b'0' + hundredths % 10);
+    let digits = [b'0' + hundredths / 100, b'.', tens, ones];
+    out.extend_from_slice(if ones == b'0' { &digits[..3] } else { &digits });
+}
+
+/// Appends `YYYY-MM-DD`.
+#[inline]
+pub fn push_day(out: &mut Vec<u8>, day: Day) {
+    let date = day.date();
+    let digit = |number: u32| b'0' + (number % 10) as u8;
+    // Years of a `Day` have four digits.
+    let (year, month, day) = (date.year() as u32, date.month(), date.day());
+    out.extend_from_slice(&[
+        digit(year / 1000),
+        digit(year / 100),
+        digit(year / 10),
+        digit(year),
+        b'-',
+        digit(month / 10),
+        digit(month),
+        b'-',
+        digit(day / 10),
+        digit(day),
+    ]);
+}
+
+/// Appends `text` as a JSON string.
+pub fn push_json_text(out: &mut Vec<u8>, text: &str) {
+    // The fold has no early exit, so that the compiler vectorises it. Our own texts have no controls.
+    let has_control = text.bytes().fold(false, |found, byte| found | (byte < 0x20));
+    let next_escape = |rest: &[u8]| match has_control {
+        true => rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\'),
+        false => memchr2(b'"', b'\\', rest),
+    };
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    while let Some(at) = next_escape(rest) {
+        out.extend_from_slice(&rest[..at]);
+        push_escape(out, rest[at]);
+        rest = &rest[at + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
+fn push_escape(out: &mut Vec<u8>, byte: u8) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let letter = match byte {
+        b'"' | b'\\' => byte,
+        0x08 => b'b',
+        0x0c => b'f',
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        _ => {
+            push(out, "\\u00");
+            let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xf)]);
+            return out.extend_from_slice(&[high, low]);
+        }
+    };
+    out.extend_from_slice(&[b'\\', letter]);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::index::query::rows::Status;
+    use crate::scorer::{Scorer, Scratch};
+    use crate::vocab::dqs::Dqs;
+    use crate::vocab::name::DomainName;
+
+    fn output_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn texts_are_escaped_like_serde_json() {
+        let every: String = (0..0x250).filter_map(char::from_u32).collect();
+        let long = "plain ".repeat(40);
+        for text in ["", "plain", "say \"hi\"", "\\", "\"", "münchen", "日本", &every, &long] {
+            let expected = serde_json::to_string(text).expect("text");
+            assert_eq!(output_of(|out| push_json_text(out, text)), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_days_and_percentages_match_serde_json() {
+        for number in [0, 1, 9, 10, 99, 100, 255, 65_535, 1_000_000_000, u32::MAX] {
+            assert_eq!(output_of(|out| push_number(out, number)), number.to_string());
+        }
+        for number in [0, -1, 7, -10, i32::MIN, i32::MAX] {
+            assert_eq!(output_of(|out| push_signed(out, number)), number.to_string());
+        }
+        for raw in 1..=u16::MAX {
+            let day = Day::from_raw(raw).expect("not 0");
+            assert_eq!(output_of(|out| push_day(out, day)), day.to_string());
+        }
+        for hundredths in 0..=100 {
+            let percent = Percent::clamped(hundredths);
+            let expected = serde_json::to_string(&percent).expect("a number");
+            assert_eq!(output_of(|out| push_percent(out, percent)), expected);
+        }
+    }
+
+    #[test]
+    fn array_items_are_separated_by_commas() {
+        for items in [vec![], vec![1u32], vec![1, 22, 333]] {
+            let list = output_of(|out| {
+                let mut list = JsonArray::open(out);
+                items.iter().for_each(|&item| push_number(list.item(), item));
+                list.close();
+            });
+            assert_eq!(list, json!(items).to_string());
+        }
+    }
+
+    /// Names with words, IDNs, digits, hyphens and capped scores.
+    const NAMES: [&str; 9] = [
+        "solar.com",
+        "münchen.de",
+        "пример.рф",
+        "best-cheap-car-shop.co.uk",
+        "7777.de",
+        "xqzvk.info",
+        "a1b2-c3.net",
+        "bestshopping24online.com",
+        "x.org",
+    ];
+
+    #[test]
+    fn drop_rows_match_serde_json_and_csv() {
+        let mut scratch = Scratch::default();
+        for text in NAMES {
+            let name = DomainName::parse(text).expect("a name");
+            for spread in [1, 3, 400] {
+                let scored = Scorer::shared().score(&name, spread, &mut scratch);
+                let row = DropRow {
+                    name: name.as_str(),
+                    tld: name.tld(),
+                    length: name.length(),
+                    dqs: scored.dqs,
+                    explanation: &scored.explanation,
+                    signals: &scored.signals,
+                };
+                let signals = serde_json::to_string(&scored.signals).expect("signals");
+                let (domain, tld, length, dqs) = (row.name, row.tld, row.length, row.dqs);
+                let explanation = serde_json::to_string(row.explanation).expect("text");
+                assert_eq!(
+                    output_of(|out| push_drop(&row, out)),
+                    format!(
+                        "{{\"name\":\"{domain}\",\"tld\":\"{tld}\",\"length\":{length},\
+                         \"dqs\":{dqs},\"explanation\":{explanation},\"signals\":{signals}}}"
+                    )
+                );
+                let quoted = row.explanation.replace('"', "\"\"");
+                assert_eq!(
+                    output_of(|out| push_drop_csv(&row, out)),
+                    format!("{domain},{tld},{length},{dqs},\"{quoted}\"\r\n")
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn search_results_match_the_api_schema() {
+        let day = "2026-03-15".parse().expect("a day");
+        let dqs = Dqs::clamped(80);
+        let drop = LatestDrop { date: day, dqs, explanation: "Two words, \"so\" and \"lar\"." };
+        for (status, word) in [
+            (Status::Registered, "registered"),
+            (Status::Redemption, "redemption"),
+            (Status::PendingDelete, "pending-delete"),
+            (Status::Available, "available"),
+            (Status::Unknown, "unknown"),
+        ] {
+            assert_eq!(serde_json::to_value(status).expect("a word"), word);
+            for latest_drop in [None, Some(drop.clone())] {
+                let expected_drop = latest_drop.as_ref().map_or(Value::Null, |drop| {
+                    json!({ "date": "2026-03-15", "dqs": 80, "explanation": drop.explanation })
+                });
+                let row = SearchRow {
+                    domain: "solar.com",
+                    tld: "com",
+                    length: 5,
+                    current_status: status,
+                    latest_drop,
+                };
+                assert_eq!(
+                    output_of(|out| push_search_result(&row, out)),
+                    format!(
+                        "{{\"domain\":\"solar.com\",\"tld\":\"com\",\"length\":5,\
+                         \"currentStatus\":\"{word}\",\"latestDrop\":{expected_drop}}}"
+                    )
+                );
+            }
+        }
+    }
+}
