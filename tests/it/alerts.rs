@@ -166,7 +166,7 @@ fn a_name_is_told_once_a_drop() {
     assert_eq!((world.told(tea), world.told(none)), (vec![2, 1], vec![1]));
     world.stop();
     world.start();
-    assert_eq!(world.told(com), [2, 1], "nothing is told again after a restart");
+    assert_eq!(world.told(com), [2, 1], "nothing is sent again after a restart");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn lists_are_matched_however_they_come() {
     assert_eq!(world.told(paused), [1]);
     assert_eq!(world.told(edited), [1, 2]);
 
-    // A rule that was removed is told nothing, and takes what it was told along.
+    // A removed rule matches nothing, and its deliveries are gone.
     let target = format!("/api/v1/alerts/{edited}");
     assert_eq!(world.client().request("DELETE", &target, &[]).status, 200);
     assert_eq!(world.client().get(&format!("{target}/deliveries")).status, 404);

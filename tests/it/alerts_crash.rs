@@ -22,7 +22,7 @@ use crate::common::runs::{figure, say, seed};
 use crate::common::{Server, Site};
 
 const FIRST_DAY: &str = "2026-03-15";
-/// Catch days of a server that is told nothing else.
+/// Catch days of a server with default settings.
 const CATCH_DAYS: u16 = 5;
 const TLDS: [&str; 5] = ["com", "net", "de", "co.uk", "se"];
 /// From a list to its last message, retries and two restarts included: this is a hang.
@@ -48,7 +48,7 @@ struct Received {
     taken: bool,
 }
 
-/// A name and the day it dropped: what a rule tells of once.
+/// A name and its drop date: a rule reports each pair once.
 type Drop = (String, Day);
 
 /// A rule and what it must have told.
@@ -276,7 +276,7 @@ impl World {
             self.stop();
             self.day = self.day.plus(1 + self.rng.below(8) as i32);
             self.start();
-            // What entered a stage is told of with the first list of the day, before a later list
+            // A name that entered a stage is reported with the first list of the day, before a later list
             // says that the name has dropped again.
             self.settle();
         }
@@ -388,7 +388,7 @@ impl World {
         self.rules.push(rule);
     }
 
-    /// What is in a rule's stages on a day and passes it.
+    /// Names in a rule's stages on a day that pass its filter.
     fn matching(&self, rule: &Rule, day: Day) -> BTreeSet<Drop> {
         let all = self.names.iter().filter(|(name, date)| rule.passes(name, **date, day));
         all.map(|(name, &date)| (name.clone(), date)).collect()
@@ -406,7 +406,7 @@ impl World {
             rule.told.extend(now.difference(&rule.past).cloned());
         }
         let begun = Instant::now();
-        // Also a list that no rule is told of: one that is added next must not be told of it either.
+        // Also a list that matches no rule: a rule added next must not match it either.
         let mut metrics = self.server.as_ref().expect("it runs").metrics();
         let mut is_matched = || {
             let answer = metrics.get("/metrics");
@@ -432,7 +432,7 @@ impl World {
         }
     }
 
-    /// What must have been taken and was not, after a check of what came.
+    /// Matches that should have arrived and did not; checks those that did.
     fn missing(&self, received: &[Received]) -> Vec<(String, Drop)> {
         let mut missing = Vec::new();
         for rule in &self.rules {
@@ -496,8 +496,8 @@ impl Rule {
                 let name = name["domain"].as_str().expect("a name").to_owned();
                 let drop = (name, date.expect("a date"));
                 let id = *ids.entry(drop.clone()).or_insert(&one.id);
-                assert_eq!(id, one.id, "{path} is told of {drop:?} in two messages");
-                assert!(!self.past.contains(&drop), "{path} is told of the past: {drop:?}");
+                assert_eq!(id, one.id, "{path} got {drop:?} in two messages");
+                assert!(!self.past.contains(&drop), "{path} got a past drop: {drop:?}");
                 assert!(self.told.contains(&drop), "{path} is not about {drop:?}");
                 if one.taken {
                     taken.insert(drop);

@@ -1,7 +1,7 @@
 //! The contract around the answers: who may ask, how often, what a bad request gets, what an
 //! operator reads when a command fails, and what clients see while a new list goes live.
 //!
-//! What the answers hold is the oracle's part (`tests/oracle.rs`). Where the specification leaves
+//! The contents of the responses are the oracle's part (`tests/oracle.rs`). Where the specification leaves
 //! something open, a comment `Choice:` says what is expected here.
 
 use std::collections::HashMap;
@@ -948,7 +948,7 @@ fn a_damaged_generation_gives_way_to_the_one_before() {
     let server = site.serve(TODAY);
     assert_eq!(server.client_with(&key).get("/api/v1/drops").answer(), before);
     let stderr = server.stop();
-    assert!(!stderr.trim().is_empty(), "the operator is told");
+    assert!(!stderr.trim().is_empty(), "an error for the operator");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a name is worth, whether or not a list ever brought it: `POST /api/v1/appraise` and
+//! Scores of names, whether or not a list ever contained them: `POST /api/v1/appraise` and
 //! `dropdex score`, which say the same.
 //!
 //! How a score is made is the scorer's part (`tests/scorer.rs`): no figure is written down here.
@@ -43,7 +43,7 @@ fn error(text: &str) -> Value {
     json!({ "error": text })
 }
 
-/// What `dropdex score --json` says of names, with more arguments.
+/// Output of `dropdex score --json` with more arguments.
 fn scored<const N: usize>(site: &Site, names: [&str; N], more: &[&str]) -> [Value; N] {
     let lines = site.ok(&[&["score", "--json"], more, &names].concat());
     let scores: Vec<Value> =
@@ -152,7 +152,7 @@ fn a_hundred_names_count_as_one_request() {
     let left = |response: &Response| response.number("x-ratelimit-remaining").expect("a number");
     let one = appraise(&mut client, &json!(["solar.com"]));
     let before = left(&one);
-    // As many as there may be, of all octets that a name can have: none of them is a name.
+    // The most allowed, of all bytes that a name can have: none of them is a registrable domain.
     let long = format!("{}.com", "a.".repeat(124) + "b");
     assert_eq!(long.len(), 253);
     let hundred = appraise(&mut client, &json!(vec![long.as_str(); 100]));
@@ -315,9 +315,9 @@ fn a_table_tells_what_the_json_says() {
         assert_tells(table, &score);
     }
     assert!(tables[1][0].ends_with("xn--mnchen-3ya.de (münchen.de)"), "{printed}");
-    assert!(!printed.contains("otherwise"), "nobody asked: {printed}");
+    assert!(!printed.contains("otherwise"), "not requested: {printed}");
 
-    // What is refused is told aside, and leaves no gap.
+    // Refused names are reported on standard error and leave no gap.
     let finished = site.run(&["score", "no name", "solar.com", "com", "kept.org"]);
     finished.assert_failed(1, &["names refused: 2 of 4"]);
     assert!(finished.stderr.contains("no name: the name holds"), "{finished}");
@@ -381,7 +381,7 @@ fn a_refused_name_keeps_its_place_in_the_json() {
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .collect();
     assert_eq!(lines[1], refused("com", "the name is a public suffix itself"));
-    // There is no index: nobody else is known to have the label.
+    // There is no index: the label is known in no other TLD.
     for (at, domain) in [(0, "solar.com"), (2, "a.de")] {
         let seen = (&lines[at]["domain"], &lines[at]["signals"]["tldSpread"]);
         assert_eq!(seen, (&json!(domain), &json!(1)));

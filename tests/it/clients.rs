@@ -57,7 +57,7 @@ impl Desk {
     }
 }
 
-/// What both typed clients print.
+/// Output of both typed clients.
 const PRINTED: &str = "99 solar.com\n93 lunar.com\n";
 
 #[test]

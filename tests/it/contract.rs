@@ -1,6 +1,6 @@
 //! The service against its own OpenAPI document, by Schemathesis: every operation, what the document
-//! allows and what it does not, of every plan and of nobody. No server error, no answer that the document
-//! does not tell of, nothing refused that it allows and nothing taken that it forbids.
+//! allows and what it does not, as every plan and without a key. No server error, no response that the document
+//! does not describe, nothing refused that it allows and nothing taken that it forbids.
 //!
 //! The slice tries each operation some twenty times beside every border of its parameters;
 //! `DROPDEX_FULL=1` tries each a thousand times. `DROPDEX_SEED` repeats a run.
@@ -26,13 +26,13 @@ struct Tried {
 fn tried(key: Option<&str>) -> Tried {
     match runs::full() {
         true => Tried { phases: "examples,coverage,fuzzing,stateful", examples: 1000 },
-        // Nobody is refused, whatever is sent.
+        // Public operations refuse no client.
         false if key.is_none() => Tried { phases: "fuzzing", examples: 5 },
         false => Tried { phases: "examples,coverage,fuzzing", examples: 20 },
     }
 }
 
-/// Everything that the document tells of, as the owner of `key` asks it.
+/// Every operation of the document, with `key`.
 fn judge(site: &Site, server: &Server, key: Option<&str>) {
     let Tried { phases, examples } = tried(key);
     let seed = runs::seed_of_the_commit();

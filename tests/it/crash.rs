@@ -71,7 +71,7 @@ struct World {
     names: Vec<String>,
     rng: Rng,
     today: Day,
-    /// What each account had used of its day when last told, and how many of its requests were in
+    /// Each account's usage of the day when last reported, and how many of its requests were in
     /// flight at the kill; `None` when a day has begun since.
     used: Vec<Option<Used>>,
     kills_while_starting: usize,
@@ -221,7 +221,7 @@ impl World {
         REQUESTS_PER_DAY - told.unwrap_or(0)
     }
 
-    /// Answers to keys may be forgotten after a day, so nobody asks for them again.
+    /// Answers to keys may be forgotten after a day, so they are not requested again.
     fn next_day(&mut self) {
         self.today = self.today.plus(1);
         self.used = vec![None; ACCOUNTS];
@@ -231,7 +231,7 @@ impl World {
     }
 }
 
-/// What an account has used of its day, this request included.
+/// An account's usage of the day, this request included.
 fn used(client: &mut Client) -> i64 {
     let left = client.get("/api/v1/alerts?limit=1").number("x-ratelimit-remaining");
     REQUESTS_PER_DAY - left.expect("a counted request")

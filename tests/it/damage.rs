@@ -72,7 +72,7 @@ fn files_of(site: &Site, generation: u64) -> Vec<PathBuf> {
     names.map(|name| folder.join(name)).collect()
 }
 
-/// What a server that starts now would serve, and whether that is what `CURRENT` names.
+/// The generation that a server would serve if it started now, and whether that is what `CURRENT` names.
 fn opened(index: &Path) -> (u64, bool) {
     let Opened { index, fallback } = open::open_current(index).expect("one is always sound");
     (index.manifest().generation.0, fallback.is_none())
@@ -170,7 +170,7 @@ fn every_changed_byte_at_rest_is_refused() {
         fs::write(&path, &whole).expect("writable");
     }
     // A name of a generation is so short that it has no checksum: what it names is one that was
-    // verified, or it is told that it names none.
+    // verified, or the error says that it names none.
     let current = index.join("CURRENT");
     let whole = fs::read(&current).expect("readable");
     let flipped = (0..whole.len() * 8).map(|bit| {
@@ -325,11 +325,11 @@ fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
     let whole = bytes(&filler);
     let file = File::options().write(true).open(&filler).expect("it is there");
     file.set_len(whole - batch).expect("shorter");
-    // Room for one of ten: it is seen before the first octet is written.
+    // Room for one of ten: this is detected before the first byte is written.
     let built = on_it(&["rebuild", "--local"]);
     assert_eq!(built.code, Some(0), "{built}");
     assert!(built.stderr.contains("many batches cannot be made one"), "{built}");
-    // Who asks for it by name is told, and the draft goes.
+    // An explicit rebuild reports it, and the draft is removed.
     on_it(&["rebuild", "--local", "--compact"]).assert_failed(1, &["no space left"]);
     assert_eq!(leftovers(&corpus), [] as [&str; 0]);
     // A list that finds no room leaves nothing either.
@@ -368,7 +368,7 @@ fn a_full_disk_in_the_middle_leaves_what_was_there() {
         let done = AtomicBool::new(false);
         let finished = thread::scope(|scope| {
             scope.spawn(|| {
-                // Once the rebuild has seen that there is room, somebody else takes it.
+                // Once the rebuild has seen that there is room, another process takes it.
                 let delay = if round == 0 { 0 } else { rng.below(longest) };
                 let delay = Duration::from_micros(delay as u64);
                 while !done.load(Ordering::Relaxed) && leftovers(&index).is_empty() {

@@ -1,7 +1,7 @@
 //! Alerts on their way out: the real binary, a list that goes live, and receivers on loopback of every
 //! sort; real servers of others for mail, and the reference library for signatures.
 //!
-//! Nothing is said about time but what the receivers are told: that a try comes not before another.
+//! Times are checked only as the receivers see them: that a try comes not before another.
 
 mod channels;
 mod examples;
@@ -17,7 +17,7 @@ use crate::common::receiver::Receiver;
 use crate::common::{Client, Server, Site};
 
 const PATH: &str = "/api/v1/alerts";
-/// What is waited for comes long before.
+/// Deadline of every wait; conditions come true long before.
 const WAIT_MAX: Duration = Duration::from_secs(180);
 const PERIOD: Duration = Duration::from_millis(50);
 

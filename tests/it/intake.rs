@@ -1,4 +1,4 @@
-//! Lists beside a running server: commands that the server runs for whoever asks, one at a time, and
+//! Lists beside a running server: commands that the server runs for clients, one at a time, and
 //! the folder in which lists arrive.
 
 use std::fs;
@@ -235,7 +235,7 @@ fn a_mark_alone_makes_no_new_index() {
     until("the folder is made", || inbox.join("refused").exists());
     // As it is left by a list that cannot be read now.
     fs::write(inbox.join(".rebuild"), "").expect("written");
-    until("it was looked at", || !inbox.join(".rebuild").exists());
+    until("it was checked", || !inbox.join(".rebuild").exists());
     assert_eq!(generation(&site), 1);
     server.stop();
 }
@@ -269,14 +269,14 @@ fn work_ends_with_the_server_that_is_killed() {
         let pid = worker().expect("it waits for the list");
         server.kill();
         let stat = format!("/proc/{pid}/stat");
-        // Dead, if not buried: whoever inherits the dead here may not look after them.
+        // Dead, if not buried: the process that inherits it here may not reap it.
         until("it has ended", || {
             fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
         });
         asked.join().expect("no panic").assert_failed(1, &["run the command again"]);
     });
     let list = site.write("next.csv", list(&["next.com"]));
-    assert_eq!(ingest(&site, &list).code, Some(0), "nobody holds the lists");
+    assert_eq!(ingest(&site, &list).code, Some(0), "the lists are unlocked");
 }
 
 /// The manifest of the current generation, but for what tells one generation from another.
@@ -338,7 +338,7 @@ fn an_index_of_one_batch_is_that_of_many() {
     site.ok(&["--today", TODAY, "rebuild", "--compact"]);
     assert_eq!(batches(&site), ["batch-0000000001-0000000010.ddb"]);
     assert_eq!(manifest(&site), before);
-    // Of its own, when there are more than so many: the newest stay apart.
+    // Automatically, above the limit: the newest stay apart.
     let settings = site.settings("[index]\ncompact_above = 9\nkeep = 3\n");
     add(11..=18, &[]);
     assert_eq!(batches(&site).len(), 9);

@@ -28,7 +28,7 @@ fn options(dir: &Path) -> Options {
     Options::new(dir, Arc::new(move || ticks.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// What a journal was read to: the last snapshot, and the records after it.
+/// Contents read from a journal: the last snapshot, and the records after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Kept {
     chunks: Vec<Vec<u8>>,
@@ -144,7 +144,7 @@ fn every_flipped_bit_of_acknowledged_data_is_refused() {
     let path = segment(dir.path(), 1);
     let whole = fs::read(&path).expect("read");
     let used = whole.len() - 128;
-    // In place: to write the file anew 40,000 times takes minutes on some file systems.
+    // In place: rewriting the file 40,000 times takes minutes on some file systems.
     let file = fs::File::options().write(true).open(&path).expect("opened");
     let write_byte = |at: usize, byte: u8| {
         std::os::unix::fs::FileExt::write_all_at(&file, &[byte], at as u64).expect("written");
@@ -356,7 +356,7 @@ fn a_damaged_last_record_that_is_whole_but_for_one_bit_is_refused() {
 #[test]
 fn a_payload_that_imitates_a_record_is_none() {
     let dir = tempfile::tempdir().expect("a folder");
-    // Made by somebody who knows the format and not this store: "2 and 3 are synced".
+    // Made by a writer that knows the format and not this store: "2 and 3 are synced".
     let fields =
         RecordFields { seq: 3, durable_seq: 3, epoch: 1, kind: KIND, flags: 0, unix_ms: 0 };
     let mut imitation = Vec::new();
@@ -521,7 +521,7 @@ struct Watched {
     full_for_records: Arc<AtomicBool>,
     /// No file can be made.
     full_for_files: Arc<AtomicBool>,
-    /// What a full disk says.
+    /// The error of a full disk.
     errno: Arc<AtomicI32>,
     /// How often the lock is still found to be ours.
     lost_after: Arc<AtomicU32>,
@@ -713,7 +713,7 @@ fn a_lazy_record_is_in_the_file_at_once_and_synced_soon() {
     };
     journal.append_lazy(KIND, b"lazy".to_vec(), apply).expect("taken");
     let (seq, is_unsynced, found) = told.recv().expect("applied");
-    assert!(is_unsynced, "synced for a record nobody waits for");
+    assert!(is_unsynced, "synced for a record without a waiter");
     assert_eq!(found.expect("readable").1, [(seq, b"lazy".to_vec())]);
     let begun = Instant::now();
     while journal.durable_seq() < seq {
@@ -1016,7 +1016,7 @@ fn a_full_disk_at_the_open_is_read_and_waited_for() {
     let files: MakeFull = |disk, full| disk.full_for_files.store(full, Ordering::SeqCst);
     let growth: MakeFull =
         |disk, full| disk.full_past.store(if full { 512 } else { u64::MAX }, Ordering::SeqCst);
-    // After a crash the segment is written anew; after a close it is not, and a new store is made.
+    // After a crash the segment is rewritten; after a close it is not, and a new store is made.
     for (end, make_full) in ["crash", "torn", "close", "new"]
         .into_iter()
         .flat_map(|end| [files, growth].map(|make_full| (end, make_full)))
@@ -1151,7 +1151,7 @@ fn a_late_writer_harms_no_new_owner_of_the_folder() {
     let dir = tempfile::tempdir().expect("a folder");
     let (late, _, _) = open(options(dir.path())).expect("opened");
     append(&late, b"before");
-    // Somebody thinks that the lock is a left-over.
+    // An operator removes the lock as stale.
     fs::remove_file(dir.path().join("LOCK")).expect("removed");
     let (owner, _, found) = open(options(dir.path())).expect("opened");
     assert_eq!(found.len(), 1);
@@ -1401,7 +1401,7 @@ fn a_live_journal_is_read_up_to_what_is_synced() {
     assert_eq!(kept.records, expected);
     assert_eq!(inspection.segments[0].records, 6);
     assert!(inspection.store_uuid.is_some());
-    // Half a record after it, as a reader may find it: not looked at.
+    // Half a record after it, as a reader may find it: ignored.
     let path = segment(dir.path(), 1);
     let bytes = fs::read(&path).expect("read");
     let end = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count();

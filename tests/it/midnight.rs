@@ -1,7 +1,7 @@
 //! The day ends at 00:00 UTC: the real binary under libfaketime, whose clock stands at every second around
 //! midnight and is then stepped back and forth, in two time zones. An allowance is never exceeded and a
 //! day that is over never comes back, whatever the clock says and however often the server is started;
-//! what an answer says of the day agrees with itself.
+//! each response is consistent about the day.
 //!
 //! The clock stands still between two steps, so that what is expected is known to the second. The slice
 //! has five seconds on each side; `DROPDEX_FULL=1` has 120.

@@ -63,7 +63,7 @@ fn a_store_is_what_the_model_says() {
     assert!(seed.is_some() || rarest > Some(0), "{seen:?}: these runs prove little");
 }
 
-/// What the model holds of an account: lists, in the order things were added.
+/// The model of an account: lists, in the order things were added.
 struct Account {
     email: String,
     plan: Plan,
@@ -238,7 +238,7 @@ fn model_rule(rule: &Rule) -> ModelRule {
     }
 }
 
-/// What a POST must come to.
+/// Expected outcome of a POST.
 enum Due {
     Fresh,
     Again(Reply),
@@ -275,7 +275,7 @@ impl Account {
         self.rules.iter().filter(|rule| rule.active).count()
     }
 
-    /// What becomes of a POST with this key now.
+    /// Expected outcome of a POST with this key now.
     fn due(&self, key: Option<&(String, u8)>, now: DateTime<Utc>) -> Due {
         let Some((key, fingerprint)) = key else { return Due::Fresh };
         let day = Duration::hours(24);
@@ -485,7 +485,7 @@ impl Run {
         self.rng.below(100_000_000_001) as u64
     }
 
-    /// A rule of account `at`, or a number that is none.
+    /// A rule of account `at`, or an unused number.
     fn rule_id(&mut self, at: usize) -> u64 {
         match self.model[at].rules.len() {
             0 => 1,
@@ -498,7 +498,7 @@ impl Run {
         match self.model[at].claims.len() {
             0 => 1,
             count if self.rng.chance(90) => self.model[at].claims[self.rng.below(count)].id,
-            // Somebody else's, perhaps.
+            // Perhaps of another account.
             _ => {
                 let other = self.rng.below(self.model.len());
                 self.model[other].claims.first().map_or(1, |claim| claim.id)
@@ -837,7 +837,7 @@ impl Run {
         }
         let changed = result.expect("changed");
         let told = model_rule(&changed.rule);
-        // A webhook that was there keeps its secret, another gets one that is told.
+        // A webhook that was there keeps its secret, another gets a new one, which is shown.
         for (url, secret) in &told.secrets {
             let had = rule.secrets.iter().find(|(old, _)| old == url);
             let shown = changed.new_secrets.iter().any(|it| it.url.as_str() == url);

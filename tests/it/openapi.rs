@@ -113,7 +113,7 @@ fn answers_are_as_the_document_has_them() {
                     all.add(&method, path, response);
                 }
             }
-            // Only what has failed for good can be tried again: `tests/it/deliver` does.
+            // Only a failed delivery can be retried: `tests/it/deliver` does.
             if path.ends_with("/retry") {
                 continue;
             }
@@ -138,7 +138,7 @@ fn heads_are_as_the_document_has_them() {
         let Some(operation) = item.get("get") else { continue };
         let target = path.replace("{name}", "solar.com").replace("{delivery}", "none");
         if target.contains('{') {
-            // Of things that somebody made.
+            // Of existing objects.
             continue;
         }
         let target = if path.ends_with("/search") { format!("{path}?q=so") } else { target };

@@ -201,7 +201,7 @@ impl Check<'_> {
         }
     }
 
-    /// What chance might leave out on some day.
+    /// Cases that chance may leave out on some day.
     fn fixed_questions(&mut self) {
         self.drops("/api/v1/drops", &DropsQuery::default());
         self.export("/api/export/drops", &DropsQuery::default());
@@ -292,7 +292,7 @@ impl Check<'_> {
         let different = || {
             let pairs = expected.split_inclusive("\r\n").zip(got.split_inclusive("\r\n"));
             let first = pairs.enumerate().find(|(_, (expected, got))| expected != got);
-            format!("{first:?}; {} octets expected, {} sent", expected.len(), got.len())
+            format!("{first:?}; {} bytes expected, {} sent", expected.len(), got.len())
         };
         let same = response.body == expected.as_bytes();
         assert!(same, "{}: first line that differs: {}", self.place(target), different());

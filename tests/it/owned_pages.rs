@@ -56,7 +56,7 @@ impl World {
         World { site, server }
     }
 
-    /// Somebody new with an account of this plan, who has logged in.
+    /// A new account of this plan, logged in.
     fn person(&self, email: &str, plan: &str) -> Person {
         self.site.account_with_password(email, plan, PASSWORD);
         Person::logged_in(&self.server, email)
@@ -81,7 +81,7 @@ const FORMS: [(&str, &str); 15] = [
     ("/portfolio/{claim}/delete", ""),
     ("/alerts/{rule}/nowhere", ""),
 ];
-/// Every page of somebody's own things.
+/// Every page of user data.
 const PAGES: [&str; 8] = [
     "/watchlist",
     "/alerts",

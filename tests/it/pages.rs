@@ -1,5 +1,5 @@
 //! Accounts through their pages, over HTTP and against the real binary: who gets in, who stays, whom a
-//! page believes, and what somebody else's site or somebody else's copy of a cookie can do. What
+//! page believes, and what another site or a stolen cookie can do. What
 //! people see of it in a browser is in `browser.rs`.
 
 mod account;

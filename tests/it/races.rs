@@ -40,7 +40,7 @@ impl World {
         World::with(RULES, EXTERNAL, 1)
     }
 
-    /// With other caps, and so many names in its corpus.
+    /// With other caps, and this many names in its corpus.
     fn with(rules: usize, external: usize, known: usize) -> World {
         let seed = seed();
         let site = Site::with_names((0..known).map(|number| format!("name{number}.com")), TODAY);
@@ -69,7 +69,7 @@ impl World {
     }
 }
 
-/// What one of the crowd sends.
+/// Request sent by each client.
 #[derive(Clone, Debug)]
 struct Sent {
     method: &'static str,
@@ -206,7 +206,7 @@ fn make_room_for_rules(world: &World, room: usize) -> Vec<u64> {
     let all = alerts["alerts"].as_array().expect("a list");
     let idle = all.iter().filter(|rule| rule["active"] == json!(false));
     let idle: Vec<u64> = idle.map(|rule| rule["id"].as_u64().expect("an id")).collect();
-    // So many that a long run does not meet the cap on rules in all.
+    // Enough that a long run does not reach the cap on rules.
     for id in idle.iter().skip(CROWD / 2) {
         let answer = client.request("DELETE", &format!("/api/v1/alerts/{id}"), &[]);
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -338,7 +338,7 @@ fn of_two_requests_with_one_idempotency_key_one_is_carried_out() {
     }
 }
 
-/// All answers are one, octet by octet, and all but one say that they are a copy.
+/// All responses are equal byte for byte, and all but one are marked as replayed.
 #[track_caller]
 fn assert_one_effect(answers: &[&Response]) {
     let bodies: BTreeSet<(u16, &str)> =
@@ -464,7 +464,7 @@ fn while_asked<T>(world: &World, key: &str, change: impl FnOnce() -> T) -> T {
     })
 }
 
-/// The caps that are no settings; in the slice the unit tests of `accounts` hold them.
+/// Caps that are not settings; in the slice the unit tests of `accounts` hold them.
 #[test]
 #[ignore = "fills 10,000 names and 100,000 claims over HTTP: a minute and more; in the full run"]
 fn a_watchlist_and_a_portfolio_end_at_their_caps() {

@@ -461,7 +461,7 @@ fn a_name_never_seen_has_its_score() {
     let text = squeezed(&page.id("main").text);
     assert!(text.contains(appraised["explanation"].as_str().expect("a sentence")), "{text}");
     assert!(text.contains("No list ever brought this name."), "{text}");
-    assert!(page.maybe_id("votes").is_none(), "nobody votes on what nobody saw");
+    assert!(page.maybe_id("votes").is_none(), "no votes for a name that is not in the data");
     assert_eq!(page.links("Watch"), ["/login?next=%2Fdomain%2Fgoldenhorse.com"]);
 }
 
@@ -557,5 +557,5 @@ fn the_first_page_is_light() {
     let folder = first.rsplit_once('/').map_or("", |(folder, _)| folder);
     // Modules import it.
     transferred += client.request("GET", &format!("{folder}/names.js"), &gzip).body.len();
-    assert!(transferred < 60_000, "{transferred} octets");
+    assert!(transferred < 60_000, "{transferred} bytes");
 }

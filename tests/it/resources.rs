@@ -1,8 +1,8 @@
-//! What users own, over HTTP: whole answers of every endpoint of claims, watchlists, alert rules
+//! User data over HTTP: whole responses of every endpoint of claims, watchlists, alert rules
 //! and votes, their refusals, their exports, and that all of it is there after a crash.
 //!
 //! Nothing here is random. Where the specification leaves something open, a comment `Choice:` says
-//! what is expected here.
+//! the expectations here.
 
 mod alerts;
 mod contract;

@@ -136,7 +136,7 @@ fn signals_have_the_names_of_the_contract() {
     assert_eq!((&signals["tldSpread"], &signals["tld_weight"]), (&3.into(), &1.0.into()));
 }
 
-/// What must hold whatever the name.
+/// Invariants of every name.
 fn check(name: &DomainName, spread: u32, scratch: &mut Scratch) {
     let scorer = Scorer::shared();
     let base = scorer.base(name, scratch);
@@ -162,7 +162,7 @@ fn check(name: &DomainName, spread: u32, scratch: &mut Scratch) {
     assert!(explanation.ends_with('.') && !explanation.chars().any(char::is_control));
 }
 
-/// From its features, and without any, a name is told to the byte as it was scored.
+/// From its features, and without any, a name is explained exactly as it was scored.
 fn check_recall(name: &DomainName, spread: u32, scratch: &mut Scratch) -> usize {
     let scorer = Scorer::shared();
     let json = |signals| serde_json::to_string(&signals).expect("plain data");
@@ -313,7 +313,7 @@ proptest! {
         }
     }
 
-    /// Whatever bytes a bug keeps as features, something is told.
+    /// Whatever bytes a bug keeps as features, an explanation is returned.
     #[test]
     fn any_evidence_is_told(
         label in "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?|\\PC{0,9}",

@@ -1,4 +1,4 @@
-//! What must not be in a log is not in it: a server that logs everything there is (`RUST_LOG=trace`), its
+//! No secret is logged: a server that logs everything there is (`RUST_LOG=trace`), its
 //! libraries' words as well, is used by people and programs in every way that takes a secret, and not one
 //! of them is found in what it wrote. Nor in what commands write beside it.
 
@@ -16,7 +16,7 @@ const WRONG_PASSWORD: &str = "wrong horse battery";
 const SMTP_PASSWORD: &str = "smtp-password-7f3a";
 const TELEGRAM_TOKEN: &str = "123456:telegram-token-91c2";
 
-/// What somebody gave away or was given, by what it is.
+/// Secrets sent or received, each with its kind.
 struct Secrets(Vec<(&'static str, String)>);
 
 impl Secrets {
@@ -99,7 +99,7 @@ fn pages(server: &Server, secrets: &mut Secrets) {
     if other.cookie.is_some() {
         secrets.keep("a cookie of somebody new", other.token());
     }
-    // A form of no kind that is known, and one that is none.
+    // A form of an unknown type, and a malformed one.
     other.post("/login", &[("password", PASSWORD), ("password", WRONG_PASSWORD)]);
     let kind = [("Content-Type", "text/plain"), ("Sec-Fetch-Site", "same-origin")];
     server.client().send_with("POST", "/login", &kind, PASSWORD.as_bytes());
@@ -162,7 +162,7 @@ fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
     curl.expect("curl runs");
 }
 
-/// What operators do beside it, all told on their own standard error.
+/// Operator commands beside the server; they log to their own standard error.
 fn commands(site: &Site, secrets: &mut Secrets) {
     let run = |args: &[&str]| {
         let mut command = site.command(args);

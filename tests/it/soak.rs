@@ -1,4 +1,4 @@
-//! A server that is left alone under everything at once, while its index is built anew again and
+//! A server under mixed load while its index is rebuilt again and
 //! again: nothing fails, and neither memory nor descriptors grow.
 //!
 //! A slice runs for six rebuilds, a second or so apart; `DROPDEX_FULL=1` for an hour with one every
@@ -116,7 +116,7 @@ fn names() -> Vec<String> {
     rows.step_by(7).map(str::to_owned).collect()
 }
 
-/// A list of names that are there, dropped today, so that each is told of once more.
+/// A list of names that are there, dropped today, so that each matches once more.
 fn ingest(site: &Site, names: &[String], round: usize) {
     let rows: String =
         names[round..round + LIST_NAMES].iter().map(|name| format!("{name},{TODAY}\n")).collect();
@@ -159,7 +159,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// What the kernel says of the server.
+/// The kernel's figures of the server.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     rss_kb: u64,
@@ -183,7 +183,7 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Calls `act` every `period` until the end, late ones at once: whoever waits for an answer does
+    /// Calls `act` every `period` until the end, late ones at once: a slow response does
     /// not make the load any less.
     fn pace(&self, period: Duration, mut act: impl FnMut()) {
         let mut due = Instant::now();

@@ -1,5 +1,5 @@
-//! Nobody makes dropdex call into a network that is not public: forms of addresses at the door, and
-//! what names, redirects and changing answers try when it dials (OWASP API7).
+//! dropdex never calls into a network that is not public: forms of addresses at the door, and
+//! names, redirects and changing DNS answers when it dials (OWASP API7).
 //!
 //! The real binary takes the requests, a real name server (Knot DNS) answers for the names, and
 //! canaries on loopback prove by their silence that nothing was dialled.
@@ -114,7 +114,7 @@ fn public_addresses_are_taken() {
     }
 }
 
-/// What the zone holds: names that lead inside, one way or another, and `public...` ones.
+/// Records of the zone: names that lead inside, one way or another, and `public...` ones.
 const RECORDS: &str = "\
 public A 8.8.8.8
 public4 A 8.8.8.8
@@ -187,7 +187,7 @@ fn a_name_is_judged_by_all_that_it_leads_to() {
     // What leads nowhere yet is judged when it is dialled.
     let nowhere = post(&mut client, &[format!("https://nowhere.{ZONE}/")]);
     assert_eq!(nowhere.status, 201, "{}", nowhere.text());
-    // The address behind a name is nobody's business but the operator's.
+    // Only the operator sees the address behind a name.
     let told = post(&mut client, &[format!("https://inner.{ZONE}/")]).text().to_owned();
     assert!(!told.contains("169.254"), "{told}");
     assert!(server.log().contains("169.254.169.254"), "{}", server.log());

@@ -103,7 +103,7 @@ impl Pair {
         self.sites[1].start_on(TODAY, &arguments).ready()
     }
 
-    /// What each generation answers to each question.
+    /// Responses of each generation to each query.
     fn expected(&self) -> Expected {
         let mut client = self.client(0);
         let mut expected = Expected::new();
@@ -129,7 +129,7 @@ fn generation_of(response: &Response) -> Option<u64> {
     response.header("x-index-generation")?.parse().ok()
 }
 
-/// What became of the requests.
+/// Outcomes of the requests.
 #[derive(Default)]
 struct Counts {
     sent: AtomicUsize,
@@ -146,7 +146,7 @@ struct Counts {
 impl Counts {
     fn wrong(&self, count: &AtomicUsize, what: String) {
         count.fetch_add(1, Ordering::Relaxed);
-        self.first.lock().expect("nobody panics holding it").get_or_insert(what);
+        self.first.lock().expect("no panic while locked").get_or_insert(what);
     }
 }
 
@@ -172,7 +172,7 @@ fn ask(pair: &Pair, expected: &Expected, counts: &Counts, begun: Instant, stop: 
         }
         late.push(due.elapsed().as_millis() as u32);
     }
-    counts.late_ms.lock().expect("nobody panics holding it").extend(late);
+    counts.late_ms.lock().expect("no panic while locked").extend(late);
 }
 
 /// An answer of either server: the other one is asked where the first takes no request.
@@ -223,7 +223,7 @@ fn swaps_and_restarts_fail_nobody() {
         changed.expect("every swap and restart came to pass");
     });
     let took = begun.elapsed().as_secs_f64();
-    let mut late = counts.late_ms.into_inner().expect("nobody panics holding it");
+    let mut late = counts.late_ms.into_inner().expect("no panic while locked");
     late.sort_unstable();
     let quantile = |parts: usize| late[(late.len() - 1) * parts / 1_000];
     let (sent, moved) = (late.len(), counts.moved.into_inner());
@@ -234,7 +234,7 @@ fn swaps_and_restarts_fail_nobody() {
         quantile(990),
         quantile(999),
     ));
-    let what = counts.first.into_inner().expect("nobody panics holding it").unwrap_or_default();
+    let what = counts.first.into_inner().expect("no panic while locked").unwrap_or_default();
     let (failed, mixed) = (counts.failed.into_inner(), counts.mixed.into_inner());
     assert_eq!((failed, mixed), (0, 0), "{what}");
     assert!(sent > swaps * 10, "{sent}");

@@ -1,5 +1,5 @@
-//! What one account is answered never depends on another account: each is asked in a world with the
-//! other and in a world without it, and the answers are equal, octet by octet.
+//! The responses to one account never depend on another account: each is asked in a world with the
+//! other and in a world without it, and the answers are equal, byte for byte.
 //!
 //! A world is a server of its own. Ids are random and clocks go on, so what differs by design is
 //! taken out before comparing ([`World::plain`]): an account's own ids become their place in the order
@@ -72,7 +72,7 @@ fn known() -> impl Iterator<Item = String> {
 /// One account in one world.
 struct Tenant {
     client: Client,
-    /// What it was given, in order.
+    /// Objects it was given, in order.
     ids: Vec<String>,
     places: HashMap<String, usize>,
 }
@@ -276,7 +276,7 @@ fn every_account_is_answered_as_if_it_were_alone() {
         .zip(&alone_keys)
         .map(|(key, alone_key)| (crowded.tenant(key), alone.tenant(alone_key)))
         .collect();
-    // Nobody, and somebody with a key of nothing.
+    // No key, and a key that does not exist.
     let unknown = format!("ddx_{}", "0123456789abcdef".repeat(3));
     callers.push((crowded.tenant(&unknown), alone.tenant(&unknown)));
     let nobody = |world: &World| Tenant::new(world.server.client());
@@ -342,7 +342,7 @@ fn own_asks() -> Vec<Ask> {
         Ask::with("POST", "/api/v1/portfolio", &claim("mine.com")).keyed(shared("shared 1")),
         Ask::with("POST", "/api/v1/alerts", &rule("mine")).keyed(shared("shared 2")),
         Ask::with("POST", "/api/v1/watchlist", &watch("mine.com")).keyed(shared("shared 3")),
-        // The other's request, octet by octet.
+        // The other's request, byte for byte.
         Ask::with("POST", "/api/v1/portfolio", &claim("theirs.com")).keyed(shared("shared 1")),
         Ask::with("PUT", "/api/v1/domain/known0.com/feedback", &json!({ "vote": "up" })),
         Ask::new("GET", "/api/v1/portfolio/<0>"),

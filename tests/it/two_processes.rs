@@ -113,7 +113,7 @@ fn commands_beside_a_server_that_has_stopped() {
     folder.serve().stop();
     folder.site.ok(&["account", "add", "a@example.com", "--plan", "core"]);
     folder.serve().kill();
-    // The socket's file is there and nobody listens.
+    // The socket's file exists and no process listens.
     folder.site.ok(&["account", "add", "b@example.com", "--plan", "core"]);
     let list = folder.site.ok(&["account", "list", "--json"]);
     let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
@@ -121,7 +121,7 @@ fn commands_beside_a_server_that_has_stopped() {
     assert_eq!(emails, ["owner@example.com", "a@example.com", "b@example.com"]);
 }
 
-/// A server that is stopped by a signal still holds the store: nobody else may write, and the
+/// A server that is stopped by a signal still holds the store: no other process may write, and the
 /// command says that it does not know what will come of it.
 #[test]
 fn a_command_beside_a_server_that_sleeps_is_not_carried_out_behind_its_back() {

@@ -1,5 +1,5 @@
 //! Verification against registries that speak real RDAP over real HTTP, each with limits of its own:
-//! what users are shown, in which order and how often registries are asked, and what a restart
+//! the states that users see, in which order and how often registries are asked, and what a restart
 //! knows. The DNS side asks a real name server.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,7 +15,7 @@ use crate::common::{Client, Server, Site};
 const TODAY: &str = "2026-11-21";
 /// Whatever is waited for is there long before, or never.
 const WAIT_MAX: Duration = Duration::from_secs(120);
-/// What a crash may have asked again: names under way, or not on disk yet.
+/// Queries that a crash may repeat: those in flight or not yet on disk.
 const UNWRITTEN_MAX: usize = 200;
 
 /// Accounts that may do what the tests do.
@@ -31,7 +31,7 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// Settings under which the servers are asked, so many times a second each.
+/// Settings under which the servers are asked, this many times a second each.
 fn settings(site: &Site, bootstrap: &RdapServer, servers: &[&RdapServer], rate: u32) -> String {
     settings_with(site, bootstrap, servers, rate, "")
 }
@@ -53,7 +53,7 @@ fn settings_with(
     ))
 }
 
-/// Settings under which nobody is asked.
+/// Settings under which no registry is asked.
 fn quiet(site: &Site) -> String {
     site.settings(&format!("{ROOM}[rdap]\nenabled = false\n"))
 }
@@ -154,7 +154,7 @@ fn watchlists_show_what_registries_say() {
         assert_eq!(shown[*name]["rdapVerifiedAt"].is_null(), state.is_none(), "{name}");
     }
     until("redirects are followed to their end", || com.asked_about("circle.com") == 4);
-    assert_eq!(inside.asked(), 0, "nobody allowed it");
+    assert_eq!(inside.asked(), 0, "it is not on the allow list");
     for name in ["inside.com", "broken.com", "silent.com"] {
         until("it was asked about", || com.asked_about(name) > 0);
         assert_eq!(com.asked_about(name), 1, "{name} is left alone for minutes");
@@ -243,7 +243,7 @@ fn a_stop_loses_no_answer() {
     let asked = com.asked();
     let server = serve(&site, TODAY, &quiet(&site));
     assert_eq!(verified(&mut server.client_with(&key)), asked);
-    assert_eq!(com.asked(), asked, "switched off, nobody is asked");
+    assert_eq!(com.asked(), asked, "switched off, no registry is asked");
     assert_eq!(com.exceeded(), 0);
 }
 
@@ -297,7 +297,7 @@ fn the_bootstrap_registry_is_kept_and_asked_for_with_its_tag() {
     assert_eq!((com.asked(), other.asked() > 0), (asked, true));
     assert_eq!(checkable, 7);
     run("2026-12-01", "f.com");
-    // What is damaged on disk is told of, and asked for anew.
+    // A damaged file is logged, and fetched again.
     std::fs::write(site.data().join("rdap-bootstrap.json"), "{").expect("writable");
     let (_, log) = run("2026-12-01", "g.com");
     assert!(log.contains("is not used"), "{log}");

@@ -1,4 +1,4 @@
-//! What is fuzzed: see [`targets`].
+//! Fuzzing: [`targets`] has the parsers.
 
 #[path = "../../it/common/nameless.rs"]
 mod nameless;

@@ -37,7 +37,7 @@ use tower::ServiceExt as _;
 use crate::nameless;
 use crate::targets::scratch_folder;
 
-/// As many requests as are sent before the service is begun anew: what they add to it stays small.
+/// Requests before the service is restarted: what they add to it stays small.
 const REQUESTS_PER_SERVICE: u32 = 20_000;
 const TODAY: &str = "2026-10-03";
 const EMAIL: &str = "fuzz@dropdex.example";

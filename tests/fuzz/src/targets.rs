@@ -74,7 +74,7 @@ pub fn urls(bytes: &[u8]) {
     }
 }
 
-/// A list whose format is told from its content; the first byte says how its file is called.
+/// A list whose format is detected from its content; the first byte selects its file name.
 pub fn feed_any(bytes: &[u8]) {
     const NAMES: [&str; 4] = ["list.csv", "2026-10-03-drops.txt", "pl.txt", "list.json"];
     let Some((&first, list)) = bytes.split_first() else { return };

@@ -25,7 +25,7 @@ const OPEN: [(&str, &str); 14] = [
     ("nowhere", "/nowhere"),
 ];
 
-/// Pages of somebody with rules, names and claims.
+/// Pages of a user with rules, names and claims.
 const OWN: [(&str, &str); 10] = [
     ("signed-in-drops", "/?stage=catchable"),
     ("watchlist", "/watchlist"),

@@ -1,4 +1,4 @@
-//! From a stranger to somebody with a key that works.
+//! From the first visit to a working API key.
 
 use std::process::Command;
 

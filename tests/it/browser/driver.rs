@@ -18,21 +18,21 @@ use url::Url;
 
 use crate::common::{Server, tools};
 
-/// What is waited for comes long before, on a busy machine too.
+/// Deadline of every wait; conditions come true long before, on a busy machine too.
 pub const WAIT_MAX: Duration = Duration::from_secs(30);
 /// Between two questions of one wait.
 const PERIOD: Duration = Duration::from_millis(40);
 /// From the start of the programs to the first page.
 const START_MAX: Duration = Duration::from_secs(90);
 
-/// The widths that pages are looked at in.
+/// Widths at which pages are checked.
 pub const DESKTOP: u32 = 1280;
 pub const PHONE: u32 = 390;
 
 /// Pixels of a picture: the rest of a long page is more of the same.
 const PICTURE_HEIGHT_MAX: f64 = 1_700.0;
 
-/// As root, without a screen, and calling nobody.
+/// As root, headless, and without background requests.
 const FLAGS: [&str; 17] = [
     "--headless=new",
     "--no-sandbox",
@@ -53,7 +53,7 @@ const FLAGS: [&str; 17] = [
     "--lang=en-US",
 ];
 
-/// How somebody looks at pages.
+/// A viewport and colour scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     pub width: u32,
@@ -198,7 +198,7 @@ impl Browser {
         self.run(self.client.issue_cmd(Extension { path: "goog/cdp/execute", body }))
     }
 
-    /// What was written into the console since this was last asked.
+    /// Console messages since the last call.
     pub fn console(&self) -> Vec<Value> {
         let command = Extension { path: "se/log", body: json!({"type": "browser"}) };
         let log = self.run(self.client.issue_cmd(command)).expect("there is a log");
@@ -221,7 +221,7 @@ impl Browser {
     }
 
     /// Asks `attempt` until it has something, and gives that. What a browser refuses meanwhile, such
-    /// as a click on what is not there any more, is asked for again.
+    /// such as a click on a removed element, is repeated.
     #[track_caller]
     pub fn until<T>(
         &self,

@@ -1,4 +1,4 @@
-//! What people write is text, wherever it is shown.
+//! User input is shown as text everywhere.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What is on a page, found as people find it: a button by its word, a field by its label, a row by
+//! Elements of a page, found as people find them: a button by its word, a field by its label, a row by
 //! the name in it. Asked for until it is there.
 
 use fantoccini::Locator;
@@ -13,7 +13,7 @@ pub const ESCAPE: &str = "\u{E00C}";
 pub const TAB: &str = "\u{E004}";
 pub const DOWN: &str = "\u{E015}";
 
-/// Something on a page that is asked for anew each time, so that it may come, go and be replaced.
+/// An element that is looked up on each use, so that it may appear, disappear and be replaced.
 #[derive(Clone)]
 pub struct Target<'a> {
     browser: &'a Browser,
@@ -56,7 +56,7 @@ impl Browser {
         self.page().text(text)
     }
 
-    /// Does what leads to another page, or to this one loaded anew, and waits until that is there.
+    /// Does what leads to another page, or reloads this one, and waits for it.
     #[track_caller]
     pub fn leave(&self, action: impl FnOnce()) {
         let old = self.run(self.client().find(Locator::XPath("/html"))).expect("there is a page");
@@ -85,7 +85,7 @@ impl Browser {
         self.run(focused.send_keys(keys)).unwrap_or_else(|err| panic!("{keys:?}: {err}"));
     }
 
-    /// What has the focus, and its name: `button Watch`.
+    /// The focused element and its name: `button Watch`.
     pub fn focused(&self) -> String {
         let text = self.script(
             "const it = document.activeElement;
@@ -96,7 +96,7 @@ impl Browser {
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Whether somebody who looks sees what has the focus: it is on the screen, and marked.
+    /// Whether the focused element is visible: on the screen, and marked.
     pub fn focus_is_seen(&self) -> bool {
         let seen = self.script(
             "const it = document.activeElement;
@@ -129,7 +129,7 @@ impl<'a> Target<'a> {
         self.at(&format!("//a[{}]", named(name)))
     }
 
-    /// What has this label and can be filled in, ticked or moved.
+    /// The form field with this label.
     pub fn field(&self, label: &str) -> Target<'a> {
         let text = quoted(label);
         self.at(&format!(
@@ -253,7 +253,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// A condition of XPath: what is seen or told of the element is `name`, or begins with it.
+/// A condition of XPath: the visible or accessible text of the element is `name`, or begins with it.
 fn named(name: &str) -> String {
     let name = quoted(name);
     format!(

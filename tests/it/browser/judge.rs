@@ -1,4 +1,4 @@
-//! What no page may have, whatever it is for.
+//! Faults that no page may have.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::driver::{Browser, Look};
 use crate::common::tools;
 
-/// Octets over the wire for a first page, with all it needs.
+/// Maximum bytes over the wire for a first page with its assets.
 const FIRST_LOAD_MAX: u64 = 60_000;
 
-/// How far parts may move, as Chromium sums it up (0.1 is called good): what nobody sees.
+/// How far parts may move, as Chromium's layout-shift score (0.1 counts as good): invisible.
 const MOVED_MAX: f64 = 0.001;
 
 /// Asks axe-core. Every rule: those of WCAG 2.2 AA and good practice; or those that colours and widths
@@ -26,7 +26,7 @@ const RUN_AXE: &str = "
             node.failureSummary.split('\\n').slice(1).join(';')).join('\\n')));
 ";
 
-/// What the page weighed, and how far its parts moved while it was loaded.
+/// Bytes of the page, and how far its parts moved while it loaded.
 const MEASURE: &str = "
     return new Promise((done) => {
         let moved = 0;
@@ -70,7 +70,7 @@ impl Browser {
         std::fs::write(file, self.picture()).expect("a picture can be written");
     }
 
-    /// What is wrong with the page that is open; `every` rule is asked, or those about how it looks.
+    /// Faults of the open page; `every` rule is asked, or those about how it looks.
     fn problems(&self, path: &str, every: bool) -> Vec<String> {
         let mut problems = Vec::new();
         let measured = self.script(MEASURE, &[]);
@@ -79,7 +79,7 @@ impl Browser {
             problems.push(format!("it scrolls sideways by {} px", measured["wide"]));
         }
         if number("octets") > FIRST_LOAD_MAX as f64 {
-            problems.push(format!("{} octets were loaded", measured["octets"]));
+            problems.push(format!("{} bytes were loaded", measured["octets"]));
         }
         if number("moved") > MOVED_MAX {
             // Where others keep the machine busy, a browser may show the head of a table before its rows
@@ -102,7 +102,7 @@ impl Browser {
     }
 
     /// Errors in the console: scripts that failed, and what the page's policy keeps out. That the
-    /// page itself was a refusal is none.
+    /// page itself was an error response does not count.
     fn complaints(&self) -> Vec<String> {
         let severe = self.console().into_iter().filter(|entry| entry["level"] == "SEVERE");
         severe
@@ -111,7 +111,7 @@ impl Browser {
             .collect()
     }
 
-    /// What axe-core finds.
+    /// Violations found by axe-core.
     fn violations(&self, every: bool) -> Vec<String> {
         self.script(&format!("{}\n;window.axe = axe;", tools::axe()), &[]);
         let found = self.script(RUN_AXE, &[json!(every)]);

@@ -1,4 +1,4 @@
-//! What people own: names they watch, rules that tell them, claims and what they come to.
+//! User data: watched names, alert rules, claims and their totals.
 
 use super::world::World;
 use crate::common::receiver::{Receiver, Reply};
@@ -51,7 +51,7 @@ fn a_rule_is_previewed_and_what_it_tells_is_seen_on_its_way() {
     browser.field("TLDs").fill("com");
     browser.field("Webhook address").fill(&receiver.url("/hook"));
     browser.main().button("Add rule").follow();
-    // The secret is told once, and what is sent is signed with it.
+    // The secret is shown once, and messages are signed with it.
     browser.heading("Rule saved").wait();
     browser.text("whsec_").wait();
     browser.link("Go on to the rule").follow();

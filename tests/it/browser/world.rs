@@ -1,4 +1,4 @@
-//! What stories are about: an installation with some five thousand real names, and a server.
+//! The installation of the stories: an installation with some five thousand real names, and a server.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -14,9 +14,9 @@ pub const TODAY: &str = "2026-11-20";
 pub const PASSWORD: &str = "four lanterns at the quay";
 /// Cookies over plain HTTP, as for any server on loopback without TLS before it.
 const WEB: &str = "[web]\nplain_http = true\n";
-/// One row in so many of the sample: as a page shows it, and there in seconds.
+/// One of this many rows of the sample: as a page shows it, and there in seconds.
 const ONE_IN: usize = 10;
-/// What stories need to be there: a good name, one with letters of its own, one that looks like
+/// Names that stories need: a good name, one with letters of its own, one that looks like
 /// another, one that dropped twice.
 const OWN_ROWS: &str = "\
     harborlight.com,2026-11-19,,,\n\

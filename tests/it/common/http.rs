@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// No answer of the suite takes this long; a test that hangs must end.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// Octets of a head line at most: our longest is far shorter.
+/// Maximum bytes of a head line; the server's longest is far shorter.
 const HEAD_LINE_MAX: u64 = 64 * 1024;
 
 /// RFC 3986 §2.3: what needs no escape anywhere.
@@ -84,7 +84,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of whoever listens at `address`.
+    /// A client of the server at `address`.
     pub fn new(address: SocketAddr) -> Client {
         Client { address, key: None, connection: None, connections: 0 }
     }
@@ -271,10 +271,10 @@ fn read_chunks(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
 fn read_exactly(from: &mut impl BufRead, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = from.take(length).read_to_end(&mut bytes)? as u64;
-    if read == length { Ok(bytes) } else { Err(broken(format!("{read} of {length} octets"))) }
+    if read == length { Ok(bytes) } else { Err(broken(format!("{read} of {length} bytes"))) }
 }
 
-/// A line without its CRLF. An end before the first octet is a connection closed while idle.
+/// A line without its CRLF. An end before the first byte is a connection closed while idle.
 fn read_line(from: &mut impl BufRead) -> io::Result<String> {
     let mut line = Vec::new();
     from.take(HEAD_LINE_MAX).read_until(b'\n', &mut line)?;

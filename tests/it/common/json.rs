@@ -63,7 +63,7 @@ fn short(value: Option<&Value>) -> String {
     };
     let text = value.to_string();
     match text.char_indices().nth(600) {
-        Some((end, _)) => format!("{}… ({} octets)", &text[..end], text.len()),
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
         None => text,
     }
 }

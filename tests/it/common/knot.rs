@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::tools;
 
-/// The zone, whose names no test can take for somebody's.
+/// The zone; its names exist nowhere else.
 pub const ZONE: &str = "zone.example";
 /// From the start to the first answer, on a busy machine.
 const START_MAX: Duration = Duration::from_secs(60);
@@ -73,7 +73,7 @@ impl Knot {
     fn wait_until_it_serves(&mut self) {
         let deadline = Instant::now() + START_MAX;
         while !self.control(&["zone-read", &self.zone, "@", "SOA"]) {
-            let ended = self.child.try_wait().expect("a child can be looked at");
+            let ended = self.child.try_wait().expect("the child can be polled");
             assert!(ended.is_none(), "knotd ended: {ended:?}\n{}", self.log());
             assert!(Instant::now() < deadline, "knotd does not serve\n{}", self.log());
             thread::sleep(PERIOD);

@@ -1,4 +1,4 @@
-//! What a server has said it keeps, written down outside it: one [`Ledger`] for each client that
+//! Acknowledged writes, recorded outside the server: one [`Ledger`] for each client that
 //! writes, on objects that no other client touches, so that every object has one history.
 //!
 //! In: what was asked ([`Ask`]) and what was answered. [`check`] compares the ledgers of one account
@@ -97,12 +97,12 @@ impl Ask {
     }
 }
 
-/// What became of a POST that was not answered.
+/// Outcome of a POST that was not answered.
 enum Fate {
     Undone,
     /// It made this.
     Made(Value),
-    /// What it would have made was there before.
+    /// Its object existed before.
     Unknown,
 }
 
@@ -113,7 +113,7 @@ struct Answered {
     response: Response,
 }
 
-/// What one client was told is kept.
+/// Acknowledged writes of one client.
 #[derive(Default)]
 pub struct Ledger {
     pub claims: BTreeMap<u64, Value>,
@@ -144,7 +144,7 @@ impl Ledger {
         self.answered.clear();
     }
 
-    /// Asks for an earlier POST again by its key: the same answer, octet by octet, unless the server
+    /// Asks for an earlier POST again by its key: the same response, byte for byte, unless the server
     /// takes no writes (503).
     #[track_caller]
     pub fn ask_again(&self, at: usize, client: &mut Client) -> io::Result<Response> {
@@ -437,7 +437,7 @@ fn assert_same_objects<K: Ord + std::fmt::Debug>(
         assert_same(object, found, &format!("{what}: {id:?}"));
     }
     for (id, object) in shown {
-        assert!(kept.contains_key(id), "{what}: {id:?} is there, and nobody knows why: {object}");
+        assert!(kept.contains_key(id), "{what}: {id:?} exists without a known write: {object}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::OnceLock;
 use std::thread;
 
-/// Octets of a question over UDP at most (RFC 6891 §6.2.5).
+/// Maximum bytes of a query over UDP (RFC 6891 §6.2.5).
 const QUESTION_MAX: usize = 4_096;
 
 /// Where it answers, for as long as the test runs.

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// A client that says nothing for so long is none of ours.
+/// A client that is silent for this long is not dropdex.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// What the registry says of a name.
+/// The registry's response for a name.
 #[derive(Clone, Debug)]
 pub enum Says {
     /// Registered on that day, with these statuses.
@@ -26,11 +26,11 @@ pub enum Says {
     Status(u16),
     /// Not now: 429 or 503, and `Retry-After` in seconds if there is one.
     NotNow { status: u16, retry_after_s: Option<u64> },
-    /// These octets as the body of a 200.
+    /// These bytes as the body of a 200.
     Body(Vec<u8>),
     /// An answer about another name.
     About(String),
-    /// The answer, an octet a second.
+    /// The response, one byte a second.
     Slowly,
     /// The connection is closed without an answer.
     Nothing,
@@ -52,7 +52,7 @@ impl Says {
     }
 }
 
-/// What a server does not take more than, by its own clock.
+/// Limits of a server, by its own clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Questions in any second.
@@ -70,7 +70,7 @@ pub struct Asked {
     pub at: Instant,
 }
 
-/// What the server has and has seen.
+/// State of the server and the requests it saw.
 #[derive(Default)]
 struct State {
     says: HashMap<String, Says>,
@@ -157,7 +157,7 @@ impl RdapServer {
         self.publish(bootstrap_of(services, "2026-10-01T00:00:00Z"), "\"1\"");
     }
 
-    /// What it was asked, in the order in which it came.
+    /// Requests in the order of arrival.
     pub fn log(&self) -> Vec<Asked> {
         self.state().log.clone()
     }

@@ -1,4 +1,4 @@
-//! Receivers on loopback: HTTP and HTTPS servers that a test scripts, and canaries that nobody may
+//! Receivers on loopback: HTTP and HTTPS servers that a test scripts, and canaries that no request may
 //! call. Threads, one a connection; ends with the test.
 
 use std::io::{self, Read, Write};
@@ -11,10 +11,10 @@ use std::time::Duration;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// What a test waits for comes long before; one that hangs must end.
+/// Deadline of every wait; conditions come true long before.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 const HEAD_MAX: usize = 64 * 1024;
-/// Octets of an endless body after which a sender that still reads has failed its test.
+/// Bytes of an endless body after which a sender that still reads has failed its test.
 const ENDLESS: usize = 256 * 1024 * 1024;
 
 /// A request as it came.
@@ -41,7 +41,7 @@ impl Seen {
     }
 }
 
-/// What to do about a request.
+/// The scripted reaction to a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// Status, header lines, body.
@@ -144,7 +144,7 @@ impl Receiver {
 
     /// The requests so far.
     pub fn seen(&self) -> Vec<Seen> {
-        self.log.seen.lock().expect("nobody panics holding it").clone()
+        self.log.seen.lock().expect("no panic while locked").clone()
     }
 
     /// Connections so far.
@@ -161,13 +161,12 @@ impl Receiver {
     /// Waits until `done` says so of the requests so far, and gives them.
     #[track_caller]
     pub fn wait_until(&self, what: &str, done: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
-        let seen: MutexGuard<'_, Vec<Seen>> =
-            self.log.seen.lock().expect("nobody panics holding it");
+        let seen: MutexGuard<'_, Vec<Seen>> = self.log.seen.lock().expect("no panic while locked");
         let (seen, timeout) = self
             .log
             .changed
             .wait_timeout_while(seen, WAIT_MAX, |seen| !done(seen))
-            .expect("nobody panics holding it");
+            .expect("no panic while locked");
         assert!(!timeout.timed_out(), "not seen: {what}; there were {} requests", seen.len());
         seen.clone()
     }
@@ -177,7 +176,7 @@ impl Receiver {
 fn serve(mut stream: impl Read + Write, log: &Log, script: &Script) -> io::Result<()> {
     let Some(request) = read_request(&mut stream)? else { return Ok(()) };
     let before = {
-        let mut seen = log.seen.lock().expect("nobody panics holding it");
+        let mut seen = log.seen.lock().expect("no panic while locked");
         seen.push(request.clone());
         seen.len() - 1
     };
@@ -253,7 +252,7 @@ fn read_request(stream: &mut impl Read) -> io::Result<Option<Seen>> {
     Ok(Some(Seen { method, target, headers, body }))
 }
 
-/// A listener that nobody may reach: it counts who does.
+/// A listener that no request may reach; it counts those that do.
 pub struct Canary {
     address: SocketAddr,
     calls: Arc<AtomicUsize>,

@@ -11,7 +11,7 @@ pub fn knotd() -> PathBuf {
     program("knotd", &["/usr/sbin/knotd", "/usr/local/sbin/knotd", "/usr/bin/knotd"])
 }
 
-/// What controls it.
+/// Its control program.
 pub fn knotc() -> PathBuf {
     program("knotc", &["/usr/sbin/knotc", "/usr/local/sbin/knotc", "/usr/bin/knotc"])
 }
@@ -26,12 +26,12 @@ pub fn chromium() -> PathBuf {
     program("chromium", &["/usr/bin/chromium"])
 }
 
-/// What drives it.
+/// Its driver.
 pub fn chromedriver() -> PathBuf {
     program("chromedriver", &["/usr/bin/chromedriver", "/usr/lib/chromium/chromedriver"])
 }
 
-/// What tries rules of Prometheus.
+/// Prometheus' rule checker.
 pub fn promtool() -> PathBuf {
     program("promtool", &["/usr/bin/promtool"])
 }
@@ -51,7 +51,7 @@ pub fn root() -> PathBuf {
     root
 }
 
-/// What makes up requests from an OpenAPI document.
+/// The generator of requests from an OpenAPI document.
 pub fn schemathesis() -> PathBuf {
     let path = root().join("bin/schemathesis");
     assert!(path.is_file(), "{} is missing: {INSTALL}", path.display());

@@ -15,7 +15,7 @@ use super::rng::Rng;
 /// a long run makes a long history and not a large state.
 const KEPT_ABOUT: usize = 20;
 
-/// What came of one step.
+/// Outcome of one step.
 pub enum Step {
     /// Answered as it should be, and written down; there may have been nothing to change.
     Done(Response),
@@ -70,7 +70,7 @@ impl Writer {
             if let Step::Refused(response) = step {
                 panic!("refused on a sound disk: {} {}", response.status, response.text());
             }
-            // Nobody listens any more when the kill has come.
+            // The connection is refused after the kill.
             let _ = answered.send(());
         }
     }

@@ -27,7 +27,7 @@ fn message() -> (Seen, String) {
     (seen, secret)
 }
 
-/// What nobody may take: each header and the body changed a little.
+/// Messages that must be refused: each header and the body changed a little.
 fn forgeries(seen: &Seen) -> Vec<(&'static str, Seen)> {
     let with = |name: &str, value: &str| {
         let mut forged = seen.clone();

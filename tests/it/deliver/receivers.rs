@@ -69,7 +69,7 @@ fn each_gets_what_it_deserves_and_the_good_one_is_served() {
 
     // An endless answer is an answer.
     world.wait(huge_rule, "delivered");
-    // Twice in vain, then taken: one id, and times that go on.
+    // Two failures, then success: one ID, and increasing times.
     let flapped = world.wait(flapping_rule, "delivered");
     assert_eq!((&flapped["attempts"], &flapped["problem"]), (&json!(3), &json!(null)));
     let seen = flapping.seen();

@@ -1,4 +1,4 @@
-//! What a loss of power leaves: all of it where there are few ways, a sample of every sort of way
+//! States after a power loss: all of it where there are few ways, a sample of every sort of way
 //! where there are many.
 
 use super::disk::{Chooser, Disk};
@@ -13,7 +13,7 @@ pub struct Effort {
     pub samples: usize,
 }
 
-/// What may be on `disk` after a loss of power.
+/// Possible contents of `disk` after a power loss.
 pub fn images(disk: &Disk, effort: Effort, rng: &mut Rng) -> Vec<Disk> {
     let mut counter = Counter::default();
     let newest = disk.crash(&mut counter);
@@ -63,13 +63,13 @@ impl Chooser for Counter {
 /// Goes through all ways, one after the other.
 #[derive(Default)]
 struct Odometer {
-    /// What was chosen, of how many.
+    /// The choices made, each with its number of options.
     picks: Vec<(usize, usize)>,
     at: usize,
 }
 
 impl Odometer {
-    /// Turns to the next way; false when there is none.
+    /// Turns to the next way; false when all were tried.
     fn advance(&mut self) -> bool {
         while let Some((pick, count)) = self.picks.pop() {
             if pick + 1 < count {
@@ -95,11 +95,11 @@ impl Chooser for Odometer {
 enum Sort {
     /// Nothing was kept.
     Oldest,
-    /// Each was kept in so many of 100 cases, else any state it had.
+    /// Each was kept with this percentage, else any state it had.
     Coin(usize),
-    /// The first so many were kept and nothing after.
+    /// The first ones were kept and nothing after.
     First(usize),
-    /// All but the first so many were kept.
+    /// All but the first ones were kept.
     Last(usize),
     /// All but this one were kept.
     AllBut(usize),
@@ -116,7 +116,7 @@ struct Sampler {
 }
 
 impl Sampler {
-    /// The `at`-th sample of a crash with about so many choices. The sorts take turns.
+    /// The `at`-th sample of a crash with about this many choices. The sorts take turns.
     fn new(at: usize, choices: usize, rng: &mut Rng) -> Sampler {
         let seed = rng.below(usize::MAX) as u64;
         let place = rng.below(choices.max(1));

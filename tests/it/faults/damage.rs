@@ -24,7 +24,7 @@ use crate::common::runs::{full, say, seed};
 type Files = BTreeMap<String, Content>;
 
 const MARK: &str = "MARK";
-/// Of the mark: so many bytes, so many bytes apart.
+/// Of the mark: this many bytes, this many bytes apart.
 const MARK_SLOT_BYTES: usize = 64;
 const MARK_SLOT_APART: usize = 2_048;
 const SHAPE: Shape = Shape::inline(4_096);
@@ -34,7 +34,7 @@ const SIZES: usize = 5;
 const MEMORY_BYTES_MAX: usize = (2 << 20) + (256 << 10);
 /// How long the commit mark may take to follow. No more than a limit for a hang.
 const MARK_WAIT_MAX: Duration = Duration::from_secs(20);
-/// One damaged folder in so many is opened to be written to; the others are read alone.
+/// One of this many damaged folders is opened for writing; the others are read alone.
 const OPEN_ONE_IN: usize = 97;
 
 /// A journal's folder, and what is in it.
@@ -120,7 +120,7 @@ fn wait_for_mark(fs: &SimFs) {
     }
 }
 
-/// What came of damaged folders.
+/// Outcomes of opening damaged folders.
 #[derive(Default)]
 struct Verdicts {
     refused: AtomicU64,
@@ -225,7 +225,7 @@ impl Sample {
         self.files.keys().filter(|name| name.ends_with(suffix)).cloned().collect()
     }
 
-    /// What a turned bit in that file may lead to. Of a mark one slot of two can be done without, and
+    /// Permitted outcomes of a flipped bit in that file. Of a mark one slot of two can be done without, and
     /// so can a snapshot when the log goes back to the one before it.
     fn must(name: &str) -> Must {
         if name.ends_with(".seg") { Must::BeSafe } else { Must::Open }
@@ -241,7 +241,7 @@ fn is_checked(name: &str) -> bool {
     name == MARK || name.ends_with(".seg") || name.ends_with(".snap")
 }
 
-/// What is damaged of a file, in bytes from its start: all that is used of it, and some of the zeros
+/// Damaged range of a file, in bytes from its start: all that is used of it, and some of the zeros
 /// after. A mark is two slots in much nothing, of which a slice will do.
 fn places(name: &str, content: &Content) -> Vec<usize> {
     let end = content.len().min(content.used().next_multiple_of(8) + 64);

@@ -155,14 +155,14 @@ pub enum Op {
         ino: Ino,
         /// From this byte on.
         offset: usize,
-        /// What.
+        /// The file.
         bytes: Arc<[u8]>,
     },
     /// A file was cut or grown.
     Truncate {
-        /// Which.
+        /// The number of the change.
         ino: Ino,
-        /// To so many bytes.
+        /// New length in bytes.
         len: usize,
     },
     /// A file was synced, bytes and length.
@@ -249,7 +249,7 @@ impl Disk {
     /// Does `op`.
     ///
     /// # Errors
-    /// What a system would say, of the kinds the journal can tell apart.
+    /// Errors of a system, of the kinds that the journal distinguishes.
     pub fn apply(&mut self, op: &Op) -> io::Result<()> {
         match op {
             Op::Mkdir(dir) => self.make_dir(dir),
@@ -276,12 +276,12 @@ impl Disk {
         self.dir(dir)?.now.get(name).copied().ok_or_else(not_found)
     }
 
-    /// What a file holds, as the running system reads it.
+    /// Contents of a file as the running system reads it.
     pub fn content(&self, ino: Ino) -> &Content {
         &self.files[ino].now
     }
 
-    /// What is in a folder: files and folders.
+    /// Entries of a folder: files and folders.
     ///
     /// # Errors
     /// Not found.
@@ -334,7 +334,7 @@ impl Disk {
         self.files[ino] = File { now: content.clone(), durable: content, pending: Vec::new() };
     }
 
-    /// What is on the disk after a loss of power, of all that may be: nothing else is known of it.
+    /// One possible state of the disk after a power loss.
     pub fn crash(&self, chooser: &mut dyn Chooser) -> Disk {
         let mut left = Disk { files: vec![File::default(); self.files.len()], ..Disk::default() };
         let mut gone: Vec<&Path> = Vec::new();
@@ -497,7 +497,7 @@ impl File {
         }
     }
 
-    /// What sector `no` may hold when the first `kept` changes of the length were kept.
+    /// Possible contents of sector `no` when the first `kept` changes of the length were kept.
     fn versions(&self, no: usize, kept: usize) -> Vec<[u8; SECTOR]> {
         let mut versions = vec![self.durable.sector(no)];
         let (first, end) = (no * SECTOR, (no + 1) * SECTOR);

@@ -13,25 +13,25 @@ use crate::common::rng::Rng;
 /// it, and so on.
 #[derive(Clone, Copy, Debug)]
 pub struct Depth {
-    /// Of the calls, so many of 100 are crashed at.
+    /// Percentage of calls that are crashed at.
     pub percent: usize,
     /// At each of them.
     pub effort: Effort,
-    /// Of the recoveries from these, so many of 1,000 are crashed in turn.
+    /// Of 1,000 recoveries from these, the number that is crashed in turn.
     pub deeper_per_mille: usize,
 }
 
 /// Crashes and opens, and counts both.
 pub struct Explorer<'a> {
-    /// What is tried at each depth.
+    /// Cases tried at each depth.
     pub depths: &'a [Depth],
     /// Of the journal.
     pub shape: Shape,
-    /// What to print with a failure.
+    /// Context to print with a failure.
     pub context: String,
     /// Ways to lose power that were tried.
     pub images: u64,
-    /// Of which so many were opened: the others left a disk that had been opened before.
+    /// Images opened: the others equal one opened before.
     pub opened: u64,
     rng: Rng,
     seen: HashMap<[u8; 32], Vec<u32>>,
@@ -174,7 +174,7 @@ fn describe(event: &Event) -> String {
 /// after a sync of it failed.
 ///
 /// # Errors
-/// What was out of order.
+/// The violation.
 pub fn check_order(start: &Disk, events: &[Event]) -> Result<(), String> {
     let mut order = Order::default();
     let mut disk = start.clone();
@@ -187,7 +187,7 @@ pub fn check_order(start: &Disk, events: &[Event]) -> Result<(), String> {
             Event::Op(Op::Sync(ino)) => order.synced(*ino)?,
             Event::Op(Op::SyncFailed(ino, _)) => order.failed.push(*ino),
             Event::Op(Op::Create(path)) => {
-                // Emptied and written anew: nothing of what the sync gave up on is left.
+                // Truncated and rewritten: no bytes of the failed sync remain.
                 let ino = disk.ino(path).expect("it was made");
                 order.failed.retain(|failed| *failed != ino);
             }

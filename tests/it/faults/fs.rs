@@ -47,7 +47,7 @@ pub enum Call {
     Remove,
     /// The lock is taken.
     Lock,
-    /// The lock is looked at.
+    /// The lock is checked.
     IsOurs,
 }
 
@@ -72,7 +72,7 @@ impl Call {
         Call::IsOurs,
     ];
 
-    /// Whether the call needs room on the disk, so that it may say that there is none.
+    /// Whether the call needs room on the disk, so that it may fail with a full disk.
     pub fn needs_room(self) -> bool {
         matches!(
             self,
@@ -109,7 +109,7 @@ pub struct Plan {
     pub fault: Fault,
 }
 
-/// What happened.
+/// The recorded call.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// Something changed on the disk.
@@ -118,14 +118,14 @@ pub enum Event {
     Note(Note),
 }
 
-/// What the caller of the journal gave, or was told. Payloads have numbers.
+/// Calls of the journal's user, and their outcomes. Payloads have numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// An append is about to be made.
     Submitted {
         /// Of which payload.
         id: u32,
-        /// Nobody waits for it.
+        /// Its caller does not wait.
         is_lazy: bool,
     },
     /// Its `apply` ran.

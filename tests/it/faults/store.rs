@@ -80,7 +80,7 @@ impl Replay for Memory {
     }
 
     fn record(&mut self, record: &Record<'_>) -> ReplayResult {
-        let id = record.payload.get(..MARK_BYTES).and_then(id_of).ok_or("no payload of ours")?;
+        let id = record.payload.get(..MARK_BYTES).and_then(id_of).ok_or("an unknown payload")?;
         if record.payload != payload(id) {
             return Err(format!("payload {id} is not whole").into());
         }
@@ -92,7 +92,7 @@ impl Replay for Memory {
     }
 }
 
-/// What a caller does.
+/// Actions of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Appends one payload, of the size of that number, and waits.
@@ -180,7 +180,7 @@ impl Store {
         store
     }
 
-    /// What the caller holds in memory.
+    /// State of the caller in memory.
     pub fn ids(&self) -> Vec<u32> {
         self.memory().ids.clone()
     }
@@ -333,7 +333,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime without drivers").block_on(future)
 }
 
-/// What the caller was told, and so what it must and may find.
+/// Outcomes reported to the caller, hence what it must and may find.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// Payloads in the order in which they were given.
@@ -347,9 +347,9 @@ pub struct Ledger {
 enum Fate {
     /// Given and not answered, or answered by an error that leaves it open.
     Open,
-    /// Given, and nobody waits.
+    /// Appended; its caller does not wait.
     Lazy,
-    /// Nobody waits, and it was written.
+    /// Its caller does not wait, and it was written.
     LazyWritten,
     /// The caller was told that it is durable, or its `apply` ran, which is as much as telling.
     Durable,
@@ -415,7 +415,7 @@ impl Ledger {
     /// Whether `found` is what may be there after a crash.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault.
     pub fn check(&self, found: &[u32]) -> Result<(), String> {
         let mut left = found;
         // The first that is missing of those that nothing can be there without.

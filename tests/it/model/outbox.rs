@@ -1,4 +1,4 @@
-//! What is sent for rules, and what was seen of names: lists that match, tries and what they come to,
+//! Deliveries of rules and observations of names: matching lists, attempts and their outcomes,
 //! test messages, links in mails.
 
 use std::collections::BTreeMap;
@@ -23,10 +23,10 @@ const TESTS_PER_DAY: usize = 30;
 const KEPT: usize = 100;
 const FAILED_WITH_NAMES: usize = 10;
 
-/// What one rule sends.
+/// Deliveries of one rule.
 #[derive(Default)]
 pub struct ModelOutbox {
-    /// What its mails name in their link.
+    /// Token in the unsubscribe link of its mails.
     mail: Option<DeliveryId>,
     off: Vec<(Channel, OffReason, UnixMs)>,
     /// Oldest first.
@@ -47,7 +47,7 @@ struct ModelDelivery {
     problem: Option<Problem>,
 }
 
-/// What all accounts share.
+/// State shared by all accounts.
 #[derive(Default)]
 pub struct Outside {
     batch: u64,
@@ -99,7 +99,7 @@ impl ModelOutbox {
         self.give_up(|other| other == channel);
     }
 
-    /// Whoever sends channels switches them on; what was queued for others is given up.
+    /// Replacing channels switches them on; messages queued for removed ones are cancelled.
     pub fn channels_sent(&mut self, channels: &[Channel]) {
         self.off.clear();
         self.give_up(|channel| !channels.contains(channel));
@@ -226,7 +226,7 @@ impl Run {
             return;
         }
         let live = account.live(found);
-        // Pending deliveries are all that is told of accounts that cannot log in.
+        // Of accounts that cannot log in only pending deliveries are visible.
         let store = self.store();
         let id = RuleId::new(rule).expect("an id");
         let pending = store.pending_deliveries();
@@ -262,7 +262,7 @@ impl Run {
         outbox.forget();
     }
 
-    /// What is due is as the model has it; some of it is tried.
+    /// Due deliveries equal the model's; some are attempted.
     pub fn try_some(&mut self) {
         let (store, now) = (self.store(), self.now_ms());
         let due = store.pending_deliveries();
@@ -295,7 +295,7 @@ impl Run {
             let settled = self.outcome();
             outcomes.push((one.account, one.rule.id, one.delivery.id, settled));
         }
-        // What nobody knows changes nothing.
+        // Unknown IDs change nothing.
         let nothing = (Run::number(0), RuleId::new(1).expect("an id"), DeliveryId::new([0; 16]));
         outcomes.push((nothing.0, nothing.1, nothing.2, AttemptOutcome::Delivered));
         self.runtime.block_on(store.settle(outcomes.clone(), now)).expect("settled");
@@ -516,7 +516,7 @@ impl Run {
         }
     }
 
-    /// What one account that can log in is shown of what it sends.
+    /// Deliveries as an account that can log in sees them.
     pub fn compare_outbox(&self, at: usize, owned: &dropdex::accounts::UserData) {
         let account = &self.model[at];
         for rule in &account.rules {

@@ -118,7 +118,7 @@ impl Run {
         }
     }
 
-    /// A session of somebody's, whether it still holds or not.
+    /// A session of any account, valid or not.
     fn some_session(&mut self) -> Option<(usize, usize)> {
         let at = self.rng.below(self.model.len());
         let count = self.model[at].people.sessions.len();

@@ -135,7 +135,7 @@ const TAILS: [&str; 30] = [
     "ing", "online", "hub", "lab", "ly", "é", "ü", "ß", "-ö", "world", "я", "x",
 ];
 
-/// What a file is read as.
+/// The format a file is read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The native CSV.
@@ -280,7 +280,7 @@ fn parse(text: &str) -> DomainName {
     DomainName::parse(text).unwrap_or_else(|reason| panic!("{text}: {reason}"))
 }
 
-/// What has been said already, so that no two facts contradict each other at the same instant:
+/// Facts stated so far, so that no two facts contradict each other at the same instant:
 /// which of those wins is left open by the specification.
 #[derive(Default)]
 struct Told(HashSet<(DomainName, Option<Day>, i64)>);
@@ -426,7 +426,7 @@ fn tell_specials(lists: &mut [List], told: &mut Told) {
     }
 }
 
-/// The negative lists: names of the corpus that dropped, and some that nobody else mentions.
+/// The negative lists: names of the corpus that dropped, and some that no other list has.
 fn tell_registrations(rng: &mut Rng, names: &[DomainName], lists: &mut [List]) {
     let dropped: HashSet<DomainName> = lists
         .iter()

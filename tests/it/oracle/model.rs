@@ -10,7 +10,7 @@ use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
 use serde_json::{Value, json};
 
-/// What a list says about a name.
+/// An observation of a name in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// It left the zone on `date`.

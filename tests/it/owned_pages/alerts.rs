@@ -8,7 +8,7 @@ use super::person::{Page, Person, between, form, what};
 use super::{HTML, World};
 use crate::common::receiver::{Receiver, Reply};
 
-/// What is waited for comes long before.
+/// Deadline of every wait; conditions come true long before.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
 #[test]
@@ -370,7 +370,7 @@ fn wait_for(person: &mut Person, path: &str, words: &str) -> Page {
 
 #[test]
 fn what_failed_is_told_and_tried_again() {
-    // Refused until somebody has put it right.
+    // Refused until the mistake is corrected.
     let receiver = Receiver::https(&["127.0.0.1"], |before, _| {
         Reply::status(if before < 1 { 500 } else { 204 })
     });
@@ -414,7 +414,7 @@ fn a_receiver_that_is_gone_switches_its_channel_off() {
     page.assert_says(200, "the receiver said that it is gone (410)");
     ann.get("/alerts").assert_says(200, "the receiver said that it is gone (410)");
     ann.post(&format!("{path}/test"), &[]).assert_says(409, "Every channel of this rule is off.");
-    // Another name alone does not switch it on; whoever asks for it does.
+    // A new name alone does not switch it on; an explicit request does.
     ann.post(&path, &[("name", "renamed"), ("webhook", &url)])
         .assert_goes_to(&format!("{path}?notice=saved"));
     ann.get(&path).assert_says(200, "no channel");

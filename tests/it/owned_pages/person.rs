@@ -1,4 +1,4 @@
-//! Somebody with a browser that knows no JavaScript: a cookie, forms, pages as text.
+//! A user with a browser without JavaScript: a cookie, forms, pages as text.
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub struct Page {
 }
 
 impl Person {
-    /// Somebody who has not logged in.
+    /// A user who has not logged in.
     pub fn nobody(server: &Server) -> Person {
         Person { client: server.client(), cookie: None }
     }
@@ -174,7 +174,7 @@ impl Page {
         boxes.filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
     }
 
-    /// What is wrong with the field of this id, as the page says it.
+    /// The page's error for the field with this ID.
     pub fn error_of(&self, field: &str) -> Option<String> {
         let start = format!("id=\"{field}-error\">");
         let (_, rest) = self.text.split_once(&start)?;
@@ -189,7 +189,7 @@ pub fn form(fields: &[(&str, &str)]) -> String {
     pairs.join("&")
 }
 
-/// What stands between two texts, the first time.
+/// The text between two others, at its first occurrence.
 #[track_caller]
 pub fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
     let rest = text.split_once(start).unwrap_or_else(|| panic!("no `{start}` in\n{text}")).1;
@@ -219,7 +219,7 @@ pub fn visible(html: &str) -> String {
     words.join(" ").replace(" . ", ". ").replace(" , ", ", ")
 }
 
-/// A page without what is drawn anew for each answer.
+/// A page without the parts that differ in each response.
 pub fn without_drawn(html: &str) -> String {
     match html.split_once("name=\"once\" value=\"") {
         None => html.to_owned(),
@@ -227,7 +227,7 @@ pub fn without_drawn(html: &str) -> String {
     }
 }
 
-/// What the API says is wrong, without the name of the member.
+/// The API's error without the name of the member.
 pub fn what(body: &Value) -> String {
     let error = body["error"].as_str().unwrap_or_default();
     error.split_once(": ").map_or(error, |(_, what)| what).to_owned()

@@ -3,7 +3,7 @@
 use super::browser::Browser;
 use super::{PASSWORD, PLAIN, add, logged_in, serve, site};
 
-/// What a page shows in an element with this id, up to the next tag.
+/// Text of the element with this ID, up to the next tag.
 #[track_caller]
 fn text_of<'a>(page: &'a str, id: &str) -> &'a str {
     let (_, rest) = page.split_once(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("{page}"));
@@ -134,7 +134,7 @@ fn a_password_is_changed_by_who_knows_it() {
     assert!(browser.is_in() && !other.is_in());
     assert_eq!(other.log_in("ann@example.com", PASSWORD).status, 400);
     assert_eq!(other.log_in("ann@example.com", "another horse").status, 303);
-    // Somebody at an open browser guesses no faster than elsewhere.
+    // An open session does not allow faster guessing.
     let guess =
         |_| browser.post("/account/password", &[("present", "x"), ("password", "longer horse")]);
     let last = (0..40).map(guess).last().expect("forty");

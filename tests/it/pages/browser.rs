@@ -10,7 +10,7 @@ pub struct Browser {
     pub cookie: Option<String>,
 }
 
-/// What a browser says of a request that a page of the same site made.
+/// Headers that a browser sends with a same-site request.
 pub const SAME_ORIGIN: (&str, &str) = ("Sec-Fetch-Site", "same-origin");
 
 impl Browser {
@@ -25,7 +25,7 @@ impl Browser {
 
     /// The value of the cookie.
     pub fn token(&self) -> String {
-        let cookie = self.cookie.as_deref().expect("somebody has logged in");
+        let cookie = self.cookie.as_deref().expect("a session cookie");
         cookie.split_once('=').expect("name and value").1.to_owned()
     }
 
@@ -75,7 +75,7 @@ impl Browser {
         self.post("/login", &[("email", email), ("password", password)])
     }
 
-    /// Whether whoever it belongs to is logged in.
+    /// Whether its session is valid.
     #[track_caller]
     pub fn is_in(&mut self) -> bool {
         let answer = self.get("/account");

@@ -1,4 +1,4 @@
-//! What another site can make a browser do: nothing.
+//! Cross-site requests have no effect.
 
 use super::browser::SAME_ORIGIN;
 use super::{PLAIN, add, logged_in, serve, site};

@@ -19,7 +19,7 @@ fn the_cookie_is_for_this_host_over_tls() {
     assert!(value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit()), "{set}");
     assert_eq!(attributes, "HttpOnly; SameSite=Strict; Secure; Path=/");
     assert!(browser.is_in());
-    // A cookie that another host of the domain could have set is none.
+    // A cookie that another host of the domain could have set is ignored.
     browser.cookie = Some(format!("dropdex={value}"));
     assert!(!browser.is_in());
 }
@@ -67,7 +67,7 @@ fn nobody_learns_who_has_an_account() {
         }
     }
     answers.dedup();
-    assert_eq!(answers.len(), 1, "all are told the same");
+    assert_eq!(answers.len(), 1, "all responses are equal");
     // The work is the same; a look-up that ends early would be a hundred times as fast.
     let (least, most) = (times.iter().min(), times.iter().max());
     assert!(least.zip(most).is_some_and(|(least, most)| *least * 3 > *most), "{times:?}");
@@ -134,7 +134,7 @@ fn all_browsers_are_logged_out_at_once() {
     assert_eq!(browsers[0].get("/account").text().matches("last used").count(), 3);
     browsers[1].post("/logout", &[("everywhere", "yes")]);
     assert!(browsers.iter_mut().all(|browser| browser.cookie.is_none() || !browser.is_in()));
-    assert!(bob.is_in(), "nobody else");
+    assert!(bob.is_in(), "other accounts are not affected");
     // By the operator, with a new password and by shutting the account.
     site.ok_with_input(
         &["account", "set-password", "bob@example.com", "--password-stdin"],
@@ -216,7 +216,7 @@ fn a_flood_is_slowed_down_and_locks_nobody_out() {
     let wait = answer.number("retry-after").expect("when to come again");
     assert!((1..=61).contains(&wait), "{wait}");
     assert!(answer.text().contains("Too many tries") && answer.text().contains("ann@example.com"));
-    // Whoever guesses from one address is soon done, for other accounts too.
+    // Guessing from one address is soon throttled, for other accounts too.
     let mut statuses = Vec::new();
     for number in 0..60 {
         let email = format!("a{number}@example.com");

@@ -29,7 +29,7 @@ impl Mailbox {
         let (sender, mails) = channel();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // Whoever hangs up has no mail to hand over.
+                // A client that hangs up sends no mail.
                 let _ = converse(stream, &sender);
             }
         });

@@ -101,7 +101,7 @@ impl Page {
     }
 }
 
-/// Octets of the tag that `text` starts with; a `>` within quotes does not end it.
+/// Bytes of the tag that `text` starts with; a `>` within quotes does not end it.
 fn end_of_tag(text: &str) -> usize {
     let mut quoted = false;
     for (at, byte) in text.bytes().enumerate() {

@@ -176,14 +176,14 @@ fn a_plan_caps_the_active_rules() {
     let first = add_alert(&mut client, "first");
     add_alert(&mut client, "second");
     assert_plan_limit(&client.send("POST", PATH, &good()), "pro", 2);
-    // A malformed rule is told so first.
+    // A malformed rule gets 400 first.
     let answer = client.send("POST", PATH, &with(&good(), "name", json!(""))).answer();
     assert_eq!(answer, (400, error("name: must have 1 to 100 characters")));
     let first = format!("{PATH}/{first}");
     assert_eq!(client.send("PATCH", &first, &json!({"active": false})).status, 200);
     let third = add_alert(&mut client, "third");
     assert_plan_limit(&client.send("PATCH", &first, &json!({"active": true})), "pro", 2);
-    // What is not about being active is free.
+    // Changes that do not activate a rule need no quota.
     assert_eq!(client.send("PATCH", &first, &json!({"name": "still here"})).status, 200);
     assert_eq!(client.request("DELETE", &format!("{PATH}/{third}"), &[]).status, 200);
     assert_eq!(client.send("PATCH", &first, &json!({"active": true})).status, 200);
@@ -346,6 +346,6 @@ fn no_webhook_leads_inside() {
         let refusal = error(&format!("channels[1].url: {what}"));
         assert_eq!(try_url(&mut client, url), (400, refusal), "{url}");
     }
-    // A name that nobody has answered for may answer later: it is judged when it is dialled.
+    // A name that does not resolve now may resolve later: it is judged when it is dialled.
     assert_eq!(try_url(&mut client, "https://hooks.no-such-name.example/").0, 201);
 }

@@ -1,4 +1,4 @@
-//! What holds for every endpoint of the resources: who may ask, what a body may be, what doing
+//! Rules of every resource endpoint: who may ask, what a body may be, what doing
 //! something twice means, and that a crash takes nothing back.
 
 use std::io::{BufRead, BufReader, Write};
@@ -148,7 +148,7 @@ fn what_is_anothers_is_not_there() {
         owner.get("/api/v1/watchlist").body,
     ];
     assert_eq!(after, before);
-    // A text that cannot be an id is an id that nobody has.
+    // A malformed ID is an unknown ID.
     for id in [
         "0",
         "01",

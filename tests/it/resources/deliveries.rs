@@ -1,4 +1,4 @@
-//! What alert rules would tell and did: previews, test messages, deliveries, and the link in mails.
+//! Alert rules at work: previews, test messages, deliveries, and the link in mails.
 //!
 //! Nothing listens where this server's mails and chat messages go, so that none is delivered here;
 //! whether it was tried meanwhile, and what came of it, differs from run to run.
@@ -188,7 +188,7 @@ fn a_link_in_a_mail_switches_mails_off_and_channels_switch_them_on() {
     let pending = conflict("it is pending and will be retried by itself");
     assert_eq!(post(&mut client, &retry(mail)).answer(), pending);
 
-    // Nobody's key: whoever got the mail.
+    // Without a key: the link in the mail is enough.
     let mut reader = server.client();
     let mut asked = Vec::new();
     for link in [mail, chat, NO_DELIVERY, "x", "%ff"] {
@@ -231,7 +231,7 @@ fn a_link_in_a_mail_switches_mails_off_and_channels_switch_them_on() {
         [json!({"type": "telegram", "chatId": "-100"})]
     );
 
-    // Whoever sends channels wants them used; anything else leaves them off.
+    // A PATCH with channels switches them on; any other leaves them off.
     let renamed = client.send("PATCH", &one, &json!({"name": "renamed"})).json();
     assert_eq!(renamed["alert"]["channels"][0]["switchedOff"]["reason"], "unsubscribed");
     let channels = json!([{"type": "email"}]);

@@ -39,7 +39,7 @@ fn a_watchlist_is_exported() {
     }
     let list = client.get("/api/v1/watchlist").json();
     let text = csv(&client.get(WATCHLIST), "watchlist");
-    // The time a name was added is told here alone: its shape is checked, and its order below.
+    // Only the export has the time a name was added: its shape is checked, and its order below.
     let rows = records(&text);
     let added_at = |name: &str| {
         let row = rows.iter().find(|row| row[0] == name).expect("the name has a row");
@@ -106,7 +106,7 @@ fn a_portfolio_is_exported_and_no_cell_is_a_formula() {
     add_claim(&mut client, &json!({"domain": "bestshop.co.uk", "status": "lost"}));
     let claims = client.get("/api/v1/portfolio").json()["claims"].take();
     let cell_of = |note: &Value| {
-        let (_, cell) = notes.iter().find(|(sent, _)| note == sent).expect("one of ours");
+        let (_, cell) = notes.iter().find(|(sent, _)| note == sent).expect("a note that was sent");
         *cell
     };
     let line = |claim: &Value| {

@@ -293,7 +293,7 @@ fn what_is_wrong_is_told_with_its_member() {
     let one = format!("{PATH}/{id}");
     let (status, body) = client.send("PATCH", &one, &json!({"status": null})).answer();
     assert_eq!((status, body), (400, error("status: must not be null")));
-    // What is not a user's to set is unknown.
+    // Members that users cannot set are unknown.
     for member in ["id", "tld", "reportedAt", "updatedAt", "alertRule", "account"] {
         let (status, body) = client.send("POST", PATH, &with(&good, member, json!(1))).answer();
         let text = body["error"].as_str().unwrap_or_default();
@@ -301,7 +301,7 @@ fn what_is_wrong_is_told_with_its_member() {
         assert!(status == 400 && told, "{member}: {body}");
     }
     let (status, body) = client.send("PATCH", &one, &json!({"domain": "a.com"})).answer();
-    assert_eq!(status, 400, "a claim is about one name for good: {body}");
+    assert_eq!(status, 400, "the name of a claim cannot be changed: {body}");
     assert_eq!(client.get(PATH).json()["count"], 1, "nothing of that was done");
 }
 
@@ -321,7 +321,7 @@ fn a_claim_keeps_the_rule_that_led_to_it() {
     assert_eq!(client.get(&one).json()["claim"]["alertRule"], attribution);
     let body = client.send("PATCH", &one, &json!({"alertRuleId": null})).json();
     assert_eq!(body["claim"].get("alertRule"), None);
-    // Another account's rule is none.
+    // Another account's rule does not exist.
     let foreign = add_alert(&mut client, "mine");
     let other = site.account("other@example.com", "pro");
     let sent = with(&sent, "alertRuleId", json!(foreign));

@@ -10,7 +10,7 @@ use crate::common::{Client, Site};
 const PATH: &str = "/api/v1/watchlist";
 const EXTERNAL_TWO: &str = "[plans.pro]\nexternal_names = 2\n";
 
-/// What `dropdex score` says of a name, with the corpus's spread.
+/// Score of a name by `dropdex score`, with the corpus's spread.
 fn dqs(site: &Site, name: &str) -> Value {
     let line = site.ok(&["score", "--json", name]);
     let mut score: Value = serde_json::from_str(&line).expect("a line of JSON");

@@ -1,4 +1,4 @@
-//! What every answer has whoever makes it: tags, encodings, HEAD, and who may read it.
+//! Properties of every response: ETags, encodings, HEAD, CORS.
 
 use std::io::Read;
 
@@ -89,7 +89,7 @@ fn a_new_generation_has_other_tags_and_its_own_number() {
     assert_ne!(tag(&after), held);
 }
 
-/// The octets before they were encoded.
+/// The bytes before encoding.
 fn decoded(response: &Response) -> Vec<u8> {
     let mut bytes = Vec::new();
     match response.header("content-encoding") {
@@ -236,7 +236,7 @@ fn pages_of_other_sites_ask_where_they_are_named() {
         (refused.status, refused.header("access-control-allow-origin").is_some()),
         (401, true)
     );
-    // Nobody is let in unless named.
+    // Only listed origins are allowed.
     drop(server);
     let plain = serve(&site, "");
     let answer = plain.client().request("GET", "/api/health", &[("Origin", "https://app.example")]);

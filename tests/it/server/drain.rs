@@ -1,4 +1,4 @@
-//! How the server ends, and what whoever started it is told.
+//! Graceful shutdown, and what the supervisor is notified of.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -39,13 +39,13 @@ fn readiness_goes_first_and_requests_go_on_for_a_while() {
     let answer = old.get("/api/ready");
     assert_eq!(answer.json()["checks"]["environment"], "draining");
     assert_eq!(answer.json()["ready"], false);
-    assert_eq!(answer.header("connection"), Some("close"), "it connects anew elsewhere");
+    assert_eq!(answer.header("connection"), Some("close"), "the client reconnects elsewhere");
     assert_eq!(old.connections(), 1);
     assert_eq!(server.client().get("/api/health").status, 200, "who comes is served");
     let log = server.ended();
     assert!(began.elapsed() >= Duration::from_secs(5), "{:?}", began.elapsed());
     assert!(log.contains("stopping"), "{log}");
-    assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens");
+    assert!(std::net::TcpStream::connect(address).is_err(), "the port is closed");
 }
 
 /// The head of a request whose body is to come.
@@ -157,7 +157,7 @@ fn sockets_can_be_handed_over() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     // A connection from before there is a server waits for it.
-    let mut early = std::net::TcpStream::connect(address).expect("somebody listens");
+    let mut early = std::net::TcpStream::connect(address).expect("the port is open");
     early
         .write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         .expect("sent");
@@ -189,7 +189,7 @@ fn sockets_can_be_handed_over() {
 fn the_unit_is_one_that_systemd_takes() {
     let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/data/dropdex.service");
     let Ok(output) = Command::new("systemd-analyze").args(["verify", unit]).output() else {
-        crate::common::runs::say("no systemd-analyze here: the unit was not looked at");
+        crate::common::runs::say("no systemd-analyze here: the unit was not checked");
         return;
     };
     let told = String::from_utf8_lossy(&output.stderr);

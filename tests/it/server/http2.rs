@@ -112,7 +112,7 @@ fn those_beside_one_who_does_not_read_are_answered() {
     });
 }
 
-/// What is made while it is read counts as worked on until it was read.
+/// A streamed response counts as in flight until it was read.
 #[test]
 fn an_export_has_its_place_until_its_client_has_it() {
     let (site, server) = served(3_000, "max_exports = 1\nqueue_timeout_ms = 1\n");
@@ -124,7 +124,7 @@ fn an_export_has_its_place_until_its_client_has_it() {
             let mut send = send.clone().ready().await.expect("the connection stands");
             send.send_request(request, true).expect("sent").0.await.expect("an answer")
         };
-        // Nobody makes room for more than the first bytes of it.
+        // The client accepts no more than its first bytes.
         let unread = export().await;
         assert_eq!(unread.status(), StatusCode::OK);
         assert_eq!(export().await.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -268,7 +268,7 @@ fn who_gives_no_room_for_the_answer_is_not_waited_for() {
     runtime().block_on(async {
         let socket = tokio::net::TcpStream::connect(server.address()).await.expect("it listens");
         let mut builder = client::Builder::new();
-        // The document is larger, and nobody reads it.
+        // The document is larger, and is not read.
         builder.initial_window_size(1_000);
         let (send, connection) = builder.handshake::<_, Bytes>(socket).await.expect("HTTP/2");
         let driver = tokio::spawn(connection);

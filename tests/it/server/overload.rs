@@ -17,11 +17,11 @@ struct Told {
     retry_after: Option<u32>,
     /// How long after it was due the answer was there.
     took: Duration,
-    /// How long after it was sent: the clock of whoever asks goes by milliseconds, and they are late.
+    /// How long after it was sent: the client's clock has milliseconds, and it is late.
     answered: Duration,
 }
 
-/// A server and the connections to it that nobody is using.
+/// A server and its idle connections.
 struct Door {
     address: SocketAddr,
     idle: Mutex<Vec<TcpStream>>,
@@ -34,7 +34,7 @@ impl Door {
 
     /// Asks once, on a connection that is idle or a new one; `None` when the connection broke.
     async fn ask(&self, text: &str, due: Instant) -> Option<Told> {
-        let idle = self.idle.lock().expect("nobody panics").pop();
+        let idle = self.idle.lock().expect("no panic while locked").pop();
         let mut stream = match idle {
             Some(stream) => stream,
             None => {
@@ -60,7 +60,7 @@ impl Door {
             assert!(fits, "{answer}");
         }
         if header("connection: close").is_none() {
-            self.idle.lock().expect("nobody panics").push(stream);
+            self.idle.lock().expect("no panic while locked").push(stream);
         }
         Some(Told { status, retry_after, took, answered })
     }
@@ -120,7 +120,7 @@ fn what_is_too_much_is_told_to_come_again() {
             .map(|text| tokio::spawn(asked(&door, text, Instant::now())))
             .collect();
         let health = server.client().get("/api/health").status;
-        assert_eq!(health, 200, "whoever looks after the server is never refused");
+        assert_eq!(health, 200, "health checks are never shed");
         let mut answers = Vec::new();
         for answer in asking {
             answers.push(answer.await.expect("no panic").expect("an answer"));
@@ -138,7 +138,7 @@ fn what_is_too_much_is_told_to_come_again() {
     assert_ne!(again.status, 503);
 }
 
-/// What came of a load.
+/// Outcomes of a load.
 #[derive(Default)]
 struct Load {
     good: Vec<Duration>,
@@ -172,7 +172,7 @@ impl Load {
 /// A page: milliseconds of a core.
 const QUESTION: &str = "GET /?view=all HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// As many as can be answered: so many clients that each ask again when they are answered.
+/// As many as can be answered: this many clients that each repeat once answered.
 async fn closed(server: &Server, clients: usize, time: Duration) -> Load {
     let (door, until) = (Door::to(server), Instant::now() + time);
     let tasks: Vec<_> = (0..clients)
@@ -194,7 +194,7 @@ async fn closed(server: &Server, clients: usize, time: Duration) -> Load {
     load
 }
 
-/// So many a second, whatever becomes of them, each timed from when it was due.
+/// This many a second, whatever their outcome, each timed from when it was due.
 async fn open(server: &Server, per_second: f64, time: Duration) -> Load {
     let (door, began) = (Door::to(server), Instant::now());
     let count = (per_second * time.as_secs_f64()) as usize;

@@ -17,7 +17,7 @@ pub fn connect(server: &Server) -> TcpStream {
     stream
 }
 
-/// What comes until the other side ends the connection, which it must.
+/// Bytes until the peer closes the connection, which it must.
 #[track_caller]
 pub fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -75,7 +75,7 @@ pub fn assert_in_time(began: Instant, deadline: Duration) {
     assert!(took <= deadline + slack, "too late: {took:?}, deadline {deadline:?}");
 }
 
-/// Waits until so many connections were ended for being late with this, and none for anything else.
+/// Waits until this many connections were closed by this timeout, and none by another.
 #[track_caller]
 pub fn wait_until_reaped(server: &Server, expected: &[(&str, usize)]) {
     const NAME: &str = "dropdex_connections_reaped_total{late=";

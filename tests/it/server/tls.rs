@@ -89,7 +89,7 @@ fn a_certificate_is_used_and_renewed() {
     site.write("cert.pem", "nonsense");
     wait_until("told", || server.log().contains("the old one stays in use"));
     assert!(is_served(&server, &second));
-    // A key that is none of that certificate's.
+    // A key of another certificate.
     let third = renew(&site);
     std::fs::copy(site.lists().join("cert.pem"), site.lists().join("keep.pem")).expect("copied");
     renew(&site);

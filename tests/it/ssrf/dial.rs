@@ -1,4 +1,4 @@
-//! What happens when a call is made: over the service's own client, to names whose answers, and
+//! Checks at dial time: over the service's own client, to names whose answers, and
 //! servers whose replies, would lead it inside.
 
 use std::net::SocketAddr;
@@ -98,7 +98,7 @@ fn nothing_inside_is_dialled() {
     }
     caller.assert_failure("https://localhost:8443/", Failure::Refused);
     caller.assert_failure(&format!("https://nowhere.{ZONE}:8443/"), Failure::Unreachable);
-    // Public when it was looked at, inside when it is dialled.
+    // Public when checked, private when dialled.
     for inside in ["A 127.0.0.1", "AAAA ::1", "CNAME loop", "AAAA ::ffff:127.0.0.1"] {
         knot.replace("rebound A 8.8.8.8");
         let url = url::Url::parse(&format!("https://rebound.{ZONE}:8443/")).expect("a URL");
@@ -165,7 +165,7 @@ fn a_receiver_leads_nowhere_else() {
     assert!(seen.iter().all(|seen| hosts.iter().any(|host| host == seen.header("host"))));
     // An answer beside the allowed one condemns both.
     caller.assert_failure(&format!("https://both.{ZONE}:{port}/"), Failure::Refused);
-    // Whoever is there must be who it is for.
+    // The peer must have a certificate for the name.
     let strict = Caller::new(knot.address(), &allow, None);
     let before = receiver.seen().len();
     strict.assert_failure(&format!("https://{name}:{port}/"), Failure::Tls);

@@ -189,7 +189,7 @@ pub fn spellings_v6(address: Ipv6Addr) -> Vec<String> {
     ]
 }
 
-/// What can be put around a host without changing where some client would go.
+/// Decorations of a host that some clients ignore.
 pub const DRESSES: &[&str] = &[
     "https://{}/",
     "HTTPS://{}:443",

@@ -1,4 +1,4 @@
-//! That everything counted is told of, and the other way round: names of metrics as the source has them.
+//! Every recorded metric is documented, and the reverse: names of metrics as the source has them.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -13,7 +13,7 @@ use crate::common::{Client, Server, Site, tools};
 const LIST: &str = "domain,drop_date\nsolar.com,2026-03-10\nsolar.de,2026-03-14\n";
 const TODAY: &str = "2026-03-15";
 
-/// What a scrape says, judged and taken apart by the parser of Prometheus' own client.
+/// A scrape, validated and parsed by Prometheus' own client.
 pub struct Scrape {
     /// Value by name and labels, `name{a="b"}` with labels sorted.
     samples: BTreeMap<String, f64>,
@@ -115,7 +115,7 @@ fn a_scrape_says_what_happened_and_how_things_stand() {
         ("dropdex_claims", 0.0),
         ("dropdex_deliveries_waiting", 0.0),
         ("dropdex_alerts_matched_list", 1.0),
-        // What has not happened yet is told of as well: the first is an increase.
+        // Counters exist before their first event, so that it shows as an increase.
         ("dropdex_panics_total", 0.0),
         ("dropdex_queries_too_long_total", 0.0),
         ("dropdex_calls_refused_total", 0.0),
@@ -141,7 +141,7 @@ fn a_scrape_says_what_happened_and_how_things_stand() {
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(scrape.value(&format!("dropdex_build_info{{version=\"{version}\"}}")), 1.0);
 
-    // What is counted is told of, and what a client makes up is in no label.
+    // Every count is exported, and no label holds client input.
     let described: BTreeSet<String> =
         METRICS.iter().map(|metric| metric.name.trim_end_matches("_total").to_owned()).collect();
     let unknown: Vec<_> = scrape.names.difference(&described).collect();
