@@ -1,6 +1,6 @@
-//! Numbers out of bytes, little-endian; only called where the length is known to reach.
+//! Reads little-endian numbers from bytes. Callers check the length.
 
-/// `N` bytes of `bytes` from `at`.
+/// The `N` bytes at offset `at`.
 pub(super) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(&bytes[at..at + N]);

@@ -1,4 +1,4 @@
-//! Every way a journal can fail, with the evidence and what to do next.
+//! Errors of the journal, with evidence and advice.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use thiserror::Error;
 
 use super::frame::{HeaderError, RecordError};
 
-/// What to do about damage.
+/// Advice for damage.
 const RESTORE: &str = "move the journal's folder away, keep it, and run `dropdex journal restore` \
                        with a backup, or with the newest sound snapshot (.snap) in it";
 
-/// Why a journal could not be opened.
+/// Reason why an operation on the journal failed.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// Another process has it.
+    /// Another process has the folder.
     #[error(
         "the folder {} is in use by another dropdex process: stop that one, or use another data \
          folder",
@@ -27,22 +27,22 @@ pub enum JournalError {
     /// The disk refused a call.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A segment's header is not one.
+    /// A segment has an invalid header.
     #[error("{} is not a journal segment this dropdex can read: {source}", path.display())]
     Header {
         /// The segment.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         source: HeaderError,
     },
-    /// A segment is sound but is not the one that belongs in its place.
+    /// A sound segment does not follow the one before it.
     #[error(
         "{} does not follow the segment before it: its {what} is {found}, expected {expected}. A \
          segment is missing, or this one comes from elsewhere; {RESTORE}",
@@ -51,14 +51,14 @@ pub enum JournalError {
     Misplaced {
         /// The segment.
         path: PathBuf,
-        /// The member of its header that does not fit.
+        /// The header field that differs.
         what: &'static str,
-        /// What would fit.
+        /// The expected value.
         expected: String,
-        /// What it holds.
+        /// The found value.
         found: String,
     },
-    /// Bytes that were acknowledged have changed.
+    /// Acknowledged bytes have changed.
     #[error(
         "{}: record {seq} at byte {offset} is damaged, and it was acknowledged ({evidence}): \
          {damage}. Nothing was changed; {RESTORE}",
@@ -67,16 +67,16 @@ pub enum JournalError {
     Damaged {
         /// The segment.
         path: PathBuf,
-        /// Where the record starts, in bytes from the start of the file.
+        /// Offset of the record in the file.
         offset: u64,
-        /// The sequence number that belongs there.
+        /// The expected sequence number.
         seq: u64,
-        /// What is wrong with it.
+        /// Its damage.
         damage: Damage,
-        /// Why it counts as acknowledged.
+        /// Evidence that it was acknowledged.
         evidence: String,
     },
-    /// Records that were acknowledged are not there.
+    /// Acknowledged records are missing.
     #[error(
         "{}: the log ends at byte {offset}, where record {seq} should be, and that was acknowledged \
          ({evidence}). Nothing was changed; {RESTORE}",
@@ -85,14 +85,14 @@ pub enum JournalError {
     Missing {
         /// The last segment, or the folder when it has none.
         path: PathBuf,
-        /// Where the log ends, in bytes from the start of the file.
+        /// Offset of the end of the log.
         offset: u64,
-        /// The first sequence number that is missing.
+        /// The first missing sequence number.
         seq: u64,
-        /// Why it counts as acknowledged.
+        /// Evidence that it was acknowledged.
         evidence: String,
     },
-    /// The commit mark is not there, and with it what tells a whole log from one that was cut.
+    /// The commit mark is missing, so a truncated log would go unnoticed.
     #[error(
         "the commit mark {} is {found}: without it nothing shows whether records after {last_seq}, \
          the last one found, were lost. Nothing was changed; if none can have been, run `dropdex \
@@ -101,14 +101,14 @@ pub enum JournalError {
         path.display()
     )]
     NoMark {
-        /// Where it should be.
+        /// Path of the mark.
         path: PathBuf,
         /// `missing` or `damaged`.
         found: &'static str,
         /// The last sound record.
         last_seq: u64,
     },
-    /// The last record has changed or was never whole, and nothing tells which.
+    /// The last record has changed or was never complete; the two cannot be told apart.
     #[error(
         "{}: the last record, {seq} at byte {offset}, is damaged ({damage}), and nothing shows \
          whether it was acknowledged. Nothing was changed; {RESTORE}, or, if \
@@ -120,26 +120,26 @@ pub enum JournalError {
     Ambiguous {
         /// The segment.
         path: PathBuf,
-        /// Where the record starts, in bytes from the start of the file.
+        /// Offset of the record in the file.
         offset: u64,
-        /// The sequence number that belongs there.
+        /// The expected sequence number.
         seq: u64,
-        /// What is wrong with it.
+        /// Its damage.
         damage: Damage,
     },
-    /// The record is sound, but whoever it was handed to could not read its payload.
+    /// The record is sound, but its receiver rejected the payload.
     #[error("{}: record {seq} at byte {offset} cannot be used: {source}", path.display())]
     Replay {
         /// The segment.
         path: PathBuf,
-        /// Where the record starts, in bytes from the start of the file.
+        /// Offset of the record in the file.
         offset: u64,
         /// Its sequence number.
         seq: u64,
-        /// What its reader said.
+        /// The receiver's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The mark or a snapshot speaks of another log than the one that is there.
+    /// The mark or a snapshot belongs to another log.
     #[error(
         "{} does not belong to the log beside it: its {what} is {found}, that of the log is \
          {expected}. One of them comes from elsewhere; {RESTORE}",
@@ -148,11 +148,11 @@ pub enum JournalError {
     Diverges {
         /// The mark or the snapshot.
         path: PathBuf,
-        /// What it knows otherwise.
+        /// The differing value.
         what: String,
-        /// What the log holds.
+        /// Its value in the log.
         expected: String,
-        /// What it holds.
+        /// The found value.
         found: String,
     },
     /// The log does not reach back to a snapshot or to the first record.
@@ -164,17 +164,17 @@ pub enum JournalError {
     NoStart {
         /// The folder of the journal.
         dir: PathBuf,
-        /// The first record there is.
+        /// The first record present.
         first_seq: u64,
-        /// What snapshots there are.
+        /// Description of the snapshots.
         snapshots: String,
     },
-    /// A snapshot or backup cannot be used.
+    /// A snapshot or backup is damaged.
     #[error("{} is not a snapshot this dropdex can use: {source}", path.display())]
     Snapshot {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         source: SnapshotDamage,
     },
     /// The commit mark was written by a newer dropdex.
@@ -186,17 +186,17 @@ pub enum JournalError {
     NewerMark {
         /// The file.
         path: PathBuf,
-        /// The format it has.
+        /// Its format.
         format: u16,
-        /// The format a reader must know.
+        /// The format that a reader must support.
         min_reader: u16,
     },
-    /// The snapshot is sound, but whoever it was handed to could not use it.
+    /// The snapshot is sound, but its receiver rejected it.
     #[error("the snapshot {} cannot be used: {source}", path.display())]
     ReplaySnapshot {
         /// The file.
         path: PathBuf,
-        /// What its reader said.
+        /// The receiver's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Another snapshot is being written.
@@ -211,12 +211,14 @@ pub enum JournalError {
         /// Its length in bytes.
         len: usize,
     },
-    /// The records a snapshot is of did not become durable.
-    #[error("the snapshot of record {seq} is given up, for the record is not durable: {source}")]
+    /// The records of a snapshot did not become durable.
+    #[error(
+        "the snapshot of record {seq} was abandoned, because the record is not durable: {source}"
+    )]
     NotDurable {
         /// The record it follows.
         seq: u64,
-        /// Why.
+        /// The reason.
         source: AppendError,
     },
     /// Another process has taken the folder.
@@ -225,29 +227,29 @@ pub enum JournalError {
         /// The folder of the journal.
         dir: PathBuf,
     },
-    /// What is to be made is there already.
-    #[error("{} is there already; nothing was changed", path.display())]
+    /// The file to be created exists.
+    #[error("{} already exists; nothing was changed", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The log cannot be cut there.
+    /// The log cannot be truncated there.
     #[error("cannot cut the log in {} after record {seq}: {reason}. Nothing was changed", dir.display())]
     Repair {
         /// The folder of the journal.
         dir: PathBuf,
-        /// The record asked for.
+        /// The requested record.
         seq: u64,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The system gave no random bytes for the identity of a new store.
+    /// The system returned no random bytes for the identity of a new store.
     #[error("the system's random source failed: {0}")]
     Random(String),
 }
 
 impl JournalError {
-    /// Whether a newer dropdex wrote what this one cannot read.
+    /// Returns true when a newer dropdex wrote the file.
     pub fn is_of_a_newer_format(&self) -> bool {
         matches!(
             self,
@@ -258,31 +260,31 @@ impl JournalError {
     }
 }
 
-/// What is wrong with the bytes where a record should be.
+/// Damage of the bytes where a record should be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Damage {
     /// They are not a record.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// They are a sound record of this store, but not the next one.
+    /// A sound record of this store, but not the next one.
     #[error("its sequence number is {found}, expected {expected}")]
     Sequence {
-        /// The number that belongs there.
+        /// The expected number.
         expected: u64,
         /// The number found.
         found: u64,
     },
-    /// They are a sound record with the right number that did not follow the one before it.
+    /// A sound record with the right number that did not follow the one before it.
     #[error("its chain is {}, expected {}", hex::encode(.found), hex::encode(.expected))]
     Chain {
-        /// What the record before it leads to.
+        /// The chain after the previous record.
         expected: [u8; 16],
-        /// What it holds.
+        /// The found value.
         found: [u8; 16],
     },
 }
 
-/// What is wrong with a snapshot.
+/// Damage of a snapshot.
 #[derive(Debug, Error)]
 pub enum SnapshotDamage {
     /// It cannot be read.
@@ -297,9 +299,9 @@ pub enum SnapshotDamage {
          that wrote it, or a later one"
     )]
     Newer {
-        /// The format it has.
+        /// Its format.
         format: u16,
-        /// The format a reader must know.
+        /// The format that a reader must support.
         min_reader: u16,
     },
     /// The file ends too early.
@@ -322,17 +324,17 @@ pub enum SnapshotDamage {
         /// Where it should end.
         offset: u64,
     },
-    /// It is of another record than its name says.
+    /// Name and header give different records.
     #[error("its name says record {named}, its header {found}")]
     Misnamed {
-        /// By the name.
+        /// The record in the name.
         named: u64,
-        /// By the header.
+        /// The record in the header.
         found: u64,
     },
 }
 
-/// Why an append was refused, or was not made durable.
+/// Reason why an append was refused or did not become durable.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AppendError {
     /// Nothing was written: the payload is too long.
@@ -344,19 +346,19 @@ pub enum AppendError {
     /// Nothing was written: the queue stayed full. Try again in a second.
     #[error("the journal is busy; try again in a second")]
     Busy,
-    /// A write or sync failed, now or earlier: nothing more is written until the next open. Whether
-    /// the append itself is there will show then.
-    #[error("the journal takes no writes since one failed ({reason}); restart to recover")]
+    /// A write or sync failed, now or earlier: nothing more is written until the next open, which
+    /// decides whether the append is present.
+    #[error("the journal accepts no writes after a failed one ({reason}); restart to recover")]
     Poisoned {
         /// What failed first.
         reason: String,
     },
-    /// Nothing was written: the disk is full. Appends are taken again once it has room.
-    #[error("the disk is full; the journal takes writes again once there is room")]
+    /// Nothing was written: the disk is full. Appends are accepted again once it has room.
+    #[error("the disk is full; the journal accepts writes again once there is room")]
     DiskFull,
-    /// Another process has taken the folder: nothing more is written, and whether the append itself
-    /// is there that process will know.
-    #[error("another process has taken the journal's folder; this one takes no more writes")]
+    /// Another process has taken the folder: nothing more is written, and only that process knows
+    /// whether the append is present.
+    #[error("another process has taken the journal's folder; this one accepts no more writes")]
     Fenced,
     /// Nothing was written: the journal has been closed.
     #[error("the journal is closed")]

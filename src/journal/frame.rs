@@ -1,4 +1,4 @@
-//! The bytes of segment headers and records, format 1. All numbers are little-endian.
+//! Byte format of segment headers and records, format 1. All numbers are little-endian.
 //!
 //! A segment is one header and then records, each at an offset that is a multiple of 8. What is
 //! left of the file after the last record is zeros.
@@ -18,16 +18,16 @@
 //! ```
 //!
 //! - `crc` of a record is CRC-32 (ISO-HDLC, the crc32fast crate) of the store's uuid and then of
-//!   every byte of the record but its own four. It finds each single flipped bit and each burst of
-//!   up to 32. The uuid in it makes a payload that imitates a record, or a record of another store,
-//!   not count as one.
+//!   every byte of the record except its own four. It detects every single flipped bit and every
+//!   burst of up to 32. Because of the uuid, a payload that imitates a record and a record of another
+//!   store are rejected.
 //! - `chain` is the first 16 bytes of BLAKE3(store_uuid, chain of the record before, the header
-//!   without crc and chain, payload). It finds what a checksum of one record cannot: records
-//!   swapped, dropped, duplicated or spliced. No file name is in it, so that a tail can move to
+//!   without crc and chain, payload). It detects records that were swapped, dropped, duplicated or
+//!   spliced, which a checksum per record cannot. It includes no file name, so that a tail can move to
 //!   another segment unchanged.
-//! - `durable_seq` is the highest `seq` known to be synced when the record was written. It is what
-//!   tells an acknowledged record from the tail of a crash.
-//! - `flags`: a reader ignores bits 0 to 7 it does not know and refuses bits 8 to 15.
+//! - `durable_seq` is the highest `seq` known to be synced when the record was written. It
+//!   distinguishes acknowledged records from the tail of a crash.
+//! - `flags`: a reader ignores unknown bits 0 to 7 and rejects unknown bits 8 to 15.
 
 use thiserror::Error;
 
@@ -56,31 +56,31 @@ const _: () = assert!(RECORD_HEADER_BYTES.is_multiple_of(ALIGN));
 
 /// A link of the hash chain; all zeros before the first record of a store.
 pub type Chain = [u8; 16];
-/// What tells one store from another; random, made with the store.
+/// Random identity of a store.
 pub type StoreUuid = [u8; 16];
 
-/// What a record is about: a number for whoever writes it, of which the journal keeps the first 16.
+/// Kind of a record. The journal reserves the first 16 numbers; the others are the caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kind(u16);
 
 impl Kind {
-    /// Written and synced by each open before anything else, to make its epoch last.
+    /// Written and synced by each open before anything else, to make its epoch durable.
     pub const OPENED: Kind = Kind(1);
     /// Written and synced last by a clean close.
     pub const CLOSED: Kind = Kind(2);
     const FIRST_OF_CALLER: u16 = 16;
 
-    /// A kind of the caller's own, or `None` for the journal's numbers 0 to 15.
+    /// A kind of the caller; `None` for the reserved numbers 0 to 15.
     pub const fn of_caller(number: u16) -> Option<Kind> {
         if number < Kind::FIRST_OF_CALLER { None } else { Some(Kind(number)) }
     }
 
-    /// Whether the journal wrote it for itself.
+    /// Returns true for the journal's own records.
     pub fn is_journals_own(self) -> bool {
         self.0 < Kind::FIRST_OF_CALLER
     }
 
-    /// As stored.
+    /// The stored form.
     pub fn number(self) -> u16 {
         self.0
     }
@@ -91,7 +91,7 @@ impl Kind {
 pub struct SegmentHeader {
     /// The store it belongs to.
     pub store_uuid: StoreUuid,
-    /// Its place among the segments, from 1.
+    /// Its number, from 1.
     pub segment_no: u64,
     /// The sequence number of its first record.
     pub first_seq: u64,
@@ -99,7 +99,7 @@ pub struct SegmentHeader {
     pub prev_chain: Chain,
 }
 
-/// Why 64 bytes are not a segment header.
+/// Reason why 64 bytes are no segment header.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HeaderError {
     /// The file is shorter than a header. A segment gets its name only once its header is synced.
@@ -136,7 +136,7 @@ pub enum HeaderError {
 }
 
 impl SegmentHeader {
-    /// As stored.
+    /// The stored form.
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
         bytes[0..8].copy_from_slice(&MAGIC);
@@ -151,11 +151,11 @@ impl SegmentHeader {
         bytes
     }
 
-    /// The header at the start of `file`.
+    /// Decodes the header at the start of `file`.
     ///
     /// # Errors
-    /// [`HeaderError`], with what was found. The checksum is judged before the format numbers, so
-    /// that a flipped bit does not pass for a newer version.
+    /// [`HeaderError`]. The checksum is verified before the format numbers, so that a flipped bit does
+    /// not pass for a newer version.
     pub fn decode(file: &[u8]) -> Result<SegmentHeader, HeaderError> {
         let bytes: &[u8; SEGMENT_HEADER_BYTES] =
             file.first_chunk().ok_or(HeaderError::Short { found: file.len() })?;
@@ -180,38 +180,37 @@ impl SegmentHeader {
     }
 }
 
-/// What a record says about itself, beside its payload.
+/// Header fields of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordFields {
-    /// Its place in the store, from 1, without gaps.
+    /// Sequence number in the store, from 1, without gaps.
     pub seq: u64,
     /// The highest `seq` known to be synced when it was written.
     pub durable_seq: u64,
-    /// Which open of the store wrote it.
+    /// The open of the store that wrote it.
     pub epoch: u32,
-    /// What it is about.
     pub kind: Kind,
-    /// None are in use. Bits 8 to 15 are refused by readers that do not know them.
+    /// Unused. Readers reject unknown bits 8 to 15.
     pub flags: u16,
-    /// When it was written: milliseconds since 1970-01-01 UTC.
+    /// Time of the write, in milliseconds since 1970-01-01 UTC.
     pub unix_ms: u64,
 }
 
-/// One record, borrowed from the bytes of its segment.
+/// A record, borrowed from the bytes of its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// Its header.
     pub fields: RecordFields,
     /// Its link of the chain, as stored.
     pub chain: Chain,
-    /// What the caller appended.
+    /// The caller's payload.
     pub payload: &'a [u8],
 }
 
-/// Why bytes are not a record.
+/// Reason why bytes are no record.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RecordError {
-    /// Not a byte is left, or the rest of the file is zeros: the end.
+    /// The end: no byte is left, or only zeros.
     #[error("the end of the segment")]
     End,
     /// The file ends inside the record.
@@ -222,7 +221,7 @@ pub enum RecordError {
         /// Bytes to the end of the file.
         found: usize,
     },
-    /// No record is that long.
+    /// The claimed length exceeds the maximum.
     #[error("it claims a payload of {len} bytes; the most is {PAYLOAD_BYTES_MAX}")]
     TooLong {
         /// The length claimed.
@@ -244,7 +243,7 @@ pub enum RecordError {
     },
 }
 
-/// Bytes on disk of a record with a payload of `payload_len`.
+/// Size on disk of a record with a payload of `payload_len` bytes.
 pub fn record_bytes(payload_len: usize) -> usize {
     (RECORD_HEADER_BYTES + payload_len).next_multiple_of(ALIGN)
 }
@@ -278,12 +277,12 @@ pub fn encode_record(
     chain
 }
 
-/// The record that starts at the first of `bytes`, which go on to the end of the file.
+/// Decodes the record at the start of `bytes`, which extend to the end of the file.
 ///
-/// Its checksum has been verified; its place in the chain has not, see [`expected_chain`].
+/// Verifies the checksum, but not the chain; see [`expected_chain`].
 ///
 /// # Errors
-/// [`RecordError`], of which [`RecordError::End`] is the ordinary end of a segment.
+/// [`RecordError`]; [`RecordError::End`] is the ordinary end of a segment.
 pub fn decode_record<'a>(
     bytes: &'a [u8],
     store_uuid: &StoreUuid,
@@ -335,8 +334,8 @@ pub fn expected_chain(
     Some(chain_of(store_uuid, prev_chain, header, payload))
 }
 
-/// The sequence number where a record's header would have it, unchecked: to skip, at the price of
-/// eight bytes, offsets that cannot hold a record.
+/// The unverified sequence number of a record at the start of `bytes`, to skip offsets that cannot
+/// hold a record.
 pub fn claimed_seq(bytes: &[u8]) -> Option<u64> {
     bytes.get(8..16).map(|seq| u64_at(seq, 0))
 }
@@ -410,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded() {
+    fn headers_and_records_round_trip() {
         for len in [0, 1, 7, 8, 9, 1_000, PAYLOAD_BYTES_MAX] {
             let payload = vec![0xa5; len];
             let mut bytes = record(&payload);
@@ -427,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_of_a_record_is_found() {
+    fn every_flipped_bit_of_a_record_is_detected() {
         let whole = record(b"fourteen bytes");
         for bit in 0..whole.len() * 8 {
             let mut bytes = whole.clone();
@@ -437,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_of_a_segment_header_is_found() {
+    fn every_flipped_bit_of_a_segment_header_is_detected() {
         let whole =
             SegmentHeader { store_uuid: UUID, segment_no: 1, first_seq: 1, prev_chain: [0; 16] }
                 .encode();
@@ -449,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_refused_by_its_number() {
+    fn newer_formats_are_rejected() {
         let mut bytes =
             SegmentHeader { store_uuid: UUID, segment_no: 1, first_seq: 1, prev_chain: [0; 16] }
                 .encode();
@@ -458,7 +457,7 @@ mod tests {
         bytes[60..].copy_from_slice(&crc.to_le_bytes());
         let newer = HeaderError::Newer { format: 9, min_reader: 2 };
         assert_eq!(SegmentHeader::decode(&bytes), Err(newer));
-        // A newer format that says older readers may read it is read.
+        // A newer format that allows older readers is accepted.
         bytes[10] = 1;
         let crc = crc32fast::hash(&bytes[..60]);
         bytes[60..].copy_from_slice(&crc.to_le_bytes());
@@ -466,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_is_believed_only_as_far_as_the_file_goes() {
+    fn lengths_beyond_the_file_are_rejected() {
         let mut huge = record(b"x");
         huge[0..4].copy_from_slice(&u32::MAX.to_le_bytes());
         assert_eq!(decode_record(&huge, &UUID), Err(RecordError::TooLong { len: u32::MAX }));
@@ -478,20 +477,20 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_the_end() {
+    fn zeros_end_a_segment() {
         for len in [0, 1, 56, 4096] {
             assert_eq!(decode_record(&vec![0; len], &UUID), Err(RecordError::End));
         }
     }
 
     #[test]
-    fn a_record_of_another_store_is_none() {
+    fn records_of_another_store_are_rejected() {
         let other = decode_record(&record(b"hello"), b"another store...").map(|_| ());
         assert!(matches!(other, Err(RecordError::Checksum { .. })), "{other:?}");
     }
 
     #[test]
-    fn flags_that_must_be_known_are_refused() {
+    fn unknown_critical_flags_are_rejected() {
         for (flags, readable) in [(0x00ff, true), (0x0100, false), (0x8000, false)] {
             let mut bytes = Vec::new();
             encode_record(&mut bytes, &UUID, &[0; 16], &RecordFields { flags, ..fields(1) }, b"");

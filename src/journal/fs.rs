@@ -1,14 +1,14 @@
-//! The disk as the journal sees it: few calls, so that tests can make each of them fail, or keep a
-//! disk of their own that forgets what was not synced.
+//! File system interface of the journal. It has few calls, so that tests can make each fail or simulate
+//! a disk that loses everything that was not synced.
 //!
-//! What makes what durable:
+//! These calls make data durable:
 //!
 //! - The bytes of a file, and its length as far as they need it: [`FsFile::sync_data`].
 //! - A length that was cut: [`FsFile::sync_all`].
 //! - That a name exists, is gone, or leads to another file (`create_dir_all`, `create`, `rename`,
 //!   `remove`, `hard_link`): [`Fs::sync_dir`] of the folder the name is in.
 //!
-//! Nothing else lasts through a loss of power, in no order. [`Disk`] is the real one.
+//! Nothing else survives a loss of power in any guaranteed order. [`Disk`] is the real file system.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
@@ -17,25 +17,25 @@ use std::path::{Path, PathBuf};
 
 /// Folders and names.
 pub trait Fs: Send + Sync {
-    /// Makes a folder and those above it; fine when it is there.
+    /// Creates a folder and its parents, if missing.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
 
-    /// The files and folders in `dir`, in no order.
+    /// Files and folders in `dir`, in any order.
     ///
     /// # Errors
-    /// What the system says; [`io::ErrorKind::NotFound`] when there is no such folder.
+    /// The error of the system; [`io::ErrorKind::NotFound`] when there is no such folder.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
 
     /// The whole content of a file.
     ///
     /// # Errors
-    /// What the system says; [`io::ErrorKind::NotFound`] when there is no such file.
+    /// The error of the system; [`io::ErrorKind::NotFound`] when there is no such file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// A file open for reading from its start, for those too long to be read whole.
+    /// Opens a file for reading from its start, for files too long to be read whole.
     ///
     /// # Errors
     /// As [`Fs::read`].
@@ -47,93 +47,92 @@ pub trait Fs: Send + Sync {
     /// As [`Fs::read`].
     fn len(&self, path: &Path) -> io::Result<u64>;
 
-    /// An empty file open for writing, in place of any that was there.
+    /// Creates an empty file for writing, replacing an existing one.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn create(&self, path: &Path) -> io::Result<Box<dyn FsFile>>;
 
-    /// A file that is there, open for writing.
+    /// Opens an existing file for writing.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn open(&self, path: &Path) -> io::Result<Box<dyn FsFile>>;
 
-    /// Gives a file another name, in place of any file that had it, all at once: whoever looks finds
-    /// the one file or the other.
+    /// Renames a file atomically, replacing an existing one.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Gives a file a second name.
+    /// Creates a hard link.
     ///
     /// # Errors
-    /// What the system says: the name is taken, or the file system knows no second names.
+    /// The name exists, or the file system does not support hard links.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a name; the file goes with its last one.
+    /// Removes a name, and the file with its last name.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Makes the names in `dir` durable.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Locks the file at `path`, making it when it is not there. `None` when another process, or
-    /// another holder in this one, has it. The lock ends when it is dropped, or with the process.
+    /// Locks the file at `path`, creating it if missing. `None` when another process, or another holder
+    /// in this one, has the lock. The lock ends when it is dropped, or with the process.
     ///
     /// # Errors
-    /// What the system says.
-    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>>;
+    /// The error of the system.
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>>;
 }
 
-/// A lock that is held for as long as this lives.
-pub trait Held: Send + Sync {
-    /// Whether its path still leads to the file that was locked. Where it does not, the folder was
-    /// taken from under the holder, and another process may hold a lock of the same name.
+/// A held lock, released on drop.
+pub trait DirLock: Send + Sync {
+    /// Returns true while the path still leads to the locked file. Otherwise the folder was replaced,
+    /// and another process may hold a lock of the same name.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn is_ours(&self) -> io::Result<bool>;
 }
 
-/// One open file.
+/// An open file.
 pub trait FsFile: Send {
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
-    /// What the system says; any part may have been written.
+    /// The error of the system; any part may have been written.
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Cuts or grows (with zeros) the file to `len` bytes.
+    /// Truncates or extends (with zeros) the file to `len` bytes.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     fn truncate(&self, len: u64) -> io::Result<()>;
 
-    /// Makes content durable, and the length where it is needed to read the content.
+    /// Makes the content durable, and the length as far as the content needs it.
     ///
     /// # Errors
-    /// What the system says. After an error the content counts as lost: see the writer.
+    /// The error of the system. The content then counts as lost.
     fn sync_data(&self) -> io::Result<()>;
 
-    /// Makes content and everything about the file durable.
+    /// Makes content and metadata durable.
     ///
     /// # Errors
     /// As [`FsFile::sync_data`].
     fn sync_all(&self) -> io::Result<()>;
 }
 
-/// The real disk.
+/// The real file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
-/// The mode of new files: they hold what people keep to themselves, and what passwords were made into.
+/// Mode of new files, which hold private data and password hashes.
 const PRIVATE: u32 = 0o600;
 
 impl Fs for Disk {
@@ -183,7 +182,7 @@ impl Fs for Disk {
         File::open(dir)?.sync_all()
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>> {
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
         let file = File::options().create(true).truncate(false).write(true).open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(FileLock { file, path: path.to_owned() }))),
@@ -193,14 +192,13 @@ impl Fs for Disk {
     }
 }
 
-/// `flock` on a file: unlike `fcntl` locks it does not end when some other handle of the file is
-/// closed.
+/// `flock` on a file. Unlike an `fcntl` lock, it does not end when another handle of the file closes.
 struct FileLock {
     file: File,
     path: PathBuf,
 }
 
-impl Held for FileLock {
+impl DirLock for FileLock {
     fn is_ours(&self) -> io::Result<bool> {
         let there = match fs::metadata(&self.path) {
             Ok(metadata) => metadata,

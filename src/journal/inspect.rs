@@ -1,4 +1,4 @@
-//! Looks at a journal and changes nothing, for those who verify, count or print it.
+//! Reads a journal without changing it, to verify, count or print it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use super::recovery::{Recovery, Replay, SegmentFacts, Visit, read_journal, read_
 use super::segment::{SNAPSHOT_SUFFIX, io_error, list_numbered};
 use super::snapshot::verify_snapshot;
 
-/// What a journal holds, for those who look after it.
+/// Content of a journal.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    /// As an open would report it.
+    /// The report of an open.
     pub recovery: Recovery,
-    /// The identity of the store; `None` for a new one.
+    /// Identity of the store; `None` for a new one.
     pub store_uuid: Option<StoreUuid>,
     /// Its segments, first to last.
     pub segments: Vec<SegmentFacts>,
-    /// Its snapshots, oldest first, each read whole.
+    /// Its snapshots, oldest first, each verified.
     pub snapshots: Vec<SnapshotFacts>,
     /// Its commit mark.
     pub mark: FoundMark,
@@ -30,19 +30,19 @@ pub struct Inspection {
 pub struct SnapshotFacts {
     /// The file.
     pub path: PathBuf,
-    /// The record it follows, by its name.
+    /// The record it follows, from its name.
     pub seq: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// The digest of the state in it, or what is wrong with it.
+    /// Digest of its state, or its damage.
     pub state_digest: Result<[u8; 32], String>,
 }
 
-/// Reads the journal in `dir` as an open would, and changes nothing: neither cuts a torn tail nor
-/// takes the lock, so a server that writes at the same time may show as one; see [`inspect_to`].
+/// Reads the journal in `dir` as an open would, without changes and without the lock. A concurrent
+/// writer may appear as a torn tail; see [`inspect_to`].
 ///
 /// # Errors
-/// [`JournalError`], as an open.
+/// [`JournalError`], as in an open.
 pub fn inspect(
     fs: &dyn Fs,
     dir: &Path,
@@ -51,12 +51,12 @@ pub fn inspect(
     inspection(fs, dir, None, replay)
 }
 
-/// As [`inspect`], up to record `seq`, which is known to be synced: what follows is not judged, so
-/// that a server can have its own files read while it writes. A snapshot that it finishes meanwhile
-/// may remove a segment that was to be read; then the disk says that it is not found.
+/// As [`inspect`], up to record `seq`, which is known to be synced. Later bytes are ignored, so that a
+/// server can inspect its own files while it writes. A snapshot that finishes meanwhile may remove a
+/// segment, which then gives a "not found" error.
 ///
 /// # Errors
-/// As [`inspect`]; records up to `seq` that are damaged or missing are refused as acknowledged.
+/// As [`inspect`]; damaged or missing records up to `seq` count as acknowledged.
 pub fn inspect_to(
     fs: &dyn Fs,
     dir: &Path,
@@ -66,12 +66,12 @@ pub fn inspect_to(
     inspection(fs, dir, Some(seq), replay)
 }
 
-/// Visits every record that is left in `dir`, the journal's own and those before the snapshot among
-/// them, with its segment and the offset it starts at; up to record `up_to`, if one is given, and
-/// else to the end, which is judged as by an open. Changes nothing.
+/// Visits every record in `dir` with its segment and offset, including the journal's own records and
+/// those before the snapshot. Stops after record `up_to`, if given; otherwise the end is checked as in
+/// an open. Changes nothing.
 ///
 /// # Errors
-/// [`JournalError`], as an open, and [`JournalError::Replay`] when `visit` refuses.
+/// [`JournalError`], as in an open, and [`JournalError::Replay`] when `visit` returns an error.
 pub fn dump(
     fs: &dyn Fs,
     dir: &Path,

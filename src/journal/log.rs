@@ -1,11 +1,10 @@
-//! The segment being written: what the writer's thread does to the disk.
+//! Disk operations of the writer's thread on the current segment.
 //!
-//! A run is the part of a group that goes into one segment. It is written, or nothing of it stays.
+//! A run is the part of a group that goes into one segment. It is written completely or not at all.
 //!
-//! A write that finds the disk full is undone: the file is cut back to what it held before, and the
-//! position is as if nothing had been tried. Any other failure, one of a sync above all, is final:
-//! the page cache may then show bytes the disk does not have, and a second sync may answer for pages
-//! the first one gave up on.
+//! A write that finds the disk full is undone: the file is truncated to its previous content, and the
+//! position is restored. Any other failure, above all of a sync, is final: the page cache may then show
+//! bytes that the disk lacks, and a second sync may succeed although the first one dropped pages.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::error::{AppendError, JournalError};
 use super::frame::{self, Kind, RecordFields, SEGMENT_HEADER_BYTES, SegmentHeader, StoreUuid};
-use super::fs::{FsFile, Held};
+use super::fs::{DirLock, FsFile};
 use super::mark::{Mark, Marker};
 use super::reader::Position;
 use super::recovery::{self, Recovered};
@@ -23,27 +22,26 @@ use super::segment::{CreateError, create_segment, io_error, is_full, segment_pat
 use super::writer::{Appended, Pending};
 use super::{Options, frame::record_bytes};
 
-/// A lazy record is synced no later than this after it was written.
+/// Maximum delay of the sync of a lazy record.
 const LAZY_SYNC_AFTER: Duration = Duration::from_millis(50);
-/// The file is grown by this many zero bytes at a time, or by a segment where that is less: what a
-/// crash leaves unwritten is then zero, which recovery can tell from damage, and a full disk shows
-/// before a record needs the room. On some file systems a sync also costs less where the length
-/// does not change.
+/// Zero bytes by which the file grows, at most a segment. Bytes that a crash leaves unwritten are then
+/// zero, which recovery can tell from damage, and a full disk shows before a record needs the room.
+/// On some file systems a sync is also faster when the length does not change.
 const ZEROS_AHEAD: u64 = 1 << 20;
-/// Zeros that no record but the one that says "closed" may take: it is written on a full disk too.
+/// Zeros reserved for the record of a clean close, which is written even on a full disk.
 const RESERVE: u64 = 4096;
-/// While the disk is full it is tried at most this often.
+/// Pause between attempts on a full disk.
 const PROBE_PAUSE: Duration = Duration::from_millis(250);
 
 const _: () = assert!(RESERVE >= frame::RECORD_HEADER_BYTES as u64);
 
-/// Why a run was not written.
+/// Reason why a run was not written.
 pub(super) enum Failure {
-    /// The disk is full; nothing of the run is left.
+    /// The disk is full; the run was undone.
     Full,
     /// Another process has the folder.
     Fenced,
-    /// Anything else: nothing more may be written.
+    /// Any other error: nothing more may be written.
     Fatal(JournalError),
 }
 
@@ -54,10 +52,9 @@ impl From<JournalError> for Failure {
 }
 
 impl Failure {
-    /// What an open that was interrupted by `err` ended with. Its files are new ones under other
-    /// names until they are whole, so that one that found no room can be tried again; a failed sync
-    /// never is.
-    fn of_open(err: JournalError) -> Failure {
+    /// Classifies an error of an open. An open that found no room can be retried, because its files
+    /// have temporary names until they are complete; a failed sync is final.
+    fn from_open(err: JournalError) -> Failure {
         match &err {
             JournalError::Io { action, source, .. } if *action != "sync" && is_full(source) => {
                 Failure::Full
@@ -77,7 +74,7 @@ impl From<CreateError> for Failure {
 }
 
 impl Failure {
-    /// What those who wait are told.
+    /// The error for waiting appends.
     pub(super) fn refusal(&self) -> AppendError {
         match self {
             Failure::Full => AppendError::DiskFull,
@@ -87,7 +84,7 @@ impl Failure {
     }
 }
 
-/// What found no room, and when to try again.
+/// An allocation that failed on a full disk, and the time of the next attempt.
 #[derive(Clone, Copy)]
 struct Want {
     what: Room,
@@ -96,68 +93,68 @@ struct Want {
 
 #[derive(Clone, Copy)]
 enum Room {
-    /// So many bytes in the segment.
+    /// Bytes in the segment.
     Bytes(u64),
     /// A new segment.
     Segment,
 }
 
-/// What was read, before anything is changed: all that an open has still to write.
+/// Result of reading the journal, before the open changes anything.
 pub(super) struct Opening {
     pub(super) options: Options,
-    pub(super) held: Arc<dyn Held>,
-    /// The store's identity, a new one for a new store.
+    pub(super) held: Arc<dyn DirLock>,
+    /// Identity of the store; newly drawn for a new store.
     pub(super) store_uuid: StoreUuid,
     pub(super) recovered: Recovered,
     pub(super) log_bytes: Arc<AtomicU64>,
 }
 
 impl Opening {
-    /// Puts the folder in order and begins the new epoch, durably. On a full disk it can be tried
-    /// again, at most every [`PROBE_PAUSE`].
+    /// Repairs the folder after a crash and durably begins the new epoch. On a full disk it can be
+    /// retried, at most every [`PROBE_PAUSE`].
     pub(super) fn settle(&mut self) -> Result<Log, Failure> {
         let Options { fs, dir, .. } = &self.options;
-        recovery::settle(fs.as_ref(), dir, &mut self.recovered).map_err(Failure::of_open)?;
-        let mut log = Log::resume(self).map_err(Failure::of_open)?;
+        recovery::settle(fs.as_ref(), dir, &mut self.recovered).map_err(Failure::from_open)?;
+        let mut log = Log::resume(self).map_err(Failure::from_open)?;
         log.write_run(&[Pending::own(Kind::OPENED)])?;
         log.mark();
         Ok(log)
     }
 
-    /// When to try again.
+    /// Time of the next attempt.
     pub(super) fn probe_at() -> Instant {
         Instant::now() + PROBE_PAUSE
     }
 }
 
-/// The segment being written and where it stands.
+/// The current segment and its position.
 pub(super) struct Log {
     options: Options,
-    held: Arc<dyn Held>,
+    held: Arc<dyn DirLock>,
     store_uuid: StoreUuid,
     file: Box<dyn FsFile>,
     path: PathBuf,
     segment_no: u64,
-    /// After the last record written.
+    /// Position after the last written record.
     position: Position,
-    /// Where the next record goes, in bytes from the start of the file.
+    /// Offset of the next record in the file.
     offset: u64,
-    /// Length of the file: zeros from `offset` on.
+    /// Length of the file; zeros from `offset` on.
     allocated: u64,
     durable_seq: u64,
-    /// When the oldest record that is written and not synced was written.
+    /// Time at which the oldest unsynced record was written.
     unsynced_since: Option<Instant>,
-    /// While the disk is full.
+    /// Set while the disk is full.
     want: Option<Want>,
     marker: Marker,
     /// Bytes of records since the last snapshot.
     log_bytes: Arc<AtomicU64>,
-    /// Kept from group to group for its memory.
+    /// Reused from group to group.
     buffer: Vec<u8>,
 }
 
 impl Log {
-    /// Goes on where recovery ended, in a new epoch.
+    /// Continues where recovery ended, in a new epoch.
     fn resume(opening: &Opening) -> Result<Log, JournalError> {
         let Opening { options, held, store_uuid, recovered, log_bytes } = opening;
         let (options, store_uuid) = (options.clone(), *store_uuid);
@@ -170,7 +167,7 @@ impl Log {
             options.fs.open(&path).map_err(io_error("open", &path))?
         };
         let offset = if is_new { SEGMENT_HEADER_BYTES as u64 } else { recovered.offset };
-        // Zeros are written again from here on: what lay there is known to be worth nothing.
+        // The bytes from here on are worthless; zeros replace them.
         file.truncate(offset).map_err(io_error("truncate", &path))?;
         file.sync_all().map_err(io_error("sync", &path))?;
         let position = Position { epoch: recovered.report.epoch, ..recovered.position };
@@ -204,7 +201,7 @@ impl Log {
         self.durable_seq
     }
 
-    /// When the log wants to be called though nothing is appended.
+    /// Time at which the log needs a call to `tick` without any append.
     pub(super) fn wake_at(&self) -> Option<Instant> {
         let probe = self.want.map(|want| want.probe_at);
         [self.sync_due(), probe].into_iter().flatten().min()
@@ -214,7 +211,7 @@ impl Log {
         self.unsynced_since.map(|since| since + LAZY_SYNC_AFTER)
     }
 
-    /// Syncs what has waited long enough, and tries a full disk again. Whether appends can be taken.
+    /// Syncs lazy records that are due, and retries a full disk. Returns whether appends are accepted.
     pub(super) fn tick(&mut self) -> Result<bool, Failure> {
         let now = Instant::now();
         if self.sync_due().is_some_and(|due| due <= now) {
@@ -228,8 +225,8 @@ impl Log {
         }
     }
 
-    /// How many of `group` go into one segment, the next one where this one has no room for the
-    /// first.
+    /// Number of appends of `group` that fit into one segment: the next one if this one has no room
+    /// for the first.
     pub(super) fn run_len(&self, group: &[Pending]) -> usize {
         let mut end =
             if self.is_full_for(group) { SEGMENT_HEADER_BYTES as u64 } else { self.offset };
@@ -240,14 +237,14 @@ impl Log {
         group.iter().take_while(fits).count().max(1)
     }
 
-    /// Whether the segment has no room for the first of `run`. One without records always has.
+    /// Returns true when the segment has no room for the first of `run`. An empty segment always has.
     fn is_full_for(&self, run: &[Pending]) -> bool {
         let first = run.first().map_or(0, |pending| record_bytes(pending.payload.len()));
         self.offset > SEGMENT_HEADER_BYTES as u64
             && self.offset + first as u64 > self.options.segment_bytes
     }
 
-    /// Writes `run`, all of it for one segment, and syncs it when somebody waits for it.
+    /// Writes `run`, which fits into one segment, and syncs it if an append waits for it.
     pub(super) fn write_run(&mut self, run: &[Pending]) -> Result<Vec<Appended>, Failure> {
         self.check_ours()?;
         if self.is_full_for(run) {
@@ -261,20 +258,20 @@ impl Log {
         Ok(appended)
     }
 
-    /// What was synced has been answered: the mark may follow.
+    /// Updates the commit mark, once the synced appends have been acknowledged.
     pub(super) fn mark(&mut self) {
         if self.unsynced_since.is_none() {
             self.marker.synced(self.position);
         }
     }
 
-    /// Zeros written at a time: no more than a segment is to hold.
+    /// Zeros written at a time, at most a segment.
     fn zeros_ahead(&self) -> u64 {
         ZEROS_AHEAD.min(self.options.segment_bytes).max(RESERVE)
     }
 
-    /// Syncs what waits and, when the journal is closed in order, writes the record that says so.
-    /// Without room for it, the next open takes the end for a crash, and loses nothing.
+    /// Syncs outstanding records and, for a clean close, writes its record. Without room for it, the
+    /// next open recovers as after a crash and loses nothing.
     pub(super) fn end(&mut self, clean: bool) -> Result<(), Failure> {
         self.check_ours()?;
         self.sync()?;
@@ -282,7 +279,9 @@ impl Log {
             let closed = Pending::own(Kind::CLOSED);
             match self.write(&[closed], 0) {
                 Err(Failure::Full) => {
-                    tracing::warn!("the disk is full: the journal ends as after a crash");
+                    tracing::warn!(
+                        "disk full: the journal could not record a clean close; the next open recovers as after a crash"
+                    );
                 }
                 Err(other) => return Err(other),
                 Ok(_) => {
@@ -296,13 +295,13 @@ impl Log {
         Ok(())
     }
 
-    /// Nothing more is written, marks neither.
+    /// Stops all writes, including marks.
     pub(super) fn abandon(&mut self) {
         self.marker.abandon();
     }
 
-    /// The folder must still be the one that was locked: a process that slept through the loss of
-    /// it, when somebody moved it away and made another, must not say "saved".
+    /// Checks that the folder is still the locked one. A process that was suspended while the folder
+    /// was replaced must not acknowledge writes.
     fn check_ours(&self) -> Result<(), Failure> {
         match self.held.is_ours() {
             Ok(true) => Ok(()),
@@ -311,7 +310,7 @@ impl Log {
         }
     }
 
-    /// Writes `run` and leaves `reserve` zeros after it. After a failure the position is as before.
+    /// Writes `run` and leaves `reserve` zeros after it. Restores the position after a failure.
     fn write(&mut self, run: &[Pending], reserve: u64) -> Result<Vec<Appended>, Failure> {
         let before = self.position;
         let appended = self.encode(run);
@@ -364,7 +363,7 @@ impl Log {
         Ok(())
     }
 
-    /// Zeros for `bytes` more and for the reserve after them.
+    /// Allocates zeros for `bytes` more and for the reserve after them.
     fn make_room(&mut self, bytes: u64, reserve: u64) -> Result<(), Failure> {
         let end = self.offset + bytes + reserve;
         if end <= self.allocated {
@@ -386,8 +385,8 @@ impl Log {
         }
     }
 
-    /// A full disk inside the zeros that were to prevent it (a file system that copies on write):
-    /// any part of the run may be there, and must not come back after a loss of power.
+    /// Handles a failed write. On a copy-on-write file system the disk may be full despite the
+    /// allocated zeros; the partly written run is then removed durably.
     fn failed_write(&mut self, err: io::Error, before: Position) -> Failure {
         if !is_full(&err) {
             return io_error("write", &self.path)(err).into();
@@ -407,7 +406,7 @@ impl Log {
         self.want = Some(Want { what, probe_at: Instant::now() + PROBE_PAUSE });
     }
 
-    /// Tries to get what was missing, for good: written and synced.
+    /// Retries a failed allocation, written and synced.
     fn probe(&mut self, what: Room) -> Result<bool, Failure> {
         self.check_ours()?;
         let got = match what {
@@ -438,15 +437,15 @@ impl Log {
         Ok(())
     }
 
-    /// Cuts the zeros after the last record.
+    /// Truncates the zeros after the last record.
     fn trim(&mut self) -> Result<(), JournalError> {
         self.file.truncate(self.offset).map_err(io_error("truncate", &self.path))?;
         self.allocated = self.offset;
         self.file.sync_all().map_err(io_error("sync", &self.path))
     }
 
-    /// Ends the segment, all of it synced, and begins the next: recovery takes damage in a segment
-    /// that is not the last for damage to acknowledged data. On a full disk the old one goes on.
+    /// Syncs the segment and begins the next: recovery treats damage in any segment but the last as
+    /// damage to acknowledged data. On a full disk the old segment stays in use.
     fn begin_segment(&mut self) -> Result<(), Failure> {
         self.sync()?;
         let header = SegmentHeader {
@@ -463,7 +462,7 @@ impl Log {
                 return Err(err.into());
             }
         };
-        // Only now: while there is no other segment, its zeros are the reserve.
+        // Not earlier: until the new segment exists, these zeros are the reserve.
         self.trim()?;
         self.file = file;
         self.segment_no = header.segment_no;

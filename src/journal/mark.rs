@@ -1,11 +1,10 @@
-//! The commit mark: a small file that says how far the log was synced, beside the log itself.
+//! The commit mark: a small file beside the log that records how far the log was synced.
 //!
-//! It tells, after a crash, bytes that were acknowledged and have changed from the tail of a write
-//! that nobody was told about. It is written off the path of appends, so that it may be some 50 ms
-//! behind; it is never ahead.
+//! After a crash it distinguishes damaged acknowledged bytes from the tail of an unacknowledged write.
+//! It is written asynchronously and may be about 50 ms behind; it is never ahead.
 //!
-//! 4 KiB, with two slots, at 0 and at 2048, which are written in turn: while one is being written
-//! the other one is whole. All numbers are little-endian.
+//! The file has 4 KiB with two slots, at 0 and at 2048, written in turn: while one is being written,
+//! the other is intact. All numbers are little-endian.
 //!
 //! ```text
 //! slot, 64 bytes
@@ -37,37 +36,37 @@ const FORMAT: u16 = 1;
 const MIN_READER: u16 = 1;
 const SLOT_BYTES: usize = 64;
 const SLOTS_AT: [usize; 2] = [0, 2048];
-/// Bytes of the file.
+/// Size of the file.
 pub const MARK_BYTES: usize = 4096;
-/// At most one mark is written in this time.
+/// Minimum pause between marks.
 pub const MARK_PAUSE_DEFAULT: Duration = Duration::from_millis(50);
 
-/// How far a log was synced.
+/// Position up to which a log was synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The store it belongs to.
     pub store_uuid: StoreUuid,
-    /// Tells the newer slot.
+    /// The slot with the higher counter is the newer one.
     pub counter: u64,
-    /// The last record that was synced; 0 before the first.
+    /// The last synced record; 0 before the first.
     pub seq: u64,
     /// Its link of the chain.
     pub chain: Chain,
 }
 
-/// When marks are written.
+/// Timing of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// By a thread of their own, at most once in this time, and at the end.
+    /// By a separate thread, at most once in this time, and at the end.
     Background(Duration),
-    /// By the writer, after the answers of each sync: for tests that must run alike each time.
+    /// By the writer after each sync, for deterministic tests.
     Inline,
 }
 
-/// What the file holds.
+/// Content of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoundMark {
-    /// There is no file.
+    /// The file is missing.
     Absent,
     /// Neither slot is sound.
     Unreadable,
@@ -76,7 +75,7 @@ pub enum FoundMark {
 }
 
 impl FoundMark {
-    /// The mark, if one is sound.
+    /// The sound mark, if any.
     pub fn sound(self) -> Option<Mark> {
         match self {
             FoundMark::Sound(mark) => Some(mark),
@@ -85,7 +84,7 @@ impl FoundMark {
     }
 }
 
-/// Why 64 bytes are not a slot.
+/// Reason why 64 bytes are no slot.
 #[derive(Debug)]
 enum SlotError {
     Unsound,
@@ -128,7 +127,7 @@ impl Mark {
         SLOTS_AT[(self.counter % 2) as usize]
     }
 
-    /// A file with this mark alone.
+    /// Encodes a file with only this mark.
     fn file(&self) -> Vec<u8> {
         let mut bytes = vec![0; MARK_BYTES];
         bytes[self.slot_at()..][..SLOT_BYTES].copy_from_slice(&self.encode());
@@ -139,7 +138,7 @@ impl Mark {
 /// Reads the mark in `dir`.
 ///
 /// # Errors
-/// The disk failed, or a newer dropdex wrote it. That it is unsound is none.
+/// The disk failed, or a newer dropdex wrote the mark. A damaged mark is no error.
 pub(super) fn read(fs: &dyn Fs, dir: &Path) -> Result<FoundMark, JournalError> {
     let path = dir.join(MARK_FILE);
     let bytes = match fs.read(&path) {
@@ -162,14 +161,14 @@ pub(super) fn read(fs: &dyn Fs, dir: &Path) -> Result<FoundMark, JournalError> {
     Ok(newest.map_or(FoundMark::Unreadable, FoundMark::Sound))
 }
 
-/// Writes the file anew, in another one's place: a process that still has the old one open, and does
-/// not know that it lost the folder, marks nothing here.
+/// Replaces the file by a new one, so that a process that lost the folder and still has the old file
+/// open changes nothing here.
 pub(super) fn make(fs: &dyn Fs, dir: &Path, mark: &Mark) -> Result<(), JournalError> {
     replace(fs, &dir.join(MARK_FILE), &mark.file())
 }
 
-/// The open file. After a failure nothing more is marked: a sync that failed must not be repeated,
-/// and an old mark is a true one.
+/// The open file. After a failure no more marks are written: a failed sync must not be repeated, and
+/// an old mark stays valid.
 struct MarkFile {
     /// `None` after a failure.
     file: Option<Box<dyn FsFile>>,
@@ -189,7 +188,7 @@ impl MarkFile {
         if let Err(err) = written {
             tracing::warn!(
                 error = %err,
-                "the journal's commit mark cannot be written; it is left as it is until a restart"
+                "writing the journal's commit mark failed; no more marks are written until a restart"
             );
             self.file = None;
         }
@@ -197,7 +196,7 @@ impl MarkFile {
     }
 }
 
-/// Marks what it is told is synced.
+/// Writes commit marks.
 pub(super) enum Marker {
     Inline(InlineMarker),
     Background(BackgroundMarker),
@@ -228,7 +227,7 @@ enum End {
 }
 
 impl Marker {
-    /// Makes the file with `mark` in it and goes on from there.
+    /// Creates the file with `mark` and continues from it.
     ///
     /// # Errors
     /// The disk failed.
@@ -257,7 +256,7 @@ impl Marker {
         Ok(Marker::Background(BackgroundMarker { shared, thread: Some(thread) }))
     }
 
-    /// All records up to `position` are synced and answered.
+    /// Reports that all records up to `position` are synced and acknowledged.
     pub(super) fn synced(&mut self, position: Position) {
         match self {
             Marker::Inline(InlineMarker(file)) => file.write(position.seq, position.chain),
@@ -272,7 +271,7 @@ impl Marker {
         }
     }
 
-    /// Writes nothing more: the folder is another's.
+    /// Stops writing, because another process has the folder.
     pub(super) fn abandon(&mut self) {
         match self {
             Marker::Inline(InlineMarker(file)) => file.file = None,
@@ -286,7 +285,7 @@ impl BackgroundMarker {
         self.shared.lock().end = end;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It holds no lock while it could panic; joining is for the order of things.
+            // The thread never panics while it holds the lock; a panic is ignored.
             let _ = thread.join();
         }
     }
@@ -299,7 +298,7 @@ impl Drop for BackgroundMarker {
 }
 
 impl Wanted {
-    /// The wish. No code panics while it holds this lock.
+    /// The requested mark. No code panics while it holds this lock.
     fn lock(&self) -> MutexGuard<'_, Want> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -308,7 +307,7 @@ impl Wanted {
         while let Some(position) = self.next(file.last.seq) {
             file.write(position.seq, position.chain);
             let want = self.lock();
-            // The pause ends early at the end alone.
+            // Only a shutdown ends the pause early.
             let _ = self
                 .changed
                 .wait_timeout_while(want, pause, |want| want.end == End::NotYet)
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded_and_every_flipped_bit_is_found() {
+    fn marks_round_trip_and_every_flipped_bit_is_detected() {
         let whole = MARK.encode();
         assert_eq!(Mark::decode(&whole).expect("whole"), MARK);
         for bit in 0..whole.len() * 8 {
@@ -351,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newer_sound_slot_counts() {
+    fn the_newer_sound_slot_is_used() {
         let dir = tempfile::tempdir().expect("a folder");
         let (fs, path) = (super::super::fs::Disk, dir.path().join(MARK_FILE));
         assert_eq!(read(&fs, dir.path()).expect("read"), FoundMark::Absent);
@@ -361,7 +360,7 @@ mod tests {
             file.write(seq, [seq as u8; 16]);
             let mark = read(&fs, dir.path()).expect("read").sound().expect("sound");
             assert_eq!((mark.seq, mark.chain, mark.counter), (seq, [seq as u8; 16], seq - 4));
-            // While the next one is written the other slot still stands.
+            // While one slot is written, the other is still valid.
             let whole = std::fs::read(&path).expect("read");
             let mut torn = whole.clone();
             torn[mark.slot_at() + 40] ^= 1;
@@ -375,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_refused_by_its_number() {
+    fn newer_formats_are_rejected() {
         let dir = tempfile::tempdir().expect("a folder");
         let mut bytes = MARK.file();
         let slot = &mut bytes[MARK.slot_at()..][..SLOT_BYTES];

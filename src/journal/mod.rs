@@ -1,23 +1,22 @@
-//! Bytes in, durable bytes out: an append-only log that keeps its word.
+//! An append-only log of durable records.
 //!
-//! What comes in are payloads the caller has encoded; what comes back at the next [`Journal::open`]
-//! are the same payloads in the same order. Nothing here knows what a payload means, so that every
-//! promise below can be tested to the last bit.
+//! The caller appends encoded payloads; the next [`Journal::open`] returns the same payloads in the
+//! same order. The journal does not know what a payload means, so that every guarantee below can be
+//! tested to the last bit.
 //!
-//! - An append that was answered survives SIGKILL, a crash of the system and a loss of power.
-//! - One that was not answered is there whole after a crash, or not at all.
-//! - Bytes that changed on disk are found at open. Where they were acknowledged the journal refuses
-//!   to open and names file, offset and sequence number; a tail that nobody was told about is cut
-//!   and kept aside.
-//! - After a failed write or sync nothing more is written until the next open. A full disk alone is
-//!   survived: appends are refused until there is room, and nothing stays half written.
-//! - One process writes: a second one is refused, and one that lost the folder says "saved" no more.
+//! - An acknowledged append survives SIGKILL, a crash of the system and a loss of power.
+//! - After a crash, an unacknowledged append is either complete or absent.
+//! - Open detects changed bytes. If they were acknowledged, the journal refuses to open and names file,
+//!   offset and sequence number; an unacknowledged tail is cut off and kept in a separate file.
+//! - After a failed write or sync nothing more is written until the next open. A full disk is the
+//!   exception: appends are refused until there is room, and no record stays half written.
+//! - One process writes: a second one is refused, and one that lost the folder acknowledges nothing.
 //!
-//! Snapshots of the caller's state let older segments go, so that an open stays short.
+//! Snapshots of the caller's state replace older segments, so that an open stays fast.
 //!
 //! [`frame`] holds the bytes of headers and records, `segment` the files, [`reader`] walks one
-//! segment, `judge` says what the walk ends at, [`mark`] what is known to be synced, [`snapshot`]
-//! what need not be read; [`recovery`] puts them together and [`mod@inspect`] looks on. `log` writes,
+//! segment, `tail` classifies the bytes where the walk ends, [`mark`] what is known to be synced, [`snapshot`]
+//! what need not be read; [`recovery`] combines them and [`mod@inspect`] only reads. `log` writes,
 //! [`writer`] groups appends under one sync, [`mod@repair`] cuts a log that recovery refuses, [`fs`]
 //! is the disk.
 
@@ -33,9 +32,9 @@ pub mod writer;
 
 mod bytes;
 mod error;
-mod judge;
 mod log;
 mod segment;
+mod tail;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,27 +49,27 @@ pub use recovery::{
 };
 pub use repair::{RepairReport, repair};
 pub use snapshot::{CHUNK_BYTES_MAX, SnapshotReport, SnapshotWriter, restore, verify_snapshot};
-pub use writer::{Answer, Appended, Journal};
+pub use writer::{AppendFuture, Appended, Journal};
 
-/// A payload is at most this long: 1 MiB. The reader checks it before it allocates.
+/// Maximum bytes of a payload: 1 MiB. The reader checks it before it allocates.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 
-/// A segment is full at 64 MiB: small enough to be read whole at open, large enough to be few.
+/// Default size of a segment: small enough to be read whole at open, large enough to be few.
 pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 
 /// Milliseconds since 1970-01-01 UTC, for the records' time stamps.
 pub type ClockMs = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// Where a journal lives and what it is given to work with.
+/// Location and environment of a journal.
 #[derive(Clone)]
 pub struct Options {
-    /// The folder of the journal; made when it is not there.
+    /// The folder of the journal; created if missing.
     pub dir: PathBuf,
-    /// A new segment is begun before one would grow past this many bytes.
+    /// A segment does not grow past this many bytes.
     pub segment_bytes: u64,
-    /// Time stamps of records.
+    /// Clock for the time stamps of records.
     pub clock_ms: ClockMs,
-    /// When the commit mark is written.
+    /// Timing of the commit mark.
     pub marking: Marking,
     /// The disk.
     pub fs: Arc<dyn fs::Fs>,

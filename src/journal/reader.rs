@@ -1,9 +1,9 @@
-//! Walks the records of one segment, as far as they are sound and in their place.
+//! Walks the records of a segment as far as they are sound and in sequence.
 
 use super::error::Damage;
 use super::frame::{self, Chain, Record, RecordError, SEGMENT_HEADER_BYTES, StoreUuid};
 
-/// Where a journal stands after a record; the default is before the first.
+/// Position of a journal after a record; the default is before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// The record's sequence number, 0 before the first.
@@ -14,22 +14,21 @@ pub struct Position {
     pub epoch: u32,
 }
 
-/// How far a segment is sound.
+/// Result of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// After the last sound record.
+    /// Position after the last sound record.
     pub position: Position,
-    /// Where the next record would start, in bytes from the start of the file.
+    /// Offset of the next record in the file.
     pub offset: u64,
-    /// What is wrong with the bytes there; `None` at the ordinary end.
+    /// Damage of the bytes there; `None` at the ordinary end.
     pub damage: Option<Damage>,
 }
 
-/// Visits each sound record of `file`, a whole segment whose header has been checked, with the
-/// offset it starts at.
+/// Visits each sound record of `file`, a whole segment with a verified header, with its offset.
 ///
 /// # Errors
-/// Whatever `visit` returns, at once. Damage is no error here: [`Walk::damage`] holds it.
+/// The first error of `visit`. Damage is returned in [`Walk::damage`].
 pub fn walk<E>(
     file: &[u8],
     store_uuid: &StoreUuid,
@@ -56,7 +55,7 @@ pub fn walk<E>(
     Ok(Walk { position, offset: at as u64, damage })
 }
 
-/// The record at the start of `bytes`, if it is the one that follows `position`.
+/// Decodes the record at the start of `bytes`, if it follows `position`.
 fn next<'a>(
     bytes: &'a [u8],
     store_uuid: &StoreUuid,

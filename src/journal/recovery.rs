@@ -1,14 +1,13 @@
 //! Opens what a journal left on disk.
 //!
-//! The newest sound snapshot is read first, then every segment there is, each record against the
-//! chain; records after the snapshot are handed on. Where the log ends, `judge` says what
-//! the bytes there are. Nothing is changed before all has been read and judged.
+//! Recovery reads the newest sound snapshot, then all segments, and verifies each record against the
+//! chain; records after the snapshot are replayed. `tail` classifies the bytes where the log ends.
+//! Nothing is changed before everything has been read and checked.
 //!
-//! After a crash the sound part of the last segment is written anew, synced, and put in the old
-//! one's place (kept as `.prev`): after a failed sync the page cache may show bytes that the disk
-//! does not have, and a process that still has the old file open writes to what nobody reads. What
-//! was cut is kept as `.torn`. A crash at any step of this leaves what the next recovery turns into
-//! the same bytes.
+//! After a crash the sound part of the last segment is rewritten, synced, and replaces the old file
+//! (kept as `.prev`). After a failed sync the page cache may show bytes that the disk lacks, and a
+//! process that still has the old file open must not reach the new one. The removed tail is kept as
+//! `.torn`. After a crash at any step, the next recovery produces the same bytes.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +18,6 @@ use super::frame::{
     Chain, Kind, Record, SEGMENT_HEADER_BYTES, SegmentHeader, StoreUuid, record_bytes,
 };
 use super::fs::Fs;
-use super::judge::{Ending, Known, Tail, trailing_zeros};
 use super::mark::{self, FoundMark};
 use super::reader::{Position, Walk, walk};
 use super::segment::{
@@ -27,30 +25,31 @@ use super::segment::{
     io_error, list_numbered, remove_temporaries, temporary_path, write_new,
 };
 use super::snapshot::{ReadError, SnapshotReport, Verified, read_snapshot};
+use super::tail::{Ending, Known, Tail, trailing_zeros};
 
-/// What whoever reads a record says to it: an error ends the reading.
+/// Result of reading a record; an error ends the replay.
 pub type ReplayResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-/// Whoever a journal is read to: the owner of the state that its records make.
+/// Receiver of a replay: the owner of the state that the records describe.
 pub trait Replay {
-    /// Forgets everything: called before the first chunk of every snapshot, and before the first
-    /// record without one. What was read before came from a snapshot that cannot be used.
+    /// Discards all state. Called before the first chunk of every snapshot, and before the first
+    /// record if there is none; earlier chunks came from an unusable snapshot.
     fn reset(&mut self);
 
-    /// One chunk of the snapshot, as it was given to [`super::SnapshotWriter::chunk`], in order.
+    /// Receives a chunk of the snapshot, as passed to [`super::SnapshotWriter::chunk`], in order.
     ///
     /// # Errors
-    /// That it cannot be used, which ends the reading.
+    /// The chunk cannot be used, which ends the replay.
     fn chunk(&mut self, bytes: &[u8]) -> ReplayResult;
 
-    /// A record of the caller's kinds after the snapshot, in order.
+    /// Receives a record of the caller's kinds after the snapshot, in order.
     ///
     /// # Errors
     /// As [`Replay::chunk`].
     fn record(&mut self, record: &Record<'_>) -> ReplayResult;
 }
 
-/// Reads and keeps nothing: for those who want to know whether a journal is sound.
+/// Receiver that keeps nothing, to verify a journal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unread;
 
@@ -66,54 +65,53 @@ impl Replay for Unread {
     }
 }
 
-/// What the open of a journal found.
+/// Report of an open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Records read, the journal's own and those before the snapshot among them.
+    /// Records read, including the journal's own and those before the snapshot.
     pub records: u64,
-    /// Segments there were.
+    /// Number of segments.
     pub segments: u64,
     /// The sequence number of the last sound record; 0 for a new journal.
     pub last_seq: u64,
-    /// Where the journal stands after it: what the replay led to is the state after this record.
+    /// Position after it, which the replayed state corresponds to.
     pub position: Position,
     /// The number of this open, from 1.
     pub epoch: u32,
-    /// Whether the open before this one was closed in order. True for a new journal.
+    /// True when the previous open was closed cleanly, and for a new journal.
     pub clean: bool,
-    /// The tail that was cut, if one was.
+    /// The removed tail, if any.
     pub torn: Option<TornTail>,
-    /// The segment as the crash left it, when its sound part was written anew.
+    /// The segment as the crash left it, if it was rewritten.
     pub rewritten: Option<PathBuf>,
-    /// The last record that the commit mark knew to be synced; `None` without a sound mark.
+    /// The last synced record by the commit mark; `None` without a sound mark.
     pub mark: Option<u64>,
-    /// The snapshot the replay began with.
+    /// The snapshot with which the replay began.
     pub snapshot: Option<SnapshotReport>,
-    /// Newer snapshots that could not be used.
+    /// Newer snapshots that were damaged.
     pub damaged_snapshots: Vec<DamagedSnapshot>,
-    /// Bytes of the records after the snapshot.
+    /// Bytes of records after the snapshot.
     pub log_bytes: u64,
 }
 
-/// A snapshot that could not be used, while an older one could.
+/// A damaged snapshot for which an older one was used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedSnapshot {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub damage: String,
 }
 
-/// Bytes of a crash that nobody was told were safe.
+/// Unacknowledged bytes at the end of the log after a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// The segment they were cut from.
+    /// The segment that held them.
     pub segment: PathBuf,
-    /// Where they started, in bytes from the start of the file.
+    /// Their offset in the file.
     pub offset: u64,
-    /// How many there were, trailing zeros not counted.
+    /// Their number, without trailing zeros.
     pub bytes: u64,
-    /// Where they are kept; `None` when they were only looked at.
+    /// File that keeps them; `None` after a mere inspection.
     pub kept_as: Option<PathBuf>,
 }
 
@@ -129,34 +127,33 @@ pub struct SegmentFacts {
     pub first_seq: u64,
     /// Sound records in it.
     pub records: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
 }
 
-/// Whoever is shown records: the segment, the offset the record starts at, and the record.
+/// Visitor of records, with segment and offset.
 pub type Visit<'a> = dyn FnMut(&Path, u64, &Record<'_>) -> ReplayResult + 'a;
 
-/// What recovery hands to the writer.
+/// Result of recovery for the writer.
 #[derive(Default)]
 pub(super) struct Recovered {
     /// `None` for a new journal.
     pub(super) store_uuid: Option<StoreUuid>,
     pub(super) position: Position,
-    /// The number of the last segment; 0 when there is none yet.
+    /// Number of the last segment; 0 for none.
     pub(super) segment_no: u64,
-    /// Where the next record goes in it.
+    /// Offset of the next record in it.
     pub(super) offset: u64,
-    /// The counter of the mark that was found; 0 without one.
+    /// Counter of the commit mark; 0 without one.
     pub(super) mark_counter: u64,
     pub(super) report: Recovery,
     pub(super) segments: Vec<SegmentFacts>,
-    /// All of the last segment.
+    /// Content of the last segment.
     last: Vec<u8>,
 }
 
-/// Cuts a torn tail, writes the last segment anew after a crash, and removes what a crash left
-/// unfinished. What was done is not done again when it is called a second time, for want of room
-/// the first time.
+/// Removes a torn tail, rewrites the last segment after a crash, and removes unfinished files. Can be
+/// called again after a failure for lack of space.
 ///
 /// # Errors
 /// The disk failed, or is full.
@@ -165,7 +162,7 @@ pub(super) fn settle(
     dir: &Path,
     recovered: &mut Recovered,
 ) -> Result<(), JournalError> {
-    // First of all: what a try without room has left takes room.
+    // First, because files of an attempt without room take space.
     remove_temporaries(fs, dir)?;
     let (sound, rest) = recovered.last.split_at(recovered.offset as usize);
     let report = &mut recovered.report;
@@ -174,8 +171,8 @@ pub(super) fn settle(
     {
         torn.kept_as = Some(keep_tail(fs, dir, torn, &rest[..torn.bytes as usize])?);
     }
-    // The mark is written after the sync of the record that says "closed": without it the page cache
-    // may show that record while the disk has it not.
+    // The mark is written after the sync of a clean close. Without it, the page cache may show that
+    // record although the disk lacks it.
     let is_known_durable = report.mark == Some(report.last_seq);
     if let Some(segment) = recovered.segments.last()
         && !(report.clean && is_known_durable)
@@ -186,7 +183,7 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// The log alone, all that is left of it.
+/// Reads the whole log without a snapshot.
 pub(super) fn read_records(
     fs: &dyn Fs,
     dir: &Path,
@@ -197,7 +194,7 @@ pub(super) fn read_records(
     Ok(Reading::of(fs, found, up_to).read_all(visit)?.report)
 }
 
-/// The snapshot, then the log, up to record `up_to` if one is given; changes nothing.
+/// Reads the snapshot, then the log, up to record `up_to` if given; changes nothing.
 pub(super) fn read_journal(
     fs: &dyn Fs,
     dir: &Path,
@@ -214,7 +211,7 @@ pub(super) fn read_journal(
     })
 }
 
-/// What there is beside the log.
+/// Files beside the log.
 struct Found<'a> {
     dir: &'a Path,
     segments: Vec<(u64, PathBuf)>,
@@ -224,7 +221,7 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Looks for the newest sound snapshot and hands it to `replay`.
+    /// Finds the newest sound snapshot and replays it.
     fn read(
         fs: &dyn Fs,
         dir: &'a Path,
@@ -241,7 +238,7 @@ impl<'a> Found<'a> {
                 Err(ReadError::Refused(source)) => {
                     return Err(JournalError::ReplaySnapshot { path, source });
                 }
-                // A later dropdex wrote it, and may have written more that we cannot read.
+                // A newer dropdex wrote it, and may have written records that this one cannot read.
                 Err(ReadError::Damage(source @ SnapshotDamage::Newer { .. })) => {
                     return Err(JournalError::Snapshot { path, source });
                 }
@@ -256,13 +253,13 @@ impl<'a> Found<'a> {
         Ok(Found { dir, segments, mark: mark::read(fs, dir)?, snapshot, damaged })
     }
 
-    /// Where the snapshot stands; before the first record without one.
+    /// Position of the snapshot; before the first record without one.
     fn snapshot_position(&self) -> Position {
         self.snapshot.as_ref().map_or_else(Position::default, |it| it.header.position)
     }
 }
 
-/// Reads the snapshot twice: to know that it is sound, and to hand out its chunks.
+/// Reads the snapshot twice: first to verify it, then to replay its chunks.
 fn load_snapshot(
     fs: &dyn Fs,
     path: &Path,
@@ -279,9 +276,9 @@ fn load_snapshot(
     Ok(verified)
 }
 
-/// Why a walk through a segment ended before its end.
+/// Reason why a walk ended before the end of a segment.
 enum Stop {
-    /// What was asked for has been read.
+    /// The requested records have been read.
     UpToHere,
     Failed(JournalError),
 }
@@ -292,7 +289,7 @@ impl From<JournalError> for Stop {
     }
 }
 
-/// The log, as far as it has been read.
+/// State of reading the log.
 struct Reading<'a> {
     fs: &'a dyn Fs,
     found: Found<'a>,
@@ -366,7 +363,7 @@ impl<'a> Reading<'a> {
         if let Some(damage) = walk.damage
             && !self.has_reached(walk.position)
         {
-            self.judge(path, &file, &header.store_uuid, damage, is_last)?;
+            self.check_tail(path, &file, &header.store_uuid, damage, is_last)?;
         }
         self.so_far.last = file;
         Ok(())
@@ -376,8 +373,8 @@ impl<'a> Reading<'a> {
         self.up_to.is_some_and(|up_to| position.seq >= up_to)
     }
 
-    /// Checks that the segment is the next one, and where it is the first, that it reaches back far
-    /// enough; the position then is the one before it.
+    /// Checks that the segment is the next one, or that the first one reaches back far enough, and
+    /// sets the position before it.
     fn check_header(
         &mut self,
         path: &Path,
@@ -396,7 +393,7 @@ impl<'a> Reading<'a> {
             }
             Err(JournalError::Misplaced { path: path.to_owned(), what, expected, found })
         };
-        // The first one may have any number, unless nothing can have been removed before it.
+        // The first one may have any number, unless no segment can have been removed before it.
         let is_anywhere = is_first && header.first_seq > 1;
         let expected_no = if is_anywhere { segment_no } else { self.so_far.segment_no + 1 };
         fits("number", expected_no.to_string(), segment_no.to_string())?;
@@ -410,7 +407,7 @@ impl<'a> Reading<'a> {
         if is_first { self.check_known(before.seq, &before.chain) } else { Ok(()) }
     }
 
-    /// The mark and the snapshot are of the log's store.
+    /// Checks that mark and snapshot belong to the log's store.
     fn check_stores(&self, header: &SegmentHeader) -> Result<(), JournalError> {
         let mark = self.found.mark.sound().map(|it| (self.mark_path(), it.store_uuid));
         let snapshot =
@@ -428,7 +425,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Where the log stood before its first segment.
+    /// Position before the first segment.
     fn position_before(&self, header: &SegmentHeader) -> Result<Position, JournalError> {
         if header.first_seq <= 1 {
             return Ok(Position::default());
@@ -455,9 +452,9 @@ impl<'a> Reading<'a> {
         self.found.dir.join(MARK_FILE)
     }
 
-    /// What the mark and the snapshot know of record `seq`, the log must hold.
+    /// Checks the log against mark and snapshot at record `seq`.
     fn check_known(&self, seq: u64, chain: &Chain) -> Result<(), JournalError> {
-        // Asked of every record: the paths are made for the two that matter.
+        // Called for every record; only the two that matter build a path.
         let mark = self.found.mark.sound().filter(|mark| mark.seq == seq);
         let mark = mark.map(|it| (self.mark_path(), it.chain));
         let snapshot = self.found.snapshot.as_ref().filter(|it| it.header.position.seq == seq);
@@ -513,8 +510,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Fine when the bytes from `so_far.offset` on are a torn tail that may be cut.
-    fn judge(
+    /// Succeeds when the bytes from `so_far.offset` on are a torn tail that may be removed.
+    fn check_tail(
         &mut self,
         path: &Path,
         file: &[u8],
@@ -526,7 +523,7 @@ impl<'a> Reading<'a> {
         let ending =
             Ending { file, offset: offset as usize, store_uuid, seq, is_last, known: &self.known };
         let path = path.to_owned();
-        match ending.judge(&damage) {
+        match ending.classify(&damage) {
             Tail::Acknowledged(evidence) => {
                 Err(JournalError::Damaged { path, offset, seq, damage, evidence })
             }
@@ -542,7 +539,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Everything that is known to be synced has been read.
+    /// Checks that every record known to be synced has been read.
     fn check_end(&self, last: Option<&(u64, PathBuf)>) -> Result<(), JournalError> {
         if last.is_none() && (self.found.snapshot.is_some() || !self.found.damaged.is_empty()) {
             return Err(JournalError::NoStart {
@@ -560,8 +557,8 @@ impl<'a> Reading<'a> {
         Err(JournalError::Missing { path, offset: self.so_far.offset, seq, evidence })
     }
 
-    /// There is a mark wherever there is a record: it is made before the first, and replaced as a
-    /// whole. Without it the end of the log may be gone, and nothing shows it.
+    /// Checks that there is a mark if there is a record: it is created before the first and replaced
+    /// atomically. Without it, a missing end of the log would go unnoticed.
     fn check_mark(&self) -> Result<(), JournalError> {
         let last_seq = self.so_far.position.seq;
         let found = match self.found.mark {
@@ -574,7 +571,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Copies the torn tail beside the segment, unless it has been already. Returns the copy's path.
+/// Copies the torn tail beside the segment, unless already done. Returns the copy's path.
 fn keep_tail(
     fs: &dyn Fs,
     dir: &Path,
@@ -585,14 +582,14 @@ fn keep_tail(
     loop {
         let path = torn.segment.with_extension(format!("{number}.{TORN_SUFFIX}"));
         if !exists(fs, &path)? {
-            // Under another name first: a crash must not leave half of it.
+            // Under a temporary name first, so that a crash leaves no partial copy.
             let temporary = temporary_path(&path);
             write_new(fs, &temporary, rest)?;
             fs.rename(&temporary, &path).map_err(io_error("rename", &temporary))?;
             fs.sync_dir(dir).map_err(io_error("sync", dir))?;
             return Ok(path);
         }
-        // A crash between this and the cut: the tail is kept once.
+        // After a crash before the removal: the tail is copied only once.
         if fs.read(&path).map_err(io_error("read", &path))? == rest {
             return Ok(path);
         }
@@ -600,8 +597,8 @@ fn keep_tail(
     }
 }
 
-/// Puts a synced file of `sound` in the place of the segment at `path`, and keeps the old one, which
-/// goes on with `rest`. Returns where.
+/// Replaces the segment at `path` by a synced file of `sound`, and keeps the old one, which continues
+/// with `rest`. Returns the path of the old one.
 fn rewrite(
     fs: &dyn Fs,
     dir: &Path,
@@ -613,13 +610,12 @@ fn rewrite(
     write_new(fs, &temporary, sound)?;
     let previous = path.with_extension(PREVIOUS_SUFFIX);
     let is_there = exists(fs, &previous)?;
-    // A segment that ends with its last record was written anew before, and nothing came after: what
-    // the crash left is the older one.
+    // A segment that ends with its last record was already rewritten; keep the file of the crash.
     if !is_there || !rest.is_empty() {
         if is_there {
             fs.remove(&previous).map_err(io_error("remove", &previous))?;
         }
-        // Not all file systems know second names.
+        // Some file systems do not support hard links.
         if fs.hard_link(path, &previous).is_err() {
             copy(fs, path, &previous)?;
         }

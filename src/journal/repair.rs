@@ -1,4 +1,4 @@
-//! Cuts a log that recovery refuses, for an operator who accepts the loss.
+//! Truncates a log that recovery refuses, for an operator who accepts the loss.
 
 use std::path::{Path, PathBuf};
 
@@ -13,42 +13,42 @@ use super::segment::{
 };
 use super::snapshot::{SnapshotHeader, read_snapshot};
 
-/// What a repair did.
+/// Result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairReport {
-    /// The folder as it was.
+    /// Copy of the folder before the repair.
     pub copied_to: PathBuf,
-    /// The last record that is left.
+    /// The last remaining record.
     pub last_seq: u64,
-    /// Bytes cut from the end of its segment, zeros among them.
+    /// Bytes removed from the end of its segment, including zeros.
     pub bytes_cut: u64,
-    /// Segments and snapshots that were removed.
+    /// Removed segments and snapshots.
     pub removed: Vec<PathBuf>,
 }
 
-/// Where the log is to end.
+/// The planned end of the log.
 struct Cut {
     header: SegmentHeader,
     path: PathBuf,
     position: Position,
-    /// The segment up to there.
+    /// The segment up to the end.
     sound: Vec<u8>,
     bytes_cut: u64,
-    /// What goes: later segments, then snapshots of later records.
+    /// Files to remove: later segments, then snapshots of later records.
     superfluous: Vec<PathBuf>,
 }
 
-/// Cuts the log in `dir` after record `truncate_after`, having copied the whole folder beside it, to
-/// `<dir>.before-repair-N`. A repair that a crash interrupts is begun again.
+/// Truncates the log in `dir` after record `truncate_after`. First copies the whole folder to
+/// `<dir>.before-repair-N`. A repair that a crash interrupted can be run again.
 ///
 /// # Errors
-/// The folder is in use, the log is not sound up to that record, nothing would be left to start
-/// from, or the disk failed.
+/// The folder is in use, the log is not sound up to that record, the remaining log could not be
+/// opened, or the disk failed.
 pub fn repair(fs: &dyn Fs, dir: &Path, truncate_after: u64) -> Result<RepairReport, JournalError> {
     let _held = lock(fs, dir)?;
     let cut = plan(fs, dir, truncate_after)?;
     let copied_to = copy_folder(fs, dir)?;
-    // The last first: what is left is without gaps at any time.
+    // Last segment first, so that the log never has gaps.
     for path in &cut.superfluous {
         fs.remove(path).map_err(io_error("remove", path))?;
         fs.sync_dir(dir).map_err(io_error("sync", dir))?;
@@ -62,7 +62,7 @@ pub fn repair(fs: &dyn Fs, dir: &Path, truncate_after: u64) -> Result<RepairRepo
     Ok(RepairReport { copied_to, last_seq: seq, bytes_cut, removed })
 }
 
-/// Looks for the cut; changes nothing.
+/// Finds the end; changes nothing.
 fn plan(fs: &dyn Fs, dir: &Path, seq: u64) -> Result<Cut, JournalError> {
     let cannot = |reason| JournalError::Repair { dir: dir.to_owned(), seq, reason };
     let (kept, later): (Vec<_>, Vec<_>) =
@@ -105,8 +105,7 @@ fn plan(fs: &dyn Fs, dir: &Path, seq: u64) -> Result<Cut, JournalError> {
     Err(cannot(format!("the log is sound up to record {last} alone")))
 }
 
-/// Where the log stands before its first segment; an error when what is left after the cut could not
-/// be opened.
+/// Position before the first segment; an error when the remaining log could not be opened.
 fn first_position(
     header: &SegmentHeader,
     snapshot: Option<&SnapshotHeader>,
@@ -125,7 +124,7 @@ fn first_position(
     }
 }
 
-/// Walks the sound records up to record `seq`: where the log stands then, and the offset.
+/// Walks the sound records up to record `seq`; returns the position and the offset after it.
 fn sound_until(
     file: &[u8],
     header: &SegmentHeader,
@@ -142,12 +141,12 @@ fn sound_until(
         reached = (Position { seq: fields.seq, chain, epoch: fields.epoch }, end);
         Ok(())
     });
-    // Either way of ending has left what was sound and wanted.
+    // Damage and an early end both leave the sound records read so far.
     let _ = walked;
     reached
 }
 
-/// Copies what the journal wrote to a new folder beside its own.
+/// Copies the journal's files to a new folder beside its own.
 fn copy_folder(fs: &dyn Fs, dir: &Path) -> Result<PathBuf, JournalError> {
     let target = unused_name(fs, dir)?;
     fs.create_dir_all(&target).map_err(io_error("create", &target))?;

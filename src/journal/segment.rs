@@ -1,11 +1,11 @@
-//! The files of a journal's folder: how they are named, made, copied and replaced.
+//! Files of a journal's folder: names, creation, copies and replacement.
 //!
 //! ```text
 //! <20 digits>.seg       a segment, by its number
 //! <20 digits>.snap      a snapshot, by the record it follows
 //! MARK                  the commit mark
-//! LOCK                  whose lock says that the folder is in use
-//! <20 digits>.prev      a segment as a crash left it, before its sound part was written anew
+//! LOCK                  locked while the folder is in use
+//! <20 digits>.prev      a segment as a crash left it, before its sound part was rewritten
 //! <20 digits>.N.torn    the tail that was cut from a segment
 //! *.tmp                 unfinished; removed by the next open
 //! ```
@@ -15,21 +15,21 @@ use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
 use super::frame::SegmentHeader;
-use super::fs::{Fs, FsFile, Held};
+use super::fs::{DirLock, Fs, FsFile};
 
 pub(super) const SEGMENT_SUFFIX: &str = "seg";
 pub(super) const SNAPSHOT_SUFFIX: &str = "snap";
 pub(super) const PREVIOUS_SUFFIX: &str = "prev";
 pub(super) const TORN_SUFFIX: &str = "torn";
 const TEMPORARY_SUFFIX: &str = "tmp";
-/// The file whose lock says that the journal is in use.
+/// File that is locked while the journal is in use.
 const LOCK_FILE: &str = "LOCK";
-/// The file that says how far the log is synced.
+/// File of the commit mark.
 pub(super) const MARK_FILE: &str = "MARK";
 /// Bytes copied at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-/// Gives an error of the disk its place.
+/// Adds action and path to an I/O error.
 pub(super) fn io_error(
     action: &'static str,
     path: &Path,
@@ -38,17 +38,17 @@ pub(super) fn io_error(
     move |source| JournalError::Io { action, path, source }
 }
 
-/// The file name of a segment.
+/// Path of a segment.
 pub(super) fn segment_path(dir: &Path, segment_no: u64) -> PathBuf {
     numbered(dir, segment_no, SEGMENT_SUFFIX)
 }
 
-/// The file name of a snapshot.
+/// Path of a snapshot.
 pub(super) fn snapshot_path(dir: &Path, seq: u64) -> PathBuf {
     numbered(dir, seq, SNAPSHOT_SUFFIX)
 }
 
-/// `path` with `.tmp` after it: the name of a file that is not whole yet.
+/// Appends `.tmp` to `path`: the name of an unfinished file.
 pub(super) fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -56,7 +56,7 @@ pub(super) fn temporary_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The folder that `path` is in.
+/// Folder of `path`.
 pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if dir != Path::new("") => dir,
@@ -64,7 +64,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// The files in `dir` of one kind, with their numbers, lowest first.
+/// Files of one kind in `dir` with their numbers, lowest first.
 pub(super) fn list_numbered(
     fs: &dyn Fs,
     dir: &Path,
@@ -81,7 +81,7 @@ pub(super) fn list_numbered(
     Ok(files)
 }
 
-/// The files in `dir` that a journal has written and that hold something: all but `LOCK`.
+/// Files in `dir` that a journal has written, except `LOCK`.
 pub(super) fn list_own(fs: &dyn Fs, dir: &Path) -> Result<Vec<PathBuf>, JournalError> {
     const SUFFIXES: [&str; 5] =
         [SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, PREVIOUS_SUFFIX, TORN_SUFFIX, TEMPORARY_SUFFIX];
@@ -94,7 +94,7 @@ pub(super) fn list_own(fs: &dyn Fs, dir: &Path) -> Result<Vec<PathBuf>, JournalE
     Ok(files)
 }
 
-/// Removes what a crash left unfinished.
+/// Removes unfinished files of a crash.
 pub(super) fn remove_temporaries(fs: &dyn Fs, dir: &Path) -> Result<(), JournalError> {
     for path in fs.list(dir).map_err(io_error("list", dir))? {
         if has_suffix(&path, TEMPORARY_SUFFIX) {
@@ -104,7 +104,7 @@ pub(super) fn remove_temporaries(fs: &dyn Fs, dir: &Path) -> Result<(), JournalE
     Ok(())
 }
 
-/// Makes `dir` and the folders above it, durably.
+/// Creates `dir` and its parents durably.
 pub(super) fn make_folder(fs: &dyn Fs, dir: &Path) -> Result<(), JournalError> {
     let is_missing = |dir: &&Path| {
         *dir != Path::new("")
@@ -112,8 +112,8 @@ pub(super) fn make_folder(fs: &dyn Fs, dir: &Path) -> Result<(), JournalError> {
     };
     let mut unsure: Vec<&Path> = dir.ancestors().take_while(is_missing).collect();
     fs.create_dir_all(dir).map_err(io_error("create", dir))?;
-    // An open that was killed here left a folder whose name may not be durable; without a segment in
-    // it nobody has relied on it yet.
+    // An open that was killed here may have left a folder whose name is not durable. Without a
+    // segment, nothing depends on it yet.
     if unsure.is_empty() && list_numbered(fs, dir, SEGMENT_SUFFIX)?.is_empty() {
         unsure.push(dir);
     }
@@ -125,22 +125,22 @@ pub(super) fn make_folder(fs: &dyn Fs, dir: &Path) -> Result<(), JournalError> {
 }
 
 /// Takes the lock of the folder.
-pub(super) fn lock(fs: &dyn Fs, dir: &Path) -> Result<Box<dyn Held>, JournalError> {
+pub(super) fn lock(fs: &dyn Fs, dir: &Path) -> Result<Box<dyn DirLock>, JournalError> {
     let path = dir.join(LOCK_FILE);
     let held = fs.lock(&path).map_err(io_error("lock", &path))?;
     held.ok_or_else(|| JournalError::Locked { dir: dir.to_owned() })
 }
 
-/// Why a segment could not be begun.
+/// Reason why a segment could not be created.
 pub(super) enum CreateError {
-    /// The disk is full, and nothing of the segment is left.
+    /// The disk is full; the segment was removed.
     Full,
-    /// Anything else.
+    /// Any other error.
     Failed(JournalError),
 }
 
 impl CreateError {
-    /// For those who do not wait for room.
+    /// Converts to an error for callers that do not wait for room.
     pub(super) fn in_folder(self, dir: &Path) -> JournalError {
         match self {
             CreateError::Failed(err) => err,
@@ -157,8 +157,8 @@ impl From<JournalError> for CreateError {
     }
 }
 
-/// Makes a segment that holds its header and zeros up to `len` bytes. It gets its name once that is
-/// synced, so that a segment without a sound header is always damage and never a crash.
+/// Creates a segment with its header and zeros up to `len` bytes. It gets its name after the sync, so
+/// that a segment without a sound header is always damage, never the result of a crash.
 pub(super) fn create_segment(
     fs: &dyn Fs,
     dir: &Path,
@@ -173,7 +173,7 @@ pub(super) fn create_segment(
         if !is_full(&err) {
             return CreateError::Failed(io_error(action, &temporary)(err));
         }
-        // Should this fail, the next try or the next open removes it.
+        // If this fails, the next attempt or the next open removes it.
         let _ = fs.remove(&temporary);
         CreateError::Full
     };
@@ -185,7 +185,7 @@ pub(super) fn create_segment(
     Ok(file)
 }
 
-/// Puts a file of `bytes` in the place of `path`: at any crash there is the old one or the new one.
+/// Replaces the file at `path` by `bytes` atomically.
 pub(super) fn replace(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     let temporary = temporary_path(path);
     write_new(fs, &temporary, bytes)?;
@@ -194,14 +194,14 @@ pub(super) fn replace(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> Result<(), Jour
     fs.sync_dir(dir).map_err(io_error("sync", dir))
 }
 
-/// A file of `bytes`, synced; its name is not.
+/// Writes a file and syncs its content, but not its name.
 pub(super) fn write_new(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     let file = fs.create(path).map_err(io_error("create", path))?;
     file.write_all_at(bytes, 0).map_err(io_error("write", path))?;
     file.sync_all().map_err(io_error("sync", path))
 }
 
-/// Copies a file of any length; the copy is synced, its name is not.
+/// Copies a file of any length and syncs its content, but not its name.
 pub(super) fn copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<(), JournalError> {
     let mut source = fs.open_read(from).map_err(io_error("read", from))?;
     let target = fs.create(to).map_err(io_error("create", to))?;
@@ -217,7 +217,7 @@ pub(super) fn copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<(), JournalErr
     }
 }
 
-/// Whether there is a file at `path`.
+/// Returns true when there is a file at `path`.
 pub(super) fn exists(fs: &dyn Fs, path: &Path) -> Result<bool, JournalError> {
     match fs.len(path) {
         Ok(_) => Ok(true),
@@ -226,7 +226,7 @@ pub(super) fn exists(fs: &dyn Fs, path: &Path) -> Result<bool, JournalError> {
     }
 }
 
-/// The header of a segment, without the rest of it.
+/// Reads the header of a segment.
 pub(super) fn read_header(fs: &dyn Fs, path: &Path) -> Result<SegmentHeader, JournalError> {
     let mut bytes = [0; super::frame::SEGMENT_HEADER_BYTES];
     let mut file = fs.open_read(path).map_err(io_error("read", path))?;
@@ -235,7 +235,7 @@ pub(super) fn read_header(fs: &dyn Fs, path: &Path) -> Result<SegmentHeader, Jou
         .map_err(|source| JournalError::Header { path: path.to_owned(), source })
 }
 
-/// Fills `piece` unless the file ends before; how much was read.
+/// Reads until `piece` is full or the file ends; returns the number of bytes.
 pub(super) fn read_up_to(source: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < piece.len() {
@@ -249,8 +249,8 @@ pub(super) fn read_up_to(source: &mut dyn Read, piece: &mut [u8]) -> io::Result<
     Ok(filled)
 }
 
-/// Whether a write failed for want of room, of quota, or of an allowed length: it can be undone, and
-/// may work later.
+/// Returns true when a write failed because of space, quota or a size limit. It can be undone and may
+/// succeed later.
 pub(super) fn is_full(err: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(err.kind(), StorageFull | QuotaExceeded | FileTooLarge)

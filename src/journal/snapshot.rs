@@ -1,5 +1,5 @@
-//! Snapshots: what the caller's state was after one record, so that older records can go. A backup
-//! is the same bytes in another place. All numbers are little-endian.
+//! Snapshots of the caller's state after a record, which replace older records. A backup has the same
+//! format in another place. All numbers are little-endian.
 //!
 //! ```text
 //! header, 64 bytes                         then chunks                 then the end, 88 bytes
@@ -14,14 +14,14 @@
 //! 60  crc          4  of bytes 0..60
 //! ```
 //!
-//! - `crc` of a chunk is CRC-32 of its length and its bytes: damage is named where it is.
-//! - The state digest is BLAKE3 over the chunks, each with its length before it: the same state, cut
-//!   into the same chunks, has the same digest in every store.
+//! - `crc` of a chunk is CRC-32 of its length and its bytes, to locate damage.
+//! - The state digest is BLAKE3 over the chunks, each preceded by its length: the same state in the
+//!   same chunks has the same digest in every store.
 //! - The file digest is BLAKE3 over all bytes before it.
 //!
-//! A snapshot is written beside its name, synced, given its name, and read back whole. Only then
-//! does what it makes superfluous go: snapshots but the newest two sound ones, and segments whose
-//! records are all in the *older* of the two. So that one snapshot may decay and nothing is lost.
+//! A snapshot is written under a temporary name, synced, renamed, and read back completely. Only then
+//! are superseded files removed: all snapshots except the newest two sound ones, and segments whose
+//! records are all in the *older* of the two. One snapshot can thus be damaged without loss.
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::bytes::{array, u16_at, u32_at, u64_at};
 use super::error::{JournalError, SnapshotDamage};
 use super::frame::{SegmentHeader, StoreUuid};
-use super::fs::{Fs, FsFile, Held};
+use super::fs::{DirLock, Fs, FsFile};
 use super::mark::{self, Mark};
 use super::reader::Position;
 use super::recovery::ReplayResult;
@@ -42,7 +42,7 @@ use super::segment::{
 };
 use super::writer::Shared;
 
-/// A chunk of a snapshot is at most this long: 1 MiB.
+/// Maximum bytes of a chunk: 1 MiB.
 pub const CHUNK_BYTES_MAX: usize = 1 << 20;
 
 const MAGIC: [u8; 8] = *b"ddxsnap\n";
@@ -51,17 +51,16 @@ const MIN_READER: u16 = 1;
 const HEADER_BYTES: usize = 64;
 const CHUNK_HEADER_BYTES: usize = 8;
 const END_BYTES: usize = 88;
-/// Where the file digest is in the end.
+/// Offset of the file digest in the end.
 const FILE_DIGEST_AT: usize = 56;
-/// In the place of a chunk's length: no more chunks.
+/// Value in place of a chunk's length that marks the end.
 const END: u32 = u32::MAX;
-/// Bytes gathered before a write.
+/// Size of the write buffer.
 const WRITE_BYTES: usize = 1 << 20;
-/// Bytes read ahead.
+/// Size of the read buffer.
 const READ_BYTES: usize = 64 << 10;
 
-/// A snapshot that is being written. Dropped unfinished, it is removed: a full disk gets its room
-/// back.
+/// A snapshot being written. Dropping it unfinished removes the file.
 pub struct SnapshotWriter {
     file: SnapshotFile,
     path: PathBuf,
@@ -69,25 +68,25 @@ pub struct SnapshotWriter {
     at: Position,
     fs: Arc<dyn Fs>,
     shared: Arc<Shared>,
-    held: Arc<dyn Held>,
+    held: Arc<dyn DirLock>,
     /// `None` for a backup.
     into_journal: Option<IntoJournal>,
     is_published: bool,
 }
 
-/// What a snapshot in the journal's own folder brings about.
+/// Effects of a snapshot in the journal's folder.
 struct IntoJournal {
-    /// What the log held when it was begun: it is not to be read at the next open.
+    /// Size of the log at the start, which the next open will not read.
     log_bytes: u64,
     since: Arc<AtomicU64>,
     _one_at_a_time: Busy,
 }
 
-/// That a snapshot is being written.
+/// Guard that a snapshot is being written.
 pub(super) struct Busy(Arc<AtomicBool>);
 
 impl Busy {
-    /// `None` while another one lives.
+    /// `None` while another guard exists.
     pub(super) fn begin(is_busy: &Arc<AtomicBool>) -> Option<Busy> {
         (!is_busy.swap(true, Ordering::SeqCst)).then(|| Busy(Arc::clone(is_busy)))
     }
@@ -99,37 +98,37 @@ impl Drop for Busy {
     }
 }
 
-/// A snapshot that is whole on disk.
+/// A completed snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotReport {
     /// The file.
     pub path: PathBuf,
     /// The record it follows.
     pub seq: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// BLAKE3 over the chunks, each with its length before it: equal states give equal digests.
+    /// BLAKE3 over the chunks, each preceded by its length: equal states give equal digests.
     pub state_digest: [u8; 32],
 }
 
-/// What a snapshot says of itself.
+/// Header of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SnapshotHeader {
     pub(super) store_uuid: StoreUuid,
     pub(super) position: Position,
 }
 
-/// A snapshot that has been read whole and is sound.
+/// A verified snapshot.
 #[derive(Clone, Debug)]
 pub(super) struct Verified {
     pub(super) header: SnapshotHeader,
     pub(super) report: SnapshotReport,
 }
 
-/// Why a snapshot was not read to its end.
+/// Reason why a snapshot was not read completely.
 pub(super) enum ReadError {
     Damage(SnapshotDamage),
-    /// Whoever its chunks were handed to could not use one.
+    /// The receiver could not use a chunk.
     Refused(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -139,16 +138,16 @@ impl<T: Into<SnapshotDamage>> From<T> for ReadError {
     }
 }
 
-/// What a writer of snapshots needs of its journal.
+/// Access of a snapshot writer to its journal.
 pub(super) struct SnapshotContext {
     pub(super) fs: Arc<dyn Fs>,
     pub(super) shared: Arc<Shared>,
-    pub(super) held: Arc<dyn Held>,
+    pub(super) held: Arc<dyn DirLock>,
     pub(super) store_uuid: StoreUuid,
 }
 
 impl SnapshotWriter {
-    /// Into the journal's folder.
+    /// In the journal's folder.
     pub(super) fn begin(
         context: SnapshotContext,
         dir: &Path,
@@ -164,7 +163,7 @@ impl SnapshotWriter {
         SnapshotWriter::create(context, snapshot_path(dir, at.seq), at, Some(into_journal))
     }
 
-    /// To a file that is not there yet.
+    /// To a new file.
     pub(super) fn begin_backup(
         context: SnapshotContext,
         path: &Path,
@@ -205,7 +204,7 @@ impl SnapshotWriter {
     /// Writes one chunk, of 1 to [`CHUNK_BYTES_MAX`] bytes.
     ///
     /// # Errors
-    /// The disk failed, or the chunk has another length; the snapshot must then be given up.
+    /// The disk failed, or the chunk has an invalid length; the snapshot must then be dropped.
     pub fn chunk(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
         if bytes.is_empty() || bytes.len() > CHUNK_BYTES_MAX {
             return Err(JournalError::ChunkLength { len: bytes.len() });
@@ -213,17 +212,17 @@ impl SnapshotWriter {
         self.file.chunk(bytes).map_err(io_error("write", &self.temporary))
     }
 
-    /// Makes the snapshot durable, once the records it is of are, and reads it back whole. One in
-    /// the journal's folder then takes the place of what came before it.
+    /// Makes the snapshot durable, once the records it covers are, and reads it back completely. One
+    /// in the journal's folder then replaces superseded files.
     ///
     /// # Errors
-    /// The disk failed, or gave back other bytes; the journal failed, or another process took it. The
-    /// journal is as it was then, but perhaps for a snapshot more.
+    /// The disk failed or returned other bytes, or the journal failed or was taken by another process.
+    /// The journal is then unchanged, except for a possible additional snapshot.
     pub fn finish(mut self) -> Result<SnapshotReport, JournalError> {
         self.file.end().map_err(io_error("write", &self.temporary))?;
         self.file.file.sync_all().map_err(io_error("sync", &self.temporary))?;
         let seq = self.at.seq;
-        // A snapshot that is ahead of the log after a loss of power would pass for a lost log.
+        // After a loss of power, a snapshot ahead of the log would look like a lost log.
         self.shared.wait_durable(seq).map_err(|source| JournalError::NotDurable { seq, source })?;
         check_ours(self.held.as_ref(), folder_of(&self.path))?;
         self.publish()?;
@@ -251,16 +250,16 @@ impl SnapshotWriter {
 
 impl Drop for SnapshotWriter {
     fn drop(&mut self) {
-        // In a folder that is another's, the name may be of another's file.
+        // If another process has the folder, the name may belong to its file.
         if !self.is_published && self.held.is_ours().unwrap_or(false) {
-            // Should this fail, the next open removes it.
+            // If this fails, the next open removes it.
             let _ = self.fs.remove(&self.temporary);
         }
     }
 }
 
-/// A process that lost its journal writes no snapshots of it.
-fn check_ours(held: &dyn Held, dir: &Path) -> Result<(), JournalError> {
+/// Checks that this process still owns the journal.
+fn check_ours(held: &dyn DirLock, dir: &Path) -> Result<(), JournalError> {
     match held.is_ours() {
         Ok(true) => Ok(()),
         Ok(false) => Err(JournalError::Fenced { dir: dir.to_owned() }),
@@ -268,11 +267,11 @@ fn check_ours(held: &dyn Held, dir: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// The bytes of a snapshot on their way to the disk.
+/// Buffered output of a snapshot.
 struct SnapshotFile {
     file: Box<dyn FsFile>,
     buffer: Vec<u8>,
-    /// Bytes written before the buffer.
+    /// Bytes already written.
     offset: u64,
     chunks: u64,
     bytes: u64,
@@ -368,10 +367,10 @@ fn add_chunk(state: &mut blake3::Hasher, bytes: &[u8]) {
     state.update(bytes);
 }
 
-/// Reads all of a snapshot, wherever it is, and checks it.
+/// Reads and verifies a whole snapshot at any path.
 ///
 /// # Errors
-/// [`JournalError::Snapshot`] with what is wrong.
+/// [`JournalError::Snapshot`] with the damage.
 pub fn verify_snapshot(fs: &dyn Fs, path: &Path) -> Result<SnapshotReport, JournalError> {
     match read_snapshot(fs, path, &mut |_| Ok(())) {
         Ok(verified) => Ok(verified.report),
@@ -382,8 +381,8 @@ pub fn verify_snapshot(fs: &dyn Fs, path: &Path) -> Result<SnapshotReport, Journ
     }
 }
 
-/// Reads a snapshot and hands out its chunks, each checked on its own; that all of them are there and
-/// belong together is known at the end alone.
+/// Reads a snapshot and passes on its chunks. Each chunk is verified individually; only the end shows
+/// that they are complete.
 pub(super) fn read_snapshot(
     fs: &dyn Fs,
     path: &Path,
@@ -422,7 +421,7 @@ pub(super) fn read_snapshot(
     }
 }
 
-/// Checks what follows the last chunk; `head` has been read of it.
+/// Verifies the end; `head` has already been read.
 fn check_end(
     input: &mut Input,
     head: &[u8; CHUNK_HEADER_BYTES],
@@ -449,10 +448,10 @@ fn check_end(
     Ok(())
 }
 
-/// A snapshot that is being read.
+/// A snapshot being read.
 struct Input {
     source: BufReader<Box<dyn Read + Send>>,
-    /// Bytes of the file: a length in it is believed only as far as that goes.
+    /// Size of the file, which bounds lengths in it.
     len: u64,
     /// Bytes read.
     offset: u64,
@@ -488,10 +487,10 @@ impl Input {
     }
 }
 
-/// Removes what the snapshot of record `newest`, just verified, makes superfluous together with the
-/// newest sound one before it. With no such one, nothing goes.
+/// Removes files superseded by the verified snapshot of record `newest` and the newest sound one before
+/// it. Without such a one, nothing is removed.
 ///
-/// Segments go oldest first, each durably before the next: a crash leaves no gap.
+/// Segments are removed durably, oldest first, so that a crash leaves no gap.
 fn prune(fs: &dyn Fs, dir: &Path, newest: u64) -> Result<(), JournalError> {
     let mut older = list_numbered(fs, dir, SNAPSHOT_SUFFIX)?;
     older.retain(|(seq, _)| *seq < newest);
@@ -516,12 +515,12 @@ fn prune(fs: &dyn Fs, dir: &Path, newest: u64) -> Result<(), JournalError> {
     fs.sync_dir(dir).map_err(io_error("sync", dir))
 }
 
-/// Makes a new journal in `dir` of the backup `file`: a snapshot, and a segment that waits for the
-/// record after it.
+/// Creates a journal in `dir` from the backup `file`: a snapshot, and an empty segment for the records
+/// after it.
 ///
 /// # Errors
-/// The backup is not whole, `dir` holds files of a journal, or the disk failed. What was begun then
-/// stays, without a segment, so that no open takes it for a journal.
+/// The backup is damaged, `dir` holds files of a journal, or the disk failed. An incomplete result has
+/// no segment, so that no open accepts it as a journal.
 pub fn restore(fs: &dyn Fs, file: &Path, dir: &Path) -> Result<SnapshotReport, JournalError> {
     verify_snapshot(fs, file)?;
     make_folder(fs, dir)?;
@@ -581,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_come_back_and_the_digest_is_that_of_the_state() {
+    fn chunks_round_trip_and_equal_states_have_equal_digests() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("s");
         let long = vec![0xa5; CHUNK_BYTES_MAX];
@@ -604,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_every_cut_and_every_longer_file_is_found() {
+    fn every_flipped_bit_truncation_and_extension_is_detected() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("s");
         let whole = write(&path, &[b"hello", b"you there"]);
@@ -627,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_refused_by_its_number() {
+    fn newer_formats_are_rejected() {
         let mut bytes = HEADER.encode();
         bytes[8..12].copy_from_slice(&[9, 0, 2, 0]);
         let crc = crc32fast::hash(&bytes[..60]);

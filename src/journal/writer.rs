@@ -1,9 +1,9 @@
-//! One thread writes. It takes all appends that wait, writes them in one go, syncs once, and then,
-//! in order of sequence numbers, applies and answers each. The sync is what costs (milliseconds), so
-//! sixty-four waiting writers share one.
+//! The writer thread. It takes all waiting appends, writes them together, syncs once, and then applies
+//! and acknowledges each in order of sequence numbers. The sync takes milliseconds, so all waiting
+//! appends share one.
 //!
-//! After a failed write or sync nothing is tried again: appends are refused until the next open,
-//! which reads what the disk has. A full disk alone is waited for.
+//! After a failed write or sync, appends are refused until the next open, which reads what the disk
+//! has. Only a full disk is retried.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use super::error::{AppendError, JournalError};
 use super::frame::{Kind, StoreUuid};
-use super::fs::{Fs, Held};
+use super::fs::{DirLock, Fs};
 use super::log::{Failure, Log, Opening};
 use super::reader::Position;
 use super::recovery::{Recovery, Replay, read_journal};
@@ -24,47 +24,47 @@ use super::segment::{io_error, lock, make_folder};
 use super::snapshot::{Busy, SnapshotContext, SnapshotWriter};
 use super::{Options, PAYLOAD_BYTES_MAX};
 
-/// Appends that may wait: more than that means the disk does not keep up.
+/// Maximum waiting appends; more means that the disk does not keep up.
 const QUEUE_RECORDS_MAX: usize = 8_192;
-/// Bytes of payload that may wait.
+/// Maximum bytes of waiting payload.
 const QUEUE_BYTES_MAX: usize = 16 << 20;
-/// Bytes of payload written under one sync at most, so that the first waiter is not kept long.
+/// Maximum bytes of payload per sync, to bound the latency of the first append.
 const GROUP_BYTES_MAX: usize = 4 << 20;
-/// How long [`Journal::append`] waits for room in the queue before it gives up.
+/// Timeout of [`Journal::append`] for room in the queue.
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// An open journal. Dropping it writes and syncs what waits; [`Journal::close`] also leaves a record
-/// that says so.
+/// An open journal. Dropping it writes and syncs waiting appends; [`Journal::close`] also records a
+/// clean close.
 pub struct Journal {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
     fs: Arc<dyn Fs>,
     dir: PathBuf,
     store_uuid: StoreUuid,
-    /// Held for its lock, which ends with the last handle, however the process ends.
-    held: Arc<dyn Held>,
+    /// Lock of the folder, released with the last handle or the process.
+    held: Arc<dyn DirLock>,
     log_bytes: Arc<AtomicU64>,
     is_snapshotting: Arc<AtomicBool>,
 }
 
-/// An append that is durable.
+/// A durable append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// Its place in the store.
+    /// Its sequence number.
     pub seq: u64,
-    /// When it was written: milliseconds since 1970-01-01 UTC.
+    /// Time of the write, in milliseconds since 1970-01-01 UTC.
     pub unix_ms: u64,
-    /// Where the journal stands after it: what a snapshot of the state that it led to is of.
+    /// Position after it, for a snapshot of the resulting state.
     pub position: Position,
 }
 
-/// An append that is on its way.
-pub struct Answer {
+/// A pending append.
+pub struct AppendFuture {
     answered: oneshot::Receiver<Result<Appended, AppendError>>,
     shared: Arc<Shared>,
 }
 
-impl Answer {
+impl AppendFuture {
     /// Waits until the append is durable and applied.
     ///
     /// # Errors
@@ -76,23 +76,23 @@ impl Answer {
 
 type Done = Box<dyn FnOnce(Result<Appended, AppendError>) + Send>;
 
-/// An append that waits to be written.
+/// An append in the queue.
 pub(super) struct Pending {
     pub(super) kind: Kind,
     pub(super) payload: Vec<u8>,
-    /// Whether it is to be synced with its group.
+    /// True when its group must be synced.
     pub(super) is_waited_for: bool,
     done: Option<Done>,
 }
 
-/// What the journal's handle and its thread share.
+/// State shared by the journal's handle and its thread.
 pub(super) struct Shared {
     queue: Mutex<Queue>,
-    /// There is work, or the state has changed.
+    /// Signals work or a change of state.
     work: Condvar,
-    /// There is room, or the state has changed.
+    /// Signals room or a change of state.
     room: Condvar,
-    /// More is synced, or the state has changed.
+    /// Signals a sync or a change of state.
     synced: Condvar,
 }
 
@@ -106,9 +106,9 @@ struct Queue {
 #[derive(Clone, PartialEq, Eq)]
 enum State {
     Open,
-    /// Until the writer finds room.
+    /// The disk is full, until the writer finds room.
     Full,
-    /// Write what waits, then end; `clean` adds the record that says so.
+    /// Write waiting appends, then end; `clean` adds the record of a clean close.
     Ending {
         clean: bool,
     },
@@ -121,10 +121,9 @@ enum State {
 }
 
 impl Journal {
-    /// Opens the journal in `options.dir`, making it when there is none, and hands the newest sound
-    /// snapshot and every record of the caller's kinds after it to `replay`, in order. The record of
-    /// this open is on disk when it returns; on a full disk the journal is open for reading, and
-    /// takes appends once there is room for that record.
+    /// Opens or creates the journal in `options.dir` and passes the newest sound snapshot and every
+    /// later record of the caller's kinds to `replay`, in order. The record of this open is durable when
+    /// it returns. On a full disk the journal is read-only until there is room for that record.
     ///
     /// # Errors
     /// [`JournalError`]: in use, damaged, or the disk failed. Damage changes nothing on disk.
@@ -134,7 +133,7 @@ impl Journal {
     ) -> Result<(Journal, Recovery), JournalError> {
         let (dir, fs) = (options.dir.clone(), Arc::clone(&options.fs));
         make_folder(fs.as_ref(), &dir)?;
-        let held: Arc<dyn Held> = Arc::from(lock(fs.as_ref(), &dir)?);
+        let held: Arc<dyn DirLock> = Arc::from(lock(fs.as_ref(), &dir)?);
         let recovered = read_journal(fs.as_ref(), &dir, None, replay)?;
         let log_bytes = Arc::new(AtomicU64::new(recovered.report.log_bytes));
         let store_uuid = recovered.store_uuid.map_or_else(random_uuid, Ok)?;
@@ -147,7 +146,7 @@ impl Journal {
         };
         let settled = opening.settle();
         let report = opening.recovered.report.clone();
-        // Only an open that has to wait keeps what it read: all of the last segment is in it.
+        // Only an open that waits for room keeps the content of the last segment.
         let begun = match settled {
             Ok(log) => Ok(log),
             Err(Failure::Full) => Err(opening),
@@ -174,11 +173,11 @@ impl Journal {
         Ok((journal, report))
     }
 
-    /// Appends and waits until it is durable. `apply` runs on the writer's thread once it is, in
-    /// order of sequence numbers, before this returns. Blocks: not for async code.
+    /// Appends a record and blocks until it is durable. `apply` then runs on the writer's thread, in
+    /// order of sequence numbers, before this returns. Not for async code.
     ///
     /// # Errors
-    /// [`AppendError`]; `apply` has not run then.
+    /// [`AppendError`]; `apply` has not run.
     pub fn append(
         &self,
         kind: Kind,
@@ -187,7 +186,7 @@ impl Journal {
     ) -> Result<Appended, AppendError> {
         let (answer, answered) = mpsc::sync_channel(1);
         let done = applying(apply, move |result| {
-            // Nobody waits when the waiting thread has been torn down; the record stands.
+            // The waiting thread may be gone; the record is durable anyway.
             let _ = answer.send(result);
         });
         self.shared.submit(
@@ -197,35 +196,35 @@ impl Journal {
         answered.recv().unwrap_or_else(|_| Err(self.shared.refusal()))
     }
 
-    /// As [`Journal::append`], for async code: enqueues at once and returns what to await. The
-    /// record is written even when nobody does.
+    /// As [`Journal::append`], for async code: enqueues at once and returns a future. The record is
+    /// written even if the future is dropped.
     ///
     /// # Errors
-    /// [`AppendError::Busy`] at once when the queue is full, and what else refuses an append.
+    /// [`AppendError::Busy`] at once when the queue is full, or another [`AppendError`].
     pub fn append_async(
         &self,
         kind: Kind,
         payload: Vec<u8>,
         apply: impl FnOnce(Appended) + Send + 'static,
-    ) -> Result<Answer, AppendError> {
+    ) -> Result<AppendFuture, AppendError> {
         let (answer, answered) = oneshot::channel();
         let done = applying(apply, move |result| {
-            // The future was dropped: nobody wants to know.
+            // The future may have been dropped.
             let _ = answer.send(result);
         });
         self.shared.submit(
             Pending { kind, payload, is_waited_for: true, done: Some(done) },
             Duration::ZERO,
         )?;
-        Ok(Answer { answered, shared: Arc::clone(&self.shared) })
+        Ok(AppendFuture { answered, shared: Arc::clone(&self.shared) })
     }
 
-    /// Appends without waiting: in the page cache soon (it survives SIGKILL from then on), on disk
-    /// with the next group or within 50 ms. `apply` runs on the writer's thread once it is written,
-    /// in order of sequence numbers; it is dropped unrun when the record cannot be.
+    /// Appends without waiting. The record soon reaches the page cache, where it survives SIGKILL, and
+    /// the disk with the next group or within 50 ms. `apply` runs on the writer's thread once the
+    /// record is written, in order of sequence numbers, and is dropped if the write fails.
     ///
     /// # Errors
-    /// [`AppendError`]; nothing has been written then.
+    /// [`AppendError`]; nothing has been written.
     pub fn append_lazy(
         &self,
         kind: Kind,
@@ -236,14 +235,14 @@ impl Journal {
         self.shared.submit(Pending { kind, payload, is_waited_for: false, done }, Duration::ZERO)
     }
 
-    /// Bytes of records since the snapshot that the next open would begin with; what it costs.
+    /// Bytes of records since the last snapshot, which the next open would read.
     pub fn log_bytes_since_snapshot(&self) -> u64 {
         self.log_bytes.load(Ordering::Relaxed)
     }
 
-    /// Begins a snapshot, in the journal's folder, of the state after the record at `at`: best begun
-    /// as soon as that state is held fast. Appends go on meanwhile. Once it is finished, what two
-    /// snapshots make superfluous is removed.
+    /// Begins a snapshot in the journal's folder of the state after the record at `at`. Call it as soon
+    /// as that state is captured. Appends continue meanwhile. When it is finished, superseded files are
+    /// removed.
     ///
     /// # Errors
     /// The disk failed, or another snapshot is being written.
@@ -253,10 +252,10 @@ impl Journal {
         SnapshotWriter::begin(self.snapshot_context(), &self.dir, at, &self.log_bytes, busy)
     }
 
-    /// As [`Journal::snapshot`], to any file, from which [`super::restore`] makes a journal anew.
+    /// As [`Journal::snapshot`], to any file, from which [`super::restore`] creates a journal.
     ///
     /// # Errors
-    /// The disk failed, or the file is there already.
+    /// The disk failed, or the file exists.
     pub fn backup(&self, at: Position, file: &Path) -> Result<SnapshotWriter, JournalError> {
         SnapshotWriter::begin_backup(self.snapshot_context(), file, at)
     }
@@ -270,28 +269,27 @@ impl Journal {
         }
     }
 
-    /// The last record known to be synced: [`super::inspect_to`] it reads the journal's own files.
+    /// The last record known to be synced, up to which [`super::inspect_to`] can read the files.
     pub fn durable_seq(&self) -> u64 {
         self.shared.lock().durable_seq
     }
 
-    /// Whether appends are taken.
+    /// Checks that appends are accepted.
     ///
     /// # Errors
     /// [`AppendError::Poisoned`] after a failed write or sync, [`AppendError::DiskFull`] until there is
-    /// room, [`AppendError::Fenced`] once another process has the folder, [`AppendError::Closed`]
-    /// after a close.
+    /// room, [`AppendError::Fenced`] once another process has the folder, [`AppendError::Closed`] after
+    /// a close.
     pub fn health(&self) -> Result<(), AppendError> {
         let queue = self.shared.lock();
         if queue.state == State::Open { Ok(()) } else { Err(queue.state.refusal()) }
     }
 
-    /// Writes and syncs what waits, then a record that the journal was closed in order. Appends are
-    /// refused from now on. A second close does nothing.
+    /// Writes and syncs waiting appends, then a record of the clean close. Later appends are refused. A
+    /// second close does nothing.
     ///
     /// # Errors
-    /// [`AppendError::Poisoned`] or [`AppendError::Fenced`] when something could not be written, now or
-    /// earlier.
+    /// [`AppendError::Poisoned`] or [`AppendError::Fenced`] when a write failed, now or earlier.
     pub fn close(&self) -> Result<(), AppendError> {
         self.end(true);
         match self.shared.refusal() {
@@ -311,7 +309,7 @@ impl Journal {
         self.shared.room.notify_all();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // A panic there has poisoned the state already; joining is for the order of things.
+            // A panic of the thread has already poisoned the state.
             let _ = thread.join();
         }
     }
@@ -330,14 +328,14 @@ fn log_recovery(dir: &Path, report: &Recovery) {
             journal.offset = torn.offset,
             journal.bytes = torn.bytes,
             journal.kept_as = torn.kept_as.as_ref().map(|path| path.display().to_string()),
-            "cut the tail of a write that a crash interrupted; nobody was told it was saved"
+            "removed the unacknowledged tail of a write that a crash interrupted"
         );
     }
     for snapshot in &report.damaged_snapshots {
         tracing::warn!(
             journal.snapshot = %snapshot.path.display(),
             error = snapshot.damage,
-            "a snapshot is damaged; an older one and the log after it were read instead"
+            "a snapshot is damaged; an older one and the log after it were used instead"
         );
     }
     tracing::info!(
@@ -407,7 +405,7 @@ impl Shared {
         queue.payload_bytes += len;
         queue.waiting.push_back(pending);
         drop(queue);
-        // The writer takes all that waits, so only the first of a group needs to wake it.
+        // The writer takes all waiting appends, so only the first of a group wakes it.
         if was_idle {
             self.work.notify_one();
         }
@@ -421,7 +419,7 @@ impl Shared {
     /// Waits until record `seq` is synced.
     ///
     /// # Errors
-    /// Why it will not be.
+    /// The journal failed or was closed before.
     pub(super) fn wait_durable(&self, seq: u64) -> Result<(), AppendError> {
         let mut queue = self.lock();
         while queue.durable_seq < seq {
@@ -442,8 +440,8 @@ impl Shared {
         }
     }
 
-    /// Waits for appends; `None` when the journal is to end and nothing is left to write. An empty
-    /// group means that `wake_at` has come.
+    /// Waits for appends; `None` when the journal ends and nothing is left to write. An empty group
+    /// means that `wake_at` has passed.
     fn next_group(&self, wake_at: Option<Instant>) -> Option<Vec<Pending>> {
         let mut queue = self.lock();
         loop {
@@ -465,17 +463,17 @@ impl Shared {
         }
     }
 
-    /// The disk has room again.
+    /// Accepts appends again after a full disk.
     fn reopen(&self) {
         let mut queue = self.lock();
         if queue.state == State::Full {
             queue.state = State::Open;
-            tracing::info!("the disk has room again; the journal takes writes");
+            tracing::info!("the disk has room again; the journal accepts writes");
         }
     }
 
-    /// Changes the state and answers all that still wait. An end that has begun goes on when the
-    /// disk is merely full.
+    /// Changes the state and rejects all waiting appends. A shutdown continues when the disk is merely
+    /// full.
     fn refuse_all(&self, state: State) {
         let refusal = state.refusal();
         let left = {
@@ -535,14 +533,14 @@ impl State {
         }
     }
 
-    /// Whether nothing is written or synced any more.
+    /// Returns true when nothing more will be written or synced.
     fn is_final(&self) -> bool {
         matches!(self, State::Closed | State::Fenced | State::Poisoned { .. })
     }
 }
 
 impl Pending {
-    /// A record of the journal's own.
+    /// A record of the journal itself.
     pub(super) fn own(kind: Kind) -> Pending {
         Pending { kind, payload: Vec::new(), is_waited_for: true, done: None }
     }
@@ -554,7 +552,7 @@ impl Pending {
     }
 }
 
-/// Poisons the journal should the writer's thread panic, so that nobody waits for ever.
+/// Poisons the journal if the writer's thread panics, so that no append waits forever.
 struct OnPanic<'a>(&'a Shared);
 
 impl Drop for OnPanic<'_> {
@@ -565,11 +563,11 @@ impl Drop for OnPanic<'_> {
     }
 }
 
-/// The writer's thread, on a disk that had no room for what an open writes.
+/// Writer thread of an open that found the disk full.
 fn write_once_there_is_room(shared: &Shared, mut opening: Opening) {
     let _guard = OnPanic(shared);
-    tracing::error!("the disk is full: the journal is read only until there is room");
-    // Nothing can wait to be written: appends are refused.
+    tracing::error!("disk full: the journal is read-only until there is room");
+    // Appends are refused, so none can be waiting.
     while shared.next_group(Some(Opening::probe_at())).is_some() {
         match opening.settle() {
             Ok(log) => {
@@ -581,7 +579,7 @@ fn write_once_there_is_room(shared: &Shared, mut opening: Opening) {
             Err(Failure::Full) => {}
             Err(failure) => {
                 let error = failure.refusal();
-                tracing::error!(error = %error, "the journal takes no writes until a restart");
+                tracing::error!(error = %error, "the journal accepts no writes until a restart");
                 return shared.refuse_all(State::of(&failure));
             }
         }
@@ -589,7 +587,7 @@ fn write_once_there_is_room(shared: &Shared, mut opening: Opening) {
     shared.refuse_all(State::Closed);
 }
 
-/// The writer's thread.
+/// Writer thread.
 fn write_until_end(shared: &Shared, mut log: Log) {
     let _guard = OnPanic(shared);
     let ended = write_groups(shared, &mut log).and_then(|()| {
@@ -598,13 +596,13 @@ fn write_until_end(shared: &Shared, mut log: Log) {
     });
     if let Err(failure) = &ended {
         let error = failure.refusal();
-        tracing::error!(error = %error, "the journal takes no more writes until a restart");
+        tracing::error!(error = %error, "the journal accepts no more writes until a restart");
         if let Failure::Fenced = failure {
             log.abandon();
         }
     }
     shared.synced(log.durable_seq());
-    // The last mark is written before anybody learns of the end.
+    // Write the last mark before reporting the end.
     drop(log);
     shared.refuse_all(ended.map_or_else(|failure| State::of(&failure), |()| State::Closed));
 }
@@ -629,21 +627,21 @@ fn write_groups(shared: &Shared, log: &mut Log) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes, applies and answers a group, one run at a time: what does not fit into one segment, and
-/// then fails, takes nothing along that is durable.
+/// Writes, applies and acknowledges a group, one run at a time, so that a failure in the next segment
+/// does not affect durable appends.
 fn write_group(shared: &Shared, log: &mut Log, mut group: Vec<Pending>) -> Result<(), Failure> {
     while !group.is_empty() {
         let rest = group.split_off(log.run_len(&group));
         match log.write_run(&group) {
             Ok(appended) => {
-                // Before the answers: whoever has one may ask how far the log is synced.
+                // Before the acknowledgements, whose receivers may query the synced position.
                 shared.synced(log.durable_seq());
                 for (pending, appended) in group.into_iter().zip(appended) {
                     pending.answer(Ok(appended));
                 }
             }
             Err(failure) => {
-                // Refuse new appends before anybody learns that an old one failed.
+                // Refuse new appends before reporting the failed one.
                 shared.refuse_all(State::of(&failure));
                 for pending in group.into_iter().chain(rest) {
                     pending.answer(Err(failure.refusal()));

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use metrics::{Counter, Histogram, counter, histogram};
 
-use crate::journal::fs::{Fs, FsFile, Held};
+use crate::journal::fs::{DirLock, Fs, FsFile};
 
 /// Extension of the files whose syncs writers wait for; the mark is written in the background.
 const SEGMENT: &str = "seg";
@@ -94,7 +94,7 @@ impl<F: Fs> Fs for MeteredFs<F> {
         self.counts.checked(self.disk.sync_dir(dir))
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>> {
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
         self.disk.lock(path)
     }
 }

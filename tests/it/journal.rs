@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use dropdex::journal::frame::{self, Kind, RecordFields, SegmentHeader};
-use dropdex::journal::fs::{Disk, Fs, FsFile, Held};
+use dropdex::journal::fs::{DirLock, Disk, Fs, FsFile};
 use dropdex::journal::{
     AppendError, Appended, Damage, Inspection, Journal, JournalError, Marking, Options,
     PAYLOAD_BYTES_MAX, Position, Record, Recovery, Replay, ReplayResult, SnapshotReport, Unread,
@@ -599,19 +599,19 @@ impl Fs for Watched {
         }
         Disk.hard_link(from, to)
     }
-    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>> {
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
         let held = Disk.lock(path)?;
         let lost_after = Arc::clone(&self.lost_after);
-        Ok(held.map(|held| Box::new(WatchedLock { held, lost_after }) as Box<dyn Held>))
+        Ok(held.map(|held| Box::new(WatchedLock { held, lost_after }) as Box<dyn DirLock>))
     }
 }
 
 struct WatchedLock {
-    held: Box<dyn Held>,
+    held: Box<dyn DirLock>,
     lost_after: Arc<AtomicU32>,
 }
 
-impl Held for WatchedLock {
+impl DirLock for WatchedLock {
     fn is_ours(&self) -> io::Result<bool> {
         let less = |left: u32| if left == u32::MAX { Some(left) } else { left.checked_sub(1) };
         let is_left = self.lost_after.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);

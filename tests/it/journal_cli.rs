@@ -245,7 +245,7 @@ fn a_backup_under_a_running_server_restores_the_same_state() {
     let saved = line(&site.ok(&["journal", "backup", file]));
     let digest = saved["state_digest"].clone();
     site.run(&["journal", "backup", file])
-        .assert_failed(1, &["is there already", "nothing was changed"]);
+        .assert_failed(1, &["already exists", "nothing was changed"]);
     site.run(&["journal", "restore", file]).assert_failed(1, &["server", "stop it"]);
     server.stop();
     site.run(&["journal", "restore", file])

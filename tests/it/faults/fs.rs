@@ -9,7 +9,7 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dropdex::journal::fs::{Fs, FsFile, Held};
+use dropdex::journal::fs::{DirLock, Fs, FsFile};
 
 use super::disk::{Disk, Ino, Op, SECTOR};
 use crate::common::rng::Rng;
@@ -372,12 +372,12 @@ impl Fs for SimFs {
     }
 
     /// The lock itself is of the running system, and nothing of it is on the disk.
-    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>> {
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
         let mut inner = self.lock_inner();
         inner.plain(Call::Lock, None)?;
         let is_free = inner.locked.insert(path.to_owned());
         let lock = || SimLock { fs: self.clone(), path: path.to_owned() };
-        Ok(is_free.then(|| Box::new(lock()) as Box<dyn Held>))
+        Ok(is_free.then(|| Box::new(lock()) as Box<dyn DirLock>))
     }
 }
 
@@ -428,7 +428,7 @@ struct SimLock {
     path: PathBuf,
 }
 
-impl Held for SimLock {
+impl DirLock for SimLock {
     fn is_ours(&self) -> io::Result<bool> {
         self.fs.lock_inner().plain(Call::IsOurs, None).map(|()| true)
     }

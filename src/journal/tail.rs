@@ -14,16 +14,16 @@
 //! 6. Turning one bit back makes the record whole: it was written whole and has changed.
 //! 7. Anything else is undecidable, and refused.
 //!
-//! Where the log ends in order, the first rule alone applies: what the mark knows must be there. In
+//! If the log ends cleanly, only the first rule applies: what the mark knows must be there. In
 //! a segment that is not the last, all is acknowledged: it was synced before the next was made.
 
 use super::error::Damage;
 use super::frame::{self, ALIGN, RECORD_HEADER_BYTES, RecordError, StoreUuid};
 
-/// The unit a disk writes or does not write.
+/// The unit in which a disk writes.
 const SECTOR_BYTES: usize = 512;
-/// Records up to this long are tried with each of their bits turned back; a longer one would take
-/// seconds, and a bit of its length is tried all the same.
+/// Records up to this length are tried with each bit flipped. A longer one would take seconds, so
+/// only the bits of its length are tried.
 const REPAIR_BYTES_MAX: usize = 4096;
 
 /// Where a walk through a segment ended.
@@ -32,51 +32,51 @@ pub(super) struct Ending<'a> {
     pub(super) file: &'a [u8],
     /// Where its sound records end.
     pub(super) offset: usize,
-    /// The store it is of.
+    /// The store it belongs to.
     pub(super) store_uuid: &'a StoreUuid,
     /// The record that should start there.
     pub(super) seq: u64,
-    /// Whether it is the last segment.
+    /// True for the last segment.
     pub(super) is_last: bool,
-    /// The highest record known to be synced, and who says so.
+    /// The highest record known to be synced, and the source.
     pub(super) known: &'a Known,
 }
 
-/// The highest record known to be synced from elsewhere than the log.
+/// The highest record known to be synced, from a source outside the log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) seq: u64,
-    /// Who says so: "the commit mark".
+    /// The source: "the commit mark".
     pub(super) by: &'static str,
 }
 
-/// What the bytes are.
+/// Class of the bytes at the end of the log.
 pub(super) enum Tail {
-    /// Nobody was told that they were safe.
+    /// An unacknowledged write that a crash interrupted.
     Torn,
-    /// Nothing tells.
+    /// Undecidable.
     Ambiguous,
     /// Acknowledged, with the reason.
     Acknowledged(String),
 }
 
 impl Known {
-    /// Takes note of what somebody says.
+    /// Records a synced record and its source.
     pub(super) fn learn(&mut self, seq: u64, by: &'static str) {
         if seq > self.seq {
             *self = Known { seq, by };
         }
     }
 
-    /// That record `seq` was synced, if that is known.
+    /// Evidence that record `seq` was synced, if any.
     pub(super) fn evidence(&self, seq: u64) -> Option<String> {
         (self.seq >= seq).then(|| format!("{} says that {} was synced", self.by, self.seq))
     }
 }
 
 impl Ending<'_> {
-    /// What the bytes are in which `damage` was found.
-    pub(super) fn judge(&self, damage: &Damage) -> Tail {
+    /// Classifies the bytes in which `damage` was found.
+    pub(super) fn classify(&self, damage: &Damage) -> Tail {
         if let Some(evidence) = self.known.evidence(self.seq) {
             return Tail::Acknowledged(evidence);
         }
@@ -104,9 +104,9 @@ impl Ending<'_> {
     }
 }
 
-/// The later sound record that knows of the highest synced one: its number and that one's.
+/// The later sound record with the highest `durable_seq`: its number and that `durable_seq`.
 fn later_record(rest: &[u8], store_uuid: &StoreUuid, seq: u64) -> Option<(u64, u64)> {
-    // No more records than this fit between, which rules out most offsets at the price of a load.
+    // At most this many records fit between, which rules out most offsets cheaply.
     let highest = seq + (rest.len() / RECORD_HEADER_BYTES) as u64;
     let mut best = None;
     let mut at = ALIGN;
@@ -125,8 +125,8 @@ fn later_record(rest: &[u8], store_uuid: &StoreUuid, seq: u64) -> Option<(u64, u
     best.map(|(durable, later)| (later, durable))
 }
 
-/// Whether turning back one bit makes the start of `rest` a sound record: then it was written whole
-/// and has changed since.
+/// Returns true when flipping one bit makes the start of `rest` a sound record, which shows that it
+/// was written completely and has changed since.
 fn is_one_bit_from_whole(rest: &[u8], store_uuid: &StoreUuid) -> bool {
     let len_bits = 32;
     let claimed = match rest.first_chunk::<4>() {
@@ -144,7 +144,8 @@ fn is_one_bit_from_whole(rest: &[u8], store_uuid: &StoreUuid) -> bool {
     })
 }
 
-/// Whether a sector of the damaged record at `offset`, or of what follows it, was never written.
+/// Returns true when a sector of the damaged record at `offset`, or of the bytes after it, was never
+/// written.
 fn never_written(file: &[u8], offset: usize, damage: &RecordError) -> bool {
     if let RecordError::Cut { .. } = damage {
         return true;
@@ -160,7 +161,7 @@ fn never_written(file: &[u8], offset: usize, damage: &RecordError) -> bool {
     sectors(file, offset, end.min(file.len())).any(|piece| piece.iter().all(|byte| *byte == 0))
 }
 
-/// `file[start..end]` in pieces that lie in one sector of the file each.
+/// Splits `file[start..end]` at the sector boundaries of the file.
 fn sectors(file: &[u8], start: usize, end: usize) -> impl Iterator<Item = &[u8]> {
     let first_end = (start + 1).next_multiple_of(SECTOR_BYTES).min(end);
     let (first, others) = file[start..end].split_at(first_end - start);
