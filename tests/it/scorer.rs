@@ -105,7 +105,7 @@ fn caps_hold_the_score_and_are_shown() {
         let cap = scored.signals.caps.first().expect("a cap applies");
         assert_eq!(cap.name, name);
         assert_eq!(i32::from(scored.dqs.points()), cap.max.min(scored.signals.points.sum()));
-        assert!(scored.explanation.contains(&format!("held to {}", cap.max)));
+        assert!(scored.explanation.contains(&format!("capped at {}", cap.max)));
     }
     assert!(score(&parse("hotel.com"), 1).signals.caps.is_empty());
 }
