@@ -108,7 +108,7 @@ pub enum JournalError {
         /// The last sound record.
         last_seq: u64,
     },
-    /// The last record has changed or was never complete; the two cannot be told apart.
+    /// The last record has changed or was never complete; the two cannot be distinguished.
     #[error(
         "{}: the last record, {seq} at byte {offset}, is damaged ({damage}), and nothing shows \
          whether it was acknowledged. Nothing was changed; {RESTORE}, or, if \

@@ -6,7 +6,8 @@ use super::error::JournalError;
 use super::frame::StoreUuid;
 use super::fs::Fs;
 use super::mark::{self, FoundMark};
-use super::recovery::{Recovery, Replay, SegmentFacts, Visit, read_journal, read_records};
+use super::recovery::{Recovery, SegmentFacts, Visit, read_journal, read_records};
+use super::replay::Replay;
 use super::segment::{SNAPSHOT_SUFFIX, io_error, list_numbered};
 use super::snapshot::verify_snapshot;
 

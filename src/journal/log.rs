@@ -16,10 +16,10 @@ use super::error::{AppendError, JournalError};
 use super::frame::{self, Kind, RecordFields, SEGMENT_HEADER_BYTES, SegmentHeader, StoreUuid};
 use super::fs::{DirLock, FsFile};
 use super::mark::{Mark, Marker};
+use super::queue::{Appended, Pending};
 use super::reader::Position;
 use super::recovery::{self, Recovered};
 use super::segment::{CreateError, create_segment, io_error, is_full, segment_path};
-use super::writer::{Appended, Pending};
 use super::{Options, frame::record_bytes};
 
 /// Maximum delay of the sync of a lazy record.

@@ -17,7 +17,7 @@
 //! [`frame`] holds the bytes of headers and records, `segment` the files, [`reader`] walks one
 //! segment, `tail` classifies the bytes where the walk ends, [`mark`] what is known to be synced, [`snapshot`]
 //! what need not be read; [`recovery`] combines them and [`mod@inspect`] only reads. `log` writes,
-//! [`writer`] groups appends under one sync, [`mod@repair`] cuts a log that recovery refuses, [`fs`]
+//! [`writer`] groups the appends of `queue` under one sync, [`mod@repair`] cuts a log that recovery refuses, [`fs`]
 //! is the disk.
 
 pub mod frame;
@@ -33,6 +33,8 @@ pub mod writer;
 mod bytes;
 mod error;
 mod log;
+mod queue;
+mod replay;
 mod segment;
 mod tail;
 
@@ -43,13 +45,13 @@ pub use error::{AppendError, Damage, JournalError, SnapshotDamage};
 pub use frame::{Kind, Record};
 pub use inspect::{Inspection, SnapshotFacts, dump, inspect, inspect_to};
 pub use mark::{FoundMark, Mark, Marking};
+pub use queue::Appended;
 pub use reader::Position;
-pub use recovery::{
-    DamagedSnapshot, Recovery, Replay, ReplayResult, SegmentFacts, TornTail, Unread, Visit,
-};
+pub use recovery::{DamagedSnapshot, Recovery, SegmentFacts, TornTail, Visit};
 pub use repair::{RepairReport, repair};
+pub use replay::{Replay, ReplayResult, Unread};
 pub use snapshot::{CHUNK_BYTES_MAX, SnapshotReport, SnapshotWriter, restore, verify_snapshot};
-pub use writer::{AppendFuture, Appended, Journal};
+pub use writer::{AppendFuture, Journal};
 
 /// Maximum bytes of a payload: 1 MiB. The reader checks it before it allocates.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;

@@ -20,50 +20,13 @@ use super::frame::{
 use super::fs::Fs;
 use super::mark::{self, FoundMark};
 use super::reader::{Position, Walk, walk};
+use super::replay::{Replay, ReplayResult, Unread};
 use super::segment::{
     MARK_FILE, PREVIOUS_SUFFIX, SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, TORN_SUFFIX, copy, exists,
     io_error, list_numbered, remove_temporaries, temporary_path, write_new,
 };
 use super::snapshot::{ReadError, SnapshotReport, Verified, read_snapshot};
 use super::tail::{Ending, Known, Tail, trailing_zeros};
-
-/// Result of reading a record; an error ends the replay.
-pub type ReplayResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
-
-/// Receiver of a replay: the owner of the state that the records describe.
-pub trait Replay {
-    /// Discards all state. Called before the first chunk of every snapshot, and before the first
-    /// record if there is none; earlier chunks came from an unusable snapshot.
-    fn reset(&mut self);
-
-    /// Receives a chunk of the snapshot, as passed to [`super::SnapshotWriter::chunk`], in order.
-    ///
-    /// # Errors
-    /// The chunk cannot be used, which ends the replay.
-    fn chunk(&mut self, bytes: &[u8]) -> ReplayResult;
-
-    /// Receives a record of the caller's kinds after the snapshot, in order.
-    ///
-    /// # Errors
-    /// As [`Replay::chunk`].
-    fn record(&mut self, record: &Record<'_>) -> ReplayResult;
-}
-
-/// Receiver that keeps nothing, to verify a journal.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unread;
-
-impl Replay for Unread {
-    fn reset(&mut self) {}
-
-    fn chunk(&mut self, _bytes: &[u8]) -> ReplayResult {
-        Ok(())
-    }
-
-    fn record(&mut self, _record: &Record<'_>) -> ReplayResult {
-        Ok(())
-    }
-}
 
 /// Report of an open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -305,7 +268,7 @@ impl<'a> Reading<'a> {
             known.learn(mark.seq, "the commit mark");
         }
         known.learn(found.snapshot_position().seq, "a snapshot");
-        known.learn(up_to.unwrap_or(0), "whoever has the journal open");
+        known.learn(up_to.unwrap_or(0), "the process that has the journal open");
         let report = Recovery {
             clean: true,
             mark: found.mark.sound().map(|mark| mark.seq),

@@ -33,14 +33,14 @@ use super::error::{JournalError, SnapshotDamage};
 use super::frame::{SegmentHeader, StoreUuid};
 use super::fs::{DirLock, Fs, FsFile};
 use super::mark::{self, Mark};
+use super::queue::Shared;
 use super::reader::Position;
-use super::recovery::ReplayResult;
+use super::replay::ReplayResult;
 use super::segment::{
     PREVIOUS_SUFFIX, SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, copy, create_segment, exists, folder_of,
     io_error, list_numbered, list_own, lock, make_folder, read_header, read_up_to, snapshot_path,
     temporary_path,
 };
-use super::writer::Shared;
 
 /// Maximum bytes of a chunk: 1 MiB.
 pub const CHUNK_BYTES_MAX: usize = 1 << 20;

@@ -1,6 +1,6 @@
-//! Tells the torn tail of a crash from damage to what was acknowledged.
+//! Distinguishes the torn tail of a crash from damage to acknowledged records.
 //!
-//! Both look like a record whose checksum fails. What a crash can leave behind tells them apart, in
+//! Both look like a record whose checksum fails. The possible effects of a crash distinguish them, in
 //! this order:
 //!
 //! 1. The commit mark or a snapshot knows the record: it was synced, and has changed.

@@ -5,31 +5,26 @@
 //! After a failed write or sync, appends are refused until the next open, which reads what the disk
 //! has. Only a full disk is retried.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use super::Options;
 use super::error::{AppendError, JournalError};
 use super::frame::{Kind, StoreUuid};
 use super::fs::{DirLock, Fs};
 use super::log::{Failure, Log, Opening};
+use super::queue::{Appended, Done, Pending, Shared, State};
 use super::reader::Position;
-use super::recovery::{Recovery, Replay, read_journal};
+use super::recovery::{Recovery, read_journal};
+use super::replay::Replay;
 use super::segment::{io_error, lock, make_folder};
 use super::snapshot::{Busy, SnapshotContext, SnapshotWriter};
-use super::{Options, PAYLOAD_BYTES_MAX};
 
-/// Maximum waiting appends; more means that the disk does not keep up.
-const QUEUE_RECORDS_MAX: usize = 8_192;
-/// Maximum bytes of waiting payload.
-const QUEUE_BYTES_MAX: usize = 16 << 20;
-/// Maximum bytes of payload per sync, to bound the latency of the first append.
-const GROUP_BYTES_MAX: usize = 4 << 20;
 /// Timeout of [`Journal::append`] for room in the queue.
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(2);
 
@@ -47,17 +42,6 @@ pub struct Journal {
     is_snapshotting: Arc<AtomicBool>,
 }
 
-/// A durable append.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
-    /// Its sequence number.
-    pub seq: u64,
-    /// Time of the write, in milliseconds since 1970-01-01 UTC.
-    pub unix_ms: u64,
-    /// Position after it, for a snapshot of the resulting state.
-    pub position: Position,
-}
-
 /// A pending append.
 pub struct AppendFuture {
     answered: oneshot::Receiver<Result<Appended, AppendError>>,
@@ -72,52 +56,6 @@ impl AppendFuture {
     pub async fn durable(self) -> Result<Appended, AppendError> {
         self.answered.await.unwrap_or_else(|_| Err(self.shared.refusal()))
     }
-}
-
-type Done = Box<dyn FnOnce(Result<Appended, AppendError>) + Send>;
-
-/// An append in the queue.
-pub(super) struct Pending {
-    pub(super) kind: Kind,
-    pub(super) payload: Vec<u8>,
-    /// True when its group must be synced.
-    pub(super) is_waited_for: bool,
-    done: Option<Done>,
-}
-
-/// State shared by the journal's handle and its thread.
-pub(super) struct Shared {
-    queue: Mutex<Queue>,
-    /// Signals work or a change of state.
-    work: Condvar,
-    /// Signals room or a change of state.
-    room: Condvar,
-    /// Signals a sync or a change of state.
-    synced: Condvar,
-}
-
-struct Queue {
-    waiting: VecDeque<Pending>,
-    payload_bytes: usize,
-    durable_seq: u64,
-    state: State,
-}
-
-#[derive(Clone, PartialEq, Eq)]
-enum State {
-    Open,
-    /// The disk is full, until the writer finds room.
-    Full,
-    /// Write waiting appends, then end; `clean` adds the record of a clean close.
-    Ending {
-        clean: bool,
-    },
-    Closed,
-    /// Another process has the folder.
-    Fenced,
-    Poisoned {
-        reason: String,
-    },
 }
 
 impl Journal {
@@ -299,14 +237,7 @@ impl Journal {
     }
 
     fn end(&self, clean: bool) {
-        {
-            let mut queue = self.shared.lock();
-            if matches!(queue.state, State::Open | State::Full) {
-                queue.state = State::Ending { clean };
-            }
-        }
-        self.shared.work.notify_all();
-        self.shared.room.notify_all();
+        self.shared.end(clean);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             // A panic of the thread has already poisoned the state.
@@ -360,195 +291,11 @@ fn applying(
     })
 }
 
-impl Shared {
-    fn new(state: State, durable_seq: u64) -> Shared {
-        Shared {
-            queue: Mutex::new(Queue {
-                waiting: VecDeque::new(),
-                payload_bytes: 0,
-                durable_seq,
-                state,
-            }),
-            work: Condvar::new(),
-            room: Condvar::new(),
-            synced: Condvar::new(),
-        }
-    }
-
-    /// The queue. No code panics while it holds this lock.
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn submit(&self, pending: Pending, wait_max: Duration) -> Result<(), AppendError> {
-        let len = pending.payload.len();
-        if len > PAYLOAD_BYTES_MAX {
-            return Err(AppendError::TooLong { len });
-        }
-        let mut queue = self.lock();
-        let mut deadline = None;
-        loop {
-            if queue.state != State::Open {
-                return Err(queue.state.refusal());
-            }
-            if queue.has_room(len) {
-                break;
-            }
-            let now = Instant::now();
-            let left = deadline.get_or_insert(now + wait_max).saturating_duration_since(now);
-            if left.is_zero() {
-                return Err(AppendError::Busy);
-            }
-            queue = self.room.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        let was_idle = queue.waiting.is_empty();
-        queue.payload_bytes += len;
-        queue.waiting.push_back(pending);
-        drop(queue);
-        // The writer takes all waiting appends, so only the first of a group wakes it.
-        if was_idle {
-            self.work.notify_one();
-        }
-        Ok(())
-    }
-
-    fn refusal(&self) -> AppendError {
-        self.lock().state.refusal()
-    }
-
-    /// Waits until record `seq` is synced.
-    ///
-    /// # Errors
-    /// The journal failed or was closed before.
-    pub(super) fn wait_durable(&self, seq: u64) -> Result<(), AppendError> {
-        let mut queue = self.lock();
-        while queue.durable_seq < seq {
-            if queue.state.is_final() {
-                return Err(queue.state.refusal());
-            }
-            queue = self.synced.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        }
-        Ok(())
-    }
-
-    fn synced(&self, durable_seq: u64) {
-        let mut queue = self.lock();
-        if queue.durable_seq < durable_seq {
-            queue.durable_seq = durable_seq;
-            drop(queue);
-            self.synced.notify_all();
-        }
-    }
-
-    /// Waits for appends; `None` when the journal ends and nothing is left to write. An empty group
-    /// means that `wake_at` has passed.
-    fn next_group(&self, wake_at: Option<Instant>) -> Option<Vec<Pending>> {
-        let mut queue = self.lock();
-        loop {
-            if !queue.waiting.is_empty() {
-                let group = queue.take_group();
-                self.room.notify_all();
-                return Some(group);
-            }
-            if !matches!(queue.state, State::Open | State::Full) {
-                return None;
-            }
-            queue = match wake_at.map(|at| at.saturating_duration_since(Instant::now())) {
-                None => self.work.wait(queue).unwrap_or_else(PoisonError::into_inner),
-                Some(Duration::ZERO) => return Some(Vec::new()),
-                Some(left) => {
-                    self.work.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-    }
-
-    /// Accepts appends again after a full disk.
-    fn reopen(&self) {
-        let mut queue = self.lock();
-        if queue.state == State::Full {
-            queue.state = State::Open;
-            tracing::info!("the disk has room again; the journal accepts writes");
-        }
-    }
-
-    /// Changes the state and rejects all waiting appends. A shutdown continues when the disk is merely
-    /// full.
-    fn refuse_all(&self, state: State) {
-        let refusal = state.refusal();
-        let left = {
-            let mut queue = self.lock();
-            let is_ending = matches!(queue.state, State::Ending { .. });
-            if !(state == State::Full && is_ending) {
-                queue.state = state;
-            }
-            queue.payload_bytes = 0;
-            std::mem::take(&mut queue.waiting)
-        };
-        self.room.notify_all();
-        self.synced.notify_all();
-        for pending in left {
-            pending.answer(Err(refusal.clone()));
-        }
-    }
-}
-
-impl Queue {
-    fn has_room(&self, len: usize) -> bool {
-        self.waiting.len() < QUEUE_RECORDS_MAX && self.payload_bytes + len <= QUEUE_BYTES_MAX
-    }
-
-    fn take_group(&mut self) -> Vec<Pending> {
-        let mut bytes = 0;
-        let take = self
-            .waiting
-            .iter()
-            .take_while(|pending| {
-                let fits = bytes == 0 || bytes + pending.payload.len() <= GROUP_BYTES_MAX;
-                bytes += pending.payload.len();
-                fits
-            })
-            .count();
-        let group: Vec<Pending> = self.waiting.drain(..take).collect();
-        self.payload_bytes -= group.iter().map(|pending| pending.payload.len()).sum::<usize>();
-        group
-    }
-}
-
-impl State {
-    fn of(failure: &Failure) -> State {
-        match failure {
-            Failure::Full => State::Full,
-            Failure::Fenced => State::Fenced,
-            Failure::Fatal(err) => State::Poisoned { reason: err.to_string() },
-        }
-    }
-
-    fn refusal(&self) -> AppendError {
-        match self {
-            State::Poisoned { reason } => AppendError::Poisoned { reason: reason.clone() },
-            State::Full => AppendError::DiskFull,
-            State::Fenced => AppendError::Fenced,
-            State::Open | State::Ending { .. } | State::Closed => AppendError::Closed,
-        }
-    }
-
-    /// Returns true when nothing more will be written or synced.
-    fn is_final(&self) -> bool {
-        matches!(self, State::Closed | State::Fenced | State::Poisoned { .. })
-    }
-}
-
-impl Pending {
-    /// A record of the journal itself.
-    pub(super) fn own(kind: Kind) -> Pending {
-        Pending { kind, payload: Vec::new(), is_waited_for: true, done: None }
-    }
-
-    fn answer(self, result: Result<Appended, AppendError>) {
-        if let Some(done) = self.done {
-            done(result);
-        }
+fn state_after(failure: &Failure) -> State {
+    match failure {
+        Failure::Full => State::Full,
+        Failure::Fenced => State::Fenced,
+        Failure::Fatal(err) => State::Poisoned { reason: err.to_string() },
     }
 }
 
@@ -580,7 +327,7 @@ fn write_once_there_is_room(shared: &Shared, mut opening: Opening) {
             Err(failure) => {
                 let error = failure.refusal();
                 tracing::error!(error = %error, "the journal accepts no writes until a restart");
-                return shared.refuse_all(State::of(&failure));
+                return shared.refuse_all(state_after(&failure));
             }
         }
     }
@@ -604,7 +351,7 @@ fn write_until_end(shared: &Shared, mut log: Log) {
     shared.synced(log.durable_seq());
     // Write the last mark before reporting the end.
     drop(log);
-    shared.refuse_all(ended.map_or_else(|failure| State::of(&failure), |()| State::Closed));
+    shared.refuse_all(ended.map_or_else(|failure| state_after(&failure), |()| State::Closed));
 }
 
 fn write_groups(shared: &Shared, log: &mut Log) -> Result<(), Failure> {
@@ -614,7 +361,7 @@ fn write_groups(shared: &Shared, log: &mut Log) -> Result<(), Failure> {
                 Ok(true) => shared.reopen(),
                 Ok(false) => {}
                 Err(failure) => {
-                    shared.refuse_all(State::of(&failure));
+                    shared.refuse_all(state_after(&failure));
                     return Err(failure);
                 }
             }
@@ -642,7 +389,7 @@ fn write_group(shared: &Shared, log: &mut Log, mut group: Vec<Pending>) -> Resul
             }
             Err(failure) => {
                 // Refuse new appends before reporting the failed one.
-                shared.refuse_all(State::of(&failure));
+                shared.refuse_all(state_after(&failure));
                 for pending in group.into_iter().chain(rest) {
                     pending.answer(Err(failure.refusal()));
                 }
