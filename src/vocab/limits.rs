@@ -1,7 +1,5 @@
 //! Limits of the public interface, each defined once (`data/docs/api.md`, Limits).
 
-use crate::vocab::name::NAME_OCTETS_MAX;
-
 /// Default rows of a drops page.
 pub const DROPS_LIMIT_DEFAULT: u32 = 100;
 /// Maximum rows of a drops page.
@@ -85,7 +83,7 @@ pub const REGISTRAR_CHARS_MAX: usize = 200;
 pub const NOTES_CHARS_MAX: usize = 10_000;
 
 // An appraisal of the longest names, with quotes and commas, fits in a body.
-const _: () = assert!(APPRAISED_MAX * (NAME_OCTETS_MAX + 3) + 64 <= BODY_BYTES_MAX);
+const _: () = assert!(APPRAISED_MAX * (SEARCH_QUERY_CHARS_MAX + 3) + 64 <= BODY_BYTES_MAX);
 const _: () = assert!(DROPS_LIMIT_DEFAULT <= DROPS_LIMIT_MAX);
 const _: () = assert!(OWNED_LIMIT_DEFAULT <= OWNED_LIMIT_MAX);
 const _: () = assert!(SEARCH_LIMIT_DEFAULT <= SEARCH_LIMIT_MAX);

@@ -1,4 +1,4 @@
-//! Tells public addresses from private ones, to guard calls to addresses that users choose (SSRF).
+//! Distinguishes public from private addresses, to guard calls to addresses that users choose (SSRF).
 //! Nothing is resolved here.
 //!
 //! The table lists the addresses that no user may make this machine connect to: the IANA
