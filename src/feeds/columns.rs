@@ -3,9 +3,9 @@
 use super::dates::SlashOrder;
 use super::error::FeedProblem;
 use super::format::Format;
+use super::head::Head;
 use super::lines::split;
 use super::rejects::one_line;
-use super::sniff::Head;
 
 /// Meaning of a column or key. Of several with the same role, the lowest rank and then the first is
 /// used.

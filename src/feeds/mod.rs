@@ -15,6 +15,7 @@ mod dates;
 mod delimited;
 mod error;
 mod format;
+mod head;
 mod json;
 mod lines;
 mod names;
@@ -40,8 +41,9 @@ pub use self::rejects::{REJECT_TEXT_CHARS_MAX, Reject, RejectReason};
 pub use self::zone::{ZoneOwners, ZoneRow, zone_day};
 
 use self::container::{HEAD_BYTES, Input};
+use self::head::Head;
 use self::lines::LineRows;
-use self::sniff::{Head, Shape};
+use self::sniff::Shape;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 

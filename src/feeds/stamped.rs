@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 
 use super::dates;
+use super::head::Head;
 use super::lines::{Parsed, RowParser};
 use super::names::Names;
 use super::rejects::RejectReason;
-use super::sniff::Head;
 
 /// The first lines of a stamped list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
