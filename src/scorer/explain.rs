@@ -2,8 +2,9 @@
 //! weaknesses that moved the score most.
 
 use super::dictionary::{Language, Token, TokenKind};
+use super::facts::Facts;
 use super::percent::Percent;
-use super::signals::{Facts, Points};
+use super::signals::Points;
 use super::tlds::SuffixClass;
 use super::words::Words;
 use crate::vocab::name::to_unicode;

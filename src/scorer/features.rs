@@ -14,9 +14,9 @@
 //! tokens has no features and is scored again.
 
 use super::dictionary::{Language, Token, TokenKind, digits_where};
+use super::facts::{Caps, Facts, ReadPoints};
 use super::label::Label;
 use super::percent::Percent;
-use super::signals::{Caps, Facts, ReadPoints};
 use crate::vocab::name::is_a_label;
 
 const FLAG: u8 = 1 << 7;

@@ -11,6 +11,7 @@
 mod dictionary;
 mod features;
 mod explain;
+mod facts;
 mod label;
 mod letters;
 mod model;
@@ -35,17 +36,19 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, is_a_label};
 
 use dictionary::{Dictionary, Language, Reading, Setting, Token, TokenKind, digits_where};
+use facts::{Caps, Facts, MANY_HYPHENS_MIN, ReadPoints};
 use label::Label;
 use letters::LetterModel;
 use model::{Class, Model};
-use signals::{Caps, Facts, MANY_HYPHENS_MIN, ReadPoints};
+use signals::read_points;
 use spelling::Spelling;
 use terms::Terms;
 use tlds::{SuffixClass, TldWeights};
 use words::Cut;
 
+pub use facts::Cap;
 pub use percent::Percent;
-pub use signals::{Cap, Points};
+pub use signals::Points;
 pub use words::Words;
 
 /// Version of the scorer. Any change to a score, a signal or the stored features raises it, and the
@@ -397,7 +400,7 @@ impl Scorer {
         if suffix == SuffixClass::Polish {
             (facts.polish_cost, facts.polish_dearest) = polish_costs(label);
         }
-        facts.read = ReadPoints::new(&facts, class, market(reading));
+        facts.read = read_points(&facts, class, market(reading));
         facts
     }
 
@@ -538,9 +541,13 @@ mod tests {
             let scored = Scorer::shared().score(&name, 2, &mut scratch);
             let (label, tld) = (name.label(), name.tld());
             let known = StoredScore { label, tld, spread: 2, features: &features };
-            let told = Scorer::shared().restore(known, &mut scratch);
-            assert_eq!((told.dqs, told.explanation), (scored.dqs, &*scored.explanation), "{name}");
-            assert!(told.signals.words.iter().eq(scored.signals.words.iter()), "{name}");
+            let restored = Scorer::shared().restore(known, &mut scratch);
+            assert_eq!(
+                (restored.dqs, restored.explanation),
+                (scored.dqs, &*scored.explanation),
+                "{name}"
+            );
+            assert!(restored.signals.words.iter().eq(scored.signals.words.iter()), "{name}");
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use super::signals::Facts;
+use super::facts::Facts;
 use super::tlds::SuffixClass;
 
 static TABLES: &str = include_str!("../../data/scorer/model.txt");

@@ -4,7 +4,6 @@
 //! `data/scorer/README.md` describes the files. The tests below hold them equal to their sources;
 //! after a change of a source, `DROPDEX_BLESS=1 cargo test --lib scorer::prebuilt` writes them anew.
 
-use super::spelling::{BUCKETS, Bucket};
 use super::tlds::SuffixClass;
 use super::trie::Node;
 
@@ -18,6 +17,13 @@ struct Aligned<Bytes: ?Sized>(Bytes);
 static TRIE: &Aligned<[u8]> = &Aligned(*include_bytes!("../../data/scorer/trie.bin"));
 static WORDS: &Aligned<[u8]> = &Aligned(*include_bytes!("../../data/scorer/words.bin"));
 static SEQUENCES: &Aligned<[u8]> = &Aligned(*include_bytes!("../../data/scorer/sequences.bin"));
+
+/// Buckets of the table of sequences: a third of its slots stays free, so that few buckets are full.
+pub const BUCKETS: usize = 3 << 17;
+pub const SLOTS: usize = 8;
+
+/// Slots that are compared at once, filled from the first on.
+pub type Bucket = [u16; SLOTS];
 
 /// Bytes of one word in `words.bin`: eight of levels, two of cost, one per class of suffix.
 const WORD_BYTES: usize = 8 + 2 + SuffixClass::COUNT;

@@ -6,7 +6,7 @@
 //! labels are made of, whether or not a dictionary has them, and parts that many words share.
 
 use super::letters::{Context, LetterModel};
-use super::prebuilt;
+use super::prebuilt::{self, BUCKETS, Bucket, SLOTS};
 
 /// `a` to `z`, and 0 for the edge of a run.
 const SYMBOLS: u64 = 27;
@@ -14,17 +14,11 @@ const SYMBOLS: u64 = 27;
 const SHORTEST: u32 = 5;
 const LONGEST: u32 = 8;
 const LENGTHS: usize = (LONGEST - SHORTEST + 1) as usize;
-/// Buckets of the table: a third of its slots stays free, so that few buckets are full.
-pub const BUCKETS: usize = 3 << 17;
-const SLOTS: usize = 8;
 /// Bits of a slot that hold the cost plus one; the others hold the tag that identifies a sequence.
 const COST_BITS: u32 = 5;
 const EMPTY: u16 = 0;
 /// Sixteenths of a bit in a step of cost.
 const STEP: u32 = 8;
-
-/// Slots that are compared at once, filled from the first on.
-pub type Bucket = [u16; SLOTS];
 
 /// The sequences: each in the bucket its hash selects or, where that is full, in the next, as eleven
 /// bits of the hash and the cost. One lookup in some hundreds finds the cost of another sequence,

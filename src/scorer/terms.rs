@@ -3,8 +3,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::dictionary::Token;
+use super::facts::Caps;
 use super::label::{Label, RunKind};
-use super::signals::Caps;
 
 static TABLE: &str = include_str!("../../data/scorer/terms.csv");
 

@@ -1,0 +1,160 @@
+//! Facts about a name, and the caps that limit its score.
+
+use serde::Serialize;
+
+use super::percent::Percent;
+
+/// Minimum hyphens for [`Caps::MANY_HYPHENS`].
+pub const MANY_HYPHENS_MIN: u32 = 3;
+/// Properties of a name, before any points.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts {
+    /// Characters of the label in Unicode.
+    pub chars: u32,
+    /// Decimal digits among them.
+    pub digits: u32,
+    /// Different digits among them.
+    pub distinct_digits: u32,
+    /// 0 without digits, 1 when all of them end the label, 2 when all begin it, 3 elsewhere.
+    pub digits_where: u32,
+    /// Hyphens among them.
+    pub hyphens: u32,
+    /// Latin letters among them, after folding.
+    pub letters: u32,
+    /// Letters of other scripts among them.
+    pub others: u32,
+    /// The label is an A-label (`xn--`).
+    pub idn: bool,
+    /// Information to remember, in bits: a rare word has more than a common one.
+    pub bits: u32,
+    /// `bits` per letter or digit, in sixteenths of a bit.
+    pub bits_per_letter: u32,
+    /// Words, numbers and other pieces.
+    pub pieces: u32,
+    /// Letters outside words.
+    pub unknown: u32,
+    /// Frequency of its words in the language of the suffix, in tenths of [`Facts::quality`].
+    pub fit: u32,
+    /// Mean cost of a letter after those before it, in sixteenths of a bit.
+    pub letter_cost: u32,
+    /// `letter_cost` in the model of English words.
+    pub english_cost: u32,
+    /// `letter_cost` in the model of Polish names; 0 under other suffixes.
+    pub polish_cost: u32,
+    /// Highest cost of a step in that model: a step that Polish lacks marks a foreign word.
+    pub polish_dearest: u32,
+    /// Information to spell, in bits: letters in an unusual order have more. 0 for up to three
+    /// characters.
+    pub spelt_bits: u32,
+    /// TLDs in which the corpus holds the label, including its own.
+    pub spread: u32,
+    /// Dictionary quality.
+    pub quality: Percent,
+    /// Pronounceability; 0.5 when it cannot be judged.
+    pub pronounceability: Percent,
+    /// Weight of the public suffix.
+    pub tld_weight: Percent,
+    /// Points that take the dictionaries to compute.
+    pub read: ReadPoints,
+    /// Caps that apply.
+    pub caps: Caps,
+}
+
+/// Points that take the dictionaries to compute; stored with a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadPoints {
+    pub dictionary: i8,
+    pub market: i8,
+    pub language: i8,
+    pub pronounceability: i8,
+}
+
+/// Set of caps, which limit a score regardless of its points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caps(u8);
+
+/// A cap that applies to a name, whether or not its points reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cap {
+    /// Its name in the API.
+    pub name: &'static str,
+    /// Maximum score of a name with this cap.
+    pub max: i32,
+}
+
+impl Caps {
+    /// [`MANY_HYPHENS_MIN`] hyphens or more.
+    pub const MANY_HYPHENS: Caps = Caps(1);
+    /// Letters of scripts that no language combines: a common way to imitate a known name.
+    pub const MIXED_SCRIPTS: Caps = Caps(1 << 1);
+    /// A word that insults a group of people.
+    pub const OFFENSIVE: Caps = Caps(1 << 2);
+    /// Terms of spam, such as medicines.
+    pub const SPAM: Caps = Caps(1 << 3);
+    /// A well-known trademark, whose owner can claim the name.
+    pub const TRADEMARK: Caps = Caps(1 << 4);
+    /// An adult term, which limits the market.
+    pub const ADULT: Caps = Caps(1 << 5);
+
+    /// By bit.
+    const ALL: [Cap; 6] = [
+        Cap { name: "manyHyphens", max: 15 },
+        Cap { name: "mixedScripts", max: 20 },
+        Cap { name: "offensive", max: 25 },
+        Cap { name: "spam", max: 30 },
+        Cap { name: "trademark", max: 35 },
+        Cap { name: "adult", max: 75 },
+    ];
+
+    /// The union of both sets.
+    pub const fn with(self, other: Caps) -> Caps {
+        Caps(self.0 | other.0)
+    }
+
+    /// The set when `holds`, otherwise none.
+    pub const fn when(self, holds: bool) -> Caps {
+        if holds { self } else { Caps(0) }
+    }
+
+    /// One bit per cap, the strictest lowest.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Inverse of [`Caps::bits`].
+    pub const fn from_bits(bits: u8) -> Caps {
+        Caps(bits & ((1 << Caps::ALL.len()) - 1))
+    }
+
+    /// The caps in the set, strictest first.
+    pub fn list(self) -> impl Iterator<Item = Cap> {
+        let applies = move |at: &usize| self.0 >> at & 1 != 0;
+        (0..Caps::ALL.len()).filter(applies).map(|at| Caps::ALL[at])
+    }
+
+    /// Maximum score under these caps.
+    pub fn max(self) -> i32 {
+        self.strictest().map_or(100, |cap| cap.max)
+    }
+
+    /// The strictest cap in the set.
+    pub fn strictest(self) -> Option<Cap> {
+        (self.0 != 0).then(|| Caps::ALL[self.0.trailing_zeros() as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strictest_cap_applies() {
+        let caps = Caps::OFFENSIVE.with(Caps::MANY_HYPHENS).with(Caps::ADULT.when(false));
+        let names: Vec<_> = caps.list().map(|cap| (cap.name, cap.max)).collect();
+        assert_eq!(names, [("manyHyphens", 15), ("offensive", 25)]);
+        assert_eq!(caps.strictest().map(|cap| cap.max), Some(15));
+        assert_eq!(Caps::default().strictest(), None);
+        assert_eq!(Caps::from_bits(caps.bits()), caps);
+        assert!(Caps::ALL.is_sorted_by_key(|cap| cap.max));
+    }
+}
