@@ -28,7 +28,7 @@ fn found(text: &str, about: &str) -> Registration {
 }
 
 /// The compared parts of a response: statuses by name, days as text.
-fn told(registration: Registration) -> (Vec<&'static str>, [String; 4]) {
+fn outline(registration: Registration) -> (Vec<&'static str>, [String; 4]) {
     let Registration { statuses, registered_on, expires_on, changed_on, deleted_on } = registration;
     let day = |day: Option<Day>| day.map(|day| day.to_string()).unwrap_or_default();
     let days = [registered_on, expires_on, changed_on, deleted_on].map(day);
@@ -86,7 +86,7 @@ fn responses_of_registries_are_parsed() {
         (fixture!("cc-no-events"), "example.nl", &["active"], ["", "", "", ""]),
     ] {
         let days = days.map(str::to_owned);
-        assert_eq!(told(found(text, about)), (statuses.to_vec(), days), "{about}");
+        assert_eq!(outline(found(text, about)), (statuses.to_vec(), days), "{about}");
     }
 }
 
@@ -177,7 +177,7 @@ fn wrong_types_of_optional_members_count_as_absent() {
         ),
     ] {
         let text = domain(members);
-        let (got, days) = told(found(&text, "example.com"));
+        let (got, days) = outline(found(&text, "example.com"));
         assert_eq!((got.as_slice(), days[0].as_str()), (statuses, registered), "{text}");
     }
 }
@@ -205,7 +205,7 @@ fn implausible_dates_are_ignored() {
         ("２０２６-11-20", ""),
         ("2026-11-20T10:00:00.000000000000000000000000000000000Z", ""),
     ] {
-        let days = told(found(&events(&[("registration", date)]), "example.com")).1;
+        let days = outline(found(&events(&[("registration", date)]), "example.com")).1;
         assert_eq!(days[0], day, "{date}");
     }
     let several = [
@@ -214,7 +214,7 @@ fn implausible_dates_are_ignored() {
         ("registration", "2015-01-01"),
         ("reinstantiation", "2026-11-05"),
     ];
-    assert_eq!(told(found(&events(&several), "example.com")).1[0], "2026-11-01");
+    assert_eq!(outline(found(&events(&several), "example.com")).1[0], "2026-11-01");
 }
 
 #[test]
