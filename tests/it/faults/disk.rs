@@ -151,16 +151,16 @@ pub enum Op {
     Create(PathBuf),
     /// Bytes were written. Of a call that failed: those that were.
     Write {
-        /// Into.
-        ino: Ino,
-        /// From this byte on.
-        offset: usize,
         /// The file.
+        ino: Ino,
+        /// Position of the first byte.
+        offset: usize,
+        /// The bytes written.
         bytes: Arc<[u8]>,
     },
     /// A file was cut or grown.
     Truncate {
-        /// The number of the change.
+        /// The file.
         ino: Ino,
         /// New length in bytes.
         len: usize,
