@@ -128,7 +128,7 @@ fn text_of(rows: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_name_is_told_once_a_drop() {
+fn a_rule_fires_once_for_each_drop() {
     let mut world = World::new();
     let com = world.rule(json!({"tlds": ["com"]}));
     let tea = world.rule(json!({"contains": "tea", "maxLength": 7}));
@@ -170,7 +170,7 @@ fn a_name_is_told_once_a_drop() {
 }
 
 #[test]
-fn a_name_is_told_when_it_enters_the_stages_of_a_rule() {
+fn a_rule_fires_when_a_name_enters_its_stages() {
     let mut world = World::new();
     // Free 35 days after they drop, pending delete in the last five.
     let pending = world.rule(json!({"stages": ["pending-delete"]}));

@@ -156,7 +156,7 @@ fn a_disabled_account_is_out_at_once() {
 }
 
 #[test]
-fn plans_open_what_they_cost() {
+fn each_plan_opens_its_endpoints() {
     let site = site_with_list();
     let server = site.serve(TODAY);
     // Accounts made while the server runs work at once.
@@ -293,7 +293,7 @@ fn q_has_its_bounds() {
 }
 
 #[test]
-fn edges_are_in_range_and_what_means_nothing_is_ignored() {
+fn limits_are_inclusive_and_unknown_parameters_are_ignored() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client_with(&key);
@@ -536,7 +536,7 @@ fn seconds_of_the_day() -> i64 {
 }
 
 #[test]
-fn the_default_allowances_are_those_of_the_plans() {
+fn default_allowances_match_the_plans() {
     let site = site_with_list();
     let server = site.serve(TODAY);
     for (plan, requests, exports) in [("pro", 100, 50), ("api", 10_000, 500)] {
@@ -554,7 +554,7 @@ fn the_default_allowances_are_those_of_the_plans() {
 }
 
 #[test]
-fn an_export_is_a_file_of_its_day() {
+fn an_export_is_named_after_today() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let response = server.client_with(&key).get("/api/export/drops?tld=com");
@@ -952,7 +952,7 @@ fn a_damaged_generation_gives_way_to_the_one_before() {
 }
 
 #[test]
-fn a_damaged_list_changes_nothing() {
+fn a_damaged_list_is_refused_as_a_whole() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client_with(&key);
@@ -984,7 +984,7 @@ fn a_damaged_list_changes_nothing() {
 }
 
 #[test]
-fn two_zone_files_tell_what_left_and_what_came() {
+fn a_zone_pair_yields_drops_and_registrations() {
     let site = Site::new();
     let zone = |names: [&str; 2]| {
         let rows = names.map(|name| format!("{name} 10800 in ns ns1.example.net.\n")).concat();

@@ -112,7 +112,7 @@ fn every_name_is_answered_in_its_place() {
 }
 
 #[test]
-fn a_name_of_the_corpus_is_worth_what_its_dossier_says() {
+fn appraisals_of_known_names_match_their_dossiers() {
     let site = site();
     let (_server, mut client) = served(&site);
     let names = ["solar.com", "solar-panel24.io", "xn--mnchen-3ya.de"];
@@ -131,7 +131,7 @@ fn a_name_of_the_corpus_is_worth_what_its_dossier_says() {
 }
 
 #[test]
-fn a_names_own_suffix_counts_in_its_spread_whether_it_was_seen_or_not() {
+fn the_spread_includes_the_names_own_suffix() {
     let site = site();
     let (_server, mut client) = served(&site);
     let names = ["solar.com", "solar.de", "solar.net", "solarpanel.com", "kept.org", "kept.com"];
@@ -191,7 +191,7 @@ fn many_may_ask_before_anything_was_scored() {
 }
 
 #[test]
-fn a_body_of_another_shape_is_refused_with_its_place() {
+fn a_malformed_body_is_refused_with_its_path() {
     let site = site();
     let (_server, mut client) = served(&site);
     let too_many = json!({"domains": vec!["solar.com"; 101]}).to_string();
@@ -233,7 +233,7 @@ fn a_body_of_another_shape_is_refused_with_its_place() {
 }
 
 #[test]
-fn it_costs_what_the_json_api_costs() {
+fn an_appraisal_needs_json_access_and_counts_one_request() {
     let site = site();
     let settings = site.settings("[plans.pro]\nrequests_per_day = 1\n");
     let keys = ["free", "core", "pro"].map(|plan| site.account(&format!("{plan}@a.com"), plan));
@@ -303,7 +303,7 @@ fn assert_tells(table: &[&str], score: &Value) {
 }
 
 #[test]
-fn a_table_tells_what_the_json_says() {
+fn the_table_and_the_json_agree() {
     let site = site();
     let names = ["solar.com", "münchen.de", "a-b-c-d.com", "never-seen24.org"];
     let printed = site.ok(&[&["score"][..], &names].concat());
@@ -326,7 +326,7 @@ fn a_table_tells_what_the_json_says() {
 }
 
 #[test]
-fn why_not_tells_what_else_the_name_could_be_worth() {
+fn why_not_scores_variants_of_the_name() {
     let site = site();
     let name = "solar-panel24.io";
     let [plain] = scored(&site, [name], &[]);

@@ -36,7 +36,7 @@ const REQUESTS_PER_DAY: i64 = 4_000;
 const REQUESTS_PER_ROUND: i64 = 1_500;
 
 #[test]
-fn what_was_answered_survives_every_kill() {
+fn acknowledged_writes_survive_every_kill() {
     let seed = seed();
     let mut world = World::new(seed);
     let rounds = figure(30, 1_000);

@@ -85,7 +85,7 @@ fn leftovers(index: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_server_does_not_notice_what_becomes_of_its_files() {
+fn a_server_is_independent_of_its_index_files() {
     let (site, key) = two_generations();
     let server = serve(&site);
     let mut client = server.client_with(&key);
@@ -191,7 +191,7 @@ fn every_changed_byte_at_rest_is_refused() {
 }
 
 #[test]
-fn what_is_killed_leaves_a_sound_index() {
+fn killed_builds_leave_a_valid_index() {
     let (site, key) = two_generations();
     let server = serve(&site);
     let mut client = server.client_with(&key);
@@ -344,9 +344,9 @@ fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
 }
 
 #[test]
-fn a_full_disk_in_the_middle_leaves_what_was_there() {
+fn a_disk_that_fills_during_a_build_keeps_the_old_index() {
     if !mounts::may_mount() {
-        let test = "a_full_disk_in_the_middle_leaves_what_was_there";
+        let test = "a_disk_that_fills_during_a_build_keeps_the_old_index";
         return mounts::run_where_mounting_works(test);
     }
     let site = Site::new();

@@ -36,10 +36,10 @@ const NAMES_PER_WRITER: usize = 4;
 const RESUME_MAX: Duration = Duration::from_secs(30);
 
 #[test]
-fn a_full_disk_stops_writes_alone_and_only_while_it_is_full() {
+fn a_full_disk_stops_only_writes_until_there_is_room() {
     if !mounts::may_mount() {
         return mounts::run_where_mounting_works(
-            "a_full_disk_stops_writes_alone_and_only_while_it_is_full",
+            "a_full_disk_stops_only_writes_until_there_is_room",
         );
     }
     let seed = seed();

@@ -543,7 +543,7 @@ fn a_bomb_is_stopped() {
 }
 
 #[test]
-fn over_long_rows_are_rejected_and_reading_goes_on() {
+fn over_long_rows_are_rejected_one_by_one() {
     let list = format!("a.com\n{}\nb.com\n", "x".repeat(3 << 20));
     let long = format!("2 too-long {}", "x".repeat(200));
     let rows = ["a.com dropped 2026-10-03", long.as_str(), "b.com dropped 2026-10-03"];
@@ -555,7 +555,7 @@ fn over_long_rows_are_rejected_and_reading_goes_on() {
 }
 
 #[test]
-fn what_no_format_fits_is_refused_with_what_to_do() {
+fn an_unknown_format_is_refused_with_advice() {
     let html = "<!DOCTYPE html>\n<html><a href=\"https://example.com/\">moved.</a></html>\n";
     assert!(matches!(problem("2026-10-03.txt", html, &auto()), FeedProblem::UnknownFormat { .. }));
     let text = problem("2026-10-03.txt", html, &auto()).to_string();
@@ -575,7 +575,7 @@ fn what_no_format_fits_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_file_that_plainly_is_not_what_was_asked_for_is_refused() {
+fn a_file_of_another_format_than_requested_is_refused() {
     let json = "{\"data\":[{\"name\":\"a.se\",\"release_at\":\"2026-12-20\"}]}";
     for (format, list) in [
         (Format::Native, "a.com\nb.com\n"),
@@ -673,7 +673,7 @@ fn owners_of_a_zone_file() {
 }
 
 #[test]
-fn one_zone_file_alone_is_no_list() {
+fn a_single_zone_file_is_refused() {
     for options in [auto(), asked(Format::ZonePair)] {
         let problem = problem("app-2026-10-03.txt", ZONE, &options);
         assert!(matches!(problem, FeedProblem::ZoneFile), "{problem}");

@@ -54,7 +54,7 @@ fn world() -> (Site, String, Server) {
 }
 
 #[test]
-fn commands_beside_a_server_wait_for_each_other() {
+fn commands_beside_a_server_run_one_at_a_time() {
     let (site, key, server) = world();
     let lists: Vec<PathBuf> = (0..4)
         .map(|at| site.write(&format!("{at}.csv"), list(&[&format!("beside{at}.com")])))
@@ -99,7 +99,7 @@ fn commands_beside_a_server_wait_for_each_other() {
 }
 
 #[test]
-fn lists_are_taken_in_as_they_arrive() {
+fn the_inbox_ingests_lists_as_they_arrive() {
     let (site, key, server) = world();
     let inbox = site.data().join("inbox");
     let there = |folder: &str, name: &str| inbox.join(folder).join(name).exists();
@@ -146,7 +146,7 @@ fn lists_are_taken_in_as_they_arrive() {
 }
 
 #[test]
-fn a_start_goes_on_where_a_killed_server_was() {
+fn the_inbox_resumes_after_a_kill() {
     let (site, key, server) = world();
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
@@ -171,7 +171,7 @@ fn a_start_goes_on_where_a_killed_server_was() {
 }
 
 #[test]
-fn what_takes_the_place_of_a_list_is_taken_as_well() {
+fn a_replaced_list_is_ingested_too() {
     let (site, key, server) = world();
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
@@ -229,7 +229,7 @@ fn a_list_whose_ingest_fails_three_times_is_refused() {
 }
 
 #[test]
-fn a_mark_alone_makes_no_new_index() {
+fn a_marker_without_new_lists_builds_no_index() {
     let (site, _key, server) = world();
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());

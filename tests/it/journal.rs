@@ -114,7 +114,7 @@ fn journal_of(dir: &Path, count: u64) -> Records {
 }
 
 #[test]
-fn what_was_appended_is_there_after_reopening() {
+fn appended_records_are_there_after_reopening() {
     let dir = tempfile::tempdir().expect("a folder");
     let (journal, recovery, records) = open(options(dir.path())).expect("opened");
     assert_eq!((recovery.epoch, recovery.last_seq, recovery.clean), (1, 0, true));
@@ -354,7 +354,7 @@ fn a_damaged_last_record_that_is_whole_but_for_one_bit_is_refused() {
 }
 
 #[test]
-fn a_payload_that_imitates_a_record_is_none() {
+fn a_payload_that_imitates_a_record_is_not_read_as_one() {
     let dir = tempfile::tempdir().expect("a folder");
     // Made by a writer that knows the format and not this store: "2 and 3 are synced".
     let fields =
@@ -420,7 +420,7 @@ fn records_moved_about_are_refused() {
 }
 
 #[test]
-fn full_segments_follow_each_other_and_none_may_be_missing() {
+fn full_segments_form_a_chain_without_gaps() {
     let dir = tempfile::tempdir().expect("a folder");
     let small = || Options { segment_bytes: 1_024, ..options(dir.path()) };
     let (journal, _, _) = open(small()).expect("opened");
@@ -676,7 +676,7 @@ impl FsFile for WatchedFile {
 }
 
 #[test]
-fn is_applied_and_answered_after_the_sync_alone() {
+fn records_are_applied_and_answered_after_the_sync() {
     let dir = tempfile::tempdir().expect("a folder");
     let disk = Watched::default();
     let (journal, _, _) =
@@ -724,7 +724,7 @@ fn a_lazy_record_is_in_the_file_at_once_and_synced_soon() {
 }
 
 #[test]
-fn after_a_failed_sync_or_write_nothing_is_written_again() {
+fn a_failed_sync_or_write_ends_all_writes() {
     for failing_call in ["sync", "write"] {
         let dir = tempfile::tempdir().expect("a folder");
         let disk = Watched::default();
@@ -835,7 +835,7 @@ fn the_mark_must_fit_the_log() {
 }
 
 #[test]
-fn a_log_that_is_gone_is_missed() {
+fn a_missing_log_is_detected() {
     let dir = tempfile::tempdir().expect("a folder");
     journal_of(dir.path(), 3);
     fs::remove_file(segment(dir.path(), 1)).expect("removed");
@@ -844,7 +844,7 @@ fn a_log_that_is_gone_is_missed() {
 }
 
 #[test]
-fn a_mark_that_cannot_be_written_is_given_up_and_the_journal_goes_on() {
+fn a_mark_that_cannot_be_written_does_not_stop_the_journal() {
     let dir = tempfile::tempdir().expect("a folder");
     let disk = Watched::default();
     let inline =
@@ -894,7 +894,7 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn after_a_crash_the_sound_part_is_written_anew_and_twice_gives_the_same() {
+fn recovery_rewrites_the_valid_part_and_is_idempotent() {
     for no_links in [false, true] {
         let dir = tempfile::tempdir().expect("a folder");
         let records = journal_of(dir.path(), 6);
@@ -937,7 +937,7 @@ fn after_a_crash_the_sound_part_is_written_anew_and_twice_gives_the_same() {
 }
 
 #[test]
-fn after_a_close_nothing_is_written_anew_unless_the_mark_does_not_know_it() {
+fn after_a_clean_close_nothing_is_rewritten_unless_the_mark_lags() {
     let dir = tempfile::tempdir().expect("a folder");
     open(options(dir.path())).expect("opened").0.close().expect("closed");
     let (journal, recovery, _) = open(options(dir.path())).expect("opened");
@@ -1092,7 +1092,7 @@ fn a_full_disk_that_cannot_be_undone_poisons() {
 }
 
 #[test]
-fn a_segment_that_cannot_be_begun_fails_what_was_to_go_into_it() {
+fn a_segment_that_cannot_be_created_fails_its_records() {
     let dir = tempfile::tempdir().expect("a folder");
     let disk = Watched::default();
     let small = || Options { segment_bytes: 1_024, ..options(dir.path()) };
@@ -1389,7 +1389,7 @@ fn a_backup_makes_an_equal_journal() {
 }
 
 #[test]
-fn a_live_journal_is_read_up_to_what_is_synced() {
+fn a_live_journal_is_read_up_to_the_last_sync() {
     let dir = tempfile::tempdir().expect("a folder");
     let (journal, _, _) = open(options(dir.path())).expect("opened");
     let expected: Records =
@@ -1425,7 +1425,7 @@ fn a_live_journal_is_read_up_to_what_is_synced() {
 }
 
 #[test]
-fn a_repair_cuts_what_recovery_refuses_and_keeps_a_copy() {
+fn a_repair_truncates_a_refused_log_and_keeps_a_copy() {
     let base = tempfile::tempdir().expect("a folder");
     let dir = base.path().join("journal");
     let small = || Options { segment_bytes: 1_024, ..options(&dir) };

@@ -53,7 +53,7 @@ fn files(site: &Site) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_sound_journal_is_said_to_be_and_looking_changes_nothing() {
+fn verify_reports_an_intact_journal_and_changes_nothing() {
     let site = site_with_accounts(3);
     let before = files(&site);
     let verdict = line(&site.ok(&["journal", "verify"]));
@@ -69,7 +69,7 @@ fn a_sound_journal_is_said_to_be_and_looking_changes_nothing() {
 }
 
 #[test]
-fn a_server_answers_for_its_own_files() {
+fn journal_commands_work_beside_a_server() {
     let site = site_with_accounts(2);
     // The first start of all writes down how far its lists go, so that nothing of the past fires.
     served(&site).stop();
@@ -88,7 +88,7 @@ fn a_server_answers_for_its_own_files() {
 }
 
 #[test]
-fn what_people_keep_is_readable_by_its_owner_alone() {
+fn journal_files_are_private_to_their_owner() {
     let site = site_with_accounts(2);
     let server = served(&site);
     site.ok(&["journal", "snapshot"]);
@@ -106,7 +106,7 @@ fn what_people_keep_is_readable_by_its_owner_alone() {
 }
 
 #[test]
-fn a_dump_shows_what_happened_and_no_secret() {
+fn a_dump_shows_every_record_without_secrets() {
     let site = site_with_accounts(0);
     let mut command = site.command(&["account", "add", "a@example.com", "--plan", "pro"]);
     command.arg("--password-stdin").stdin(std::process::Stdio::piped());
@@ -135,7 +135,7 @@ fn a_dump_shows_what_happened_and_no_secret() {
 }
 
 #[test]
-fn a_torn_tail_has_a_code_of_its_own_and_goes_with_the_next_start() {
+fn a_torn_tail_has_its_own_exit_code_and_is_cut_at_the_next_start() {
     let site = site_with_accounts(2);
     // A header that promises more than was written, after a sector border: a crash.
     let path = segment(&site);
@@ -151,7 +151,7 @@ fn a_torn_tail_has_a_code_of_its_own_and_goes_with_the_next_start() {
 }
 
 #[test]
-fn damage_is_refused_with_its_place_until_it_is_repaired_with_its_loss() {
+fn damage_is_refused_with_its_place_until_repaired() {
     let site = site_with_accounts(4);
     let path = segment(&site);
     let mut bytes = fs::read(&path).expect("readable");
@@ -190,7 +190,7 @@ fn damage_is_refused_with_its_place_until_it_is_repaired_with_its_loss() {
 }
 
 #[test]
-fn a_missing_mark_is_missed_and_made_anew_on_demand() {
+fn a_missing_mark_is_reported_and_rebuilt_on_demand() {
     let site = site_with_accounts(2);
     let seq = line(&site.ok(&["journal", "stats"]))["seq"].to_string();
     fs::remove_file(journal(&site).join("MARK")).expect("removed");
@@ -202,7 +202,7 @@ fn a_missing_mark_is_missed_and_made_anew_on_demand() {
 }
 
 #[test]
-fn a_damaged_snapshot_is_told_and_a_sound_one_restores() {
+fn a_damaged_snapshot_is_reported_and_an_intact_one_restores() {
     let site = site_with_accounts(3);
     let saved = line(&site.ok(&["journal", "snapshot"]));
     let path = PathBuf::from(saved["path"].as_str().expect("a path"));
@@ -224,7 +224,7 @@ fn a_damaged_snapshot_is_told_and_a_sound_one_restores() {
 }
 
 #[test]
-fn a_newer_format_is_called_so() {
+fn a_newer_format_is_refused_by_its_version() {
     let site = site_with_accounts(1);
     let path = segment(&site);
     let mut bytes = fs::read(&path).expect("readable");

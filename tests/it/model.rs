@@ -43,7 +43,7 @@ const ACTIVE_RULES: [usize; 4] = [1, 2, 3, 4];
 const REQUESTS_PER_DAY: u32 = 100;
 
 #[test]
-fn a_store_is_what_the_model_says() {
+fn the_store_agrees_with_the_model() {
     let full = std::env::var_os("DROPDEX_FULL").is_some();
     let (runs, steps) = if full { (200, 5_000) } else { (4, 500) };
     let seed = std::env::var("DROPDEX_SEED").ok().and_then(|text| text.parse().ok());

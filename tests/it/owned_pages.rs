@@ -103,7 +103,7 @@ fn owner(world: &World) -> (Person, impl Fn(&str) -> String + use<>) {
 }
 
 #[test]
-fn what_is_ours_is_nobody_elses() {
+fn other_accounts_pages_return_404() {
     let world = World::new();
     let (mut owner, with_ids) = owner(&world);
     let before = PAGES.map(|page| owner.get(&with_ids(page)).text);
@@ -122,7 +122,7 @@ fn what_is_ours_is_nobody_elses() {
 }
 
 #[test]
-fn nobody_comes_in_without_logging_in_or_from_another_site() {
+fn forms_need_a_log_in_and_the_same_site() {
     let world = World::new();
     let (mut owner, with_ids) = owner(&world);
     let before = PAGES.map(|page| owner.get(&with_ids(page)).text);

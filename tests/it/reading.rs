@@ -208,7 +208,7 @@ fn csv_names(world: &World, page: &Page, link: &str) -> Vec<String> {
 }
 
 #[test]
-fn stages_stand_beside_their_day() {
+fn rows_show_stage_and_date() {
     let world = World::new();
     for (name, shown) in [
         ("oldharbor.com", "redemption free on 2026-12-22"),
@@ -252,7 +252,7 @@ fn links_keep_the_filters_and_forms_show_them() {
 }
 
 #[test]
-fn what_is_wrong_is_told_beside_its_field() {
+fn errors_are_shown_beside_their_field() {
     let world = World::new();
     for (query, id, says) in [
         ("min_dqs=101", "min_dqs-error", "It must be an integer from 0 to 100."),
@@ -279,7 +279,7 @@ fn what_is_wrong_is_told_beside_its_field() {
 const MARKUP: &str = "\"><script>alert(1)</script><b id=own>&amp;";
 
 #[test]
-fn what_people_send_stays_text() {
+fn user_input_stays_text() {
     let world = World::new();
     for target in [
         with_query("/", &[("q", MARKUP.to_owned()), ("tld", MARKUP.to_owned())]),
@@ -347,7 +347,7 @@ fn idns_are_shown_in_unicode_with_their_a_label() {
 }
 
 #[test]
-fn results_are_those_of_the_api() {
+fn search_results_match_the_api() {
     let world = World::new();
     for query in ["q=s", "q=solar&stage=catchable", "q=oldharbor", "q=%D0%BF", "q=none-such"] {
         let answer = world.api(&format!("/api/v1/search?{query}&limit=50"));
@@ -398,7 +398,7 @@ fn options_lead_to_names_and_to_all_of_them() {
 }
 
 #[test]
-fn a_dossier_tells_all_of_a_name() {
+fn a_dossier_shows_score_lifecycle_and_earlier_drops() {
     let world = World::new();
     let page = world.page("/domain/oldharbor.com");
     let dossier = world.api("/api/v1/domain/oldharbor.com");
@@ -466,7 +466,7 @@ fn a_name_never_seen_has_its_score() {
 }
 
 #[test]
-fn whoever_has_logged_in_votes_and_sees_what_they_watch() {
+fn members_can_vote_and_see_whether_they_watch_a_name() {
     let world = World::new();
     let response = world.post("/domain/oldharbor.com/vote", "vote=up", None);
     assert_eq!((response.status, response.header("location")), (303, Some("/login")));
@@ -509,7 +509,7 @@ fn whoever_has_logged_in_votes_and_sees_what_they_watch() {
 }
 
 #[test]
-fn the_overview_counts_what_the_api_lists() {
+fn the_overview_counts_match_the_api() {
     let world = World::new();
     let page = world.page("/overview");
     for (path, query, word) in [

@@ -233,7 +233,7 @@ fn sample_names() -> Vec<DomainName> {
 }
 
 #[test]
-fn names_are_recalled_as_they_were_scored() {
+fn restored_scores_equal_computed_ones() {
     let mut scratch = Scratch::default();
     let mut bytes = 0;
     let names: Vec<_> = sample_names().into_iter().step_by(10).chain(odd_names(10_000)).collect();
@@ -246,7 +246,7 @@ fn names_are_recalled_as_they_were_scored() {
 /// `cargo test --release --test scorer -- --ignored`: as above, for all names there are.
 #[test]
 #[ignore = "takes minutes without optimisation"]
-fn all_names_are_recalled_as_they_were_scored() {
+fn restored_scores_equal_computed_ones_for_the_whole_sample() {
     let mut scratch = Scratch::default();
     let names = sample_names().into_iter().chain(odd_names(200_000));
     for (name, spread) in names.zip([1, 2, 0, 7, 40, 3000].into_iter().cycle()) {
@@ -315,7 +315,7 @@ proptest! {
 
     /// Whatever bytes a bug keeps as features, an explanation is returned.
     #[test]
-    fn any_evidence_is_told(
+    fn any_feature_bytes_yield_an_explanation(
         label in "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?|\\PC{0,9}",
         features in prop::collection::vec(any::<u8>(), 0..12),
         spread: u32,

@@ -56,7 +56,7 @@ fn trace(site: &Site) -> Server {
 }
 
 #[test]
-fn nothing_secret_is_logged() {
+fn no_secret_is_logged() {
     let names = ["good.com", "fine.net", "solar.org"].map(str::to_owned);
     let site = Site::with_names(names.into_iter(), DAY);
     site.account_with_password("ann@example.com", "api", PASSWORD);

@@ -45,7 +45,7 @@ fn assert_refused(client: &mut Client, url: &str) {
 }
 
 #[test]
-fn no_form_of_an_address_inside_is_taken() {
+fn private_addresses_are_refused_in_every_notation() {
     let mut rng = Rng::new(runs::seed());
     let (_site, _server, mut client) = served("");
     let mut hosts = Vec::new();
@@ -71,7 +71,7 @@ fn no_form_of_an_address_inside_is_taken() {
 }
 
 #[test]
-fn public_addresses_are_taken() {
+fn public_addresses_are_accepted() {
     let mut rng = Rng::new(runs::seed());
     let (_site, _server, mut client) = served("");
     let word = |rng: &mut Rng| rng.below(1 << 16) as u16;
@@ -198,7 +198,7 @@ fn a_name_is_judged_by_all_that_it_leads_to() {
 }
 
 #[test]
-fn a_name_server_that_is_silent_holds_nobody_up() {
+fn a_silent_name_server_does_not_delay_others() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("loopback has free ports");
     let address = silent.local_addr().expect("a bound socket has an address");
     let (_site, _server, mut client) = served(&format!("[dns]\nservers = [\"{address}\"]\n"));
@@ -208,7 +208,7 @@ fn a_name_server_that_is_silent_holds_nobody_up() {
 }
 
 #[test]
-fn what_an_operator_allows_is_taken_and_no_more() {
+fn only_allow_listed_private_addresses_are_accepted() {
     let settings = "[webhooks]\nallow = [\"127.0.0.1/32:9000\"]\ndeny_hosts = [\"corp.example\"]\n";
     let settings = format!("public_url = \"https://drops.example.net\"\n{PLENTY}{settings}");
     let site = Site::with_names(std::iter::once("some.com".to_owned()), TODAY);

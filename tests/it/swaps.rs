@@ -195,7 +195,7 @@ fn one(
 }
 
 #[test]
-fn swaps_and_restarts_fail_nobody() {
+fn swaps_and_restarts_fail_no_request() {
     let (pair, [first, second]) = Pair::new();
     let mut second = Some(second);
     let expected = pair.expected();

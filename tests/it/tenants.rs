@@ -259,7 +259,7 @@ fn watch(name: &str) -> Value {
 }
 
 #[test]
-fn every_account_is_answered_as_if_it_were_alone() {
+fn responses_never_depend_on_other_accounts() {
     let subjects: Vec<String> = PLANS.iter().map(|plan| format!("subject-{plan}")).collect();
     let others: Vec<String> = PLANS.iter().map(|plan| format!("other-{plan}")).collect();
     let (crowded, keys) = World::new(&[others.as_slice(), &subjects].concat());

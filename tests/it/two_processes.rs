@@ -68,7 +68,7 @@ fn assert_ledger(ledger: &mut Ledger, server: &Server, key: &str) {
 }
 
 #[test]
-fn a_second_server_is_refused_and_the_first_is_not_disturbed() {
+fn a_second_server_is_refused_without_disturbing_the_first() {
     let seed = seed();
     let folder = Folder::new();
     let first = folder.serve();
@@ -108,7 +108,7 @@ fn a_killed_server_leaves_no_lock_behind() {
 }
 
 #[test]
-fn commands_beside_a_server_that_has_stopped() {
+fn commands_run_locally_after_the_server_stopped() {
     let folder = Folder::new();
     folder.serve().stop();
     folder.site.ok(&["account", "add", "a@example.com", "--plan", "core"]);
@@ -124,7 +124,7 @@ fn commands_beside_a_server_that_has_stopped() {
 /// A server that is stopped by a signal still holds the store: no other process may write, and the
 /// command says that it does not know what will come of it.
 #[test]
-fn a_command_beside_a_server_that_sleeps_is_not_carried_out_behind_its_back() {
+fn a_command_waits_for_a_suspended_server() {
     let seed = seed();
     let folder = Folder::new();
     let server = folder.serve();
@@ -150,7 +150,7 @@ fn a_command_beside_a_server_that_sleeps_is_not_carried_out_behind_its_back() {
 }
 
 #[test]
-fn a_server_that_slept_while_another_took_its_place_writes_nothing() {
+fn a_suspended_server_writes_nothing_after_another_took_over() {
     let seed = seed();
     for round in 0..figure(2, 50) {
         slept_and_replaced(seed.wrapping_add(round as u64));

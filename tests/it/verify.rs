@@ -94,7 +94,7 @@ fn verified(client: &mut Client) -> usize {
 }
 
 #[test]
-fn watchlists_show_what_registries_say() {
+fn watchlists_show_registry_states() {
     let (com, net, inside) = (RdapServer::start(), RdapServer::start(), RdapServer::start());
     com.publish_servers(&[(&["com"], &com), (&["net"], &net)]);
     let within = format!("{}domain/{{name}}", inside.base());
@@ -172,7 +172,7 @@ fn watchlists_show_what_registries_say() {
 
 /// Each of these is answered by a server that takes note of when it is asked.
 #[test]
-fn a_server_that_wants_to_be_left_alone_is_and_others_go_on() {
+fn a_rate_limited_registry_is_paused_while_others_continue() {
     for status in [429, 503] {
         let (com, net) = (RdapServer::start(), RdapServer::start());
         com.publish_servers(&[(&["com"], &com), (&["net"], &net)]);

@@ -46,7 +46,7 @@ fn judge(browser: &Browser, pages: &[(&str, &str)]) {
 }
 
 #[test]
-fn no_open_page_has_what_no_page_may_have() {
+fn public_pages_pass_every_page_check() {
     let world = World::new();
     judge(&Browser::new(&world.server), &OPEN);
 }
@@ -103,7 +103,7 @@ fn fill(world: &World, key: &str, hook: &str) -> String {
 }
 
 #[test]
-fn no_page_of_a_member_has_what_no_page_may_have() {
+fn member_pages_pass_every_page_check() {
     let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(500));
     let world = World::that_calls(&receiver);
     let browser = world.member("ann@example.com", "api");

@@ -8,7 +8,7 @@ use super::world::{PASSWORD, World};
 const EMAIL: &str = "new@example.com";
 
 #[test]
-fn a_stranger_signs_up_and_has_a_key_that_works_with_curl() {
+fn a_visitor_signs_up_and_gets_a_key_that_works_with_curl() {
     let world = World::new();
     let browser = Browser::new(&world.server);
     browser.open("/");

@@ -93,7 +93,7 @@ fn list_address_and_csv_say_the_same() {
 }
 
 #[test]
-fn the_list_is_worked_through_by_keyboard_alone() {
+fn the_drop_list_works_by_keyboard() {
     let world = World::new();
     let browser = world.member("ann@example.com", "free");
     browser.open("/");
@@ -120,7 +120,7 @@ fn the_list_is_worked_through_by_keyboard_alone() {
 }
 
 #[test]
-fn names_are_proposed_as_one_types() {
+fn type_ahead_suggests_names() {
     let world = World::new();
     let browser = Browser::new(&world.server);
     browser.open("/status");

@@ -6,7 +6,7 @@ use crate::common::receiver::{Receiver, Reply};
 const EMAIL: &str = "ann@example.com";
 
 #[test]
-fn what_is_watched_is_still_watched_after_a_restart() {
+fn watched_names_survive_a_restart() {
     let world = World::new();
     let mut browser = world.member(EMAIL, "core");
     browser.open("/?q=harbor");
@@ -36,7 +36,7 @@ fn what_is_watched_is_still_watched_after_a_restart() {
 }
 
 #[test]
-fn a_rule_is_previewed_and_what_it_tells_is_seen_on_its_way() {
+fn a_rule_is_previewed_and_its_deliveries_are_shown() {
     let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(200));
     let world = World::that_calls(&receiver);
     let browser = world.member(EMAIL, "pro");

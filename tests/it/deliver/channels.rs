@@ -120,7 +120,7 @@ fn mails_go_through_a_real_server_with_tls_and_login() {
 }
 
 #[test]
-fn a_server_that_is_a_stranger_gets_no_password() {
+fn an_unverified_mail_server_gets_no_password() {
     let files = Site::new();
     let [certificate, key] = certificate(&files);
     let mails = MailServer::start(&["starttls", &certificate, &key, "user", PASSWORD]);

@@ -54,7 +54,7 @@ fn forgeries(seen: &Seen) -> Vec<(&'static str, Seen)> {
 }
 
 #[test]
-fn the_reference_library_takes_what_is_signed_and_nothing_else() {
+fn the_reference_library_accepts_only_genuine_messages() {
     const VERIFY: &str = "\
 import json, sys
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -156,7 +156,7 @@ impl Drop for Example {
 }
 
 #[test]
-fn the_example_receivers_accept_genuine_messages_alone() {
+fn the_example_receivers_accept_only_genuine_messages() {
     let (seen, secret) = message();
     for name in [
         "verify_webhook_library.py",

@@ -23,7 +23,7 @@ fn serve(script: impl Fn(usize, &Seen) -> Reply + Send + Sync + 'static) -> Rece
 }
 
 #[test]
-fn each_gets_what_it_deserves_and_the_good_one_is_served() {
+fn failing_receivers_do_not_delay_a_healthy_one() {
     let good = serve(|_, _| Reply::status(200));
     let slow = serve(|_, _| Reply::Silence);
     let flapping = serve(|before, _| Reply::status(if before < 2 { 500 } else { 204 }));
@@ -144,7 +144,7 @@ fn a_dead_receiver_is_tried_and_given_up() {
 }
 
 #[test]
-fn what_is_pending_at_a_crash_is_sent_after_it() {
+fn pending_deliveries_are_sent_after_a_crash() {
     let up = Arc::new(AtomicBool::new(false));
     let is_up = Arc::clone(&up);
     let receiver =

@@ -58,7 +58,7 @@ fn crash_scripts(seed: u64, depths: &[Depth], images: u64) -> (u64, u64) {
 }
 
 #[test]
-fn a_loss_of_power_at_any_call_loses_nothing_acknowledged_and_is_never_refused() {
+fn power_loss_at_any_call_keeps_acknowledged_records_and_opens() {
     let effort = Effort { all_up_to: 128, samples: 16 };
     let depths = [Depth { percent: 100, effort, deeper_per_mille: 0 }];
     let images = if full() { 1_000_000 } else { 10_000 };
@@ -67,7 +67,7 @@ fn a_loss_of_power_at_any_call_loses_nothing_acknowledged_and_is_never_refused()
 }
 
 #[test]
-fn a_loss_of_power_during_recovery_and_again_during_that_loses_nothing_either() {
+fn power_loss_during_nested_recoveries_keeps_acknowledged_records() {
     let at = |percent, all_up_to, samples, deeper_per_mille| Depth {
         percent,
         effort: Effort { all_up_to, samples },

@@ -290,14 +290,14 @@ fn sample_with_snapshots() -> Sample {
 }
 
 #[test]
-fn every_turned_bit_of_a_log_is_refused_or_harmless() {
+fn every_flipped_bit_of_a_log_is_refused_or_harmless() {
     let verdicts = Verdicts::default();
     turn_every_bit(&sample(records(), &[], 0), &verdicts, is_checked);
     verdicts.say("bits of a log");
 }
 
 #[test]
-fn every_turned_bit_beside_snapshots_is_refused_or_harmless() {
+fn every_flipped_bit_beside_snapshots_is_refused_or_harmless() {
     let verdicts = Verdicts::default();
     turn_every_bit(&sample_with_snapshots(), &verdicts, is_checked);
     verdicts.say("bits of a log with snapshots");
@@ -312,7 +312,7 @@ fn every_cut_of_every_file_is_refused_or_harmless() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_refused_or_harmless() {
+fn a_missing_file_is_refused_or_harmless() {
     let verdicts = Verdicts::default();
     for snapshots in [&[][..], &[20], &[20, 60], &[20, 40, 60]] {
         let sample = sample(100, snapshots, 0);
@@ -328,7 +328,7 @@ fn a_file_that_is_gone_is_refused_or_harmless() {
 }
 
 #[test]
-fn what_comes_from_elsewhere_or_from_before_is_refused_or_harmless() {
+fn foreign_and_old_files_are_refused_or_harmless() {
     let verdicts = Verdicts::default();
     for snapshots in [&[][..], &[20], &[20, 60], &[20, 40, 60, 80]] {
         let (sample, other) = (sample(100, snapshots, 0), self::sample(100, snapshots, 50_000));

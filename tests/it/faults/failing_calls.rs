@@ -205,7 +205,7 @@ fn run_all(steps: &[Step], seed: u64, one_in: usize) {
 }
 
 #[test]
-fn any_call_may_fail_in_any_way() {
+fn every_call_may_fail_with_every_error() {
     run_all(&whole_life(), seed(), 1);
 }
 

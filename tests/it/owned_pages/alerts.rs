@@ -369,7 +369,7 @@ fn wait_for(person: &mut Person, path: &str, words: &str) -> Page {
 }
 
 #[test]
-fn what_failed_is_told_and_tried_again() {
+fn failed_deliveries_are_shown_and_can_be_retried() {
     // Refused until the mistake is corrected.
     let receiver = Receiver::https(&["127.0.0.1"], |before, _| {
         Reply::status(if before < 1 { 500 } else { 204 })
@@ -398,7 +398,7 @@ fn what_failed_is_told_and_tried_again() {
 }
 
 #[test]
-fn a_receiver_that_is_gone_switches_its_channel_off() {
+fn a_410_switches_its_channel_off() {
     let receiver = Receiver::https(&["127.0.0.1"], |before, _| {
         Reply::status(if before == 0 { 410 } else { 204 })
     });
@@ -440,7 +440,7 @@ fn a_list_that_matches_is_delivered_and_shown() {
 }
 
 #[test]
-fn channels_that_the_operator_has_not_set_up_are_told() {
+fn channels_without_configuration_are_refused_with_the_reason() {
     let site = crate::common::Site::new();
     let settings = site.write("bare.toml", "");
     let settings = settings.to_str().expect("temporary paths are UTF-8");

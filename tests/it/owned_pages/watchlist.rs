@@ -76,7 +76,7 @@ fn a_thousand_names_are_pasted_in_one_go() {
 }
 
 #[test]
-fn names_beyond_the_plan_are_told_one_by_one() {
+fn names_above_the_plans_limit_are_listed() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "core");
     let names: Vec<_> = (0..12).map(|at| format!("unseen{at:02}.com")).collect();
@@ -139,7 +139,7 @@ fn the_page_has_the_list_of_the_api_in_every_order() {
 }
 
 #[test]
-fn files_are_for_those_whose_plan_has_them() {
+fn downloads_need_a_plan_with_exports() {
     let world = World::new();
     for (plan, link) in [("free", "/account/plan"), ("core", "/api/export/watchlist?sort=dqs")] {
         let mut person = world.person(&format!("{plan}@example.com"), plan);

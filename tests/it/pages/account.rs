@@ -12,7 +12,7 @@ fn text_of<'a>(page: &'a str, id: &str) -> &'a str {
 }
 
 #[test]
-fn somebody_signs_up_and_has_a_key_that_works() {
+fn sign_up_leads_to_a_working_key() {
     let site = site("[web]\nplain_http = true\nsignup_plan = \"pro\"\n");
     let server = serve(&site);
     let mut browser = Browser::new(&server);
@@ -45,7 +45,7 @@ fn somebody_signs_up_and_has_a_key_that_works() {
 }
 
 #[test]
-fn a_form_that_is_wrong_comes_back_with_what_is_wrong() {
+fn an_invalid_form_is_shown_again_with_its_errors() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "core");
     let server = serve(&site);
@@ -215,7 +215,7 @@ fn html_in_a_field_stays_text() {
 }
 
 #[test]
-fn what_opens_a_door_is_not_at_rest_and_not_logged() {
+fn credentials_are_neither_stored_nor_logged() {
     let site = site(PLAIN);
     let server = serve(&site);
     let mut browser = Browser::new(&server);

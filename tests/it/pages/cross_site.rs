@@ -20,7 +20,7 @@ const FORMS: &[(&str, &[(&str, &str)])] = &[
 ];
 
 #[test]
-fn no_form_is_taken_from_another_site() {
+fn cross_site_forms_are_refused() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "core");
     let server = serve(&site);

@@ -39,7 +39,7 @@ fn plain_http_is_for_loopback() {
 }
 
 #[test]
-fn nobody_learns_who_has_an_account() {
+fn log_in_does_not_reveal_which_accounts_exist() {
     let site = site(PLAIN);
     for email in ["known@example.com", "other@example.com"] {
         add(&site, email, "core");
@@ -74,7 +74,7 @@ fn nobody_learns_who_has_an_account() {
 }
 
 #[test]
-fn a_copy_of_the_cookie_is_worth_nothing_after_the_log_out() {
+fn a_stolen_cookie_is_invalid_after_log_out() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "core");
     let server = serve(&site);
@@ -94,7 +94,7 @@ fn a_copy_of_the_cookie_is_worth_nothing_after_the_log_out() {
 }
 
 #[test]
-fn an_id_that_somebody_planted_is_not_taken_over() {
+fn a_planted_session_id_is_not_adopted() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "core");
     let server = serve(&site);
@@ -156,7 +156,7 @@ fn all_browsers_are_logged_out_at_once() {
 }
 
 #[test]
-fn a_log_in_leads_to_pages_of_this_site_alone() {
+fn a_log_in_redirects_only_within_this_site() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "core");
     let server = serve(&site);
@@ -178,7 +178,7 @@ fn a_log_in_leads_to_pages_of_this_site_alone() {
 }
 
 #[test]
-fn a_flood_is_slowed_down_and_locks_nobody_out() {
+fn a_flood_of_log_ins_is_throttled_without_locking_accounts() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "core");
     let server = serve(&site);

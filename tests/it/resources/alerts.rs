@@ -122,7 +122,7 @@ fn a_rule_is_added_read_changed_and_removed() {
 }
 
 #[test]
-fn a_rule_without_a_webhook_has_no_secret_and_filters_only_by_what_is_said() {
+fn a_rule_without_a_webhook_has_no_secret() {
     let site = site();
     let (_server, mut client) = served(&site);
     let sent = json!({"name": "all", "filter": {"tlds": [], "stages": []},
@@ -190,7 +190,7 @@ fn a_plan_caps_the_active_rules() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_member() {
+fn errors_name_their_member() {
     let site = site();
     let (_server, mut client) = served(&site);
     let id = add_alert(&mut client, "there");

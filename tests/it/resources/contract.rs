@@ -47,7 +47,7 @@ fn call(client: &mut Client, method: &str, target: &str, body: &str) -> Response
 }
 
 #[test]
-fn only_those_who_pay_get_in_and_every_request_counts() {
+fn the_json_api_needs_a_plan_and_counts_every_request() {
     let site = site();
     let (server, mut client) = served(&site);
     let claim = add_claim(&mut client, &json!({"domain": "pending.com", "status": "caught"}));
@@ -113,7 +113,7 @@ fn the_last_request_of_a_day_can_be_a_write_and_the_next_is_refused() {
 }
 
 #[test]
-fn what_is_anothers_is_not_there() {
+fn other_accounts_resources_return_404() {
     let site = site();
     let (server, mut owner) = served(&site);
     let claim = add_claim(&mut owner, &json!({"domain": "pending.com", "status": "caught"}));
@@ -171,7 +171,7 @@ fn what_is_anothers_is_not_there() {
 }
 
 #[test]
-fn a_method_that_is_not_there_is_told_with_those_that_are() {
+fn a_405_lists_the_allowed_methods() {
     let site = site();
     let (_server, mut client) = served(&site);
     let all = ["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -367,7 +367,7 @@ fn a_post_with_a_key_is_done_once() {
 }
 
 #[test]
-fn only_what_was_done_is_kept_for_a_key() {
+fn only_successful_posts_are_replayed() {
     let site = site();
     let owner = site.account("pro@example.com", "pro");
     let server = serve_with(&site, "[plans.pro]\nexternal_names = 1\n", TODAY);
@@ -441,7 +441,7 @@ fn every_account_has_one_vote_on_a_name() {
 }
 
 #[test]
-fn a_crash_takes_nothing_back() {
+fn acknowledged_objects_survive_a_crash() {
     let site = site();
     let (server, mut client) = served(&site);
     let kept = add_claim(

@@ -38,7 +38,7 @@ fn untried(delivery: &mut Value) {
 }
 
 #[test]
-fn a_preview_tells_what_a_rule_would() {
+fn a_preview_counts_the_names_a_rule_would_match() {
     let site = site();
     let (_server, mut client) = served(&site);
     let body = preview(&mut client, json!({}));

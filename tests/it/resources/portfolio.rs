@@ -74,7 +74,7 @@ fn a_claim_is_added_read_changed_and_removed() {
 }
 
 #[test]
-fn what_was_not_said_is_null_and_notes_are_text() {
+fn absent_members_are_null_and_notes_are_text() {
     let site = site();
     let (_server, mut client) = served(&site);
     let sent = json!({"domain": "never-seen.com", "status": "attempted"});
@@ -107,7 +107,7 @@ fn what_was_not_said_is_null_and_notes_are_text() {
 }
 
 #[test]
-fn a_sale_has_a_time_and_nothing_else_has() {
+fn only_a_sold_claim_has_a_sale_time() {
     let site = site();
     let (_server, mut client) = served(&site);
     let sent = json!({"domain": "free-early.com", "status": "sold"});
@@ -250,7 +250,7 @@ fn prices_are_exact() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_member() {
+fn errors_name_their_member() {
     let site = site();
     let (_server, mut client) = served(&site);
     let good = json!({"domain": "pending.com", "status": "caught"});

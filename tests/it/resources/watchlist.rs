@@ -149,7 +149,7 @@ fn a_list_is_sorted_as_asked() {
 }
 
 #[test]
-fn what_is_no_name_is_refused() {
+fn names_that_are_not_registrable_are_refused() {
     let site = site();
     let (_server, mut client) = served(&site);
     for (body, refusal) in [
@@ -208,7 +208,7 @@ fn external_names_cost_quota_until_a_list_brings_them() {
 }
 
 #[test]
-fn renewed_is_what_came_back_since_it_was_added() {
+fn renewed_counts_names_registered_again_since_they_were_added() {
     let site = site();
     let (server, mut client) = served(&site);
     // Registered again already.

@@ -15,7 +15,7 @@ fn tag(response: &Response) -> String {
 }
 
 #[test]
-fn who_holds_an_answer_is_told_so() {
+fn a_matching_etag_gives_304() {
     let (site, server) = served(300, "");
     let key = site.account(KEY, "api");
     let mut client = server.client_with(&key);
@@ -71,7 +71,7 @@ fn who_holds_an_answer_is_told_so() {
 }
 
 #[test]
-fn a_new_generation_has_other_tags_and_its_own_number() {
+fn a_new_generation_changes_etags_and_its_header() {
     let site = Site::with_names(["good.com".to_owned()].into_iter(), TODAY);
     let key = site.account(KEY, "api");
     let server = serve(&site, "");

@@ -28,7 +28,7 @@ fn site() -> Site {
 }
 
 #[test]
-fn readiness_goes_first_and_requests_go_on_for_a_while() {
+fn a_drain_fails_readiness_first_and_keeps_serving() {
     let site = site();
     let server = serve(&site, "5", "");
     let (mut old, address) = (server.client(), server.address());
@@ -64,7 +64,7 @@ fn half_a_request(site: &Site, server: &Server) -> std::net::TcpStream {
 }
 
 #[test]
-fn what_is_in_hand_is_finished() {
+fn requests_in_flight_finish_before_shutdown() {
     let site = site();
     let server = serve(&site, "0", "");
     let mut stream = half_a_request(&site, &server);
@@ -110,7 +110,7 @@ fn who_says_it_twice_means_it() {
 }
 
 #[test]
-fn at_the_keyboard_nobody_waits() {
+fn an_interrupt_skips_the_drain_delay() {
     let site = site();
     let server = serve(&site, "60", "");
     let began = Instant::now();
@@ -120,7 +120,7 @@ fn at_the_keyboard_nobody_waits() {
 }
 
 #[test]
-fn the_supervisor_is_told() {
+fn the_supervisor_is_notified() {
     let site = site();
     let socket = site.lists().join("notify.sock");
     let notices = UnixDatagram::bind(&socket).expect("a socket can be made");
@@ -186,7 +186,7 @@ fn sockets_can_be_handed_over() {
 }
 
 #[test]
-fn the_unit_is_one_that_systemd_takes() {
+fn the_unit_passes_systemd_analyze() {
     let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/data/dropdex.service");
     let Ok(output) = Command::new("systemd-analyze").args(["verify", unit]).output() else {
         crate::common::runs::say("no systemd-analyze here: the unit was not checked");
@@ -202,7 +202,7 @@ fn the_unit_is_one_that_systemd_takes() {
 }
 
 #[test]
-fn a_client_that_speaks_http2_is_told_where_it_ends() {
+fn http2_clients_get_a_goaway_at_shutdown() {
     let (_site, server) = served(1, "");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {

@@ -83,7 +83,7 @@ fn the_host_is_known_as_in_http1() {
 /// One who does not read ends his own answer: others on the connection, as behind a proxy, have their
 /// time.
 #[test]
-fn those_beside_one_who_does_not_read_are_answered() {
+fn an_unread_http2_stream_does_not_block_others() {
     let (site, server) =
         served(3_000, "export_seconds = 1\nrequest_seconds = 20\nbody_seconds = 20\n");
     let key = site.account("a@example.com", "api");
@@ -208,7 +208,7 @@ fn flood(server: &Server, at_most: usize, mut next: impl FnMut(usize) -> Vec<u8>
 }
 
 #[test]
-fn floods_of_frames_take_no_memory_and_no_time_of_others() {
+fn floods_of_frames_are_bounded() {
     const FRAMES: usize = 400_000;
     let (_site, server) = served(1, SHORT);
     let memory = resident(&server);
@@ -301,7 +301,7 @@ fn connections_grow_old() {
 }
 
 #[test]
-fn who_says_hello_and_nothing_else_is_idle() {
+fn a_connection_without_streams_is_idle() {
     let (_site, server) = served(1, SHORT);
     let mut stream: TcpStream = connect(&server);
     let began = Instant::now();

@@ -98,7 +98,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn what_is_too_much_is_told_to_come_again() {
+fn excess_requests_are_shed_with_retry_after() {
     let (site, server) =
         served(1, "max_log_ins = 1\nqueue_timeout_ms = 1\n[web]\nplain_http = true\n");
     site.account_with_password("a@example.com", "free", "correct horse battery");
@@ -264,7 +264,7 @@ fn at_once(metrics: &mut Client) -> f64 {
 }
 
 #[test]
-fn at_three_times_of_what_it_can_do_it_does_as_much() {
+fn goodput_holds_at_three_times_saturation() {
     // The slice has room for a few at once, so that it takes few to be too many.
     let (_site, server) = if runs::full() { apart() } else { served(2_000, "max_reads = 4\n") };
     // In turns, since a machine that has neighbours is now faster, now slower.

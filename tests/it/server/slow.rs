@@ -13,7 +13,7 @@ use crate::common::runs;
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn who_says_nothing_is_not_waited_for() {
+fn silent_connections_are_closed() {
     let (_site, server) = served(1, "first_byte_seconds = 1\n");
     let began = Instant::now();
     assert_eq!(rest(&mut connect(&server)), b"");
@@ -22,7 +22,7 @@ fn who_says_nothing_is_not_waited_for() {
 }
 
 #[test]
-fn a_head_that_comes_slowly_is_not_waited_for() {
+fn a_slow_head_is_closed() {
     let (_site, server) = served(1, SHORT);
     for start in ["", "GET /api/health HTTP/1.1\r\nHost: a\r\n", "P", "PRI"] {
         let mut stream = connect(&server);
@@ -58,7 +58,7 @@ fn a_connection_that_is_not_used_is_ended() {
 }
 
 #[test]
-fn a_body_that_comes_slowly_is_told_so() {
+fn a_slow_body_gets_408() {
     let (site, server) = served(1, SHORT);
     let key = site.account("a@example.com", "api");
     let head = format!(
@@ -118,7 +118,7 @@ fn p99(server: &crate::common::Server) -> Duration {
 }
 
 #[test]
-fn thousands_of_silent_connections_harm_nobody() {
+fn thousands_of_silent_connections_do_not_slow_others() {
     let (_site, server) = served(1, "idle_seconds = 5\nfirst_byte_seconds = 5\n");
     p99(&server);
     let (before, memory, quiet) = (sockets(&server), resident(&server), p99(&server));

@@ -80,7 +80,7 @@ fn assert_silent(canaries: &[Canary]) {
 }
 
 #[test]
-fn nothing_inside_is_dialled() {
+fn private_addresses_are_never_dialled() {
     let canaries = canaries();
     let mut knot = Knot::start(RECORDS);
     let caller = Caller::new(knot.address(), &[], None);
@@ -176,7 +176,7 @@ fn a_receiver_leads_nowhere_else() {
 /// The whole way: rules that were taken while their names were public, a list that goes live, and
 /// every variable set that makes other clients go through a proxy.
 #[test]
-fn the_server_dials_neither_what_a_name_became_nor_a_proxy() {
+fn the_server_dials_neither_rebound_names_nor_proxies() {
     let canaries = canaries();
     let mut knot = Knot::start("rebound A 8.8.8.8\nmixed A 8.8.8.8\nstays A 127.0.0.1\n");
     let receiver = Receiver::https(&[&format!("stays.{ZONE}")], |_, _| Reply::status(204));

@@ -25,7 +25,7 @@ fn names(text: &str, key: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_alert_is_told_when_it_should_be_and_at_no_other_time() {
+fn every_alert_fires_exactly_when_it_should() {
     let tests = here("tests/it/telemetry/alerts.yml");
     promtool(["test", "rules"], &tests);
     let alerts = names(&read(&here("data/prometheus-alerts.yml")), "- alert: ");
@@ -34,7 +34,7 @@ fn every_alert_is_told_when_it_should_be_and_at_no_other_time() {
 }
 
 #[test]
-fn what_the_dashboard_asks_is_promql() {
+fn the_dashboards_queries_are_valid_promql() {
     let dashboard: Value =
         serde_json::from_str(&read(&here("data/grafana-dashboard.json"))).expect("JSON");
     let mut asked = Vec::new();

@@ -44,7 +44,7 @@ fn told() -> BTreeSet<String> {
 }
 
 #[test]
-fn what_is_counted_is_told_of_and_the_other_way_round() {
+fn every_recorded_metric_is_described_and_the_reverse() {
     let mut text = String::new();
     source(&here("src"), &mut text);
     let counted: BTreeSet<String> =

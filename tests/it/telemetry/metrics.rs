@@ -57,7 +57,7 @@ pub fn watched(site: &Site, settings: &str) -> (Server, Client) {
 }
 
 #[test]
-fn a_scrape_says_what_happened_and_how_things_stand() {
+fn a_scrape_reports_counters_and_gauges() {
     let site = Site::new();
     site.ingest(&site.write("list.csv", LIST), "2026-03-14T12:00:00Z");
     let key = site.account("owner@example.com", "pro");
@@ -186,7 +186,7 @@ fn a_new_generation_and_one_that_is_damaged_are_seen() {
 }
 
 #[test]
-fn nothing_but_metrics_is_there_and_nothing_without_being_asked_for() {
+fn the_metrics_listener_serves_only_metrics_and_only_if_configured() {
     let site = Site::with_names(["solar.com".to_owned()].into_iter(), "2026-03-10");
     let (server, mut metrics) = watched(&site, "");
     assert_eq!(metrics.get("/").status, 404);

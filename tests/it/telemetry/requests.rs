@@ -34,7 +34,7 @@ fn lines_with(server: &Server, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_answer_has_an_id_of_its_own() {
+fn every_response_has_its_own_request_id() {
     let (site, key) = site();
     let server = site.serve(TODAY);
     let mut client = server.client_with(&key);
@@ -62,7 +62,7 @@ fn every_answer_has_an_id_of_its_own() {
 }
 
 #[test]
-fn a_proxy_of_the_operators_names_requests_and_nobody_else() {
+fn only_a_trusted_proxy_sets_the_request_id() {
     let (site, key) = site();
     let server = site.serve(TODAY);
     let mut client = server.client_with(&key);
@@ -79,7 +79,7 @@ fn a_proxy_of_the_operators_names_requests_and_nobody_else() {
 }
 
 #[test]
-fn answers_are_logged_by_route_and_slow_queries_as_they_were_meant() {
+fn responses_are_logged_by_route_and_slow_queries_by_filter() {
     let (site, key) = site();
     let (server, _metrics) = watched(&site, "[log]\njson = true\naccess = true\nslow_ms = 0\n");
     let mut client = server.client_with(&key);
