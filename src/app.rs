@@ -21,7 +21,7 @@ use crate::accounts::Store;
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
-use crate::http::{App, ConfiguredChannels, Parts};
+use crate::http::{App, AppParts, ConfiguredChannels};
 use crate::index::filter::Moment;
 use crate::index::generation::build;
 use crate::index::generation::live::LiveIndex;
@@ -96,7 +96,7 @@ pub fn serve(
         schedule: Schedule::new(config.outbound.webhooks.retry.clone()),
         clock: config.clock,
     };
-    let app = App::new(Parts {
+    let app = App::new(AppParts {
         live: Arc::new(LiveIndex::new(Arc::new(index))),
         store: store.clone(),
         channels: ConfiguredChannels {

@@ -28,7 +28,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("telemetry", &["journal"]),
     ("outbound", &["vocab"]),
     ("workers", &["vocab", "index", "intake", "accounts", "telemetry", "outbound"]),
-    // The guard judges a webhook at the door as it does at each call; rows write the parts of a score.
+    // Responses contain the signals of a score. The guard checks webhooks when they are added.
     ("http", &["vocab", "scorer", "index", "intake", "accounts", "telemetry", "outbound"]),
     // Pages show what the API answers, and the parts of a score.
     ("web", &["vocab", "scorer", "index", "intake", "accounts", "telemetry", "outbound", "http"]),

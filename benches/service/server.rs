@@ -14,7 +14,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use dropdex::accounts::Store;
 use dropdex::http::session::CookieKind;
-use dropdex::http::{App, ConfiguredChannels, Parts};
+use dropdex::http::{App, AppParts, ConfiguredChannels};
 use dropdex::index::Index;
 use dropdex::index::generation::live::LiveIndex;
 use dropdex::outbound::bootstrap::LiveBootstrap;
@@ -58,7 +58,7 @@ impl Service {
         let email = EMAIL.parse()?;
         store.add_account(&email, Plan::Api, None)?;
         let key = store.issue_key(&email)?.key.reveal().to_owned();
-        let app = App::new(Parts {
+        let app = App::new(AppParts {
             live: Arc::new(LiveIndex::new(index)),
             store,
             guard: Guard::new(HostRules::default(), Dns::new(&settings::Dns::default())?),

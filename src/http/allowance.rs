@@ -1,5 +1,5 @@
-//! Who calls, and whether they may: key, plan, the day's allowance, in this order
-//! (decisions.md §4).
+//! Authentication, plan check and daily allowance, in this order. A request counts once it has passed
+//! the first two, whatever its response.
 
 use std::future::ready;
 use std::pin::Pin;
@@ -21,20 +21,20 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// The clock as a request read it, once: what it was counted, staged and dated by.
+/// The time of a request. It is read once, so that counting, stages and dates agree.
 #[derive(Clone, Copy, Debug)]
 pub struct Now(pub DateTime<Utc>);
 
-/// A handler of a JSON endpoint behind its guard.
+/// The handler of a JSON endpoint behind authentication and allowance.
 #[derive(Clone, Copy, Debug)]
 pub struct Guarded<H>(H);
 
-/// Guards a handler: 401 without a valid key, 403 below Pro, 429 when the day is used up; else the
-/// request counts one, whatever its answer, which carries the rate-limit headers. The handler finds
-/// [`Now`] and the [`Caller`] in the request.
+/// Guards a handler: 401 without a valid key, 403 below the Pro plan, 429 when the allowance is used up.
+/// Otherwise the request counts and its response has the rate-limit headers. The handler finds [`Now`]
+/// and the [`Caller`] in the request's extensions.
 ///
-/// A handler and no layer: a layer is a service in a box, cloned with all that is in it for every
-/// request.
+/// This wraps the handler instead of using a layer, because axum boxes a layer's service and clones it
+/// for every request.
 pub fn guarded<H>(handler: H) -> Guarded<H> {
     Guarded(handler)
 }
@@ -50,9 +50,9 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
         };
         request.extensions_mut().insert(Now(now));
         request.extensions_mut().insert(caller);
-        let answer = self.0.call(request, app);
+        let response = self.0.call(request, app);
         Box::pin(async move {
-            let mut response = answer.await;
+            let mut response = response.await;
             rate_limit_headers(&allowance, response.headers_mut());
             response
         })
@@ -69,15 +69,15 @@ fn admit_json(
     if caller.plan < Plan::Pro {
         return Err(ApiError::JsonPlanRequired(caller.plan));
     }
-    let allowance = granted(app.store.charge_request(&caller, now), &caller, now)?;
+    let allowance = check_granted(app.store.charge_request(&caller, now), &caller, now)?;
     Ok((caller, allowance))
 }
 
-/// A caller whose plan has CSV exports: whose key it is, or without one whose session, where a page of
-/// ours led to the download.
+/// The caller of a CSV export, authenticated by key or, without an `Authorization` header, by session.
+/// With a session, the request must come from our own pages.
 ///
 /// # Errors
-/// 401 without a valid key or session, 403 from another site and below Core.
+/// 401 without a valid key or session, 403 from another site and below the Core plan.
 pub fn admit_export(
     app: &App,
     headers: &HeaderMap,
@@ -85,7 +85,7 @@ pub fn admit_export(
 ) -> Result<Caller, ApiError> {
     let by_cookie = !headers.contains_key(AUTHORIZATION) && session::token(app, headers).is_some();
     let caller = match by_cookie {
-        true if !origin::is_ours_or_typed(headers) => return Err(ApiError::CrossSite),
+        true if !origin::is_same_origin_or_direct(headers) => return Err(ApiError::CrossSite),
         true => session::find(app, headers, now).ok_or(ApiError::Unauthenticated)?.caller,
         false => authenticate(app, headers)?,
     };
@@ -105,10 +105,10 @@ pub fn charge_export(
     caller: &Caller,
     now: DateTime<Utc>,
 ) -> Result<Allowance, ApiError> {
-    granted(app.store.charge_export(caller, now), caller, now)
+    check_granted(app.store.charge_export(caller, now), caller, now)
 }
 
-fn granted(
+fn check_granted(
     allowance: Allowance,
     caller: &Caller,
     now: DateTime<Utc>,
@@ -116,7 +116,7 @@ fn granted(
     if allowance.granted {
         return Ok(allowance);
     }
-    // Up to the second that has begun: a client that waits this long is never a moment early.
+    // Rounded up, so that a client that waits this long is not early.
     let left_ms = (allowance.resets_at - now).num_milliseconds().max(0);
     let retry_after_s = (left_ms + 999) / 1000;
     Err(ApiError::RateLimited { plan: caller.plan, allowance, retry_after_s })
@@ -126,7 +126,7 @@ fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
     bearer(headers).and_then(|key| app.store.authenticate(key)).ok_or(ApiError::Unauthenticated)
 }
 
-/// The token of the one `Authorization: Bearer` header; the scheme in any case (RFC 9110 §11.1).
+/// The token of the only `Authorization` header. The scheme is case-insensitive (RFC 9110 §11.1).
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (value, None) = (values.next()?, values.next()) else { return None };
@@ -134,7 +134,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Writes the three rate-limit headers.
+/// Inserts the three rate-limit headers.
 pub fn rate_limit_headers(allowance: &Allowance, headers: &mut HeaderMap) {
     headers.insert(LIMIT, HeaderValue::from(allowance.limit));
     headers.insert(REMAINING, HeaderValue::from(allowance.remaining));

@@ -1,35 +1,41 @@
-//! `POST /api/v1/appraise`: the scores of names, whether or not a list ever brought them.
+//! `POST /api/v1/appraise`: scores of names, whether or not they are in the corpus.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::http::body::{JsonBody, required};
 use crate::http::error::ApiError;
 use crate::http::{App, etag, work};
 use crate::index::Index;
 use crate::index::query::appraise::{Appraisal, cost_us};
+use crate::scorer::Signals;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::budget;
+use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::APPRAISED_MAX;
 use crate::vocab::name::DomainName;
 
-/// Names to appraise, as sent.
-#[derive(Debug, Deserialize)]
+/// Names to appraise.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = AppraiseBody, example = json!({"domains": ["solar.com", "münchen.de"]}))]
 pub struct AppraiseRequest {
+    /// Any text is accepted; an invalid name gets an error in its place.
+    #[schema(value_type = Vec<String>, min_items = 1, max_items = 100)]
     domains: Option<Vec<String>>,
 }
 
-/// The texts to appraise; each is judged as a name of its own, so that one bad name does not cost
-/// the others their answer.
+/// The texts to appraise. They are parsed one by one later, so that an invalid name does not fail the
+/// others.
 impl TryFrom<AppraiseRequest> for Vec<String> {
     type Error = ApiError;
 
-    fn try_from(sent: AppraiseRequest) -> Result<Vec<String>, ApiError> {
-        let domains = required(sent.domains, "domains")?;
+    fn try_from(request: AppraiseRequest) -> Result<Vec<String>, ApiError> {
+        let domains = required(request.domains, "domains")?;
         if (1..=APPRAISED_MAX).contains(&domains.len()) {
             return Ok(domains);
         }
@@ -38,45 +44,63 @@ impl TryFrom<AppraiseRequest> for Vec<String> {
     }
 }
 
-/// The appraisals, in the order they were asked for (api.md).
-#[derive(Serialize)]
-struct AppraisalsAnswer<'a> {
+/// One appraisal per name, in request order.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Appraisals)]
+pub struct AppraisalsResponse<'a> {
+    #[schema(value_type = u32)]
     count: usize,
-    appraisals: Vec<Appraised<'a>>,
+    appraisals: Vec<AppraisalResponse<'a>>,
 }
 
-/// What is answered to one text.
-#[derive(Serialize)]
+/// The score of a name, or the reason why the text is not a name.
+#[derive(Serialize, ToSchema)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are names, and there are few")]
-enum Appraised<'a> {
+#[schema(as = Appraisal)]
+#[expect(clippy::large_enum_variant, reason = "there are at most 100, and nearly all are names")]
+enum AppraisalResponse<'a> {
     Name {
+        #[schema(value_type = String)]
         domain: DomainName,
         tld: String,
         length: u8,
-        #[serde(flatten)]
-        appraisal: Appraisal,
+        #[schema(value_type = u8, minimum = 0, maximum = 100)]
+        dqs: Dqs,
+        explanation: String,
+        signals: Signals<'static>,
+        /// Whether the name is in the corpus.
+        known: bool,
     },
-    /// As sent, and why it is no name.
-    Refused { domain: &'a str, error: String },
+    Refused {
+        /// The text as it was sent.
+        domain: &'a str,
+        error: String,
+    },
 }
 
-impl<'a> Appraised<'a> {
-    fn new(text: &'a str, index: &Index) -> Appraised<'a> {
-        match DomainName::parse(text) {
-            Ok(domain) => Appraised::Name {
-                tld: domain.tld().to_owned(),
-                length: domain.length(),
-                appraisal: index.appraise(&domain),
-                domain,
-            },
-            Err(err) => Appraised::Refused { domain: text, error: err.to_string() },
+impl<'a> AppraisalResponse<'a> {
+    fn new(text: &'a str, index: &Index) -> AppraisalResponse<'a> {
+        let domain = match DomainName::parse(text) {
+            Ok(domain) => domain,
+            Err(err) => {
+                return AppraisalResponse::Refused { domain: text, error: err.to_string() };
+            }
+        };
+        let Appraisal { dqs, explanation, signals, known } = index.appraise(&domain);
+        AppraisalResponse::Name {
+            tld: domain.tld().to_owned(),
+            length: domain.length(),
+            domain,
+            dqs,
+            explanation,
+            signals,
+            known,
         }
     }
 }
 
-/// `POST /api/v1/appraise`: scores with their reasons. Changes nothing, so there is nothing that an
-/// `Idempotency-Key` could keep from being done twice.
+/// `POST /api/v1/appraise`: scores with their signals. It stores nothing, so an `Idempotency-Key` has
+/// no effect.
 pub async fn appraise_names(
     State(app): State<App>,
     JsonBody(body): JsonBody<AppraiseRequest>,
@@ -84,16 +108,16 @@ pub async fn appraise_names(
     let domains = Vec::<String>::try_from(body)?;
     let index = app.live.current();
     let timer = QueryTimer::start(QueryKind::Appraise);
-    let answering = Arc::clone(&index);
+    let served = Arc::clone(&index);
     let body = work::run(cost_us(&domains), move || {
         let appraisals: Vec<_> = domains
             .iter()
             .take_while(|_| !budget::spent())
-            .map(|text| Appraised::new(text, &index))
+            .map(|text| AppraisalResponse::new(text, &index))
             .collect();
-        let body = work::json_bytes(&AppraisalsAnswer { count: appraisals.len(), appraisals });
+        let body = work::json_bytes(&AppraisalsResponse { count: appraisals.len(), appraisals });
         timer.finish(domains.len(), &domains);
         body
     });
-    Ok(etag::from_generation(&answering, work::json_response(body.await?)))
+    Ok(etag::from_generation(&served, work::json_response(body.await?)))
 }

@@ -1,7 +1,7 @@
-//! Bodies: octets in, a shape as sent out, or the refusal that names the field (decisions.md §5).
+//! Request bodies: bytes parsed into request types, with errors that name the member at fault.
 //!
-//! Shapes refuse unknown and repeated members; what a member means is judged where the shape is
-//! turned into what is meant. Nothing is read beyond [`BODY_BYTES_MAX`].
+//! Unknown and repeated members are errors. Values are validated later, where a request type is converted
+//! into a domain type. At most [`BODY_BYTES_MAX`] bytes are read.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,6 +12,7 @@ use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Uri};
+use chrono::{DateTime, Utc};
 use futures_util::StreamExt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
@@ -26,15 +27,15 @@ use crate::vocab::json;
 use crate::vocab::limits::{BODY_BYTES_MAX, BODY_DEPTH_MAX};
 use crate::vocab::money::Usd;
 
-/// The header that names a POST, so that sending it twice does it once.
+/// Header that makes a POST idempotent.
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
-/// Characters of a client's text that a refusal repeats.
+/// Maximum characters of client text in an error message.
 const ECHO_CHARS_MAX: usize = 160;
 
-/// A JSON body as sent.
+/// Extractor of a JSON body.
 pub struct JsonBody<T>(pub T);
 
-/// A POST as sent: its JSON body, when it came and what its client calls it.
+/// Extractor of a POST: JSON body, time and idempotency key.
 pub struct PostBody<T> {
     pub body: T,
     pub post: Post,
@@ -44,8 +45,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<JsonBody<T>, ApiError> {
-        let octets = read(request).await?;
-        parse(&octets).map(JsonBody)
+        let bytes = read_json(request).await?;
+        parse(&bytes).map(JsonBody)
     }
 }
 
@@ -53,49 +54,58 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for PostBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(mut request: Request, _: &S) -> Result<PostBody<T>, ApiError> {
-        let axum::Extension(Now(now)) = request
-            .extract_parts()
-            .await
-            .map_err(|_| ApiError::Internal(anyhow::anyhow!("a POST that no guard let in")))?;
-        let key = idempotency_key(request.headers())?;
-        let (method, uri) = (request.method().clone(), request.uri().clone());
-        let octets = read(request).await?;
-        let body = parse(&octets)?;
-        let idempotency =
-            key.map(|key| Idempotency { key, fingerprint: fingerprint(&method, &uri, &octets) });
-        Ok(PostBody { body, post: Post { now, idempotency } })
+        let head = PostHead::read(&mut request).await?;
+        let bytes = read_json(request).await?;
+        Ok(PostBody { body: parse(&bytes)?, post: head.into_post(&bytes) })
     }
 }
 
-/// A POST that says all in its path: no body, or `{}`.
+/// Extractor of a POST whose body is empty or `{}`.
 pub struct BarePost(pub Post);
 
 /// An object without members.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct Empty {}
 
 impl<S: Send + Sync> FromRequest<S> for BarePost {
     type Rejection = ApiError;
 
     async fn from_request(mut request: Request, _: &S) -> Result<BarePost, ApiError> {
-        let axum::Extension(Now(now)) = request
-            .extract_parts()
-            .await
-            .map_err(|_| ApiError::Internal(anyhow::anyhow!("a POST that no guard let in")))?;
-        let key = idempotency_key(request.headers())?;
+        let head = PostHead::read(&mut request).await?;
         let (parts, body) = request.into_parts();
-        let octets = read_octets(body).await?;
-        if !octets.is_empty() {
+        let bytes = read_bytes(body).await?;
+        if !bytes.is_empty() {
             check_content_type(&parts.headers)?;
-            parse::<Nothing>(&octets)?;
+            parse::<Empty>(&bytes)?;
         }
-        // `{}` and nothing are the same request.
-        let idempotency = key.map(|key| Idempotency {
-            key,
-            fingerprint: fingerprint(&parts.method, &parts.uri, b""),
-        });
-        Ok(BarePost(Post { now, idempotency }))
+        // An empty body and `{}` are the same request.
+        Ok(BarePost(head.into_post(b"")))
+    }
+}
+
+/// The part of a POST that is known before its body is read.
+struct PostHead {
+    now: DateTime<Utc>,
+    key: Option<IdempotencyKey>,
+    method: Method,
+    uri: Uri,
+}
+
+impl PostHead {
+    async fn read(request: &mut Request) -> Result<PostHead, ApiError> {
+        let axum::Extension(Now(now)) = request.extract_parts().await.map_err(|_| {
+            ApiError::Internal(anyhow::anyhow!("handler is not wrapped in `guarded`"))
+        })?;
+        let key = idempotency_key(request.headers())?;
+        Ok(PostHead { now, key, method: request.method().clone(), uri: request.uri().clone() })
+    }
+
+    fn into_post(self, body: &[u8]) -> Post {
+        let PostHead { now, key, method, uri } = self;
+        let idempotency =
+            key.map(|key| Idempotency { key, fingerprint: fingerprint(&method, &uri, body) });
+        Post { now, idempotency }
     }
 }
 
@@ -105,13 +115,13 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiErr
     if values.next().is_some() {
         return Err(ApiError::parameter(IDEMPOTENCY_KEY, "is given more than once"));
     }
-    // What is no visible ASCII is no key either: an empty text is refused as well.
+    // Values that are not visible ASCII fail as an empty key.
     let text = value.to_str().unwrap_or_default();
     let key = IdempotencyKey::parse(text);
     key.map(Some).map_err(|err| ApiError::parameter(IDEMPOTENCY_KEY, err))
 }
 
-/// A digest of all that makes a request this one.
+/// Digest of method, path and body, to detect that a key is reused for another request.
 fn fingerprint(method: &Method, uri: &Uri, body: &[u8]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for part in [method.as_str().as_bytes(), uri.path().as_bytes(), body] {
@@ -120,11 +130,11 @@ fn fingerprint(method: &Method, uri: &Uri, body: &[u8]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// The octets of a body that says it is JSON.
-async fn read(request: Request) -> Result<Vec<u8>, ApiError> {
+/// Reads a JSON body.
+async fn read_json(request: Request) -> Result<Vec<u8>, ApiError> {
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers)?;
-    read_octets(body).await
+    read_bytes(body).await
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
@@ -145,71 +155,71 @@ fn is_json(kind: &str) -> bool {
     })
 }
 
-/// The octets of a body, at most [`BODY_BYTES_MAX`].
+/// Reads a body of at most [`BODY_BYTES_MAX`].
 ///
 /// # Errors
-/// 413 for more, 400 for one that breaks off.
-pub async fn read_octets(body: Body) -> Result<Vec<u8>, ApiError> {
-    read_octets_up_to(body, BODY_BYTES_MAX).await
+/// 413 for a larger body, 400 for a truncated one.
+pub async fn read_bytes(body: Body) -> Result<Vec<u8>, ApiError> {
+    read_bytes_up_to(body, BODY_BYTES_MAX).await
 }
 
-/// The octets of a body, at most `bytes_max`.
+/// Reads a body of at most `bytes_max`.
 ///
 /// # Errors
-/// As [`read_octets`].
-pub async fn read_octets_up_to(body: Body, bytes_max: usize) -> Result<Vec<u8>, ApiError> {
-    // What the client declares is believed when it is too much.
+/// As [`read_bytes`].
+pub async fn read_bytes_up_to(body: Body, bytes_max: usize) -> Result<Vec<u8>, ApiError> {
+    // Refuse a declared length that is too large before reading.
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(ApiError::BodyTooLarge { bytes_max });
     }
-    let mut octets = Vec::new();
-    let mut pieces = body.into_data_stream();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|_| ApiError::parameter("body", "ended before its end"))?;
-        if octets.len() + piece.len() > bytes_max {
+    let mut bytes = Vec::new();
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| ApiError::parameter("body", "is truncated"))?;
+        if bytes.len() + chunk.len() > bytes_max {
             return Err(ApiError::BodyTooLarge { bytes_max });
         }
-        octets.extend_from_slice(&piece);
+        bytes.extend_from_slice(&chunk);
     }
-    Ok(octets)
+    Ok(bytes)
 }
 
-/// A body as the shape it should have.
-fn parse<T: DeserializeOwned>(octets: &[u8]) -> Result<T, ApiError> {
-    check_outline(octets)?;
-    let mut json = serde_json::Deserializer::from_slice(octets);
+/// Parses a body.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    check_structure(bytes)?;
+    let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|err| {
         let path = err.path().to_string();
-        refusal(&path, &err.into_inner())
+        member_error(&path, &err.into_inner())
     })?;
     json.end().map_err(|err| not_json(&err))?;
     Ok(value)
 }
 
-/// An object, and not too deep: before anything is made of it.
-fn check_outline(octets: &[u8]) -> Result<(), ApiError> {
-    let first = octets.iter().find(|octet| !octet.is_ascii_whitespace());
+/// Checks that a body is an object and not nested too deeply, before it is parsed.
+fn check_structure(bytes: &[u8]) -> Result<(), ApiError> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(&b'{') {
         return Err(ApiError::parameter("body", "must be a JSON object"));
     }
-    if json::is_deeper_than(octets, BODY_DEPTH_MAX) {
-        let what = format!("has more than {BODY_DEPTH_MAX} objects and arrays in each other");
+    if json::is_deeper_than(bytes, BODY_DEPTH_MAX) {
+        let what = format!("is nested more than {BODY_DEPTH_MAX} levels deep");
         return Err(ApiError::parameter("body", what));
     }
     Ok(())
 }
 
-/// The refusal of a member at `path` (`filter.tlds[1]`; `.` for the whole).
-fn refusal(path: &str, err: &serde_json::Error) -> ApiError {
+/// The error for the member at `path` (`filter.tlds[1]`; `.` for the whole body).
+fn member_error(path: &str, err: &serde_json::Error) -> ApiError {
     if err.classify() != Category::Data {
         return not_json(err);
     }
     let path = if path == "." { "" } else { path };
     let text = err.to_string();
-    // The place is told by the path.
+    // The path already gives the position.
     let what = text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]);
-    let twice = what.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`'));
-    match (twice, path) {
+    let repeated = what.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`'));
+    match (repeated, path) {
         (Some(member), "") => ApiError::parameter(member.to_owned(), "is given more than once"),
         (Some(member), path) => {
             ApiError::parameter(format!("{path}.{member}"), "is given more than once")
@@ -220,7 +230,7 @@ fn refusal(path: &str, err: &serde_json::Error) -> ApiError {
 }
 
 fn not_json(err: &serde_json::Error) -> ApiError {
-    ApiError::parameter("body", format!("is not JSON: {err}"))
+    ApiError::parameter("body", format!("is not valid JSON: {err}"))
 }
 
 fn shorten(text: &str) -> String {
@@ -230,15 +240,15 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// The value of a member that has to be there.
+/// The value of a required member.
 ///
 /// # Errors
-/// 400 when it is absent or null.
+/// 400 if it is absent or null.
 pub fn required<T>(member: Option<T>, name: &'static str) -> Result<T, ApiError> {
     member.ok_or_else(|| ApiError::parameter(name, "is required"))
 }
 
-/// A member of a change: absent leaves the value, null takes it away.
+/// A member of a PATCH body: absent leaves the value, null clears it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Patch<T> {
     #[default]
@@ -248,7 +258,7 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// For what cannot be taken away: the value, or `None` to leave it.
+    /// For a value that cannot be cleared: the new value, or `None` to leave it.
     ///
     /// # Errors
     /// 400 for null.
@@ -260,7 +270,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// An outer `None` to leave the value, an inner one to take it away.
+    /// `None` to leave the value, `Some(None)` to clear it.
     pub fn nested(self) -> Option<Option<T>> {
         match self {
             Patch::Absent => None,
@@ -269,31 +279,31 @@ impl<T> Patch<T> {
         }
     }
 
-    /// The same of another value.
+    /// Converts the value.
     ///
     /// # Errors
-    /// Those of `meant`.
+    /// Returns the error of `convert`.
     pub fn try_map<U>(
         self,
-        meant: impl FnOnce(T) -> Result<U, ApiError>,
+        convert: impl FnOnce(T) -> Result<U, ApiError>,
     ) -> Result<Patch<U>, ApiError> {
         Ok(match self {
             Patch::Absent => Patch::Absent,
             Patch::Null => Patch::Null,
-            Patch::Value(value) => Patch::Value(meant(value)?),
+            Patch::Value(value) => Patch::Value(convert(value)?),
         })
     }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Patch<T>, D::Error> {
-        // Absent members never come here: `#[serde(default)]` answers for them.
+        // `#[serde(default)]` on the member covers absence.
         let value = Option::<T>::deserialize(deserializer)?;
         Ok(value.map_or(Patch::Null, Patch::Value))
     }
 }
 
-/// A shape that only an object has: a derived one alone would take an array of its members.
+/// A `T` that only accepts a JSON object. A derived `Deserialize` alone would accept an array too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object<T>(pub T);
 
@@ -316,7 +326,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// A whole number, as JSON writes it: no fraction, no exponent.
+/// A JSON number without fraction or exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonInteger(pub i64);
 
@@ -336,7 +346,7 @@ impl<'de> Deserialize<'de> for JsonInteger {
             }
 
             fn visit_u64<E: de::Error>(self, value: u64) -> Result<JsonInteger, E> {
-                // Out of every range there is, which is judged later.
+                // Out of range of every member, which is checked later.
                 Ok(JsonInteger(i64::try_from(value).unwrap_or(i64::MAX)))
             }
         }
@@ -344,11 +354,11 @@ impl<'de> Deserialize<'de> for JsonInteger {
     }
 }
 
-/// A price, as a JSON number with at most two decimals.
+/// A price: a JSON number with at most two decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Money(pub Usd);
 
-/// A number that is no [`Money`].
+/// Not a valid [`Money`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a number from 0 to 1000000000 with at most two decimals")]
 pub struct MoneyError;
@@ -356,7 +366,6 @@ pub struct MoneyError;
 impl FromStr for Money {
     type Err = MoneyError;
 
-    /// A number as JSON writes it.
     fn from_str(number: &str) -> Result<Money, MoneyError> {
         cents(number).and_then(Usd::from_cents).map(Money).ok_or(MoneyError)
     }
@@ -364,7 +373,7 @@ impl FromStr for Money {
 
 impl<'de> Deserialize<'de> for Money {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Money, D::Error> {
-        // The digits as sent: a binary fraction could not tell 12.5 from 12.500000000000000001.
+        // Parse the digits: as binary fractions, 12.5 and 12.500000000000000001 are equal.
         let number = Box::<RawValue>::deserialize(deserializer)?;
         number.get().parse().map_err(de::Error::custom)
     }
@@ -376,12 +385,12 @@ impl Serialize for Money {
         if cents.is_multiple_of(100) {
             return serializer.serialize_u64(cents / 100);
         }
-        // The nearest binary fraction of at most 13 digits, which is written as these digits.
+        // Prices have at most 13 digits, so the nearest f64 prints exactly.
         serializer.serialize_f64(cents as f64 / 100.0)
     }
 }
 
-/// Cents of a JSON value; `None` when it is no number, negative, or finer than a cent.
+/// Cents of a JSON number; `None` if it is not a number, is negative or has fractions of a cent.
 fn cents(number: &str) -> Option<u64> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -434,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_null_and_given_are_three_things() {
+    fn patch_tells_absent_null_and_value_apart() {
         let note = |text| shape(text).map(|shape| shape.note);
         assert_eq!(note("{}"), Ok(Patch::Absent));
         assert_eq!(note(r#"{"note": null}"#), Ok(Patch::Null));
@@ -443,16 +452,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn errors_name_the_member() {
         let deep = format!("{{\"name\":{}", "[".repeat(16));
         for (text, error) in [
             ("", "body: must be a JSON object"),
             ("[1]", "body: must be a JSON object"),
             ("null", "body: must be a JSON object"),
-            ("{", "body: is not JSON: EOF while parsing an object at line 1 column 1"),
-            ("{}}", "body: is not JSON: trailing characters at line 1 column 3"),
-            ("{'a':1}", "body: is not JSON: key must be a string at line 1 column 2"),
-            (&deep, "body: has more than 16 objects and arrays in each other"),
+            ("{", "body: is not valid JSON: EOF while parsing an object at line 1 column 1"),
+            ("{}}", "body: is not valid JSON: trailing characters at line 1 column 3"),
+            ("{'a':1}", "body: is not valid JSON: key must be a string at line 1 column 2"),
+            (&deep, "body: is nested more than 16 levels deep"),
             (r#"{"name": 5}"#, "name: invalid type: integer `5`, expected a string"),
             (r#"{"name": "a", "name": "b"}"#, "name: is given more than once"),
             (
@@ -481,13 +490,13 @@ mod tests {
     }
 
     #[test]
-    fn brackets_in_strings_are_text() {
+    fn brackets_in_strings_do_not_count_as_nesting() {
         let text = format!(r#"{{"name": "\"{}\\"}}"#, "[".repeat(100));
         assert!(shape(&text).is_ok());
     }
 
     #[test]
-    fn prices_are_read_by_their_digits() {
+    fn prices_parse_exactly() {
         for (text, expected) in [
             ("0", Some(0)),
             ("0.00", Some(0)),
@@ -518,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_written_as_they_are_said() {
+    fn prices_print_without_trailing_zeros() {
         for (cents, text) in [(0, "0"), (1, "0.01"), (1205, "12.05"), (1250, "12.5"), (1200, "12")]
         {
             let price = Money(Usd::from_cents(cents).expect("a price"));
@@ -529,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_known_by_its_type() {
+    fn json_content_types_are_recognised() {
         for kind in [
             "application/json",
             "Application/JSON; charset=UTF-8",

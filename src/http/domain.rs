@@ -1,10 +1,11 @@
-//! `/api/v1/domain/{name}`: the dossier of a name, and what the caller thinks of it.
+//! `/api/v1/domain/{name}`: the dossier of a name, and the caller's vote on it.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::accounts::{self, Caller};
 use crate::http::allowance::Now;
@@ -18,21 +19,27 @@ use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// The domain dossier (api.md).
-#[derive(Serialize)]
+/// Everything known about a name.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct DossierAnswer<'a> {
+#[schema(as = Dossier)]
+pub struct DossierResponse<'a> {
+    #[schema(value_type = String)]
     domain: &'a DomainName,
     tld: &'a str,
     length: u8,
     current_status: Status,
+    /// The day the registry releases the name, while that day is in the future.
+    #[schema(value_type = Option<String>, format = Date, required)]
     drop_predicted_at: Option<Day>,
+    /// `null` when the name is not in the active pipeline.
+    #[schema(required)]
     latest_drop: Option<PipelineDrop>,
     feedback: Feedback,
 }
 
-/// Community feedback totals.
-#[derive(Serialize)]
+/// Vote totals over all accounts.
+#[derive(Serialize, ToSchema)]
 struct Feedback {
     up: u64,
     down: u64,
@@ -44,26 +51,32 @@ impl From<accounts::Feedback> for Feedback {
     }
 }
 
-/// What a vote answers: it, and the totals it led to.
-#[derive(Serialize)]
-pub struct VoteAnswer {
+/// The caller's vote, and the totals that include it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = VoteResult)]
+pub struct VoteResponse {
+    #[schema(value_type = String)]
     domain: DomainName,
+    #[schema(required)]
     vote: Option<Vote>,
     feedback: Feedback,
 }
 
-/// A vote, as sent.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+/// A vote. `null` withdraws it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = VoteBody, example = json!({"vote": "up"}))]
 pub struct VoteRequest {
+    #[serde(default)]
+    #[schema(value_type = Option<Vote>, required)]
     vote: Patch<String>,
 }
 
 impl TryFrom<VoteRequest> for Option<Vote> {
     type Error = ApiError;
 
-    fn try_from(sent: VoteRequest) -> Result<Option<Vote>, ApiError> {
-        match sent.vote {
+    fn try_from(request: VoteRequest) -> Result<Option<Vote>, ApiError> {
+        match request.vote {
             Patch::Null => Ok(None),
             Patch::Value(word) if word == "up" => Ok(Some(Vote::Up)),
             Patch::Value(word) if word == "down" => Ok(Some(Vote::Down)),
@@ -73,29 +86,29 @@ impl TryFrom<VoteRequest> for Option<Vote> {
     }
 }
 
-fn name_in(path: Result<Path<String>, PathRejection>) -> Result<DomainName, ApiError> {
+fn parse_name(path: Result<Path<String>, PathRejection>) -> Result<DomainName, ApiError> {
     let Path(name) =
         path.map_err(|_| ApiError::parameter("name", "is not percent-encoded UTF-8"))?;
     DomainName::parse(&name).map_err(|err| ApiError::parameter("name", err))
 }
 
-/// `GET /api/v1/domain/{name}`: all that is known of one name, in any spelling.
+/// `GET /api/v1/domain/{name}`: the dossier of a name, in any spelling.
 pub async fn find_domain(
     State(app): State<App>,
     Extension(now): Extension<Now>,
     name: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let domain = name_in(name)?;
+    let domain = parse_name(name)?;
     let (index, moment) = (app.live.current(), app.moment(now));
     let feedback = app.store.feedback(&domain);
-    let tag = Tag::of(&index, moment, request.uri(), &[feedback.up, feedback.down]);
-    // A name that nobody has heard of is no answer that anybody holds.
+    let tag = Tag::for_query(&index, moment, request.uri(), &[feedback.up, feedback.down]);
+    // 404 comes before the tag is compared: `If-None-Match: *` must not turn it into a 304.
     let dossier = index.dossier(&domain, moment).ok_or(ApiError::NotFound)?;
-    if let Some(held) = tag.held(request.headers()) {
-        return Ok(held);
+    if let Some(not_modified) = tag.not_modified(request.headers()) {
+        return Ok(not_modified);
     }
-    let body = work::json_bytes(&DossierAnswer {
+    let body = work::json_bytes(&DossierResponse {
         domain: &domain,
         tld: dossier.tld,
         length: dossier.length,
@@ -107,19 +120,19 @@ pub async fn find_domain(
     Ok(tag.on(work::json_response(body)))
 }
 
-/// `PUT /api/v1/domain/{name}/feedback`: sets or, with null, takes back the caller's one vote on a
-/// name that was seen.
+/// `PUT /api/v1/domain/{name}/feedback`: sets or, with null, withdraws the caller's vote on an
+/// observed name.
 pub async fn vote(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
     JsonBody(body): JsonBody<VoteRequest>,
-) -> Result<Json<VoteAnswer>, ApiError> {
-    let domain = name_in(name)?;
+) -> Result<Json<VoteResponse>, ApiError> {
+    let domain = parse_name(name)?;
     let vote = Option::<Vote>::try_from(body)?;
     if !app.live.current().holds(&domain) {
         return Err(ApiError::NotFound);
     }
     let feedback = app.store.vote(&caller, &domain, vote).await?.into();
-    Ok(Json(VoteAnswer { domain, vote, feedback }))
+    Ok(Json(VoteResponse { domain, vote, feedback }))
 }

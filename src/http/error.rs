@@ -1,5 +1,5 @@
-//! The one place that turns errors into HTTP: a status, and JSON with an `error` field
-//! (api.md, Errors; decisions.md §3 to §5). Internals are logged whole and answered bare.
+//! Errors as HTTP responses: the only module that maps errors to a status and a body. Internal errors
+//! are logged in full, and the client sees only "internal error".
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -9,7 +9,8 @@ use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::accounts::{Allowance, AppendError, Field, WriteError};
 use crate::http::allowance::rate_limit_headers;
@@ -17,7 +18,7 @@ use crate::index::QueryError;
 use crate::vocab::budget::Spent;
 use crate::vocab::plan::Plan;
 
-/// Why a request is not answered as asked.
+/// Reasons to refuse a request.
 #[derive(Debug)]
 pub enum ApiError {
     /// 401: no credentials, or none that are valid.
@@ -26,30 +27,30 @@ pub enum ApiError {
     JsonPlanRequired(Plan),
     /// 403: the plan has no CSV export.
     ExportPlanRequired(Plan),
-    /// 403: more than the plan, or any plan, allows.
+    /// 403: above a quota of the plan, or (without `plan`) of every plan.
     PlanLimit { plan: Option<Plan>, limit: Option<u32>, message: String },
     /// 400: a parameter, header or member of the body (`filter.tlds[1]`) is missing, malformed or
     /// out of range.
     BadParameter { name: Cow<'static, str>, what: String },
-    /// 409: the idempotency key came with another request before.
+    /// 409: the idempotency key was used with another request.
     IdempotencyConflict,
-    /// 413: more than a body may have.
+    /// 413: the body is larger than `bytes_max`.
     BodyTooLarge { bytes_max: usize },
-    /// 415: the body does not say it is JSON.
+    /// 415: the `Content-Type` is not JSON.
     UnsupportedMediaType,
-    /// 403: a page of another site made the browser send it.
+    /// 403: the browser sent it from a page of another site.
     CrossSite,
     /// 404: no such resource.
     NotFound,
-    /// 405: the path is there, the method is not.
+    /// 405: the path exists, but not with this method.
     MethodNotAllowed,
-    /// 429: the day's allowance is used up at this moment.
+    /// 429: the day's allowance is used up.
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
-    /// 409: it does not fit how the resource stands now.
+    /// 409: the resource is in a state that does not allow it.
     Conflict(String),
-    /// 429: every test message of the UTC day has been sent.
+    /// 429: the quota of test messages for this UTC day is used up.
     TooManyTests { limit: u32, resets_at: DateTime<Utc>, retry_after_s: i64, message: String },
-    /// 503: nothing can be written now.
+    /// 503: the journal refuses writes.
     Unavailable(AppendError),
     /// 503: too many password checks are queued.
     HashingBusy,
@@ -59,16 +60,16 @@ pub enum ApiError {
     ClientClosed,
     /// 503: load shedding: every slot of the request's class is taken.
     Shed { retry_after_s: u32 },
-    /// 408: the body did not come in time.
+    /// 408: the body did not arrive in time.
     SlowBody,
     /// 503: the request exceeded its deadline.
     RequestTimeout,
-    /// 500: not the client's fault.
+    /// 500: a bug or a failing machine.
     Internal(anyhow::Error),
 }
 
 impl ApiError {
-    /// A parameter that is not as it should be: `what` reads on after its name and a colon.
+    /// An invalid parameter. `what` completes the sentence that starts with its name and a colon.
     pub fn parameter(name: impl Into<Cow<'static, str>>, what: impl Display) -> ApiError {
         ApiError::BadParameter { name: name.into(), what: what.to_string() }
     }
@@ -135,46 +136,76 @@ impl From<QueryError> for ApiError {
     }
 }
 
-fn plain(message: &str) -> Value {
-    json!({ "error": message })
+/// Body of every error response.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Error, example = json!({"error": "min_dqs: must be an integer from 0 to 100"}))]
+pub struct ErrorResponse {
+    /// Machine-readable reason, where a status has several: `PLAN_REQUIRED`, `PLAN_LIMIT` or
+    /// `TEST_LIMIT`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    code: Option<&'static str>,
+    /// Human-readable message. It starts with the parameter or body member at fault:
+    /// `channels[0].url: …`.
+    error: String,
+    /// The limit that was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    limit: Option<u32>,
+    /// The caller's plan, for errors about plans.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    plan: Option<&'static str>,
+    /// When the limit resets, in Unix milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    reset_at: Option<i64>,
 }
 
-fn plan_required(message: &str, plan: Plan) -> Value {
-    json!({ "error": message, "code": "PLAN_REQUIRED", "plan": plan.as_str() })
-}
-
-fn plan_limit(message: &str, plan: Option<Plan>, limit: Option<u32>) -> Value {
-    let mut body = json!({ "error": message, "code": "PLAN_LIMIT" });
-    if let Some(plan) = plan {
-        body["plan"] = plan.as_str().into();
+impl ErrorResponse {
+    fn new(error: impl Into<String>) -> ErrorResponse {
+        ErrorResponse { error: error.into(), ..ErrorResponse::default() }
     }
-    if let Some(limit) = limit {
-        body["limit"] = limit.into();
-    }
-    body
 }
 
-/// What a client is told of a write that cannot be made now, and after how many seconds to come
-/// again. A full queue empties at once; the rest waits for an operator.
+/// Message and `Retry-After` seconds of a refused write. A full queue drains at once; anything else
+/// waits for an operator.
 fn unavailable(err: &AppendError) -> (&'static str, u32) {
     match err {
-        AppendError::Busy => ("too many changes at once; try again", 1),
-        AppendError::DiskFull => ("the disk is full; nothing can be changed until it has room", 10),
-        _ => ("nothing can be changed at the moment; reading goes on", 30),
+        AppendError::Busy => ("too many writes at once; try again", 1),
+        AppendError::DiskFull => ("the disk is full; writes are refused until there is room", 10),
+        _ => ("writes are unavailable at the moment; reads still work", 30),
     }
 }
 
-/// An error as HTTP: what a page shows as well as the API.
+/// An [`ApiError`] as HTTP, shared by the API and the pages.
 pub struct Refusal {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    /// An object with `error`, a text for people.
-    pub body: Value,
+    pub body: ErrorResponse,
 }
 
 impl Refusal {
-    fn new(status: StatusCode, body: Value) -> Refusal {
+    fn new(status: StatusCode, body: ErrorResponse) -> Refusal {
         Refusal { status, headers: HeaderMap::new(), body }
+    }
+
+    fn plain(status: StatusCode, message: impl Into<String>) -> Refusal {
+        Refusal::new(status, ErrorResponse::new(message))
+    }
+
+    fn plan_required(message: &str, plan: Plan) -> Refusal {
+        let body = ErrorResponse {
+            code: Some("PLAN_REQUIRED"),
+            plan: Some(plan.as_str()),
+            ..ErrorResponse::new(message)
+        };
+        Refusal::new(StatusCode::FORBIDDEN, body)
+    }
+
+    fn retry_later(message: &str, retry_after_s: u32) -> Refusal {
+        Refusal::plain(StatusCode::SERVICE_UNAVAILABLE, message).with(RETRY_AFTER, retry_after_s)
     }
 
     fn with(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Refusal {
@@ -182,9 +213,14 @@ impl Refusal {
         self
     }
 
-    /// What is said to people.
+    /// Closes the connection, because the rest of the request body is never read.
+    fn closing(self) -> Refusal {
+        self.with(CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    /// The human-readable message.
     pub fn message(&self) -> &str {
-        self.body["error"].as_str().unwrap_or_default()
+        &self.body.error
     }
 }
 
@@ -199,109 +235,104 @@ impl From<ApiError> for Refusal {
     fn from(err: ApiError) -> Refusal {
         match err {
             ApiError::Unauthenticated => {
-                Refusal::new(StatusCode::UNAUTHORIZED, plain("authentication required"))
+                Refusal::plain(StatusCode::UNAUTHORIZED, "authentication required")
                     .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
             }
             ApiError::JsonPlanRequired(plan) => {
-                let message = "JSON API access requires the Pro plan or above";
-                Refusal::new(StatusCode::FORBIDDEN, plan_required(message, plan))
+                Refusal::plan_required("JSON API access requires the Pro plan or above", plan)
             }
             ApiError::ExportPlanRequired(plan) => {
-                let message = "CSV export requires the Core plan or above";
-                Refusal::new(StatusCode::FORBIDDEN, plan_required(message, plan))
+                Refusal::plan_required("CSV export requires the Core plan or above", plan)
             }
             ApiError::BadParameter { name, what } => {
-                Refusal::new(StatusCode::BAD_REQUEST, plain(&format!("{name}: {what}")))
+                Refusal::plain(StatusCode::BAD_REQUEST, format!("{name}: {what}"))
             }
             ApiError::PlanLimit { plan, limit, message } => {
-                Refusal::new(StatusCode::FORBIDDEN, plan_limit(&message, plan, limit))
+                let body = ErrorResponse {
+                    code: Some("PLAN_LIMIT"),
+                    plan: plan.map(Plan::as_str),
+                    limit,
+                    ..ErrorResponse::new(message)
+                };
+                Refusal::new(StatusCode::FORBIDDEN, body)
             }
-            ApiError::IdempotencyConflict => {
-                let body = plain("Idempotency-Key: was used with another request in the last 24 h");
-                Refusal::new(StatusCode::CONFLICT, body)
-            }
-            ApiError::BodyTooLarge { bytes_max } => {
-                let body = plain(&format!("body: must have at most {bytes_max} bytes"));
-                // The rest of it is not read: the connection is of no use any more.
-                Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, body)
-                    .with(CONNECTION, HeaderValue::from_static("close"))
-            }
-            ApiError::UnsupportedMediaType => {
-                let body = plain("Content-Type: must be application/json, without an encoding");
-                Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, body)
-            }
-            ApiError::Unavailable(err) => {
-                tracing::warn!(error = %err, "a change was refused");
-                let (message, retry_after_s) = unavailable(&err);
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message))
-                    .with(RETRY_AFTER, retry_after_s)
-            }
-            ApiError::HashingBusy => {
-                let message = "too many log-ins at the moment; try again in a few seconds";
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 2)
-            }
-            ApiError::QueryTimeout => {
-                let message = "the query exceeded its time budget; narrow the filters";
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 1)
-            }
-            ApiError::ClientClosed => Refusal::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                plain("the client closed the connection"),
+            ApiError::IdempotencyConflict => Refusal::plain(
+                StatusCode::CONFLICT,
+                "Idempotency-Key: was used with another request in the last 24 h",
             ),
-            ApiError::Shed { retry_after_s } => {
-                let message = "too many requests at the moment; try again in a few seconds";
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message))
-                    .with(RETRY_AFTER, retry_after_s)
+            ApiError::BodyTooLarge { bytes_max } => {
+                let message = format!("body: must have at most {bytes_max} bytes");
+                Refusal::plain(StatusCode::PAYLOAD_TOO_LARGE, message).closing()
             }
+            ApiError::UnsupportedMediaType => Refusal::plain(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "Content-Type: must be application/json, without an encoding",
+            ),
+            ApiError::Unavailable(err) => {
+                tracing::warn!(error = %err, "write refused");
+                let (message, retry_after_s) = unavailable(&err);
+                Refusal::retry_later(message, retry_after_s)
+            }
+            ApiError::HashingBusy => Refusal::retry_later(
+                "too many log-ins at the moment; try again in a few seconds",
+                2,
+            ),
+            ApiError::QueryTimeout => {
+                Refusal::retry_later("the query exceeded its time budget; narrow the filters", 1)
+            }
+            ApiError::ClientClosed => {
+                Refusal::plain(StatusCode::SERVICE_UNAVAILABLE, "the client closed the connection")
+            }
+            ApiError::Shed { retry_after_s } => Refusal::retry_later(
+                "too many requests at the moment; try again in a few seconds",
+                retry_after_s,
+            ),
             ApiError::SlowBody => {
-                let body = plain("body: did not come in time");
-                // The rest of it may come yet, and would be taken for another request.
-                Refusal::new(StatusCode::REQUEST_TIMEOUT, body)
-                    .with(CONNECTION, HeaderValue::from_static("close"))
+                Refusal::plain(StatusCode::REQUEST_TIMEOUT, "body: did not arrive in time")
+                    .closing()
             }
             ApiError::RequestTimeout => {
-                let message = "the request exceeded its deadline; try again later";
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, plain(message)).with(RETRY_AFTER, 10)
+                Refusal::retry_later("the request exceeded its deadline; try again later", 10)
             }
-            ApiError::CrossSite => {
-                let message = "this was sent from another site; nothing has been changed";
-                Refusal::new(StatusCode::FORBIDDEN, plain(message))
-            }
-            ApiError::NotFound => Refusal::new(StatusCode::NOT_FOUND, plain("not found")),
+            ApiError::CrossSite => Refusal::plain(
+                StatusCode::FORBIDDEN,
+                "this request came from another site; nothing was changed",
+            ),
+            ApiError::NotFound => Refusal::plain(StatusCode::NOT_FOUND, "not found"),
             ApiError::MethodNotAllowed => {
-                Refusal::new(StatusCode::METHOD_NOT_ALLOWED, plain("method not allowed"))
+                Refusal::plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")
             }
             ApiError::RateLimited { plan, allowance, retry_after_s } => {
-                let body = json!({
-                    "error": "rate limit exceeded",
-                    "plan": plan.as_str(),
-                    "limit": allowance.limit,
-                    "resetAt": allowance.resets_at.timestamp_millis(),
-                });
+                let body = ErrorResponse {
+                    plan: Some(plan.as_str()),
+                    limit: Some(allowance.limit),
+                    reset_at: Some(allowance.resets_at.timestamp_millis()),
+                    ..ErrorResponse::new("rate limit exceeded")
+                };
                 let mut refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, body)
                     .with(RETRY_AFTER, retry_after_s);
                 rate_limit_headers(&allowance, &mut refusal.headers);
                 refusal
             }
-            ApiError::Conflict(message) => Refusal::new(StatusCode::CONFLICT, plain(&message)),
+            ApiError::Conflict(message) => Refusal::plain(StatusCode::CONFLICT, message),
             ApiError::TooManyTests { limit, resets_at, retry_after_s, message } => {
-                let body = json!({
-                    "error": message,
-                    "code": "TEST_LIMIT",
-                    "limit": limit,
-                    "resetAt": resets_at.timestamp_millis(),
-                });
+                let body = ErrorResponse {
+                    code: Some("TEST_LIMIT"),
+                    limit: Some(limit),
+                    reset_at: Some(resets_at.timestamp_millis()),
+                    ..ErrorResponse::new(message)
+                };
                 Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
             }
             ApiError::Internal(err) => {
                 tracing::error!(error = format!("{err:#}"), "request failed");
-                Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, plain("internal error"))
+                Refusal::plain(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
             }
         }
     }
 }
 
-/// Answers every method that a routed path does not have; the router adds `Allow`.
+/// Responds to a method that the path does not have; the router adds `Allow`.
 pub async fn method_not_allowed() -> ApiError {
     ApiError::MethodNotAllowed
 }
@@ -311,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_written_now_says_when_to_come_again() {
+    fn a_refused_write_has_retry_after() {
         for (err, retry_after_s) in [
             (AppendError::Busy, "1"),
             (AppendError::DiskFull, "10"),
@@ -329,12 +360,11 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_every_plan_is_a_plan_limit_without_a_plan() {
+    fn a_limit_common_to_all_plans_names_no_plan() {
         let err = ApiError::from(WriteError::TooMany { what: "claims", limit: 100_000 });
-        let ApiError::PlanLimit { plan, limit, message } = err else { panic!("{err:?}") };
         assert_eq!(
-            plan_limit(&message, plan, limit),
-            json!({
+            serde_json::to_value(Refusal::from(err).body).expect("JSON"),
+            serde_json::json!({
                 "error": "an account may have at most 100000 claims",
                 "code": "PLAN_LIMIT",
                 "limit": 100_000,

@@ -1,5 +1,5 @@
-//! `/api/export/*`: CSV, streamed (decisions.md §6). A request works out which rows it gives, a
-//! few bytes each, and shapes them from one immutable state as its client reads.
+//! `/api/export/*`: streamed CSV. A request first collects the positions of its rows, a few bytes each,
+//! and writes the rows from one immutable snapshot as the client reads.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -26,19 +26,19 @@ use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 
 const LIMITS: Limits = Limits { default: EXPORT_ROWS_MAX, max: EXPORT_ROWS_MAX };
-/// Rows shaped at once: a few hundred kilobytes wait for a slow client, not a whole export.
+/// Rows per chunk. A slow client holds one chunk in memory, not the whole export.
 const ROWS_PER_CHUNK: usize = 500;
 
-/// The columns of the watchlist export.
+/// Header line of the watchlist export.
 const WATCHLIST_HEADER: &str =
     "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at\r\n";
-/// The columns of the portfolio export.
+/// Header line of the portfolio export.
 const PORTFOLIO_HEADER: &str = "id,domain,tld,status,registrar,acquired_price_usd,\
     resale_price_usd,sold_at,reported_at,updated_at,user_notes\r\n";
 
-/// Writes one row of the watchlist export. No cell is a user's own text.
+/// Writes one row of the watchlist export. No cell contains user text.
 fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
-    let (name, source, added_at) = (row.name(), row.source(), row.added_at());
+    let (name, source, added_at) = (row.name(), row.source().as_str(), row.added_at());
     let (stage, drop_date) = (cell(row.stage()), cell(row.latest_drop()));
     let (state, seen_at) = row.rdap().unzip();
     write!(out, "{name},{source},{stage},{drop_date},{},", cell(row.dqs()))?;
@@ -57,13 +57,13 @@ fn write_claim(claim: &Claim, out: &mut impl Write) -> io::Result<()> {
     write!(out, "{sold_at},{reported_at},{updated_at},{notes}\r\n")
 }
 
-/// A value of ours; nothing for none.
+/// A cell without user text; empty for `None`.
 fn cell(value: Option<impl Display>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// A user's text: one that a spreadsheet would take for a formula gets a leading `'`, and quotes
-/// stand where RFC 4180 §2 needs them.
+/// A cell with user text. A leading `'` keeps spreadsheets from evaluating it as a formula, and quotes
+/// follow RFC 4180 §2.
 fn user_cell(text: &str) -> Cow<'_, str> {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if formula { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) };
@@ -73,7 +73,7 @@ fn user_cell(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
 }
 
-/// `GET /api/export/drops`: what the drops list shows, as CSV.
+/// `GET /api/export/drops`: the drops list as CSV.
 pub async fn export_drops(
     State(app): State<App>,
     headers: HeaderMap,
@@ -84,8 +84,8 @@ pub async fn export_drops(
     let charged = export.charge(&app)?;
     let (index, moment) = (app.live.current(), app.moment(export.now));
     let (searched, timer) = (Arc::clone(&index), QueryTimer::start(QueryKind::Export));
-    let answering = Arc::clone(&index);
-    // Places of rows, four bytes each: rows themselves are shaped as the client reads.
+    let served = Arc::clone(&index);
+    // Positions of rows, four bytes each; rows are written as the client reads.
     let places = work::run(u32::MAX, move || {
         let places = searched.drop_places(&filter, moment)?;
         timer.finish(places.len(), &filter);
@@ -96,7 +96,7 @@ pub async fn export_drops(
         index.shape_drops(places, |row| push_drop_csv(row, out));
         Ok(())
     });
-    Ok(etag::from_generation(&answering, csv_response("drops", moment.today, body, &charged)))
+    Ok(etag::from_generation(&served, csv_response("drops", moment.today, body, &charged)))
 }
 
 /// `GET /api/export/watchlist`: the caller's watchlist, as CSV.
@@ -114,7 +114,7 @@ pub async fn export_watchlist(
     let asked = store.clone();
     let names = work::run(u32::MAX, move || {
         let rows = sorted_rows(&listed, &searched, &asked, moment, sort);
-        Ok(page.of(rows.iter()).map(|row| row.name().clone()).collect())
+        Ok(page.rows(rows.iter()).map(|row| row.name().clone()).collect())
     });
     let body = chunks(WATCHLIST_HEADER, names.await?, move |names, out| {
         let entries = names.iter().filter_map(|name| owned.watch(name)).collect();
@@ -136,7 +136,8 @@ pub async fn export_portfolio(
     let today = app.moment(export.now).today;
     let owned = app.store.user_data(&export.caller);
     let listed = Arc::clone(&owned);
-    let ids = work::run(u32::MAX, move || Ok(filter.of(&listed).map(|claim| claim.id).collect()));
+    let ids =
+        work::run(u32::MAX, move || Ok(filter.page_of(&listed).map(|claim| claim.id).collect()));
     let body = chunks(PORTFOLIO_HEADER, ids.await?, move |ids, out| {
         let mut claims = ids.iter().filter_map(|&id| owned.claim(id));
         claims.try_for_each(|claim| write_claim(claim, out))
@@ -144,7 +145,7 @@ pub async fn export_portfolio(
     Ok(csv_response("portfolio", today, body, &charged))
 }
 
-/// An export that its caller's plan allows.
+/// An export that the caller's plan includes.
 struct Export {
     caller: Caller,
     now: Now,
@@ -156,7 +157,7 @@ impl Export {
         Ok(Export { now: Now(now), caller: admit_export(app, headers, now)? })
     }
 
-    /// Counts it, once its parameters are known to be good.
+    /// Counts the export. Call it after the parameters have been validated.
     fn charge(&self, app: &App) -> Result<Allowance, ApiError> {
         charge_export(app, &self.caller, self.now.0)
     }
@@ -171,15 +172,15 @@ fn csv_response(what: &str, today: Day, body: Body, charged: &Allowance) -> Resp
     response
 }
 
-/// The header line, then what `write` makes of `places`, a chunk at a time, each made when the one
-/// before is on its way.
+/// A body of the header line and the rows that `write` makes of `places`, one chunk at a time. A chunk
+/// is made when the previous one has been sent.
 fn chunks<P: Send + Sync + 'static>(
     header: &'static str,
     places: Vec<P>,
     write: impl Fn(&[P], &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
 ) -> Body {
     let rows = Arc::new((places, write));
-    // Rows done; the header line goes with the first chunk, which an empty list has too.
+    // State: rows written so far; `None` before the first chunk, which has the header line.
     Body::from_stream(stream::try_unfold(None, move |done: Option<usize>| {
         let rows = Arc::clone(&rows);
         async move {
@@ -188,7 +189,7 @@ fn chunks<P: Send + Sync + 'static>(
             if done.is_some() && start == end {
                 return Ok::<_, io::Error>(None);
             }
-            let shape = move || -> Result<Vec<u8>, ApiError> {
+            let write_chunk = move || -> Result<Vec<u8>, ApiError> {
                 let (places, write) = &*rows;
                 let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * DROP_CSV_BYTES);
                 if done.is_none() {
@@ -198,8 +199,8 @@ fn chunks<P: Send + Sync + 'static>(
                 written.map_err(|err| ApiError::Internal(err.into()))?;
                 Ok(chunk)
             };
-            // Its status has been sent: what fails now ends the connection in the middle.
-            let chunk = work::run(u32::MAX, shape).await;
+            // The status has been sent, so a failure aborts the connection.
+            let chunk = work::run(u32::MAX, write_chunk).await;
             let chunk = chunk.map_err(|err| io::Error::other(Refusal::from(err).message()))?;
             Ok(Some((Bytes::from(chunk), Some(end))))
         }
@@ -211,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_cells_are_quoted_and_harmless() {
+    fn user_cells_are_quoted_and_not_formulas() {
         for (text, cell) in [
             ("", ""),
             ("Gandi SAS", "Gandi SAS"),

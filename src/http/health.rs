@@ -1,4 +1,4 @@
-//! Health, readiness and the index of endpoints: no key, constant cost (decisions.md §7).
+//! Health, readiness and the index of endpoints. They need no key and take constant time.
 
 use std::sync::LazyLock;
 
@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::http::App;
 use crate::http::allowance::Now;
@@ -17,10 +18,10 @@ use crate::http::operations::{Endpoint, endpoints};
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
 
-/// How old the data is.
+/// Age of the data.
 struct Freshness {
     latest_drop_date: Option<Day>,
-    /// Since the newest list was observed; `None` before any list.
+    /// Time since the newest list was observed. `None` before the first list.
     age: Option<TimeDelta>,
 }
 
@@ -43,19 +44,24 @@ impl Freshness {
     }
 }
 
-#[derive(Serialize)]
+/// Liveness and data freshness.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct HealthAnswer {
+#[schema(as = Health)]
+pub struct HealthResponse {
+    /// `ok` or `stale`.
     status: &'static str,
+    #[schema(value_type = Option<String>, format = Date, required)]
     latest_drop_date: Option<Day>,
     stale: bool,
+    /// Seconds since the server started.
     uptime: u64,
 }
 
 /// `GET /api/health`: always 200.
 pub async fn health(State(app): State<App>) -> impl IntoResponse {
     let fresh = Freshness::at(&app, app.clock.now());
-    Json(HealthAnswer {
+    Json(HealthResponse {
         status: fresh.status(),
         latest_drop_date: fresh.latest_drop_date,
         stale: fresh.stale(),
@@ -63,42 +69,53 @@ pub async fn health(State(app): State<App>) -> impl IntoResponse {
     })
 }
 
-#[derive(Serialize)]
-struct ReadyAnswer {
+/// Readiness of an instance.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Ready)]
+pub struct ReadyResponse {
     ready: bool,
+    /// Seconds since the server started.
     uptime: u64,
+    /// Name of the instance.
     node: String,
     checks: Checks,
 }
 
-#[derive(Serialize)]
+/// Each check is `ok` or a short reason.
+#[derive(Serialize, ToSchema)]
 struct Checks {
     database: String,
     drops: String,
     environment: String,
 }
 
-/// `GET /api/ready`: 200 when this instance can do all its work, else 503.
+/// `GET /api/ready`: 200 when this instance can serve reads and writes, else 503.
 pub async fn ready(State(app): State<App>) -> impl IntoResponse {
-    let word = |problem: Option<String>| problem.unwrap_or_else(|| "ok".to_owned());
+    let check = |problem: Option<String>| problem.unwrap_or_else(|| "ok".to_owned());
     let database = app.store.health().err();
     let draining = app.is_draining().then(|| "draining".to_owned());
     let ready = database.is_none() && draining.is_none();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let checks = Checks {
-        database: word(database),
-        // An older generation than CURRENT names is served well, but somebody should look.
-        drops: word(app.index_problem()),
-        environment: word(draining),
+        database: check(database),
+        // The instance stays ready while it serves an older generation than `CURRENT` names.
+        drops: check(app.index_problem()),
+        environment: check(draining),
     };
-    (status, Json(ReadyAnswer { ready, uptime: app.uptime_s(), node: app.node.clone(), checks }))
+    (status, Json(ReadyResponse { ready, uptime: app.uptime_s(), node: app.node.clone(), checks }))
 }
 
-#[derive(Serialize)]
+/// Age of the newest list.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct IngestAnswer {
+#[schema(as = Ingest)]
+pub struct IngestResponse {
+    /// `ok` or `stale`.
     status: &'static str,
+    #[schema(value_type = Option<String>, format = Date, required)]
     latest_drop_date: Option<Day>,
+    /// `null` before the first list.
+    #[schema(required)]
     hours_old: Option<i64>,
     stale_after_hours: i64,
 }
@@ -107,27 +124,31 @@ struct IngestAnswer {
 pub async fn ready_ingest(State(app): State<App>) -> impl IntoResponse {
     let fresh = Freshness::at(&app, app.clock.now());
     let status = if fresh.stale() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
-    let answer = IngestAnswer {
+    let body = IngestResponse {
         status: fresh.status(),
         latest_drop_date: fresh.latest_drop_date,
         hours_old: fresh.age.map(|age| age.num_hours()),
         stale_after_hours: STALE_AFTER_HOURS,
     };
-    (status, Json(answer))
+    (status, Json(body))
 }
 
-#[derive(Serialize)]
-struct IndexAnswer {
+/// The endpoints of the API.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ApiIndex)]
+pub struct IndexResponse {
     name: &'static str,
     version: &'static str,
     endpoints: Vec<Endpoint>,
+    /// How to authenticate.
     auth: &'static str,
+    /// Path of the documentation.
     docs: &'static str,
 }
 
-/// `GET /api/v1`: what there is.
+/// `GET /api/v1`: the index of endpoints.
 pub async fn api_index() -> impl IntoResponse {
-    Json(IndexAnswer {
+    Json(IndexResponse {
         name: "dropdex",
         version: "1.0",
         endpoints: endpoints().collect(),
@@ -136,16 +157,16 @@ pub async fn api_index() -> impl IntoResponse {
     })
 }
 
-/// `GET /api/docs`: the documentation of the API, as Markdown.
+/// `GET /api/docs`: the API documentation as Markdown.
 pub async fn api_docs(headers: HeaderMap) -> Response {
     const DOCS: &[u8] = include_bytes!("../../data/docs/api.md");
-    static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::of_bytes(DOCS));
+    static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::for_bytes(DOCS));
     etag::constant(&TAG, &headers, "text/markdown; charset=utf-8", DOCS)
 }
 
-/// `GET /api/openapi.json`: the OpenAPI document, for programs.
+/// `GET /api/openapi.json`: the OpenAPI document.
 pub async fn openapi(headers: HeaderMap) -> Response {
     static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| document().to_string().into_bytes());
-    static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::of_bytes(&BYTES));
+    static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::for_bytes(&BYTES));
     etag::constant(&TAG, &headers, "application/json", &BYTES)
 }

@@ -1,10 +1,8 @@
-//! The JSON API and CSV exports: requests in, answers of the index and of what users own out.
-//! [`operations`] names every route and says what it takes and gives; rules live in `index` and
-//! `accounts`, statuses in [`error`].
+//! The JSON API and the CSV exports. [`operations`] is the table of routes and their documentation,
+//! [`error`] maps errors to statuses. Business rules live in `index` and `accounts`.
 
 pub mod alerts;
 pub mod allowance;
-pub mod answer;
 pub mod appraise;
 pub mod body;
 pub mod domain;
@@ -19,10 +17,10 @@ pub mod origin;
 pub mod params;
 pub mod peer;
 pub mod portfolio;
+pub mod response;
 pub mod rows;
 pub mod search;
 pub mod session;
-mod shapes;
 pub mod unsubscribe;
 pub mod watchlist;
 pub mod work;
@@ -43,39 +41,39 @@ use crate::outbound::guard::Guard;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 
-/// What every handler asks.
+/// State shared by all handlers.
 #[derive(Clone)]
-pub struct App(Arc<Parts>);
+pub struct App(Arc<AppParts>);
 
-/// The parts of an [`App`].
-pub struct Parts {
+/// Everything that an [`App`] holds.
+pub struct AppParts {
     /// The generation being served.
     pub live: Arc<LiveIndex>,
-    /// What users own.
+    /// User data.
     pub store: Store,
-    /// Judges the webhooks that users name.
+    /// Checks the webhook addresses that users enter.
     pub guard: Guard,
-    /// Which channels alerts can go through.
+    /// Channels that alerts can use.
     pub channels: ConfiguredChannels,
-    /// How browsers carry sessions.
+    /// Kind of the session cookie.
     pub cookie: CookieKind,
     pub clock: Clock,
-    /// Which names RDAP can verify.
+    /// RDAP servers by suffix: the names that can be verified.
     pub bootstrap: Arc<LiveBootstrap>,
     /// Days a name counts as catchable after its effective release.
     pub catch_days: u16,
-    /// What this instance calls itself.
+    /// Name of this instance.
     pub node: String,
     pub started: Instant,
     /// Counts of the lists that arrived in the inbox.
     pub inbox: Arc<InboxStatus>,
-    /// Why the generation being served is not the one `CURRENT` names.
+    /// Why the served generation is not the one that `CURRENT` names; `None` if it is.
     pub index_problem: Arc<Mutex<Option<String>>>,
-    /// Whether the end has begun, and requests should go elsewhere.
+    /// Whether the server is shutting down, so that load balancers should stop routing to it.
     pub draining: Arc<AtomicBool>,
 }
 
-/// Which channels of alerts the operator has set up.
+/// Alert channels that the operator has set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfiguredChannels {
     pub email: bool,
@@ -84,37 +82,36 @@ pub struct ConfiguredChannels {
 }
 
 impl App {
-    /// An app of these parts.
-    pub fn new(parts: Parts) -> App {
+    pub fn new(parts: AppParts) -> App {
         App(Arc::new(parts))
     }
 
-    /// The day a request is answered for.
+    /// The day that a request counts as today.
     pub fn moment(&self, now: Now) -> Moment {
         let today = Day::from_instant(now.0).unwrap_or_else(|| self.clock.today());
         Moment { today, catch_days: self.catch_days }
     }
 
-    /// Whole seconds since the start.
+    /// Seconds since the server started.
     pub fn uptime_s(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
 
-    /// Whether the end has begun, and requests should go elsewhere.
+    /// Whether the server is shutting down, so that load balancers should stop routing to it.
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Why the generation being served is not the one `CURRENT` names.
+    /// Why the served generation is not the one that `CURRENT` names; `None` if it is.
     pub fn index_problem(&self) -> Option<String> {
         self.index_problem.lock().expect("no code panics holding this lock").clone()
     }
 }
 
 impl Deref for App {
-    type Target = Parts;
+    type Target = AppParts;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &AppParts {
         &self.0
     }
 }

@@ -1,23 +1,23 @@
-//! The OpenAPI 3.1 document: the table of operations in, JSON out.
+//! The OpenAPI 3.1 document, made from the table of operations.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
+use crate::http::error::ErrorResponse;
 use crate::http::operations::{
-    Access, Answer, Content, Group, OPERATIONS, Operation, Parameter, ParameterKind,
-    ParameterPlace, Shape,
+    Access, Content, Group, OPERATIONS, Operation, Parameter, ParameterKind, ParameterPlace,
+    ResponseSpec, Shape,
 };
-use crate::http::shapes;
 use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::plan::Plan;
 
 const DESCRIPTION: &str = "Domain names that are leaving registration: ranked drops, prefix search, \
-    dossiers, watchlists, alert rules, claims and CSV exports. All dates are UTC. `HEAD` is answered \
-    wherever `GET` is, without the body. Every answer has an `X-Request-Id`: name it when you report \
-    a fault. A parameter of the query that is empty counts as absent. `x-plan` is the least plan an \
-    operation takes, `x-counts` what it counts against.";
+    dossiers, watchlists, alert rules, claims and CSV exports. All dates are UTC. Every `GET` endpoint \
+    also accepts `HEAD`. Every response has an `X-Request-Id`; quote it when you report a problem. An \
+    empty query parameter counts as absent. `x-plan` is the lowest plan that includes an operation, \
+    `x-counts` the allowance that it counts against.";
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(make);
 
@@ -31,7 +31,7 @@ fn make() -> Value {
     let mut schemas = BTreeMap::new();
     add_shape(&mut schemas, ERROR);
     for operation in OPERATIONS {
-        let shapes = operation.answers.iter().filter_map(|answer| match answer.content {
+        let shapes = operation.responses.iter().filter_map(|response| match response.content {
             Content::Json(shape) => Some(shape),
             Content::Text(_) | Content::Refusal => None,
         });
@@ -58,8 +58,8 @@ fn make() -> Value {
                     "name": "If-None-Match",
                     "in": "header",
                     "required": false,
-                    "description": "The `ETag` of an answer that is held: 304 without a body if it still is the \
-                                    answer. Counts as any request.",
+                    "description": "`ETag` of a response that you have. If it is still current, the response \
+                                    is 304 without a body. Counts as a request.",
                     "schema": { "type": "string" },
                 },
             },
@@ -67,34 +67,33 @@ fn make() -> Value {
                 "key": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "An API key: `ddx_` and 48 hexadecimal digits.",
+                    "description": "API key: `ddx_` and 48 hexadecimal digits.",
                 },
                 "session": {
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "__Host-dropdex",
-                    "description": "Somebody who has logged in to the pages.",
+                    "description": "Session of a user who is logged in to the web pages.",
                 },
             },
         },
     })
 }
 
-const ERROR: Shape = Shape::of::<shapes::Error>();
+const ERROR: Shape = Shape::of::<ErrorResponse>();
 
 fn add_shape(schemas: &mut BTreeMap<String, Value>, shape: Shape) {
     let mut parts = vec![((shape.name)().into_owned(), (shape.schema)())];
     (shape.parts)(&mut parts);
     for (name, schema) in parts {
         let mut schema = serde_json::to_value(schema).expect("a schema is JSON");
-        without_formats_of_null(&mut schema);
+        remove_formats_of_nullable_numbers(&mut schema);
         schemas.insert(name, schema);
     }
 }
 
-/// Takes the size of numbers (`int32`, `double`) away where there may be none: it is nothing that null
-/// could have, and validators take it for a rule.
-fn without_formats_of_null(schema: &mut Value) {
+/// Removes the format (`int32`, `double`) of numbers that may be null: validators apply it to null too.
+fn remove_formats_of_nullable_numbers(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
             let types = members.get("type").and_then(Value::as_array);
@@ -102,9 +101,9 @@ fn without_formats_of_null(schema: &mut Value) {
             if types.is_some_and(|types| types.iter().any(is_number)) {
                 members.remove("format");
             }
-            members.values_mut().for_each(without_formats_of_null);
+            members.values_mut().for_each(remove_formats_of_nullable_numbers);
         }
-        Value::Array(items) => items.iter_mut().for_each(without_formats_of_null),
+        Value::Array(items) => items.iter_mut().for_each(remove_formats_of_nullable_numbers),
         _ => {}
     }
 }
@@ -113,20 +112,20 @@ fn reference(shape: Shape) -> Value {
     json!({ "$ref": format!("#/components/schemas/{}", (shape.name)()) })
 }
 
-/// What carries the headers of a counted request.
+/// Headers that several responses share.
 fn headers() -> Value {
     let number =
         |description| json!({ "description": description, "schema": { "type": "integer" } });
     let text = |description| json!({ "description": description, "schema": { "type": "string" } });
     json!({
         "RateLimitLimit": number("The day's allowance."),
-        "RateLimitRemaining": number("What is left of it."),
-        "RateLimitReset": number("When it starts anew: the next 00:00 UTC, in Unix seconds."),
+        "RateLimitRemaining": number("Requests left of the allowance."),
+        "RateLimitReset": number("When the allowance resets: the next 00:00 UTC, in Unix seconds."),
         "RetryAfter": number("Seconds to wait."),
-        "RequestId": text("The name of the request, as in the server's log."),
-        "ETag": text("A tag of the answer: send it in `If-None-Match` to be told whether it still holds."),
-        "IndexGeneration": text("The generation of the index that answered."),
-        "CacheControl": text("Keep it for yourself, and ask before you use it again."),
+        "RequestId": text("Id of the request, as in the server's log."),
+        "ETag": text("Tag of the response. Send it in `If-None-Match` to revalidate."),
+        "IndexGeneration": text("Generation of the index that served the response."),
+        "CacheControl": text("`private, no-cache`: revalidate before every reuse."),
     })
 }
 
@@ -210,48 +209,49 @@ fn parameter(parameter: &Parameter) -> Value {
     described
 }
 
-/// What it says of itself, and what its access and body bring along. A status that has more than
-/// one reason tells all of them.
+/// The responses of the table, and those that follow from access and body. The descriptions of one
+/// status are joined.
 fn responses(operation: &Operation) -> BTreeMap<String, Value> {
     let mut responses = BTreeMap::new();
-    for answer in operation.answers {
-        add_answer(&mut responses, answer);
+    for response in operation.responses {
+        add_response(&mut responses, response);
     }
     let is_open = operation.access == Access::Everybody;
-    // Whoever watches the service is always answered.
+    // Probes are never shed.
     let sheds =
         !operation.path.starts_with("/api/health") && !operation.path.starts_with("/api/ready");
     let takes = operation.body.is_some() || !operation.parameters.is_empty();
-    let body = format!("The body has more than {BODY_BYTES_MAX} bytes.");
+    let body = format!("The body is larger than {BODY_BYTES_MAX} bytes.");
     let plan = match operation.access {
-        Access::Export => "The plan has no CSV exports (below Core), or another site asked.",
-        _ => "The plan has no JSON API (below Pro).",
+        Access::Export => {
+            "Your plan does not include CSV exports (below Core), or the request came from another site."
+        }
+        _ => "Your plan does not include the JSON API (below Pro).",
     };
     for (applies, status, description) in [
-        (
-            takes && !is_open,
-            400,
-            "A parameter, header or member of the body is not as it should be.",
-        ),
-        (!is_open, 401, "No valid key."),
+        (takes && !is_open, 400, "A parameter, a header or a member of the body is invalid."),
+        (!is_open, 401, "Missing or invalid credentials."),
         (!is_open, 403, plan),
         (operation.body.is_some(), 413, &body),
-        (operation.body.is_some(), 415, "The body does not say that it is JSON."),
-        (!is_open, 429, "The day's allowance is used up."),
-        (operation.body.is_some(), 408, "The body did not come in time."),
-        (true, 500, "A fault of the server's."),
-        (operation.changes && !is_open, 503, "Nothing can be changed at the moment."),
-        (sheds, 503, "The server has too much to do at the moment, or this takes it too long."),
+        (operation.body.is_some(), 415, "The `Content-Type` is not `application/json`."),
+        (!is_open, 429, "Your daily allowance is used up."),
+        (operation.body.is_some(), 408, "The body did not arrive in time."),
+        (true, 500, "Internal error."),
+        (operation.changes && !is_open, 503, "Writes are unavailable at the moment."),
+        (sheds, 503, "The server is overloaded, or the request exceeded its time budget."),
     ] {
         if applies {
             add_refusal(&mut responses, status, description);
         }
     }
     if operation.tagged {
-        responses.insert("304".to_owned(), json!({ "description": "What is held still holds." }));
+        responses.insert(
+            "304".to_owned(),
+            json!({ "description": "The response you have is still current." }),
+        );
     }
     for (status, description) in
-        [("414", "The address is too long."), ("431", "The headers are too many or too long.")]
+        [("414", "The URL is too long."), ("431", "The headers are too large.")]
     {
         responses.insert(status.to_owned(), json!({ "description": description }));
     }
@@ -261,7 +261,7 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
     responses
 }
 
-/// The headers of an answer. None is promised by the document: what never reached a handler lacks some.
+/// Adds headers, all optional: responses that never reach a handler lack some.
 fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
     let is_refused_first = matches!(status, "401" | "403" | "414" | "431");
     let is_counted = operation.access != Access::Everybody && !is_refused_first;
@@ -285,18 +285,18 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
     }
 }
 
-fn add_answer(responses: &mut BTreeMap<String, Value>, answer: &Answer) {
-    let (kind, schema) = match answer.content {
+fn add_response(responses: &mut BTreeMap<String, Value>, spec: &ResponseSpec) {
+    let (kind, schema) = match spec.content {
         Content::Json(shape) => ("application/json", reference(shape)),
         Content::Text(kind @ "application/json") => (kind, json!({ "type": "object" })),
         Content::Text(kind) => (kind, json!({ "type": "string" })),
-        Content::Refusal => return add_refusal(responses, answer.status, answer.description),
+        Content::Refusal => return add_refusal(responses, spec.status, spec.description),
     };
     let response = json!({
-        "description": answer.description,
+        "description": spec.description,
         "content": { kind: { "schema": schema } },
     });
-    responses.insert(answer.status.to_string(), response);
+    responses.insert(spec.status.to_string(), response);
 }
 
 fn add_refusal(responses: &mut BTreeMap<String, Value>, status: u16, description: &str) {
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_resolves() {
         let mut found = Vec::new();
         references(document(), &mut found);
         assert!(found.len() > 100, "{}", found.len());
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_operations_are_unique_and_no_path_is_told_twice() {
+    fn operation_ids_and_routes_are_unique() {
         let mut ids: Vec<_> = OPERATIONS.iter().map(|operation| operation.id).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -355,9 +355,9 @@ mod tests {
     }
 
     #[test]
-    fn parameters_in_a_path_are_those_that_are_told() {
+    fn path_parameters_match_the_path() {
         for operation in OPERATIONS {
-            let told: Vec<_> = operation
+            let documented: Vec<_> = operation
                 .parameters
                 .iter()
                 .filter(|parameter| parameter.place == ParameterPlace::Path)
@@ -365,7 +365,7 @@ mod tests {
                 .collect();
             let in_path: Vec<_> =
                 operation.path.split('/').filter(|part| part.starts_with('{')).collect();
-            assert_eq!(told, in_path, "{}", operation.path);
+            assert_eq!(documented, in_path, "{}", operation.path);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Every operation of the API, once: its route, what the index says of it, and what the OpenAPI
-//! document does ([`crate::http::openapi`]). What is not in the table is not routed.
+//! Every operation of the API, in one table. The router, the index of endpoints, the OpenAPI document
+//! ([`crate::http::openapi`]) and the reference page are made from it; there is no other route.
 
 use axum::Router;
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
@@ -8,9 +8,10 @@ use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::http::allowance::guarded;
+use crate::http::response::Deleted;
 use crate::http::{
-    App, alerts, appraise, domain, drops, error, export, health, portfolio, search, shapes,
-    unsubscribe, watchlist,
+    App, alerts, appraise, domain, drops, error, export, health, portfolio, search, unsubscribe,
+    watchlist,
 };
 use crate::vocab::limits::{
     CLAIMS_OFFSET_MAX, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX,
@@ -23,37 +24,122 @@ pub struct Operation {
     pub method: &'static str,
     pub path: &'static str,
     pub access: Access,
-    /// Whether it writes anything down; a POST may only ask.
+    /// Whether it writes user data. Some POSTs only compute.
     pub changes: bool,
-    /// Whether its answers have tags, so that a client that holds one is told so (304).
+    /// Whether its responses carry an `ETag` and `If-None-Match` is honoured.
     pub tagged: bool,
-    /// Whether its answers say which generation of the index made them.
+    /// Whether its responses name the index generation they were computed from.
     pub of_index: bool,
-    /// A name for programs that are made from the document.
+    /// `operationId`, from which client generators make method names.
     pub id: &'static str,
     pub group: Group,
     /// A few words, without a full stop.
     pub summary: &'static str,
-    /// What else there is to know; may be empty.
+    /// Details; may be empty.
     pub description: &'static str,
     pub parameters: &'static [Parameter],
+    /// Schema of the request body.
     pub body: Option<Shape>,
-    /// What it answers, 2xx first, but for what the access and the body bring along.
-    pub answers: &'static [Answer],
+    /// Responses specific to the operation, 2xx first. [`crate::http::openapi`] adds those that follow
+    /// from its access and its body.
+    pub responses: &'static [ResponseSpec],
     route: fn() -> MethodRouter<App>,
 }
 
-/// Who may ask.
+impl Operation {
+    /// An operation that needs a key of plan Pro or above and changes user data.
+    const fn new(
+        method: &'static str,
+        path: &'static str,
+        route: fn() -> MethodRouter<App>,
+    ) -> Operation {
+        Operation {
+            method,
+            path,
+            access: Access::Key,
+            changes: true,
+            tagged: false,
+            of_index: false,
+            id: "",
+            group: Group::Service,
+            summary: "",
+            description: "",
+            parameters: &[],
+            body: None,
+            responses: &[],
+            route,
+        }
+    }
+
+    const fn get(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+        Operation::new("GET", path, route).read_only()
+    }
+
+    const fn post(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+        Operation::new("POST", path, route)
+    }
+
+    const fn put(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+        Operation::new("PUT", path, route)
+    }
+
+    const fn patch(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+        Operation::new("PATCH", path, route)
+    }
+
+    const fn delete(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+        Operation::new("DELETE", path, route)
+    }
+
+    const fn named(self, group: Group, id: &'static str, summary: &'static str) -> Operation {
+        Operation { group, id, summary, ..self }
+    }
+
+    const fn description(self, description: &'static str) -> Operation {
+        Operation { description, ..self }
+    }
+
+    const fn access(self, access: Access) -> Operation {
+        Operation { access, ..self }
+    }
+
+    const fn read_only(self) -> Operation {
+        Operation { changes: false, ..self }
+    }
+
+    const fn tagged(self) -> Operation {
+        Operation { tagged: true, ..self }
+    }
+
+    const fn of_index(self) -> Operation {
+        Operation { of_index: true, ..self }
+    }
+
+    const fn parameters(self, parameters: &'static [Parameter]) -> Operation {
+        Operation { parameters, ..self }
+    }
+
+    const fn body<T: ToSchema>(self) -> Operation {
+        Operation { body: Some(Shape::of::<T>()), ..self }
+    }
+
+    const fn responses(self, responses: &'static [ResponseSpec]) -> Operation {
+        Operation { responses, ..self }
+    }
+}
+
+/// Required credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
+    /// None.
     Everybody,
-    /// A key of plan Pro or above; counts one request.
+    /// A key of plan Pro or above. Counts one request.
     Key,
-    /// A key or a session of plan Core or above; counts one export.
+    /// A key or a session of plan Core or above. Counts one export.
     Export,
 }
 
-/// What belongs together in the document, in its order.
+/// Section of the document, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     Names,
@@ -74,7 +160,7 @@ impl Group {
         Group::Service,
     ];
 
-    /// Its heading.
+    /// The heading of the section.
     pub fn as_str(self) -> &'static str {
         match self {
             Group::Names => "Names",
@@ -87,7 +173,7 @@ impl Group {
     }
 }
 
-/// A parameter in the path or the query.
+/// A parameter in the path, the query string or a header.
 pub struct Parameter {
     pub name: &'static str,
     pub place: ParameterPlace,
@@ -103,7 +189,7 @@ pub enum ParameterPlace {
     Header,
 }
 
-/// What a parameter may hold.
+/// Type and range of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum ParameterKind {
     Integer {
@@ -115,9 +201,9 @@ pub enum ParameterKind {
     Text {
         chars_max: u32,
     },
-    /// Text that reads as this word says, for people and tests; no format that validators know.
+    /// Text in a format of our own, for readers and tests; standard validators ignore it.
     Format(&'static str),
-    /// Some of these, separated by commas.
+    /// A comma-separated list of these words.
     SomeOf(&'static [&'static str]),
     Date,
     OneOf {
@@ -126,48 +212,48 @@ pub enum ParameterKind {
     },
 }
 
-/// A status and what comes with it.
-pub struct Answer {
+/// A status and the body that comes with it.
+pub struct ResponseSpec {
     pub status: u16,
     pub description: &'static str,
     pub content: Content,
 }
 
-/// A body of an answer.
+/// Body of a response.
 pub enum Content {
     Json(Shape),
-    /// Of this media type.
+    /// A body of this media type.
     Text(&'static str),
-    /// The `Error` of every refusal.
+    /// The `Error` object.
     Refusal,
 }
 
-/// A shape of JSON, by its type.
+/// The JSON schema of a type.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub name: fn() -> std::borrow::Cow<'static, str>,
     pub schema: fn() -> RefOr<Schema>,
-    /// Adds what it is made of.
+    /// Appends the schemas that this one refers to.
     pub parts: fn(&mut Vec<(String, RefOr<Schema>)>),
 }
 
 impl Shape {
-    /// The shape that a type describes.
+    /// The schema that `T` derives.
     pub const fn of<T: ToSchema>() -> Shape {
         Shape { name: T::name, schema: T::schema, parts: T::schemas }
     }
 }
 
-const fn json<T: ToSchema>(status: u16, description: &'static str) -> Answer {
-    Answer { status, description, content: Content::Json(Shape::of::<T>()) }
+const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
+    ResponseSpec { status, description, content: Content::Json(Shape::of::<T>()) }
 }
 
-const fn text(status: u16, description: &'static str, kind: &'static str) -> Answer {
-    Answer { status, description, content: Content::Text(kind) }
+const fn text(status: u16, description: &'static str, kind: &'static str) -> ResponseSpec {
+    ResponseSpec { status, description, content: Content::Text(kind) }
 }
 
-const fn refusal(status: u16, description: &'static str) -> Answer {
-    Answer { status, description, content: Content::Refusal }
+const fn refusal(status: u16, description: &'static str) -> ResponseSpec {
+    ResponseSpec { status, description, content: Content::Refusal }
 }
 
 const fn query(name: &'static str, kind: ParameterKind, description: &'static str) -> Parameter {
@@ -175,162 +261,148 @@ const fn query(name: &'static str, kind: ParameterKind, description: &'static st
 }
 
 const fn needed(name: &'static str, kind: ParameterKind, description: &'static str) -> Parameter {
-    Parameter { name, place: ParameterPlace::Query, kind, required: true, description }
+    Parameter { required: true, ..query(name, kind, description) }
 }
 
 const fn in_path(name: &'static str, kind: ParameterKind, description: &'static str) -> Parameter {
-    Parameter { name, place: ParameterPlace::Path, kind, required: true, description }
+    Parameter { place: ParameterPlace::Path, ..needed(name, kind, description) }
 }
 
 const fn limit(default: u32, max: u32) -> Parameter {
     let kind = ParameterKind::Integer { min: 1, max, default: Some(default) };
-    query("limit", kind, "Rows at most.")
+    query("limit", kind, "Maximum number of rows.")
 }
 
 const fn offset(max: u32) -> Parameter {
     let kind = ParameterKind::Integer { min: 0, max, default: Some(0) };
-    query("offset", kind, "Rows to leave out before the first.")
+    query("offset", kind, "Number of rows to skip.")
 }
 
 const TLD: Parameter = query(
     "tld",
     ParameterKind::Format("tlds"),
-    "Public suffixes, separated by commas, at most 1,000: `com,co.uk`. `uk` matches `uk` only.",
+    "Comma-separated public suffixes, at most 1,000: `com,co.uk`. `uk` matches `uk` only, not `co.uk`.",
 );
 const MIN_DQS: Parameter = query(
     "min_dqs",
     ParameterKind::Integer { min: 0, max: 100, default: None },
-    "Domain Quality Score at least.",
+    "Minimum Domain Quality Score.",
 );
 const MAX_LEN: Parameter = query(
     "max_len",
     ParameterKind::Integer { min: 1, max: 63, default: None },
-    "Characters of the label at most.",
+    "Maximum length of the label, in characters.",
 );
 const STAGES: &[&str] = &["redemption", "pending-delete", "catchable", "released"];
 const STAGE: Parameter = query(
     "stage",
     ParameterKind::OneOf { words: STAGES, default: None },
-    "Where the name stands today; makes `view` ignored.",
+    "Lifecycle stage today. When it is set, `view` is ignored.",
 );
 const VIEWS: &[&str] = &["active", "today", "all"];
 const VIEW: Parameter = query(
     "view",
     ParameterKind::OneOf { words: VIEWS, default: Some("active") },
-    "`active`: not yet released, not registered again. `today`: dropped today. `all`: every drop.",
+    "`active`: not yet released and not registered again. `today`: dropped today. `all`: every drop.",
 );
 const SEARCH_VIEW: Parameter = query(
     "view",
     ParameterKind::OneOf { words: VIEWS, default: None },
-    "`active` or `today` limits to the pipeline; without it every name ever seen.",
+    "`active` or `today` limits the search to the pipeline. By default it covers every name ever seen.",
 );
 const CONTAINS: Parameter = query(
     "q",
     ParameterKind::Format("name-part"),
-    "Part of the full name, 1 to 63 characters, in any case; Unicode matches the Unicode form.",
+    "Case-insensitive substring of the full name, 1 to 63 characters. Unicode text matches the Unicode \
+     form of IDNs.",
 );
+const PREFIX: Parameter =
+    needed("q", ParameterKind::Format("name-prefix"), "Prefix of the name, 1 to 253 characters.");
 const NAME: Parameter = in_path(
     "name",
     ParameterKind::Format("domain"),
-    "A registrable domain in any spelling: Unicode or A-labels, any case.",
+    "A registrable domain in any case, in Unicode or as A-labels.",
 );
-const CLAIM_ID: Parameter = in_path("id", ParameterKind::Id, "The id of a claim.");
-const RULE_ID: Parameter = in_path("id", ParameterKind::Id, "The id of a rule.");
+const WATCHED_NAME: Parameter =
+    needed("domain", ParameterKind::Format("domain"), "The domain to remove.");
+const CLAIM_ID: Parameter = in_path("id", ParameterKind::Id, "Claim id.");
+const RULE_ID: Parameter = in_path("id", ParameterKind::Id, "Alert rule id.");
 const DELIVERY_ID: Parameter =
-    in_path("delivery", ParameterKind::Text { chars_max: 64 }, "The id of a delivery.");
-// Every link is answered alike, so nothing is wrong with any.
+    in_path("delivery", ParameterKind::Text { chars_max: 64 }, "Delivery id.");
+// Every link gets the same response, so no value is invalid.
 const LINK: Parameter =
-    in_path("delivery", ParameterKind::Format("delivery"), "What the link in the mail says.");
+    in_path("delivery", ParameterKind::Format("delivery"), "The id from the link in the mail.");
 const STATUS_LIST: Parameter = query(
     "status",
     ParameterKind::SomeOf(&["attempted", "caught", "registered", "lost", "sold"]),
-    "One or more of these, separated by commas.",
+    "One or more statuses, separated by commas.",
 );
 const FROM: Parameter =
-    query("from", ParameterKind::Date, "Reported on this day or later, 1985 to 2164.");
-const TO: Parameter = query("to", ParameterKind::Date, "Reported before this day, 1985 to 2164.");
+    query("from", ParameterKind::Date, "Reported on or after this day (1985 to 2164).");
+const TO: Parameter = query("to", ParameterKind::Date, "Reported before this day (1985 to 2164).");
 const SORT: Parameter = query(
     "sort",
     ParameterKind::OneOf {
         words: &["lifecycle", "name", "dqs", "added"],
         default: Some("lifecycle"),
     },
-    "`lifecycle`: what can be caught first.",
+    "`lifecycle`: catchable first, then pending delete, redemption, released. `dqs`: highest first. \
+     `added`: newest first.",
 );
 const IDEMPOTENCY: Parameter = Parameter {
     name: "Idempotency-Key",
     place: ParameterPlace::Header,
     kind: ParameterKind::Text { chars_max: 255 },
     required: false,
-    description: "Your name for the request: sent again within 24 h, it gets the same answer and does \
-                  nothing.",
+    description: "A name for the request, chosen by you. A repeat within 24 hours returns the first \
+                  response and changes nothing.",
 };
 
-const NOT_FOUND: Answer = refusal(404, "There is no such thing, or it is not yours.");
-const PLAN_LIMIT: Answer = refusal(403, "Not in your plan, or more than it allows.");
-const KEY_REUSED: Answer = refusal(409, "The idempotency key came with another request before.");
+/// Filters of the drops list and its export.
+macro_rules! drop_parameters {
+    ($limit:expr) => {
+        &[TLD, MIN_DQS, MAX_LEN, CONTAINS, STAGE, VIEW, $limit, offset(DROPS_OFFSET_MAX)]
+    };
+}
 
-/// All of them, in the order the index lists them.
+/// Filters of the claims and their export.
+macro_rules! claim_parameters {
+    ($limit:expr) => {
+        &[STATUS_LIST, FROM, TO, $limit, offset(CLAIMS_OFFSET_MAX)]
+    };
+}
+
+const OWNED_LIMIT: Parameter = limit(OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX);
+const EXPORT_LIMIT: Parameter = limit(EXPORT_ROWS_MAX, EXPORT_ROWS_MAX);
+
+const NOT_FOUND: ResponseSpec = refusal(404, "No such resource in your account.");
+const UNKNOWN_NAME: ResponseSpec = refusal(404, "The name has never been observed.");
+const PLAN_LIMIT: ResponseSpec =
+    refusal(403, "Your plan does not include it, or its quota is used up.");
+const KEY_REUSED: ResponseSpec = refusal(409, "The idempotency key was used with another request.");
+const CSV: ResponseSpec = text(200, "UTF-8 CSV with a header line and CRLF line ends.", "text/csv");
+
+/// All operations, in the order of the index.
 pub const OPERATIONS: &[Operation] = &[
-    Operation {
-        method: "GET",
-        path: "/api/v1",
-        access: Access::Everybody,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "getIndex",
-        group: Group::Service,
-        summary: "This index",
-        description: "",
-        parameters: &[],
-        body: None,
-        answers: &[json::<shapes::ApiIndex>(200, "What there is.")],
-        route: || get(health::api_index),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/v1/drops",
-        access: Access::Key,
-        changes: false,
-        tagged: true,
-        of_index: true,
-        id: "listDrops",
-        group: Group::Names,
-        summary: "Ranked drops",
-        description: "Best first: by score, then shorter, then by name.",
-        parameters: &[
-            TLD,
-            MIN_DQS,
-            MAX_LEN,
-            CONTAINS,
-            STAGE,
-            VIEW,
-            limit(DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX),
-            offset(DROPS_OFFSET_MAX),
-        ],
-        body: None,
-        answers: &[json::<shapes::Drops>(200, "A page of the list.")],
-        route: || get(guarded(drops::list_drops)),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/v1/search",
-        access: Access::Key,
-        changes: false,
-        tagged: true,
-        of_index: true,
-        id: "searchNames",
-        group: Group::Names,
-        summary: "Prefix search over every name ever seen",
-        description: "Names or labels that are the prefix itself come first, then the best. A dot is \
-                      literal: `exam.co` finds `exam.com`. IDNs are found by either form.",
-        parameters: &[
-            needed(
-                "q",
-                ParameterKind::Format("name-prefix"),
-                "What names start with, 1 to 253 characters.",
-            ),
+    Operation::get("/api/v1", || get(health::api_index))
+        .named(Group::Service, "getIndex", "List of endpoints")
+        .access(Access::Everybody)
+        .responses(&[json::<health::IndexResponse>(200, "Every endpoint, and how to authenticate.")]),
+    Operation::get("/api/v1/drops", || get(guarded(drops::list_drops)))
+        .named(Group::Names, "listDrops", "Ranked drops")
+        .description("Highest score first; ties by length, then by name.")
+        .parameters(drop_parameters![limit(DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX)])
+        .tagged()
+        .of_index()
+        .responses(&[json::<drops::DropsResponse<'_>>(200, "A page of the list.")]),
+    Operation::get("/api/v1/search", || get(guarded(search::search_names)))
+        .named(Group::Names, "searchNames", "Prefix search over every name ever seen")
+        .description(
+            "Names or labels equal to the prefix come first, then the highest scores. A dot is literal: \
+             `exam.co` finds `exam.com`. IDNs match in Unicode and as A-labels.",
+        )
+        .parameters(&[
+            PREFIX,
             TLD,
             MIN_DQS,
             MAX_LEN,
@@ -338,560 +410,209 @@ pub const OPERATIONS: &[Operation] = &[
             SEARCH_VIEW,
             limit(SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX),
             offset(SEARCH_OFFSET_MAX),
-        ],
-        body: None,
-        answers: &[json::<shapes::SearchResults>(200, "A page of the matches.")],
-        route: || get(guarded(search::search_names)),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/v1/domain/{name}",
-        access: Access::Key,
-        changes: false,
-        tagged: true,
-        of_index: true,
-        id: "findDomain",
-        group: Group::Names,
-        summary: "The dossier of one name",
-        description: "",
-        parameters: &[NAME],
-        body: None,
-        answers: &[json::<shapes::Dossier>(200, "All that is known."), NOT_FOUND],
-        route: || get(guarded(domain::find_domain)),
-    },
-    Operation {
-        method: "PUT",
-        path: "/api/v1/domain/{name}/feedback",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "voteDomain",
-        group: Group::Names,
-        summary: "Your vote on a name",
-        description: "One a name and account; sent again it replaces the one before.",
-        parameters: &[NAME],
-        body: Some(Shape::of::<shapes::VoteBody>()),
-        answers: &[
-            json::<shapes::VoteResult>(200, "Your vote and the totals."),
+        ])
+        .tagged()
+        .of_index()
+        .responses(&[json::<search::SearchResponse<'_>>(200, "A page of the matches.")]),
+    Operation::get("/api/v1/domain/{name}", || get(guarded(domain::find_domain)))
+        .named(Group::Names, "findDomain", "Dossier of a name")
+        .parameters(&[NAME])
+        .tagged()
+        .of_index()
+        .responses(&[json::<domain::DossierResponse<'_>>(200, "The dossier."), UNKNOWN_NAME]),
+    Operation::put("/api/v1/domain/{name}/feedback", || put(guarded(domain::vote)))
+        .named(Group::Names, "voteDomain", "Vote on a name")
+        .description("An account has one vote per name; a new vote replaces it.")
+        .parameters(&[NAME])
+        .body::<domain::VoteRequest>()
+        .responses(&[
+            json::<domain::VoteResponse>(200, "Your vote and the new totals."),
             PLAN_LIMIT,
-            NOT_FOUND,
-        ],
-        route: || put(guarded(domain::vote)),
-    },
-    Operation {
-        method: "POST",
-        path: "/api/v1/appraise",
-        access: Access::Key,
-        changes: false,
-        tagged: false,
-        of_index: true,
-        id: "appraiseNames",
-        group: Group::Names,
-        summary: "The scores of up to 100 names, seen or not",
-        description: "Counts as one request. A text that is no name gets its reason, the others their \
-                      scores.",
-        parameters: &[],
-        body: Some(Shape::of::<shapes::AppraiseBody>()),
-        answers: &[json::<shapes::Appraisals>(200, "In the order they were asked for.")],
-        route: || post(guarded(appraise::appraise_names)),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/v1/portfolio",
-        access: Access::Key,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "listClaims",
-        group: Group::Portfolio,
-        summary: "Your backorder claims",
-        description: "Newest first.",
-        parameters: &[
-            STATUS_LIST,
-            FROM,
-            TO,
-            limit(OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX),
-            offset(CLAIMS_OFFSET_MAX),
-        ],
-        body: None,
-        answers: &[json::<shapes::Portfolio>(200, "A page of the claims.")],
-        route: || get(guarded(portfolio::list_claims)),
-    },
-    Operation {
-        method: "POST",
-        path: "/api/v1/portfolio",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "addClaim",
-        group: Group::Portfolio,
-        summary: "Add a claim",
-        description: "",
-        parameters: &[IDEMPOTENCY],
-        body: Some(Shape::of::<shapes::ClaimBody>()),
-        answers: &[json::<shapes::AddedClaim>(201, "The claim."), PLAN_LIMIT, KEY_REUSED],
-        route: || post(guarded(portfolio::add_claim)),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/v1/portfolio/{id}",
-        access: Access::Key,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "findClaim",
-        group: Group::Portfolio,
-        summary: "One claim",
-        description: "",
-        parameters: &[CLAIM_ID],
-        body: None,
-        answers: &[json::<shapes::OneClaim>(200, "The claim."), NOT_FOUND],
-        route: || get(guarded(portfolio::find_claim)),
-    },
-    Operation {
-        method: "PATCH",
-        path: "/api/v1/portfolio/{id}",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "changeClaim",
-        group: Group::Portfolio,
-        summary: "Change a claim",
-        description: "Leaving `sold` clears `soldAt` and `resalePriceUsd`.",
-        parameters: &[CLAIM_ID],
-        body: Some(Shape::of::<shapes::ClaimPatchBody>()),
-        answers: &[json::<shapes::OneClaim>(200, "The claim as it is now."), NOT_FOUND],
-        route: || patch(guarded(portfolio::change_claim)),
-    },
-    Operation {
-        method: "DELETE",
-        path: "/api/v1/portfolio/{id}",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "removeClaim",
-        group: Group::Portfolio,
-        summary: "Remove a claim",
-        description: "",
-        parameters: &[CLAIM_ID],
-        body: None,
-        answers: &[json::<shapes::Deleted>(200, "It is gone."), NOT_FOUND],
-        route: || delete(guarded(portfolio::remove_claim)),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/v1/watchlist",
-        access: Access::Key,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "listWatches",
-        group: Group::Watchlist,
-        summary: "Your watchlist",
-        description: "",
-        parameters: &[
-            SORT,
-            limit(OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX),
-            offset(ENTRIES_OFFSET_MAX),
-        ],
-        body: None,
-        answers: &[json::<shapes::Watchlist>(
-            200,
-            "A page of the list, and counts over all of it.",
-        )],
-        route: || get(guarded(watchlist::list_watches)),
-    },
-    Operation {
-        method: "POST",
-        path: "/api/v1/watchlist",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "addWatch",
-        group: Group::Watchlist,
-        summary: "Watch a name",
-        description: "A name that no list has brought takes one of the plan's external names.",
-        parameters: &[IDEMPOTENCY],
-        body: Some(Shape::of::<shapes::WatchBody>()),
-        answers: &[
-            json::<shapes::WatchEntry>(201, "It is on the list now."),
-            json::<shapes::WatchEntry>(200, "It was there; nothing is taken."),
+            UNKNOWN_NAME,
+        ]),
+    Operation::post("/api/v1/appraise", || post(guarded(appraise::appraise_names)))
+        .named(Group::Names, "appraiseNames", "Score up to 100 names, observed or not")
+        .description(
+            "Counts as one request. An invalid name gets an error in its place; the others get their scores.",
+        )
+        .read_only()
+        .of_index()
+        .body::<appraise::AppraiseRequest>()
+        .responses(&[json::<appraise::AppraisalsResponse<'_>>(200, "One appraisal per name, in request order.")]),
+    Operation::get("/api/v1/portfolio", || get(guarded(portfolio::list_claims)))
+        .named(Group::Portfolio, "listClaims", "List your backorder claims")
+        .description("Newest first.")
+        .parameters(claim_parameters![OWNED_LIMIT])
+        .responses(&[json::<portfolio::ClaimList<'_>>(200, "A page of your claims.")]),
+    Operation::post("/api/v1/portfolio", || post(guarded(portfolio::add_claim)))
+        .named(Group::Portfolio, "addClaim", "Add a claim")
+        .parameters(&[IDEMPOTENCY])
+        .body::<portfolio::ClaimRequest>()
+        .responses(&[json::<portfolio::AddedClaim<'_>>(201, "The new claim."), PLAN_LIMIT, KEY_REUSED]),
+    Operation::get("/api/v1/portfolio/{id}", || get(guarded(portfolio::find_claim)))
+        .named(Group::Portfolio, "findClaim", "Get a claim")
+        .parameters(&[CLAIM_ID])
+        .responses(&[json::<portfolio::OneClaim<'_>>(200, "The claim."), NOT_FOUND]),
+    Operation::patch("/api/v1/portfolio/{id}", || patch(guarded(portfolio::change_claim)))
+        .named(Group::Portfolio, "changeClaim", "Change a claim")
+        .description("A status other than `sold` clears `soldAt` and `resalePriceUsd`.")
+        .parameters(&[CLAIM_ID])
+        .body::<portfolio::ClaimPatchRequest>()
+        .responses(&[json::<portfolio::OneClaim<'_>>(200, "The changed claim."), NOT_FOUND]),
+    Operation::delete("/api/v1/portfolio/{id}", || delete(guarded(portfolio::remove_claim)))
+        .named(Group::Portfolio, "removeClaim", "Delete a claim")
+        .parameters(&[CLAIM_ID])
+        .responses(&[json::<Deleted>(200, "The claim was deleted."), NOT_FOUND]),
+    Operation::get("/api/v1/watchlist", || get(guarded(watchlist::list_watches)))
+        .named(Group::Watchlist, "listWatches", "List your watchlist")
+        .parameters(&[SORT, OWNED_LIMIT, offset(ENTRIES_OFFSET_MAX)])
+        .responses(&[json::<watchlist::WatchlistResponse<'_>>(200, "A page of entries, and counts over the whole list.")]),
+    Operation::post("/api/v1/watchlist", || post(guarded(watchlist::add_watch)))
+        .named(Group::Watchlist, "addWatch", "Watch a name")
+        .description("A name that is not in the corpus uses one of your plan's external names.")
+        .parameters(&[IDEMPOTENCY])
+        .body::<watchlist::WatchRequest>()
+        .responses(&[
+            json::<watchlist::WatchResponse<'_>>(201, "The new entry."),
+            json::<watchlist::WatchResponse<'_>>(200, "The name was already on the list; no quota is used."),
             PLAN_LIMIT,
             KEY_REUSED,
-        ],
-        route: || post(guarded(watchlist::add_watch)),
-    },
-    Operation {
-        method: "DELETE",
-        path: "/api/v1/watchlist",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "removeWatch",
-        group: Group::Watchlist,
-        summary: "Stop watching a name",
-        description: "",
-        parameters: &[needed("domain", ParameterKind::Format("domain"), "The name.")],
-        body: None,
-        answers: &[json::<shapes::WatchRemoved>(200, "It is off the list."), NOT_FOUND],
-        route: || delete(guarded(watchlist::remove_watch)),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/v1/alerts",
-        access: Access::Key,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "listAlerts",
-        group: Group::Alerts,
-        summary: "Your alert rules",
-        description: "Newest first.",
-        parameters: &[limit(OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX), offset(ENTRIES_OFFSET_MAX)],
-        body: None,
-        answers: &[json::<shapes::Alerts>(200, "A page of the rules.")],
-        route: || get(guarded(alerts::list_alerts)),
-    },
-    Operation {
-        method: "POST",
-        path: "/api/v1/alerts",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "addAlert",
-        group: Group::Alerts,
-        summary: "Add an alert rule",
-        description: "It is active. The signing secrets of its webhooks are in this answer alone.",
-        parameters: &[IDEMPOTENCY],
-        body: Some(Shape::of::<shapes::RuleBody>()),
-        answers: &[json::<shapes::AddedAlert>(201, "The rule."), PLAN_LIMIT, KEY_REUSED],
-        route: || post(guarded(alerts::add_alert)),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/v1/alerts/{id}",
-        access: Access::Key,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "findAlert",
-        group: Group::Alerts,
-        summary: "One alert rule",
-        description: "",
-        parameters: &[RULE_ID],
-        body: None,
-        answers: &[json::<shapes::OneAlert>(200, "The rule."), NOT_FOUND],
-        route: || get(guarded(alerts::find_alert)),
-    },
-    Operation {
-        method: "PATCH",
-        path: "/api/v1/alerts/{id}",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "changeAlert",
-        group: Group::Alerts,
-        summary: "Change an alert rule",
-        description: "",
-        parameters: &[RULE_ID],
-        body: Some(Shape::of::<shapes::RulePatchBody>()),
-        answers: &[
-            json::<shapes::OneAlert>(200, "The rule as it is now, with secrets of new webhooks."),
+        ]),
+    Operation::delete("/api/v1/watchlist", || delete(guarded(watchlist::remove_watch)))
+        .named(Group::Watchlist, "removeWatch", "Stop watching a name")
+        .parameters(&[WATCHED_NAME])
+        .responses(&[json::<watchlist::RemovedWatch>(200, "The name was removed from the list."), NOT_FOUND]),
+    Operation::get("/api/v1/alerts", || get(guarded(alerts::list_alerts)))
+        .named(Group::Alerts, "listAlerts", "List your alert rules")
+        .description("Newest first.")
+        .parameters(&[OWNED_LIMIT, offset(ENTRIES_OFFSET_MAX)])
+        .responses(&[json::<alerts::RuleList<'_>>(200, "A page of your rules.")]),
+    Operation::post("/api/v1/alerts", || post(guarded(alerts::add_alert)))
+        .named(Group::Alerts, "addAlert", "Add an alert rule")
+        .description(
+            "The rule is active at once. Only this response contains the signing secrets of its webhooks.",
+        )
+        .parameters(&[IDEMPOTENCY])
+        .body::<alerts::RuleRequest>()
+        .responses(&[json::<alerts::AddedRule<'_>>(201, "The new rule."), PLAN_LIMIT, KEY_REUSED]),
+    Operation::get("/api/v1/alerts/{id}", || get(guarded(alerts::find_alert)))
+        .named(Group::Alerts, "findAlert", "Get an alert rule")
+        .parameters(&[RULE_ID])
+        .responses(&[json::<alerts::OneRule<'_>>(200, "The rule."), NOT_FOUND]),
+    Operation::patch("/api/v1/alerts/{id}", || patch(guarded(alerts::change_alert)))
+        .named(Group::Alerts, "changeAlert", "Change an alert rule")
+        .parameters(&[RULE_ID])
+        .body::<alerts::RulePatchRequest>()
+        .responses(&[
+            json::<alerts::OneRule<'_>>(200, "The changed rule, with the secrets of new webhooks."),
             PLAN_LIMIT,
             NOT_FOUND,
-        ],
-        route: || patch(guarded(alerts::change_alert)),
-    },
-    Operation {
-        method: "DELETE",
-        path: "/api/v1/alerts/{id}",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "removeAlert",
-        group: Group::Alerts,
-        summary: "Remove an alert rule",
-        description: "Claims it led to keep its name.",
-        parameters: &[RULE_ID],
-        body: None,
-        answers: &[json::<shapes::Deleted>(200, "It is gone."), NOT_FOUND],
-        route: || delete(guarded(alerts::remove_alert)),
-    },
-    Operation {
-        method: "POST",
-        path: "/api/v1/alerts/preview",
-        access: Access::Key,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "previewAlert",
-        group: Group::Alerts,
-        summary: "What an alert rule would match",
-        description: "Takes the body of a rule, of which the filter counts; adds nothing.",
-        parameters: &[],
-        body: Some(Shape::of::<shapes::PreviewBody>()),
-        answers: &[json::<shapes::Preview>(200, "What matches now, and did of the last lists.")],
-        route: || post(guarded(alerts::preview::preview_alert)),
-    },
-    Operation {
-        method: "POST",
-        path: "/api/v1/alerts/{id}/test",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "testAlert",
-        group: Group::Alerts,
-        summary: "Send a test message",
-        description: "To every channel that is on, marked as a test.",
-        parameters: &[RULE_ID, IDEMPOTENCY],
-        body: None,
-        answers: &[
-            json::<shapes::QueuedDeliveries>(202, "What was queued."),
+        ]),
+    Operation::delete("/api/v1/alerts/{id}", || delete(guarded(alerts::remove_alert)))
+        .named(Group::Alerts, "removeAlert", "Delete an alert rule")
+        .description("Claims attributed to the rule keep its name.")
+        .parameters(&[RULE_ID])
+        .responses(&[json::<Deleted>(200, "The rule was deleted."), NOT_FOUND]),
+    Operation::post("/api/v1/alerts/preview", || post(guarded(alerts::preview::preview_alert)))
+        .named(Group::Alerts, "previewAlert", "Preview the matches of an alert rule")
+        .description("Takes the body of a rule and uses its filter. Nothing is stored.")
+        .read_only()
+        .body::<alerts::PreviewRequest>()
+        .responses(&[json::<alerts::preview::PreviewResponse>(200, "Names that match now, and counts for recent drop dates.")]),
+    Operation::post("/api/v1/alerts/{id}/test", || post(guarded(alerts::deliveries::test_alert)))
+        .named(Group::Alerts, "testAlert", "Send a test message")
+        .description("To every channel of the rule that is not switched off. The message is marked as a test.")
+        .parameters(&[RULE_ID, IDEMPOTENCY])
+        .responses(&[
+            json::<alerts::deliveries::QueuedDeliveries<'_>>(202, "The queued deliveries."),
             NOT_FOUND,
-            refusal(409, "No channel is on, or the idempotency key came with another request."),
-        ],
-        route: || post(guarded(alerts::deliveries::test_alert)),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/v1/alerts/{id}/deliveries",
-        access: Access::Key,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "listDeliveries",
-        group: Group::Alerts,
-        summary: "What was sent, and what will be",
-        description: "",
-        parameters: &[RULE_ID],
-        body: None,
-        answers: &[json::<shapes::Deliveries>(200, "The last ones, newest first."), NOT_FOUND],
-        route: || get(guarded(alerts::deliveries::list_deliveries)),
-    },
-    Operation {
-        method: "POST",
-        path: "/api/v1/alerts/{id}/deliveries/{delivery}/retry",
-        access: Access::Key,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "retryDelivery",
-        group: Group::Alerts,
-        summary: "Try a failed delivery again",
-        description: "",
-        parameters: &[RULE_ID, DELIVERY_ID, IDEMPOTENCY],
-        body: None,
-        answers: &[
-            json::<shapes::OneDelivery>(202, "It is queued."),
+            refusal(409, "Every channel is switched off, or the idempotency key was used with another request."),
+        ]),
+    Operation::get("/api/v1/alerts/{id}/deliveries", || get(guarded(alerts::deliveries::list_deliveries)))
+        .named(Group::Alerts, "listDeliveries", "List the deliveries of an alert rule")
+        .parameters(&[RULE_ID])
+        .responses(&[json::<alerts::deliveries::DeliveryList<'_>>(200, "The most recent deliveries, newest first."), NOT_FOUND]),
+    Operation::post("/api/v1/alerts/{id}/deliveries/{delivery}/retry", || post(guarded(alerts::deliveries::retry_delivery)))
+        .named(Group::Alerts, "retryDelivery", "Retry a failed delivery")
+        .parameters(&[RULE_ID, DELIVERY_ID, IDEMPOTENCY])
+        .responses(&[
+            json::<alerts::deliveries::OneDelivery<'_>>(202, "The delivery is queued again."),
             NOT_FOUND,
-            refusal(409, "It has not failed, its channel is off, or the key was used before."),
-        ],
-        route: || post(guarded(alerts::deliveries::retry_delivery)),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/export/drops",
-        access: Access::Export,
-        changes: false,
-        tagged: false,
-        of_index: true,
-        id: "exportDrops",
-        group: Group::Exports,
-        summary: "Ranked drops as CSV",
-        description: "Columns: domain, tld, length, dqs, explanation.",
-        parameters: &[
-            TLD,
-            MIN_DQS,
-            MAX_LEN,
-            CONTAINS,
-            STAGE,
-            VIEW,
-            limit(EXPORT_ROWS_MAX, EXPORT_ROWS_MAX),
-            offset(DROPS_OFFSET_MAX),
-        ],
-        body: None,
-        answers: &[text(200, "UTF-8, CRLF, with a header line.", "text/csv")],
-        route: || get(export::export_drops),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/export/watchlist",
-        access: Access::Export,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "exportWatchlist",
-        group: Group::Exports,
-        summary: "Your watchlist as CSV",
-        description: "Columns: domain, source, stage, drop_date, dqs, rdap_state, rdap_verified_at, \
-                      added_at.",
-        parameters: &[SORT, limit(EXPORT_ROWS_MAX, EXPORT_ROWS_MAX), offset(ENTRIES_OFFSET_MAX)],
-        body: None,
-        answers: &[text(200, "UTF-8, CRLF, with a header line.", "text/csv")],
-        route: || get(export::export_watchlist),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/export/portfolio",
-        access: Access::Export,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "exportPortfolio",
-        group: Group::Exports,
-        summary: "Your backorder claims as CSV",
-        description: "Columns: id, domain, tld, status, registrar, acquired_price_usd, \
-                      resale_price_usd, sold_at, reported_at, updated_at, user_notes.",
-        parameters: &[
-            STATUS_LIST,
-            FROM,
-            TO,
-            limit(EXPORT_ROWS_MAX, EXPORT_ROWS_MAX),
-            offset(CLAIMS_OFFSET_MAX),
-        ],
-        body: None,
-        answers: &[text(200, "UTF-8, CRLF, with a header line.", "text/csv")],
-        route: || get(export::export_portfolio),
-    },
-    Operation {
-        method: "GET",
-        path: "/unsubscribe/{delivery}",
-        access: Access::Everybody,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "askUnsubscribe",
-        group: Group::Alerts,
-        summary: "A page to stop the mails of an alert",
-        description: "The link in alert mails; changes nothing.",
-        parameters: &[LINK],
-        body: None,
-        answers: &[text(200, "A page with a button.", "text/html")],
-        route: || get(unsubscribe::ask),
-    },
-    Operation {
-        method: "POST",
-        path: "/unsubscribe/{delivery}",
-        access: Access::Everybody,
-        changes: true,
-        tagged: false,
-        of_index: false,
-        id: "unsubscribe",
-        group: Group::Alerts,
-        summary: "Stop the mails of an alert",
-        description: "One-click unsubscription (RFC 8058). Every link is answered alike.",
-        parameters: &[LINK],
-        body: None,
-        answers: &[
-            text(200, "A page that says so.", "text/html"),
-            refusal(503, "Try again later."),
-        ],
-        route: || post(unsubscribe::unsubscribe),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/health",
-        access: Access::Everybody,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "getHealth",
-        group: Group::Service,
-        summary: "Liveness and freshness, always 200",
-        description: "",
-        parameters: &[],
-        body: None,
-        answers: &[json::<shapes::Health>(200, "Alive.")],
-        route: || get(health::health),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/ready",
-        access: Access::Everybody,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "getReady",
-        group: Group::Service,
-        summary: "Readiness of this instance",
-        description: "",
-        parameters: &[],
-        body: None,
-        answers: &[
-            json::<shapes::Ready>(200, "It can do all its work."),
-            json::<shapes::Ready>(503, "It cannot; `checks` says why."),
-        ],
-        route: || get(health::ready),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/ready/ingest",
-        access: Access::Everybody,
-        changes: false,
-        tagged: false,
-        of_index: false,
-        id: "getReadyIngest",
-        group: Group::Service,
-        summary: "503 when the newest list is over 48 hours old",
-        description: "",
-        parameters: &[],
-        body: None,
-        answers: &[
-            json::<shapes::Ingest>(200, "The newest list is fresh."),
-            json::<shapes::Ingest>(503, "It is stale, or there is none."),
-        ],
-        route: || get(health::ready_ingest),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/docs",
-        access: Access::Everybody,
-        changes: false,
-        tagged: true,
-        of_index: false,
-        id: "getDocs",
-        group: Group::Service,
-        summary: "The documentation of this API",
-        description: "For people to read as a page: `/docs`.",
-        parameters: &[],
-        body: None,
-        answers: &[text(200, "Markdown.", "text/markdown")],
-        route: || get(health::api_docs),
-    },
-    Operation {
-        method: "GET",
-        path: "/api/openapi.json",
-        access: Access::Everybody,
-        changes: false,
-        tagged: true,
-        of_index: false,
-        id: "getOpenapi",
-        group: Group::Service,
-        summary: "The OpenAPI document of this API",
-        description: "",
-        parameters: &[],
-        body: None,
-        answers: &[text(200, "OpenAPI 3.1.", "application/json")],
-        route: || get(health::openapi),
-    },
+            refusal(409, "The delivery has not failed, its channel is switched off, or the idempotency key was used with another request."),
+        ]),
+    Operation::get("/api/export/drops", || get(export::export_drops))
+        .named(Group::Exports, "exportDrops", "Ranked drops as CSV")
+        .description("Columns: domain, tld, length, dqs, explanation.")
+        .access(Access::Export)
+        .parameters(drop_parameters![EXPORT_LIMIT])
+        .of_index()
+        .responses(&[CSV]),
+    Operation::get("/api/export/watchlist", || get(export::export_watchlist))
+        .named(Group::Exports, "exportWatchlist", "Your watchlist as CSV")
+        .description(
+            "Columns: domain, source, stage, drop_date, dqs, rdap_state, rdap_verified_at, added_at.",
+        )
+        .access(Access::Export)
+        .parameters(&[SORT, EXPORT_LIMIT, offset(ENTRIES_OFFSET_MAX)])
+        .responses(&[CSV]),
+    Operation::get("/api/export/portfolio", || get(export::export_portfolio))
+        .named(Group::Exports, "exportPortfolio", "Your backorder claims as CSV")
+        .description(
+            "Columns: id, domain, tld, status, registrar, acquired_price_usd, resale_price_usd, sold_at, \
+             reported_at, updated_at, user_notes.",
+        )
+        .access(Access::Export)
+        .parameters(claim_parameters![EXPORT_LIMIT])
+        .responses(&[CSV]),
+    Operation::get("/unsubscribe/{delivery}", || get(unsubscribe::ask))
+        .named(Group::Alerts, "askUnsubscribe", "Page to stop the mails of an alert")
+        .description("The link in alert mails leads here. It changes nothing.")
+        .access(Access::Everybody)
+        .parameters(&[LINK])
+        .responses(&[text(200, "A page with a button.", "text/html")]),
+    Operation::post("/unsubscribe/{delivery}", || post(unsubscribe::unsubscribe))
+        .named(Group::Alerts, "unsubscribe", "Stop the mails of an alert")
+        .description("One-click unsubscription (RFC 8058). Every link gets the same response, valid or not.")
+        .access(Access::Everybody)
+        .parameters(&[LINK])
+        .responses(&[text(200, "A confirmation page.", "text/html"), refusal(503, "Writes are unavailable; try again later.")]),
+    Operation::get("/api/health", || get(health::health))
+        .named(Group::Service, "getHealth", "Liveness and data freshness; always 200")
+        .access(Access::Everybody)
+        .responses(&[json::<health::HealthResponse>(200, "The server is running.")]),
+    Operation::get("/api/ready", || get(health::ready))
+        .named(Group::Service, "getReady", "Readiness of this instance")
+        .access(Access::Everybody)
+        .responses(&[
+            json::<health::ReadyResponse>(200, "Ready."),
+            json::<health::ReadyResponse>(503, "Not ready; `checks` gives the reason."),
+        ]),
+    Operation::get("/api/ready/ingest", || get(health::ready_ingest))
+        .named(Group::Service, "getReadyIngest", "503 when the newest list is over 48 hours old")
+        .access(Access::Everybody)
+        .responses(&[
+            json::<health::IngestResponse>(200, "The newest list is fresh."),
+            json::<health::IngestResponse>(503, "The newest list is stale, or no list was ingested."),
+        ]),
+    Operation::get("/api/docs", || get(health::api_docs))
+        .named(Group::Service, "getDocs", "Documentation of this API")
+        .description("The same text as a web page: `/docs`.")
+        .access(Access::Everybody)
+        .tagged()
+        .responses(&[text(200, "Markdown.", "text/markdown")]),
+    Operation::get("/api/openapi.json", || get(health::openapi))
+        .named(Group::Service, "getOpenapi", "OpenAPI document of this API")
+        .access(Access::Everybody)
+        .tagged()
+        .responses(&[text(200, "OpenAPI 3.1.", "application/json")]),
 ];
 
-/// An operation, as the index lists it.
-#[derive(Clone, Copy, Debug, Serialize)]
+/// An endpoint of the API.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Endpoint {
     pub method: &'static str,
     pub path: &'static str,
-    /// Whether it needs a key.
+    /// Whether it requires an API key.
     pub auth: bool,
     pub description: &'static str,
 }
@@ -906,13 +627,13 @@ pub fn endpoints() -> impl Iterator<Item = Endpoint> {
     })
 }
 
-/// Every route of the API; whoever adds pages answers what is not routed. Guards stand before
-/// handlers, not before routes: a wrong method is 405 without a key.
+/// The routes of the API, without a fallback for unknown paths. Guards wrap handlers, not routes, so
+/// that a wrong method is 405 with or without a key.
 pub fn router(app: App) -> Router {
     OPERATIONS
         .iter()
         .fold(Router::new(), |routes, operation| routes.route(operation.path, (operation.route)()))
-        // The index, as some write it.
+        // The index again: some clients add a slash.
         .route("/api/v1/", get(health::api_index))
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(app)

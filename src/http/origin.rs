@@ -1,32 +1,32 @@
-//! Which site a request comes from, as the browser tells it: `Sec-Fetch-Site`, and `Origin` or
-//! `Referer` of one that does not send it (OWASP, Cross-Site Request Forgery Prevention). A cookie
-//! says who a browser belongs to, and these who made it ask.
+//! CSRF protection for requests that carry a session cookie: the origin of a request from
+//! `Sec-Fetch-Site`, or from `Origin` or `Referer` of browsers that do not send it (OWASP, Cross-Site
+//! Request Forgery Prevention).
 
 use axum::http::HeaderMap;
 use axum::http::header::{HOST, HeaderName, ORIGIN, REFERER};
 
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Whether a page of ours sent a request that changes something. One that tells nothing is refused:
-/// every browser tells one of the two with a POST.
-pub fn is_ours(headers: &HeaderMap) -> bool {
+/// Whether one of our own pages sent a state-changing request. Without either header the request is
+/// refused: every browser sends one of them with a POST.
+pub fn is_same_origin(headers: &HeaderMap) -> bool {
     match headers.get(SITE) {
         Some(site) => site == "same-origin",
-        None => is_host(headers, ORIGIN),
+        None => matches_host(headers, ORIGIN),
     }
 }
 
-/// Whether a page of ours led to a download, or somebody who typed its address or used a bookmark.
-pub fn is_ours_or_typed(headers: &HeaderMap) -> bool {
+/// Whether a download was started from one of our own pages, a typed address or a bookmark.
+pub fn is_same_origin_or_direct(headers: &HeaderMap) -> bool {
     match headers.get(SITE) {
         Some(site) => site == "same-origin" || site == "none",
-        None if headers.contains_key(ORIGIN) => is_host(headers, ORIGIN),
-        None => is_host(headers, REFERER),
+        None if headers.contains_key(ORIGIN) => matches_host(headers, ORIGIN),
+        None => matches_host(headers, REFERER),
     }
 }
 
-/// Whether the address in the header `name` is of the host that is asked.
-fn is_host(headers: &HeaderMap, name: HeaderName) -> bool {
+/// Whether the URL in the header `name` has the host of the request.
+fn matches_host(headers: &HeaderMap, name: HeaderName) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let (Some(address), Some(host)) = (text(name), text(HOST)) else { return false };
     let authority = address.split_once("://").map(|(_, rest)| rest.split('/').next());
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_pages_change_something() {
+    fn only_our_own_pages_may_write() {
         for (pairs, changes, downloads) in [
             (vec![("sec-fetch-site", "same-origin")], true, true),
             (vec![("sec-fetch-site", "none")], false, true),
@@ -71,8 +71,8 @@ mod tests {
             (vec![], false, false),
         ] {
             let headers = headers(&pairs);
-            assert_eq!(is_ours(&headers), changes, "{pairs:?}");
-            assert_eq!(is_ours_or_typed(&headers), downloads, "{pairs:?}");
+            assert_eq!(is_same_origin(&headers), changes, "{pairs:?}");
+            assert_eq!(is_same_origin_or_direct(&headers), downloads, "{pairs:?}");
         }
     }
 }

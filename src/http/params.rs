@@ -1,5 +1,5 @@
-//! Query strings as sent, filters as meant (decisions.md §3). Nothing is silently clamped; a
-//! parameter given twice is refused; unknown ones are ignored; an empty value counts as absent.
+//! Query strings parsed into filters. Values out of range and repeated parameters are errors, unknown
+//! parameters are ignored, and an empty value counts as absent.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -20,10 +20,10 @@ use crate::vocab::limits::{
 use crate::vocab::name::DomainName;
 use crate::vocab::query::{NamePrefix, Substring, fold_tld};
 
-/// The id in a path; one that cannot be an id is one that nobody has.
+/// The id in a path.
 ///
 /// # Errors
-/// 404.
+/// 404 for text that is not an id.
 pub fn path_id<T>(
     path: Result<Path<String>, PathRejection>,
     parse: impl FnOnce(&str) -> Option<T>,
@@ -31,14 +31,14 @@ pub fn path_id<T>(
     path.ok().and_then(|Path(text)| parse(&text)).ok_or(ApiError::NotFound)
 }
 
-/// How many rows a list gives when the client does not say, and at most.
+/// Default and maximum of `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub default: u32,
     pub max: u32,
 }
 
-/// Which rows of a list.
+/// A window of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     pub limit: u32,
@@ -46,25 +46,25 @@ pub struct Page {
 }
 
 impl Page {
-    /// The rows of this page, of an iterator over all rows.
-    pub fn of<I: Iterator>(self, rows: I) -> impl Iterator<Item = I::Item> {
+    /// The rows of this page among all `rows`.
+    pub fn rows<I: Iterator>(self, rows: I) -> impl Iterator<Item = I::Item> {
         rows.skip(self.offset as usize).take(self.limit as usize)
     }
 }
 
-/// A query string, cut into its parameters once. Values are decoded when they are asked for.
+/// A query string split into parameters. Values are decoded on access.
 #[derive(Clone, Debug)]
 pub struct Params<'a> {
-    /// Names, decoded, and values as sent, in their order. A name that cannot be decoded is one
-    /// that nobody asks for.
+    /// Decoded names and raw values, in order. Names that do not decode are unknown parameters and are
+    /// dropped.
     pairs: Vec<(Cow<'a, str>, &'a str)>,
 }
 
-/// Parameters that a query seldom has more of.
+/// Initial capacity for parameters.
 const PAIRS_EXPECTED: usize = 8;
 
 impl<'a> Params<'a> {
-    /// The part of a URL after the question mark, as sent.
+    /// Splits the part of a URL after the question mark.
     pub fn new(query: Option<&'a str>) -> Params<'a> {
         let mut pairs = Vec::with_capacity(PAIRS_EXPECTED);
         for pair in query.unwrap_or_default().split('&') {
@@ -77,7 +77,7 @@ impl<'a> Params<'a> {
     /// The drops filter, with the row limits of the endpoint.
     ///
     /// # Errors
-    /// The first parameter that is not as it should be.
+    /// 400 for the first invalid parameter.
     pub fn drops(&self, limits: Limits) -> Result<DropFilter, ApiError> {
         let contains = match self.get("q")? {
             Some(text) => {
@@ -94,17 +94,17 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// The search filter and `q` as it was sent.
+    /// `q` as it was sent, and the search filter.
     ///
     /// # Errors
-    /// The first parameter that is not as it should be.
+    /// 400 for the first invalid parameter.
     pub fn search(&self) -> Result<(String, SearchFilter), ApiError> {
         let sent = self.sent("q")?.unwrap_or_default();
         let prefix = NamePrefix::parse(&sent).map_err(|err| ApiError::parameter("q", err))?;
         let filter = SearchFilter {
             prefix,
             narrow: self.narrow()?,
-            // `all` is every name, as no view is.
+            // `all` is every name, as without a view.
             pipeline: self.pipeline()?.filter(|pipeline| *pipeline != Pipeline::All),
             limit: self.integer("limit", 1..=SEARCH_LIMIT_MAX)?.unwrap_or(SEARCH_LIMIT_DEFAULT),
             offset: self.integer("offset", 0..=SEARCH_OFFSET_MAX)?.unwrap_or(0),
@@ -115,7 +115,7 @@ impl<'a> Params<'a> {
     /// `limit` and `offset` of a list.
     ///
     /// # Errors
-    /// One of them does not parse or is out of its range.
+    /// 400 if one of them does not parse or is out of range.
     pub fn page(&self, limits: Limits, offset_max: u32) -> Result<Page, ApiError> {
         Ok(Page {
             limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),
@@ -123,30 +123,30 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// A parameter that is one value of `T`.
+    /// A parameter that holds one `T`.
     ///
     /// # Errors
-    /// It does not parse.
+    /// 400 if it does not parse.
     pub fn one<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<Option<T>, ApiError> {
         let Some(text) = self.get(name)? else { return Ok(None) };
         text.parse().map(Some).map_err(|err| ApiError::parameter(name, err))
     }
 
-    /// A parameter that is a list of `T`, separated by commas. White space around items and empty
-    /// items do not count.
+    /// A parameter that holds a comma-separated list of `T`. White space around items and empty items
+    /// are ignored.
     ///
     /// # Errors
-    /// An item does not parse.
+    /// 400 if an item does not parse.
     pub fn list<T: FromStr<Err: Display>>(&self, name: &'static str) -> Result<Vec<T>, ApiError> {
         let Some(text) = self.get(name)? else { return Ok(Vec::new()) };
         let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
         items.map(|item| item.parse().map_err(|err| ApiError::parameter(name, err))).collect()
     }
 
-    /// A name that has to be given.
+    /// A required domain name.
     ///
     /// # Errors
-    /// It is absent or no registrable name.
+    /// 400 if it is absent or not registrable.
     pub fn domain(&self, name: &'static str) -> Result<DomainName, ApiError> {
         let text = self.get(name)?.ok_or_else(|| ApiError::parameter(name, "is required"))?;
         DomainName::parse(&text).map_err(|err| ApiError::parameter(name, err))
@@ -167,7 +167,7 @@ impl<'a> Params<'a> {
         Ok(Narrow { tlds, min_dqs: Dqs::clamped(min_dqs as i32), max_len: max_len as u8 })
     }
 
-    /// `stage`, or else `view`; a view that is no view is refused beside a stage too.
+    /// `stage`, or else `view`. An invalid view is an error even next to a stage.
     fn pipeline(&self) -> Result<Option<Pipeline>, ApiError> {
         let view = match self.get("view")?.as_deref() {
             None => None,
@@ -188,7 +188,7 @@ impl<'a> Params<'a> {
         range: RangeInclusive<u32>,
     ) -> Result<Option<u32>, ApiError> {
         let Some(text) = self.get(name)? else { return Ok(None) };
-        // `parse` alone would take `+5`.
+        // `parse` alone would accept `+5`.
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse::<u32>() {
             Ok(value) if digits && range.contains(&value) => Ok(Some(value)),
@@ -207,19 +207,19 @@ impl<'a> Params<'a> {
 
     /// The decoded value, empty or not.
     fn sent(&self, name: &'static str) -> Result<Option<Cow<'a, str>>, ApiError> {
-        let mut sent = self.pairs.iter().filter(|(sent, _)| sent == name).map(|&(_, value)| value);
-        let Some(value) = sent.next() else { return Ok(None) };
+        let mut values =
+            self.pairs.iter().filter(|(sent, _)| sent == name).map(|&(_, value)| value);
+        let Some(value) = values.next() else { return Ok(None) };
         let value = decode(value)
             .ok_or_else(|| ApiError::parameter(name, "is not percent-encoded UTF-8"))?;
-        if sent.next().is_some() {
+        if values.next().is_some() {
             return Err(ApiError::parameter(name, "is given more than once"));
         }
         Ok(Some(value))
     }
 }
 
-/// `application/x-www-form-urlencoded` text; `None` for a broken escape or bytes that are no
-/// UTF-8.
+/// Decodes `application/x-www-form-urlencoded` text; `None` for a broken escape or invalid UTF-8.
 fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Some(Cow::Borrowed(text));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn invalid_parameters_are_named() {
         for (query, error) in [
             ("limit=0", "limit: must be an integer from 1 to 1000"),
             ("limit=1001", "limit: must be an integer from 1 to 1000"),

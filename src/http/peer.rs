@@ -1,31 +1,31 @@
-//! Where a request comes from: the connection's other end or, where that is a proxy of the
-//! operator's, whoever it names in `X-Forwarded-For`.
+//! The client address of a request: the peer of the connection or, behind a trusted proxy, the address
+//! from `X-Forwarded-For`.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::HeaderMap;
 
-/// Who sent a request. The server puts it into the request's extensions.
+/// The client of a request. The server puts it into the request's extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
     pub address: IpAddr,
-    /// Whether a proxy of the operator's passed the request on: what it says in headers is believed.
+    /// Whether a trusted proxy forwarded the request, so that its headers can be trusted.
     pub through_proxy: bool,
 }
 
 impl Client {
-    /// Who is behind a connection from `connected`: where that is one of `proxies` (in their canonical
-    /// form), the last address in `X-Forwarded-For` that is none. What stands before it anybody can
-    /// have written.
-    pub fn of(connected: IpAddr, headers: &HeaderMap, proxies: &[IpAddr]) -> Client {
+    /// The client behind a connection from `connected`. If that is one of the trusted `proxies` (in
+    /// canonical form), the last untrusted address in `X-Forwarded-For`; clients can forge the entries
+    /// before it.
+    pub fn from_headers(connected: IpAddr, headers: &HeaderMap, proxies: &[IpAddr]) -> Client {
         let is_proxy = |address: &IpAddr| proxies.contains(&address.to_canonical());
         if !is_proxy(&connected) {
             return Client { address: connected, through_proxy: false };
         }
         let mut address = connected;
         let lines = headers.get_all("x-forwarded-for").iter().rev();
-        // Octets, for what stands before the addresses of proxies need be no text.
-        for named in lines.flat_map(|line| line.as_bytes().rsplit(|octet| *octet == b',')) {
+        // Bytes, because forged entries may not be valid text.
+        for named in lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')) {
             let Some(next) = str::from_utf8(named).ok().and_then(|text| parse(text.trim())) else {
                 break;
             };
@@ -38,7 +38,7 @@ impl Client {
     }
 }
 
-/// An address as proxies write it: bare, or with a port.
+/// An address with or without a port.
 fn parse(text: &str) -> Option<IpAddr> {
     let bare = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     bare.ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn only_proxies_of_the_operators_are_believed() {
+    fn only_trusted_proxies_are_believed() {
         let proxies = [ip("127.0.0.1"), ip("10.0.0.1")];
         for (connected, forwarded, expected) in [
             ("192.0.2.1", "198.51.100.1", "192.0.2.1"),
@@ -78,7 +78,7 @@ mod tests {
                     HeaderValue::from_bytes(line.as_bytes()).expect("a value"),
                 );
             }
-            let client = Client::of(ip(connected), &headers, &proxies);
+            let client = Client::from_headers(ip(connected), &headers, &proxies);
             assert_eq!(client.address, ip(expected), "{forwarded}");
             assert_eq!(client.through_proxy, connected != "192.0.2.1");
         }

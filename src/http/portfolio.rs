@@ -1,20 +1,21 @@
-//! `/api/v1/portfolio`: the caller's backorder claims (api.md; decisions.md §5).
+//! `/api/v1/portfolio`: the caller's backorder claims.
 
 use std::sync::Arc;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::accounts::{Answered, Attribution, Caller, Claim, ClaimPatch, NewClaim, Post, UserData};
 use crate::http::allowance::Now;
-use crate::http::answer::{self, Deleted, Timestamp};
 use crate::http::body::{JsonBody, JsonInteger, Money, Patch, PostBody, required};
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Page, Params, path_id};
+use crate::http::response::{self, Deleted, Timestamp};
 use crate::http::{App, work};
 use crate::vocab::budget;
 use crate::vocab::claim::ClaimStatus;
@@ -25,15 +26,15 @@ use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
-/// Where a claim has its address.
+/// Collection path; a claim lives at `PATH/{id}`.
 const PATH: &str = "/api/v1/portfolio";
-/// Microseconds that shaping one claim takes, about.
+/// Approximate cost of serialising one claim, in microseconds.
 const CLAIM_US: usize = 2;
 
-/// Which claims, as a query means it.
+/// Filter and page of a claims list.
 #[derive(Clone, Debug)]
 pub struct ClaimFilter {
-    /// One of these; none does not filter.
+    /// Accepted statuses; empty for all.
     statuses: Vec<ClaimStatus>,
     /// Reported at or after the start of this day.
     from: Option<UnixMs>,
@@ -43,10 +44,10 @@ pub struct ClaimFilter {
 }
 
 impl ClaimFilter {
-    /// The filter of a query string.
+    /// Parses the filter of a query string.
     ///
     /// # Errors
-    /// The first parameter that is not as it should be.
+    /// 400 for the first invalid parameter.
     pub fn parse(params: Params<'_>, limits: Limits) -> Result<ClaimFilter, ApiError> {
         let start = |day: Day| UnixMs::from_instant(day.start());
         Ok(ClaimFilter {
@@ -58,8 +59,8 @@ impl ClaimFilter {
     }
 
     /// The claims of the page, newest first.
-    pub fn of<'a>(&'a self, owned: &'a UserData) -> impl Iterator<Item = &'a Claim> {
-        self.page.of(self.matching(owned))
+    pub fn page_of<'a>(&'a self, owned: &'a UserData) -> impl Iterator<Item = &'a Claim> {
+        self.page.rows(self.matching(owned))
     }
 
     /// The claims of all pages, newest first.
@@ -72,53 +73,65 @@ impl ClaimFilter {
         })
     }
 
-    /// One of these statuses; none does not filter.
+    /// Accepted statuses; empty for all.
     pub fn statuses(&self) -> &[ClaimStatus] {
         &self.statuses
     }
 
-    /// Which of the claims that pass are on the page.
+    /// The page of the matching claims.
     pub fn page(&self) -> Page {
         self.page
     }
 }
 
-/// Microseconds that walking and shaping an account's claims takes at most, for [`work::run`].
+/// Upper bound of the microseconds to filter and serialise an account's claims, for [`work::run`].
 pub fn claims_cost_us(owned: &UserData) -> u32 {
     u32::try_from(owned.claim_count() * CLAIM_US).unwrap_or(u32::MAX)
 }
 
-/// A claim (api.md).
-#[derive(Serialize)]
+/// A backorder claim.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct ClaimAnswer<'a> {
+#[schema(as = Claim)]
+struct ClaimResponse<'a> {
+    #[schema(value_type = u64)]
     id: ClaimId,
+    #[schema(value_type = String)]
     domain: &'a DomainName,
     tld: &'a str,
     status: ClaimStatus,
+    #[schema(required)]
     registrar: Option<&'a str>,
+    #[schema(value_type = Option<f64>, required)]
     acquired_price_usd: Option<Money>,
+    #[schema(value_type = Option<f64>, required)]
     resale_price_usd: Option<Money>,
+    #[schema(value_type = Option<String>, format = DateTime, required)]
     sold_at: Option<Timestamp>,
+    #[schema(value_type = String, format = DateTime)]
     reported_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
     updated_at: Timestamp,
-    /// Empty for none.
+    /// Empty without notes.
     user_notes: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    alert_rule: Option<AttributionAnswer<'a>>,
+    #[schema(nullable = false)]
+    alert_rule: Option<AttributionResponse<'a>>,
 }
 
-/// The rule that led to a claim (api.md).
-#[derive(Serialize)]
-struct AttributionAnswer<'a> {
+/// The alert rule that led to a claim, under the name it had then.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Attribution)]
+struct AttributionResponse<'a> {
+    #[schema(value_type = u64)]
     id: RuleId,
     name: &'a str,
 }
 
-impl<'a> ClaimAnswer<'a> {
-    fn new(claim: &'a Claim) -> ClaimAnswer<'a> {
-        let rule = |rule: &'a Attribution| AttributionAnswer { id: rule.id, name: &rule.name };
-        ClaimAnswer {
+impl<'a> ClaimResponse<'a> {
+    fn new(claim: &'a Claim) -> ClaimResponse<'a> {
+        let rule = |rule: &'a Attribution| AttributionResponse { id: rule.id, name: &rule.name };
+        ClaimResponse {
             id: claim.id,
             domain: &claim.domain,
             tld: claim.domain.tld(),
@@ -135,47 +148,82 @@ impl<'a> ClaimAnswer<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct PortfolioAnswer<'a> {
+/// A page of claims, newest first.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Portfolio)]
+pub struct ClaimList<'a> {
+    #[schema(value_type = u32)]
     count: usize,
-    claims: Vec<ClaimAnswer<'a>>,
+    claims: Vec<ClaimResponse<'a>>,
 }
 
-#[derive(Serialize)]
-struct OneClaim<'a> {
-    claim: ClaimAnswer<'a>,
+/// One claim.
+#[derive(Serialize, ToSchema)]
+pub struct OneClaim<'a> {
+    claim: ClaimResponse<'a>,
 }
 
-#[derive(Serialize)]
-struct AddedClaim<'a> {
+/// A new claim.
+#[derive(Serialize, ToSchema)]
+pub struct AddedClaim<'a> {
+    #[schema(value_type = u64)]
     id: ClaimId,
-    claim: ClaimAnswer<'a>,
+    claim: ClaimResponse<'a>,
 }
 
-/// A claim to be added, as sent.
-#[derive(Debug, Deserialize)]
+/// A claim to add. Prices have at most two decimals.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = ClaimBody, example = json!({
+    "domain": "solar.com", "status": "caught", "registrar": "Example", "acquiredPriceUsd": 69.5
+}))]
 pub struct ClaimRequest {
+    #[schema(value_type = String, format = "domain")]
     pub domain: Option<String>,
+    #[schema(value_type = ClaimStatus)]
     pub status: Option<String>,
+    #[schema(max_length = 200)]
     pub registrar: Option<String>,
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000)]
     pub acquired_price_usd: Option<Money>,
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000)]
     pub resale_price_usd: Option<Money>,
+    /// Only with status `sold`. Defaults to now.
+    #[schema(format = DateTime)]
     pub sold_at: Option<String>,
+    #[schema(max_length = 10000)]
     pub user_notes: Option<String>,
+    /// Id of one of your rules.
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 9007199254740991i64)]
     pub alert_rule_id: Option<JsonInteger>,
 }
 
-/// A change of a claim, as sent.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+/// Changes to a claim. Absent members are unchanged; `null` clears a value.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = ClaimPatchBody, example = json!({"status": "sold", "resalePriceUsd": 950}))]
 pub struct ClaimPatchRequest {
+    #[serde(default)]
+    #[schema(value_type = ClaimStatus)]
     pub status: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 200)]
     pub registrar: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000)]
     pub acquired_price_usd: Patch<Money>,
+    #[serde(default)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000)]
     pub resale_price_usd: Patch<Money>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub sold_at: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 10000)]
     pub user_notes: Patch<String>,
+    /// Id of one of your rules.
+    #[serde(default)]
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 9007199254740991i64)]
     pub alert_rule_id: Patch<JsonInteger>,
 }
 
@@ -189,23 +237,23 @@ fn sold_at(text: &str) -> Result<UnixMs, ApiError> {
 
 fn alert_rule_id(number: JsonInteger) -> Result<RuleId, ApiError> {
     let id = u64::try_from(number.0).ok().and_then(RuleId::new);
-    id.ok_or_else(|| ApiError::parameter("alertRuleId", "is no id of an alert rule"))
+    id.ok_or_else(|| ApiError::parameter("alertRuleId", "is not the id of an alert rule"))
 }
 
 impl TryFrom<ClaimRequest> for NewClaim {
     type Error = ApiError;
 
-    fn try_from(sent: ClaimRequest) -> Result<NewClaim, ApiError> {
-        let domain = required(sent.domain, "domain")?;
+    fn try_from(request: ClaimRequest) -> Result<NewClaim, ApiError> {
+        let domain = required(request.domain, "domain")?;
         Ok(NewClaim {
             domain: DomainName::parse(&domain).map_err(|err| ApiError::parameter("domain", err))?,
-            status: status(&required(sent.status, "status")?)?,
-            registrar: sent.registrar,
-            acquired_price: sent.acquired_price_usd.map(|price| price.0),
-            resale_price: sent.resale_price_usd.map(|price| price.0),
-            sold_at: sent.sold_at.as_deref().map(sold_at).transpose()?,
-            user_notes: sent.user_notes,
-            alert_rule: sent.alert_rule_id.map(alert_rule_id).transpose()?,
+            status: status(&required(request.status, "status")?)?,
+            registrar: request.registrar,
+            acquired_price: request.acquired_price_usd.map(|price| price.0),
+            resale_price: request.resale_price_usd.map(|price| price.0),
+            sold_at: request.sold_at.as_deref().map(sold_at).transpose()?,
+            user_notes: request.user_notes,
+            alert_rule: request.alert_rule_id.map(alert_rule_id).transpose()?,
         })
     }
 }
@@ -213,16 +261,16 @@ impl TryFrom<ClaimRequest> for NewClaim {
 impl TryFrom<ClaimPatchRequest> for ClaimPatch {
     type Error = ApiError;
 
-    fn try_from(sent: ClaimPatchRequest) -> Result<ClaimPatch, ApiError> {
+    fn try_from(request: ClaimPatchRequest) -> Result<ClaimPatch, ApiError> {
         let price = |Money(price)| Ok(price);
         Ok(ClaimPatch {
-            status: sent.status.try_map(|text| status(&text))?.not_null("status")?,
-            registrar: sent.registrar.nested(),
-            acquired_price: sent.acquired_price_usd.try_map(price)?.nested(),
-            resale_price: sent.resale_price_usd.try_map(price)?.nested(),
-            sold_at: sent.sold_at.try_map(|text| sold_at(&text))?.nested(),
-            user_notes: sent.user_notes.nested(),
-            alert_rule: sent.alert_rule_id.try_map(alert_rule_id)?.nested(),
+            status: request.status.try_map(|text| status(&text))?.not_null("status")?,
+            registrar: request.registrar.nested(),
+            acquired_price: request.acquired_price_usd.try_map(price)?.nested(),
+            resale_price: request.resale_price_usd.try_map(price)?.nested(),
+            sold_at: request.sold_at.try_map(|text| sold_at(&text))?.nested(),
+            user_notes: request.user_notes.nested(),
+            alert_rule: request.alert_rule_id.try_map(alert_rule_id)?.nested(),
         })
     }
 }
@@ -236,8 +284,8 @@ pub async fn list_claims(
     let filter = ClaimFilter::parse(Params::new(query.as_deref()), LIMITS)?;
     let owned: Arc<UserData> = app.store.user_data(&caller);
     let body = work::run(claims_cost_us(&owned), move || {
-        let claims: Vec<_> = filter.of(&owned).map(ClaimAnswer::new).collect();
-        work::json_bytes(&PortfolioAnswer { count: claims.len(), claims })
+        let claims: Vec<_> = filter.page_of(&owned).map(ClaimResponse::new).collect();
+        work::json_bytes(&ClaimList { count: claims.len(), claims })
     });
     Ok(work::json_response(body.await?))
 }
@@ -250,8 +298,7 @@ pub async fn find_claim(
 ) -> Result<Response, ApiError> {
     let owned = app.store.user_data(&caller);
     let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
-    let body = work::json_bytes(&OneClaim { claim: ClaimAnswer::new(claim) })?;
-    Ok(work::json_response(body))
+    Ok(Json(OneClaim { claim: ClaimResponse::new(claim) }).into_response())
 }
 
 /// `POST /api/v1/portfolio`: adds a claim.
@@ -261,29 +308,29 @@ pub async fn add_claim(
     PostBody { body, post }: PostBody<ClaimRequest>,
 ) -> Result<Response, ApiError> {
     let answered = add(&app, &caller, body, post).await?;
-    let id = answer::added_id(&answered, |claim| claim.id.get());
-    Ok(answer::posted(answered, id.map(|id| format!("{PATH}/{id}"))))
+    let id = response::added_id(&answered, |claim| claim.id.get());
+    Ok(response::posted(answered, id.map(|id| format!("{PATH}/{id}"))))
 }
 
-/// Adds a claim as sent; the kept response is the API's.
+/// Adds a claim. The reply has the JSON of the API.
 ///
 /// # Errors
-/// As the API refuses it.
+/// The same as the endpoint.
 pub async fn add(
     app: &App,
     caller: &Caller,
-    sent: ClaimRequest,
+    request: ClaimRequest,
     post: Post,
 ) -> Result<Answered<Claim>, ApiError> {
-    let draft = app.store.add_claim(caller, NewClaim::try_from(sent)?, post).await?;
+    let draft = app.store.add_claim(caller, NewClaim::try_from(request)?, post).await?;
     let reply = |claim: &Claim| {
-        let added = AddedClaim { id: claim.id, claim: ClaimAnswer::new(claim) };
-        answer::reply(StatusCode::CREATED, &added)
+        let added = AddedClaim { id: claim.id, claim: ClaimResponse::new(claim) };
+        response::reply(StatusCode::CREATED, &added)
     };
     Ok(draft.respond(reply).await?)
 }
 
-/// `PATCH /api/v1/portfolio/{id}`: changes the members that are sent.
+/// `PATCH /api/v1/portfolio/{id}`: changes the given members.
 pub async fn change_claim(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -293,8 +340,7 @@ pub async fn change_claim(
 ) -> Result<Response, ApiError> {
     let patch = ClaimPatch::try_from(body)?;
     let claim = app.store.change_claim(&caller, path_id(id, ClaimId::parse)?, patch, now).await?;
-    let body = work::json_bytes(&OneClaim { claim: ClaimAnswer::new(&claim) })?;
-    Ok(work::json_response(body))
+    Ok(Json(OneClaim { claim: ClaimResponse::new(&claim) }).into_response())
 }
 
 /// `DELETE /api/v1/portfolio/{id}`: removes a claim.
@@ -305,5 +351,5 @@ pub async fn remove_claim(
 ) -> Result<Json<Deleted>, ApiError> {
     let id = path_id(id, ClaimId::parse)?;
     app.store.remove_claim(&caller, id).await?;
-    Ok(Json(Deleted { id: id.get(), deleted: true }))
+    Ok(Json(Deleted::new(id.get())))
 }

@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use utoipa::ToSchema;
 
 use crate::http::allowance::Now;
 use crate::http::error::ApiError;
@@ -13,12 +14,13 @@ use crate::http::work::push_member;
 use crate::http::{App, work};
 use crate::index::SearchPage;
 use crate::index::filter::SearchFilter;
+use crate::index::query::rows::SearchRow;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 
-/// Bytes of a response around its rows, but for the query.
+/// Bytes of a response apart from its rows and the query.
 const FRAME_BYTES: usize = 128;
 
-/// `GET /api/v1/search`: names by prefix, over everything ever seen.
+/// `GET /api/v1/search`: prefix search over every name ever seen.
 pub async fn search_names(
     State(app): State<App>,
     Extension(now): Extension<Now>,
@@ -26,9 +28,9 @@ pub async fn search_names(
 ) -> Result<Response, ApiError> {
     let (query, filter) = Params::new(request.uri().query()).search()?;
     let (index, moment) = (app.live.current(), app.moment(now));
-    let tag = Tag::of(&index, moment, request.uri(), &[]);
-    if let Some(held) = tag.held(request.headers()) {
-        return Ok(held);
+    let tag = Tag::for_query(&index, moment, request.uri(), &[]);
+    if let Some(not_modified) = tag.not_modified(request.headers()) {
+        return Ok(not_modified);
     }
     let timer = QueryTimer::start(if filter.is_prefix_alone() {
         QueryKind::Prefix
@@ -37,28 +39,59 @@ pub async fn search_names(
     });
     let body = work::run(index.search_cost_us(&filter, moment), move || {
         let page = index.search(&filter, moment);
-        let body = search_json(&query, &filter, &page);
+        let body = SearchResponse::new(&query, &filter, &page).into_json();
         timer.finish(page.count() as usize, &filter);
         Ok(body)
     });
     Ok(tag.on(work::json_response(body.await?)))
 }
 
-/// The search response (api.md).
-fn search_json(query: &str, filter: &SearchFilter, page: &SearchPage<'_>) -> Vec<u8> {
-    let room = FRAME_BYTES + query.len() + page.count() as usize * SEARCH_JSON_BYTES;
-    let mut out = Vec::with_capacity(room);
-    out.extend_from_slice(b"{\"query\":");
-    push_json_text(&mut out, query);
-    push_member(&mut out, "total", page.total);
-    let capped: &[u8] = if page.capped { b"true" } else { b"false" };
-    out.extend_from_slice(b",\"totalCapped\":");
-    out.extend_from_slice(capped);
-    push_member(&mut out, "count", page.count());
-    push_member(&mut out, "limit", filter.limit);
-    push_member(&mut out, "offset", filter.offset);
-    out.extend_from_slice(b",\"results\":");
-    push_search_results(page, &mut out);
-    out.push(b'}');
-    out
+/// A page of search results: exact matches first, then by score.
+#[derive(ToSchema)]
+#[schema(as = SearchResults, rename_all = "camelCase")]
+pub struct SearchResponse<'a> {
+    /// `q` as it was sent.
+    query: &'a str,
+    /// Number of matches, exact up to 10,000.
+    #[schema(maximum = 10000)]
+    total: u32,
+    /// Whether there are more matches than `total`.
+    total_capped: bool,
+    count: u32,
+    limit: u32,
+    offset: u32,
+    #[schema(value_type = Vec<SearchRow<'a>>)]
+    results: &'a SearchPage<'a>,
+}
+
+impl<'a> SearchResponse<'a> {
+    fn new(query: &'a str, filter: &SearchFilter, page: &'a SearchPage<'a>) -> SearchResponse<'a> {
+        SearchResponse {
+            query,
+            total: page.total,
+            total_capped: page.capped,
+            count: page.count(),
+            limit: filter.limit,
+            offset: filter.offset,
+            results: page,
+        }
+    }
+
+    /// The response as JSON, in one buffer. Its rows are written by hand as well.
+    fn into_json(self) -> Vec<u8> {
+        let rows = self.count as usize * SEARCH_JSON_BYTES;
+        let mut out = Vec::with_capacity(FRAME_BYTES + self.query.len() + rows);
+        out.extend_from_slice(b"{\"query\":");
+        push_json_text(&mut out, self.query);
+        push_member(&mut out, "total", self.total);
+        out.extend_from_slice(b",\"totalCapped\":");
+        out.extend_from_slice(if self.total_capped { b"true".as_slice() } else { b"false" });
+        push_member(&mut out, "count", self.count);
+        push_member(&mut out, "limit", self.limit);
+        push_member(&mut out, "offset", self.offset);
+        out.extend_from_slice(b",\"results\":");
+        push_search_results(self.results, &mut out);
+        out.push(b'}');
+        out
+    }
 }

@@ -1,5 +1,5 @@
-//! Cookie sessions: for pages, and for CSV exports that are asked for from a page. A cookie in, the
-//! [`Person`] it stands for out; what a session is and when it ends is `accounts`' to say.
+//! Session cookies of the pages and of CSV exports started from a page. `accounts` decides whether a
+//! session is valid.
 
 use axum::http::HeaderMap;
 use axum_extra::extract::CookieJar;
@@ -9,19 +9,18 @@ use chrono::{DateTime, Utc};
 use crate::accounts::{Person, Token};
 use crate::http::App;
 
-/// How the cookie goes over the wire.
+/// Attributes of the session cookie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CookieKind {
-    /// Over TLS alone; the prefix in its name keeps other hosts of the domain from setting it
+    /// TLS only. The `__Host-` prefix prevents other hosts of the domain from setting it
     /// (RFC 6265bis §4.1.3.2).
     #[default]
     Secure,
-    /// Also over plain HTTP: for a server on loopback with no TLS before it.
+    /// Plain HTTP too, for a server on loopback without TLS.
     PlainHttp,
 }
 
 impl CookieKind {
-    /// The cookie's name.
     pub fn name(self) -> &'static str {
         match self {
             CookieKind::Secure => "__Host-dropdex",
@@ -29,13 +28,13 @@ impl CookieKind {
         }
     }
 
-    /// The cookie that carries `token`. It lives as long as the browser at most, and the session
-    /// no longer than its own end.
+    /// The cookie that carries `token`. It ends with the browser session; the server may end the session
+    /// earlier.
     pub fn with(self, token: &Token) -> Cookie<'static> {
         self.build(token.reveal().to_owned())
     }
 
-    /// The cookie that takes the place of one that was set, and goes at once.
+    /// A cookie that deletes the one that was set.
     pub fn removal(self) -> Cookie<'static> {
         let mut cookie = self.build(String::new());
         cookie.make_removal();
@@ -52,12 +51,12 @@ impl CookieKind {
     }
 }
 
-/// Whom the request's cookie stands for, if its session holds at `now`.
+/// The user of the request's cookie, if the session is valid at `now`.
 pub fn find(app: &App, headers: &HeaderMap, now: DateTime<Utc>) -> Option<Person> {
     app.store.person(&token(app, headers)?, now)
 }
 
-/// The token in the request's cookie, whether it stands for anybody or not.
+/// The token in the request's cookie, valid or not.
 pub fn token(app: &App, headers: &HeaderMap) -> Option<Token> {
     let jar = CookieJar::from_headers(headers);
     Token::parse(jar.get(app.cookie.name())?.value())
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cookie_is_for_this_host_over_tls_and_out_of_reach_of_scripts() {
+    fn session_cookies_are_host_only_secure_and_http_only() {
         let token = Token::parse(&"0a".repeat(32)).expect("a token");
         let text = CookieKind::Secure.with(&token).to_string();
         let value = token.reveal();

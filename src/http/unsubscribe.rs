@@ -1,7 +1,6 @@
-//! `/unsubscribe/{delivery}`: the link in alert mails (RFC 8058). No key: whoever holds the link may
-//! switch off the mails of the one rule it stands for, and nothing else. GET shows a page with a
-//! button, since scanners of mails follow every link; POST, of the button or of a mail program,
-//! switches off. Every link is answered alike, known or not.
+//! `/unsubscribe/{delivery}`: the link in alert mails (RFC 8058). It needs no key and can only switch off
+//! the mails of one rule. GET shows a page with a button, because mail scanners follow every link; POST,
+//! from the button or a mail program, switches off. Valid and invalid links get the same response.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -12,49 +11,49 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 
 use crate::http::App;
-use crate::http::body::read_octets;
+use crate::http::body::read_bytes;
 use crate::http::error::ApiError;
 use crate::vocab::ids::DeliveryId;
 use crate::vocab::time::UnixMs;
 
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
-/// `GET /unsubscribe/{delivery}`: asks, and changes nothing.
+/// `GET /unsubscribe/{delivery}`: shows the confirmation page and changes nothing.
 pub async fn ask() -> Response {
     page(
         "<h1>Stop these mails?</h1>\
-         <p>You will get no more mails of this alert. Other alerts and channels stay as they are.</p>\
+         <p>You will no longer get mails from this alert. Other alerts and channels are not affected.</p>\
          <form method=\"post\">\
          <input type=\"hidden\" name=\"List-Unsubscribe\" value=\"One-Click\">\
          <button>Stop these mails</button></form>",
     )
 }
 
-/// `POST /unsubscribe/{delivery}`: switches the mails of the rule off. The body says nothing that
-/// counts, and is read so that the connection lives on.
+/// `POST /unsubscribe/{delivery}`: switches off the mails of the rule. The body is ignored, and read
+/// only so that the connection can be reused.
 ///
 /// # Errors
-/// 413 for a body that no mail program sends, 503 while nothing can be written.
+/// 413 for an oversized body, 503 while the journal refuses writes.
 pub async fn unsubscribe(
     State(app): State<App>,
     link: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    read_octets(request.into_body()).await?;
+    read_bytes(request.into_body()).await?;
     let id = link.ok().and_then(|Path(text)| DeliveryId::parse(&text));
     if let Some(id) = id
         && app.store.unsubscribe(id, UnixMs::from_instant(app.clock.now())).await?
     {
-        tracing::info!("an alert's mails were switched off by their link");
+        tracing::info!("alert mails switched off by unsubscribe link");
     }
     Ok(page(
         "<h1>Done</h1>\
-         <p>You will get no more mails of this alert. To get them again, change its channels in \
-         your account.</p>",
+         <p>You will no longer get mails from this alert. To turn them on again, edit the channels of \
+         the alert in your account.</p>",
     ))
 }
 
-/// A page that loads nothing, is framed nowhere and tells nobody its address.
+/// A page without resources that cannot be framed and sends no referrer.
 fn page(main: &str) -> Response {
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\

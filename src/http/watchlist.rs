@@ -1,22 +1,22 @@
-//! `/api/v1/watchlist`: names the caller watches, joined with what the index says of them
-//! (api.md; decisions.md §5).
+//! `/api/v1/watchlist`: the names that the caller watches, joined with the index when they are read.
 
 use std::cmp::Reverse;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Outcome, Store, UserData, Watch, WatchEntry, WriteError};
 use crate::http::allowance::Now;
-use crate::http::answer::{self, Timestamp};
 use crate::http::body::{PostBody, required};
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Page, Params};
+use crate::http::response::{self, Timestamp};
 use crate::http::{App, work};
 use crate::index::filter::Moment;
 use crate::index::{Index, NameFacts};
@@ -31,17 +31,18 @@ use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
-/// Microseconds that one look-up of a name takes, about.
+/// Approximate cost of looking up one name, in microseconds.
 const LOOKUP_US: usize = 1;
 
-/// The order of a watchlist.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Sort order of a watchlist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum WatchSort {
-    /// What is to be caught first: stage, then effective release, then name.
+    /// Soonest to be caught first: by stage, then effective release, then name.
     #[default]
     Lifecycle,
     Name,
-    /// Best first; names without a score last.
+    /// Highest score first; names without a score last.
     Dqs,
     /// Newest first.
     Added,
@@ -52,7 +53,7 @@ impl WatchSort {
     pub const ALL: [WatchSort; 4] =
         [WatchSort::Lifecycle, WatchSort::Name, WatchSort::Dqs, WatchSort::Added];
 
-    /// The word of the API.
+    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             WatchSort::Lifecycle => "lifecycle",
@@ -62,7 +63,7 @@ impl WatchSort {
         }
     }
 
-    /// Sorts `rows`, which come in order of names: that breaks ties.
+    /// Sorts `rows`, which are in name order. Sorting is stable, so ties stay in name order.
     fn sort(self, rows: &mut [WatchRow]) {
         match self {
             WatchSort::Lifecycle => rows.sort_by_key(WatchRow::lifecycle),
@@ -73,7 +74,7 @@ impl WatchSort {
     }
 }
 
-/// A word that names no order.
+/// Not the name of a sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of lifecycle, name, dqs, added")]
 pub struct WatchSortError;
@@ -86,7 +87,7 @@ impl FromStr for WatchSort {
     }
 }
 
-/// Which entries, as a query means it.
+/// Sort order and page of a watchlist.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchQuery {
     pub sort: WatchSort,
@@ -94,10 +95,10 @@ pub struct WatchQuery {
 }
 
 impl WatchQuery {
-    /// The query of a query string.
+    /// Parses a query string.
     ///
     /// # Errors
-    /// The first parameter that is not as it should be.
+    /// 400 for the first invalid parameter.
     pub fn parse(params: Params<'_>, limits: Limits) -> Result<WatchQuery, ApiError> {
         Ok(WatchQuery {
             sort: params.one("sort")?.unwrap_or_default(),
@@ -106,25 +107,25 @@ impl WatchQuery {
     }
 }
 
-/// An entry and what the index says of its name.
+/// An entry joined with the facts about its name.
 #[derive(Clone, Debug)]
 pub struct WatchRow {
     entry: WatchEntry,
-    /// `None` for a name the index does not hold.
+    /// `None` for a name that is not in the index.
     facts: Option<NameFacts>,
-    /// What its registry was last seen to say.
+    /// The last observation by RDAP or DNS.
     seen: Option<Observation>,
 }
 
 impl WatchRow {
-    /// An entry, what the index says of its name, and what was last seen of it. What was seen before
-    /// it was put on this list was seen for somebody else, and is nothing to its owner.
+    /// Joins an entry with its facts. An observation older than the entry was made for another account
+    /// and is hidden: it would reveal that another account watches the name.
     fn new(entry: WatchEntry, facts: Option<NameFacts>, seen: Option<Observation>) -> WatchRow {
         let seen = seen.filter(|seen| seen.at >= entry.added_at);
         WatchRow { entry, facts, seen }
     }
 
-    /// Entries as `index` and `store` see them now, in their order.
+    /// Joins `entries` with the current `index` and `store`, in the given order.
     pub fn all(
         entries: Vec<WatchEntry>,
         index: &Index,
@@ -144,27 +145,27 @@ impl WatchRow {
         &self.entry.name
     }
 
-    /// `corpus`, or `external` for a name that the index neither holds nor held when it was added.
-    pub fn source(&self) -> &'static str {
-        if self.is_external() { "external" } else { "corpus" }
+    /// Where the facts about the name come from.
+    pub fn source(&self) -> WatchSource {
+        if self.is_external() { WatchSource::External } else { WatchSource::Corpus }
     }
 
-    /// The score; `None` for a name the index does not hold.
+    /// The score; `None` for a name that is not in the index.
     pub fn dqs(&self) -> Option<Dqs> {
         self.facts.map(|facts| facts.dqs)
     }
 
-    /// The date of the latest drop, where there is one.
+    /// The date of the latest drop, if any.
     pub fn latest_drop(&self) -> Option<Day> {
         self.facts.and_then(|facts| facts.latest_drop)
     }
 
-    /// The stage today; `None` for a name that never dropped, came back or is not held.
+    /// Today's stage; `None` for a name that never dropped, was registered again or is not in the index.
     pub fn stage(&self) -> Option<Stage> {
         self.facts.and_then(|facts| facts.stage).map(|(stage, _)| stage)
     }
 
-    /// The same, with the effective release.
+    /// Today's stage and the effective release.
     pub fn stage_and_release(&self) -> Option<(Stage, Day)> {
         self.facts.and_then(|facts| facts.stage)
     }
@@ -174,17 +175,17 @@ impl WatchRow {
         self.entry.added_at
     }
 
-    /// What the registry was last seen to say, and when.
+    /// The last observed state, and when it was observed.
     pub fn rdap(&self) -> Option<(RdapState, UnixMs)> {
         self.seen.map(|seen| (seen.state, seen.at))
     }
 
-    /// Whether the index neither holds it nor held it when it was added: it costs quota.
+    /// Whether the name is not in the index and was not when it was added. External names use quota.
     pub fn is_external(&self) -> bool {
         self.entry.external && self.facts.is_none()
     }
 
-    /// Renewed or registered again since it was added, by a list or by its registry.
+    /// Whether a list or the registry reported since it was added that the name is registered again.
     pub fn is_renewed(&self) -> bool {
         let listed = self.facts.is_some_and(|facts| facts.registered_again);
         let seen = self.seen.is_some_and(|seen| {
@@ -193,7 +194,7 @@ impl WatchRow {
         (listed || seen) && !self.entry.registered_again
     }
 
-    /// What can be caught, then what can be next, and last what is out of reach.
+    /// Sort key: catchable first, names without a stage last.
     fn lifecycle(&self) -> (u8, Option<Day>) {
         let Some((stage, release)) = self.facts.and_then(|facts| facts.stage) else {
             return (4, None);
@@ -208,7 +209,7 @@ impl WatchRow {
     }
 }
 
-/// Microseconds that looking up a whole watchlist takes, for [`work::run`].
+/// Approximate cost of looking up a whole watchlist, in microseconds, for [`work::run`].
 pub fn watches_cost_us(owned: &UserData) -> u32 {
     cost_us(owned.watches().len())
 }
@@ -217,7 +218,7 @@ fn cost_us(names: usize) -> u32 {
     u32::try_from(names * LOOKUP_US).unwrap_or(u32::MAX)
 }
 
-/// The whole list as `index` and `store` see it, in the order asked for.
+/// The whole list joined with `index` and `store`, sorted.
 pub fn sorted_rows(
     owned: &UserData,
     index: &Index,
@@ -230,21 +231,45 @@ pub fn sorted_rows(
     rows
 }
 
-/// A watchlist entry (api.md).
-#[derive(Serialize)]
+/// Whether a watched name is in the corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WatchSource {
+    Corpus,
+    External,
+}
+
+impl WatchSource {
+    /// The name in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WatchSource::Corpus => "corpus",
+            WatchSource::External => "external",
+        }
+    }
+}
+
+/// A watched name. Facts from the corpus are `null` for an external name.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct EntryAnswer<'a> {
+#[schema(as = WatchEntry)]
+pub struct WatchResponse<'a> {
+    #[schema(value_type = String)]
     domain: &'a DomainName,
-    source: &'static str,
+    source: WatchSource,
+    #[schema(required)]
     rdap_observed_state: Option<&'static str>,
+    #[schema(value_type = Option<String>, format = DateTime, required)]
     rdap_verified_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = Date, required)]
     latest_drop_date: Option<Day>,
+    #[schema(value_type = Option<u8>, minimum = 0, maximum = 100, required)]
     dqs: Option<Dqs>,
 }
 
-impl<'a> EntryAnswer<'a> {
-    fn new(row: &'a WatchRow) -> EntryAnswer<'a> {
-        EntryAnswer {
+impl<'a> WatchResponse<'a> {
+    fn new(row: &'a WatchRow) -> WatchResponse<'a> {
+        WatchResponse {
             domain: row.name(),
             source: row.source(),
             rdap_observed_state: row.rdap().map(|(state, _)| state.as_str()),
@@ -255,20 +280,26 @@ impl<'a> EntryAnswer<'a> {
     }
 }
 
-/// Counts over a whole list (api.md).
-#[derive(Clone, Copy, Debug, Serialize)]
+/// Counts over the whole list.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = WatchSummary)]
 pub struct Summary {
+    #[schema(value_type = u32)]
     pub total: usize,
+    /// Names that are not in the corpus.
+    #[schema(value_type = u32)]
     pub external: usize,
-    /// Renewed or registered again since they were added.
+    /// Names registered again since they were added.
+    #[schema(value_type = u32)]
     pub renewed: usize,
-    /// Those that a registry can be asked about.
+    /// Names that RDAP can verify.
+    #[schema(value_type = u32)]
     pub checkable: usize,
 }
 
 impl Summary {
-    /// Of a whole list.
-    pub fn of(rows: &[WatchRow], bootstrap: &Bootstrap) -> Summary {
+    /// Counts `rows`, which are the whole list.
+    pub fn new(rows: &[WatchRow], bootstrap: &Bootstrap) -> Summary {
         let count = |is: &dyn Fn(&WatchRow) -> bool| rows.iter().filter(|row| is(row)).count();
         Summary {
             total: rows.len(),
@@ -279,27 +310,34 @@ impl Summary {
     }
 }
 
-/// The watchlist response (api.md).
-#[derive(Serialize)]
-struct WatchlistAnswer<'a> {
+/// A page of the watchlist.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Watchlist)]
+pub struct WatchlistResponse<'a> {
+    #[schema(value_type = u32)]
     count: usize,
     limit: u32,
     offset: u32,
-    sort: &'static str,
+    sort: WatchSort,
     summary: Summary,
-    watchlist: Vec<EntryAnswer<'a>>,
+    watchlist: Vec<WatchResponse<'a>>,
 }
 
-#[derive(Serialize)]
-struct Removed {
+/// Confirmation that a name is no longer watched.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WatchRemoved)]
+pub struct RemovedWatch {
+    #[schema(value_type = String)]
     domain: DomainName,
     removed: bool,
 }
 
-/// A name to be watched, as sent.
-#[derive(Debug, Deserialize)]
+/// A name to watch.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = WatchBody, example = json!({"domainName": "solar.com"}))]
 pub struct WatchRequest {
+    #[schema(value_type = String, format = "domain")]
     domain_name: Option<String>,
 }
 
@@ -316,20 +354,20 @@ pub async fn list_watches(
     let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
     let body = work::run(watches_cost_us(&owned), move || {
         let rows = sorted_rows(&owned, &index, &store, moment, sort);
-        let watchlist: Vec<_> = page.of(rows.iter()).map(EntryAnswer::new).collect();
-        work::json_bytes(&WatchlistAnswer {
+        let watchlist: Vec<_> = page.rows(rows.iter()).map(WatchResponse::new).collect();
+        work::json_bytes(&WatchlistResponse {
             count: watchlist.len(),
             limit: page.limit,
             offset: page.offset,
-            sort: sort.as_str(),
-            summary: Summary::of(&rows, &bootstrap),
+            sort,
+            summary: Summary::new(&rows, &bootstrap),
             watchlist,
         })
     });
     Ok(work::json_response(body.await?))
 }
 
-/// `POST /api/v1/watchlist`: puts a name on the list; 200 when it was there.
+/// `POST /api/v1/watchlist`: adds a name to the list; 200 when it is already there.
 pub async fn add_watch(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -338,8 +376,8 @@ pub async fn add_watch(
 ) -> Result<Response, ApiError> {
     let text = required(body.domain_name, "domainName")?;
     let name = DomainName::parse(&text).map_err(|err| ApiError::parameter("domainName", err))?;
-    let mut found = found(&app, &caller, vec![name], now).await?;
-    let Found { watch, facts } = found.pop().expect("one name was looked up");
+    let mut looked_up = look_up(&app, &caller, vec![name], now).await?;
+    let LookedUp { watch, facts } = looked_up.pop().expect("one name was looked up");
     let seen = app.store.observations([&watch.name]).pop().flatten();
     let draft = app.store.add_watch(&caller, watch, post).await?;
     let reply = |(entry, outcome): &(WatchEntry, Outcome)| {
@@ -348,19 +386,19 @@ pub async fn add_watch(
             Outcome::AlreadyThere => StatusCode::OK,
         };
         let row = WatchRow::new(entry.clone(), facts, seen);
-        answer::reply(status, &EntryAnswer::new(&row))
+        response::reply(status, &WatchResponse::new(&row))
     };
-    Ok(answer::posted(draft.respond(reply).await?, None))
+    Ok(response::posted(draft.respond(reply).await?, None))
 }
 
-/// A name to be watched, and what the index says of it.
-struct Found {
+/// A name to watch, and its facts in the index.
+struct LookedUp {
     watch: Watch,
     facts: Option<NameFacts>,
 }
 
-impl Found {
-    fn new(name: DomainName, index: &Index, moment: Moment) -> Found {
+impl LookedUp {
+    fn new(name: DomainName, index: &Index, moment: Moment) -> LookedUp {
         let facts = index.facts(&name, moment);
         let watch = Watch {
             name,
@@ -368,58 +406,57 @@ impl Found {
             registered_again: facts.is_some_and(|facts| facts.registered_again),
             arrived: Vec::new(),
         };
-        Found { watch, facts }
+        LookedUp { watch, facts }
     }
 }
 
-/// Looks names up that are to be watched.
-async fn found(
+/// Looks up names that are to be watched.
+async fn look_up(
     app: &App,
     caller: &Caller,
     names: Vec<DomainName>,
     now: Now,
-) -> Result<Vec<Found>, ApiError> {
+) -> Result<Vec<LookedUp>, ApiError> {
     let (index, moment) = (app.live.current(), app.moment(now));
-    let looked_up = Arc::clone(&index);
-    let mut found: Vec<Found> = work::run(cost_us(names.len()), move || {
-        Ok(names.into_iter().map(|name| Found::new(name, &looked_up, moment)).collect())
+    let searched = Arc::clone(&index);
+    let mut looked_up: Vec<LookedUp> = work::run(cost_us(names.len()), move || {
+        Ok(names.into_iter().map(|name| LookedUp::new(name, &searched, moment)).collect())
     })
     .await?;
-    // A name the index does not hold consumes quota, and then it matters which of the others it
-    // holds by now.
-    if let Some(external) = found.iter_mut().find(|found| found.facts.is_none()) {
+    // An external name uses quota, and external names that have since entered the corpus free some.
+    if let Some(external) = looked_up.iter_mut().find(|name| name.facts.is_none()) {
         let owned = app.store.user_data(caller);
         let arrived = work::run(watches_cost_us(&owned), move || {
             Ok(owned.external_names().filter(|name| index.holds(name)).collect())
         });
         external.watch.arrived = arrived.await?;
     }
-    Ok(found)
+    Ok(looked_up)
 }
 
-/// Puts names on the caller's watchlist: what became of each. At most
-/// [`WATCHES_PASTED_MAX`](crate::vocab::limits::WATCHES_PASTED_MAX).
+/// Adds names to the caller's watchlist, at most
+/// [`WATCHES_PASTED_MAX`](crate::vocab::limits::WATCHES_PASTED_MAX). Returns one outcome per name.
 ///
 /// # Errors
-/// What keeps all of them out: nothing can be written.
+/// Failures that affect all names: the journal refuses writes.
 pub async fn watch_all(
     app: &App,
     caller: &Caller,
     names: Vec<DomainName>,
     now: Now,
 ) -> Result<Vec<Result<Outcome, WriteError>>, ApiError> {
-    let found = found(app, caller, names, now).await?;
-    let watches = found.into_iter().map(|found| found.watch).collect();
+    let looked_up = look_up(app, caller, names, now).await?;
+    let watches = looked_up.into_iter().map(|name| name.watch).collect();
     Ok(app.store.add_watches(caller, watches, now.0).await?)
 }
 
-/// `DELETE /api/v1/watchlist?domain=`: takes a name off the list.
+/// `DELETE /api/v1/watchlist?domain=`: removes a name from the list.
 pub async fn remove_watch(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+) -> Result<Json<RemovedWatch>, ApiError> {
     let domain = Params::new(query.as_deref()).domain("domain")?;
     app.store.remove_watch(&caller, &domain).await?;
-    Ok(work::json_response(work::json_bytes(&Removed { domain, removed: true })?))
+    Ok(Json(RemovedWatch { domain, removed: true }))
 }

@@ -1,6 +1,5 @@
-//! Query work that can take longer than half a millisecond leaves the async threads, and may hold a core
-//! for a quarter of a second at most ([`crate::vocab::budget`]). A client that goes away, whose request
-//! is dropped, ends it.
+//! Query execution. Work over half a millisecond runs on the blocking pool, for at most a quarter of a
+//! second of CPU time ([`crate::vocab::budget`]). It stops when the client disconnects.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -18,18 +17,18 @@ use crate::http::rows::push_number;
 use crate::telemetry::current::{self, Current};
 use crate::vocab::budget::{Budget, QUERY_TIME_MAX, Spent};
 
-/// Microseconds that a query may take on an async thread.
+/// Longest query, in microseconds, that runs on an async thread.
 const INLINE_US_MAX: u32 = 500;
-/// How much long work gives way to the async threads, so that connections are accepted, small questions
-/// answered and what is too much refused at once, however many long ones are worked on.
+/// Added niceness of the pool's threads, so that async threads can accept connections, serve small
+/// queries and shed load while many long queries run.
 const NICER: i32 = 10;
-/// Room for a dossier, so that it does not move while it is written.
+/// Initial buffer size, enough for a dossier.
 const SMALL_BODY_BYTES: usize = 1024;
 
-/// Runs `work`, here when it takes few microseconds (about `cost_us`), else on the blocking pool.
+/// Runs `work` on the current thread if its estimated cost `cost_us` is small, else on the blocking pool.
 ///
 /// # Errors
-/// Those of `work`, 503 when it took too long, and 500 when it panicked.
+/// The errors of `work`; 503 when it exceeds its time budget, 500 when it panics.
 pub async fn run<T: Send + 'static>(
     cost_us: u32,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
@@ -40,8 +39,8 @@ pub async fn run<T: Send + 'static>(
     run_within(QUERY_TIME_MAX, work).await
 }
 
-/// Runs `work` on the blocking pool for at most `time_max` on a core. When the future of this is
-/// dropped, work that waits for a thread is not begun, and work under way ends soon.
+/// Runs `work` on the blocking pool for at most `time_max` of CPU time. When the returned future is
+/// dropped, queued work does not start and running work stops soon.
 async fn run_within<T: Send + 'static>(
     time_max: Duration,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
@@ -50,38 +49,37 @@ async fn run_within<T: Send + 'static>(
     let current = current::current();
     let nice = *NICE;
     let done = move || {
-        give_way(nice);
+        lower_priority(nice);
         let _entered = current.as_ref().map(Current::enter);
-        budget.lend(work).inspect_err(|spent| count(*spent))
+        budget.lend(work).inspect_err(|spent| count_aborted(*spent))
     };
     let done = tokio::task::spawn_blocking(done).await;
     done.map_err(|err| {
         if err.is_panic() {
-            // It never comes to the door, which counts those on its own threads.
+            // The panic handler of the server does not see panics of the pool.
             metrics::counter!("dropdex_panics_total").increment(1);
         }
         ApiError::Internal(err.into())
     })??
 }
 
-/// How nice the threads of the pool are. Looked at by an async thread first: they are as nice as the
-/// operator wants this process to be.
+/// Niceness of the pool's threads. First read on an async thread, which has the niceness that the
+/// operator gave the process.
 static NICE: LazyLock<i32> = LazyLock::new(|| getpriority_process(None).unwrap_or(0) + NICER);
 
-/// Has this thread, which is one of the pool's, give way from now on.
-fn give_way(nice: i32) {
+/// Lowers the priority of the current thread of the pool, once.
+fn lower_priority(nice: i32) {
     thread_local! {
-        static GIVES_WAY: Cell<bool> = const { Cell::new(false) };
+        static LOWERED: Cell<bool> = const { Cell::new(false) };
     }
-    if !GIVES_WAY.replace(true) {
-        // On Linux the "process" with no number is the thread that asks. Where it may not, work is
-        // done all the same.
+    if !LOWERED.replace(true) {
+        // On Linux this sets the priority of the calling thread only. A failure is harmless.
         let _ = setpriority_process(None, nice);
     }
 }
 
-/// Counted where the work ended: nobody hears of what a client left that has gone.
-fn count(spent: Spent) {
+/// Counts aborted work here, because the future of a disconnected client is gone.
+fn count_aborted(spent: Spent) {
     let name = match spent {
         Spent::Time => "dropdex_queries_too_long_total",
         Spent::Gone => "dropdex_queries_abandoned_total",
@@ -89,17 +87,17 @@ fn count(spent: Spent) {
     metrics::counter!(name).increment(1);
 }
 
-/// A JSON body, made where the work is done.
+/// Serialises a JSON body.
 ///
 /// # Errors
-/// 500 for a value that cannot be JSON, which is a bug.
+/// 500 for a value that has no JSON form, which is a bug.
 pub fn json_bytes(value: &impl Serialize) -> Result<Vec<u8>, ApiError> {
     let mut bytes = Vec::with_capacity(SMALL_BODY_BYTES);
     serde_json::to_writer(&mut bytes, value).map_err(|err| ApiError::Internal(err.into()))?;
     Ok(bytes)
 }
 
-/// Appends a member to a JSON object that has one before it.
+/// Appends a member to a non-empty JSON object.
 pub fn push_member(out: &mut Vec<u8>, name: &str, number: u32) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
@@ -107,7 +105,7 @@ pub fn push_member(out: &mut Vec<u8>, name: &str, number: u32) {
     push_number(out, number);
 }
 
-/// Status 200 with these bytes of JSON.
+/// A response of status 200 with a JSON body.
 pub fn json_response(bytes: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(bytes));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -125,8 +123,8 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3_600);
 
     fn spin() -> Result<bool, ApiError> {
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(10) {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(10) {
             if spent() {
                 return Ok(true);
             }
@@ -135,26 +133,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_takes_too_long_is_refused() {
+    async fn long_queries_time_out() {
         let refused = run_within(Duration::from_millis(10), spin).await;
         assert!(matches!(refused, Err(ApiError::QueryTimeout)), "{refused:?}");
     }
 
     #[tokio::test]
-    async fn a_client_that_goes_ends_its_work() {
-        let (begun, has_begun) = mpsc::channel();
+    async fn a_disconnected_client_aborts_its_query() {
+        let (started, has_started) = mpsc::channel();
         let (ended, has_ended) = mpsc::channel();
         let request = tokio::spawn(run_within(LONG, move || {
-            begun.send(()).expect("somebody listens");
-            ended.send(spin()?).expect("somebody listens");
+            started.send(()).expect("the receiver is alive");
+            ended.send(spin()?).expect("the receiver is alive");
             Ok(())
         }));
-        tokio::task::spawn_blocking(move || has_begun.recv())
+        tokio::task::spawn_blocking(move || has_started.recv())
             .await
             .expect("joined")
-            .expect("begun");
+            .expect("started");
         request.abort();
-        let early = tokio::task::spawn_blocking(move || has_ended.recv()).await.expect("joined");
-        assert_eq!(early, Ok(true));
+        let aborted = tokio::task::spawn_blocking(move || has_ended.recv()).await.expect("joined");
+        assert_eq!(aborted, Ok(true));
     }
 }

@@ -1,6 +1,7 @@
 //! Facts about a name, and the caps that limit its score.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::percent::Percent;
 
@@ -73,12 +74,12 @@ pub struct ReadPoints {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps(u8);
 
-/// A cap that applies to a name, whether or not its points reach it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Upper bound of the scores of one kind of name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Cap {
-    /// Its name in the API.
+    /// Kind of name.
     pub name: &'static str,
-    /// Maximum score of a name with this cap.
+    /// Highest possible score.
     pub max: i32,
 }
 

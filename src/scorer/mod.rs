@@ -31,6 +31,7 @@ mod words;
 use std::sync::LazyLock;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, is_a_label};
@@ -146,39 +147,40 @@ impl Breakdown {
     }
 }
 
-/// Components of a score, as the API shows them (`data/docs/score.md`).
-///
-/// `dqs = min(clamp(sum of points, 0, 100), max of every cap)`.
-#[derive(Clone, Debug, Serialize)]
+/// Inputs of a score. They vary with `scorerVersion`; ignore members you do not know.
+// `dqs = min(clamp(sum of points, 0, 100), max of every cap)`.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Signals<'a> {
-    /// [`SCORER_VERSION`].
+    /// Version of the scorer.
     #[serde(rename = "scorerVersion")]
     pub scorer_version: u32,
-    /// `1-3`, `4-5`, `6-8`, `9-12`, `13-20`, `21+`: characters of the label in Unicode.
+    /// Length of the label in Unicode characters: `1-3`, `4-5`, `6-8`, `9-12`, `13-20` or `21+`.
     #[serde(rename = "lengthBand")]
     pub length_band: &'static str,
-    /// Dictionary quality: 1 for one very common word, less for rarer words, several words and other
-    /// letters, 0 without any word.
+    /// How well dictionaries cover the label: 1 for one very common word, 0 for no words.
+    #[schema(value_type = f32, minimum = 0, maximum = 1)]
     pub dictionary_quality: Percent,
-    /// Pieces of the label in order: words, numbers and other text.
+    /// The label split into words, numbers and the rest, in order.
+    #[schema(value_type = Vec<String>)]
     pub words: Words<'a>,
-    /// ISO 639-1 code of most of its words; `null` without words or with only proper names.
+    /// ISO 639-1 code of most of the words; `null` without words, or with proper names only.
+    #[schema(required)]
     pub language: Option<&'static str>,
-    /// Decimal digits in the label.
+    /// Number of digits in the label.
     pub digits: u32,
-    /// Hyphens in the label.
+    /// Number of hyphens in the label.
     pub hyphens: u32,
-    /// Pronounceability of the letter sequence; 0.5 when it cannot be judged (fewer than four
-    /// letters, other scripts).
+    /// How easily the label is spoken. 0.5 for labels under four letters and for other scripts.
+    #[schema(value_type = f32, minimum = 0, maximum = 1)]
     pub pronounceability: Percent,
-    /// Weight of the public suffix: 1 for `com`.
+    /// Value of the public suffix: 1 for `com`.
+    #[schema(value_type = f32, minimum = 0, maximum = 1)]
     pub tld_weight: Percent,
-    /// TLDs in which the corpus holds the label, including its own.
+    /// Number of TLDs in which the corpus has the label, its own included.
     #[serde(rename = "tldSpread")]
     pub tld_spread: u32,
-    /// Points of each part.
     pub points: Points,
-    /// Caps that apply, strictest first, whether or not the points reach them. Usually empty.
+    /// Caps that apply, strictest first, whether or not the points reach them.
     pub caps: Vec<Cap>,
 }
 

@@ -4,6 +4,7 @@
 //! here: the penalty of internationalised names, and the value of a suffix.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::facts::{Facts, ReadPoints};
 use super::model::{Class, Model, Part};
@@ -30,34 +31,34 @@ fn small(points: i32) -> i8 {
     points.clamp(i8::MIN.into(), i8::MAX.into()) as u8 as i8
 }
 
-/// Points of each part of the score. Their sum, clamped to 0..=100 and to the caps, is the score.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// Contribution of each part to the score. The score is their sum, limited to 0 to 100 and by the caps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Points {
-    /// Base value of the class of suffix.
+    /// Base score for the kind of suffix.
     pub start: i32,
-    /// Short names are rare and easy to remember.
+    /// Length of the label. Short names are rare and easy to remember.
     pub length: i32,
-    /// Few and common words, which are easy to remember.
+    /// Known words: few, common and natural together.
     pub dictionary: i32,
-    /// Market value of the words.
+    /// Buyer demand for the words.
     pub market: i32,
-    /// Words in the language of the suffix.
+    /// Match between the language of the words and the suffix.
     pub language: i32,
-    /// How natural it sounds.
+    /// How natural the label sounds.
     pub pronounceability: i32,
-    /// Number, variety and position of digits.
+    /// Digits: kind, number and position.
     pub digits: i32,
-    /// Hyphens, which must be spelled out.
+    /// Hyphens.
     pub hyphens: i32,
-    /// An IDN.
+    /// Internationalised domain name.
     pub idn: i32,
     /// The public suffix.
     pub tld: i32,
     /// Registrations of the label in other TLDs (`tldSpread`).
     #[serde(rename = "tldSpread")]
     pub tld_spread: i32,
-    /// Maps the sum of the other parts to the scale of the score, on which 50 is the median of sold
-    /// names and 90 the best hundredth of a day's drops.
+    /// Adjustment to the scale of the score: 50 is the median of sold names, 90 the best percent of a
+    /// day's drops.
     pub scale: i32,
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn read(
         let extra = Duration::from_secs(bytes.len() as u64 / BODY_BYTES_PER_SECOND);
         let frame = timeout_at((deadline + extra).into(), body.frame()).await;
         let Some(frame) = frame.map_err(|_| ApiError::SlowBody)? else { break };
-        let frame = frame.map_err(|_| ApiError::parameter("body", "ended before its end"))?;
+        let frame = frame.map_err(|_| ApiError::parameter("body", "is truncated"))?;
         bytes.extend_from_slice(frame.data_ref().map_or(&[], Bytes::as_ref));
     }
     Ok(Request::from_parts(parts, Body::from(bytes)))

@@ -99,7 +99,7 @@ impl Gateway {
             render_error: (self.error_renderer)(&parts.uri, &parts.headers),
         };
         let in_flight = InFlight::begin(state, policy.deadline);
-        let client = Client::of(peer.ip(), &parts.headers, &self.proxies);
+        let client = Client::from_headers(peer.ip(), &parts.headers, &self.proxies);
         parts.extensions.insert(ConnectInfo(peer));
         parts.extensions.insert(client);
         let (version, request) = (parts.version, Request::from_parts(parts, body));

@@ -4,9 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-/// Outcome of a backorder. Stored by its position in the list: append only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Outcome of a backorder.
+// Stored by its place in the list: append only.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ClaimStatus {
     /// The backorder is placed.
@@ -62,8 +66,9 @@ impl FromStr for ClaimStatus {
     }
 }
 
-/// An account's opinion of a name. Stored by its position in the list: append only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Vote on a name.
+// Stored by its place in the list: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Vote {
     /// Worth having.

@@ -6,12 +6,15 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::vocab::day::Day;
 
-/// Lifecycle stage of a drop on some day. User data stores it by its position in the list: append
-/// only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Lifecycle stage of a dropped name.
+// User data stores it by its place in the list: append only.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// The previous holder can still restore it.

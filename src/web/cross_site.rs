@@ -13,7 +13,7 @@ use crate::web::error::PageError;
 /// Lets requests pass that read, and those that a page of ours sent.
 pub async fn refuse(request: Request, next: Next) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    if reads || origin::is_ours(request.headers()) {
+    if reads || origin::is_same_origin(request.headers()) {
         return next.run(request).await;
     }
     PageError::from(ApiError::CrossSite).into_response()

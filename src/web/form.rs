@@ -7,7 +7,7 @@ use axum::http::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::http::body::read_octets_up_to;
+use crate::http::body::read_bytes_up_to;
 use crate::http::error::ApiError;
 use crate::vocab::limits::FORM_BYTES_MAX;
 use crate::web::error::PageError;
@@ -24,7 +24,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
         if !kind.is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded")) {
             return Err(ApiError::parameter("form", "must be sent as a form").into());
         }
-        let octets = read_octets_up_to(body, FORM_BYTES_MAX).await?;
+        let octets = read_bytes_up_to(body, FORM_BYTES_MAX).await?;
         serde_urlencoded::from_bytes(&octets)
             .map(Form)
             .map_err(|err| ApiError::parameter("form", err).into())

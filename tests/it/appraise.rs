@@ -213,7 +213,7 @@ fn a_malformed_body_is_refused_with_its_path() {
         (r#"{"domains": ["a.com"], "tld": "com"}"#, "tld: unknown field `tld`, expected `domains`"),
         (r#"["a.com"]"#, "body: must be a JSON object"),
         ("", "body: must be a JSON object"),
-        (r#"{"domains"}"#, "body: is not JSON: expected `:` at line 1 column 11"),
+        (r#"{"domains"}"#, "body: is not valid JSON: expected `:` at line 1 column 11"),
     ] {
         let answer = client.send_with("POST", PATH, &[JSON], body.as_bytes()).answer();
         assert_eq!(answer, (400, error(refusal)), "{body}");

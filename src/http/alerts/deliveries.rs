@@ -1,24 +1,25 @@
-//! `/api/v1/alerts/{id}/deliveries` and `/test`: what was, is and will be sent for a rule.
+//! `/api/v1/alerts/{id}/deliveries` and `/test`: the messages of a rule, pending and sent.
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::{ChannelKind, rule_query};
+use super::{ChannelResponse, rule_query};
 use crate::accounts::{
     Answered, Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Post, Problem,
     RuleFilter, StatusClass,
 };
 use crate::http::allowance::Now;
-use crate::http::answer::{self, Timestamp};
 use crate::http::body::BarePost;
 use crate::http::error::ApiError;
 use crate::http::params::path_id;
+use crate::http::response::{self, Timestamp};
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::filter::Moment;
@@ -26,28 +27,40 @@ use crate::index::query::preview::Preview;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
 
-/// A delivery, as its owner sees it: nothing of what a receiver said but what kind of thing it was.
-#[derive(Serialize)]
+/// A message to one channel, and its delivery status.
+// Receivers' responses are not shown, only their class: the URL may not belong to the account.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct DeliveryAnswer<'a> {
+#[schema(as = Delivery)]
+struct DeliveryResponse<'a> {
+    /// The same in every attempt, so that receivers can deduplicate.
+    #[schema(value_type = String)]
     id: DeliveryId,
-    channel: ChannelKind<'a>,
+    channel: ChannelResponse<'a>,
+    /// `match` or `test`.
     kind: &'static str,
+    /// `pending`, `delivered` or `failed`.
     status: &'static str,
     attempts: u16,
-    /// How many matched.
+    /// Number of names that matched.
     names: u32,
+    #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime, required)]
     last_attempt_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime, required)]
     next_attempt_at: Option<Timestamp>,
+    /// Why the last attempt failed: `refused`, `timeout`, `unreachable`, `tls`, `3xx`, `4xx`, `5xx`,
+    /// `bad-status`, `gone`, `rejected`, `not-configured` or `switched-off`.
+    #[schema(required)]
     problem: Option<&'static str>,
 }
 
-impl<'a> DeliveryAnswer<'a> {
-    fn new(delivery: &'a Delivery) -> DeliveryAnswer<'a> {
-        DeliveryAnswer {
+impl<'a> DeliveryResponse<'a> {
+    fn new(delivery: &'a Delivery) -> DeliveryResponse<'a> {
+        DeliveryResponse {
             id: delivery.id,
-            channel: ChannelKind::new(&delivery.channel),
+            channel: ChannelResponse::new(&delivery.channel, None),
             kind: match delivery.message.kind {
                 MessageKind::Match => "match",
                 MessageKind::Test => "test",
@@ -62,13 +75,13 @@ impl<'a> DeliveryAnswer<'a> {
             created_at: Timestamp(delivery.message.at),
             last_attempt_at: delivery.last_attempt_at.map(Timestamp),
             next_attempt_at: delivery.next_at().map(Timestamp),
-            problem: delivery.last_problem.map(word),
+            problem: delivery.last_problem.map(problem_name),
         }
     }
 }
 
-/// The word of the API.
-fn word(problem: Problem) -> &'static str {
+/// The name of a problem in the API.
+fn problem_name(problem: Problem) -> &'static str {
     match problem {
         Problem::Refused => "refused",
         Problem::Timeout => "timeout",
@@ -85,23 +98,28 @@ fn word(problem: Problem) -> &'static str {
     }
 }
 
-#[derive(Serialize)]
-struct DeliveriesAnswer<'a> {
+/// The most recent deliveries of a rule, newest first.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Deliveries)]
+pub struct DeliveryList<'a> {
+    #[schema(value_type = u32)]
     count: usize,
-    deliveries: Vec<DeliveryAnswer<'a>>,
+    deliveries: Vec<DeliveryResponse<'a>>,
 }
 
-#[derive(Serialize)]
-struct QueuedAnswer<'a> {
-    deliveries: Vec<DeliveryAnswer<'a>>,
+/// Deliveries that were queued.
+#[derive(Serialize, ToSchema)]
+pub struct QueuedDeliveries<'a> {
+    deliveries: Vec<DeliveryResponse<'a>>,
 }
 
-#[derive(Serialize)]
-struct OneDelivery<'a> {
-    delivery: DeliveryAnswer<'a>,
+/// One delivery.
+#[derive(Serialize, ToSchema)]
+pub struct OneDelivery<'a> {
+    delivery: DeliveryResponse<'a>,
 }
 
-/// `GET /api/v1/alerts/{id}/deliveries`: the last ones of a rule, newest first.
+/// `GET /api/v1/alerts/{id}/deliveries`: the most recent deliveries of a rule, newest first.
 pub async fn list_deliveries(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -109,13 +127,13 @@ pub async fn list_deliveries(
 ) -> Result<Response, ApiError> {
     let owned = app.store.user_data(&caller);
     let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?.id;
-    let deliveries: Vec<_> = owned.deliveries(rule).map(DeliveryAnswer::new).collect();
-    let answer = DeliveriesAnswer { count: deliveries.len(), deliveries };
-    Ok(work::json_response(work::json_bytes(&answer)?))
+    let deliveries: Vec<_> = owned.deliveries(rule).map(DeliveryResponse::new).collect();
+    let list = DeliveryList { count: deliveries.len(), deliveries };
+    Ok(Json(list).into_response())
 }
 
-/// `POST /api/v1/alerts/{id}/test`: a message that is marked as a test, to every channel of a rule
-/// that is on, with some of the names that match it now.
+/// `POST /api/v1/alerts/{id}/test`: sends a test message, with some names that match now, to every
+/// channel of the rule that is not switched off.
 pub async fn test_alert(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -124,13 +142,13 @@ pub async fn test_alert(
     BarePost(post): BarePost,
 ) -> Result<Response, ApiError> {
     let answered = test(&app, &caller, path_id(id, RuleId::parse)?, now, post).await?;
-    Ok(answer::posted(answered, None))
+    Ok(response::posted(answered, None))
 }
 
-/// Queues a test message of a rule; the kept response is the API's.
+/// Queues a test message of a rule. The reply has the JSON of the API.
 ///
 /// # Errors
-/// As the API refuses it.
+/// The same as the endpoint.
 pub async fn test(
     app: &App,
     caller: &Caller,
@@ -144,14 +162,14 @@ pub async fn test(
     let (names, total) = work::run(cost_us, move || samples(&filter, &index, moment)).await?;
     let draft = app.store.queue_test(caller, id, &names, total, post).await?;
     let reply = |deliveries: &Vec<Delivery>| {
-        let deliveries = deliveries.iter().map(DeliveryAnswer::new).collect();
-        answer::reply(StatusCode::ACCEPTED, &QueuedAnswer { deliveries })
+        let deliveries = deliveries.iter().map(DeliveryResponse::new).collect();
+        response::reply(StatusCode::ACCEPTED, &QueuedDeliveries { deliveries })
     };
     Ok(draft.respond(reply).await?)
 }
 
-/// `POST /api/v1/alerts/{id}/deliveries/{delivery}/retry`: a failed delivery is tried again from the
-/// start.
+/// `POST /api/v1/alerts/{id}/deliveries/{delivery}/retry`: queues a failed delivery again, with all its
+/// attempts.
 pub async fn retry_delivery(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -162,13 +180,13 @@ pub async fn retry_delivery(
     let rule = RuleId::parse(&rule).ok_or(ApiError::NotFound)?;
     let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
     let answered = retry(&app, &caller, rule, delivery, post).await?;
-    Ok(answer::posted(answered, None))
+    Ok(response::posted(answered, None))
 }
 
-/// Queues a failed delivery again; the kept response is the API's.
+/// Queues a failed delivery again. The reply has the JSON of the API.
 ///
 /// # Errors
-/// As the API refuses it.
+/// The same as the endpoint.
 pub async fn retry(
     app: &App,
     caller: &Caller,
@@ -178,13 +196,13 @@ pub async fn retry(
 ) -> Result<Answered<Delivery>, ApiError> {
     let draft = app.store.requeue(caller, rule, delivery, post).await?;
     let reply = |delivery: &Delivery| {
-        let delivery = DeliveryAnswer::new(delivery);
-        answer::reply(StatusCode::ACCEPTED, &OneDelivery { delivery })
+        let delivery = DeliveryResponse::new(delivery);
+        response::reply(StatusCode::ACCEPTED, &OneDelivery { delivery })
     };
     Ok(draft.respond(reply).await?)
 }
 
-/// Some of the names that match now, and how many do.
+/// Sample and number of the names that match now.
 fn samples(
     filter: &RuleFilter,
     index: &Arc<Index>,
@@ -194,7 +212,7 @@ fn samples(
     Ok((matched_samples(&preview, index, moment), preview.today))
 }
 
-/// The names that a preview shows, as a match would tell of them.
+/// The samples of a preview in the form of an alert message.
 pub fn matched_samples(preview: &Preview<'_>, index: &Index, moment: Moment) -> Vec<MatchedName> {
     let mut names = Vec::new();
     preview.for_each_sample(|row| names.extend(DomainName::parse(row.name).ok()));

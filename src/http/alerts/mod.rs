@@ -1,4 +1,4 @@
-//! `/api/v1/alerts`: the caller's alert rules (api.md; decisions.md §5).
+//! `/api/v1/alerts`: the caller's alert rules.
 
 pub mod deliveries;
 pub mod preview;
@@ -6,20 +6,21 @@ pub mod preview;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use compact_str::CompactString;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::accounts::{
     Answered, Caller, ChangedRule, Channel, NewRule, OffReason, Post, Rule, RuleFilter, RulePatch,
     SwitchedOff, UserData, WebhookSecret,
 };
-use crate::http::answer::{self, Deleted, Timestamp};
 use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody, required};
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params, path_id};
+use crate::http::response::{self, Deleted, Timestamp};
 use crate::http::{App, ConfiguredChannels, work};
 use crate::index::filter::{Narrow, RuleQuery, StageSet};
 use crate::outbound::guard::{Guard, GuardError};
@@ -33,249 +34,327 @@ use crate::vocab::stage::Stage;
 use crate::vocab::url::{HostRules, WebhookUrl};
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
-/// Where a rule has its address.
+/// Collection path; a rule lives at `PATH/{id}`.
 const PATH: &str = "/api/v1/alerts";
-/// Microseconds that shaping one rule takes, about.
+/// Approximate cost of serialising one rule, in microseconds.
 const RULE_US: usize = 2;
 
-/// An alert rule (api.md).
-#[derive(Serialize)]
+/// An alert rule.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct AlertAnswer<'a> {
+#[schema(as = AlertRule)]
+struct RuleResponse<'a> {
+    #[schema(value_type = u64)]
     id: RuleId,
     name: &'a str,
-    filter: FilterAnswer<'a>,
-    channels: Vec<ChannelAnswer<'a>>,
+    filter: RuleFilterResponse<'a>,
+    channels: Vec<ChannelResponse<'a>>,
     active: bool,
+    #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
 }
 
-/// The members that filter; what is absent does not.
-#[derive(Serialize)]
+/// Conditions of a rule. An absent member does not filter.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct FilterAnswer<'a> {
+#[schema(as = AlertFilter)]
+struct RuleFilterResponse<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(value_type = Vec<String>, max_items = 100)]
     tlds: &'a [CompactString],
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u8, minimum = 0, maximum = 100)]
     min_dqs: Option<Dqs>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u8, minimum = 1, maximum = 63)]
     max_length: Option<u8>,
+    /// Substring of the name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     contains: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(value_type = Vec<Stage>)]
     stages: &'a [Stage],
 }
 
-/// A channel of a rule, and whether it is off.
-#[derive(Serialize)]
+/// A channel that messages go to.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct ChannelAnswer<'a> {
-    #[serde(flatten)]
-    kind: ChannelKind<'a>,
+#[schema(as = RuleChannel)]
+struct ChannelResponse<'a> {
+    r#type: ChannelType,
+    /// Address of a webhook.
     #[serde(skip_serializing_if = "Option::is_none")]
-    switched_off: Option<SwitchedOffAnswer>,
+    #[schema(value_type = String)]
+    url: Option<&'a WebhookUrl>,
+    /// Telegram chat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    chat_id: Option<&'a str>,
+    /// Present while nothing is sent through the channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = SwitchedOffResponse)]
+    switched_off: Option<SwitchedOffResponse>,
 }
 
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
-enum ChannelKind<'a> {
+/// Type of a channel.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum ChannelType {
     Email,
-    Webhook { url: &'a WebhookUrl },
-    Telegram { chat_id: &'a str },
+    Webhook,
+    Telegram,
 }
 
-/// Why nothing is sent through a channel, since when.
-#[derive(Serialize)]
-struct SwitchedOffAnswer {
+/// Why and since when nothing is sent through a channel.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SwitchedOff)]
+struct SwitchedOffResponse {
+    /// `gone` (the receiver responded 410) or `unsubscribed`.
     reason: &'static str,
+    #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
 }
 
-impl<'a> AlertAnswer<'a> {
-    /// A rule that has just been added: all its channels are on.
-    fn of_new(rule: &'a Rule) -> AlertAnswer<'a> {
-        AlertAnswer::with(rule, |_| None)
+impl<'a> RuleResponse<'a> {
+    /// A new rule, whose channels are all on.
+    fn from_new(rule: &'a Rule) -> RuleResponse<'a> {
+        RuleResponse::with(rule, |_| None)
     }
 
-    /// A rule as `owned` has it.
-    fn new(rule: &'a Rule, owned: &UserData) -> AlertAnswer<'a> {
-        AlertAnswer::with(rule, |channel| owned.switched_off(rule.id, channel))
+    /// A rule with the state of its channels.
+    fn new(rule: &'a Rule, owned: &UserData) -> RuleResponse<'a> {
+        RuleResponse::with(rule, |channel| owned.switched_off(rule.id, channel))
     }
 
     fn with(
         rule: &'a Rule,
         switched_off: impl Fn(&Channel) -> Option<SwitchedOff>,
-    ) -> AlertAnswer<'a> {
-        let channel = |channel| ChannelAnswer {
-            kind: ChannelKind::new(channel),
-            switched_off: switched_off(channel).map(SwitchedOffAnswer::new),
-        };
+    ) -> RuleResponse<'a> {
         let filter = &rule.filter;
-        AlertAnswer {
+        RuleResponse {
             id: rule.id,
             name: &rule.name,
-            filter: FilterAnswer {
+            filter: RuleFilterResponse {
                 tlds: &filter.tlds,
                 min_dqs: filter.min_dqs,
                 max_length: filter.max_length,
                 contains: filter.contains.as_ref().map(Substring::as_str),
                 stages: &filter.stages,
             },
-            channels: rule.channels.iter().map(channel).collect(),
+            channels: rule
+                .channels
+                .iter()
+                .map(|channel| ChannelResponse::new(channel, switched_off(channel)))
+                .collect(),
             active: rule.active,
             created_at: Timestamp(rule.created_at),
         }
     }
 }
 
-impl<'a> ChannelKind<'a> {
-    fn new(channel: &'a Channel) -> ChannelKind<'a> {
-        match channel {
-            Channel::Email => ChannelKind::Email,
-            Channel::Webhook { url } => ChannelKind::Webhook { url },
-            Channel::Telegram { chat_id } => ChannelKind::Telegram { chat_id },
+impl<'a> ChannelResponse<'a> {
+    fn new(channel: &'a Channel, switched_off: Option<SwitchedOff>) -> ChannelResponse<'a> {
+        let (r#type, url, chat_id) = match channel {
+            Channel::Email => (ChannelType::Email, None, None),
+            Channel::Webhook { url } => (ChannelType::Webhook, Some(url), None),
+            Channel::Telegram { chat_id } => (ChannelType::Telegram, None, Some(chat_id.as_str())),
+        };
+        ChannelResponse {
+            r#type,
+            url,
+            chat_id,
+            switched_off: switched_off.map(SwitchedOffResponse::new),
         }
     }
 }
 
-impl SwitchedOffAnswer {
-    fn new(off: SwitchedOff) -> SwitchedOffAnswer {
+impl SwitchedOffResponse {
+    fn new(off: SwitchedOff) -> SwitchedOffResponse {
         let reason = match off.reason {
             OffReason::Gone => "gone",
             OffReason::Unsubscribed => "unsubscribed",
         };
-        SwitchedOffAnswer { reason, at: Timestamp(off.at) }
+        SwitchedOffResponse { reason, at: Timestamp(off.at) }
     }
 }
 
-/// Signing secrets, shown this once: of the first new webhook alone, and of each in their order.
-#[derive(Serialize)]
-struct SecretsAnswer<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    secrets: Vec<SecretAnswer<'a>>,
-}
-
-#[derive(Serialize)]
-struct SecretAnswer<'a> {
+/// Secret that signs the messages of a webhook (Standard Webhooks).
+#[derive(Serialize, ToSchema)]
+#[schema(as = WebhookSecret)]
+struct SecretResponse<'a> {
+    #[schema(value_type = String)]
     url: &'a WebhookUrl,
     secret: &'a str,
 }
 
-impl<'a> SecretsAnswer<'a> {
-    fn new(secrets: &'a [WebhookSecret]) -> SecretsAnswer<'a> {
-        let shown =
-            |of: &'a WebhookSecret| SecretAnswer { url: &of.url, secret: of.secret.reveal() };
-        SecretsAnswer {
-            secret: secrets.first().map(|first| first.secret.reveal()),
-            secrets: secrets.iter().map(shown).collect(),
-        }
+impl<'a> SecretResponse<'a> {
+    fn all(secrets: &'a [WebhookSecret]) -> Vec<SecretResponse<'a>> {
+        let response =
+            |of: &'a WebhookSecret| SecretResponse { url: &of.url, secret: of.secret.reveal() };
+        secrets.iter().map(response).collect()
     }
 }
 
-#[derive(Serialize)]
-struct AddedAlert<'a> {
+/// A new rule and the secrets of its webhooks, which are not shown again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AddedAlert)]
+pub struct AddedRule<'a> {
+    #[schema(value_type = u64)]
     id: RuleId,
-    alert: AlertAnswer<'a>,
-    #[serde(flatten)]
-    secrets: SecretsAnswer<'a>,
+    alert: RuleResponse<'a>,
+    /// Secret of the first webhook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    secret: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<SecretResponse<'a>>,
 }
 
-#[derive(Serialize)]
-struct OneAlert<'a> {
-    alert: AlertAnswer<'a>,
-    #[serde(flatten)]
-    secrets: SecretsAnswer<'a>,
+/// A rule. Secrets are present only when a webhook is new, and are not shown again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = OneAlert)]
+pub struct OneRule<'a> {
+    alert: RuleResponse<'a>,
+    /// Secret of the first new webhook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    secret: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<SecretResponse<'a>>,
 }
 
-/// The alert list response (api.md).
-#[derive(Serialize)]
-struct AlertsAnswer<'a> {
+/// A page of alert rules, newest first.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Alerts)]
+pub struct RuleList<'a> {
+    #[schema(value_type = u32)]
     count: usize,
     limit: u32,
     offset: u32,
-    alerts: Vec<AlertAnswer<'a>>,
+    alerts: Vec<RuleResponse<'a>>,
 }
 
-/// A rule to be added, as sent.
-#[derive(Debug, Deserialize)]
+/// A rule to add.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = RuleBody, example = json!({
+    "name": "short .de", "filter": {"tlds": ["de"], "maxLength": 5}, "channels": [{"type": "email"}]
+}))]
 pub struct RuleRequest {
+    #[schema(value_type = String, min_length = 1, max_length = 100)]
     pub name: Option<String>,
+    #[schema(value_type = RuleFilterRequest)]
     pub filter: Option<Object<RuleFilterRequest>>,
+    #[schema(value_type = Vec<ChannelRequest>, min_items = 1, max_items = 5)]
     pub channels: Option<Vec<Object<ChannelRequest>>>,
 }
 
-/// A change of a rule, as sent.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+/// Changes to a rule. Absent members are unchanged.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = RulePatchBody, example = json!({"active": false}))]
 pub struct RulePatchRequest {
+    #[serde(default)]
+    #[schema(value_type = String, min_length = 1, max_length = 100)]
     pub name: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = RuleFilterRequest)]
     pub filter: Patch<Object<RuleFilterRequest>>,
+    #[serde(default)]
+    #[schema(value_type = Vec<ChannelRequest>, min_items = 1, max_items = 5)]
     pub channels: Patch<Vec<Object<ChannelRequest>>>,
+    #[serde(default)]
+    #[schema(value_type = bool)]
     pub active: Patch<bool>,
 }
 
-/// A filter, as sent.
-#[derive(Debug, Deserialize)]
+/// A rule to preview. Only the filter is used; other members may be absent.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = PreviewBody, example = json!({"filter": {"tlds": ["de"], "maxLength": 5}}))]
+pub struct PreviewRequest {
+    pub name: Option<String>,
+    #[schema(value_type = RuleFilterRequest)]
+    pub filter: Option<Object<RuleFilterRequest>>,
+    #[schema(value_type = Option<Vec<ChannelRequest>>)]
+    pub channels: Option<Vec<Object<ChannelRequest>>>,
+}
+
+/// Conditions of a rule. A member that is absent or `null` does not filter.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = AlertFilterBody)]
 pub struct RuleFilterRequest {
-    pub tlds: Option<Vec<String>>,
+    #[schema(max_items = 100)]
+    pub tlds: Option<Vec<TldRequest>>,
+    #[schema(value_type = Option<u8>, minimum = 0, maximum = 100)]
     pub min_dqs: Option<JsonInteger>,
+    #[schema(value_type = Option<u8>, minimum = 1, maximum = 63)]
     pub max_length: Option<JsonInteger>,
+    /// Substring of the name, 1 to 63 characters.
+    #[schema(format = "name-part")]
     pub contains: Option<String>,
+    #[schema(value_type = Option<Vec<Stage>>)]
     pub stages: Option<Vec<String>>,
 }
 
-/// A channel, as sent: the members of all types.
-#[derive(Debug, Deserialize)]
+/// A public suffix, in any case, with or without a leading dot.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = Tld, format = "tld")]
+pub struct TldRequest(pub String);
+
+/// A channel. `url` belongs to a webhook, `chatId` to Telegram.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = ChannelBody)]
 pub struct ChannelRequest {
+    #[schema(value_type = ChannelType)]
     pub r#type: Option<String>,
+    /// An https URL of a public host, on port 443 or 8443.
     pub url: Option<String>,
     pub chat_id: Option<ChatIdRequest>,
 }
 
-/// Telegram writes ids of chats as numbers, names of public ones as text.
-#[derive(Debug, Deserialize)]
+/// A Telegram chat: its numeric id, or the name of a public chat.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged, expecting = "invalid type: expected a string or an integer")]
+#[schema(as = ChatId)]
 pub enum ChatIdRequest {
     Text(String),
     Number(i64),
 }
 
-fn new_rule(sent: RuleRequest, rules: &HostRules) -> Result<NewRule, ApiError> {
+fn parse_rule(request: RuleRequest, rules: &HostRules) -> Result<NewRule, ApiError> {
     Ok(NewRule {
-        name: required(sent.name, "name")?,
-        filter: filter(required(sent.filter, "filter")?)?,
-        channels: channels(required(sent.channels, "channels")?, rules)?,
+        name: required(request.name, "name")?,
+        filter: parse_filter(required(request.filter, "filter")?)?,
+        channels: parse_channels(required(request.channels, "channels")?, rules)?,
     })
 }
 
-fn rule_patch(sent: RulePatchRequest, rules: &HostRules) -> Result<RulePatch, ApiError> {
-    let channels = sent.channels.try_map(|sent| channels(sent, rules))?;
+fn parse_patch(request: RulePatchRequest, rules: &HostRules) -> Result<RulePatch, ApiError> {
+    let channels = request.channels.try_map(|channels| parse_channels(channels, rules))?;
     Ok(RulePatch {
-        name: sent.name.not_null("name")?,
-        filter: sent.filter.try_map(filter)?.not_null("filter")?,
+        name: request.name.not_null("name")?,
+        filter: request.filter.try_map(parse_filter)?.not_null("filter")?,
         channels: channels.not_null("channels")?,
-        active: sent.active.not_null("active")?,
+        active: request.active.not_null("active")?,
     })
 }
 
-/// The filter of a rule that is not to be added: of its other members, those that are sent must be
-/// sound.
+/// The filter of a rule to preview.
 ///
 /// # Errors
-/// 400 for the first that is not.
-pub fn draft_filter(sent: RuleRequest, rules: &HostRules) -> Result<RuleFilter, ApiError> {
-    if let Some(sent) = sent.channels {
-        channels(sent, rules)?;
+/// 400 for the first invalid member, channels included.
+pub fn preview_filter(request: PreviewRequest, rules: &HostRules) -> Result<RuleFilter, ApiError> {
+    if let Some(channels) = request.channels {
+        parse_channels(channels, rules)?;
     }
-    filter(required(sent.filter, "filter")?)
+    parse_filter(required(request.filter, "filter")?)
 }
 
-/// The same conditions, as the index asks them.
+/// The filter as a query to the index.
 pub fn rule_query(filter: &RuleFilter) -> RuleQuery {
     RuleQuery {
         narrow: Narrow {
@@ -288,21 +367,21 @@ pub fn rule_query(filter: &RuleFilter) -> RuleQuery {
     }
 }
 
-fn filter(Object(sent): Object<RuleFilterRequest>) -> Result<RuleFilter, ApiError> {
+fn parse_filter(Object(request): Object<RuleFilterRequest>) -> Result<RuleFilter, ApiError> {
     let substring = |text: String| {
         Substring::parse(&text).map_err(|err| ApiError::parameter("filter.contains", err))
     };
-    let min_dqs = within(sent.min_dqs, 0, Dqs::MAX.points(), "filter.minDqs")?;
+    let min_dqs = integer_within(request.min_dqs, 0, Dqs::MAX.points(), "filter.minDqs")?;
     Ok(RuleFilter {
-        tlds: tlds(sent.tlds.unwrap_or_default())?,
+        tlds: parse_tlds(request.tlds.unwrap_or_default())?,
         min_dqs: min_dqs.and_then(Dqs::new),
-        max_length: within(sent.max_length, 1, LABEL_CHARS_MAX, "filter.maxLength")?,
-        contains: sent.contains.map(substring).transpose()?,
-        stages: stages(sent.stages.unwrap_or_default())?,
+        max_length: integer_within(request.max_length, 1, LABEL_CHARS_MAX, "filter.maxLength")?,
+        contains: request.contains.map(substring).transpose()?,
+        stages: parse_stages(request.stages.unwrap_or_default())?,
     })
 }
 
-fn within(
+fn integer_within(
     number: Option<JsonInteger>,
     least: u8,
     most: u8,
@@ -314,15 +393,15 @@ fn within(
     fits.map(Some).ok_or_else(wrong)
 }
 
-/// TLDs as they are compared, each once.
-fn tlds(sent: Vec<String>) -> Result<Vec<CompactString>, ApiError> {
+/// TLDs in their folded form, without duplicates.
+fn parse_tlds(sent: Vec<TldRequest>) -> Result<Vec<CompactString>, ApiError> {
     if sent.len() > RULE_TLDS_MAX {
         let what = format!("must have at most {RULE_TLDS_MAX} items");
         return Err(ApiError::parameter("filter.tlds", what));
     }
     let mut tlds = Vec::with_capacity(sent.len());
-    for (at, text) in sent.iter().enumerate() {
-        // One that nobody knows matches nothing, today; one that cannot be is a slip.
+    for (at, TldRequest(text)) in sent.iter().enumerate() {
+        // An unknown suffix is valid and matches nothing yet; a malformed one is an error.
         let tld = fold_tld(text).filter(|tld| is_suffix(tld)).ok_or_else(|| {
             let what = "must be a public suffix, such as com or co.uk";
             ApiError::parameter(format!("filter.tlds[{at}]"), what)
@@ -334,8 +413,8 @@ fn tlds(sent: Vec<String>) -> Result<Vec<CompactString>, ApiError> {
     Ok(tlds)
 }
 
-/// Stages, each once.
-fn stages(sent: Vec<String>) -> Result<Vec<Stage>, ApiError> {
+/// Stages, without duplicates.
+fn parse_stages(sent: Vec<String>) -> Result<Vec<Stage>, ApiError> {
     let mut stages = Vec::new();
     for (at, text) in sent.iter().enumerate() {
         let stage =
@@ -347,14 +426,14 @@ fn stages(sent: Vec<String>) -> Result<Vec<Stage>, ApiError> {
     Ok(stages)
 }
 
-fn channels(
+fn parse_channels(
     sent: Vec<Object<ChannelRequest>>,
     rules: &HostRules,
 ) -> Result<Vec<Channel>, ApiError> {
-    sent.into_iter().enumerate().map(|(at, Object(sent))| channel(at, sent, rules)).collect()
+    sent.into_iter().enumerate().map(|(at, Object(sent))| parse_channel(at, sent, rules)).collect()
 }
 
-fn channel(at: usize, sent: ChannelRequest, rules: &HostRules) -> Result<Channel, ApiError> {
+fn parse_channel(at: usize, sent: ChannelRequest, rules: &HostRules) -> Result<Channel, ApiError> {
     let wrong = |member: &str, what: &dyn std::fmt::Display| {
         ApiError::parameter(format!("channels[{at}].{member}"), what)
     };
@@ -377,8 +456,7 @@ fn channel(at: usize, sent: ChannelRequest, rules: &HostRules) -> Result<Channel
     }
 }
 
-/// Whether this server can send there at all. What it lacks is for the operator to know: the log
-/// names the setting.
+/// Refuses channels that the operator has not set up. The log names the missing setting.
 fn check_configured(configured: ConfiguredChannels, channels: &[Channel]) -> Result<(), ApiError> {
     for (at, channel) in channels.iter().enumerate() {
         let (is_there, what, setting) = match channel {
@@ -387,7 +465,7 @@ fn check_configured(configured: ConfiguredChannels, channels: &[Channel]) -> Res
             Channel::Telegram { .. } => (configured.telegram, "telegram", "telegram.token"),
         };
         if !is_there {
-            tracing::warn!(setting, "an alert rule was refused: {what} delivery is not set up");
+            tracing::warn!(setting, "alert rule refused: {what} delivery is not set up");
             let why = "delivery is not set up on this server; ask its operator";
             return Err(ApiError::parameter(format!("channels[{at}]"), format!("{what} {why}")));
         }
@@ -395,17 +473,17 @@ fn check_configured(configured: ConfiguredChannels, channels: &[Channel]) -> Res
     Ok(())
 }
 
-/// Judges webhooks by where their names lead now. A name that leads nowhere yet passes: it is judged
-/// again whenever it is called.
-async fn judge(guard: &Guard, channels: &[Channel]) -> Result<(), ApiError> {
-    let judged = channels.iter().enumerate().map(async |(at, channel)| {
+/// Checks the addresses that webhook hosts resolve to now. A host that does not resolve passes: the
+/// guard checks again at every call.
+async fn check_webhooks(guard: &Guard, channels: &[Channel]) -> Result<(), ApiError> {
+    let checks = channels.iter().enumerate().map(async |(at, channel)| {
         let Channel::Webhook { url } = channel else { return Ok(()) };
         match guard.judge(&url.to_url()).await {
             Ok(_) | Err(GuardError::Unresolved { .. }) => Ok(()),
             Err(err) => Err(ApiError::parameter(format!("channels[{at}].url"), err)),
         }
     });
-    join_all(judged).await.into_iter().collect()
+    join_all(checks).await.into_iter().collect()
 }
 
 /// `GET /api/v1/alerts`: the caller's rules, newest first.
@@ -419,9 +497,9 @@ pub async fn list_alerts(
     let cost_us = u32::try_from(owned.rules().len() * RULE_US).unwrap_or(u32::MAX);
     let body = work::run(cost_us, move || {
         let alerts: Vec<_> =
-            page.of(owned.rules()).map(|rule| AlertAnswer::new(rule, &owned)).collect();
+            page.rows(owned.rules()).map(|rule| RuleResponse::new(rule, &owned)).collect();
         let (count, limit, offset) = (alerts.len(), page.limit, page.offset);
-        work::json_bytes(&AlertsAnswer { count, limit, offset, alerts })
+        work::json_bytes(&RuleList { count, limit, offset, alerts })
     });
     Ok(work::json_response(body.await?))
 }
@@ -434,44 +512,49 @@ pub async fn find_alert(
 ) -> Result<Response, ApiError> {
     let owned = app.store.user_data(&caller);
     let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?;
-    one_alert(rule, &owned, &[])
+    Ok(one_rule(rule, &owned, &[]))
 }
 
-/// `POST /api/v1/alerts`: adds a rule, which is active.
+/// `POST /api/v1/alerts`: adds an active rule.
 pub async fn add_alert(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<RuleRequest>,
 ) -> Result<Response, ApiError> {
     let answered = add(&app, &caller, body, post).await?;
-    let id = answer::added_id(&answered, |rule| rule.id.get());
-    let response = answer::posted(answered, id.map(|id| format!("{PATH}/{id}")));
-    Ok(answer::not_stored(response))
+    let id = response::added_id(&answered, |rule| rule.id.get());
+    let response = response::posted(answered, id.map(|id| format!("{PATH}/{id}")));
+    Ok(response::not_stored(response))
 }
 
-/// Adds a rule as sent; the kept response is the API's, with the secrets of its webhooks.
+/// Adds a rule. The reply has the JSON of the API, with the secrets of its webhooks.
 ///
 /// # Errors
-/// As the API refuses it.
+/// The same as the endpoint.
 pub async fn add(
     app: &App,
     caller: &Caller,
-    sent: RuleRequest,
+    request: RuleRequest,
     post: Post,
 ) -> Result<Answered<Rule>, ApiError> {
-    let rule = new_rule(sent, app.guard.rules())?;
+    let rule = parse_rule(request, app.guard.rules())?;
     check_configured(app.channels, &rule.channels)?;
-    judge(&app.guard, &rule.channels).await?;
+    check_webhooks(&app.guard, &rule.channels).await?;
     let draft = app.store.add_rule(caller, rule, post).await?;
     let reply = |rule: &Rule| {
-        let secrets = SecretsAnswer::new(&rule.secrets);
-        let added = AddedAlert { id: rule.id, alert: AlertAnswer::of_new(rule), secrets };
-        answer::reply(StatusCode::CREATED, &added)
+        let secrets = &rule.secrets;
+        let added = AddedRule {
+            id: rule.id,
+            alert: RuleResponse::from_new(rule),
+            secret: secrets.first().map(|first| first.secret.reveal()),
+            secrets: SecretResponse::all(secrets),
+        };
+        response::reply(StatusCode::CREATED, &added)
     };
     Ok(draft.respond(reply).await?)
 }
 
-/// `PATCH /api/v1/alerts/{id}`: changes the members that are sent.
+/// `PATCH /api/v1/alerts/{id}`: changes the given members.
 pub async fn change_alert(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -480,23 +563,24 @@ pub async fn change_alert(
 ) -> Result<Response, ApiError> {
     let id = path_id(id, RuleId::parse)?;
     let ChangedRule { rule, new_secrets } = change(&app, &caller, id, body).await?;
-    one_alert(&rule, &app.store.user_data(&caller), &new_secrets).map(answer::not_stored)
+    let response = one_rule(&rule, &app.store.user_data(&caller), &new_secrets);
+    Ok(response::not_stored(response))
 }
 
-/// Changes the members of a rule that are sent.
+/// Changes the given members of a rule.
 ///
 /// # Errors
-/// As the API refuses it.
+/// The same as the endpoint.
 pub async fn change(
     app: &App,
     caller: &Caller,
     id: RuleId,
-    sent: RulePatchRequest,
+    request: RulePatchRequest,
 ) -> Result<ChangedRule, ApiError> {
-    let patch = rule_patch(sent, app.guard.rules())?;
+    let patch = parse_patch(request, app.guard.rules())?;
     let channels = patch.channels.as_deref().unwrap_or_default();
     check_configured(app.channels, channels)?;
-    judge(&app.guard, channels).await?;
+    check_webhooks(&app.guard, channels).await?;
     Ok(app.store.change_rule(caller, id, patch).await?)
 }
 
@@ -508,15 +592,14 @@ pub async fn remove_alert(
 ) -> Result<Json<Deleted>, ApiError> {
     let id = path_id(id, RuleId::parse)?;
     app.store.remove_rule(&caller, id).await?;
-    Ok(Json(Deleted { id: id.get(), deleted: true }))
+    Ok(Json(Deleted::new(id.get())))
 }
 
-fn one_alert(
-    rule: &Rule,
-    owned: &UserData,
-    secrets: &[WebhookSecret],
-) -> Result<Response, ApiError> {
-    let secrets = SecretsAnswer::new(secrets);
-    let body = work::json_bytes(&OneAlert { alert: AlertAnswer::new(rule, owned), secrets })?;
-    Ok(work::json_response(body))
+fn one_rule(rule: &Rule, owned: &UserData, secrets: &[WebhookSecret]) -> Response {
+    let body = OneRule {
+        alert: RuleResponse::new(rule, owned),
+        secret: secrets.first().map(|first| first.secret.reveal()),
+        secrets: SecretResponse::all(secrets),
+    };
+    Json(body).into_response()
 }

@@ -1,53 +1,67 @@
-//! `POST /api/v1/alerts/preview`: what a rule would tell, before there is one.
+//! `POST /api/v1/alerts/preview`: the matches of a rule before it is added.
 
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
-use super::{RuleRequest, draft_filter, rule_query};
+use super::{PreviewRequest, preview_filter, rule_query};
 use crate::http::allowance::Now;
 use crate::http::body::PostBody;
 use crate::http::error::ApiError;
-use crate::http::rows::{DROP_JSON_BYTES, push_day, push_number, push_samples};
+use crate::http::rows::{DROP_JSON_BYTES, push_samples};
 use crate::http::{App, work};
 use crate::index::query::preview::Preview;
-use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
+use crate::index::query::rows::DropRow;
+use crate::vocab::day::Day;
+use crate::vocab::limits::PREVIEW_SAMPLES;
 
-/// Bytes of a preview around its samples.
-const FRAME_BYTES: usize = 64 + PREVIEW_DAYS * 48;
+/// The matches of a rule.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Preview)]
+pub struct PreviewResponse {
+    /// Number of names that match now.
+    today: u32,
+    /// Number of matches for each recent drop date, newest first.
+    per_day: Vec<DayCount>,
+    /// The highest-scored names that match now.
+    #[schema(value_type = Vec<DropRow<'static>>)]
+    samples: Box<RawValue>,
+}
 
-/// `POST /api/v1/alerts/preview`: how many names a rule matches now and matched of the last lists.
-/// Takes the body of a rule, of which the filter counts; adds nothing.
+/// A count for one day.
+#[derive(Serialize, ToSchema)]
+struct DayCount {
+    #[schema(value_type = String, format = Date)]
+    date: Day,
+    count: u32,
+}
+
+impl PreviewResponse {
+    fn new(preview: &Preview<'_>) -> Result<PreviewResponse, ApiError> {
+        let mut samples = Vec::with_capacity(PREVIEW_SAMPLES * DROP_JSON_BYTES);
+        push_samples(preview, &mut samples);
+        let samples =
+            serde_json::from_slice(&samples).map_err(|err| ApiError::Internal(err.into()))?;
+        let per_day = preview.per_day.iter().map(|&(date, count)| DayCount { date, count });
+        Ok(PreviewResponse { today: preview.today, per_day: per_day.collect(), samples })
+    }
+}
+
+/// `POST /api/v1/alerts/preview`: counts the names that a rule matches now and of recent drop dates.
+/// Uses the filter of the body and stores nothing.
 pub async fn preview_alert(
     State(app): State<App>,
     Extension(now): Extension<Now>,
-    PostBody { body, .. }: PostBody<RuleRequest>,
+    PostBody { body, .. }: PostBody<PreviewRequest>,
 ) -> Result<Response, ApiError> {
-    let filter = draft_filter(body, app.guard.rules())?;
+    let filter = preview_filter(body, app.guard.rules())?;
     let (index, moment) = (app.live.current(), app.moment(now));
     let body = work::run(index.preview_cost_us(moment), move || {
-        Ok(preview_json(&index.preview(&rule_query(&filter), moment)?))
+        work::json_bytes(&PreviewResponse::new(&index.preview(&rule_query(&filter), moment)?)?)
     });
     Ok(work::json_response(body.await?))
-}
-
-fn preview_json(preview: &Preview<'_>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(FRAME_BYTES + PREVIEW_SAMPLES * DROP_JSON_BYTES);
-    out.extend_from_slice(b"{\"today\":");
-    push_number(&mut out, preview.today);
-    out.extend_from_slice(b",\"perDay\":[");
-    for (place, &(date, count)) in preview.per_day.iter().enumerate() {
-        if place > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(b"{\"date\":\"");
-        push_day(&mut out, date);
-        out.extend_from_slice(b"\",\"count\":");
-        push_number(&mut out, count);
-        out.push(b'}');
-    }
-    out.extend_from_slice(b"],\"samples\":");
-    push_samples(preview, &mut out);
-    out.push(b'}');
-    out
 }

@@ -3,8 +3,6 @@
 //! Names of the corpus get the score that lists and dossiers show: it is the same scorer, told the
 //! same spread.
 
-use serde::Serialize;
-
 use crate::index::columns::names::Texts;
 use crate::index::query::index::{Index, with_shaper};
 use crate::scorer::{Scored, Scorer, Signals};
@@ -18,7 +16,7 @@ const NAME_US: usize = 5;
 /// What the corpus says of a name that its score depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// The corpus holds the name.
+    /// Whether the name is in the corpus.
     pub known: bool,
     /// TLDs in which the corpus holds the label; the name's own counts whether or not the corpus
     /// holds the name. At least 1.
@@ -37,13 +35,13 @@ impl Standing {
     }
 }
 
-/// What a name is worth (api.md, appraise).
-#[derive(Debug, Serialize)]
+/// The score of a name with its reasons.
+#[derive(Debug)]
 pub struct Appraisal {
     pub dqs: Dqs,
     pub explanation: String,
     pub signals: Signals<'static>,
-    /// The corpus holds the name.
+    /// Whether the name is in the corpus.
     pub known: bool,
 }
 

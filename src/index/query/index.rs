@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::day::DayStages;
@@ -121,10 +122,12 @@ pub struct SearchPage<'a> {
     ordinals: Vec<u32>,
 }
 
-/// What a dossier says of a name in the pipeline (api.md, latestDrop of the dossier).
-#[derive(Debug, Serialize)]
+/// The drop of a name in the active pipeline.
+#[derive(Debug, Serialize, ToSchema)]
 pub struct PipelineDrop {
+    #[schema(value_type = String, format = Date)]
     pub date: Day,
+    #[schema(value_type = u8, minimum = 0, maximum = 100)]
     pub dqs: Dqs,
     pub explanation: String,
     pub signals: Signals<'static>,

@@ -2,13 +2,14 @@
 //! next row reuses, and lives for one call of a visitor.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::scorer::Signals;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 
-/// State of a name today (`currentStatus`, data/docs/api.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Registration status of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     Registered,
@@ -31,34 +32,44 @@ impl Status {
     }
 }
 
-/// Search result.
-#[derive(Clone, Debug)]
+/// A search result.
+#[derive(Clone, Debug, ToSchema)]
+#[schema(as = SearchResult, rename_all = "camelCase")]
 pub struct SearchRow<'a> {
     pub domain: &'a str,
     pub tld: &'a str,
-    /// Length of the label in characters.
     pub length: u8,
     pub current_status: Status,
-    /// `None` for a name that never dropped.
+    /// `null` for a name that never dropped.
+    #[schema(required)]
     pub latest_drop: Option<LatestDrop<'a>>,
 }
 
-/// Latest drop of a search result.
-#[derive(Clone, Debug)]
+/// The latest drop of a name.
+#[derive(Clone, Debug, ToSchema)]
 pub struct LatestDrop<'a> {
+    #[schema(value_type = String, format = Date)]
     pub date: Day,
+    #[schema(value_type = u8, minimum = 0, maximum = 100)]
     pub dqs: Dqs,
     pub explanation: &'a str,
 }
 
-/// Row of the drops list.
-#[derive(Clone, Debug)]
+/// A row of the drops list.
+#[derive(Clone, Debug, ToSchema)]
+#[schema(as = Drop)]
 pub struct DropRow<'a> {
+    /// The registrable domain; IDNs as A-labels (`xn--…`).
     pub name: &'a str,
+    /// The public suffix, without a leading dot.
     pub tld: &'a str,
-    /// Length of the label in characters.
+    /// Length of the label, in characters of its Unicode form.
     pub length: u8,
+    /// Domain Quality Score.
+    #[schema(value_type = u8, minimum = 0, maximum = 100)]
     pub dqs: Dqs,
+    /// One sentence of at most 160 characters.
+    #[schema(max_length = 160)]
     pub explanation: &'a str,
     pub signals: &'a Signals<'a>,
 }

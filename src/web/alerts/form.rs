@@ -3,7 +3,8 @@
 
 use crate::accounts::{Channel, Rule};
 use crate::http::alerts::{
-    ChannelRequest, ChatIdRequest, RuleFilterRequest, RulePatchRequest, RuleRequest,
+    ChannelRequest, ChatIdRequest, PreviewRequest, RuleFilterRequest, RulePatchRequest,
+    RuleRequest, TldRequest,
 };
 use crate::http::body::{JsonInteger, Object, Patch};
 use crate::vocab::dqs::Dqs;
@@ -134,12 +135,16 @@ impl RuleForm {
 
     /// A rule to be added.
     pub fn sent(&self) -> RuleRequest {
-        RuleRequest { channels: Some(self.channels_sent()), ..self.draft() }
+        RuleRequest {
+            name: Some(self.name.clone()),
+            filter: Some(self.filter_sent()),
+            channels: Some(self.channels_sent()),
+        }
     }
 
     /// A rule whose matches are to be seen: its channels do not matter yet.
-    pub fn draft(&self) -> RuleRequest {
-        RuleRequest {
+    pub fn draft(&self) -> PreviewRequest {
+        PreviewRequest {
             name: Some(self.name.clone()),
             filter: Some(self.filter_sent()),
             channels: None,
@@ -185,7 +190,7 @@ impl RuleForm {
         let separates = |char: char| char.is_whitespace() || ",;".contains(char);
         let tlds = self.tlds.split(separates).filter(|tld| !tld.is_empty());
         Object(RuleFilterRequest {
-            tlds: Some(tlds.map(str::to_owned).collect()),
+            tlds: Some(tlds.map(|tld| TldRequest(tld.to_owned())).collect()),
             min_dqs: whole(&self.min_dqs),
             max_length: whole(&self.max_length),
             contains: (!self.contains.is_empty()).then(|| self.contains.clone()),

@@ -111,7 +111,7 @@ pub fn show(
                     (grouped(active as u64)) " of " (counted(limit, "active rule")) " in your plan. "
                     @if active >= limit as usize { a href="/account/plan" { "See what other plans allow" } }
                 }
-                ul.rules { @for rule in rows.of(owned.rules()) { (item(rule, owned, plan, limit)) } }
+                ul.rules { @for rule in rows.rows(owned.rules()) { (item(rule, owned, plan, limit)) } }
                 (pager(rows, total, at))
             }
         },

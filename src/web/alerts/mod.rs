@@ -20,10 +20,10 @@ use maud::Markup;
 
 use crate::accounts::{ChangedRule, Rule, UserData};
 use crate::http::alerts::{self, RulePatchRequest, deliveries};
-use crate::http::answer::added_id;
 use crate::http::body::Patch;
 use crate::http::error::ApiError;
 use crate::http::params::{Params, path_id};
+use crate::http::response::added_id;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::limits::ENTRIES_OFFSET_MAX;
 use crate::vocab::plan::Plan;

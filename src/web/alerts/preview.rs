@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::form::RuleForm;
 use crate::accounts::MatchedName;
 use crate::http::alerts::deliveries::matched_samples;
-use crate::http::alerts::{draft_filter, rule_query};
+use crate::http::alerts::{preview_filter, rule_query};
 use crate::http::allowance::Now;
 use crate::http::error::{ApiError, Refusal};
 use crate::http::work;
@@ -31,7 +31,7 @@ pub struct Preview {
 /// # Errors
 /// The filter is not as it should be.
 pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, ApiError> {
-    let filter = draft_filter(form.draft(), web.app.guard.rules())?;
+    let filter = preview_filter(form.draft(), web.app.guard.rules())?;
     let (index, moment) = (web.app.live.current(), web.app.moment(now));
     work::run(index.preview_cost_us(moment), move || {
         let preview = index.preview(&rule_query(&filter), moment)?;

@@ -214,7 +214,7 @@ async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<List, Pag
     let owned = web.user_data(&member);
     let list = work::run(claims_cost_us(&owned).saturating_mul(2), move || {
         let summary = Summary::of(filter.matching(&owned), by, &owned);
-        let claims = filter.of(&owned).cloned().collect();
+        let claims = filter.page_of(&owned).cloned().collect();
         Ok(List { filter, from, to, by, owned, summary, claims })
     });
     Ok(list.await?)

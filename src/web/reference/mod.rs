@@ -263,7 +263,7 @@ fn reading(format: &str) -> &str {
 fn answers(operation: &Operation) -> Markup {
     html! {
         ul.answers {
-            @for answer in operation.answers {
+            @for answer in operation.responses {
                 li {
                     b { (answer.status) } " "
                     @match answer.content {

@@ -163,12 +163,12 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, P
     let external_max = app.store.limits(&member.caller).external_names;
     let list = work::run(watches_cost_us(&owned), move || {
         let rows = sorted_rows(&owned, &index, &store, moment, sort);
-        let summary = Summary::of(&rows, &bootstrap);
+        let summary = Summary::new(&rows, &bootstrap);
         let with_check = |row: WatchRow| {
             let is_checkable = bootstrap.is_checkable(row.name());
             (row, is_checkable)
         };
-        let rows = page.of(rows.into_iter()).map(with_check).collect();
+        let rows = page.rows(rows.into_iter()).map(with_check).collect();
         Ok(List { sort, page, summary, external_max, rows })
     });
     Ok(list.await?)

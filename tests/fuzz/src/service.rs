@@ -16,7 +16,7 @@ use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
 use dropdex::feeds::{Feed, ReadOptions};
 use dropdex::http::session::CookieKind;
-use dropdex::http::{App, ConfiguredChannels, Parts};
+use dropdex::http::{App, AppParts, ConfiguredChannels};
 use dropdex::index::generation::live::LiveIndex;
 use dropdex::index::generation::{build, open};
 use dropdex::outbound::bootstrap::LiveBootstrap;
@@ -97,7 +97,7 @@ fn start() -> Service {
     let token = RUNTIME.block_on(store.log_in(&email, secret(), clock.now()));
     let token = token.expect("a log-in is tried").expect("the password is right");
     let dns = Dns::new(&settings::Dns { servers: vec![nameless::address()] });
-    let app = App::new(Parts {
+    let app = App::new(AppParts {
         live: Arc::new(LiveIndex::new(Arc::new(index))),
         store,
         guard: Guard::new(HostRules::default(), dns.expect("a resolver")),

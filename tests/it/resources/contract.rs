@@ -239,8 +239,8 @@ fn a_body_is_a_small_json_object() {
             ("", "body: must be a JSON object"),
             ("null", "body: must be a JSON object"),
             ("[{}]", "body: must be a JSON object"),
-            ("{", "body: is not JSON: EOF while parsing an object at line 1 column 1"),
-            ("{}{}", "body: is not JSON: trailing characters at line 1 column 3"),
+            ("{", "body: is not valid JSON: EOF while parsing an object at line 1 column 1"),
+            ("{}{}", "body: is not valid JSON: trailing characters at line 1 column 3"),
         ] {
             let answer = client.send_with(method, target, &[JSON], body.as_bytes()).answer();
             let required = answer.1["error"].as_str().is_some_and(|e| e.ends_with("is required"));
@@ -252,7 +252,7 @@ fn a_body_is_a_small_json_object() {
         }
         let deep = format!("{{\"x\": {}", "[".repeat(20_000));
         let answer = client.send_with(method, target, &[JSON], deep.as_bytes()).answer();
-        let refusal = "body: has more than 16 objects and arrays in each other";
+        let refusal = "body: is nested more than 16 levels deep";
         assert_eq!(answer, (400, error(refusal)), "{target}");
         // Exactly the limit is read, one byte more is not.
         let padding = 64 * 1024 - good.len();

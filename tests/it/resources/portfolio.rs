@@ -245,7 +245,7 @@ fn prices_are_exact() {
     for sent in ["NaN", "Infinity", "1.", ".5", "+1", "01"] {
         let (status, body) = set(sent).answer();
         let text = body["error"].as_str().unwrap_or_default();
-        assert!(status == 400 && text.starts_with("body: is not JSON"), "{sent}: {body}");
+        assert!(status == 400 && text.starts_with("body: is not valid JSON"), "{sent}: {body}");
     }
 }
 
@@ -267,8 +267,8 @@ fn errors_name_their_member() {
         ("userNotes", json!("a\u{0}b"), "must not hold control characters"),
         ("soldAt", json!("yesterday"), time),
         ("soldAt", json!("2026-03-14"), time),
-        ("alertRuleId", json!(0), "is no id of an alert rule"),
-        ("alertRuleId", json!(-1), "is no id of an alert rule"),
+        ("alertRuleId", json!(0), "is not the id of an alert rule"),
+        ("alertRuleId", json!(-1), "is not the id of an alert rule"),
         ("alertRuleId", json!(1.5), "invalid type: floating point `1.5`, expected an integer"),
         ("alertRuleId", json!(7), "must be the id of one of your alert rules"),
     ] {

@@ -75,7 +75,10 @@ fn a_slow_body_gets_408() {
         let answer = String::from_utf8(rest(&mut stream)).expect("UTF-8");
         assert_in_time(began, SECOND);
         assert!(answer.starts_with("HTTP/1.1 408 "), "{what}: {answer}");
-        assert!(answer.ends_with("{\"error\":\"body: did not come in time\"}"), "{what}: {answer}");
+        assert!(
+            answer.ends_with("{\"error\":\"body: did not arrive in time\"}"),
+            "{what}: {answer}"
+        );
         assert!(answer.contains("\r\nconnection: close\r\n"), "{what}: {answer}");
     }
 }

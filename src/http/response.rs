@@ -1,9 +1,10 @@
-//! Answers of the resources: what is owned in, JSON of the documented shape out.
+//! Building blocks of JSON responses to writes.
 
 use axum::http::header::{CACHE_CONTROL, LOCATION};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::{Deserialize, Serialize, Serializer};
+use utoipa::ToSchema;
 
 use crate::accounts::{Answered, Reply};
 use crate::http::work::json_response;
@@ -21,20 +22,27 @@ impl Serialize for Timestamp {
     }
 }
 
-/// What a DELETE by id answers.
-#[derive(Debug, Serialize)]
+/// Confirmation of a deletion.
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Deleted {
-    pub id: u64,
-    pub deleted: bool,
+    id: u64,
+    deleted: bool,
 }
 
-/// The response to a POST, as it is kept under its idempotency key.
+impl Deleted {
+    /// The resource `id` was deleted.
+    pub fn new(id: u64) -> Deleted {
+        Deleted { id, deleted: true }
+    }
+}
+
+/// The response to a POST in the form that an idempotency key stores.
 pub fn reply(status: StatusCode, body: &impl Serialize) -> Reply {
-    let body = serde_json::to_vec(body).expect("answers are structs of text and numbers");
+    let body = serde_json::to_vec(body).expect("responses are structs of text and numbers");
     Reply { status: status.as_u16(), body }
 }
 
-/// The id of an added resource: that of the value or, for a repeat, that in the kept response.
+/// The id of an added resource, from the value or, for a replay, from the stored body.
 pub fn added_id<T>(answered: &Answered<T>, id: impl FnOnce(&T) -> u64) -> Option<u64> {
     #[derive(Deserialize)]
     struct Added {
@@ -47,15 +55,15 @@ pub fn added_id<T>(answered: &Answered<T>, id: impl FnOnce(&T) -> u64) -> Option
     }
 }
 
-/// The response to a POST. `location` is the path of an added resource.
+/// The response to a POST, first or replayed. `location` is the path of an added resource.
 pub fn posted<T>(answered: Answered<T>, location: Option<String>) -> Response {
     let replayed = answered.is_replay();
     let reply = answered.reply;
-    let address = location.and_then(|location| HeaderValue::try_from(location).ok());
+    let location = location.and_then(|location| HeaderValue::try_from(location).ok());
     let mut response = json_response(reply.body);
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
-    if let Some(address) = address {
-        response.headers_mut().insert(LOCATION, address);
+    if let Some(location) = location {
+        response.headers_mut().insert(LOCATION, location);
     }
     if replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
@@ -63,7 +71,7 @@ pub fn posted<T>(answered: Answered<T>, location: Option<String>) -> Response {
     response
 }
 
-/// The same response, to be kept nowhere on its way: it holds a secret.
+/// Forbids caches to store a response that contains a secret.
 pub fn not_stored(mut response: Response) -> Response {
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
