@@ -100,8 +100,6 @@ pub struct Config {
     pub index: PathBuf,
     pub index_life: IndexSettings,
     pub inbox: InboxSettings,
-    /// Absolute path of the settings file.
-    pub file: Option<PathBuf>,
     pub clock: Clock,
     pub listen: ListenAddress,
     /// Name of this instance in `/api/ready`.
@@ -250,7 +248,6 @@ impl Config {
             index_life: file.index.settings(),
             index: given.index.or(file.index.folder).unwrap_or_else(|| "index".into()),
             inbox: file.inbox,
-            file: given.config.map(|path| std::path::absolute(&path).unwrap_or(path)),
             clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
             listen: given.listen.or(file.listen).unwrap_or_default(),
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
