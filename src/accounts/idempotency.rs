@@ -15,6 +15,7 @@ use super::event::Event;
 use super::store::locks::AccountLock;
 use super::store::{Caller, Store};
 use crate::journal::AppendError;
+use crate::vocab::ids::AccountId;
 use crate::vocab::plan::PlanLimits;
 use crate::vocab::time::UnixMs;
 
@@ -98,7 +99,9 @@ impl<T> Answered<T> {
 #[must_use = "nothing is written before `respond`"]
 pub struct Draft<'a, T> {
     store: &'a Store,
-    account: std::sync::Arc<Account>,
+    /// The account itself is not held: applying the write would have to copy its data.
+    account: AccountId,
+    kept_bytes: usize,
     lock: AccountLock,
     post: Post,
     outcome: Outcome<T>,
@@ -123,7 +126,8 @@ impl<T> Draft<'_, T> {
         let reply = reply(&value);
         if let Some(idempotency) = self.post.idempotency {
             let at = UnixMs::from_instant(self.post.now);
-            events.push(reply_kept(&self.account, &idempotency, at, &reply)?);
+            let kept = kept(&idempotency, at, &reply, self.kept_bytes)?;
+            events.push(Event::ReplyKept { account: self.account, reply: kept });
         }
         self.store.append(events, Some(self.lock)).await?;
         Ok(Answered { value: Some(value), reply })
@@ -144,7 +148,8 @@ impl Store {
             Some(kept) => Outcome::Repeat(kept?),
             None => Outcome::New(decide(&account, self.plan_limits(account.plan))?),
         };
-        Ok(Draft { store: self, account, lock, post, outcome })
+        let kept_bytes = account.data.responses.body_bytes();
+        Ok(Draft { store: self, lock, post, account: account.id, kept_bytes, outcome })
     }
 }
 
@@ -159,26 +164,26 @@ fn kept_response(account: &Account, post: &Post) -> Option<Result<Reply, WriteEr
     })
 }
 
-fn reply_kept(
-    account: &Account,
+/// The response as it is stored, unless it is too long after the `kept_bytes` there are.
+fn kept(
     Idempotency { key, fingerprint }: &Idempotency,
     at: UnixMs,
     reply: &Reply,
-) -> Result<Event, WriteError> {
+    kept_bytes: usize,
+) -> Result<KeptResponse, WriteError> {
     let len = reply.body.len();
     if len > REPLY_BYTES_MAX {
         return Err(AppendError::TooLong { len }.into());
     }
-    if account.data.responses.body_bytes() + len > REPLIES_BYTES_MAX {
+    if kept_bytes + len > REPLIES_BYTES_MAX {
         let limit = (REPLIES_BYTES_MAX >> 20) as u32;
         return Err(WriteError::TooMany { what: "MiB of responses kept for a day", limit });
     }
-    let reply = KeptResponse {
+    Ok(KeptResponse {
         key: key.digest(),
         fingerprint: *fingerprint,
         at,
         status: reply.status,
         body: reply.body.as_slice().into(),
-    };
-    Ok(Event::ReplyKept { account: account.id, reply })
+    })
 }

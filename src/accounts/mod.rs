@@ -61,14 +61,14 @@ pub use idempotency::{Answered, Draft, Idempotency, IdempotencyKey, Post, Reply}
 pub use keys::{ApiKey, IssuedKey};
 pub use matches::{MatchableRule, RuleMatch};
 pub use password::{Password, PasswordError, PasswordHash};
-pub use profile::{Profile, ProfileSession, VerificationLink};
+pub use profile::{Profile, VerificationLink};
 pub use quota::Allowance;
 pub use rules::{ChangedRule, NewRule, RulePatch};
 pub use sessions::{PasswordChange, Person, SignUp};
 pub use store::metrics::Queues;
 pub use store::snapshotter::SnapshotError;
 pub use store::state::Counts;
-pub use store::{Caller, Store, StoreError, StoreOptions};
+pub use store::{Caller, Store, StoreOptions};
 pub use token::{Token, TokenDigest};
 pub use verification::Target;
 pub use votes::Feedback;

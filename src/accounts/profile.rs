@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::data::access::{Address, LINK_AGE_MAX, LINK_PAUSE, LINKS_PER_DAY_MAX, is_younger};
+use super::data::access::{
+    Address, LINK_AGE_MAX, LINK_PAUSE, LINKS_PER_DAY_MAX, Session, is_younger,
+};
 use super::data::account::Account;
 use super::decide::{Decided, invalid};
 use super::email::Email;
@@ -39,7 +41,7 @@ pub struct Profile {
     /// The last four characters of the API key.
     pub key_last4: Option<String>,
     /// Valid sessions, the caller's own included, newest first.
-    pub sessions: Vec<ProfileSession>,
+    pub sessions: Vec<Session>,
     /// The default chat of new alert rules.
     pub telegram_chat: Option<String>,
     /// JSON requests granted today.
@@ -48,16 +50,6 @@ pub struct Profile {
     pub exports_today: u32,
     /// The next 00:00 UTC.
     pub resets_at: DateTime<Utc>,
-}
-
-/// A session as its owner sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProfileSession {
-    /// Identifies the session.
-    pub digest: TokenDigest,
-    pub began: DateTime<Utc>,
-    /// The last use, to about five minutes.
-    pub seen: DateTime<Utc>,
 }
 
 impl Store {
@@ -187,11 +179,6 @@ impl Profile {
         let access = &account.access;
         let link = access.link().filter(|(_, at)| is_younger(*at, LINK_AGE_MAX, now));
         let sessions = access.sessions.iter().rev().filter(|session| session.is_valid_at(now));
-        let sessions = sessions.map(|session| ProfileSession {
-            digest: session.digest,
-            began: session.began.instant(),
-            seen: session.seen.instant(),
-        });
         Profile {
             email: account.email.clone(),
             is_verified: access.is_verified(),
@@ -199,7 +186,7 @@ impl Profile {
             plan: account.plan,
             created: account.created,
             key_last4: account.key.map(|key| key.last4()),
-            sessions: sessions.collect(),
+            sessions: sessions.copied().collect(),
             telegram_chat: access.telegram_chat.as_ref().map(ToString::to_string),
             requests_today: used.requests,
             exports_today: used.exports,

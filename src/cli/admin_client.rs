@@ -9,8 +9,8 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::accounts::Store;
 use crate::accounts::admin::{AdminCommand, AdminReply, execute};
-use crate::accounts::{Store, StoreError};
 use crate::config::Config;
 use crate::intake::outcome::Outcome;
 use crate::intake::request::{Request, Site, Task};
@@ -51,10 +51,10 @@ pub fn execute_command(
         }
         match Store::open(data_dir, plans.clone(), clock) {
             Ok(store) => return execute_on(store, command.clone()),
-            Err(StoreError::Journal(JournalError::Locked { .. })) if Instant::now() < deadline => {
+            Err(JournalError::Locked { .. }) if Instant::now() < deadline => {
                 std::thread::sleep(HANDOVER_PAUSE);
             }
-            Err(err @ StoreError::Journal(JournalError::Locked { .. })) => {
+            Err(err @ JournalError::Locked { .. }) => {
                 return Err(err).context(format!(
                     "the data folder {} is in use by a process that does not answer on the admin \
                      socket; try again when it has started or stopped",

@@ -38,12 +38,12 @@ pub struct Access {
     pub telegram_chat: Option<CompactString>,
 }
 
-/// A login session that its owner has not ended.
+/// A session that its owner has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
     pub digest: TokenDigest,
     pub began: UnixMs,
-    /// The last recorded use.
+    /// The last recorded use, to about five minutes.
     pub seen: UnixMs,
 }
 

@@ -122,19 +122,12 @@ impl Caller {
     }
 }
 
-/// Why a store could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-}
-
 impl Store {
     /// Opens the store in the data folder `dir`, or creates it.
     ///
     /// # Errors
-    /// [`StoreError`]: in use by another process, damaged, or the disk failed.
-    pub fn open(dir: &Path, plans: Plans, clock: Clock) -> Result<Store, StoreError> {
+    /// [`JournalError`]: in use by another process, damaged, or the disk failed.
+    pub fn open(dir: &Path, plans: Plans, clock: Clock) -> Result<Store, JournalError> {
         Store::open_with(StoreOptions::new(dir, plans, clock))
     }
 
@@ -147,7 +140,7 @@ impl Store {
         dir: &Path,
         plans: Plans,
         clock: Clock,
-    ) -> Result<Store, StoreError> {
+    ) -> Result<Store, JournalError> {
         Store::open_with(StoreOptions { fs, ..StoreOptions::new(dir, plans, clock) })
     }
 
@@ -155,7 +148,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open_with(options: StoreOptions) -> Result<Store, StoreError> {
+    pub fn open_with(options: StoreOptions) -> Result<Store, JournalError> {
         let StoreOptions { dir, plans, clock, fs, segment_bytes, snapshot_after_bytes } = options;
         let clock_ms = Arc::new(move || clock.now().timestamp_millis().max(0) as u64);
         let dir = dir.join(JOURNAL_FOLDER);

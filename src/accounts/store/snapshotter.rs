@@ -56,7 +56,7 @@ impl Snapshotter {
         let thread = thread::Builder::new()
             .name("snapshots".into())
             .spawn(move || for_thread.serve(&shared))
-            .inspect_err(|err| tracing::error!(error = %err, "cannot start the snapshot thread; the log grows until the next start"));
+            .inspect_err(|err| tracing::error!(error = %err, "cannot start the snapshot thread"));
         Snapshotter { control, thread: Mutex::new(thread.ok()) }
     }
 

@@ -133,7 +133,7 @@ fn sessions(profile: &Profile, own: &TokenDigest) -> Markup {
             h2 { "Where you are logged in" }
             ul.sessions {
                 @for session in &profile.sessions {
-                    @let (began, seen) = (session.began, session.seen);
+                    @let (began, seen) = (session.began.instant(), session.seen.instant());
                     li {
                         "Since " time datetime=(began.to_rfc3339()) { (began.format("%Y-%m-%d %H:%M")) }
                         ", last used " time datetime=(seen.to_rfc3339()) { (seen.format("%H:%M")) } " "

@@ -52,8 +52,8 @@ fn an_invalid_form_is_shown_again_with_its_errors() {
     for (email, password, words) in [
         ("nobody", PASSWORD, "An e-mail address has one @"),
         ("bob@example.com", "short", "8 to 128 characters, this has 5"),
-        ("bob@example.com", "password1", "one of the first that are guessed"),
-        ("bobbybob@example.com", "bobbybob", "one of the first that are guessed"),
+        ("bob@example.com", "password1", "too common or too easy to guess"),
+        ("bobbybob@example.com", "bobbybob", "too common or too easy to guess"),
         ("ann@example.com", PASSWORD, "There is an account with this address"),
     ] {
         let mut browser = Browser::new(&server);
@@ -122,7 +122,7 @@ fn a_password_is_changed_by_who_knows_it() {
     for (present, password, words) in [
         ("wrong horse", "another horse", "This is not your present password"),
         (PASSWORD, "short", "8 to 128 characters"),
-        (PASSWORD, "ann@example.com", "one of the first that are guessed"),
+        (PASSWORD, "ann@example.com", "too common or too easy to guess"),
     ] {
         let (answer, same) = change(present, password);
         assert_eq!((answer.status, same), (400, true));
