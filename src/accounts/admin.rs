@@ -206,6 +206,7 @@ pub fn execute(store: &Store, command: AdminCommand) -> AdminReply {
 }
 
 fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminError> {
+    let done = |()| AdminReply::Done;
     Ok(match command {
         AdminCommand::AddAccount { email, plan, password } => {
             let password = password.map(Password::new).transpose()?;
@@ -213,21 +214,14 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
             AdminReply::Added { account: store.add_account(&email, plan, hash)? }
         }
         AdminCommand::ListAccounts => AdminReply::Accounts { accounts: store.list() },
-        AdminCommand::SetPlan { email, plan } => {
-            store.set_plan(&email, plan)?;
-            AdminReply::Done
-        }
+        AdminCommand::SetPlan { email, plan } => store.set_plan(&email, plan).map(done)?,
         AdminCommand::IssueKey { email } => {
             let IssuedKey { key, replaced } = store.issue_key(&email)?;
             AdminReply::Key { key: Secret::new(key.reveal().to_owned()), replaced }
         }
-        AdminCommand::Disable { email } => {
-            store.disable(&email)?;
-            AdminReply::Done
-        }
+        AdminCommand::Disable { email } => store.disable(&email).map(done)?,
         AdminCommand::SetPassword { email, password } => {
-            store.set_password(&email, Password::new(password)?.hash()?)?;
-            AdminReply::Done
+            store.set_password(&email, Password::new(password)?.hash()?).map(done)?
         }
         AdminCommand::Backup { path } if !path.is_absolute() => {
             return Err(AdminError::Relative(path));

@@ -1694,7 +1694,7 @@ mod accounts {
         drop(journal);
         let refused = Store::open(dir.path(), Plans::default(), clock()).map(|_| ());
         let text = refused.expect_err("unknown").to_string();
-        assert!(text.contains("kind is 999") && text.contains("record 2"), "{text}");
+        assert!(text.contains("record kind 999") && text.contains("record 2"), "{text}");
     }
 
     #[derive(Parser)]

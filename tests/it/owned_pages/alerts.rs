@@ -207,7 +207,7 @@ fn forms_and_the_api_refuse_alike() {
     let twice =
         [("name", "a"), ("webhook", "https://a.example/"), ("webhook", "https://A.example")];
     let page = ann.post("/alerts/new", &twice);
-    assert_eq!(page.error_of("webhook-1").as_deref(), Some("Is there twice."));
+    assert_eq!(page.error_of("webhook-1").as_deref(), Some("Must not repeat another channel."));
     ann.post("/alerts/new", &[("name", "a"), ("email", "on"), ("stage", "gone")])
         .assert_says(400, "Must be one of redemption, pending-delete, catchable, released.");
     assert_eq!(api.get("/api/v1/alerts").json()["count"], json!(1));
