@@ -145,7 +145,10 @@ impl Run {
             // Written without waiting: what is compared next is to have it.
             let is_noted = || {
                 let profile = store.profile(&person.caller, first()).expect("there");
-                profile.sessions.iter().any(|it| it.digest.is(&person.session) && it.seen == now)
+                profile
+                    .sessions
+                    .iter()
+                    .any(|it| it.digest.is(&person.session) && it.seen.instant() == now)
             };
             let from = std::time::Instant::now();
             while !is_noted() {
@@ -227,7 +230,12 @@ impl Run {
     pub fn compare_people(&self, at: usize, caller: &Caller) {
         let (profile, people) = (self.store().profile(caller, first()), &self.model[at].people);
         let profile = profile.expect("there");
-        let found: Vec<_> = profile.sessions.iter().rev().map(|it| (it.began, it.seen)).collect();
+        let found: Vec<_> = profile
+            .sessions
+            .iter()
+            .rev()
+            .map(|it| (it.began.instant(), it.seen.instant()))
+            .collect();
         let kept: Vec<_> = people.sessions.iter().map(|it| (it.began, it.seen)).collect();
         assert_eq!(found, kept);
         assert_eq!(profile.is_verified, people.unverified.is_none());
