@@ -4,10 +4,10 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | one file per resource: requests as meant, the decision on them, `Store` methods | [`claims`], [`watches`], [`votes`], [`rules`], [`matches`], [`deliveries`], [`verification`], [`sessions`], [`profile`], [`idempotency`], [`admin`], [`audit`] |
-//! | the durable store: decide, append, apply; snapshots | [`store`] |
-//! | changes as the journal stores them | [`event`] |
-//! | stored data and its collections | [`data`], and values such as [`email`] and [`keys`] |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | `claims`, `watches`, `votes`, `rules`, `matches`, `deliveries`, `verification`, `sessions`, `profile`, `idempotency`, `admin`, `audit` |
+//! | the durable store: decide, append, apply; snapshots | `store` |
+//! | changes as the journal stores them | `event` |
+//! | stored data and its collections | `data`, and values such as `email` and `keys` |
 //!
 //! A new field of a claim goes into `data/claims.rs` (as stored) and `claims.rs` (as meant).
 //! Nothing here knows HTTP, sockets or the index: facts about names come in as arguments, and
