@@ -11,9 +11,10 @@ use std::time::Duration;
 use hickory_resolver::config::{
     ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
 };
+use hickory_resolver::lookup::Lookup;
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::{Resolver, TokioResolver};
 use tokio::time::timeout;
 
@@ -71,8 +72,7 @@ impl Dns {
     /// # Errors
     /// There is no address, or there are too many.
     pub async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, DnsError> {
-        let fqdn = Name::from_ascii(format!("{}.", name.trim_end_matches('.')))
-            .map_err(|err| DnsError::Failed(err.to_string()))?;
+        let fqdn = absolute(name.trim_end_matches('.'))?;
         let (v4, v6) =
             tokio::join!(self.ask(&fqdn, RecordType::A), self.ask(&fqdn, RecordType::AAAA));
         let found = match (v4, v6) {
@@ -97,29 +97,16 @@ impl Dns {
     /// [`DnsError::Timeout`] or [`DnsError::Failed`]: unknown, for example because the name's own
     /// servers do not respond.
     pub async fn is_delegated(&self, name: &DomainName) -> Result<bool, DnsError> {
-        let fqdn = Name::from_ascii(format!("{name}."))
-            .map_err(|err| DnsError::Failed(err.to_string()))?;
-        match timeout(LOOKUP_MAX, self.0.lookup(fqdn.clone(), RecordType::NS)).await {
-            Ok(Ok(answer)) => {
-                // A server without recursion puts the delegation into the authority section.
-                let records = answer.answers().iter().chain(answer.authorities());
-                let is_own = |it: &Record| it.name == fqdn && matches!(it.data, RData::NS(_));
-                Ok(records.into_iter().any(is_own))
-            }
-            Ok(Err(err)) if err.is_no_records_found() => Ok(false),
-            Ok(Err(NetError::Timeout)) | Err(_) => Err(DnsError::Timeout),
-            Ok(Err(err)) => Err(DnsError::Failed(err.to_string())),
-        }
+        let fqdn = absolute(name.as_str())?;
+        let Some(answer) = self.lookup(&fqdn, RecordType::NS).await? else { return Ok(false) };
+        // A server without recursion puts the delegation into the authority section.
+        let mut records = answer.answers().iter().chain(answer.authorities());
+        Ok(records.any(|it| it.name == fqdn && matches!(it.data, RData::NS(_))))
     }
 
     /// Returns the addresses of one record type, which may be none.
     async fn ask(&self, name: &Name, kind: RecordType) -> Result<Vec<IpAddr>, DnsError> {
-        let answer = match timeout(LOOKUP_MAX, self.0.lookup(name.clone(), kind)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(err)) if err.is_no_records_found() => return Ok(Vec::new()),
-            Ok(Err(NetError::Timeout)) | Err(_) => return Err(DnsError::Timeout),
-            Ok(Err(err)) => return Err(DnsError::Failed(err.to_string())),
-        };
+        let Some(answer) = self.lookup(name, kind).await? else { return Ok(Vec::new()) };
         let records = answer.answers();
         let is_alias = |data: &RData| matches!(data, RData::CNAME(_));
         if records.iter().filter(|record| is_alias(&record.data)).count() > CNAMES_MAX {
@@ -132,6 +119,16 @@ impl Dns {
         }
         Ok(addresses)
     }
+
+    /// Returns the response, or `None` when the name has no such record.
+    async fn lookup(&self, name: &Name, kind: RecordType) -> Result<Option<Lookup>, DnsError> {
+        match timeout(LOOKUP_MAX, self.0.lookup(name.clone(), kind)).await {
+            Ok(Ok(answer)) => Ok(Some(answer)),
+            Ok(Err(err)) if err.is_no_records_found() => Ok(None),
+            Ok(Err(NetError::Timeout)) | Err(_) => Err(DnsError::Timeout),
+            Ok(Err(err)) => Err(DnsError::Failed(err.to_string())),
+        }
+    }
 }
 
 impl DnsError {
@@ -139,6 +136,10 @@ impl DnsError {
     pub fn is_excess(&self) -> bool {
         matches!(self, DnsError::TooManyAddresses | DnsError::TooManyAliases)
     }
+}
+
+fn absolute(name: &str) -> Result<Name, DnsError> {
+    Name::from_ascii(format!("{name}.")).map_err(|err| DnsError::Failed(err.to_string()))
 }
 
 fn configured(settings: &settings::Dns) -> ResolverConfig {
