@@ -73,17 +73,6 @@ impl From<CreateError> for Failure {
     }
 }
 
-impl Failure {
-    /// The error for waiting appends.
-    pub(super) fn refusal(&self) -> AppendError {
-        match self {
-            Failure::Full => AppendError::DiskFull,
-            Failure::Fenced => AppendError::Fenced,
-            Failure::Fatal(err) => AppendError::Poisoned { reason: err.to_string() },
-        }
-    }
-}
-
 /// An allocation that failed on a full disk, and the time of the next attempt.
 #[derive(Clone, Copy)]
 struct Want {

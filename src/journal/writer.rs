@@ -325,7 +325,7 @@ fn write_once_there_is_room(shared: &Shared, mut opening: Opening) {
             }
             Err(Failure::Full) => {}
             Err(failure) => {
-                let error = failure.refusal();
+                let error = state_after(&failure).refusal();
                 tracing::error!(error = %error, "the journal accepts no writes until a restart");
                 return shared.refuse_all(state_after(&failure));
             }
@@ -342,7 +342,7 @@ fn write_until_end(shared: &Shared, mut log: Log) {
         log.end(clean)
     });
     if let Err(failure) = &ended {
-        let error = failure.refusal();
+        let error = state_after(failure).refusal();
         tracing::error!(error = %error, "the journal accepts no more writes until a restart");
         if let Failure::Fenced = failure {
             log.abandon();
@@ -391,7 +391,7 @@ fn write_group(shared: &Shared, log: &mut Log, mut group: Vec<Pending>) -> Resul
                 // Refuse new appends before reporting the failed one.
                 shared.refuse_all(state_after(&failure));
                 for pending in group.into_iter().chain(rest) {
-                    pending.answer(Err(failure.refusal()));
+                    pending.answer(Err(state_after(&failure).refusal()));
                 }
                 return if let Failure::Full = failure { Ok(()) } else { Err(failure) };
             }
