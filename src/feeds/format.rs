@@ -1,32 +1,35 @@
 //! List formats and their names on the command line.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Format of a list, as `--format` names it and [`Feed::format`](super::Feed::format) reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Format {
-    /// dropdex's own CSV: a header with `domain` and `drop_date`, and optional further columns.
-    Native,
-    /// One name per line; the day comes from `--drop-date` or the file name.
-    Names,
-    /// Pool.com's pending-delete text: `name,M/D/YYYY h:mm:ss AM,kind`, no header.
-    Pool,
-    /// JSON with a list of objects (`data`, `domains` or a bare array): .se, .nu, Park.io, GoDaddy.
-    Json,
-    /// The text form of the .se and .nu lists: name, tab, release day.
-    Bardate,
-    /// Any delimited table whose header names a domain and a release column: Nominet, .au, Google
-    /// Registry, the IETF draft, DropCatch, SnapNames, Sedo.
-    Delimited,
-    /// A time stamp on the first line, then released names: .pl, .mx.
-    Stamped,
-    /// Newly registered names, one per line: each undoes an earlier drop.
-    Registered,
-    /// Two zone files of one zone, whose difference is the drops.
-    ZonePair,
+use crate::vocab::named::named_enum;
+
+named_enum! {
+    /// Format of a list, as `--format` names it and [`Feed::format`](super::Feed::format) reports it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    pub enum Format {
+        /// dropdex's own CSV: a header with `domain` and `drop_date`, and optional further columns.
+        Native = "native",
+        /// One name per line; the day comes from `--drop-date` or the file name.
+        Names = "names",
+        /// Pool.com's pending-delete text: `name,M/D/YYYY h:mm:ss AM,kind`, no header.
+        Pool = "pool",
+        /// JSON with a list of objects (`data`, `domains` or a bare array): .se, .nu, Park.io, GoDaddy.
+        Json = "json",
+        /// The text form of the .se and .nu lists: name, tab, release day.
+        Bardate = "bardate",
+        /// Any delimited table whose header names a domain and a release column: Nominet, .au, Google
+        /// Registry, the IETF draft, DropCatch, SnapNames, Sedo.
+        Delimited = "delimited",
+        /// A time stamp on the first line, then released names: .pl, .mx.
+        Stamped = "stamped",
+        /// Newly registered names, one per line: each undoes an earlier drop.
+        Registered = "registered",
+        /// Two zone files of one zone, whose difference is the drops.
+        ZonePair = "zone-pair",
+    }
 }
 
 /// Rejects a text that is no [`Format`].
@@ -34,56 +37,20 @@ pub enum Format {
 #[error("`{0}` is not a list format; the formats are {words}", words = words())]
 pub struct FormatError(String);
 
-impl Format {
-    /// All formats, in the order of help texts.
-    pub const ALL: [Format; 9] = [
-        Format::Native,
-        Format::Names,
-        Format::Pool,
-        Format::Json,
-        Format::Bardate,
-        Format::Delimited,
-        Format::Stamped,
-        Format::Registered,
-        Format::ZonePair,
-    ];
-
-    /// Name of the format for `--format`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Format::Native => "native",
-            Format::Names => "names",
-            Format::Pool => "pool",
-            Format::Json => "json",
-            Format::Bardate => "bardate",
-            Format::Delimited => "delimited",
-            Format::Stamped => "stamped",
-            Format::Registered => "registered",
-            Format::ZonePair => "zone-pair",
-        }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
-
 impl FromStr for Format {
     type Err = FormatError;
 
     fn from_str(word: &str) -> Result<Format, FormatError> {
         Format::ALL
             .into_iter()
-            .find(|format| format.word() == word)
+            .find(|format| format.as_str() == word)
             .ok_or_else(|| FormatError(word.chars().take(40).collect()))
     }
 }
 
 /// Names of all formats, for messages.
 pub(super) fn words() -> String {
-    Format::ALL.map(Format::word).join(", ")
+    Format::ALL.map(Format::as_str).join(", ")
 }
 
 #[cfg(test)]

@@ -1,55 +1,30 @@
 //! Claim statuses and votes, as the API writes them (`data/docs/api.md`).
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Outcome of a backorder.
-// Stored by its place in the list: append only.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum ClaimStatus {
-    /// The backorder is placed.
-    Attempted,
-    /// Caught at the drop.
-    Caught,
-    /// Registered by hand.
-    Registered,
-    /// Another party got it.
-    Lost,
-    /// Owned and sold.
-    Sold,
-}
+use crate::vocab::named::named_enum;
 
-impl ClaimStatus {
-    /// All of them, in the order of the API document.
-    pub const ALL: [ClaimStatus; 5] = [
-        ClaimStatus::Attempted,
-        ClaimStatus::Caught,
-        ClaimStatus::Registered,
-        ClaimStatus::Lost,
-        ClaimStatus::Sold,
-    ];
-
-    /// The API's word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ClaimStatus::Attempted => "attempted",
-            ClaimStatus::Caught => "caught",
-            ClaimStatus::Registered => "registered",
-            ClaimStatus::Lost => "lost",
-            ClaimStatus::Sold => "sold",
-        }
-    }
-}
-
-impl fmt::Display for ClaimStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+named_enum! {
+    /// Outcome of a backorder.
+    // Stored by its place in the list: append only.
+    #[derive(
+        Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+    )]
+    #[serde(rename_all = "lowercase")]
+    pub enum ClaimStatus {
+        /// The backorder is placed.
+        Attempted = "attempted",
+        /// Caught at the drop.
+        Caught = "caught",
+        /// Registered by hand.
+        Registered = "registered",
+        /// Another party got it.
+        Lost = "lost",
+        /// Owned and sold.
+        Sold = "sold",
     }
 }
 

@@ -12,6 +12,7 @@ pub mod json;
 pub mod limits;
 pub mod money;
 pub mod name;
+pub(crate) mod named;
 pub mod net;
 pub mod observation;
 pub mod plan;

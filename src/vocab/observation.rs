@@ -5,63 +5,36 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::vocab::day::Day;
+use crate::vocab::named::named_enum;
 use crate::vocab::time::UnixMs;
 
-/// State of a name according to its registry or, without RDAP, to the DNS. User data stores it by
-/// its position in the list: append only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RdapState {
-    /// Deleted; the holder can still restore it, or has requested it.
-    Redemption,
-    /// Deleted for good; the registry will release it.
-    PendingDelete,
-    /// Not registered.
-    Available,
-    /// Registered; no drop is known.
-    Registered,
-    /// Registered since before its drop: its holder kept it.
-    Renewed,
-    /// Registered since its drop: it was caught.
-    RegisteredAgain,
-    /// The registry gave no usable response.
-    Unknown,
+named_enum! {
+    /// State of a name according to its registry or, without RDAP, to the DNS. User data stores it by
+    /// its position in the list: append only.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RdapState {
+        /// Deleted; the holder can still restore it, or has requested it.
+        Redemption = "redemption",
+        /// Deleted for good; the registry will release it.
+        PendingDelete = "pending-delete",
+        /// Not registered.
+        Available = "available",
+        /// Registered; no drop is known.
+        Registered = "registered",
+        /// Registered since before its drop: its holder kept it.
+        Renewed = "renewed",
+        /// Registered since its drop: it was caught.
+        RegisteredAgain = "registered-again",
+        /// The registry gave no usable response.
+        Unknown = "unknown",
+    }
 }
 
 impl RdapState {
-    /// All states, in the order user data stores them.
-    pub const ALL: [RdapState; 7] = [
-        RdapState::Redemption,
-        RdapState::PendingDelete,
-        RdapState::Available,
-        RdapState::Registered,
-        RdapState::Renewed,
-        RdapState::RegisteredAgain,
-        RdapState::Unknown,
-    ];
-
-    /// The API's word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RdapState::Redemption => "redemption",
-            RdapState::PendingDelete => "pending-delete",
-            RdapState::Available => "available",
-            RdapState::Registered => "registered",
-            RdapState::Renewed => "renewed",
-            RdapState::RegisteredAgain => "registered-again",
-            RdapState::Unknown => "unknown",
-        }
-    }
-
     /// Returns true when the name is registered and not about to be released.
     pub fn is_held(self) -> bool {
         matches!(self, RdapState::Registered | RdapState::Renewed | RdapState::RegisteredAgain)
-    }
-}
-
-impl fmt::Display for RdapState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -75,80 +48,46 @@ pub enum ObservedBy {
     Rdap,
 }
 
-/// An RDAP status of a domain. Each is a bit in [`RdapStatuses`]: append only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum RdapStatus {
-    Active,
-    Inactive,
-    Locked,
-    Associated,
-    PendingCreate,
-    PendingDelete,
-    PendingRenew,
-    PendingRestore,
-    PendingTransfer,
-    PendingUpdate,
-    RedemptionPeriod,
-    AddPeriod,
-    AutoRenewPeriod,
-    RenewPeriod,
-    TransferPeriod,
-    ClientDeleteProhibited,
-    ClientHold,
-    ClientRenewProhibited,
-    ClientTransferProhibited,
-    ClientUpdateProhibited,
-    ServerDeleteProhibited,
-    ServerHold,
-    ServerRenewProhibited,
-    ServerTransferProhibited,
-    ServerUpdateProhibited,
-    DeleteProhibited,
-    RenewProhibited,
-    TransferProhibited,
-    UpdateProhibited,
-    Validated,
-    Reserved,
+named_enum! {
+    /// An RDAP status of a domain. Each is a bit in [`RdapStatuses`]: append only.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum RdapStatus {
+        Active = "active",
+        Inactive = "inactive",
+        Locked = "locked",
+        Associated = "associated",
+        PendingCreate = "pending create",
+        PendingDelete = "pending delete",
+        PendingRenew = "pending renew",
+        PendingRestore = "pending restore",
+        PendingTransfer = "pending transfer",
+        PendingUpdate = "pending update",
+        RedemptionPeriod = "redemption period",
+        AddPeriod = "add period",
+        AutoRenewPeriod = "auto renew period",
+        RenewPeriod = "renew period",
+        TransferPeriod = "transfer period",
+        ClientDeleteProhibited = "client delete prohibited",
+        ClientHold = "client hold",
+        ClientRenewProhibited = "client renew prohibited",
+        ClientTransferProhibited = "client transfer prohibited",
+        ClientUpdateProhibited = "client update prohibited",
+        ServerDeleteProhibited = "server delete prohibited",
+        ServerHold = "server hold",
+        ServerRenewProhibited = "server renew prohibited",
+        ServerTransferProhibited = "server transfer prohibited",
+        ServerUpdateProhibited = "server update prohibited",
+        DeleteProhibited = "delete prohibited",
+        RenewProhibited = "renew prohibited",
+        TransferProhibited = "transfer prohibited",
+        UpdateProhibited = "update prohibited",
+        Validated = "validated",
+        Reserved = "reserved",
+    }
 }
 
 impl RdapStatus {
-    /// All statuses with their RDAP names (RFC 9083 §10.2.2, RFC 8056 §2), in the order of their
-    /// bits. Statuses that only contacts have (private, proxy, removed, obscured) are left out.
-    pub const ALL: [(RdapStatus, &'static str); 31] = [
-        (RdapStatus::Active, "active"),
-        (RdapStatus::Inactive, "inactive"),
-        (RdapStatus::Locked, "locked"),
-        (RdapStatus::Associated, "associated"),
-        (RdapStatus::PendingCreate, "pending create"),
-        (RdapStatus::PendingDelete, "pending delete"),
-        (RdapStatus::PendingRenew, "pending renew"),
-        (RdapStatus::PendingRestore, "pending restore"),
-        (RdapStatus::PendingTransfer, "pending transfer"),
-        (RdapStatus::PendingUpdate, "pending update"),
-        (RdapStatus::RedemptionPeriod, "redemption period"),
-        (RdapStatus::AddPeriod, "add period"),
-        (RdapStatus::AutoRenewPeriod, "auto renew period"),
-        (RdapStatus::RenewPeriod, "renew period"),
-        (RdapStatus::TransferPeriod, "transfer period"),
-        (RdapStatus::ClientDeleteProhibited, "client delete prohibited"),
-        (RdapStatus::ClientHold, "client hold"),
-        (RdapStatus::ClientRenewProhibited, "client renew prohibited"),
-        (RdapStatus::ClientTransferProhibited, "client transfer prohibited"),
-        (RdapStatus::ClientUpdateProhibited, "client update prohibited"),
-        (RdapStatus::ServerDeleteProhibited, "server delete prohibited"),
-        (RdapStatus::ServerHold, "server hold"),
-        (RdapStatus::ServerRenewProhibited, "server renew prohibited"),
-        (RdapStatus::ServerTransferProhibited, "server transfer prohibited"),
-        (RdapStatus::ServerUpdateProhibited, "server update prohibited"),
-        (RdapStatus::DeleteProhibited, "delete prohibited"),
-        (RdapStatus::RenewProhibited, "renew prohibited"),
-        (RdapStatus::TransferProhibited, "transfer prohibited"),
-        (RdapStatus::UpdateProhibited, "update prohibited"),
-        (RdapStatus::Validated, "validated"),
-        (RdapStatus::Reserved, "reserved"),
-    ];
-
     /// Parses a status as registries write it: by its RDAP or EPP name (`redemptionPeriod`, `ok`),
     /// in any case, with or without spaces, hyphens and underscores, and with or without a link to
     /// ICANN's explanation (`clientHold https://icann.org/epp#clientHold`). `None` for any other text.
@@ -166,12 +105,7 @@ impl RdapStatus {
         if is("linked") {
             return Some(RdapStatus::Associated);
         }
-        RdapStatus::ALL.into_iter().find(|(_, word)| is(word)).map(|(status, _)| status)
-    }
-
-    /// RDAP's name for it.
-    pub fn as_str(self) -> &'static str {
-        RdapStatus::ALL[self as usize].1
+        RdapStatus::ALL.into_iter().find(|status| is(status.as_str()))
     }
 }
 
@@ -203,7 +137,7 @@ impl RdapStatuses {
 
     /// The statuses in the order of [`RdapStatus::ALL`].
     pub fn iter(self) -> impl Iterator<Item = RdapStatus> {
-        RdapStatus::ALL.into_iter().map(|(status, _)| status).filter(move |&it| self.has(it))
+        RdapStatus::ALL.into_iter().filter(move |&status| self.has(status))
     }
 
     /// The bits, as user data stores them.
@@ -264,12 +198,11 @@ mod tests {
 
     #[test]
     fn every_status_has_its_own_bit_and_name() {
-        for (place, (status, word)) in RdapStatus::ALL.into_iter().enumerate() {
-            assert_eq!(status as usize, place, "{word}");
-            assert_eq!(status.as_str(), word);
-            assert_eq!(RdapStatus::parse(word), Some(status));
+        for (place, status) in RdapStatus::ALL.into_iter().enumerate() {
+            assert_eq!(status as usize, place, "{status}");
+            assert_eq!(RdapStatus::parse(status.as_str()), Some(status));
         }
-        let all: RdapStatuses = RdapStatus::ALL.into_iter().map(|(status, _)| status).collect();
+        let all: RdapStatuses = RdapStatus::ALL.into_iter().collect();
         assert_eq!(all.bits(), u32::MAX >> 1);
         assert_eq!(RdapStatuses::from(u32::MAX), all);
         assert_eq!(all.iter().count(), RdapStatus::ALL.len());

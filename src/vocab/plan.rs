@@ -1,42 +1,24 @@
 //! Plans and their limits (`data/docs/api.md`, Plans).
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// An account's subscription. Ordered: each plan includes what the earlier ones allow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Plan {
-    /// Pages only.
-    Free,
-    /// Pages and CSV exports.
-    Core,
-    /// Pages, exports and a small JSON allowance.
-    Pro,
-    /// Everything, with a JSON allowance for programs.
-    Api,
-}
+use crate::vocab::named::named_enum;
 
-impl Plan {
-    /// All plans, cheapest first.
-    pub const ALL: [Plan; 4] = [Plan::Free, Plan::Core, Plan::Pro, Plan::Api];
-
-    /// The plan's name in settings, responses and on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Plan::Free => "free",
-            Plan::Core => "core",
-            Plan::Pro => "pro",
-            Plan::Api => "api",
-        }
-    }
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+named_enum! {
+    /// An account's subscription. Ordered: each plan includes what the earlier ones allow.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Plan {
+        /// Pages only.
+        Free = "free",
+        /// Pages and CSV exports.
+        Core = "core",
+        /// Pages, exports and a small JSON allowance.
+        Pro = "pro",
+        /// Everything, with a JSON allowance for programs.
+        Api = "api",
     }
 }
 

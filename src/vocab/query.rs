@@ -97,16 +97,18 @@ pub fn fold_tld(text: &str) -> Option<CompactString> {
     Some(ascii)
 }
 
-/// Returns true when a folded TLD is well-formed: DNS labels (RFC 1035 §2.3.1) separated by dots.
+/// Returns true when a folded TLD is well-formed: DNS labels separated by dots.
 pub fn is_suffix(tld: &str) -> bool {
-    let is_label = |label: &str| {
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        (1..=usize::from(LABEL_CHARS_MAX)).contains(&label.len())
-            && label.bytes().all(plain)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
     tld.len() <= NAME_OCTETS_MAX && tld.split('.').all(is_label)
+}
+
+/// Returns true for a lower-case label of the DNS (RFC 1035 §2.3.1).
+pub fn is_label(label: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=usize::from(LABEL_CHARS_MAX)).contains(&label.len())
+        && label.bytes().all(plain)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
 }
 
 #[cfg(test)]

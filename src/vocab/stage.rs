@@ -1,7 +1,6 @@
 //! Lifecycle stages of a dropped name, from its deletion to its release (`data/docs/api.md`).
 
 use std::collections::HashMap;
-use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
@@ -9,39 +8,28 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::vocab::day::Day;
+use crate::vocab::named::named_enum;
 
-/// Lifecycle stage of a dropped name.
-// User data stores it by its place in the list: append only.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    /// The previous holder can still restore it.
-    Redemption,
-    /// It cannot be restored; the registry will release it.
-    PendingDelete,
-    /// Released less than `catch_days` days ago.
-    Catchable,
-    /// Released earlier: no longer in the active pipeline.
-    Released,
+named_enum! {
+    /// Lifecycle stage of a dropped name.
+    // User data stores it by its place in the list: append only.
+    #[derive(
+        Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Stage {
+        /// The previous holder can still restore it.
+        Redemption = "redemption",
+        /// It cannot be restored; the registry will release it.
+        PendingDelete = "pending-delete",
+        /// Released less than `catch_days` days ago.
+        Catchable = "catchable",
+        /// Released earlier: no longer in the active pipeline.
+        Released = "released",
+    }
 }
 
 impl Stage {
-    /// All stages, in the order a name goes through them.
-    pub const ALL: [Stage; 4] =
-        [Stage::Redemption, Stage::PendingDelete, Stage::Catchable, Stage::Released];
-
-    /// The API's word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Stage::Redemption => "redemption",
-            Stage::PendingDelete => "pending-delete",
-            Stage::Catchable => "catchable",
-            Stage::Released => "released",
-        }
-    }
-
     /// The stage on `today` of a name whose effective release is `release`.
     pub fn on(today: Day, release: Day, pending_delete_days: u16, catch_days: u16) -> Stage {
         let days_left = release.days_since(today);
@@ -54,12 +42,6 @@ impl Stage {
         } else {
             Stage::Released
         }
-    }
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 use crate::vocab::net::{self, AllowList};
+use crate::vocab::query::is_label;
 
 /// Maximum bytes of a webhook URL, as sent and in canonical form.
 pub const WEBHOOK_URL_MAX: usize = 2_048;
@@ -269,14 +270,6 @@ fn without_dot(name: &str) -> &str {
 /// Returns true when `name` is `suffix` or a name below it.
 fn is_below(name: &str, suffix: &str) -> bool {
     name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-}
-
-fn is_label(label: &str) -> bool {
-    let ldh = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    (1..=63).contains(&label.len())
-        && label.bytes().all(ldh)
-        && !label.starts_with('-')
-        && !label.ends_with('-')
 }
 
 #[cfg(test)]
