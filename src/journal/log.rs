@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::error::{AppendError, JournalError};
+use super::error::JournalError;
 use super::frame::{self, Kind, RecordFields, SEGMENT_HEADER_BYTES, SegmentHeader, StoreUuid};
 use super::fs::{DirLock, FsFile};
 use super::mark::{Mark, Marker};
