@@ -19,7 +19,7 @@ use common::drops::{Drops, Mix};
 use common::names::RealNames;
 use dropdex::http::params::{Limits, Params};
 use dropdex::index::Index;
-use dropdex::index::filter::Moment;
+use dropdex::index::filter::AsOf;
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::limits::{CATCH_DAYS_DEFAULT, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
@@ -73,14 +73,14 @@ fn build(folder: &Path) -> anyhow::Result<()> {
 }
 
 fn ask_all(index: &Index) -> anyhow::Result<()> {
-    let moment = Moment { today: TODAY.parse()?, catch_days: CATCH_DAYS_DEFAULT };
+    let as_of = AsOf { today: TODAY.parse()?, catch_days: CATCH_DAYS_DEFAULT };
     let (mut body, mut out) = (Vec::new(), io::stdout().lock());
     for (name, question) in QUESTIONS {
         let ask = question.ask()?;
         for _ in 0..WARM_UP {
-            answer(index, black_box(&ask), moment, &mut body)?;
+            answer(index, black_box(&ask), as_of, &mut body)?;
         }
-        measured(index, &ask, moment, &mut body)?;
+        measured(index, &ask, as_of, &mut body)?;
         writeln!(out, "{name} {}", body.len())?;
     }
     Ok(())
@@ -88,8 +88,8 @@ fn ask_all(index: &Index) -> anyhow::Result<()> {
 
 /// The measured function; valgrind finds it by its name.
 #[inline(never)]
-fn measured(index: &Index, ask: &Ask, moment: Moment, body: &mut Vec<u8>) -> anyhow::Result<()> {
-    answer(index, black_box(ask), moment, body)?;
+fn measured(index: &Index, ask: &Ask, as_of: AsOf, body: &mut Vec<u8>) -> anyhow::Result<()> {
+    answer(index, black_box(ask), as_of, body)?;
     black_box(body);
     Ok(())
 }

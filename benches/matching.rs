@@ -22,7 +22,7 @@ use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
 use dropdex::feeds::Row;
 use dropdex::index::Index;
-use dropdex::index::filter::{DropFilter, Moment, Narrow, Pipeline, RuleQuery, StageSet};
+use dropdex::index::filter::{AsOf, CommonFilter, DropFilter, RuleQuery, StageSet, View};
 use dropdex::index::generation::build;
 use dropdex::index::rules::{DueRule, RuleMatches};
 use dropdex::vocab::clock::Clock;
@@ -97,16 +97,16 @@ fn main() -> anyhow::Result<()> {
         return Ok(());
     }
     let today: Day = TODAY.parse()?;
-    let moment = Moment { today, catch_days: CATCH_DAYS_DEFAULT };
+    let as_of = AsOf { today, catch_days: CATCH_DAYS_DEFAULT };
     let names = RealNames::read(&RealNames::sample_path())?;
     let names = names.extend(arguments.known + arguments.new, SEED)?;
     let folder = tempfile::tempdir()?;
     let index = make(folder.path(), &names, arguments.new, today)?;
-    index.prepare(moment);
+    index.prepare(as_of);
     let drawn = draw(&names, arguments.rules, today);
     let rules: Vec<DueRule> = drawn.iter().map(|drawn| drawn.rule.clone()).collect();
     let mut out = io::stdout().lock();
-    let (seconds, matches) = median(|| index.matches(&rules, BEST_MAX, moment));
+    let (seconds, matches) = median(|| index.matches(&rules, BEST_MAX, as_of));
     let fired = matches.iter().filter(|found| found.total > 0).count();
     let told: u64 = matches.iter().map(|found| u64::from(found.total)).sum();
     writeln!(
@@ -125,22 +125,22 @@ fn main() -> anyhow::Result<()> {
     let base = Watermark { batch: 1, day: today };
     let slice: Vec<DueRule> =
         rules.iter().take(SLICE).map(|rule| DueRule { base, ..rule.clone() }).collect();
-    let expected = index.matches(&slice, BEST_MAX, moment);
+    let expected = index.matches(&slice, BEST_MAX, as_of);
     let all = rules.len() as f64 / slice.len() as f64;
     let (seconds, one_by_one) = median(|| {
-        let one = |rule| index.matches(std::slice::from_ref(rule), BEST_MAX, moment).remove(0);
+        let one = |rule| index.matches(std::slice::from_ref(rule), BEST_MAX, as_of).remove(0);
         slice.iter().map(one).collect::<Vec<RuleMatches>>()
     });
     ensure!(one_by_one == expected, "a rule alone fires as it does among others");
     writeln!(out, "| one rule after the other ({SLICE}, extrapolated) | {:.1} s |", seconds * all)?;
-    let (seconds, _) = median(|| slice.iter().map(|rule| walk(&index, rule, moment)).sum::<u32>());
+    let (seconds, _) = median(|| slice.iter().map(|rule| walk(&index, rule, as_of)).sum::<u32>());
     writeln!(
         out,
         "| one drops query a rule, new and old ({SLICE}, extrapolated) | {:.1} s |",
         seconds * all
     )?;
     let totals: Vec<u32> = expected.iter().map(|found| found.total).collect();
-    match ask_peer(folder.path(), &index, &drawn[..slice.len()], moment)? {
+    match ask_peer(folder.path(), &index, &drawn[..slice.len()], as_of)? {
         Some(peer) => {
             ensure!(peer.totals == totals, "the peer finds something else");
             writeln!(
@@ -154,7 +154,7 @@ fn main() -> anyhow::Result<()> {
         None => writeln!(out, "| SQLite: there is no python3 to ask it with | |")?,
     }
     let (seconds, _) =
-        median(|| slice.iter().filter(|rule| index.preview(&rule.query, moment).is_ok()).count());
+        median(|| slice.iter().filter(|rule| index.preview(&rule.query, as_of).is_ok()).count());
     writeln!(out, "| one preview, on average | {:.2} ms |", seconds / slice.len() as f64 * 1e3)?;
     Ok(())
 }
@@ -211,17 +211,17 @@ fn draw(names: &Names, count: usize, today: Day) -> Vec<Drawn> {
 fn draw_rule(names: &Names, today: Day, rng: &mut Rng) -> Drawn {
     let mut name = || names.get(rng.below(names.len() as u64) as usize);
     let (held, tlds): (DomainName, Vec<DomainName>) = (name(), (0..100).map(|_| name()).collect());
-    let mut narrow = Narrow::default();
+    let mut common = CommonFilter::default();
     if rng.chance(600) {
         // A few TLDs, drawn as often as names have them; one rule in fifty has all it may.
         let count = if rng.chance(20) { 100 } else { 1 + rng.below(5) as usize };
-        narrow.tlds = tlds[..count].iter().map(|name| name.tld().into()).collect();
+        common.tlds = tlds[..count].iter().map(|name| name.tld().into()).collect();
     }
     if rng.chance(600) {
-        narrow.min_dqs = Dqs::clamped(20 + rng.below(60) as i32);
+        common.min_dqs = Dqs::clamped(20 + rng.below(60) as i32);
     }
     if rng.chance(400) {
-        narrow.max_len = 4 + rng.below(12) as u8;
+        common.max_len = 4 + rng.below(12) as u8;
     }
     let label: Vec<char> = to_unicode(held.label()).chars().collect();
     let contains = rng.chance(500).then(|| {
@@ -235,22 +235,22 @@ fn draw_rule(names: &Names, today: Day, rng: &mut Rng) -> Drawn {
         2 => vec![Stage::PendingDelete, Stage::Catchable],
         _ => vec![Stage::Redemption, Stage::PendingDelete, Stage::Catchable],
     };
-    let query = RuleQuery { narrow, contains, stages: StageSet::of(&stages) };
+    let query = RuleQuery { common, contains, stages: StageSet::from_stages(&stages) };
     let created = today.plus(-(rng.below(400) as i32));
     let base = Watermark { batch: 1, day: today.plus(-1) };
     Drawn { rule: DueRule { query, created, base }, stages }
 }
 
 /// Names in the drop list that pass a rule, new or not.
-fn walk(index: &Index, rule: &DueRule, moment: Moment) -> u32 {
+fn walk(index: &Index, rule: &DueRule, as_of: AsOf) -> u32 {
     let filter = DropFilter {
-        narrow: rule.query.narrow.clone(),
-        pipeline: Pipeline::Active,
+        common: rule.query.common.clone(),
+        view: View::Active,
         contains: rule.query.contains.clone(),
         limit: u32::MAX,
         offset: 0,
     };
-    index.drops(&filter, moment).map_or(0, |page| page.count())
+    index.drops(&filter, as_of).map_or(0, |page| page.count())
 }
 
 /// The same new names and rules in SQLite; `None` without Python.
@@ -258,17 +258,20 @@ fn ask_peer(
     folder: &Path,
     index: &Index,
     rules: &[Drawn],
-    moment: Moment,
+    as_of: AsOf,
 ) -> anyhow::Result<Option<Peer>> {
     let (names, asked) = (folder.join("names.tsv"), folder.join("rules.json"));
     let mut out = BufWriter::new(File::create(&names)?);
-    let all =
-        RuleQuery { narrow: Narrow::default(), contains: None, stages: StageSet::of(&Stage::ALL) };
-    let base = Watermark { batch: 1, day: moment.today };
-    let all = DueRule { query: all, created: moment.today, base };
-    let new = index.matches(&[all], usize::MAX, moment).remove(0);
+    let all = RuleQuery {
+        common: CommonFilter::default(),
+        contains: None,
+        stages: StageSet::from_stages(&Stage::ALL),
+    };
+    let base = Watermark { batch: 1, day: as_of.today };
+    let all = DueRule { query: all, created: as_of.today, base };
+    let new = index.matches(&[all], usize::MAX, as_of).remove(0);
     for doc in new.best {
-        let drop = index.listed_drop(doc, moment);
+        let drop = index.listed_drop(doc, as_of);
         let unicode = to_unicode(drop.name.as_str());
         let unicode = if unicode == drop.name.as_str() { "" } else { &unicode };
         let (name, tld, length) = (drop.name.as_str(), drop.name.tld(), drop.name.length());
@@ -288,9 +291,9 @@ fn ask_peer(
 
 fn asked_of(Drawn { rule: DueRule { query, .. }, stages }: &Drawn) -> Asked<'_> {
     Asked {
-        tlds: query.narrow.tlds.iter().map(|tld| tld.as_str()).collect(),
-        min_dqs: query.narrow.min_dqs.points(),
-        max_length: query.narrow.max_len,
+        tlds: query.common.tlds.iter().map(|tld| tld.as_str()).collect(),
+        min_dqs: query.common.min_dqs.points(),
+        max_length: query.common.max_len,
         contains: query.contains.as_ref().map(Substring::as_str),
         stages: stages.iter().map(|stage| *stage as usize).collect(),
     }

@@ -26,7 +26,7 @@ use common::names::RealNames;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use dropdex::index::Index;
-use dropdex::index::filter::Moment;
+use dropdex::index::filter::AsOf;
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
 use market::Market;
@@ -46,7 +46,7 @@ const QUERIES: usize = 2_000;
 /// One index and all that is asked of it.
 struct Asked {
     index: Index,
-    moment: Moment,
+    as_of: AsOf,
     mixes: Vec<Named>,
     hard: Vec<Named>,
 }
@@ -66,7 +66,7 @@ fn make() -> anyhow::Result<Asked> {
     let folder = tempfile::tempdir()?;
     small::build(folder.path(), names.iter(), &drops, Clock::pinned_to(today).now())?;
     let index = small::open(folder.path())?;
-    let moment = Moment { today, catch_days: CATCH_DAYS_DEFAULT };
+    let as_of = AsOf { today, catch_days: CATCH_DAYS_DEFAULT };
     let market = Market::new(names, &drops);
     let drawn = Mixes::draw(&market, SEED, QUERIES);
     let mut mixes = Vec::new();
@@ -75,10 +75,10 @@ fn make() -> anyhow::Result<Asked> {
     }
     mixes.push(("dossier", drawn.dossiers.into_iter().map(Ask::Dossier).collect()));
     let mut hard = Vec::new();
-    for one in hard::queries(Scan { market: &market, moment }, SEED) {
+    for one in hard::queries(Scan { market: &market, as_of }, SEED) {
         hard.push((one.name, vec![one.query.ask()?]));
     }
-    Ok(Asked { index, moment, mixes, hard })
+    Ok(Asked { index, as_of, mixes, hard })
 }
 
 /// All questions of a mix.
@@ -104,11 +104,11 @@ fn of_name<'a>(named: &'a [Named], name: &str) -> &'a [Ask] {
 }
 
 fn ask_all(bencher: Bencher<'_, '_>, asks: &[Ask]) {
-    let Asked { index, moment, .. } = &*ASKED;
+    let Asked { index, as_of, .. } = &*ASKED;
     let mut body = Vec::new();
     bencher.counter(ItemsCount::new(asks.len())).bench_local(|| {
         for ask in asks {
-            answer(index, black_box(ask), *moment, &mut body).expect("a sound index answers");
+            answer(index, black_box(ask), *as_of, &mut body).expect("a sound index answers");
             black_box(&body);
         }
     });

@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
 use crate::http::{App, AppParts, ConfiguredChannels};
-use crate::index::filter::Moment;
+use crate::index::filter::AsOf;
 use crate::index::generation::build;
 use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open::{self, Opened};
@@ -82,7 +82,7 @@ pub fn serve(
         );
     }
     // Computes the tables of the day here instead of in the first request.
-    index.prepare(Moment { today: config.clock.today(), catch_days: config.catch_days });
+    index.prepare(AsOf { today: config.clock.today(), catch_days: config.catch_days });
     // The server does not open the corpus, but an unusable data folder is an error at once.
     check_folder(&config.data)?;
     let disk = Arc::new(MeteredFs::new(Disk));

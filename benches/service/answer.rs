@@ -5,7 +5,7 @@ use std::io::Write;
 
 use dropdex::http::rows::{push_drops, push_search_results, tlds_json};
 use dropdex::index::Index;
-use dropdex::index::filter::{DropFilter, Moment, SearchFilter};
+use dropdex::index::filter::{AsOf, DropFilter, SearchFilter};
 use dropdex::vocab::name::DomainName;
 use serde::Serialize;
 
@@ -22,22 +22,22 @@ pub enum Ask {
 ///
 /// # Errors
 /// The index cannot answer, which a verified one always can.
-pub fn answer(index: &Index, ask: &Ask, moment: Moment, body: &mut Vec<u8>) -> anyhow::Result<()> {
+pub fn answer(index: &Index, ask: &Ask, as_of: AsOf, body: &mut Vec<u8>) -> anyhow::Result<()> {
     body.clear();
     match ask {
         Ask::Search(filter) => {
-            let page = index.search(filter, moment);
+            let page = index.search(filter, as_of);
             let (total, capped) = (page.total, page.capped);
             write!(body, "{{\"total\":{total},\"capped\":{capped},\"results\":")?;
             push_search_results(&page, body);
         }
         Ask::Drops(filter) => {
-            let page = index.drops(filter, moment)?;
+            let page = index.drops(filter, as_of)?;
             write!(body, "{{\"availableTlds\":{},\"drops\":", tlds_json(&page))?;
             push_drops(&page, body);
         }
         Ask::Dossier(name) => {
-            let dossier = index.dossier(name, moment).map(|dossier| Known {
+            let dossier = index.dossier(name, as_of).map(|dossier| Known {
                 length: dossier.length,
                 current_status: dossier.status,
                 drop_predicted_at: dossier.drop_predicted_at,

@@ -99,7 +99,7 @@ pub fn dossiers(index: &Index, scan: Scan<'_>, names: &[DomainName]) -> anyhow::
 
 fn ask<T: DeserializeOwned>(index: &Index, scan: Scan<'_>, ask: &Ask) -> anyhow::Result<T> {
     let mut body = Vec::new();
-    answer(index, ask, scan.moment, &mut body)?;
+    answer(index, ask, scan.as_of, &mut body)?;
     Ok(serde_json::from_slice(&body)?)
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use dropdex::index::Index;
-use dropdex::index::filter::Moment;
+use dropdex::index::filter::AsOf;
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
 use rayon::prelude::*;
@@ -50,7 +50,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
 /// Everything that figures are made from.
 struct Run {
     market: Market,
-    moment: Moment,
+    as_of: AsOf,
     folders: Folders,
     report: Report,
 }
@@ -112,12 +112,12 @@ impl Run {
             points: Vec::new(),
             notes: Vec::new(),
         };
-        let moment = Moment { today: size.today, catch_days: CATCH_DAYS_DEFAULT };
-        Ok(Run { market, moment, folders: Folders::new(size.today)?, report })
+        let as_of = AsOf { today: size.today, catch_days: CATCH_DAYS_DEFAULT };
+        Ok(Run { market, as_of, folders: Folders::new(size.today)?, report })
     }
 
     fn scan(&self) -> Scan<'_> {
-        Scan { market: &self.market, moment: self.moment }
+        Scan { market: &self.market, as_of: self.as_of }
     }
 
     fn add(&mut self, figure: Figure) {
@@ -217,12 +217,12 @@ impl Run {
         let goals = ["10 / 150 / 1,000", "", "50 / 1,000", ""];
         let kinds = [Some("search"), None, Some("drops"), None];
         for (((name, queries), goal), kind) in mixes.lists().into_iter().zip(goals).zip(kinds) {
-            let timing = ask_all(index, &asks(queries)?, self.moment, MIX_BUDGET)?;
+            let timing = ask_all(index, &asks(queries)?, self.as_of, MIX_BUDGET)?;
             self.add(Figure::queries(format!("in process: {name}"), &timing).goal(goal));
             self.point(kind, &timing);
         }
         let dossiers: Vec<Ask> = mixes.dossiers.iter().cloned().map(Ask::Dossier).collect();
-        let timing = ask_all(index, &dossiers, self.moment, MIX_BUDGET)?;
+        let timing = ask_all(index, &dossiers, self.as_of, MIX_BUDGET)?;
         self.add(Figure::queries("in process: dossier", &timing).goal("p99 20"));
         self.point(Some("dossier"), &timing);
         self.note(
@@ -241,7 +241,7 @@ impl Run {
         let mut asked = Vec::new();
         for Hard { name, query } in hard {
             let again = vec![query.ask()?; HARD_TIMES];
-            let timing = ask_all(index, &again, self.moment, HARD_BUDGET)?;
+            let timing = ask_all(index, &again, self.as_of, HARD_BUDGET)?;
             let goal = if name.starts_with("search") { "worst 1,000" } else { "" };
             self.add(Figure::queries(format!("hard: {name}"), &timing).goal(goal));
             asked.push(format!("`{query}`"));
@@ -252,7 +252,7 @@ impl Run {
     }
 
     fn http_figures(&mut self, index: &Arc<Index>, mixes: &Mixes) -> anyhow::Result<()> {
-        let clock = Clock::pinned_to(self.moment.today);
+        let clock = Clock::pinned_to(self.as_of.today);
         let service = Service::new(Arc::clone(index), &self.folders.accounts(), clock)?;
         let own = service.listen(&[])?;
         for (name, path, queries, goal) in [
@@ -329,7 +329,7 @@ impl Run {
         let (search, drops) = (&mixes.search[..PEER_QUERIES], &mixes.drops[..PEER_QUERIES]);
         let mut ours = Vec::new();
         for (name, queries) in [("search", search), ("drops", drops)] {
-            let timing = ask_all(index, &asks(queries)?, self.moment, MIX_BUDGET)?;
+            let timing = ask_all(index, &asks(queries)?, self.as_of, MIX_BUDGET)?;
             ours.push(Figure::queries(format!("{name}, {PEER_QUERIES} queries: dropdex"), &timing));
         }
         let load = built.ingest.seconds + built.rebuild.seconds;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
-use dropdex::index::filter::Moment;
+use dropdex::index::filter::AsOf;
 use dropdex::vocab::day::Day;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ impl<'a> Peers<'a> {
     ) -> anyhow::Result<Peers<'a>> {
         let (names, task) = (folder.join("names.tsv"), folder.join("queries.json"));
         write_names(scan.market, &names).with_context(|| names.display().to_string())?;
-        let Moment { today, catch_days } = scan.moment;
+        let AsOf { today, catch_days } = scan.as_of;
         let asked = Task {
             today: today.raw(),
             catch_days,

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dropdex::index::filter::Moment;
+use dropdex::index::filter::AsOf;
 use dropdex::vocab::name::DomainName;
 use dropdex::vocab::stage::Stage;
 
@@ -28,7 +28,7 @@ type Rank = (bool, Reverse<u8>, u8, usize);
 #[derive(Clone, Copy)]
 pub struct Scan<'a> {
     pub market: &'a Market,
-    pub moment: Moment,
+    pub as_of: AsOf,
 }
 
 impl<'a> Scan<'a> {
@@ -87,7 +87,7 @@ impl<'a> Scan<'a> {
 
     /// The stage at the moment of the scan.
     pub fn stage(&self, drop: &Dropped) -> Option<Stage> {
-        drop.stage(self.moment.today, self.moment.catch_days)
+        drop.stage(self.as_of.today, self.as_of.catch_days)
     }
 
     /// Where `name` stands, by bisection.
@@ -114,7 +114,7 @@ impl<'a> Scan<'a> {
         let Some(stage) = self.stage(&drop) else { return false };
         match (query.stage, query.view) {
             (Some(asked), _) => stage == asked,
-            (None, Some(View::Today)) => drop.date == self.moment.today,
+            (None, Some(View::Today)) => drop.date == self.as_of.today,
             (None, Some(View::All)) => true,
             (None, None) => stage != Stage::Released,
         }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use dropdex::index::Index;
-use dropdex::index::filter::Moment;
+use dropdex::index::filter::AsOf;
 
 use crate::answer::{Ask, answer};
 
@@ -44,18 +44,18 @@ impl Timing {
 pub fn ask_all(
     index: &Index,
     queries: &[Ask],
-    moment: Moment,
+    as_of: AsOf,
     budget: Duration,
 ) -> anyhow::Result<Timing> {
     let mut body = Vec::new();
     for query in queries.iter().take(WARM_UP) {
-        answer(index, query, moment, &mut body)?;
+        answer(index, query, as_of, &mut body)?;
     }
     let begun = Instant::now();
     let mut latencies_ns = Vec::with_capacity(queries.len());
     let mut asked = Instant::now();
     for query in queries {
-        answer(index, black_box(query), moment, &mut body)?;
+        answer(index, black_box(query), as_of, &mut body)?;
         black_box(&body);
         let answered = Instant::now();
         latencies_ns.push(answered.duration_since(asked).as_nanos() as u64);

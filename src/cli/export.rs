@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use crate::config::Config;
 use crate::http::rows::{DROPS_CSV_HEADER, push_drop_csv};
-use crate::index::filter::{DropFilter, Moment, Narrow, Pipeline};
+use crate::index::filter::{AsOf, CommonFilter, DropFilter, View};
 use crate::index::generation::open;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
@@ -48,8 +48,8 @@ struct DropsArgs {
     #[arg(long)]
     stage: Option<Stage>,
     /// Stages to list; ignored with --stage
-    #[arg(long, value_enum, default_value_t = View::Active)]
-    view: View,
+    #[arg(long, value_enum, default_value_t = ViewArg::Active)]
+    view: ViewArg,
     /// Maximum rows [default: all]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
@@ -59,7 +59,7 @@ struct DropsArgs {
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum View {
+enum ViewArg {
     Active,
     Today,
     All,
@@ -72,17 +72,17 @@ fn parse_substring(text: &str) -> Result<Substring, QueryError> {
 impl From<DropsArgs> for DropFilter {
     fn from(args: DropsArgs) -> DropFilter {
         let view = match args.view {
-            View::Active => Pipeline::Active,
-            View::Today => Pipeline::Today,
-            View::All => Pipeline::All,
+            ViewArg::Active => View::Active,
+            ViewArg::Today => View::Today,
+            ViewArg::All => View::All,
         };
         DropFilter {
-            narrow: Narrow {
+            common: CommonFilter {
                 tlds: args.tld.iter().filter_map(|tld| fold_tld(tld)).collect(),
                 min_dqs: Dqs::clamped(args.min_dqs.into()),
                 max_len: args.max_len,
             },
-            pipeline: args.stage.map_or(view, Pipeline::Stage),
+            view: args.stage.map_or(view, View::Stage),
             contains: args.q,
             limit: args.limit.unwrap_or(u32::MAX),
             offset: args.offset,
@@ -97,11 +97,11 @@ impl From<DropsArgs> for DropFilter {
 pub fn run(args: ExportArgs, config: &Config) -> anyhow::Result<()> {
     let ExportCommand::Drops(args) = args.command;
     let index = open::open_current(&config.index)?.index;
-    let moment = Moment { today: config.clock.today(), catch_days: config.catch_days };
+    let as_of = AsOf { today: config.clock.today(), catch_days: config.catch_days };
     let mut out = stdout().lock();
     let mut buffer = DROPS_CSV_HEADER.as_bytes().to_vec();
     let mut written: io::Result<()> = Ok(());
-    index.for_each_drop(&args.into(), moment, |row| {
+    index.for_each_drop(&args.into(), as_of, |row| {
         push_drop_csv(row, &mut buffer);
         if buffer.len() < WRITE_BYTES {
             return ControlFlow::Continue(());

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::index::columns::names::Texts;
+use crate::index::columns::names::Names;
 use crate::index::error::OpenError;
 use crate::index::generation::open;
 use crate::index::query::appraise::Standing;
@@ -103,7 +103,7 @@ pub fn run(args: ScoreArgs, config: &Config) -> anyhow::Result<()> {
 const SHOWN_CHARS_MAX: usize = 253;
 
 struct Scoring<W: Write> {
-    corpus: Option<Texts>,
+    corpus: Option<Names>,
     scratch: Scratch,
     json: bool,
     why_not: bool,
@@ -142,7 +142,7 @@ impl<W: Write> Scoring<W> {
 
     fn scored(&mut self, name: &DomainName) -> Scored {
         let corpus = self.corpus.as_ref();
-        let standing = corpus.map_or(Standing::WITHOUT_CORPUS, |names| Standing::of(name, names));
+        let standing = corpus.map_or(Standing::WITHOUT_CORPUS, |names| Standing::new(name, names));
         Scorer::shared().score(name, standing.tld_spread, &mut self.scratch)
     }
 

@@ -100,11 +100,11 @@ pub async fn find_domain(
     request: Request,
 ) -> Result<Response, ApiError> {
     let domain = parse_name(name)?;
-    let (index, moment) = (app.live.current(), app.moment(now));
+    let (index, as_of) = (app.live.current(), app.as_of(now));
     let feedback = app.store.feedback(&domain);
-    let tag = Tag::for_query(&index, moment, request.uri(), &[feedback.up, feedback.down]);
+    let tag = Tag::for_query(&index, as_of, request.uri(), &[feedback.up, feedback.down]);
     // 404 comes before the tag is compared: `If-None-Match: *` must not turn it into a 304.
-    let dossier = index.dossier(&domain, moment).ok_or(ApiError::NotFound)?;
+    let dossier = index.dossier(&domain, as_of).ok_or(ApiError::NotFound)?;
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
     }

@@ -31,8 +31,8 @@ pub async fn list_drops(
     request: Request,
 ) -> Result<Response, ApiError> {
     let filter = Params::new(request.uri().query()).drops(LIMITS)?;
-    let (index, moment) = (app.live.current(), app.moment(now));
-    let tag = Tag::for_query(&index, moment, request.uri(), &[]);
+    let (index, as_of) = (app.live.current(), app.as_of(now));
+    let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
     }
@@ -41,8 +41,8 @@ pub async fn list_drops(
     } else {
         QueryKind::Drops
     });
-    let body = work::run(index.drops_cost_us(&filter, moment), move || {
-        let page = index.drops(&filter, moment)?;
+    let body = work::run(index.drops_cost_us(&filter, as_of), move || {
+        let page = index.drops(&filter, as_of)?;
         let body = DropsResponse::new(&filter, &page).into_json();
         timer.finish(page.count() as usize, &filter);
         Ok(body)

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
 use crate::index::Index;
-use crate::index::filter::Moment;
+use crate::index::filter::AsOf;
 
 /// Version of the response format. Raise it whenever the same query on the same index yields other bytes.
 const FORMAT_VERSION: u32 = 1;
@@ -30,18 +30,16 @@ pub struct Tag {
 impl Tag {
     /// The tag of the response to `uri` from `index` at `moment`. `more` are further inputs of the
     /// response.
-    pub fn for_query(index: &Arc<Index>, moment: Moment, uri: &Uri, more: &[u64]) -> Tag {
+    pub fn for_query(index: &Arc<Index>, as_of: AsOf, uri: &Uri, more: &[u64]) -> Tag {
         let manifest = index.manifest();
         let mut hasher = hasher();
-        for number in [
-            manifest.generation.0,
-            u64::from(manifest.scorer_version),
-            u64::from(moment.catch_days),
-        ] {
+        for number in
+            [manifest.generation.0, u64::from(manifest.scorer_version), u64::from(as_of.catch_days)]
+        {
             hasher.update(&number.to_le_bytes());
         }
         hasher.update(manifest.corpus.as_bytes());
-        hasher.update(&moment.today.raw().to_le_bytes());
+        hasher.update(&as_of.today.raw().to_le_bytes());
         for number in more {
             hasher.update(&number.to_le_bytes());
         }

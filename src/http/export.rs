@@ -82,12 +82,12 @@ pub async fn export_drops(
     let export = Export::admit(&app, &headers)?;
     let filter = Params::new(query.as_deref()).drops(LIMITS)?;
     let charged = export.charge(&app)?;
-    let (index, moment) = (app.live.current(), app.moment(export.now));
+    let (index, as_of) = (app.live.current(), app.as_of(export.now));
     let (searched, timer) = (Arc::clone(&index), QueryTimer::start(QueryKind::Export));
     let served = Arc::clone(&index);
     // Positions of rows, four bytes each; rows are written as the client reads.
     let places = work::run(u32::MAX, move || {
-        let places = searched.drop_places(&filter, moment)?;
+        let places = searched.drop_places(&filter, as_of)?;
         timer.finish(places.len(), &filter);
         Ok(places)
     });
@@ -96,7 +96,7 @@ pub async fn export_drops(
         index.shape_drops(places, |row| push_drop_csv(row, out));
         Ok(())
     });
-    Ok(etag::from_generation(&served, csv_response("drops", moment.today, body, &charged)))
+    Ok(etag::from_generation(&served, csv_response("drops", as_of.today, body, &charged)))
 }
 
 /// `GET /api/export/watchlist`: the caller's watchlist, as CSV.
@@ -108,20 +108,20 @@ pub async fn export_watchlist(
     let export = Export::admit(&app, &headers)?;
     let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
     let charged = export.charge(&app)?;
-    let (index, moment) = (app.live.current(), app.moment(export.now));
+    let (index, as_of) = (app.live.current(), app.as_of(export.now));
     let owned = app.store.user_data(&export.caller);
     let (listed, searched, store) = (Arc::clone(&owned), Arc::clone(&index), app.store.clone());
     let asked = store.clone();
     let names = work::run(u32::MAX, move || {
-        let rows = sorted_rows(&listed, &searched, &asked, moment, sort);
+        let rows = sorted_rows(&listed, &searched, &asked, as_of, sort);
         Ok(page.rows(rows.iter()).map(|row| row.name().clone()).collect())
     });
     let body = chunks(WATCHLIST_HEADER, names.await?, move |names, out| {
         let entries = names.iter().filter_map(|name| owned.watch(name)).collect();
-        let rows = WatchRow::all(entries, &index, &store, moment);
+        let rows = WatchRow::all(entries, &index, &store, as_of);
         rows.iter().try_for_each(|row| write_watch(row, out))
     });
-    Ok(csv_response("watchlist", moment.today, body, &charged))
+    Ok(csv_response("watchlist", as_of.today, body, &charged))
 }
 
 /// `GET /api/export/portfolio`: the caller's claims, as CSV.
@@ -133,7 +133,7 @@ pub async fn export_portfolio(
     let export = Export::admit(&app, &headers)?;
     let filter = ClaimFilter::parse(Params::new(query.as_deref()), LIMITS)?;
     let charged = export.charge(&app)?;
-    let today = app.moment(export.now).today;
+    let today = app.as_of(export.now).today;
     let owned = app.store.user_data(&export.caller);
     let listed = Arc::clone(&owned);
     let ids =

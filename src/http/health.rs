@@ -30,7 +30,7 @@ impl Freshness {
         let index = app.live.current();
         let observed = index.manifest().newest_observed_at;
         Freshness {
-            latest_drop_date: index.newest_drop_date(app.moment(Now(now)).today),
+            latest_drop_date: index.newest_drop_date(app.as_of(Now(now)).today),
             age: observed.map(|observed| (now - observed).max(TimeDelta::zero())),
         }
     }

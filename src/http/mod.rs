@@ -33,7 +33,7 @@ use std::time::Instant;
 use crate::accounts::Store;
 use crate::http::allowance::Now;
 use crate::http::session::CookieKind;
-use crate::index::filter::Moment;
+use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::intake::inbox::InboxStatus;
 use crate::outbound::bootstrap::LiveBootstrap;
@@ -87,9 +87,9 @@ impl App {
     }
 
     /// The day that a request counts as today.
-    pub fn moment(&self, now: Now) -> Moment {
+    pub fn as_of(&self, now: Now) -> AsOf {
         let today = Day::from_instant(now.0).unwrap_or_else(|| self.clock.today());
-        Moment { today, catch_days: self.catch_days }
+        AsOf { today, catch_days: self.catch_days }
     }
 
     /// Seconds since the server started.

@@ -11,7 +11,7 @@ use axum::extract::rejection::PathRejection;
 use percent_encoding::percent_decode_str;
 
 use crate::http::error::ApiError;
-use crate::index::filter::{DropFilter, Narrow, Pipeline, SearchFilter};
+use crate::index::filter::{CommonFilter, DropFilter, SearchFilter, View};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{
     DROPS_OFFSET_MAX, LABEL_CHARS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
@@ -86,8 +86,8 @@ impl<'a> Params<'a> {
             None => None,
         };
         Ok(DropFilter {
-            narrow: self.narrow()?,
-            pipeline: self.pipeline()?.unwrap_or(Pipeline::Active),
+            common: self.common()?,
+            view: self.view()?.unwrap_or(View::Active),
             contains,
             limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),
             offset: self.integer("offset", 0..=DROPS_OFFSET_MAX)?.unwrap_or(0),
@@ -103,9 +103,9 @@ impl<'a> Params<'a> {
         let prefix = NamePrefix::parse(&sent).map_err(|err| ApiError::parameter("q", err))?;
         let filter = SearchFilter {
             prefix,
-            narrow: self.narrow()?,
+            common: self.common()?,
             // `all` is every name, as without a view.
-            pipeline: self.pipeline()?.filter(|pipeline| *pipeline != Pipeline::All),
+            view: self.view()?.filter(|view| *view != View::All),
             limit: self.integer("limit", 1..=SEARCH_LIMIT_MAX)?.unwrap_or(SEARCH_LIMIT_DEFAULT),
             offset: self.integer("offset", 0..=SEARCH_OFFSET_MAX)?.unwrap_or(0),
         };
@@ -152,7 +152,7 @@ impl<'a> Params<'a> {
         DomainName::parse(&text).map_err(|err| ApiError::parameter(name, err))
     }
 
-    fn narrow(&self) -> Result<Narrow, ApiError> {
+    fn common(&self) -> Result<CommonFilter, ApiError> {
         let min_dqs = self.integer("min_dqs", 0..=u32::from(Dqs::MAX.points()))?.unwrap_or(0);
         let longest = u32::from(LABEL_CHARS_MAX);
         let max_len = self.integer("max_len", 1..=longest)?.unwrap_or(longest);
@@ -164,22 +164,22 @@ impl<'a> Params<'a> {
             let what = format!("must have at most {TLD_FILTER_MAX} items");
             return Err(ApiError::parameter("tld", what));
         }
-        Ok(Narrow { tlds, min_dqs: Dqs::clamped(min_dqs as i32), max_len: max_len as u8 })
+        Ok(CommonFilter { tlds, min_dqs: Dqs::clamped(min_dqs as i32), max_len: max_len as u8 })
     }
 
     /// `stage`, or else `view`. An invalid view is an error even next to a stage.
-    fn pipeline(&self) -> Result<Option<Pipeline>, ApiError> {
+    fn view(&self) -> Result<Option<View>, ApiError> {
         let view = match self.get("view")?.as_deref() {
             None => None,
-            Some("active") => Some(Pipeline::Active),
-            Some("today") => Some(Pipeline::Today),
-            Some("all") => Some(Pipeline::All),
+            Some("active") => Some(View::Active),
+            Some("today") => Some(View::Today),
+            Some("all") => Some(View::All),
             Some(_) => {
                 return Err(ApiError::parameter("view", "must be one of active, today, all"));
             }
         };
         let stage = self.one("stage")?;
-        Ok(stage.map(Pipeline::Stage).or(view))
+        Ok(stage.map(View::Stage).or(view))
     }
 
     fn integer(
@@ -256,7 +256,7 @@ mod tests {
     fn absent_and_empty_are_the_same() {
         let default = drops("").expect("defaults");
         assert_eq!(default.limit, 100);
-        assert_eq!(default.pipeline, Pipeline::Active);
+        assert_eq!(default.view, View::Active);
         assert_eq!(drops("tld=&min_dqs=&q=&stage=&view=&limit&unknown=1&unknown=2"), Ok(default));
     }
 
@@ -264,9 +264,9 @@ mod tests {
     fn values_are_decoded_and_folded() {
         let filter =
             drops("tld=+.COM%2c,de%20,&q=M%C3%9Cn&stage=pending-delete&view=all").expect("valid");
-        assert_eq!(filter.narrow.tlds, ["com", "de"]);
+        assert_eq!(filter.common.tlds, ["com", "de"]);
         assert_eq!(filter.contains.as_ref().map(Substring::as_str), Some("mün"));
-        assert_eq!(filter.pipeline, Pipeline::Stage(Stage::PendingDelete));
+        assert_eq!(filter.view, View::Stage(Stage::PendingDelete));
     }
 
     #[test]

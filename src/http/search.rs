@@ -27,8 +27,8 @@ pub async fn search_names(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (query, filter) = Params::new(request.uri().query()).search()?;
-    let (index, moment) = (app.live.current(), app.moment(now));
-    let tag = Tag::for_query(&index, moment, request.uri(), &[]);
+    let (index, as_of) = (app.live.current(), app.as_of(now));
+    let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
     }
@@ -37,8 +37,8 @@ pub async fn search_names(
     } else {
         QueryKind::Search
     });
-    let body = work::run(index.search_cost_us(&filter, moment), move || {
-        let page = index.search(&filter, moment);
+    let body = work::run(index.search_cost_us(&filter, as_of), move || {
+        let page = index.search(&filter, as_of);
         let body = SearchResponse::new(&query, &filter, &page).into_json();
         timer.finish(page.count() as usize, &filter);
         Ok(body)

@@ -18,7 +18,7 @@ use crate::http::error::ApiError;
 use crate::http::params::{Limits, Page, Params};
 use crate::http::response::{self, Timestamp};
 use crate::http::{App, work};
-use crate::index::filter::Moment;
+use crate::index::filter::AsOf;
 use crate::index::{Index, NameFacts};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
@@ -130,11 +130,11 @@ impl WatchRow {
         entries: Vec<WatchEntry>,
         index: &Index,
         store: &Store,
-        moment: Moment,
+        as_of: AsOf,
     ) -> Vec<WatchRow> {
         let seen = store.observations(entries.iter().map(|entry| &entry.name));
         let row = |(entry, seen): (WatchEntry, _)| {
-            let facts = index.facts(&entry.name, moment);
+            let facts = index.facts(&entry.name, as_of);
             WatchRow::new(entry, facts, seen)
         };
         entries.into_iter().zip(seen).take_while(|_| !budget::spent()).map(row).collect()
@@ -223,10 +223,10 @@ pub fn sorted_rows(
     owned: &UserData,
     index: &Index,
     store: &Store,
-    moment: Moment,
+    as_of: AsOf,
     sort: WatchSort,
 ) -> Vec<WatchRow> {
-    let mut rows = WatchRow::all(owned.watches().collect(), index, store, moment);
+    let mut rows = WatchRow::all(owned.watches().collect(), index, store, as_of);
     sort.sort(&mut rows);
     rows
 }
@@ -349,11 +349,10 @@ pub async fn list_watches(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
-    let (owned, index, moment) =
-        (app.store.user_data(&caller), app.live.current(), app.moment(now));
+    let (owned, index, as_of) = (app.store.user_data(&caller), app.live.current(), app.as_of(now));
     let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
     let body = work::run(watches_cost_us(&owned), move || {
-        let rows = sorted_rows(&owned, &index, &store, moment, sort);
+        let rows = sorted_rows(&owned, &index, &store, as_of, sort);
         let watchlist: Vec<_> = page.rows(rows.iter()).map(WatchResponse::new).collect();
         work::json_bytes(&WatchlistResponse {
             count: watchlist.len(),
@@ -398,8 +397,8 @@ struct LookedUp {
 }
 
 impl LookedUp {
-    fn new(name: DomainName, index: &Index, moment: Moment) -> LookedUp {
-        let facts = index.facts(&name, moment);
+    fn new(name: DomainName, index: &Index, as_of: AsOf) -> LookedUp {
+        let facts = index.facts(&name, as_of);
         let watch = Watch {
             name,
             in_corpus: facts.is_some(),
@@ -417,10 +416,10 @@ async fn look_up(
     names: Vec<DomainName>,
     now: Now,
 ) -> Result<Vec<LookedUp>, ApiError> {
-    let (index, moment) = (app.live.current(), app.moment(now));
+    let (index, as_of) = (app.live.current(), app.as_of(now));
     let searched = Arc::clone(&index);
     let mut looked_up: Vec<LookedUp> = work::run(cost_us(names.len()), move || {
-        Ok(names.into_iter().map(|name| LookedUp::new(name, &searched, moment)).collect())
+        Ok(names.into_iter().map(|name| LookedUp::new(name, &searched, as_of)).collect())
     })
     .await?;
     // An external name uses quota, and external names that have since entered the corpus free some.

@@ -11,7 +11,7 @@ use crate::vocab::stage::Stage;
 
 /// The day a query is answered for. A request takes one and keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Moment {
+pub struct AsOf {
     pub today: Day,
     /// Days a name counts as catchable after its effective release.
     pub catch_days: u16,
@@ -19,10 +19,10 @@ pub struct Moment {
 
 /// A part of the pipeline (decisions.md §2): a `stage`, or where none is given a `view`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pipeline {
+pub enum View {
     /// Every stage but released.
     Active,
-    /// Dropped today.
+    /// DropsByName today.
     Today,
     /// Every name that ever dropped.
     All,
@@ -30,28 +30,28 @@ pub enum Pipeline {
     Stage(Stage),
 }
 
-impl Pipeline {
+impl View {
     /// Every view and every stage.
-    pub const EVERY: [Pipeline; 7] = [
-        Pipeline::Stage(Stage::Redemption),
-        Pipeline::Stage(Stage::PendingDelete),
-        Pipeline::Stage(Stage::Catchable),
-        Pipeline::Stage(Stage::Released),
-        Pipeline::Today,
-        Pipeline::Active,
-        Pipeline::All,
+    pub const EVERY: [View; 7] = [
+        View::Stage(Stage::Redemption),
+        View::Stage(Stage::PendingDelete),
+        View::Stage(Stage::Catchable),
+        View::Stage(Stage::Released),
+        View::Today,
+        View::Active,
+        View::All,
     ];
 
-    /// Returns the position in [`Pipeline::EVERY`].
+    /// Returns the position in [`View::EVERY`].
     pub(super) fn position(self) -> usize {
-        let position = Pipeline::EVERY.iter().position(|&other| other == self);
+        let position = View::EVERY.iter().position(|&other| other == self);
         position.expect("EVERY lists every view and stage")
     }
 }
 
 /// What both lists can be narrowed by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Narrow {
+pub struct CommonFilter {
     /// Any of these TLDs, folded as [`crate::vocab::query::fold_tld`] does; empty means all.
     pub tlds: Vec<CompactString>,
     pub min_dqs: Dqs,
@@ -59,9 +59,9 @@ pub struct Narrow {
     pub max_len: u8,
 }
 
-impl Default for Narrow {
-    fn default() -> Narrow {
-        Narrow { tlds: Vec::new(), min_dqs: Dqs::MIN, max_len: LABEL_CHARS_MAX }
+impl Default for CommonFilter {
+    fn default() -> CommonFilter {
+        CommonFilter { tlds: Vec::new(), min_dqs: Dqs::MIN, max_len: LABEL_CHARS_MAX }
     }
 }
 
@@ -74,7 +74,7 @@ impl StageSet {
     pub const ACTIVE: StageSet = StageSet(REDEMPTION | PENDING_DELETE | CATCHABLE);
 
     /// These stages; [`StageSet::ACTIVE`] where there is none.
-    pub fn of(stages: &[Stage]) -> StageSet {
+    pub fn from_stages(stages: &[Stage]) -> StageSet {
         let bits = stages.iter().fold(0, |bits, &stage| bits | code_of(stage));
         if bits == 0 { StageSet::ACTIVE } else { StageSet(bits) }
     }
@@ -88,7 +88,7 @@ impl StageSet {
 /// Which names an alert rule is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleQuery {
-    pub narrow: Narrow,
+    pub common: CommonFilter,
     pub contains: Option<Substring>,
     pub stages: StageSet,
 }
@@ -105,16 +105,16 @@ impl RuleQuery {
     ) -> RuleQuery {
         let min_dqs = min_dqs.unwrap_or(Dqs::MIN);
         let max_len = max_length.unwrap_or(LABEL_CHARS_MAX);
-        let narrow = Narrow { tlds, min_dqs, max_len };
-        RuleQuery { narrow, contains, stages: StageSet::of(stages) }
+        let common = CommonFilter { tlds, min_dqs, max_len };
+        RuleQuery { common, contains, stages: StageSet::from_stages(stages) }
     }
 }
 
 /// `GET /api/v1/drops` and the drops export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropFilter {
-    pub narrow: Narrow,
-    pub pipeline: Pipeline,
+    pub common: CommonFilter,
+    pub view: View,
     pub contains: Option<Substring>,
     pub limit: u32,
     pub offset: u32,
@@ -123,7 +123,7 @@ pub struct DropFilter {
 impl SearchFilter {
     /// Whether nothing but the prefix decides.
     pub fn is_prefix_alone(&self) -> bool {
-        self.pipeline.is_none() && self.narrow == Narrow::default()
+        self.view.is_none() && self.common == CommonFilter::default()
     }
 }
 
@@ -131,9 +131,9 @@ impl SearchFilter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchFilter {
     pub prefix: NamePrefix,
-    pub narrow: Narrow,
+    pub common: CommonFilter,
     /// `None` searches the whole corpus.
-    pub pipeline: Option<Pipeline>,
+    pub view: Option<View>,
     pub limit: u32,
     pub offset: u32,
 }

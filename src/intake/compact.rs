@@ -35,7 +35,7 @@ pub fn compact_if_many(
 fn compact(corpus: &Corpus, site: &Site, batches: &[Batch]) -> anyhow::Result<()> {
     // The merged batch takes as much room again.
     let bytes = batches.iter().map(Batch::size).sum();
-    Space::of(&site.data)?.leave_room(bytes)?;
+    Space::for_folder(&site.data)?.leave_room(bytes)?;
     corpus.compact(batches, LISTS_APART)?;
     Ok(())
 }

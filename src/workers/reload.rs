@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::index::Index;
 use crate::index::error::OpenError;
-use crate::index::filter::Moment;
+use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open::{self, Opened};
 use crate::index::storage::manifest::{self, GenerationId};
@@ -69,10 +69,10 @@ impl Reload {
         }
         let (index, live) = (self.index.clone(), Arc::clone(&self.live));
         let published = Arc::clone(&self.published);
-        let moment = self.moment(TimeDelta::zero());
+        let as_of = self.as_of(TimeDelta::zero());
         let opened = tokio::task::spawn_blocking(move || -> Result<Option<String>, OpenError> {
             let Opened { index, fallback } = open::open_current(&index)?;
-            index.prepare(moment);
+            index.prepare(as_of);
             let generation = index.manifest().generation;
             if generation != live.current().manifest().generation {
                 retire(live.publish(Arc::new(index)));
@@ -96,17 +96,17 @@ impl Reload {
 
     /// Computes the stages of the day that it will be in [`AHEAD`], unless that is done.
     async fn prepare(&self) {
-        let (index, moment) = (self.live.current(), self.moment(AHEAD));
-        if !index.is_prepared(moment) {
+        let (index, as_of) = (self.live.current(), self.as_of(AHEAD));
+        if !index.is_prepared(as_of) {
             // A panic is logged, and a query then computes them itself.
-            let _ = tokio::task::spawn_blocking(move || index.prepare(moment)).await;
+            let _ = tokio::task::spawn_blocking(move || index.prepare(as_of)).await;
         }
     }
 
-    fn moment(&self, ahead: TimeDelta) -> Moment {
+    fn as_of(&self, ahead: TimeDelta) -> AsOf {
         let today =
             Day::from_instant(self.clock.now() + ahead).unwrap_or_else(|| self.clock.today());
-        Moment { today, catch_days: self.catch_days }
+        AsOf { today, catch_days: self.catch_days }
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use url::Url;
 
 use crate::accounts::{Store, WriteError};
-use crate::index::filter::Moment;
+use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::dns::{Dns, DnsError};
@@ -281,7 +281,7 @@ impl Work {
         self.tasks.spawn_blocking(move || {
             let instant = clock.now();
             let today = Day::from_instant(instant).unwrap_or_else(|| clock.today());
-            let of_index = Moment { today, catch_days };
+            let of_index = AsOf { today, catch_days };
             let plan = Plan::new(
                 store.verification_targets(),
                 &bootstrap,

@@ -22,7 +22,7 @@ use crate::http::params::path_id;
 use crate::http::response::{self, Timestamp};
 use crate::http::{App, work};
 use crate::index::Index;
-use crate::index::filter::Moment;
+use crate::index::filter::AsOf;
 use crate::index::query::preview::Preview;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
@@ -157,9 +157,9 @@ pub async fn test(
     post: Post,
 ) -> Result<Answered<Vec<Delivery>>, ApiError> {
     let filter = app.store.user_data(caller).rule(id).ok_or(ApiError::NotFound)?.filter.clone();
-    let (index, moment) = (app.live.current(), app.moment(now));
-    let cost_us = index.preview_cost_us(moment);
-    let (names, total) = work::run(cost_us, move || samples(&filter, &index, moment)).await?;
+    let (index, as_of) = (app.live.current(), app.as_of(now));
+    let cost_us = index.preview_cost_us(as_of);
+    let (names, total) = work::run(cost_us, move || samples(&filter, &index, as_of)).await?;
     let draft = app.store.queue_test(caller, id, &names, total, post).await?;
     let reply = |deliveries: &Vec<Delivery>| {
         let deliveries = deliveries.iter().map(DeliveryResponse::new).collect();
@@ -206,18 +206,18 @@ pub async fn retry(
 fn samples(
     filter: &RuleFilter,
     index: &Arc<Index>,
-    moment: Moment,
+    as_of: AsOf,
 ) -> Result<(Vec<MatchedName>, u32), ApiError> {
-    let preview = index.preview(&rule_query(filter), moment)?;
-    Ok((matched_samples(&preview, index, moment), preview.today))
+    let preview = index.preview(&rule_query(filter), as_of)?;
+    Ok((matched_samples(&preview, index, as_of), preview.today))
 }
 
 /// The samples of a preview in the form of an alert message.
-pub fn matched_samples(preview: &Preview<'_>, index: &Index, moment: Moment) -> Vec<MatchedName> {
+pub fn matched_samples(preview: &Preview<'_>, index: &Index, as_of: AsOf) -> Vec<MatchedName> {
     let mut names = Vec::new();
     preview.for_each_sample(|row| names.extend(DomainName::parse(row.name).ok()));
     let matched = |name: DomainName| {
-        let facts = index.facts(&name, moment)?;
+        let facts = index.facts(&name, as_of)?;
         let ((stage, release), drop_date, dqs) = (facts.stage?, facts.latest_drop?, facts.dqs);
         Some(MatchedName { name, dqs, drop_date, release, stage })
     };

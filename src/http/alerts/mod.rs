@@ -22,7 +22,7 @@ use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params, path_id};
 use crate::http::response::{self, Deleted, Timestamp};
 use crate::http::{App, ConfiguredChannels, work};
-use crate::index::filter::{Narrow, RuleQuery, StageSet};
+use crate::index::filter::{CommonFilter, RuleQuery, StageSet};
 use crate::outbound::guard::{Guard, GuardError};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
@@ -357,13 +357,13 @@ pub fn preview_filter(request: PreviewRequest, rules: &HostRules) -> Result<Rule
 /// The filter as a query to the index.
 pub fn rule_query(filter: &RuleFilter) -> RuleQuery {
     RuleQuery {
-        narrow: Narrow {
+        common: CommonFilter {
             tlds: filter.tlds.clone(),
             min_dqs: filter.min_dqs.unwrap_or(Dqs::MIN),
             max_len: filter.max_length.unwrap_or(LABEL_CHARS_MAX),
         },
         contains: filter.contains.clone(),
-        stages: StageSet::of(&filter.stages),
+        stages: StageSet::from_stages(&filter.stages),
     }
 }
 

@@ -59,9 +59,9 @@ pub async fn preview_alert(
     PostBody { body, .. }: PostBody<PreviewRequest>,
 ) -> Result<Response, ApiError> {
     let filter = preview_filter(body, app.guard.rules())?;
-    let (index, moment) = (app.live.current(), app.moment(now));
-    let body = work::run(index.preview_cost_us(moment), move || {
-        work::json_bytes(&PreviewResponse::new(&index.preview(&rule_query(&filter), moment)?)?)
+    let (index, as_of) = (app.live.current(), app.as_of(now));
+    let body = work::run(index.preview_cost_us(as_of), move || {
+        work::json_bytes(&PreviewResponse::new(&index.preview(&rule_query(&filter), as_of)?)?)
     });
     Ok(work::json_response(body.await?))
 }

@@ -1,7 +1,7 @@
 //! Where a text stands among sorted keys, by one walk down an fst whose values count the keys up.
 //!
-//! [`place`] asks one fst; [`Separators`] are the fsts over the borders between blocks of names,
-//! each over a range of blocks, so that they are built side by side. Texts and ordinals are not
+//! [`place`] asks one fst; [`BlockIndex`] are the fsts over the borders between blocks of names,
+//! each over a range of blocks, so that they are built side by side. Names and ordinals are not
 //! here: they are in [`super::names`].
 
 use std::ops::Range;
@@ -27,7 +27,7 @@ const CUTS: &str = "names/cuts";
 /// How many of the ascending values in an fst belong to keys before a text, and to keys that
 /// start with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Bounds {
     /// The value of the first key that is not before the text.
     pub below: u32,
     /// The text is a key.
@@ -41,7 +41,7 @@ pub struct Place {
 ///
 /// Values ascend, so what is gathered on the way to a node is the smallest value below it: nothing
 /// has to be walked but the text itself.
-pub fn place(fst: &OwnedFst, end: u32, text: &[u8]) -> Place {
+pub fn place(fst: &OwnedFst, end: u32, text: &[u8]) -> Bounds {
     let mut node = fst.root();
     let mut gathered = 0;
     // The last way to the right that the walk passed: what it leads to comes right after all keys
@@ -55,7 +55,7 @@ pub fn place(fst: &OwnedFst, end: u32, text: &[u8]) -> Place {
         let Some(at) = node.find_input(byte) else {
             let after = (0..node.len()).find(|&at| node.transition(at).inp > byte);
             let below = after.map_or_else(|| next(right), |at| value(&node, at, gathered));
-            return Place { below, exact: false, through: below };
+            return Bounds { below, exact: false, through: below };
         };
         if at + 1 < node.len() {
             right = Some((node.addr(), at + 1, gathered));
@@ -64,7 +64,7 @@ pub fn place(fst: &OwnedFst, end: u32, text: &[u8]) -> Place {
         gathered += transition.out.value();
         node = fst.node(transition.addr);
     }
-    Place { below: gathered as u32, exact: node.is_final(), through: next(right) }
+    Bounds { below: gathered as u32, exact: node.is_final(), through: next(right) }
 }
 
 /// The smallest value behind a transition of `node`.
@@ -72,7 +72,7 @@ fn value(node: &Node<'_>, at: usize, gathered: u64) -> u32 {
     (gathered + node.transition(at).out.value()) as u32
 }
 
-/// Texts end to end.
+/// Names end to end.
 #[derive(Debug, Default)]
 pub struct Keys {
     text: Vec<u8>,
@@ -103,7 +103,7 @@ impl Keys {
 ///
 /// The separator of a block is a text that is after all names of the blocks before it, and not
 /// after its own first name; that of block 0 is empty.
-pub struct Separators {
+pub struct BlockIndex {
     /// Ascending; none is empty.
     shards: Vec<Shard>,
 }
@@ -117,7 +117,7 @@ struct Shard {
     fst: OwnedFst,
 }
 
-impl Separators {
+impl BlockIndex {
     /// Writes the separators of all blocks, ascending, each [`Keys`] but the last being of
     /// `group_blocks` of them.
     ///
@@ -142,7 +142,7 @@ impl Separators {
     ///
     /// # Errors
     /// A file is missing, damaged, or not of these blocks.
-    pub fn open(files: &Files, blocks: u32) -> Result<Separators, GenerationError> {
+    pub fn open(files: &Files, blocks: u32) -> Result<BlockIndex, GenerationError> {
         let mut cuts: Vec<u32> = files.take(CUTS)?;
         cuts.push(blocks);
         let open = |(at, cut): (usize, &[u32])| {
@@ -160,7 +160,7 @@ impl Separators {
             return Err(files.malformed(CUTS, "does not begin with the first block"));
         }
         let shards = cuts.windows(2).enumerate().map(open).collect::<Result<_, _>>()?;
-        Ok(Separators { shards })
+        Ok(BlockIndex { shards })
     }
 
     /// The last block whose separator is not after `prefix`, and the last whose separator is
@@ -183,7 +183,7 @@ impl Separators {
 }
 
 impl Shard {
-    fn place(&self, text: &[u8]) -> Place {
+    fn place(&self, text: &[u8]) -> Bounds {
         place(&self.fst, self.blocks.end - self.blocks.start, text)
     }
 }
@@ -227,7 +227,7 @@ mod tests {
             for text in texts.iter().chain(keys) {
                 let below = keys.iter().filter(|key| *key < text).count() as u32;
                 let under = keys.iter().filter(|key| key.starts_with(text)).count() as u32;
-                let expected = Place { below, exact: keys.contains(text), through: below + under };
+                let expected = Bounds { below, exact: keys.contains(text), through: below + under };
                 assert_eq!(place(&fst, keys.len() as u32, text.as_bytes()), expected, "{text}");
             }
         }

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use crate::index::columns::rank_table::Ranked;
+use crate::index::columns::rank_table::RankTable;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
@@ -27,7 +27,7 @@ const UNIT: usize = BLOCK / 64;
 #[derive(Debug, Default)]
 pub struct ByTld {
     rows: Ascending,
-    ranked: Ranked,
+    ranked: RankTable,
     /// The first place of each TLD, and the place after the last one's.
     starts: Vec<u32>,
 }
@@ -52,10 +52,10 @@ impl ByTld {
             by_place[*place as usize] = key;
             *place += 1;
         }
-        ByTld::of(Ascending::new(&rows), Ranked::new(by_place))
+        ByTld::from_parts(Ascending::new(&rows), RankTable::new(by_place))
     }
 
-    fn of(rows: Ascending, ranked: Ranked) -> ByTld {
+    fn from_parts(rows: Ascending, ranked: RankTable) -> ByTld {
         let len = ranked.len() as u32;
         let tld_count = len.checked_sub(1).map_or(0, |last| (rows.get(last) >> 32) + 1);
         let mut starts = vec![0];
@@ -80,8 +80,8 @@ impl ByTld {
     /// # Errors
     /// The files are not sound, or don't fit each other.
     pub fn open(name: &str, files: &Files) -> Result<ByTld, GenerationError> {
-        let ranked = Ranked::open(name, files)?;
-        Ok(ByTld::of(Ascending::open(name, ranked.len(), files)?, ranked))
+        let ranked = RankTable::open(name, files)?;
+        Ok(ByTld::from_parts(Ascending::open(name, ranked.len(), files)?, ranked))
     }
 
     /// How many rows.
@@ -111,7 +111,7 @@ impl ByTld {
     }
 
     /// Keys by place.
-    pub fn ranked(&self) -> &Ranked {
+    pub fn ranked(&self) -> &RankTable {
         &self.ranked
     }
 }

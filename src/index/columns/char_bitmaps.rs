@@ -5,7 +5,7 @@
 use rayon::prelude::*;
 
 use crate::index::columns::idn::alias_of;
-use crate::index::columns::records::Records;
+use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
@@ -30,7 +30,7 @@ pub const CODES: [u8; 256] = {
 
 /// Bits by character.
 #[derive(Debug, Default)]
-pub struct Letters {
+pub struct CharBitmaps {
     bits: Vec<u64>,
     words: usize,
 }
@@ -39,7 +39,12 @@ pub struct Letters {
 ///
 /// # Errors
 /// Those of the disk.
-pub fn write(records: &Records, tld: &[u16], tlds: &Tlds, draft: &Draft) -> Result<(), BuildError> {
+pub fn write(
+    records: &ScoreRecords,
+    tld: &[u16],
+    tlds: &Tlds,
+    draft: &Draft,
+) -> Result<(), BuildError> {
     let masks: Vec<u64> = tlds
         .names()
         .iter()
@@ -72,7 +77,7 @@ pub fn write(records: &Records, tld: &[u16], tlds: &Tlds, draft: &Draft) -> Resu
 
 /// The characters of up to 64 docs from `first` on.
 fn word_of(
-    records: &Records,
+    records: &ScoreRecords,
     first: usize,
     tld: &[u16],
     tlds: &Tlds,
@@ -100,18 +105,18 @@ fn mask_of(text: &[u8]) -> u64 {
     all & !(1 << ALPHABET.len())
 }
 
-impl Letters {
+impl CharBitmaps {
     /// Reads what [`write`] wrote for `listed` docs.
     ///
     /// # Errors
     /// The file is damaged or does not fit.
-    pub fn open(files: &Files, listed: u32) -> Result<Letters, GenerationError> {
+    pub fn open(files: &Files, listed: u32) -> Result<CharBitmaps, GenerationError> {
         let words = listed.div_ceil(64) as usize;
         let bits: Vec<u64> = files.take(FILE)?;
         if bits.len() != words * ALPHABET.len() {
             return Err(files.malformed(FILE, "does not fit the other files"));
         }
-        Ok(Letters { bits, words })
+        Ok(CharBitmaps { bits, words })
     }
 
     /// A bit a doc for an ASCII character; `None` for one that no name has.

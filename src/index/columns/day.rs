@@ -4,9 +4,9 @@
 
 use rayon::prelude::*;
 
-use crate::index::columns::drops_by_rank::Listed;
+use crate::index::columns::drops_by_rank::DropsByRank;
 use crate::index::columns::tlds::Tlds;
-use crate::index::filter::{Moment, Pipeline};
+use crate::index::filter::{AsOf, View};
 use crate::vocab::stage::Stage;
 
 /// In redemption.
@@ -17,7 +17,7 @@ pub const PENDING_DELETE: u8 = 2;
 pub const CATCHABLE: u8 = 4;
 /// Free for longer.
 pub const RELEASED: u8 = 8;
-/// Dropped today, beside its stage.
+/// DropsByName today, beside its stage.
 pub const DROPPED_TODAY: u8 = 16;
 
 /// Bits in a code.
@@ -37,8 +37,8 @@ pub struct DayStages {
     by_doc: Vec<u8>,
     /// For each bit of a code, a bit a doc.
     bits: [Vec<u64>; CODE_BITS],
-    /// TLD numbers of each of [`Pipeline::EVERY`], in the order of their names.
-    tlds: [Vec<u16>; Pipeline::EVERY.len()],
+    /// TLD numbers of each of [`View::EVERY`], in the order of their names.
+    tlds: [Vec<u16>; View::EVERY.len()],
 }
 
 /// The docs of a part of the pipeline among those on the drops list, a bit a doc.
@@ -89,12 +89,12 @@ struct Rule<'a> {
 
 impl DayStages {
     /// The stages of all dropped names at `moment`.
-    pub fn new(listed: &Listed, tlds: &Tlds, moment: Moment) -> DayStages {
+    pub fn new(listed: &DropsByRank, tlds: &Tlds, as_of: AsOf) -> DayStages {
         let numbers = (0..=u16::MAX).take(tlds.len());
         let pending: Vec<u16> = numbers.map(|number| tlds.pending_days(number)).collect();
         let rule = Rule {
-            today: moment.today.raw().into(),
-            catch_days: moment.catch_days.into(),
+            today: as_of.today.raw().into(),
+            catch_days: as_of.catch_days.into(),
             pending: &pending,
         };
         let on_list = listed.len() as usize;
@@ -110,11 +110,11 @@ impl DayStages {
             seen.iter_mut().zip(&piece.seen).for_each(|(all, here)| *all |= here);
             bits.iter_mut().zip(piece.bits).for_each(|(all, here)| all.extend(here));
         }
-        let tlds_of = |pipeline| {
-            let present = |&tld: &u16| seen[usize::from(tld)] & DayStages::mask(pipeline) != 0;
+        let tlds_of = |view| {
+            let present = |&tld: &u16| seen[usize::from(tld)] & DayStages::mask(view) != 0;
             tlds.sorted().iter().copied().filter(present).collect()
         };
-        DayStages { by_doc, bits, tlds: Pipeline::EVERY.map(tlds_of) }
+        DayStages { by_doc, bits, tlds: View::EVERY.map(tlds_of) }
     }
 
     /// One code a doc.
@@ -123,28 +123,28 @@ impl DayStages {
     }
 
     /// A doc belongs to `pipeline` if its code has one of these bits.
-    pub fn mask(pipeline: Pipeline) -> u8 {
-        match pipeline {
-            Pipeline::Active => REDEMPTION | PENDING_DELETE | CATCHABLE,
-            Pipeline::Today => DROPPED_TODAY,
-            Pipeline::All => REDEMPTION | PENDING_DELETE | CATCHABLE | RELEASED,
-            Pipeline::Stage(stage) => code_of(stage),
+    pub fn mask(view: View) -> u8 {
+        match view {
+            View::Active => REDEMPTION | PENDING_DELETE | CATCHABLE,
+            View::Today => DROPPED_TODAY,
+            View::All => REDEMPTION | PENDING_DELETE | CATCHABLE | RELEASED,
+            View::Stage(stage) => code_of(stage),
         }
     }
 
     /// The numbers of the TLDs in `pipeline`, in the order of their names.
-    pub fn tlds_in(&self, pipeline: Pipeline) -> &[u16] {
-        &self.tlds[pipeline.position()]
+    pub fn tlds_in(&self, view: View) -> &[u16] {
+        &self.tlds[view.position()]
     }
 
     /// The docs of `pipeline`.
-    pub fn docs_in(&self, pipeline: Pipeline) -> StageDocs<'_> {
+    pub fn docs_in(&self, view: View) -> StageDocs<'_> {
         let bits = |code: u8| self.bits[code.trailing_zeros() as usize].as_slice();
-        match pipeline {
-            Pipeline::All => StageDocs::All,
-            Pipeline::Active => StageDocs::NotIn(bits(RELEASED)),
-            Pipeline::Today => StageDocs::In(bits(DROPPED_TODAY)),
-            Pipeline::Stage(stage) => StageDocs::In(bits(code_of(stage))),
+        match view {
+            View::All => StageDocs::All,
+            View::Active => StageDocs::NotIn(bits(RELEASED)),
+            View::Today => StageDocs::In(bits(DROPPED_TODAY)),
+            View::Stage(stage) => StageDocs::In(bits(code_of(stage))),
         }
     }
 }
@@ -161,7 +161,7 @@ pub fn code_of(stage: Stage) -> u8 {
 
 impl Rule<'_> {
     /// Fills in the codes of the docs from `first` on.
-    fn judge(&self, listed: &Listed, first: usize, codes: &mut [u8]) -> Piece {
+    fn judge(&self, listed: &DropsByRank, first: usize, codes: &mut [u8]) -> Piece {
         let docs = first..first + codes.len();
         let tlds = &listed.tlds()[docs.clone()];
         let releases = &listed.releases()[docs.clone()];

@@ -15,7 +15,7 @@ const AGAIN: &str = "earlier.again";
 
 /// All drops but the latest of each name: by ordinal, then by date.
 #[derive(Debug, Default)]
-pub struct Earlier {
+pub struct DropHistory {
     ordinals: Vec<u32>,
     /// [`Day::raw`].
     dates: Vec<u16>,
@@ -35,13 +35,13 @@ pub struct EarlierDrop {
     pub registered_again: bool,
 }
 
-impl Earlier {
+impl DropHistory {
     /// Writes those of `table`.
     ///
     /// # Errors
     /// Those of the disk.
     pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
-        let mut all = Earlier::default();
+        let mut all = DropHistory::default();
         for part in &table.parts {
             let earlier = &part.earlier;
             all.ordinals.extend(earlier.at.iter().map(|at| part.first + at));
@@ -55,12 +55,12 @@ impl Earlier {
         draft.put(AGAIN, &all.again)
     }
 
-    /// Reads what [`Earlier::write`] wrote for a table of `names` names.
+    /// Reads what [`DropHistory::write`] wrote for a table of `names` names.
     ///
     /// # Errors
     /// A file is damaged or does not fit the others.
-    pub fn open(files: &Files, names: u32) -> Result<Earlier, GenerationError> {
-        let all = Earlier {
+    pub fn open(files: &Files, names: u32) -> Result<DropHistory, GenerationError> {
+        let all = DropHistory {
             ordinals: files.take(ORDINALS)?,
             dates: files.take(DATES)?,
             releases: files.take(RELEASES)?,
@@ -76,7 +76,7 @@ impl Earlier {
     }
 
     /// The drops of an ordinal before its latest, the newest first.
-    pub fn of(&self, ordinal: u32) -> impl Iterator<Item = EarlierDrop> {
+    pub fn before_latest(&self, ordinal: u32) -> impl Iterator<Item = EarlierDrop> {
         let first = self.ordinals.partition_point(|&other| other < ordinal);
         let after = self.ordinals.partition_point(|&other| other <= ordinal);
         let day = |raw| Day::from_raw(raw).expect("was looked at when it was read");
@@ -91,15 +91,15 @@ impl Earlier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::test_table::{Specimen, round_trip};
+    use crate::index::columns::test_table::{TestTables, round_trip};
 
     #[test]
     fn drops_are_read_as_written() {
         for (seed, names) in [(1, 0), (2, 1), (3, 5_000)] {
-            let table = Specimen::new(seed).table(names);
-            let write = |draft: &Draft| Earlier::write(&table, draft);
+            let table = TestTables::new(seed).table(names);
+            let write = |draft: &Draft| DropHistory::write(&table, draft);
             let (_folder, files) = round_trip(write).expect("written");
-            let read = Earlier::open(&files, table.len()).expect("sound");
+            let read = DropHistory::open(&files, table.len()).expect("sound");
             let mut found = 0;
             for part in &table.parts {
                 for at in 0..part.len() as u32 {
@@ -113,7 +113,7 @@ mod tests {
                         .rev()
                         .collect();
                     let drops = read
-                        .of(part.first + at)
+                        .before_latest(part.first + at)
                         .map(|drop| (drop.date.raw(), drop.release.raw(), drop.registered_again));
                     assert_eq!(drops.collect::<Vec<_>>(), expected);
                     found += expected.len();
@@ -121,7 +121,7 @@ mod tests {
             }
             assert_eq!(found > 100, names > 1_000);
             if found > 0 {
-                assert!(Earlier::open(&files, 1).is_err(), "of another table");
+                assert!(DropHistory::open(&files, 1).is_err(), "of another table");
             }
         }
     }

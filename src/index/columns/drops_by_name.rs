@@ -14,21 +14,21 @@ use crate::index::columns::day::DayStages;
 use crate::index::columns::rank_table::{ABSENT, Coded, Order, Tables};
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
-use crate::index::filter::Pipeline;
+use crate::index::filter::View;
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::vocab::stage::Stage;
 
 /// Words of a [`Bits`] that one count stands for.
 const COUNTED_WORDS: usize = 8;
-/// Members of a [`Bits`] that one hint stands for.
+/// DocSet of a [`Bits`] that one hint stands for.
 const HINTED: usize = 1 << 10;
 
 /// A set of ordinals whose members are numbered in ascending order.
 #[derive(Debug)]
 struct Bits {
     words: Vec<u64>,
-    /// Members before every eighth word, and in all.
+    /// DocSet before every eighth word, and in all.
     counts: Vec<u32>,
     /// In which eight words every 1,024th member is.
     hints: Vec<u32>,
@@ -79,7 +79,7 @@ impl Bits {
 
 /// The dropped names of a generation, and which of the others are held.
 #[derive(Debug)]
-pub struct Dropped {
+pub struct DropsByName {
     dropped: Bits,
     registered: Vec<u64>,
     keys: Vec<u16>,
@@ -87,9 +87,9 @@ pub struct Dropped {
     by_tld: ByTld,
 }
 
-impl Dropped {
+impl DropsByName {
     /// `docs` in dropped order: the doc of each dropped name, each once.
-    pub fn new(table: &Table, docs: Vec<u32>) -> Dropped {
+    pub fn new(table: &Table, docs: Vec<u32>) -> DropsByName {
         let words = (table.len() as usize).div_ceil(64);
         let (mut dropped, mut registered) = (vec![0u64; words], vec![0u64; words]);
         let set =
@@ -106,15 +106,15 @@ impl Dropped {
             }
         }
         let by_tld = ByTld::new(table.tlds.len(), tlds.iter(), keys.iter());
-        Dropped { dropped: Bits::new(dropped), registered, keys, docs, by_tld }
+        DropsByName { dropped: Bits::new(dropped), registered, keys, docs, by_tld }
     }
 
-    /// Writes the dropped names of `table`; `docs` as in [`Dropped::new`].
+    /// Writes the dropped names of `table`; `docs` as in [`DropsByName::new`].
     ///
     /// # Errors
     /// Those of the disk.
     pub fn write(table: &Table, docs: Vec<u32>, draft: &Draft) -> Result<(), BuildError> {
-        let dropped = Dropped::new(table, docs);
+        let dropped = DropsByName::new(table, docs);
         draft.put("dropped.bits", &dropped.dropped.words)?;
         draft.put("dropped.registered", &dropped.registered)?;
         draft.put("dropped.keys", &dropped.keys)?;
@@ -122,12 +122,12 @@ impl Dropped {
         dropped.by_tld.write("dropped-by-tld", draft)
     }
 
-    /// What [`Dropped::write`] wrote.
+    /// What [`DropsByName::write`] wrote.
     ///
     /// # Errors
     /// The files are not sound, or don't fit each other.
-    pub fn open(files: &Files) -> Result<Dropped, GenerationError> {
-        let all = Dropped {
+    pub fn open(files: &Files) -> Result<DropsByName, GenerationError> {
+        let all = DropsByName {
             dropped: Bits::new(files.take("dropped.bits")?),
             registered: files.take("dropped.registered")?,
             keys: files.take("dropped.keys")?,
@@ -167,12 +167,12 @@ impl Dropped {
         self.dropped.before(ordinals.start)..self.dropped.before(ordinals.end)
     }
 
-    /// The ordinal at a place below [`Dropped::len`].
+    /// The ordinal at a place below [`DropsByName::len`].
     pub fn ordinal(&self, place: u32) -> u32 {
         self.dropped.member(place)
     }
 
-    /// The doc at a place below [`Dropped::len`].
+    /// The doc at a place below [`DropsByName::len`].
     pub fn doc(&self, place: u32) -> u32 {
         self.docs[place as usize]
     }
@@ -207,26 +207,26 @@ impl Dropped {
 }
 
 /// The parts of the pipeline that are asked for by search, each with tables of its own.
-const PIPELINES: [Pipeline; 6] = [
-    Pipeline::Active,
-    Pipeline::Today,
-    Pipeline::Stage(Stage::Redemption),
-    Pipeline::Stage(Stage::PendingDelete),
-    Pipeline::Stage(Stage::Catchable),
-    Pipeline::Stage(Stage::Released),
+const PIPELINES: [View; 6] = [
+    View::Active,
+    View::Today,
+    View::Stage(Stage::Redemption),
+    View::Stage(Stage::PendingDelete),
+    View::Stage(Stage::Catchable),
+    View::Stage(Stage::Released),
 ];
 
 /// Where the dropped names stand on one day.
 #[derive(Debug, Default)]
-pub struct DroppedDay {
+pub struct StagedDrops {
     in_order: Codes,
     by_tld: Codes,
 }
 
-impl DroppedDay {
+impl StagedDrops {
     /// `stages_by_doc` holds the code of each doc, see [`DayStages`]. Background work: it
     /// takes some 100 ms a million names.
-    pub fn new(dropped: &Dropped, stages_by_doc: &[u8]) -> DroppedDay {
+    pub fn new(dropped: &DropsByName, stages_by_doc: &[u8]) -> StagedDrops {
         let code = |doc: &u32| stages_by_doc[*doc as usize];
         let codes: Vec<u8> = dropped.docs.par_iter().map(code).collect();
         let by_tld = &dropped.by_tld;
@@ -236,7 +236,7 @@ impl DroppedDay {
             || Codes::new(codes, &dropped.keys),
             || Codes::new(codes_by_tld, by_tld.ranked().keys()),
         );
-        DroppedDay { in_order, by_tld }
+        StagedDrops { in_order, by_tld }
     }
 
     /// The code of a place in dropped order.
@@ -244,18 +244,18 @@ impl DroppedDay {
         self.in_order.codes[place as usize]
     }
 
-    /// Dropped order, for a part of the pipeline.
-    pub fn order<'a>(&'a self, dropped: &'a Dropped, pipeline: Pipeline) -> Order<'a, Coded<'a>> {
-        self.in_order.order(&dropped.keys, pipeline)
+    /// DropsByName order, for a part of the pipeline.
+    pub fn order<'a>(&'a self, dropped: &'a DropsByName, view: View) -> Order<'a, Coded<'a>> {
+        self.in_order.order(&dropped.keys, view)
     }
 
-    /// The order of [`Dropped::by_tld`], for a part of the pipeline.
+    /// The order of [`DropsByName::by_tld`], for a part of the pipeline.
     pub fn order_by_tld<'a>(
         &'a self,
-        dropped: &'a Dropped,
-        pipeline: Pipeline,
+        dropped: &'a DropsByName,
+        view: View,
     ) -> Order<'a, Coded<'a>> {
-        self.by_tld.order(dropped.by_tld.ranked().keys(), pipeline)
+        self.by_tld.order(dropped.by_tld.ranked().keys(), view)
     }
 }
 
@@ -269,8 +269,8 @@ struct Codes {
 impl Codes {
     fn new(codes: Vec<u8>, keys: &[u16]) -> Codes {
         let tables =
-            PIPELINES.into_par_iter().map(|pipeline| {
-                let mask = DayStages::mask(pipeline);
+            PIPELINES.into_par_iter().map(|view| {
+                let mask = DayStages::mask(view);
                 Tables::new(codes.len(), |place| {
                     if codes[place] & mask == 0 { ABSENT } else { keys[place] }
                 })
@@ -278,10 +278,10 @@ impl Codes {
         Codes { tables: tables.collect(), codes }
     }
 
-    fn order<'a>(&'a self, keys: &'a [u16], pipeline: Pipeline) -> Order<'a, Coded<'a>> {
-        let at = PIPELINES.iter().position(|&known| known == pipeline);
+    fn order<'a>(&'a self, keys: &'a [u16], view: View) -> Order<'a, Coded<'a>> {
+        let at = PIPELINES.iter().position(|&known| known == view);
         let at = at.expect("a search in the whole pipeline is one without any");
-        let column = Coded { keys, codes: &self.codes, mask: DayStages::mask(pipeline) };
+        let column = Coded { keys, codes: &self.codes, mask: DayStages::mask(view) };
         Order { column, tables: &self.tables[at] }
     }
 }

@@ -21,13 +21,13 @@ use crate::index::columns::day::{DayStages, StageDocs};
 use crate::index::columns::first_batches::FirstBatches;
 use crate::index::columns::rank_key::{dqs_of, length_of, rank_key};
 use crate::index::columns::rank_order::{DropRows, RankOrder};
-use crate::index::columns::records::Records;
+use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::table::Table;
-use crate::index::columns::tld_docs::{Members, TldDocs};
+use crate::index::columns::tld_docs::{DocSet, TldDocs};
 use crate::index::columns::tlds::Tlds;
 use crate::index::columns::trigrams::{Seeker, Trigrams};
 use crate::index::error::{BuildError, GenerationError};
-use crate::index::filter::{DropFilter, Narrow};
+use crate::index::filter::{CommonFilter, DropFilter};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::vocab::budget;
@@ -46,7 +46,7 @@ const WINDOW_WORDS_MAX: usize = 1 << 10;
 const LENGTHS: usize = LABEL_CHARS_MAX as usize + 1;
 
 /// The dropped names of a generation, by doc.
-pub struct Listed {
+pub struct DropsByRank {
     /// Docs on the list; those after them were registered again.
     listed: u32,
     tld: Vec<u16>,
@@ -66,7 +66,7 @@ pub struct Listed {
 /// Those of the disk, and more bytes than can be numbered.
 pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
     let mut rows = DropRows::gather(table, order)?;
-    let records = Records::from(std::mem::take(&mut rows.records));
+    let records = ScoreRecords::from(std::mem::take(&mut rows.records));
     let on_list = &rows.tld[..rows.listed as usize];
     let (flat, grams) = rayon::join(
         || {
@@ -75,7 +75,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             draft.put(DROP_DATE, &rows.drop_date)?;
             draft.put(RELEASE, &rows.release)?;
             FirstBatches::write(&rows.first_batch, &table.batch_days, draft)?;
-            TldDocs::of(on_list, table.tlds.len()).write(draft)?;
+            TldDocs::new(on_list, table.tlds.len()).write(draft)?;
             records.write(draft)
         },
         || Trigrams::write(&records, on_list, &table.tlds, draft),
@@ -83,7 +83,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
     flat.and(grams)
 }
 
-impl Listed {
+impl DropsByRank {
     /// Reads what [`write`] wrote: `dropped` names, of which `listed` are on the list.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Listed {
         tlds: &Tlds,
         dropped: u32,
         listed: u32,
-    ) -> Result<Listed, GenerationError> {
+    ) -> Result<DropsByRank, GenerationError> {
         let (tld, key) = (files.take::<u16>(TLD)?, files.take::<u16>(KEY)?);
         let (drop_date, release) = (files.take(DROP_DATE)?, files.take(RELEASE)?);
         let fits = listed <= dropped
@@ -108,7 +108,17 @@ impl Listed {
         let first_batches = FirstBatches::open(files, dropped)?;
         let tld_docs = TldDocs::open(files, listed, tlds.len())?;
         let trigrams = Trigrams::open(files, listed, tlds)?;
-        Ok(Listed { listed, tld, key, drop_date, release, first_batches, cuts, tld_docs, trigrams })
+        Ok(DropsByRank {
+            listed,
+            tld,
+            key,
+            drop_date,
+            release,
+            first_batches,
+            cuts,
+            tld_docs,
+            trigrams,
+        })
     }
 
     /// Docs on the drops list.
@@ -146,8 +156,8 @@ impl Listed {
         &self.first_batches
     }
 
-    /// Has the columns of some docs come at once: see [`Records::touch`].
-    pub fn touch(&self, docs: &[u32]) {
+    /// Has the columns of some docs come at once: see [`ScoreRecords::prefetch`].
+    pub fn prefetch(&self, docs: &[u32]) {
         let of =
             |doc: usize| self.tld[doc] ^ self.key[doc] ^ self.drop_date[doc] ^ self.release[doc];
         black_box(docs.iter().fold(0, |all, &doc| all ^ of(doc as usize)));
@@ -179,7 +189,7 @@ impl Listed {
         filter: &DropFilter,
         day: &DayStages,
         tlds: &Tlds,
-        records: &Records,
+        records: &ScoreRecords,
         visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let mut offset = filter.offset;
@@ -189,13 +199,13 @@ impl Listed {
     /// How many docs pass `filter`, whatever its offset and limit. They are counted, not walked.
     ///
     /// # Errors
-    /// As [`Listed::for_each`].
+    /// As [`DropsByRank::for_each`].
     pub fn count(
         &self,
         filter: &DropFilter,
         day: &DayStages,
         tlds: &Tlds,
-        records: &Records,
+        records: &ScoreRecords,
     ) -> io::Result<u32> {
         let mut left = u32::MAX;
         self.walk(filter, day, tlds, records)?.run(&mut left, |_| ControlFlow::Continue(()))?;
@@ -207,29 +217,29 @@ impl Listed {
         filter: &DropFilter,
         day: &'a DayStages,
         tlds: &'a Tlds,
-        records: &'a Records,
+        records: &'a ScoreRecords,
     ) -> io::Result<Walk<'a>> {
         let names = Names { tld: &self.tld, tlds, records, tld_docs: &self.tld_docs };
-        let wanted = tlds.numbers(&filter.narrow.tlds);
+        let wanted = tlds.numbers(&filter.common.tlds);
         let seeker = match &filter.contains {
             Some(text) => Some(self.trigrams.seeker(text.as_str(), names, wanted.as_deref())?),
             None => None,
         };
         Ok(Walk {
-            ranges: self.ranges(&filter.narrow),
-            stages: day.docs_in(filter.pipeline),
+            ranges: self.ranges(&filter.common),
+            stages: day.docs_in(filter.view),
             members: wanted.map(|numbers| self.tld_docs.members(numbers)),
             seeker,
         })
     }
 
     /// The docs with a score and a length that pass, in order.
-    fn ranges(&self, narrow: &Narrow) -> Vec<Range<u32>> {
-        if narrow.max_len >= LABEL_CHARS_MAX {
-            return std::iter::once(0..self.docs_from(narrow.min_dqs)).collect();
+    fn ranges(&self, common: &CommonFilter) -> Vec<Range<u32>> {
+        if common.max_len >= LABEL_CHARS_MAX {
+            return std::iter::once(0..self.docs_from(common.min_dqs)).collect();
         }
-        let worst = usize::from(rank_key(narrow.min_dqs, 0) >> 8);
-        let longest = usize::from(narrow.max_len) + 1;
+        let worst = usize::from(rank_key(common.min_dqs, 0) >> 8);
+        let longest = usize::from(common.max_len) + 1;
         (0..=worst)
             .map(|score| self.cuts[score * LENGTHS]..self.cuts[score * LENGTHS + longest])
             .filter(|range| !range.is_empty())
@@ -243,11 +253,11 @@ pub struct Names<'a> {
     /// TLD numbers by doc.
     pub tld: &'a [u16],
     pub tlds: &'a Tlds,
-    pub records: &'a Records,
+    pub records: &'a ScoreRecords,
     pub tld_docs: &'a TldDocs,
 }
 
-/// See [`Listed::cuts`]; one score more than there are ends the last.
+/// See [`DropsByRank::cuts`]; one score more than there are ends the last.
 fn cuts(keys: &[u16]) -> Vec<u32> {
     let scores = usize::from(Dqs::MAX.points()) + 1;
     let mut first = 0;
@@ -267,7 +277,7 @@ struct Walk<'a> {
     ranges: Vec<Range<u32>>,
     stages: StageDocs<'a>,
     /// `None` lets all TLDs pass.
-    members: Option<Members<'a>>,
+    members: Option<DocSet<'a>>,
     seeker: Option<Seeker<'a>>,
 }
 
@@ -373,8 +383,8 @@ fn visit_bits(
 mod tests {
     use super::*;
     use crate::index::columns::idn::alias_of;
-    use crate::index::columns::test_table::{Specimen, round_trip};
-    use crate::index::filter::{Moment, Pipeline};
+    use crate::index::columns::test_table::{TestTables, round_trip};
+    use crate::index::filter::{AsOf, View};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
     use crate::vocab::query::Substring;
@@ -393,8 +403,8 @@ mod tests {
 
     struct Built {
         tlds: Tlds,
-        listed: Listed,
-        records: Records,
+        listed: DropsByRank,
+        records: ScoreRecords,
         /// In rank order.
         rows: Vec<Row>,
     }
@@ -422,43 +432,44 @@ mod tests {
     }
 
     fn build(table: Table) -> Built {
-        let order = RankOrder::of(&table);
+        let order = RankOrder::new(&table);
         let (_folder, files) = round_trip(|draft| write(&table, &order, draft)).expect("written");
         let dropped = table.dropped();
-        let listed = Listed::open(&files, &table.tlds, dropped, order.listed()).expect("sound");
-        let records = Records::open(&files, dropped).expect("sound");
+        let listed =
+            DropsByRank::open(&files, &table.tlds, dropped, order.listed()).expect("sound");
+        let records = ScoreRecords::open(&files, dropped).expect("sound");
         files.finish().expect("all files were read");
         Built { listed, records, rows: rows(&table), tlds: table.tlds }
     }
 
     impl Row {
-        fn passes(&self, filter: &DropFilter, moment: Moment, tlds: &Tlds) -> bool {
+        fn passes(&self, filter: &DropFilter, as_of: AsOf, tlds: &Tlds) -> bool {
             let day = |raw| Day::from_raw(raw).expect("a day");
             let pending = tlds.pending_days(self.tld);
-            let stage = Stage::on(moment.today, day(self.release), pending, moment.catch_days);
-            let in_pipeline = match filter.pipeline {
-                Pipeline::All => true,
-                Pipeline::Today => day(self.drop_date) == moment.today,
-                Pipeline::Active => stage != Stage::Released,
-                Pipeline::Stage(wanted) => stage == wanted,
+            let stage = Stage::on(as_of.today, day(self.release), pending, as_of.catch_days);
+            let in_pipeline = match filter.view {
+                View::All => true,
+                View::Today => day(self.drop_date) == as_of.today,
+                View::Active => stage != Stage::Released,
+                View::Stage(wanted) => stage == wanted,
             };
-            let narrow = &filter.narrow;
+            let common = &filter.common;
             let holds = |text: &Substring| {
                 self.name.contains(text.as_str())
                     || self.alias.as_ref().is_some_and(|alias| alias.contains(text.as_str()))
             };
             in_pipeline
-                && dqs_of(self.key) >= narrow.min_dqs
-                && length_of(self.key) <= narrow.max_len
-                && (narrow.tlds.is_empty()
-                    || narrow.tlds.iter().any(|tld| tld == tlds.name(self.tld)))
+                && dqs_of(self.key) >= common.min_dqs
+                && length_of(self.key) <= common.max_len
+                && (common.tlds.is_empty()
+                    || common.tlds.iter().any(|tld| tld == tlds.name(self.tld)))
                 && filter.contains.as_ref().is_none_or(holds)
         }
     }
 
     impl Built {
-        fn check(&self, filter: &DropFilter, day: &DayStages, moment: Moment) {
-            let passes = |(_, row): &(u32, &Row)| row.passes(filter, moment, &self.tlds);
+        fn check(&self, filter: &DropFilter, day: &DayStages, as_of: AsOf) {
+            let passes = |(_, row): &(u32, &Row)| row.passes(filter, as_of, &self.tlds);
             let expected: Vec<u32> = (0..)
                 .zip(&self.rows)
                 .filter(passes)
@@ -485,7 +496,7 @@ mod tests {
     }
 
     /// A text that some name holds, or may hold.
-    fn text(made: &mut Specimen, rows: &[Row]) -> Option<Substring> {
+    fn text(made: &mut TestTables, rows: &[Row]) -> Option<Substring> {
         if rows.is_empty() || made.below(4) == 0 {
             return Substring::parse(&made.text(3)).ok();
         }
@@ -498,22 +509,22 @@ mod tests {
         Some(Substring::from_stored(chars[first..first + len].iter().collect()))
     }
 
-    fn filter(made: &mut Specimen, rows: &[Row]) -> DropFilter {
-        let mut narrow = Narrow::default();
+    fn filter(made: &mut TestTables, rows: &[Row]) -> DropFilter {
+        let mut common = CommonFilter::default();
         if made.below(3) == 0 {
-            narrow.min_dqs = Dqs::clamped([0, 1, 30, 31, 32, 99, 100][made.below(7)]);
+            common.min_dqs = Dqs::clamped([0, 1, 30, 31, 32, 99, 100][made.below(7)]);
         }
         if made.below(3) == 0 {
-            narrow.max_len = 1 + made.below(30) as u8;
+            common.max_len = 1 + made.below(30) as u8;
         }
         if made.below(3) == 0 {
             let tlds = ["com", "museum", "xn--p1ai", "nosuch", "io", "com", "se", "ab"];
-            narrow.tlds =
+            common.tlds =
                 (0..=made.below(4)).map(|_| tlds[made.below(tlds.len())].into()).collect();
         }
         DropFilter {
-            narrow,
-            pipeline: Pipeline::EVERY[made.below(Pipeline::EVERY.len())],
+            common,
+            view: View::EVERY[made.below(View::EVERY.len())],
             contains: if made.below(4) == 0 { None } else { text(made, rows) },
             limit: [1, 2, 20, 1_000_000][made.below(4)],
             offset: [0, 0, 1, 63, 64, 500][made.below(6)],
@@ -525,15 +536,15 @@ mod tests {
         for (seed, names) in
             [(1, 0), (2, 1), (3, 2), (4, 64), (5, 130), (6, 700), (7, 6_000), (8, 30_000)]
         {
-            let mut made = Specimen::new(seed);
+            let mut made = TestTables::new(seed);
             let built = build(made.table(names));
             let today = Day::from_raw(1_000).expect("a day");
             for catch_days in [0, 5] {
-                let moment = Moment { today, catch_days };
-                let day = DayStages::new(&built.listed, &built.tlds, moment);
+                let as_of = AsOf { today, catch_days };
+                let day = DayStages::new(&built.listed, &built.tlds, as_of);
                 let turns = if names > 10_000 { 400 } else { 1_500 };
                 for _ in 0..turns {
-                    built.check(&filter(&mut made, &built.rows), &day, moment);
+                    built.check(&filter(&mut made, &built.rows), &day, as_of);
                 }
             }
         }
@@ -545,25 +556,25 @@ mod tests {
     fn forms_of_a_name_are_not_mixed() {
         let name = DomainName::parse("éböse.xn--p1ai").expect("a name");
         assert!(name.label().ends_with('e') && !name.label().ends_with("se"));
-        let built = build(Specimen::new(3).table_of(vec![name]));
+        let built = build(TestTables::new(3).table_of(vec![name]));
         assert_eq!(built.rows.len(), 1, "this seed drops it");
-        let moment = Moment { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };
-        let day = DayStages::new(&built.listed, &built.tlds, moment);
+        let as_of = AsOf { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };
+        let day = DayStages::new(&built.listed, &built.tlds, as_of);
         for text in ["se.xn", "e.xn", "se.р", "se.рф", "se.", "sé.xn"] {
             let filter = DropFilter {
-                narrow: Narrow::default(),
-                pipeline: Pipeline::All,
+                common: CommonFilter::default(),
+                view: View::All,
                 contains: Substring::parse(text).ok(),
                 limit: 10,
                 offset: 0,
             };
-            built.check(&filter, &day, moment);
+            built.check(&filter, &day, as_of);
         }
     }
 
     #[test]
     fn columns_are_those_of_the_rows() {
-        let built = build(Specimen::new(9).table(3_000));
+        let built = build(TestTables::new(9).table(3_000));
         assert_eq!(built.listed.len() as usize, built.rows.len());
         for (doc, row) in (0..).zip(&built.rows) {
             let at = doc as usize;
@@ -583,29 +594,29 @@ mod tests {
     /// On every day around the borders, for TLDs with and without pending-delete days.
     #[test]
     fn stages_are_those_of_the_vocabulary() {
-        let built = build(Specimen::new(10).table(2_000));
+        let built = build(TestTables::new(10).table(2_000));
         let raw = |raw| Day::from_raw(raw).expect("a day");
         for catch_days in [0, 1, 5] {
             for today in 980..1_060 {
-                let moment = Moment { today: raw(today), catch_days };
-                let day = DayStages::new(&built.listed, &built.tlds, moment);
+                let as_of = AsOf { today: raw(today), catch_days };
+                let day = DayStages::new(&built.listed, &built.tlds, as_of);
                 let mut present = vec![0; built.tlds.len()];
                 for (code, row) in day.by_doc().iter().zip(&built.rows) {
                     let pending = built.tlds.pending_days(row.tld);
-                    let stage = Stage::on(moment.today, raw(row.release), pending, catch_days);
+                    let stage = Stage::on(as_of.today, raw(row.release), pending, catch_days);
                     let of_today = u8::from(row.drop_date == today)
                         * crate::index::columns::day::DROPPED_TODAY;
-                    assert_eq!(*code, DayStages::mask(Pipeline::Stage(stage)) | of_today);
+                    assert_eq!(*code, DayStages::mask(View::Stage(stage)) | of_today);
                     present[usize::from(row.tld)] |= code;
                 }
                 assert_eq!(day.by_doc().len(), built.listed.tlds().len());
                 assert!(day.by_doc()[built.rows.len()..].iter().all(|&code| code == 0));
-                for pipeline in Pipeline::EVERY {
+                for view in View::EVERY {
                     let mut tlds: Vec<u16> = (0..present.len() as u16)
-                        .filter(|&tld| present[usize::from(tld)] & DayStages::mask(pipeline) != 0)
+                        .filter(|&tld| present[usize::from(tld)] & DayStages::mask(view) != 0)
                         .collect();
                     tlds.sort_by_key(|&tld| built.tlds.name(tld));
-                    assert_eq!(day.tlds_in(pipeline), tlds);
+                    assert_eq!(day.tlds_in(view), tlds);
                 }
             }
         }

@@ -12,7 +12,7 @@ use fst::raw::{Builder, Fst};
 use rayon::prelude::*;
 
 use crate::index::columns::block_index::{OwnedFst, place};
-use crate::index::columns::names::Texts;
+use crate::index::columns::names::Names;
 use crate::index::columns::table::{Part, Table};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
@@ -29,7 +29,7 @@ const KEYS: &str = "aliases/labels.keys";
 const TLDS: &str = "aliases/labels.tlds";
 
 /// Unicode forms that differ from the A-label form, in byte order of the form.
-pub struct Aliases {
+pub struct IdnNames {
     /// Of names whose label is an A-label.
     labels: Forms,
     /// Of the other names.
@@ -45,7 +45,7 @@ pub struct Matches {
     pub names: Range<u32>,
     /// Those of `names` whose whole name or label it is.
     pub whole: Range<u32>,
-    /// Places in [`Aliases`] of other names whose Unicode form starts with it.
+    /// Places in [`IdnNames`] of other names whose Unicode form starts with it.
     pub aliases: Range<u32>,
     /// Those of `aliases` whose label in Unicode it is.
     pub whole_aliases: Range<u32>,
@@ -56,7 +56,7 @@ pub struct Matches {
 
 /// All names that `prefix`, normalised as [`crate::vocab::query::NamePrefix`], matches by their
 /// A-label form or their Unicode form.
-pub fn matches(texts: &Texts, aliases: &Aliases, prefix: &str) -> Matches {
+pub fn matches(texts: &Names, aliases: &IdnNames, prefix: &str) -> Matches {
     let names = if prefix.is_ascii() { texts.range(prefix.as_bytes()) } else { 0..0 };
     let none = names.start..names.start;
     if prefix.contains('.') {
@@ -81,7 +81,7 @@ pub fn matches(texts: &Texts, aliases: &Aliases, prefix: &str) -> Matches {
     found
 }
 
-impl Aliases {
+impl IdnNames {
     /// Writes the aliases of the names of `table` into `draft`.
     ///
     /// # Errors
@@ -104,11 +104,11 @@ impl Aliases {
         labels.and(suffixes)
     }
 
-    /// The aliases that [`Aliases::write`] wrote, of a generation of `names` names.
+    /// The aliases that [`IdnNames::write`] wrote, of a generation of `names` names.
     ///
     /// # Errors
     /// A file is missing or damaged, or they do not fit each other.
-    pub fn open(files: &Files, names: u32) -> Result<Aliases, GenerationError> {
+    pub fn open(files: &Files, names: u32) -> Result<IdnNames, GenerationError> {
         let labels = Forms::open(files, LABELS, names)?;
         let suffixes = Forms::open(files, SUFFIXES, names)?;
         let (keys, tlds) = (files.take(KEYS)?, files.take(TLDS)?);
@@ -117,7 +117,7 @@ impl Aliases {
                 return Err(files.malformed(name, "is not of as many forms as the others"));
             }
         }
-        Ok(Aliases { labels, suffixes, keys, tlds })
+        Ok(IdnNames { labels, suffixes, keys, tlds })
     }
 
     /// The ordinals of the names of the first list, by place.
@@ -276,7 +276,7 @@ mod tests {
     }
 
     /// What [`matches`] says, every name once.
-    fn found(texts: &Texts, aliases: &Aliases, prefix: &str) -> BTreeMap<u32, bool> {
+    fn found(texts: &Names, aliases: &IdnNames, prefix: &str) -> BTreeMap<u32, bool> {
         let matches = matches(texts, aliases, prefix);
         let mut all = BTreeMap::new();
         let mut add = |ordinal, whole| {
@@ -302,8 +302,8 @@ mod tests {
 
     fn check(table: &Table, prefixes: &[&str]) {
         let texts = texts(table);
-        let open = |files: &Files| Aliases::open(files, table.len());
-        let aliases = reopened(|draft| Aliases::write(table, draft), open);
+        let open = |files: &Files| IdnNames::open(files, table.len());
+        let aliases = reopened(|draft| IdnNames::write(table, draft), open);
         let names = names(table);
         for prefix in prefixes {
             assert_eq!(found(&texts, &aliases, prefix), expected(&names, prefix), "{prefix}");

@@ -2,7 +2,7 @@
 //!
 //! Names stand in blocks of sixteen. A name is written as what its label shares with the one
 //! before it, the rest of the label, and the number of its TLD; the first of a block shares
-//! nothing, so that a block can be read on its own. [`Separators`] say in which block a text
+//! nothing, so that a block can be read on its own. [`BlockIndex`] say in which block a text
 //! would stand. What a query filters and sorts by is not here.
 //!
 //! A name in a block: one octet of two nibbles, the octets shared (high) and the octets that
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::index::columns::block_index::{Keys, Separators};
+use crate::index::columns::block_index::{BlockIndex, Keys};
 use crate::index::columns::table::Table;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, GenerationError};
@@ -40,7 +40,7 @@ const NIBBLE_ESCAPE: usize = 15;
 const TLD_SHORT: u16 = 224;
 /// The octet before a TLD number in two octets.
 const TLD_ESCAPE: u8 = 255;
-/// Octets moved at once: a fixed number is one move, while any number is a call. Texts have so
+/// Octets moved at once: a fixed number is one move, while any number is a call. Names have so
 /// many octets to spare at their ends.
 const STRIDE: usize = 16;
 /// Room for the longest label and the longest suffix, in whole strides.
@@ -48,7 +48,7 @@ const NAME_ROOM: usize =
     (LABEL_CHARS_MAX as usize + NAME_OCTETS_MAX).next_multiple_of(STRIDE) + STRIDE;
 
 /// Blocks asked for at once: more than memory serves at a time.
-const TOUCHED: usize = 64;
+const PREFETCHED: usize = 64;
 /// Octets that come from memory together; most blocks are on two such lines.
 const CACHE_LINE: usize = 64;
 
@@ -60,11 +60,11 @@ const OFFSETS: &str = "names/offsets";
 const BASES: &str = "names/bases";
 
 /// Every name ever seen, in name order.
-pub struct Texts {
+pub struct Names {
     text: Vec<u8>,
     offsets: Vec<u32>,
     bases: Vec<u64>,
-    separators: Separators,
+    separators: BlockIndex,
     suffixes: Suffixes,
     len: u32,
 }
@@ -107,7 +107,7 @@ impl NameBuf {
     }
 }
 
-impl Texts {
+impl Names {
     /// Writes the names of `table` into `draft`.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl Texts {
         let all: Vec<u32> = (0..groups).collect();
         for wave in all.chunks(wave) {
             let written: Vec<Group> =
-                wave.par_iter().map(|&group| Group::of(table, group)).collect();
+                wave.par_iter().map(|&group| Group::encode(table, group)).collect();
             for group in written {
                 bases.push(end);
                 end += group.text.len() as u64;
@@ -138,14 +138,14 @@ impl Texts {
         text.finish()?;
         draft.put(OFFSETS, &offsets)?;
         draft.put(BASES, &bases)?;
-        Separators::write(&separators, GROUP_BLOCKS, draft)
+        BlockIndex::write(&separators, GROUP_BLOCKS, draft)
     }
 
-    /// The `names` names that [`Texts::write`] wrote, their TLDs being `tlds`.
+    /// The `names` names that [`Names::write`] wrote, their TLDs being `tlds`.
     ///
     /// # Errors
     /// A file is missing, damaged, or not of so many names.
-    pub fn open(files: &Files, names: u32, tlds: &Tlds) -> Result<Texts, GenerationError> {
+    pub fn open(files: &Files, names: u32, tlds: &Tlds) -> Result<Names, GenerationError> {
         let text: Vec<u8> = files.take(TEXT)?;
         let offsets: Vec<u32> = files.take(OFFSETS)?;
         let bases: Vec<u64> = files.take(BASES)?;
@@ -159,9 +159,9 @@ impl Texts {
         if text.len() < STRIDE {
             return Err(files.malformed(TEXT, "ends too early"));
         }
-        let separators = Separators::open(files, blocks)?;
+        let separators = BlockIndex::open(files, blocks)?;
         let suffixes = Suffixes::new(tlds);
-        Ok(Texts { text, offsets, bases, separators, suffixes, len: names })
+        Ok(Names { text, offsets, bases, separators, suffixes, len: names })
     }
 
     /// Names in all.
@@ -201,7 +201,7 @@ impl Texts {
         with_dot(label).map_or(0..0, |(prefix, len)| self.range(&prefix[..len]))
     }
 
-    /// [`Texts::label_range`] where `names` is the range of the prefix `label`: a shorter way.
+    /// [`Names::label_range`] where `names` is the range of the prefix `label`: a shorter way.
     pub(super) fn label_range_in(&self, label: &str, names: &Range<u32>) -> Range<u32> {
         let block = names.start / BLOCK_NAMES;
         if names.is_empty() || (names.end - 1) / BLOCK_NAMES != block {
@@ -213,7 +213,7 @@ impl Texts {
         })
     }
 
-    /// Reads the name of an ordinal below [`Texts::len`].
+    /// Reads the name of an ordinal below [`Names::len`].
     pub fn read(&self, ordinal: u32, name: &mut NameBuf) {
         let mut entries = self.entries(ordinal / BLOCK_NAMES);
         let mut label_len = 0;
@@ -233,11 +233,11 @@ impl Texts {
         name.label_len = label_len as u8;
     }
 
-    /// Has the memory of names to be read come at once, where [`Texts::read`] one by one would
+    /// Has the memory of names to be read come at once, where [`Names::read`] one by one would
     /// wait for each: worth it for the rows of an answer, which lie far apart.
-    pub fn touch(&self, ordinals: &[u32]) {
-        let mut starts = [0; TOUCHED];
-        for ordinals in ordinals.chunks(TOUCHED) {
+    pub fn prefetch(&self, ordinals: &[u32]) {
+        let mut starts = [0; PREFETCHED];
+        for ordinals in ordinals.chunks(PREFETCHED) {
             for (start, ordinal) in starts.iter_mut().zip(ordinals) {
                 *start = self.start(ordinal / BLOCK_NAMES);
             }
@@ -303,7 +303,7 @@ impl Border {
 
 /// Looks in one block for the borders of the names that start with a target.
 struct Seek<'a> {
-    texts: &'a Texts,
+    texts: &'a Names,
     target: &'a [u8],
     entries: Entries<'a>,
     /// Octets that the label read last and the target begin with alike.
@@ -315,7 +315,7 @@ struct Seek<'a> {
 }
 
 impl<'a> Seek<'a> {
-    fn new(texts: &'a Texts, block: u32, target: &'a [u8]) -> Seek<'a> {
+    fn new(texts: &'a Names, block: u32, target: &'a [u8]) -> Seek<'a> {
         let first = block * BLOCK_NAMES;
         let left = first..first + (texts.len - first).min(BLOCK_NAMES);
         let entries = texts.entries(block);
@@ -410,7 +410,7 @@ struct Group {
 }
 
 impl Group {
-    fn of(table: &Table, group: u32) -> Group {
+    fn encode(table: &Table, group: u32) -> Group {
         let group_names = GROUP_BLOCKS as u32 * BLOCK_NAMES;
         let start = group * group_names;
         let end = start.saturating_add(group_names).min(table.len());
@@ -616,9 +616,9 @@ pub(in crate::index) mod tests {
     }
 
     /// The texts of a table, through their files.
-    pub fn texts(table: &Table) -> Texts {
-        let open = |files: &Files| Texts::open(files, table.len(), &table.tlds);
-        reopened(|draft| Texts::write(table, draft), open)
+    pub fn texts(table: &Table) -> Names {
+        let open = |files: &Files| Names::open(files, table.len(), &table.tlds);
+        reopened(|draft| Names::write(table, draft), open)
     }
 
     /// Every name of a table, in order.
@@ -645,7 +645,7 @@ pub(in crate::index) mod tests {
         let (texts, names) = (texts(table), names(table));
         assert_eq!(texts.len() as usize, names.len());
         let mut found = NameBuf::default();
-        texts.touch(&(0..table.len()).collect::<Vec<_>>());
+        texts.prefetch(&(0..table.len()).collect::<Vec<_>>());
         for (ordinal, name) in (0..).zip(&names) {
             texts.read(ordinal, &mut found);
             let parts = (found.label(), table.tlds.name(found.tld()));
@@ -717,12 +717,12 @@ pub(in crate::index) mod tests {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("draft");
             let draft = Draft::new(path).expect("a new folder");
-            Texts::write(&table, &draft).expect("written");
+            Names::write(&table, &draft).expect("written");
             let open = |files: &Files| {
-                assert!(Texts::open(files, names, &table.tlds).is_err(), "{names}");
-                Texts::open(files, table.len(), &table.tlds)
+                assert!(Names::open(files, names, &table.tlds).is_err(), "{names}");
+                Names::open(files, table.len(), &table.tlds)
             };
-            reopened(|draft| Texts::write(&table, draft), open);
+            reopened(|draft| Names::write(&table, draft), open);
         }
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::index::columns::records::{RecordBytes, RecordParts};
+use crate::index::columns::records::{NewRecord, RecordBuffer};
 use crate::index::columns::table::{Part, Table};
 use crate::index::error::BuildError;
 
@@ -44,7 +44,7 @@ pub struct DropRows {
     pub release: Vec<u16>,
     /// The number of the batch that was the first to tell of it.
     pub first_batch: Vec<u32>,
-    pub records: RecordBytes,
+    pub records: RecordBuffer,
 }
 
 /// The columns of one doc, together while they are copied.
@@ -60,12 +60,12 @@ struct Row {
 /// Consecutive docs while they are copied.
 struct Piece {
     rows: Vec<Row>,
-    records: RecordBytes,
+    records: RecordBuffer,
 }
 
 impl RankOrder {
     /// The docs of all dropped names of `table`.
-    pub fn of(table: &Table) -> RankOrder {
+    pub fn new(table: &Table) -> RankOrder {
         let mut next = vec![0u32; BUCKETS];
         buckets(table).for_each(|bucket| next[bucket] += 1);
         let mut first = 0;
@@ -140,7 +140,7 @@ impl Piece {
             };
             lens[place] = parts_of(part, drop).len() as u32;
         });
-        let mut records = RecordBytes::with_lens(&lens)?;
+        let mut records = RecordBuffer::with_lens(&lens)?;
         for_each_drop(table, order, &docs, |part, drop, place| {
             records.set(place, &parts_of(part, drop));
         });
@@ -149,8 +149,8 @@ impl Piece {
 }
 
 /// The record of a part's drop.
-fn parts_of(part: &Part, drop: usize) -> RecordParts<'_> {
-    RecordParts {
+fn parts_of(part: &Part, drop: usize) -> NewRecord<'_> {
+    NewRecord {
         label: part.label(part.drops.at[drop] as usize),
         spread: part.drops.spread[drop],
         features: part.drops.features(drop),
@@ -180,19 +180,19 @@ fn for_each_drop<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::records::Records;
-    use crate::index::columns::test_table::Specimen;
+    use crate::index::columns::records::ScoreRecords;
+    use crate::index::columns::test_table::TestTables;
 
     /// Docs are the places in a plain sort, and rows are those of the names.
     #[test]
     fn docs_are_in_rank_order() {
         for names in [0, 1, 2, 70, 3_000] {
-            let table = Specimen::new(7).table(names);
-            let order = RankOrder::of(&table);
+            let table = TestTables::new(7).table(names);
+            let order = RankOrder::new(&table);
             let mut expected: Vec<(bool, u16, &[u8])> = Vec::new();
             let mut found = Vec::new();
             let rows = DropRows::gather(&table, &order).expect("fits");
-            let records = Records::from(rows.records);
+            let records = ScoreRecords::from(rows.records);
             for (part, drop) in
                 table.parts.iter().flat_map(|part| (0..part.drops.len()).map(move |at| (part, at)))
             {

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use crate::index::columns::rank_key::{length_of, rank_key};
 use crate::index::error::{BuildError, GenerationError};
-use crate::index::filter::Narrow;
+use crate::index::filter::CommonFilter;
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::vocab::budget;
@@ -79,11 +79,11 @@ pub struct KeyFilter {
 
 impl KeyFilter {
     /// What a query narrows by; its TLDs are no matter of keys.
-    pub fn new(narrow: &Narrow) -> KeyFilter {
-        let any = narrow.max_len >= LABEL_CHARS_MAX;
+    pub fn new(common: &CommonFilter) -> KeyFilter {
+        let any = common.max_len >= LABEL_CHARS_MAX;
         KeyFilter {
-            key_max: rank_key(narrow.min_dqs, u8::MAX),
-            length_max: if any { u8::MAX } else { narrow.max_len },
+            key_max: rank_key(common.min_dqs, u8::MAX),
+            length_max: if any { u8::MAX } else { common.max_len },
         }
     }
 
@@ -545,16 +545,16 @@ impl<C: Column> Order<'_, C> {
 
 /// Keys in an order of names, with their tables.
 #[derive(Debug, Default)]
-pub struct Ranked {
+pub struct RankTable {
     keys: Vec<u16>,
     tables: Tables,
 }
 
-impl Ranked {
+impl RankTable {
     /// The keys by place.
-    pub fn new(keys: Vec<u16>) -> Ranked {
+    pub fn new(keys: Vec<u16>) -> RankTable {
         let tables = Tables::new(keys.len(), |place| keys[place]);
-        Ranked { keys, tables }
+        RankTable { keys, tables }
     }
 
     /// Writes it as files whose names start with `name`.
@@ -566,14 +566,14 @@ impl Ranked {
         self.tables.write(name, draft)
     }
 
-    /// What [`Ranked::write`] wrote.
+    /// What [`RankTable::write`] wrote.
     ///
     /// # Errors
     /// The files are not sound, or don't fit each other.
-    pub fn open(name: &str, files: &Files) -> Result<Ranked, GenerationError> {
+    pub fn open(name: &str, files: &Files) -> Result<RankTable, GenerationError> {
         let keys: Vec<u16> = files.take(&format!("{name}.keys"))?;
         let tables = Tables::open(name, keys.len(), files)?;
-        Ok(Ranked { keys, tables })
+        Ok(RankTable { keys, tables })
     }
 
     /// How many places.
@@ -638,12 +638,12 @@ pub(in crate::index) mod tests {
 
         pub fn filter(&mut self) -> KeyFilter {
             let (min_dqs, max_len) = (self.below(101) as u8, 1 + self.below(63) as u8);
-            let narrow = Narrow {
+            let common = CommonFilter {
                 min_dqs: Dqs::new(if self.below(3) == 0 { 0 } else { min_dqs }).expect("in range"),
                 max_len: if self.below(3) == 0 { 63 } else { max_len },
-                ..Narrow::default()
+                ..CommonFilter::default()
             };
-            let filter = KeyFilter::new(&narrow);
+            let filter = KeyFilter::new(&common);
             if self.below(4) == 0 { filter.at_most(self.key()) } else { filter }
         }
     }
@@ -698,7 +698,7 @@ pub(in crate::index) mod tests {
     fn finds_what_looking_at_every_key_finds() {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
         for len in SIZES {
-            let ranked = Ranked::new(random.keys(len));
+            let ranked = RankTable::new(random.keys(len));
             for places in ranges(&mut random, len as u32) {
                 let filter = random.filter();
                 let slow = slow(places.clone(), filter, |place| Some(ranked.keys[place]));
@@ -732,8 +732,8 @@ pub(in crate::index) mod tests {
     fn ties_go_by_place() {
         let len = 2 * SUPER as u32 + 1_000;
         let key = rank_key(Dqs::MAX, 1);
-        let ranked = Ranked::new(vec![key; len as usize]);
-        let open = KeyFilter::new(&Narrow::default());
+        let ranked = RankTable::new(vec![key; len as usize]);
+        let open = KeyFilter::new(&CommonFilter::default());
         let mut hits = Vec::new();
         ranked.order().best(100..len - 5, open, 400, &mut hits);
         hits.sort_unstable();

@@ -16,7 +16,7 @@ const HEADER: usize = 2;
 
 /// The records of all dropped names, by doc.
 #[derive(Debug)]
-pub struct Records {
+pub struct ScoreRecords {
     /// Where each record starts, and the end of the last.
     starts: Vec<u32>,
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ pub struct Records {
 
 /// One dropped name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct ScoreRecord<'a> {
     /// The registrable label, as an A-label where it is an IDN.
     pub label: &'a str,
     /// TLDs with the label; 255 stands for 255 and more.
@@ -35,21 +35,21 @@ pub struct Record<'a> {
 
 /// A record before it is written.
 #[derive(Clone, Copy, Debug)]
-pub struct RecordParts<'a> {
+pub struct NewRecord<'a> {
     /// At most 63 octets, ASCII.
     pub label: &'a [u8],
     pub spread: u8,
     pub features: &'a [u8],
 }
 
-/// Records while they are gathered, by doc.
+/// ScoreRecords while they are gathered, by doc.
 #[derive(Debug)]
-pub struct RecordBytes {
+pub struct RecordBuffer {
     starts: Vec<u32>,
     bytes: Vec<u8>,
 }
 
-impl RecordParts<'_> {
+impl NewRecord<'_> {
     /// Bytes it takes.
     #[expect(clippy::len_without_is_empty, reason = "none is empty: a header is always there")]
     pub fn len(&self) -> usize {
@@ -57,18 +57,18 @@ impl RecordParts<'_> {
     }
 }
 
-impl Default for RecordBytes {
-    fn default() -> RecordBytes {
-        RecordBytes { starts: vec![0], bytes: Vec::new() }
+impl Default for RecordBuffer {
+    fn default() -> RecordBuffer {
+        RecordBuffer { starts: vec![0], bytes: Vec::new() }
     }
 }
 
-impl RecordBytes {
+impl RecordBuffer {
     /// Room for records of these lengths.
     ///
     /// # Errors
     /// More bytes than can be numbered.
-    pub fn with_lens(lens: &[u32]) -> Result<RecordBytes, BuildError> {
+    pub fn with_lens(lens: &[u32]) -> Result<RecordBuffer, BuildError> {
         let mut starts = Vec::with_capacity(lens.len() + 1);
         let mut end = 0u32;
         starts.push(end);
@@ -76,11 +76,11 @@ impl RecordBytes {
             end = end.checked_add(len).ok_or_else(too_many)?;
             starts.push(end);
         }
-        Ok(RecordBytes { starts, bytes: vec![0; end as usize] })
+        Ok(RecordBuffer { starts, bytes: vec![0; end as usize] })
     }
 
     /// Fills the room of the record at a place; its length is the one that was told.
-    pub fn set(&mut self, place: usize, parts: &RecordParts<'_>) {
+    pub fn set(&mut self, place: usize, parts: &NewRecord<'_>) {
         let range = self.starts[place] as usize..self.starts[place + 1] as usize;
         let (header, text) = self.bytes[range].split_at_mut(HEADER);
         header.copy_from_slice(&[parts.spread, parts.label.len() as u8]);
@@ -93,7 +93,7 @@ impl RecordBytes {
     ///
     /// # Errors
     /// More bytes than can be numbered.
-    pub fn append(&mut self, more: RecordBytes) -> Result<(), BuildError> {
+    pub fn append(&mut self, more: RecordBuffer) -> Result<(), BuildError> {
         let before = self.bytes.len();
         u32::try_from(before + more.bytes.len()).map_err(|_| too_many())?;
         if before == 0 {
@@ -110,13 +110,13 @@ fn too_many() -> BuildError {
     BuildError::TooMany { what: "bytes of dropped names", limit: u32::MAX.into() }
 }
 
-impl From<RecordBytes> for Records {
-    fn from(gathered: RecordBytes) -> Records {
-        Records { starts: gathered.starts, bytes: gathered.bytes }
+impl From<RecordBuffer> for ScoreRecords {
+    fn from(gathered: RecordBuffer) -> ScoreRecords {
+        ScoreRecords { starts: gathered.starts, bytes: gathered.bytes }
     }
 }
 
-impl Records {
+impl ScoreRecords {
     /// Writes them.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Records {
     ///
     /// # Errors
     /// A file is damaged, or another number of records.
-    pub fn open(files: &Files, docs: u32) -> Result<Records, GenerationError> {
+    pub fn open(files: &Files, docs: u32) -> Result<ScoreRecords, GenerationError> {
         let starts: Vec<u32> = files.take(STARTS)?;
         let bytes: Vec<u8> = files.take(BYTES)?;
         let fits = starts.len() == docs as usize + 1
@@ -140,7 +140,7 @@ impl Records {
         if !fits {
             return Err(files.malformed(STARTS, "does not fit the other files"));
         }
-        Ok(Records { starts, bytes })
+        Ok(ScoreRecords { starts, bytes })
     }
 
     /// How many.
@@ -153,23 +153,23 @@ impl Records {
         self.len() == 0
     }
 
-    /// The record of a doc below [`Records::len`].
+    /// The record of a doc below [`ScoreRecords::len`].
     #[inline]
-    pub fn get(&self, doc: u32) -> Record<'_> {
+    pub fn get(&self, doc: u32) -> ScoreRecord<'_> {
         let at = doc as usize;
         let bytes = &self.bytes[self.starts[at] as usize..self.starts[at + 1] as usize];
         let (label, features) = bytes[HEADER..].split_at(usize::from(bytes[1]));
         let label = std::str::from_utf8(label).expect("labels are ASCII when they are written");
-        Record { label, spread: bytes[0], features }
+        ScoreRecord { label, spread: bytes[0], features }
     }
 
     /// Has the memory of records to be read come at once: read one by one, each would wait for it.
-    pub fn touch(&self, docs: &[u32]) {
+    pub fn prefetch(&self, docs: &[u32]) {
         let first = |&doc: &u32| self.bytes[self.starts[doc as usize] as usize + 1];
         black_box(docs.iter().map(first).fold(0, u8::wrapping_add));
     }
 
-    /// The label of a doc below [`Records::len`], which is all that a search for text reads.
+    /// The label of a doc below [`ScoreRecords::len`], which is all that a search for text reads.
     #[inline]
     pub fn label(&self, doc: u32) -> &[u8] {
         let start = self.starts[doc as usize] as usize;

@@ -12,7 +12,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
 /// Makes tables.
-pub struct Specimen {
+pub struct TestTables {
     state: u64,
 }
 
@@ -36,10 +36,10 @@ const BATCHES: usize = 12;
 const PIECES: [&str; 16] =
     ["a", "b", "ab", "aa", "e", "x-", "7", "q", "ing", "shop", "com", "ü", "ö", "я", "п", "中"];
 
-impl Specimen {
+impl TestTables {
     /// The same seed makes the same tables.
-    pub fn new(seed: u64) -> Specimen {
-        Specimen { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
+    pub fn new(seed: u64) -> TestTables {
+        TestTables { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
     }
 
     /// A number below `below`.

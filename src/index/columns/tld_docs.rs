@@ -29,7 +29,7 @@ pub struct TldDocs {
 
 /// The docs of some TLDs, walked forwards.
 #[derive(Debug, Default)]
-pub struct Members<'a> {
+pub struct DocSet<'a> {
     bits: Vec<&'a [u64]>,
     /// What is left of each list, and its first doc: a set of TLDs may have a thousand lists, of
     /// which few have a doc in a window.
@@ -39,7 +39,7 @@ pub struct Members<'a> {
 
 impl TldDocs {
     /// Sorts docs by TLD; `tld` holds the numbers of the docs on the list, all below `tlds`.
-    pub fn of(tld: &[u16], tlds: usize) -> TldDocs {
+    pub fn new(tld: &[u16], tlds: usize) -> TldDocs {
         let words = tld.len().div_ceil(64);
         let mut counts = vec![0usize; tlds];
         tld.iter().for_each(|&tld| counts[usize::from(tld)] += 1);
@@ -105,8 +105,8 @@ impl TldDocs {
     }
 
     /// The docs that have one of these TLDs; each number once, and known.
-    pub fn members(&self, numbers: impl IntoIterator<Item = u16>) -> Members<'_> {
-        let mut members = Members::default();
+    pub fn members(&self, numbers: impl IntoIterator<Item = u16>) -> DocSet<'_> {
+        let mut members = DocSet::default();
         for number in numbers {
             let at = usize::from(number);
             let list = &self.docs[self.starts[at] as usize..self.starts[at + 1] as usize];
@@ -121,7 +121,7 @@ impl TldDocs {
     }
 }
 
-impl Members<'_> {
+impl DocSet<'_> {
     /// True when there is no doc.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty() && self.lists.is_empty()

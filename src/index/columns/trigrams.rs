@@ -1,11 +1,11 @@
-//! Text within names. Records and TLDs of the drops list come in; what goes out is, for a text of
+//! Text within names. ScoreRecords and TLDs of the drops list come in; what goes out is, for a text of
 //! any length, the docs whose full name holds it, in A-label or Unicode form.
 //!
 //! An occurrence of a text either starts in the label, or lies in `.tld`. The second kind is a set
 //! of TLDs. For the first kind tantivy holds the trigrams that start in the label; they may run
 //! over the dot, so that every place in a label has one. A text of three characters is one of them,
 //! a longer one the docs of its rarest trigrams, read and compared; a text of two is every trigram
-//! that starts with it, and a text of one is bits ([`Letters`]).
+//! that starts with it, and a text of one is bits ([`CharBitmaps`]).
 //!
 //! Terms are written in order through tantivy's own serializer, docs sorted by counting: its
 //! document pipeline would tokenize and hash each of them. Around characters outside ASCII there are
@@ -28,11 +28,11 @@ use tantivy::postings::{BlockSegmentPostings, InvertedIndexSerializer, TermInfo}
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{IndexMeta, InvertedIndexReader, Segment, SegmentReader};
 
-use crate::index::columns::char_bitmaps::{self, ALPHABET, CODES, Letters};
+use crate::index::columns::char_bitmaps::{self, ALPHABET, CODES, CharBitmaps};
 use crate::index::columns::drops_by_rank::Names;
 use crate::index::columns::idn::alias_of;
-use crate::index::columns::records::Records;
-use crate::index::columns::tld_docs::{Members, mark_docs};
+use crate::index::columns::records::ScoreRecords;
+use crate::index::columns::tld_docs::{DocSet, mark_docs};
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
@@ -64,7 +64,7 @@ const SPARSE: u64 = 1 << 14;
 /// The n-grams of a generation's drops list.
 pub struct Trigrams {
     postings: Arc<InvertedIndexReader>,
-    letters: Letters,
+    letters: CharBitmaps,
     dotted: DottedTlds,
     listed: u32,
 }
@@ -75,7 +75,7 @@ impl Trigrams {
     /// # Errors
     /// Those of the disk.
     pub fn write(
-        records: &Records,
+        records: &ScoreRecords,
         tld: &[u16],
         tlds: &Tlds,
         draft: &Draft,
@@ -96,7 +96,7 @@ impl Trigrams {
     /// # Errors
     /// A file is damaged or does not fit.
     pub fn open(files: &Files, listed: u32, tlds: &Tlds) -> Result<Trigrams, GenerationError> {
-        let letters = Letters::open(files, listed)?;
+        let letters = CharBitmaps::open(files, listed)?;
         let prefix = format!("{FOLDER}/");
         let sealed = files
             .names_under(&prefix)
@@ -128,7 +128,7 @@ impl Trigrams {
         let is_wanted =
             |number: &u16| wanted.is_none_or(|wanted| wanted.binary_search(number).is_ok());
         let mut label = self.in_label(&needle)?;
-        let mut tlds = Members::default();
+        let mut tlds = DocSet::default();
         if matches!(label, InLabel::None | InLabel::Posted(_)) {
             let numbers = self.dotted.holding(&needle.finder);
             tlds = names.tld_docs.members(numbers.into_iter().filter(is_wanted));
@@ -332,7 +332,7 @@ struct Posted<'a> {
     /// They have the text for certain.
     exact: bool,
     /// Docs of the TLDs that go on as the text does after its first dot.
-    tails: Option<Members<'a>>,
+    tails: Option<DocSet<'a>>,
 }
 
 /// The docs that any of these terms has.
@@ -353,7 +353,7 @@ pub struct Seeker<'a> {
     needle: Needle,
     label: InLabel<'a>,
     /// Docs of the TLDs that hold the text.
-    tlds: Members<'a>,
+    tlds: DocSet<'a>,
     names: Names<'a>,
     listed: u32,
     scratch: Vec<u64>,
@@ -408,7 +408,7 @@ impl Seeker<'_> {
             docs.clear();
             push_docs(start, chunk, &mut docs);
             for docs in docs.chunks(DOCS_READ) {
-                records.touch(docs);
+                records.prefetch(docs);
                 for &doc in docs {
                     let tld = tlds.name(tld[doc as usize]);
                     if !self.needle.is_in(records.label(doc), tld) {
@@ -530,7 +530,7 @@ impl Cursor {
 
 /// The names of the docs on the list.
 struct Texts<'a> {
-    records: &'a Records,
+    records: &'a ScoreRecords,
     /// TLD numbers by doc.
     tld: &'a [u16],
     tlds: &'a Tlds,

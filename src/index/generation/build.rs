@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 use crate::corpus::batch::Batch;
 use crate::corpus::lock::{FolderLock, LockError};
 use crate::index::columns::by_tld::ByTld;
-use crate::index::columns::drop_history::Earlier;
-use crate::index::columns::drops_by_name::Dropped;
+use crate::index::columns::drop_history::DropHistory;
+use crate::index::columns::drops_by_name::DropsByName;
 use crate::index::columns::drops_by_rank;
-use crate::index::columns::idn::Aliases;
-use crate::index::columns::names::{NameBuf, Texts};
+use crate::index::columns::idn::IdnNames;
+use crate::index::columns::names::{NameBuf, Names};
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::rank_order::RankOrder;
-use crate::index::columns::rank_table::Ranked;
+use crate::index::columns::rank_table::RankTable;
 use crate::index::columns::table::{Part, Table};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::generation::open;
-use crate::index::generation::selftest::Trial;
+use crate::index::generation::selftest::SelfTest;
 use crate::index::query::index::Index;
 use crate::index::storage::draft::Draft;
 use crate::index::storage::manifest::{self, GenerationId, INDEX_FORMAT, Manifest};
@@ -75,19 +75,19 @@ pub fn rebuild(
 ) -> Result<Manifest, BuildError> {
     let lock = FolderLock::take(index, LOCK)?;
     remove_leftovers(index, &lock)?;
-    Space::of(index)?.check(estimate(index, batches))?;
+    Space::for_folder(index)?.check(estimate(index, batches))?;
     let newest = manifest::generations(index)?.last().map_or(0, |newest| newest.0);
     let generation = GenerationId(newest + 1);
     let folder = index.join(format!("{BUILDING}{generation}"));
     let failed = |source| BuildError::Io { path: folder.clone(), source };
     let draft = Draft::new(folder.clone()).map_err(failed)?;
     let table = Table::merge(batches)?;
-    let order = RankOrder::of(&table);
+    let order = RankOrder::new(&table);
     write_parts(&table, &order, &draft)?;
     let manifest = describe(generation, &table, &order, &draft, batches, now);
     manifest.write(&folder).map_err(failed)?;
-    let trial = Trial::of(&table);
-    let specimens = Specimens::of(table);
+    let trial = SelfTest::new(&table);
+    let specimens = SpotChecks::new(table);
     verify(&draft, generation, &specimens, &trial)?;
     let place = manifest::folder_of(index, generation);
     fs::rename(&folder, &place).map_err(failed)?;
@@ -119,8 +119,8 @@ fn estimate(index: &Path, batches: &[Batch]) -> u64 {
 fn verify(
     draft: &Draft,
     generation: GenerationId,
-    specimens: &Specimens,
-    trial: &Trial,
+    specimens: &SpotChecks,
+    trial: &SelfTest,
 ) -> Result<(), BuildError> {
     thread::scope(|scope| {
         let syncing = scope.spawn(|| draft.sync());
@@ -223,20 +223,20 @@ fn remove_old(
 /// Every file of a generation but its manifest, parts side by side.
 fn write_parts(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
     let names = || -> Result<(), BuildError> {
-        Texts::write(table, draft)?;
-        Aliases::write(table, draft)
+        Names::write(table, draft)?;
+        IdnNames::write(table, draft)
     };
     let orders = || -> Result<(), BuildError> {
         let keys = table.parts.iter().flat_map(|part| part.key.iter().copied()).collect();
-        Ranked::new(keys).write(open::NAMES_RANKED, draft)?;
+        RankTable::new(keys).write(open::NAMES_RANKED, draft)?;
         let column = |column: fn(&Part) -> &Vec<u16>| table.parts.iter().flat_map(column);
         let by_tld =
             ByTld::new(table.tlds.len(), column(|part| &part.tld), column(|part| &part.key));
         by_tld.write(open::NAMES_BY_TLD, draft)
     };
     let drops = || -> Result<(), BuildError> {
-        Dropped::write(table, order.docs().to_vec(), draft)?;
-        Earlier::write(table, draft)?;
+        DropsByName::write(table, order.docs().to_vec(), draft)?;
+        DropHistory::write(table, draft)?;
         drops_by_rank::write(table, order, draft)
     };
     let (names, (orders, drops)) = rayon::join(names, || rayon::join(orders, drops));
@@ -275,9 +275,9 @@ fn describe(
 }
 
 /// Names of a table to be found again, spread over all of it.
-struct Specimens(Vec<Specimen>);
+struct SpotChecks(Vec<SpotCheck>);
 
-struct Specimen {
+struct SpotCheck {
     name: Vec<u8>,
     label_len: u8,
     ordinal: u32,
@@ -288,15 +288,15 @@ struct Specimen {
     registered: bool,
 }
 
-impl Specimens {
+impl SpotChecks {
     /// Takes the table, which is not needed any more and is large.
-    fn of(table: Table) -> Specimens {
+    fn new(table: Table) -> SpotChecks {
         let step = (table.len() as usize / SELF_TEST_NAMES).max(1);
         let parts = table.parts.iter().flat_map(|part| {
             let first = (part.first as usize).next_multiple_of(step) - part.first as usize;
-            (first..part.len()).step_by(step).map(|at| Specimen::of(part, at))
+            (first..part.len()).step_by(step).map(|at| SpotCheck::new(part, at))
         });
-        Specimens(parts.collect())
+        SpotChecks(parts.collect())
     }
 
     /// Looks them up by every way there is.
@@ -308,11 +308,11 @@ impl Specimens {
     }
 }
 
-impl Specimen {
-    fn of(part: &Part, at: usize) -> Specimen {
+impl SpotCheck {
+    fn new(part: &Part, at: usize) -> SpotCheck {
         let drops = &part.drops;
         let drop = drops.at.binary_search(&(at as u32)).ok();
-        Specimen {
+        SpotCheck {
             name: part.name(at).to_vec(),
             label_len: part.label_len[at],
             ordinal: part.first + at as u32,
@@ -329,15 +329,15 @@ impl Specimen {
         let Some(name) = DomainName::from_stored(&self.name, self.label_len) else { return false };
         let Some(tld) = index.tlds.find(name.tld()) else { return false };
         let mut read = NameBuf::default();
-        index.texts.read(self.ordinal, &mut read);
+        index.names.read(self.ordinal, &mut read);
         let row = index.row(self.ordinal, tld);
         let drop = row.drop.map(|drop| {
-            let first_batch = index.listed.first_batches().number(drop.doc);
+            let first_batch = index.drops_by_rank.first_batches().number(drop.doc);
             (drop.date.raw(), drop.release.raw(), drop.registered_again, first_batch)
         });
         let place = index.by_tld.places(tld, self.ordinal..self.ordinal + 1);
-        index.texts.find(name.as_str()) == Some(self.ordinal)
-            && index.texts.range(&self.name).start == self.ordinal
+        index.names.find(name.as_str()) == Some(self.ordinal)
+            && index.names.range(&self.name).start == self.ordinal
             && (read.as_str(), read.tld()) == (name.as_str(), tld)
             && rank_key(row.dqs, row.length) == self.key
             && place.len() == 1
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
     use crate::corpus::batch::{self, BatchMeta, Entry, Record};
     use crate::feeds::Sighting;
-    use crate::index::filter::{DropFilter, Moment, Narrow, Pipeline};
+    use crate::index::filter::{AsOf, CommonFilter, DropFilter, View};
     use crate::scorer::{Scorer, Scratch};
     use crate::vocab::name::DomainName;
     use crate::vocab::query::Substring;
@@ -394,14 +394,14 @@ mod tests {
 
     fn found(index: &Index, contains: &str) -> Vec<String> {
         let filter = DropFilter {
-            narrow: Narrow::default(),
-            pipeline: Pipeline::All,
+            common: CommonFilter::default(),
+            view: View::All,
             contains: Some(Substring::parse(contains).expect("a substring")),
             limit: 100,
             offset: 0,
         };
         let today = "2026-10-03".parse().expect("a date");
-        let page = index.drops(&filter, Moment { today, catch_days: 5 }).expect("answers");
+        let page = index.drops(&filter, AsOf { today, catch_days: 5 }).expect("answers");
         let mut names = Vec::new();
         page.for_each(|row| names.push(row.name.to_owned()));
         names.sort();
@@ -510,17 +510,17 @@ mod tests {
         rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         let opened = open::open_current(&index).expect("opens").index;
         let table = Table::merge(&batches).expect("merged");
-        Trial::of(&table).ask(&opened).expect("it is of this table");
+        SelfTest::new(&table).ask(&opened).expect("it is of this table");
         let other = tempfile::tempdir().expect("a folder");
         let table = Table::merge(&[batch_of(other.path(), &others)]).expect("merged");
-        let refused = Trial::of(&table).ask(&opened);
+        let refused = SelfTest::new(&table).ask(&opened);
         assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
         // One column of one name is enough.
         let mut table = Table::merge(&batches).expect("merged");
         for part in &mut table.parts {
             part.drops.again.iter_mut().for_each(|again| *again = true);
         }
-        let refused = Trial::of(&table).ask(&opened);
+        let refused = SelfTest::new(&table).ask(&opened);
         assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
     }
 

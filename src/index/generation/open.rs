@@ -7,13 +7,13 @@ use std::sync::Mutex;
 use arc_swap::ArcSwap;
 
 use crate::index::columns::by_tld::ByTld;
-use crate::index::columns::drop_history::Earlier;
-use crate::index::columns::drops_by_name::Dropped;
-use crate::index::columns::drops_by_rank::Listed;
-use crate::index::columns::idn::Aliases;
-use crate::index::columns::names::Texts;
-use crate::index::columns::rank_table::Ranked;
-use crate::index::columns::records::Records;
+use crate::index::columns::drop_history::DropHistory;
+use crate::index::columns::drops_by_name::DropsByName;
+use crate::index::columns::drops_by_rank::DropsByRank;
+use crate::index::columns::idn::IdnNames;
+use crate::index::columns::names::Names;
+use crate::index::columns::rank_table::RankTable;
+use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{GenerationError, OpenError};
 use crate::index::query::index::Index;
@@ -95,23 +95,23 @@ pub(super) fn open_folder(
 fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, GenerationError> {
     let (names, dropped, listed) = (manifest.names, manifest.dropped, manifest.drops);
     let index = Index {
-        texts: Texts::open(files, names, &tlds)?,
-        aliases: Aliases::open(files, names)?,
-        names: Ranked::open(NAMES_RANKED, files)?,
+        names: Names::open(files, names, &tlds)?,
+        idn: IdnNames::open(files, names)?,
+        ranks: RankTable::open(NAMES_RANKED, files)?,
         by_tld: ByTld::open(NAMES_BY_TLD, files)?,
-        dropped: Dropped::open(files)?,
-        earlier: Earlier::open(files, names)?,
-        listed: Listed::open(files, &tlds, dropped, listed)?,
-        records: Records::open(files, dropped)?,
+        drops_by_name: DropsByName::open(files)?,
+        drop_history: DropHistory::open(files, names)?,
+        drops_by_rank: DropsByRank::open(files, &tlds, dropped, listed)?,
+        records: ScoreRecords::open(files, dropped)?,
         days: ArcSwap::default(),
         making_day: Mutex::default(),
         tlds,
         manifest,
     };
-    let fits = index.names.len() == names as usize
+    let fits = index.ranks.len() == names as usize
         && index.by_tld.len() == names as usize
-        && index.dropped.len() == dropped
-        && u64::from(index.listed.first_batches().newest()) == index.manifest.batches;
+        && index.drops_by_name.len() == dropped
+        && u64::from(index.drops_by_rank.first_batches().newest()) == index.manifest.batches;
     if fits { Ok(index) } else { Err(files.malformed("names", "its files are not of one table")) }
 }
 
@@ -128,10 +128,10 @@ pub fn verify(index: &Path, generation: GenerationId) -> Result<Manifest, Genera
 ///
 /// # Errors
 /// There is no index, or its manifest or names are damaged.
-pub fn open_texts(index: &Path) -> Result<Texts, OpenError> {
+pub fn open_texts(index: &Path) -> Result<Names, OpenError> {
     let current = manifest::current(index)?.ok_or_else(|| OpenError::Missing(index.to_owned()))?;
     let folder = manifest::folder_of(index, current);
     let manifest = Manifest::read(&folder)?;
     let tlds = Tlds::new(manifest.tlds.clone());
-    Ok(Texts::open(&Files::new(&folder, &manifest), manifest.names, &tlds)?)
+    Ok(Names::open(&Files::new(&folder, &manifest), manifest.names, &tlds)?)
 }

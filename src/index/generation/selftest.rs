@@ -15,7 +15,7 @@ use crate::index::columns::rank_table::keep_best;
 use crate::index::columns::table::{Part, Table};
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, QueryError};
-use crate::index::filter::{DropFilter, Moment, Narrow, Pipeline, SearchFilter};
+use crate::index::filter::{AsOf, CommonFilter, DropFilter, SearchFilter, View};
 use crate::index::query::index::Index;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -35,55 +35,55 @@ const ROWS: u32 = 40;
 const DAYS_BETWEEN: i32 = 33;
 
 /// Questions and their answers.
-pub struct Trial(Vec<Asked>);
+pub struct SelfTest(Vec<Check>);
 
-struct Asked {
-    question: Question,
-    expected: Answer,
+struct Check {
+    question: TestQuery,
+    expected: Results,
 }
 
-/// What is asked, on which day.
+/// Query is asked, on which day.
 #[derive(Clone, Debug)]
-struct Question {
-    moment: Moment,
-    what: What,
+struct TestQuery {
+    as_of: AsOf,
+    what: Query,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum Query {
     Drops(DropFilter),
     Search(SearchFilter),
 }
 
-/// What comes of it.
+/// Query comes of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Answer {
+struct Results {
     total: u32,
     rows: Vec<String>,
 }
 
-/// What a part of the table has for a question: matches, and the best of them as numbers that sort
+/// Query a part of the table has for a question: matches, and the best of them as numbers that sort
 /// as the answer does.
 #[derive(Default)]
-struct Found {
+struct ScanHits {
     total: u32,
     hits: Vec<u64>,
 }
 
-impl Trial {
+impl SelfTest {
     /// Questions about `table`, answered by looking at every name.
-    pub fn of(table: &Table) -> Trial {
+    pub fn new(table: &Table) -> SelfTest {
         let questions = questions(table);
         let found = table.parts.par_iter().map(|part| look(part, &table.tlds, &questions));
         let found = found.reduce(Vec::new, |left, right| join(left, right, &questions));
         let answered = questions
             .into_iter()
-            .zip(found.into_iter().chain(std::iter::repeat_with(Found::default)));
+            .zip(found.into_iter().chain(std::iter::repeat_with(ScanHits::default)));
         let asked = answered.map(|(question, found)| {
             let expected = question.answer(found, table);
-            Asked { question, expected }
+            Check { question, expected }
         });
-        Trial(asked.collect())
+        SelfTest(asked.collect())
     }
 
     /// Asks `index` all of it.
@@ -91,7 +91,7 @@ impl Trial {
     /// # Errors
     /// It answers something else.
     pub fn ask(&self, index: &Index) -> Result<(), BuildError> {
-        for Asked { question, expected } in &self.0 {
+        for Check { question, expected } in &self.0 {
             let got = question.ask(index).map_err(|err| BuildError::SelfTest(err.to_string()))?;
             if got != *expected {
                 let what = format!(
@@ -109,9 +109,9 @@ impl Trial {
 }
 
 /// Numbers drawn from the table's own size: the same table is asked the same.
-struct Draw(u64);
+struct Random(u64);
 
-impl Draw {
+impl Random {
     fn below(&mut self, end: usize) -> usize {
         // xorshift64: any spread will do.
         self.0 ^= self.0 << 13;
@@ -125,30 +125,30 @@ impl Draw {
     }
 }
 
-fn questions(table: &Table) -> Vec<Question> {
+fn questions(table: &Table) -> Vec<TestQuery> {
     if table.is_empty() {
         return Vec::new();
     }
     let names = table.len() as usize;
     let per_kind = (LOOKS_MAX / names).clamp(PER_KIND_MIN, PER_KIND);
-    let mut draw = Draw(0x9e37_79b9_7f4a_7c15 ^ names as u64);
+    let mut draw = Random(0x9e37_79b9_7f4a_7c15 ^ names as u64);
     let newest = table.drop_dates.last().copied().unwrap_or(Day::MIN);
     let mut questions = Vec::with_capacity(3 * per_kind);
     for at in 0..per_kind {
         let today = if at % 2 == 0 { newest } else { newest.plus(DAYS_BETWEEN) };
-        let moment = Moment { today, catch_days: CATCH_DAYS_DEFAULT };
-        let mut ask = |what| questions.push(Question { moment, what });
-        ask(What::Drops(drops(&mut draw, table, at, None)));
+        let as_of = AsOf { today, catch_days: CATCH_DAYS_DEFAULT };
+        let mut ask = |what| questions.push(TestQuery { as_of, what });
+        ask(Query::Drops(drops(&mut draw, table, at, None)));
         let part = part_of_a_name(&mut draw, table, false);
         if let Ok(part) = Substring::parse(&part) {
-            ask(What::Drops(drops(&mut draw, table, at, Some(part))));
+            ask(Query::Drops(drops(&mut draw, table, at, Some(part))));
         }
         let start = part_of_a_name(&mut draw, table, true);
         if let Ok(prefix) = NamePrefix::parse(&start) {
-            ask(What::Search(SearchFilter {
+            ask(Query::Search(SearchFilter {
                 prefix,
-                narrow: narrow(&mut draw, table, at),
-                pipeline: if at % 3 == 0 { None } else { pipeline(&mut draw).filter_all() },
+                common: common(&mut draw, table, at),
+                view: if at % 3 == 0 { None } else { view(&mut draw).filter_all() },
                 limit: ROWS,
                 offset: offset(&mut draw),
             }));
@@ -157,47 +157,47 @@ fn questions(table: &Table) -> Vec<Question> {
     questions
 }
 
-fn drops(draw: &mut Draw, table: &Table, at: usize, contains: Option<Substring>) -> DropFilter {
+fn drops(draw: &mut Random, table: &Table, at: usize, contains: Option<Substring>) -> DropFilter {
     DropFilter {
-        narrow: narrow(draw, table, at),
-        pipeline: pipeline(draw),
+        common: common(draw, table, at),
+        view: view(draw),
         contains,
         limit: ROWS,
         offset: offset(draw),
     }
 }
 
-fn pipeline(draw: &mut Draw) -> Pipeline {
-    draw.one_of(&Pipeline::EVERY)
+fn view(draw: &mut Random) -> View {
+    draw.one_of(&View::EVERY)
 }
 
-fn offset(draw: &mut Draw) -> u32 {
+fn offset(draw: &mut Random) -> u32 {
     draw.one_of(&[0, 0, 7, 300])
 }
 
 /// Every third question has no conditions, others one to three.
-fn narrow(draw: &mut Draw, table: &Table, at: usize) -> Narrow {
-    let mut narrow = Narrow::default();
+fn common(draw: &mut Random, table: &Table, at: usize) -> CommonFilter {
+    let mut common = CommonFilter::default();
     if at.is_multiple_of(3) {
-        return narrow;
+        return common;
     }
     if draw.below(2) == 0 {
         let tlds = table.tlds.names();
         let frequent = tlds.len().min(8);
-        narrow.tlds = vec![CompactString::from(tlds[draw.below(frequent)].as_str())];
+        common.tlds = vec![CompactString::from(tlds[draw.below(frequent)].as_str())];
     }
     if draw.below(2) == 0 {
         let points = draw.below(usize::from(Dqs::MAX.points()) + 1);
-        narrow.min_dqs = Dqs::new(points as u8).unwrap_or(Dqs::MIN);
+        common.min_dqs = Dqs::new(points as u8).unwrap_or(Dqs::MIN);
     }
     if draw.below(2) == 0 {
-        narrow.max_len = 1 + draw.below(usize::from(LABEL_CHARS_MAX)) as u8;
+        common.max_len = 1 + draw.below(usize::from(LABEL_CHARS_MAX)) as u8;
     }
-    narrow
+    common
 }
 
 /// One to eight characters of some name, in either spelling.
-fn part_of_a_name(draw: &mut Draw, table: &Table, from_the_start: bool) -> String {
+fn part_of_a_name(draw: &mut Random, table: &Table, from_the_start: bool) -> String {
     let name = table.name(draw.below(table.len() as usize) as u32);
     let name = String::from_utf8_lossy(name).into_owned();
     let name = match alias_of(&name) {
@@ -210,15 +210,15 @@ fn part_of_a_name(draw: &mut Draw, table: &Table, from_the_start: bool) -> Strin
     chars[start..end].iter().collect()
 }
 
-impl Pipeline {
+impl View {
     /// As search has it, which is over all names unless it is told a part.
-    fn filter_all(self) -> Option<Pipeline> {
-        Some(self).filter(|pipeline| *pipeline != Pipeline::All)
+    fn filter_all(self) -> Option<View> {
+        Some(self).filter(|view| *view != View::All)
     }
 }
 
 /// A name as a scan sees it.
-struct Seen<'a> {
+struct ScannedName<'a> {
     name: &'a str,
     /// Its Unicode form, where that is another.
     alias: Option<&'a str>,
@@ -230,9 +230,9 @@ struct Seen<'a> {
     drop: Option<(Day, Day)>,
 }
 
-/// What one part of the table has for each question.
-fn look(part: &Part, tlds: &Tlds, questions: &[Question]) -> Vec<Found> {
-    let mut found: Vec<Found> = questions.iter().map(|_| Found::default()).collect();
+/// Query one part of the table has for each question.
+fn look(part: &Part, tlds: &Tlds, questions: &[TestQuery]) -> Vec<ScanHits> {
+    let mut found: Vec<ScanHits> = questions.iter().map(|_| ScanHits::default()).collect();
     let mut drops = part.drops.at.iter().enumerate().peekable();
     for at in 0..part.len() {
         let drop = drops.next_if(|(_, place)| **place as usize == at).map(|(drop, _)| drop);
@@ -241,7 +241,7 @@ fn look(part: &Part, tlds: &Tlds, questions: &[Question]) -> Vec<Found> {
         let tld = part.tld[at];
         let listed = drop.filter(|&drop| !part.drops.again[drop]);
         let day = |raw: u16| Day::from_raw(raw);
-        let seen = Seen {
+        let seen = ScannedName {
             name,
             alias: alias.as_deref(),
             label: &name[..usize::from(part.label_len[at])],
@@ -262,7 +262,7 @@ fn look(part: &Part, tlds: &Tlds, questions: &[Question]) -> Vec<Found> {
     found
 }
 
-fn join(left: Vec<Found>, right: Vec<Found>, questions: &[Question]) -> Vec<Found> {
+fn join(left: Vec<ScanHits>, right: Vec<ScanHits>, questions: &[TestQuery]) -> Vec<ScanHits> {
     if left.is_empty() {
         return right;
     }
@@ -276,7 +276,7 @@ fn join(left: Vec<Found>, right: Vec<Found>, questions: &[Question]) -> Vec<Foun
     .collect()
 }
 
-impl Found {
+impl ScanHits {
     fn add(&mut self, hit: u64, wanted: usize) {
         self.total += 1;
         self.hits.push(hit);
@@ -286,11 +286,11 @@ impl Found {
     }
 }
 
-impl Question {
+impl TestQuery {
     fn page(&self) -> (u32, u32) {
         match &self.what {
-            What::Drops(filter) => (filter.offset, filter.limit),
-            What::Search(filter) => (filter.offset, filter.limit),
+            Query::Drops(filter) => (filter.offset, filter.limit),
+            Query::Search(filter) => (filter.offset, filter.limit),
         }
     }
 
@@ -302,92 +302,92 @@ impl Question {
 
     /// Whether a name is in the answer: then, whether it matches in part only and comes after those
     /// that match as a whole.
-    fn finds(&self, seen: &Seen<'_>) -> Option<bool> {
+    fn finds(&self, seen: &ScannedName<'_>) -> Option<bool> {
         match &self.what {
-            What::Drops(filter) => {
+            Query::Drops(filter) => {
                 let contains = |needle: &Substring| {
                     let needle = needle.as_str();
                     seen.name.contains(needle)
                         || seen.alias.is_some_and(|alias| alias.contains(needle))
                 };
-                let passes = self.is_in(filter.pipeline, seen)
-                    && passes(&filter.narrow, seen)
+                let passes = self.is_in(filter.view, seen)
+                    && passes(&filter.common, seen)
                     && filter.contains.as_ref().is_none_or(contains);
                 passes.then_some(false)
             }
-            What::Search(filter) => {
+            Query::Search(filter) => {
                 let prefix = filter.prefix.as_str();
                 let starts = seen.name.starts_with(prefix)
                     || seen.alias.is_some_and(|alias| alias.starts_with(prefix));
                 let passes = starts
-                    && passes(&filter.narrow, seen)
-                    && filter.pipeline.is_none_or(|pipeline| self.is_in(pipeline, seen));
+                    && passes(&filter.common, seen)
+                    && filter.view.is_none_or(|view| self.is_in(view, seen));
                 passes.then(|| !seen.is_whole(prefix))
             }
         }
     }
 
-    fn is_in(&self, pipeline: Pipeline, seen: &Seen<'_>) -> bool {
+    fn is_in(&self, view: View, seen: &ScannedName<'_>) -> bool {
         let Some((date, release)) = seen.drop else { return false };
-        let Moment { today, catch_days } = self.moment;
+        let AsOf { today, catch_days } = self.as_of;
         let stage = Stage::on(today, release, seen.pending_days, catch_days);
-        match pipeline {
-            Pipeline::All => true,
-            Pipeline::Today => date == today,
-            Pipeline::Active => stage != Stage::Released,
-            Pipeline::Stage(wanted) => stage == wanted,
+        match view {
+            View::All => true,
+            View::Today => date == today,
+            View::Active => stage != Stage::Released,
+            View::Stage(wanted) => stage == wanted,
         }
     }
 
-    fn answer(&self, found: Found, table: &Table) -> Answer {
+    fn answer(&self, found: ScanHits, table: &Table) -> Results {
         let (offset, limit) = self.page();
-        let Found { mut total, mut hits } = found;
+        let ScanHits { mut total, mut hits } = found;
         hits.sort_unstable();
         let page = hits.into_iter().skip(offset as usize).take(limit as usize);
         let rows = page.map(|hit| {
             let name = String::from_utf8_lossy(table.name(hit as u32)).into_owned();
             let key = (hit >> 32 & 0xffff) as u16;
             match self.what {
-                What::Drops(_) => row(&name, length_of(key), Some(dqs_of(key))),
-                What::Search(_) => row(&name, length_of(key), None),
+                Query::Drops(_) => row(&name, length_of(key), Some(dqs_of(key))),
+                Query::Search(_) => row(&name, length_of(key), None),
             }
         });
-        if matches!(self.what, What::Search(_)) {
+        if matches!(self.what, Query::Search(_)) {
             total = total.min(SEARCH_TOTAL_MAX);
         }
-        Answer { total, rows: rows.collect() }
+        Results { total, rows: rows.collect() }
     }
 
-    fn ask(&self, index: &Index) -> Result<Answer, QueryError> {
+    fn ask(&self, index: &Index) -> Result<Results, QueryError> {
         let mut rows = Vec::new();
         let total = match &self.what {
-            What::Drops(filter) => {
-                let page = index.drops(filter, self.moment)?;
+            Query::Drops(filter) => {
+                let page = index.drops(filter, self.as_of)?;
                 page.for_each(|shown| rows.push(row(shown.name, shown.length, Some(shown.dqs))));
-                index.count_drops(filter, self.moment)?
+                index.count_drops(filter, self.as_of)?
             }
-            What::Search(filter) => {
-                let page = index.search(filter, self.moment);
+            Query::Search(filter) => {
+                let page = index.search(filter, self.as_of);
                 page.for_each(|shown| rows.push(row(shown.domain, shown.length, None)));
                 page.total
             }
         };
-        Ok(Answer { total, rows })
+        Ok(Results { total, rows })
     }
 }
 
-impl Seen<'_> {
+impl ScannedName<'_> {
     fn is_whole(&self, text: &str) -> bool {
         let is_it = |name: &str| name == text || name.split('.').next() == Some(text);
         self.label == text || is_it(self.name) || self.alias.is_some_and(is_it)
     }
 }
 
-fn passes(narrow: &Narrow, seen: &Seen<'_>) -> bool {
+fn passes(common: &CommonFilter, seen: &ScannedName<'_>) -> bool {
     let (dqs, length) = (dqs_of(seen.key), length_of(seen.key));
-    (narrow.tlds.is_empty() || narrow.tlds.iter().any(|tld| tld == seen.tld))
-        && dqs >= narrow.min_dqs
-        && length <= narrow.max_len
+    (common.tlds.is_empty() || common.tlds.iter().any(|tld| tld == seen.tld))
+        && dqs >= common.min_dqs
+        && length <= common.max_len
 }
 
 fn row(name: &str, length: u8, dqs: Option<Dqs>) -> String {
@@ -397,13 +397,13 @@ fn row(name: &str, length: u8, dqs: Option<Dqs>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::test_table::Specimen;
+    use crate::index::columns::test_table::TestTables;
 
     #[test]
     fn questions_find_something() {
-        let mut table = Specimen::new(7).table(5_000);
+        let mut table = TestTables::new(7).table(5_000);
         table.drop_dates = (990..1_010).filter_map(Day::from_raw).collect();
-        let trial = Trial::of(&table);
+        let trial = SelfTest::new(&table);
         assert_eq!(trial.0.len(), 3 * PER_KIND);
         let answered = trial.0.iter().filter(|asked| !asked.expected.rows.is_empty()).count();
         assert!(answered >= PER_KIND, "{answered}");

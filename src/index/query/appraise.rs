@@ -3,8 +3,8 @@
 //! Names of the corpus get the score that lists and dossiers show: it is the same scorer, told the
 //! same spread.
 
-use crate::index::columns::names::Texts;
-use crate::index::query::index::{Index, with_shaper};
+use crate::index::columns::names::Names;
+use crate::index::query::index::{Index, with_row_buffers};
 use crate::scorer::{Scored, Scorer, Signals};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
@@ -28,7 +28,7 @@ impl Standing {
     pub const WITHOUT_CORPUS: Standing = Standing { known: false, tld_spread: 1 };
 
     /// Of `name` in a corpus whose names are `texts`.
-    pub fn of(name: &DomainName, texts: &Texts) -> Standing {
+    pub fn new(name: &DomainName, texts: &Names) -> Standing {
         let known = texts.find(name.as_str()).is_some();
         let tlds = texts.label_range(name.label()).len() as u32;
         Standing { known, tld_spread: tlds + u32::from(!known) }
@@ -48,9 +48,10 @@ pub struct Appraisal {
 impl Index {
     /// Scores a name.
     pub fn appraise(&self, name: &DomainName) -> Appraisal {
-        let Standing { known, tld_spread } = Standing::of(name, &self.texts);
-        let Scored { dqs, signals, explanation } =
-            with_shaper(|shaper| Scorer::shared().score(name, tld_spread, &mut shaper.scratch));
+        let Standing { known, tld_spread } = Standing::new(name, &self.names);
+        let Scored { dqs, signals, explanation } = with_row_buffers(|shaper| {
+            Scorer::shared().score(name, tld_spread, &mut shaper.scratch)
+        });
         Appraisal { dqs, explanation, signals, known }
     }
 }
@@ -87,7 +88,7 @@ mod tests {
             ("solar-y.de", false, 1),
         ] {
             let standing = Standing { known, tld_spread };
-            assert_eq!(Standing::of(&name(text), &texts), standing, "{text}");
+            assert_eq!(Standing::new(&name(text), &texts), standing, "{text}");
         }
     }
 

@@ -12,21 +12,21 @@ use utoipa::ToSchema;
 
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::day::DayStages;
-use crate::index::columns::drop_history::Earlier;
-use crate::index::columns::drops_by_name::{Dropped, DroppedDay};
-use crate::index::columns::drops_by_rank::Listed;
-use crate::index::columns::idn::{self, Aliases};
-use crate::index::columns::names::{NameBuf, Texts};
+use crate::index::columns::drop_history::DropHistory;
+use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
+use crate::index::columns::drops_by_rank::DropsByRank;
+use crate::index::columns::idn::{self, IdnNames};
+use crate::index::columns::names::{NameBuf, Names};
 use crate::index::columns::rank_key::{dqs_of, length_of};
-use crate::index::columns::rank_table::Ranked;
-use crate::index::columns::records::{Record, Records};
+use crate::index::columns::rank_table::RankTable;
+use crate::index::columns::records::{ScoreRecord, ScoreRecords};
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::QueryError;
-use crate::index::filter::{DropFilter, Moment, Pipeline, SearchFilter};
+use crate::index::filter::{AsOf, DropFilter, SearchFilter, View};
 use crate::index::query::profile::Lifecycle;
 use crate::index::query::rows::{DropRow, LatestDrop, SearchRow, Status};
 use crate::index::query::search;
-use crate::index::query::summary::{DroppedOn, Summary};
+use crate::index::query::summary::{DaySummary, DroppedOn};
 use crate::index::storage::manifest::Manifest;
 use crate::scorer::{Restored, Scorer, Scratch, Signals, StoredScore};
 use crate::vocab::budget;
@@ -41,18 +41,18 @@ pub struct Index {
     pub(in crate::index) manifest: Manifest,
     pub(in crate::index) tlds: Tlds,
     /// Every name ever seen, and what finds them by their Unicode forms.
-    pub(in crate::index) texts: Texts,
-    pub(in crate::index) aliases: Aliases,
+    pub(in crate::index) names: Names,
+    pub(in crate::index) idn: IdnNames,
     /// All names in name order, and by TLD.
-    pub(in crate::index) names: Ranked,
+    pub(in crate::index) ranks: RankTable,
     pub(in crate::index) by_tld: ByTld,
     /// Those that dropped, in name order.
-    pub(in crate::index) dropped: Dropped,
+    pub(in crate::index) drops_by_name: DropsByName,
     /// Their drops before the latest.
-    pub(in crate::index) earlier: Earlier,
+    pub(in crate::index) drop_history: DropHistory,
     /// Those that dropped, in rank order, and what is shown of them.
-    pub(in crate::index) listed: Listed,
-    pub(in crate::index) records: Records,
+    pub(in crate::index) drops_by_rank: DropsByRank,
+    pub(in crate::index) records: ScoreRecords,
     /// The newest first.
     pub(in crate::index) days: ArcSwap<Vec<Arc<DayIndex>>>,
     pub(in crate::index) making_day: Mutex<()>,
@@ -60,13 +60,13 @@ pub struct Index {
 
 /// What a day makes of a generation: stages change at 00:00 UTC.
 pub(in crate::index) struct DayIndex {
-    pub(in crate::index) moment: Moment,
+    pub(in crate::index) as_of: AsOf,
     pub(in crate::index) stages: DayStages,
-    pub(in crate::index) dropped: DroppedDay,
+    pub(in crate::index) dropped: StagedDrops,
     /// See [`DropsPage::cached_tlds`].
-    tld_texts: [OnceLock<String>; Pipeline::EVERY.len()],
+    tld_texts: [OnceLock<String>; View::EVERY.len()],
     /// Made when a page first asks for it.
-    pub(in crate::index) summary: OnceLock<Summary>,
+    pub(in crate::index) summary: OnceLock<DaySummary>,
 }
 
 /// What the columns say of a name.
@@ -97,16 +97,16 @@ pub struct DropsPage<'a> {
     pub date: Day,
     index: &'a Index,
     day: Arc<DayIndex>,
-    pipeline: Pipeline,
+    view: View,
     /// In the order of the list.
     docs: Vec<u32>,
 }
 
-/// What there is on a day, for pages: counts of a [`Summary`] with the names of TLDs and the rows
+/// What there is on a day, for pages: counts of a [`DaySummary`] with the names of TLDs and the rows
 /// of docs.
 pub struct Overview<'a> {
     index: &'a Index,
-    moment: Moment,
+    as_of: AsOf,
     day: Arc<DayIndex>,
 }
 
@@ -117,7 +117,7 @@ pub struct SearchPage<'a> {
     /// True when there are more than `total`.
     pub capped: bool,
     index: &'a Index,
-    moment: Moment,
+    as_of: AsOf,
     /// Best first.
     ordinals: Vec<u32>,
 }
@@ -160,7 +160,7 @@ pub struct NameFacts {
 
 /// What shaping rows reuses from row to row.
 #[derive(Default)]
-pub(in crate::index) struct Shaper {
+pub(in crate::index) struct RowBuffers {
     pub(in crate::index) name: NameBuf,
     pub(in crate::index) text: String,
     pub(in crate::index) docs: Vec<u32>,
@@ -169,11 +169,11 @@ pub(in crate::index) struct Shaper {
 
 thread_local! {
     /// One a thread, out while rows are shaped.
-    static SHAPER: Cell<Shaper> = Cell::default();
+    static SHAPER: Cell<RowBuffers> = Cell::default();
 }
 
 /// Lends `work` the thread's buffers. Work within work gets new ones.
-pub(in crate::index) fn with_shaper<T>(work: impl FnOnce(&mut Shaper) -> T) -> T {
+pub(in crate::index) fn with_row_buffers<T>(work: impl FnOnce(&mut RowBuffers) -> T) -> T {
     let mut shaper = SHAPER.take();
     let done = work(&mut shaper);
     SHAPER.set(shaper);
@@ -188,7 +188,7 @@ impl DropsPage<'_> {
 
     /// The TLDs in the view before other filters, sorted.
     pub fn tlds(&self) -> impl Iterator<Item = &str> {
-        self.day.stages.tlds_in(self.pipeline).iter().map(|&tld| self.index.tlds.name(tld))
+        self.day.stages.tlds_in(self.view).iter().map(|&tld| self.index.tlds.name(tld))
     }
 
     /// Returns the text that `render` makes of [`DropsPage::tlds`]. It is made once per view and
@@ -197,7 +197,7 @@ impl DropsPage<'_> {
         &self,
         render: impl FnOnce(&mut dyn Iterator<Item = &str>) -> String,
     ) -> &str {
-        self.day.tld_texts[self.pipeline.position()].get_or_init(|| render(&mut self.tlds()))
+        self.day.tld_texts[self.view.position()].get_or_init(|| render(&mut self.tlds()))
     }
 
     /// Shows `visit` the rows, in their order.
@@ -207,25 +207,25 @@ impl DropsPage<'_> {
 
     /// Shows `visit` the rows and where each stands, in their order.
     pub fn for_each_placed(&self, visit: impl FnMut(&DropRow<'_>, Lifecycle)) {
-        self.index.shape_placed(&self.docs, self.day.moment, visit);
+        self.index.shape_placed(&self.docs, self.day.as_of, visit);
     }
 }
 
 impl Overview<'_> {
     /// Names of the drops list in a part of the pipeline.
-    pub fn total(&self, pipeline: Pipeline) -> u32 {
-        self.summary().total(pipeline)
+    pub fn total(&self, view: View) -> u32 {
+        self.summary().total(view)
     }
 
     /// The TLDs of a part of the pipeline and how many names each has, most first.
-    pub fn tlds(&self, pipeline: Pipeline) -> impl ExactSizeIterator<Item = (&str, u32)> {
-        let counted = self.summary().tlds(pipeline).iter();
+    pub fn tlds(&self, view: View) -> impl ExactSizeIterator<Item = (&str, u32)> {
+        let counted = self.summary().tlds(view).iter();
         counted.map(|&(tld, count)| (self.index.tlds.name(tld), count))
     }
 
     /// Names of a part of the pipeline by score, 0 to 100.
-    pub fn scores(&self, pipeline: Pipeline) -> &[u32] {
-        self.summary().scores(pipeline)
+    pub fn scores(&self, view: View) -> &[u32] {
+        self.summary().scores(view)
     }
 
     /// The last days up to today, the first of them first.
@@ -242,20 +242,20 @@ impl Overview<'_> {
     /// [`super::summary::BANDS`], band by band.
     pub fn for_each_best(&self, mut visit: impl FnMut(usize, &DropRow<'_>, Lifecycle)) {
         for (band, docs) in self.summary().best().iter().enumerate() {
-            self.index.shape_placed(docs, self.moment, |row, place| visit(band, row, place));
+            self.index.shape_placed(docs, self.as_of, |row, place| visit(band, row, place));
         }
     }
 
     /// The newest drop date not after today; today where there is none.
     pub fn newest(&self) -> Day {
-        self.index.newest_drop_date(self.moment.today).unwrap_or(self.moment.today)
+        self.index.newest_drop_date(self.as_of.today).unwrap_or(self.as_of.today)
     }
 
-    fn summary(&self) -> &Summary {
+    fn summary(&self) -> &DaySummary {
         self.day.summary.get_or_init(|| {
-            let Index { listed, tlds, .. } = self.index;
+            let Index { drops_by_rank: listed, tlds, .. } = self.index;
             budget::shared(|| {
-                Summary::new(listed, tlds, &self.day.stages, self.moment.today, self.newest())
+                DaySummary::new(listed, tlds, &self.day.stages, self.as_of.today, self.newest())
             })
         })
     }
@@ -269,10 +269,10 @@ impl SearchPage<'_> {
 
     /// Shows `visit` the rows, in their order.
     pub fn for_each(&self, mut visit: impl FnMut(&SearchRow<'_>)) {
-        with_shaper(|shaper| {
-            self.index.touch(&self.ordinals, &mut shaper.docs);
+        with_row_buffers(|shaper| {
+            self.index.prefetch(&self.ordinals, &mut shaper.docs);
             for &ordinal in self.ordinals.iter().take_while(|_| !budget::spent()) {
-                self.index.shape_result(ordinal, self.moment, shaper, &mut visit);
+                self.index.shape_result(ordinal, self.as_of, shaper, &mut visit);
             }
         });
     }
@@ -285,7 +285,7 @@ impl SearchPage<'_> {
             let found = ordinals.next().zip(self.index.tlds.find(row.tld));
             let (&ordinal, tld) = found.expect("as many rows as ordinals, all of known TLDs");
             let facts = self.index.row(ordinal, tld);
-            let place = facts.drop.map(|drop| self.index.lifecycle(tld, &drop, self.moment));
+            let place = facts.drop.map(|drop| self.index.lifecycle(tld, &drop, self.as_of));
             visit(row, facts.dqs, place);
         });
     }
@@ -300,7 +300,7 @@ impl Index {
     /// Every list, the oldest first: the day it was ingested on, and how many latest drops it was the
     /// first to tell of. Counted anew each time: some milliseconds for ten million drops.
     pub fn lists(&self) -> Vec<(Day, u32)> {
-        self.listed.first_batches().tally()
+        self.drops_by_rank.first_batches().tally()
     }
 
     /// The newest drop date not after `today`.
@@ -312,18 +312,18 @@ impl Index {
 
     /// Works out what a day makes of the names, unless that is done: milliseconds for a million
     /// drops, that the first query of the day would wait for.
-    pub fn prepare(&self, moment: Moment) {
-        self.day(moment);
+    pub fn prepare(&self, as_of: AsOf) {
+        self.day(as_of);
     }
 
     /// True when nothing is left to [`Index::prepare`].
-    pub fn is_prepared(&self, moment: Moment) -> bool {
-        self.days.load().iter().any(|day| day.moment == moment)
+    pub fn is_prepared(&self, as_of: AsOf) -> bool {
+        self.days.load().iter().any(|day| day.as_of == as_of)
     }
 
     /// The names on a day.
-    pub(in crate::index) fn day(&self, moment: Moment) -> Arc<DayIndex> {
-        let find = || self.days.load().iter().find(|day| day.moment == moment).cloned();
+    pub(in crate::index) fn day(&self, as_of: AsOf) -> Arc<DayIndex> {
+        let find = || self.days.load().iter().find(|day| day.as_of == as_of).cloned();
         if let Some(day) = find() {
             return day;
         }
@@ -332,7 +332,7 @@ impl Index {
         if let Some(day) = find() {
             return day;
         }
-        let day = Arc::new(budget::shared(|| DayIndex::new(self, moment)));
+        let day = Arc::new(budget::shared(|| DayIndex::new(self, as_of)));
         let kept = self.days.load().iter().take(DAYS_KEPT - 1).cloned().collect::<Vec<_>>();
         self.days.store(Arc::new([vec![Arc::clone(&day)], kept].concat()));
         day
@@ -342,34 +342,34 @@ impl Index {
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
-    pub fn drops(&self, filter: &DropFilter, moment: Moment) -> Result<DropsPage<'_>, QueryError> {
-        let day = self.day(moment);
+    pub fn drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<DropsPage<'_>, QueryError> {
+        let day = self.day(as_of);
         let mut docs = Vec::with_capacity(filter.limit.min(ROWS_ABOUT) as usize);
         self.walk_drops(filter, &day, |doc| {
             docs.push(doc);
             ControlFlow::Continue(())
         })?;
-        let date = match filter.pipeline {
-            Pipeline::Today => moment.today,
-            _ => self.newest_drop_date(moment.today).unwrap_or(moment.today),
+        let date = match filter.view {
+            View::Today => as_of.today,
+            _ => self.newest_drop_date(as_of.today).unwrap_or(as_of.today),
         };
-        Ok(DropsPage { date, index: self, day, pipeline: filter.pipeline, docs })
+        Ok(DropsPage { date, index: self, day, view: filter.view, docs })
     }
 
     /// How many names of the drops list pass `filter`, whatever its offset and limit.
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
-    pub fn count_drops(&self, filter: &DropFilter, moment: Moment) -> Result<u32, QueryError> {
-        let day = self.day(moment);
-        let counted = self.listed.count(filter, &day.stages, &self.tlds, &self.records);
+    pub fn count_drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<u32, QueryError> {
+        let day = self.day(as_of);
+        let counted = self.drops_by_rank.count(filter, &day.stages, &self.tlds, &self.records);
         counted.map_err(|source| self.query_error(source))
     }
 
     /// What there is on a day. What it tells is worked out when it is first asked, and kept as long
     /// as the day.
-    pub fn overview(&self, moment: Moment) -> Overview<'_> {
-        Overview { index: self, moment, day: self.day(moment) }
+    pub fn overview(&self, as_of: AsOf) -> Overview<'_> {
+        Overview { index: self, as_of, day: self.day(as_of) }
     }
 
     /// Shows `visit` the rows of [`Index::drops`], one by one, until it breaks.
@@ -379,11 +379,11 @@ impl Index {
     pub fn for_each_drop(
         &self,
         filter: &DropFilter,
-        moment: Moment,
+        as_of: AsOf,
         mut visit: impl FnMut(&DropRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), QueryError> {
-        let day = self.day(moment);
-        with_shaper(|shaper| {
+        let day = self.day(as_of);
+        with_row_buffers(|shaper| {
             self.walk_drops(filter, &day, |doc| self.shape_drop(doc, shaper, &mut visit))
         })
     }
@@ -395,11 +395,12 @@ impl Index {
         mut visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<(), QueryError> {
         let mut left = filter.limit;
-        let walked = self.listed.for_each(filter, &day.stages, &self.tlds, &self.records, |doc| {
-            visit(doc)?;
-            left -= 1;
-            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        let walked =
+            self.drops_by_rank.for_each(filter, &day.stages, &self.tlds, &self.records, |doc| {
+                visit(doc)?;
+                left -= 1;
+                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
         walked.map_err(|source| self.query_error(source))
     }
 
@@ -411,16 +412,16 @@ impl Index {
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
-    pub fn drop_places(&self, filter: &DropFilter, moment: Moment) -> Result<Vec<u32>, QueryError> {
-        Ok(self.drops(filter, moment)?.docs)
+    pub fn drop_places(&self, filter: &DropFilter, as_of: AsOf) -> Result<Vec<u32>, QueryError> {
+        Ok(self.drops(filter, as_of)?.docs)
     }
 
     /// Shows `visit` the rows at places that [`Index::drop_places`] of this generation gave.
     pub fn shape_drops(&self, places: &[u32], mut visit: impl FnMut(&DropRow<'_>)) {
-        with_shaper(|shaper| {
-            for docs in places.chunks(ROWS_TOUCHED).take_while(|_| !budget::spent()) {
-                self.listed.touch(docs);
-                self.records.touch(docs);
+        with_row_buffers(|shaper| {
+            for docs in places.chunks(ROWS_PREFETCHED).take_while(|_| !budget::spent()) {
+                self.drops_by_rank.prefetch(docs);
+                self.records.prefetch(docs);
                 docs.iter().for_each(|&doc| self.shape_drop(doc, shaper, &mut visit));
             }
         });
@@ -430,10 +431,10 @@ impl Index {
     fn shape_placed(
         &self,
         docs: &[u32],
-        moment: Moment,
+        as_of: AsOf,
         mut visit: impl FnMut(&DropRow<'_>, Lifecycle),
     ) {
-        let mut places = docs.iter().map(|&doc| self.doc_lifecycle(doc, moment));
+        let mut places = docs.iter().map(|&doc| self.doc_lifecycle(doc, as_of));
         self.shape_drops(docs, |row| {
             let place = places.next().expect("there are as many rows as docs");
             visit(row, place);
@@ -441,52 +442,52 @@ impl Index {
     }
 
     /// A page of names that start with a prefix: whole matches first, then best first.
-    pub fn search(&self, filter: &SearchFilter, moment: Moment) -> SearchPage<'_> {
-        let day = self.day(moment);
-        let matches = idn::matches(&self.texts, &self.aliases, filter.prefix.as_str());
+    pub fn search(&self, filter: &SearchFilter, as_of: AsOf) -> SearchPage<'_> {
+        let day = self.day(as_of);
+        let matches = idn::matches(&self.names, &self.idn, filter.prefix.as_str());
         let found =
-            search::search(&self.lookup_parts(), &matches, filter, &day.dropped, &self.tlds);
+            search::search(&self.search_columns(), &matches, filter, &day.dropped, &self.tlds);
         SearchPage {
             total: found.total.min(SEARCH_TOTAL_MAX),
             capped: found.total > SEARCH_TOTAL_MAX,
             index: self,
-            moment,
+            as_of,
             ordinals: found.ordinals,
         }
     }
 
-    fn lookup_parts(&self) -> search::Parts<'_> {
-        let (ordinals, keys) = (self.aliases.ordinals(), self.aliases.keys());
-        search::Parts {
-            names: &self.names,
+    fn search_columns(&self) -> search::SearchColumns<'_> {
+        let (ordinals, keys) = (self.idn.ordinals(), self.idn.keys());
+        search::SearchColumns {
+            names: &self.ranks,
             by_tld: &self.by_tld,
-            dropped: &self.dropped,
-            aliases: search::AliasColumns { ordinals, keys, tlds: self.aliases.tlds() },
+            dropped: &self.drops_by_name,
+            aliases: search::IdnColumns { ordinals, keys, tlds: self.idn.tlds() },
         }
     }
 
     /// What is known of `name`; `None` for a name never seen.
-    pub fn dossier(&self, name: &DomainName, moment: Moment) -> Option<Dossier<'_>> {
-        let ordinal = self.texts.find(name.as_str())?;
+    pub fn dossier(&self, name: &DomainName, as_of: AsOf) -> Option<Dossier<'_>> {
+        let ordinal = self.names.find(name.as_str())?;
         let row = self.row(ordinal, self.tlds.find(name.tld())?);
-        let stage = row.drop.map(|drop| self.stage(row.tld, &drop, moment));
+        let stage = row.drop.map(|drop| self.stage(row.tld, &drop, as_of));
         let held = |drop: &RowDrop| !drop.registered_again;
         let active = row.drop.filter(held).filter(|_| stage != Some(Stage::Released));
         let before_release = matches!(stage, Some(Stage::Redemption | Stage::PendingDelete));
         Some(Dossier {
             tld: self.tlds.name(row.tld),
             length: row.length,
-            status: self.status(&row, moment),
+            status: self.status(&row, as_of),
             drop_predicted_at: active.filter(|_| before_release).map(|drop| drop.release),
             latest_drop: active.map(|drop| self.pipeline_drop(&row, &drop)),
         })
     }
 
     /// The facts of `name`; `None` for a name never seen.
-    pub fn facts(&self, name: &DomainName, moment: Moment) -> Option<NameFacts> {
-        let ordinal = self.texts.find(name.as_str())?;
+    pub fn facts(&self, name: &DomainName, as_of: AsOf) -> Option<NameFacts> {
+        let ordinal = self.names.find(name.as_str())?;
         let row = self.row(ordinal, self.tlds.find(name.tld())?);
-        let stage = |drop: RowDrop| (self.stage(row.tld, &drop, moment), drop.release);
+        let stage = |drop: RowDrop| (self.stage(row.tld, &drop, as_of), drop.release);
         Some(NameFacts {
             dqs: row.dqs,
             latest_drop: row.drop.map(|drop| drop.date),
@@ -497,54 +498,58 @@ impl Index {
 
     /// Whether `name` was ever seen.
     pub fn holds(&self, name: &DomainName) -> bool {
-        self.texts.find(name.as_str()).is_some()
+        self.names.find(name.as_str()).is_some()
     }
 
     /// About how many microseconds a search takes: what tells a query that can be answered at once
     /// from one that has to leave the async threads.
-    pub fn search_cost_us(&self, filter: &SearchFilter, moment: Moment) -> u32 {
+    pub fn search_cost_us(&self, filter: &SearchFilter, as_of: AsOf) -> u32 {
         // Deep pages are sorted, rows are shaped, and nothing else takes long.
-        self.day_cost_us(moment) + filter.limit + filter.offset / 20
+        self.day_cost_us(as_of) + filter.limit + filter.offset / 20
     }
 
     /// See [`Index::search_cost_us`].
-    pub fn drops_cost_us(&self, filter: &DropFilter, moment: Moment) -> u32 {
+    pub fn drops_cost_us(&self, filter: &DropFilter, as_of: AsOf) -> u32 {
         // What passes a filter is looked for among all drops, until the page is full.
-        let looked_at = self.listed.len() / if filter.contains.is_some() { 10_000 } else { 50_000 };
-        self.day_cost_us(moment) + filter.limit + looked_at
+        let looked_at =
+            self.drops_by_rank.len() / if filter.contains.is_some() { 10_000 } else { 50_000 };
+        self.day_cost_us(as_of) + filter.limit + looked_at
     }
 
     /// See [`Index::search_cost_us`].
-    pub fn overview_cost_us(&self, moment: Moment) -> u32 {
+    pub fn overview_cost_us(&self, as_of: AsOf) -> u32 {
         let days = self.days.load();
-        let made = days.iter().any(|day| day.moment == moment && day.summary.get().is_some());
-        if made { 0 } else { self.day_cost_us(moment) + self.listed.len() / 100 }
+        let made = days.iter().any(|day| day.as_of == as_of && day.summary.get().is_some());
+        if made { 0 } else { self.day_cost_us(as_of) + self.drops_by_rank.len() / 100 }
     }
 
     /// A day that is not prepared has to be, by whoever comes first.
-    pub(in crate::index) fn day_cost_us(&self, moment: Moment) -> u32 {
-        if self.is_prepared(moment) { 0 } else { self.dropped.len() / 10 }
+    pub(in crate::index) fn day_cost_us(&self, as_of: AsOf) -> u32 {
+        if self.is_prepared(as_of) { 0 } else { self.drops_by_name.len() / 10 }
     }
 
     /// Has the memory of the rows of an answer come at once: they lie far apart.
-    fn touch(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
-        self.texts.touch(ordinals);
+    fn prefetch(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
+        self.names.prefetch(ordinals);
         docs.clear();
-        self.dropped.docs_of(ordinals, docs);
-        self.listed.touch(docs);
-        self.records.touch(docs);
+        self.drops_by_name.docs_of(ordinals, docs);
+        self.drops_by_rank.prefetch(docs);
+        self.records.prefetch(docs);
     }
 
     /// All that is known of an ordinal whose TLD is `tld`.
     pub(in crate::index) fn row(&self, ordinal: u32, tld: u16) -> NameRow {
-        let key = self.names.keys()[ordinal as usize];
-        let drop = self.dropped.place(ordinal).map(|place| self.row_drop(self.dropped.doc(place)));
+        let key = self.ranks.keys()[ordinal as usize];
+        let drop = self
+            .drops_by_name
+            .place(ordinal)
+            .map(|place| self.row_drop(self.drops_by_name.doc(place)));
         NameRow {
             dqs: dqs_of(key),
             length: length_of(key),
             tld,
             drop,
-            registered: drop.is_none() && self.dropped.registered(ordinal),
+            registered: drop.is_none() && self.drops_by_name.registered(ordinal),
         }
     }
 
@@ -554,21 +559,21 @@ impl Index {
         };
         RowDrop {
             doc,
-            date: day(self.listed.drop_dates()),
-            release: day(self.listed.releases()),
-            registered_again: doc >= self.listed.len(),
+            date: day(self.drops_by_rank.drop_dates()),
+            release: day(self.drops_by_rank.releases()),
+            registered_again: doc >= self.drops_by_rank.len(),
         }
     }
 
-    pub(in crate::index) fn stage(&self, tld: u16, drop: &RowDrop, moment: Moment) -> Stage {
+    pub(in crate::index) fn stage(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Stage {
         let pending = self.tlds.pending_days(tld);
-        Stage::on(moment.today, drop.release, pending, moment.catch_days)
+        Stage::on(as_of.today, drop.release, pending, as_of.catch_days)
     }
 
-    pub(in crate::index) fn status(&self, row: &NameRow, moment: Moment) -> Status {
+    pub(in crate::index) fn status(&self, row: &NameRow, as_of: AsOf) -> Status {
         match row.drop {
             Some(drop) if drop.registered_again => Status::Registered,
-            Some(drop) => match self.stage(row.tld, &drop, moment) {
+            Some(drop) => match self.stage(row.tld, &drop, as_of) {
                 Stage::Redemption => Status::Redemption,
                 Stage::PendingDelete => Status::PendingDelete,
                 Stage::Catchable | Stage::Released => Status::Available,
@@ -579,7 +584,7 @@ impl Index {
     }
 
     fn pipeline_drop(&self, row: &NameRow, drop: &RowDrop) -> PipelineDrop {
-        with_shaper(|shaper| {
+        with_row_buffers(|shaper| {
             let known = self.known(drop.doc, row.tld);
             let Restored { signals, explanation, .. } =
                 Scorer::shared().restore(known, &mut shaper.scratch);
@@ -590,9 +595,9 @@ impl Index {
 
     /// What the scorer has to know to say why a dropped name has its score.
     pub(in crate::index) fn known(&self, doc: u32, tld: u16) -> StoredScore<'_> {
-        let Record { label, spread, features } = self.records.get(doc);
+        let ScoreRecord { label, spread, features } = self.records.get(doc);
         let spread = match spread {
-            u8::MAX => self.texts.label_range(label).len() as u32,
+            u8::MAX => self.names.label_range(label).len() as u32,
             spread => spread.into(),
         };
         StoredScore { label, tld: self.tlds.name(tld), spread, features }
@@ -601,28 +606,32 @@ impl Index {
     fn shape_drop<T>(
         &self,
         doc: u32,
-        shaper: &mut Shaper,
+        shaper: &mut RowBuffers,
         visit: &mut impl FnMut(&DropRow<'_>) -> T,
     ) -> T {
-        let Shaper { text, scratch, .. } = shaper;
-        let known = self.known(doc, self.listed.tlds()[doc as usize]);
+        let RowBuffers { text, scratch, .. } = shaper;
+        let known = self.known(doc, self.drops_by_rank.tlds()[doc as usize]);
         text.clear();
         text.extend([known.label, ".", known.tld]);
         let Restored { dqs, signals, explanation } = Scorer::shared().restore(known, scratch);
-        debug_assert_eq!(dqs, self.listed.dqs(doc), "{text}: the index and the scorer agree");
-        let (tld, length) = (known.tld, self.listed.length(doc));
+        debug_assert_eq!(
+            dqs,
+            self.drops_by_rank.dqs(doc),
+            "{text}: the index and the scorer agree"
+        );
+        let (tld, length) = (known.tld, self.drops_by_rank.length(doc));
         visit(&DropRow { name: text, tld, length, dqs, explanation, signals: &signals })
     }
 
     fn shape_result(
         &self,
         ordinal: u32,
-        moment: Moment,
-        shaper: &mut Shaper,
+        as_of: AsOf,
+        shaper: &mut RowBuffers,
         visit: &mut impl FnMut(&SearchRow<'_>),
     ) {
-        let Shaper { name, scratch, .. } = shaper;
-        self.texts.read(ordinal, name);
+        let RowBuffers { name, scratch, .. } = shaper;
+        self.names.read(ordinal, name);
         let row = self.row(ordinal, name.tld());
         let latest_drop = row.drop.map(|drop| LatestDrop {
             date: drop.date,
@@ -633,28 +642,22 @@ impl Index {
             domain: name.as_str(),
             tld: self.tlds.name(row.tld),
             length: row.length,
-            current_status: self.status(&row, moment),
+            current_status: self.status(&row, as_of),
             latest_drop,
         });
     }
 }
 
 impl DayIndex {
-    fn new(index: &Index, moment: Moment) -> DayIndex {
-        let stages = DayStages::new(&index.listed, &index.tlds, moment);
-        let dropped = DroppedDay::new(&index.dropped, stages.by_doc());
-        DayIndex {
-            moment,
-            stages,
-            dropped,
-            tld_texts: Default::default(),
-            summary: OnceLock::new(),
-        }
+    fn new(index: &Index, as_of: AsOf) -> DayIndex {
+        let stages = DayStages::new(&index.drops_by_rank, &index.tlds, as_of);
+        let dropped = StagedDrops::new(&index.drops_by_name, stages.by_doc());
+        DayIndex { as_of, stages, dropped, tld_texts: Default::default(), summary: OnceLock::new() }
     }
 }
 
 /// Rows whose memory is asked for at once: few enough that it is still there when they are shaped.
-const ROWS_TOUCHED: usize = 32;
+const ROWS_PREFETCHED: usize = 32;
 /// Rows that room is made for before they are known.
 const ROWS_ABOUT: u32 = 1_000;
 /// Days kept: today, and the day before or after around midnight.

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use crate::index::error::QueryError;
-use crate::index::filter::{DropFilter, Moment, Pipeline, RuleQuery};
+use crate::index::filter::{AsOf, DropFilter, RuleQuery, View};
 use crate::index::query::index::Index;
 use crate::index::query::rows::DropRow;
 use crate::vocab::day::Day;
@@ -38,16 +38,16 @@ impl Index {
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
-    pub fn preview(&self, query: &RuleQuery, moment: Moment) -> Result<Preview<'_>, QueryError> {
-        let day = self.day(moment);
+    pub fn preview(&self, query: &RuleQuery, as_of: AsOf) -> Result<Preview<'_>, QueryError> {
+        let day = self.day(as_of);
         let filter = DropFilter {
-            narrow: query.narrow.clone(),
-            pipeline: Pipeline::All,
+            common: query.common.clone(),
+            view: View::All,
             contains: query.contains.clone(),
             limit: u32::MAX,
             offset: 0,
         };
-        let (codes, dates) = (day.stages.by_doc(), self.listed.drop_dates());
+        let (codes, dates) = (day.stages.by_doc(), self.drops_by_rank.drop_dates());
         let mut by_date = vec![0; usize::from(u16::MAX) + 1];
         let (mut today, mut samples) = (0, Vec::new());
         self.walk_drops(&filter, &day, |doc| {
@@ -61,14 +61,14 @@ impl Index {
             ControlFlow::Continue(())
         })?;
         let dates = &self.manifest.drop_dates;
-        let known = dates.partition_point(|&date| date <= moment.today);
+        let known = dates.partition_point(|&date| date <= as_of.today);
         let last = dates[..known].iter().rev().take(PREVIEW_DAYS);
         let per_day = last.map(|&date| (date, by_date[usize::from(date.raw())])).collect();
         Ok(Preview { today, per_day, index: self, samples })
     }
 
     /// See [`Index::search_cost_us`].
-    pub fn preview_cost_us(&self, moment: Moment) -> u32 {
-        self.day_cost_us(moment) + PREVIEW_SAMPLES as u32 + self.listed.len() / DOCS_PER_US
+    pub fn preview_cost_us(&self, as_of: AsOf) -> u32 {
+        self.day_cost_us(as_of) + PREVIEW_SAMPLES as u32 + self.drops_by_rank.len() / DOCS_PER_US
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::index::columns::drop_history::EarlierDrop;
 use crate::index::columns::names::NameBuf;
-use crate::index::filter::Moment;
-use crate::index::query::index::{Index, NameRow, RowDrop, with_shaper};
+use crate::index::filter::AsOf;
+use crate::index::query::index::{Index, NameRow, RowDrop, with_row_buffers};
 use crate::index::query::rows::Status;
 use crate::scorer::{Restored, Scorer, Signals, StoredScore};
 use crate::vocab::day::Day;
@@ -53,34 +53,34 @@ pub struct Sibling {
 impl Index {
     /// What is shown of `name`; `None` for a name never seen. For a name that never dropped the
     /// scorer reads it, which loads the dictionaries when it is the first to be read.
-    pub fn profile(&self, name: &DomainName, moment: Moment) -> Option<Profile> {
-        let ordinal = self.texts.find(name.as_str())?;
+    pub fn profile(&self, name: &DomainName, as_of: AsOf) -> Option<Profile> {
+        let ordinal = self.names.find(name.as_str())?;
         let row = self.row(ordinal, self.tlds.find(name.tld())?);
-        let spread = self.texts.label_range(name.label()).len() as u32;
+        let spread = self.names.label_range(name.label()).len() as u32;
         let unread = StoredScore { label: name.label(), tld: name.tld(), spread, features: &[] };
         let known = row.drop.map_or(unread, |drop| self.known(drop.doc, row.tld));
-        Some(with_shaper(|shaper| {
+        Some(with_row_buffers(|shaper| {
             let Restored { dqs, signals, explanation } =
                 Scorer::shared().restore(known, &mut shaper.scratch);
             Profile {
-                status: self.status(&row, moment),
+                status: self.status(&row, as_of),
                 dqs,
                 explanation: explanation.to_owned(),
                 signals: signals.into_owned(),
-                drop: row.drop.map(|drop| self.lifecycle(row.tld, &drop, moment)),
-                earlier: self.earlier.of(ordinal).collect(),
+                drop: row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of)),
+                earlier: self.drop_history.before_latest(ordinal).collect(),
             }
         }))
     }
 
     /// The names with the label of `name` in other TLDs, the best first and at most `limit`, and
     /// how many there are.
-    pub fn siblings(&self, name: &DomainName, moment: Moment, limit: usize) -> (Vec<Sibling>, u32) {
-        let range = self.texts.label_range(name.label());
+    pub fn siblings(&self, name: &DomainName, as_of: AsOf, limit: usize) -> (Vec<Sibling>, u32) {
+        let range = self.names.label_range(name.label());
         let mut read = NameBuf::default();
         let mut found = Vec::with_capacity(range.len());
         for ordinal in range {
-            self.texts.read(ordinal, &mut read);
+            self.names.read(ordinal, &mut read);
             if read.as_str() != name.as_str() {
                 found.push((self.row(ordinal, read.tld()), ordinal));
             }
@@ -92,29 +92,29 @@ impl Index {
         });
         let sibling = |(row, ordinal): (NameRow, u32)| {
             let mut read = NameBuf::default();
-            self.texts.read(ordinal, &mut read);
+            self.names.read(ordinal, &mut read);
             Sibling {
                 name: read.as_str().to_owned(),
                 dqs: row.dqs,
-                status: self.status(&row, moment),
-                drop: row.drop.map(|drop| self.lifecycle(row.tld, &drop, moment)),
+                status: self.status(&row, as_of),
+                drop: row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of)),
             }
         };
         (found.into_iter().take(limit).map(sibling).collect(), total)
     }
 
     /// Where the name at a doc of the drops list stands.
-    pub(super) fn doc_lifecycle(&self, doc: u32, moment: Moment) -> Lifecycle {
-        let tld = self.listed.tlds()[doc as usize];
-        self.lifecycle(tld, &self.row_drop(doc), moment)
+    pub(super) fn doc_lifecycle(&self, doc: u32, as_of: AsOf) -> Lifecycle {
+        let tld = self.drops_by_rank.tlds()[doc as usize];
+        self.lifecycle(tld, &self.row_drop(doc), as_of)
     }
 
-    pub(super) fn lifecycle(&self, tld: u16, drop: &RowDrop, moment: Moment) -> Lifecycle {
+    pub(super) fn lifecycle(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Lifecycle {
         Lifecycle {
             dropped: drop.date,
             pending_delete: drop.release.plus(-i32::from(self.tlds.pending_days(tld))),
             release: drop.release,
-            stage: self.stage(tld, drop, moment),
+            stage: self.stage(tld, drop, as_of),
             registered_again: drop.registered_again,
         }
     }

@@ -11,29 +11,29 @@ use std::ops::Range;
 
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::day::DayStages;
-use crate::index::columns::drops_by_name::{Dropped, DroppedDay};
+use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
 use crate::index::columns::idn::Matches;
-use crate::index::columns::rank_table::{Column, KeyFilter, Order, Ranked, key_of};
+use crate::index::columns::rank_table::{Column, KeyFilter, Order, RankTable, key_of};
 use crate::index::columns::tlds::Tlds;
-use crate::index::filter::{Pipeline, SearchFilter};
+use crate::index::filter::{SearchFilter, View};
 use crate::vocab::limits::SEARCH_TOTAL_MAX;
 
 /// What a search is answered from.
 #[derive(Clone, Copy, Debug)]
-pub struct Parts<'a> {
+pub struct SearchColumns<'a> {
     /// All names by ordinal.
-    pub names: &'a Ranked,
+    pub names: &'a RankTable,
     /// All names by TLD.
     pub by_tld: &'a ByTld,
     /// The names that dropped.
-    pub dropped: &'a Dropped,
+    pub dropped: &'a DropsByName,
     /// Names with a Unicode form of their own, in the order of that form.
-    pub aliases: AliasColumns<'a>,
+    pub aliases: IdnColumns<'a>,
 }
 
 /// Names in the order of their Unicode forms; all columns have one length.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AliasColumns<'a> {
+pub struct IdnColumns<'a> {
     pub ordinals: &'a [u32],
     /// Rank keys.
     pub keys: &'a [u16],
@@ -43,7 +43,7 @@ pub struct AliasColumns<'a> {
 
 /// One page of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchHits {
     /// Ordinals, best first.
     pub ordinals: Vec<u32>,
     /// Matches: exact up to [`SEARCH_TOTAL_MAX`], one more above it.
@@ -73,29 +73,29 @@ thread_local! {
 }
 
 /// The best `offset + limit` names of a search, without its first `offset`. The pipeline
-/// [`Pipeline::All`] is none here.
+/// [`View::All`] is none here.
 pub fn search(
-    parts: &Parts<'_>,
+    parts: &SearchColumns<'_>,
     matches: &Matches,
     filter: &SearchFilter,
-    day: &DroppedDay,
+    day: &StagedDrops,
     tlds: &Tlds,
-) -> Found {
-    let numbers = tlds.numbers(&filter.narrow.tlds);
+) -> SearchHits {
+    let numbers = tlds.numbers(&filter.common.tlds);
     if numbers.as_ref().is_some_and(Vec::is_empty) {
-        return Found::default();
+        return SearchHits::default();
     }
     HITS.with_borrow_mut(|hits| {
         hits.clear();
-        let narrow = Narrowed {
+        let common = Narrowed {
             parts,
             day,
-            keys: KeyFilter::new(&filter.narrow),
+            keys: KeyFilter::new(&filter.common),
             tlds: numbers.as_deref(),
-            pipeline: filter.pipeline.filter(|&pipeline| pipeline != Pipeline::All),
+            view: filter.view.filter(|&view| view != View::All),
         };
         let (offset, limit) = (filter.offset as usize, filter.limit as usize);
-        let best = Best {
+        let best = TopHits {
             hits,
             offset,
             limit,
@@ -104,31 +104,31 @@ pub fn search(
             worst: u16::MAX,
             full: false,
         };
-        narrow.find(matches, best)
+        common.find(matches, best)
     })
 }
 
 /// What matches are narrowed by.
 struct Narrowed<'a> {
-    parts: &'a Parts<'a>,
-    day: &'a DroppedDay,
+    parts: &'a SearchColumns<'a>,
+    day: &'a StagedDrops,
     keys: KeyFilter,
     /// `None` for all.
     tlds: Option<&'a [u16]>,
-    pipeline: Option<Pipeline>,
+    view: Option<View>,
 }
 
 impl Narrowed<'_> {
-    fn find(&self, matches: &Matches, mut best: Best<'_>) -> Found {
-        let Parts { names, by_tld, dropped, .. } = *self.parts;
+    fn find(&self, matches: &Matches, mut best: TopHits<'_>) -> SearchHits {
+        let SearchColumns { names, by_tld, dropped, .. } = *self.parts;
         let spans = Spans::new(&matches.names, &matches.whole);
-        let ordinal = |place| match (self.pipeline, self.tlds) {
+        let ordinal = |place| match (self.view, self.tlds) {
             (None, None) => place,
             (None, Some(_)) => by_tld.row(place),
             (Some(_), None) => dropped.ordinal(place),
             (Some(_), Some(_)) => dropped.ordinal(dropped.by_tld().row(place)),
         };
-        match (self.pipeline, self.tlds) {
+        match (self.view, self.tlds) {
             (None, None) => best.take(names.order(), &spans, self.keys),
             (None, Some(tlds)) => {
                 let order = by_tld.ranked().order();
@@ -137,13 +137,13 @@ impl Narrowed<'_> {
                     best.take(order, &spans, self.keys);
                 }
             }
-            (Some(pipeline), tlds) => {
+            (Some(view), tlds) => {
                 let spans = spans.map(|ordinals| dropped.places(ordinals));
                 let Some(tlds) = tlds else {
-                    best.take(self.day.order(dropped, pipeline), &spans, self.keys);
+                    best.take(self.day.order(dropped, view), &spans, self.keys);
                     return self.finish(matches, best, ordinal);
                 };
-                let order = self.day.order_by_tld(dropped, pipeline);
+                let order = self.day.order_by_tld(dropped, view);
                 for &tld in tlds {
                     let spans = spans.map(|rows| dropped.by_tld().places(tld, rows));
                     best.take(order, &spans, self.keys);
@@ -153,14 +153,19 @@ impl Narrowed<'_> {
         self.finish(matches, best, ordinal)
     }
 
-    fn finish(&self, matches: &Matches, mut best: Best<'_>, ordinal: impl Fn(u32) -> u32) -> Found {
+    fn finish(
+        &self,
+        matches: &Matches,
+        mut best: TopHits<'_>,
+        ordinal: impl Fn(u32) -> u32,
+    ) -> SearchHits {
         self.offer_aliases(matches, &mut best);
         self.offer_others(matches, &mut best);
         best.into_found(ordinal)
     }
 
-    fn offer_aliases(&self, matches: &Matches, best: &mut Best<'_>) {
-        let AliasColumns { ordinals, keys, tlds } = self.parts.aliases;
+    fn offer_aliases(&self, matches: &Matches, best: &mut TopHits<'_>) {
+        let IdnColumns { ordinals, keys, tlds } = self.parts.aliases;
         for place in matches.aliases.clone() {
             let at = place as usize;
             let (key, ordinal) = (keys[at], ordinals[at]);
@@ -174,8 +179,8 @@ impl Narrowed<'_> {
         }
     }
 
-    fn offer_others(&self, matches: &Matches, best: &mut Best<'_>) {
-        let Parts { names, by_tld, .. } = *self.parts;
+    fn offer_others(&self, matches: &Matches, best: &mut TopHits<'_>) {
+        let SearchColumns { names, by_tld, .. } = *self.parts;
         let in_tld = |ordinal, tld| !by_tld.places(tld, ordinal..ordinal + 1).is_empty();
         for &(ordinal, whole) in &matches.others {
             let key = names.keys()[ordinal as usize];
@@ -190,9 +195,9 @@ impl Narrowed<'_> {
     }
 
     fn in_pipeline(&self, ordinal: u32) -> bool {
-        let Some(pipeline) = self.pipeline else { return true };
+        let Some(view) = self.view else { return true };
         let place = self.parts.dropped.place(ordinal);
-        place.is_some_and(|place| self.day.code(place) & DayStages::mask(pipeline) != 0)
+        place.is_some_and(|place| self.day.code(place) & DayStages::mask(view) != 0)
     }
 }
 
@@ -220,7 +225,7 @@ impl Spans {
 }
 
 /// The best so many names found, and how many were.
-struct Best<'a> {
+struct TopHits<'a> {
     hits: &'a mut Vec<Candidate>,
     offset: usize,
     limit: usize,
@@ -233,7 +238,7 @@ struct Best<'a> {
     full: bool,
 }
 
-impl Best<'_> {
+impl TopHits<'_> {
     fn wanted(&self) -> usize {
         self.offset + self.limit
     }
@@ -288,11 +293,11 @@ impl Best<'_> {
     }
 
     /// The page; `ordinal` gives the ordinal of a place.
-    fn into_found(mut self, ordinal: impl Fn(u32) -> u32) -> Found {
+    fn into_found(mut self, ordinal: impl Fn(u32) -> u32) -> SearchHits {
         self.trim();
         let total = self.total.min(SEARCH_TOTAL_MAX + 1);
         if self.hits.len() <= self.offset {
-            return Found { ordinals: Vec::new(), total };
+            return SearchHits { ordinals: Vec::new(), total };
         }
         // Ordinals are dear: only names with the keys of the page are put in their order.
         let (_, &mut first, _) = self.hits.select_nth_unstable(self.offset);
@@ -305,7 +310,7 @@ impl Best<'_> {
         }
         self.hits.sort_unstable();
         let page = self.hits.iter().skip(self.offset - before).take(self.limit);
-        Found { ordinals: page.map(|&hit| hit as u32).collect(), total }
+        SearchHits { ordinals: page.map(|&hit| hit as u32).collect(), total }
     }
 }
 
@@ -314,7 +319,7 @@ mod tests {
     use super::*;
     use crate::index::columns::rank_table::tests::Random;
     use crate::index::columns::table::{Part, PartDrops, Table};
-    use crate::index::filter::Narrow;
+    use crate::index::filter::CommonFilter;
     use crate::vocab::query::NamePrefix;
     use crate::vocab::stage::Stage;
 
@@ -323,10 +328,10 @@ mod tests {
     /// Names without text, and what holds of them one by one.
     struct World {
         table: Table,
-        names: Ranked,
+        names: RankTable,
         by_tld: ByTld,
-        dropped: Dropped,
-        day: DroppedDay,
+        dropped: DropsByName,
+        day: StagedDrops,
         /// Ordinals in the order of their Unicode forms, keys and TLDs.
         aliases: (Vec<u32>, Vec<u16>, Vec<u16>),
         /// By ordinal: key, TLD and code.
@@ -379,15 +384,15 @@ mod tests {
                 place += 1;
             }
         }
-        let dropped = Dropped::new(&table, docs);
+        let dropped = DropsByName::new(&table, docs);
         let by_tld = ByTld::new(TLDS as usize, tlds.iter(), keys.iter());
         let mut aliases: Vec<u32> = (0..table.len()).filter(|_| random.below(90) == 0).collect();
         (1..aliases.len()).for_each(|at| aliases.swap(at, random.below(at as u32 + 1) as usize));
         let of = |column: &[u16]| aliases.iter().map(|&at| column[at as usize]).collect();
         World {
-            day: DroppedDay::new(&dropped, &codes),
+            day: StagedDrops::new(&dropped, &codes),
             aliases: (aliases.clone(), of(&keys), of(&tlds)),
-            names: Ranked::new(keys),
+            names: RankTable::new(keys),
             by_tld,
             dropped,
             table,
@@ -396,18 +401,23 @@ mod tests {
     }
 
     impl World {
-        fn parts(&self) -> Parts<'_> {
+        fn parts(&self) -> SearchColumns<'_> {
             let (ordinals, keys, tlds) = &self.aliases;
-            let aliases = AliasColumns { ordinals, keys, tlds };
-            Parts { names: &self.names, by_tld: &self.by_tld, dropped: &self.dropped, aliases }
+            let aliases = IdnColumns { ordinals, keys, tlds };
+            SearchColumns {
+                names: &self.names,
+                by_tld: &self.by_tld,
+                dropped: &self.dropped,
+                aliases,
+            }
         }
 
-        fn search(&self, matches: &Matches, filter: &SearchFilter) -> Found {
+        fn search(&self, matches: &Matches, filter: &SearchFilter) -> SearchHits {
             search(&self.parts(), matches, filter, &self.day, &self.table.tlds)
         }
 
         /// Looks at every name.
-        fn slow(&self, matches: &Matches, filter: &SearchFilter) -> Found {
+        fn slow(&self, matches: &Matches, filter: &SearchFilter) -> SearchHits {
             let named = matches.names.clone().map(|at| (at, matches.whole.contains(&at)));
             let aliased = matches.aliases.clone().map(|place| {
                 (self.aliases.0[place as usize], matches.whole_aliases.contains(&place))
@@ -422,18 +432,18 @@ mod tests {
             hits.sort_unstable();
             let total = hits.len().min(10_001) as u32;
             let page = hits.iter().skip(filter.offset as usize).take(filter.limit as usize);
-            Found { ordinals: page.map(|&(_, _, ordinal)| ordinal).collect(), total }
+            SearchHits { ordinals: page.map(|&(_, _, ordinal)| ordinal).collect(), total }
         }
 
         fn passes(&self, ordinal: u32, filter: &SearchFilter) -> bool {
             let (key, tld, code) = self.rows[ordinal as usize];
-            let narrow = &filter.narrow;
+            let common = &filter.common;
             let is_it = |wanted: &str| self.table.tlds.find(wanted) == Some(tld);
-            KeyFilter::new(narrow).passes(key)
-                && (narrow.tlds.is_empty() || narrow.tlds.iter().any(|wanted| is_it(wanted)))
-                && filter.pipeline.is_none_or(|pipeline| {
-                    code.is_some_and(|code| code & DayStages::mask(pipeline) != 0)
-                })
+            KeyFilter::new(common).passes(key)
+                && (common.tlds.is_empty() || common.tlds.iter().any(|wanted| is_it(wanted)))
+                && filter
+                    .view
+                    .is_none_or(|view| code.is_some_and(|code| code & DayStages::mask(view) != 0))
         }
 
         fn matches(&self, random: &mut Random) -> Matches {
@@ -461,19 +471,19 @@ mod tests {
 
     fn filter(random: &mut Random) -> SearchFilter {
         let stage = Stage::ALL[random.below(4) as usize];
-        let pipelines = [None, None, Some(Pipeline::Active), Some(Pipeline::Today)];
+        let pipelines = [None, None, Some(View::Active), Some(View::Today)];
         let one = |random: &mut Random| format!("t{}", random.below(TLDS + 3)).into();
         let tlds = [0, 0, 1, 1, 2, 60][random.below(6) as usize];
         let keys = random.filter();
         SearchFilter {
             prefix: NamePrefix::parse("x").expect("a prefix"),
-            narrow: Narrow {
+            common: CommonFilter {
                 tlds: (0..tlds).map(|_| one(random)).collect(),
                 min_dqs: crate::index::columns::rank_key::dqs_of(keys.key_max.min(100 << 8)),
                 max_len: keys.length_max.min(63),
             },
-            pipeline: match random.below(5) {
-                4 => Some(Pipeline::Stage(stage)),
+            view: match random.below(5) {
+                4 => Some(View::Stage(stage)),
                 at => pipelines[at as usize],
             },
             limit: [1, 20, 100][random.below(3) as usize],

@@ -9,9 +9,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::index::columns::day::{DROPPED_TODAY, DayStages};
-use crate::index::columns::drops_by_rank::Listed;
+use crate::index::columns::drops_by_rank::DropsByRank;
 use crate::index::columns::tlds::Tlds;
-use crate::index::filter::Pipeline;
+use crate::index::filter::View;
 use crate::vocab::day::Day;
 
 /// Drop dates that are told apart, up to today.
@@ -34,13 +34,13 @@ const DOCS_PER_PIECE: usize = 1 << 17;
 
 /// How many names of the drops list there are of each kind, on one day.
 #[derive(Debug)]
-pub struct Summary {
-    /// For each of [`Pipeline::EVERY`]: TLD numbers and how many names, most first.
-    tlds: [Vec<(u16, u32)>; Pipeline::EVERY.len()],
-    /// For each of [`Pipeline::EVERY`]: how many names.
-    totals: [u32; Pipeline::EVERY.len()],
-    /// For each of [`Pipeline::EVERY`]: how many names of each score.
-    scores: [Vec<u32>; Pipeline::EVERY.len()],
+pub struct DaySummary {
+    /// For each of [`View::EVERY`]: TLD numbers and how many names, most first.
+    tlds: [Vec<(u16, u32)>; View::EVERY.len()],
+    /// For each of [`View::EVERY`]: how many names.
+    totals: [u32; View::EVERY.len()],
+    /// For each of [`View::EVERY`]: how many names of each score.
+    scores: [Vec<u32>; View::EVERY.len()],
     /// The last days up to today, the first of them first.
     days: Vec<DroppedOn>,
     /// The TLDs that [`DroppedOn::by_tld`] tells apart.
@@ -91,51 +91,51 @@ impl Counts {
     }
 }
 
-impl Summary {
+impl DaySummary {
     /// Counts the names of `listed`, whose codes today are in `stages`; `newest` is the newest drop
     /// date not after `today`.
     pub fn new(
-        listed: &Listed,
+        listed: &DropsByRank,
         tlds: &Tlds,
         stages: &DayStages,
         today: Day,
         newest: Day,
-    ) -> Summary {
+    ) -> DaySummary {
         let walk = Walk { listed, codes: stages.by_doc(), first: first_day(today), today };
         let counts = walk.count_all(tlds.len());
-        let of = |counts: &[u32; CODES], pipeline| {
-            let mask = DayStages::mask(pipeline);
+        let of = |counts: &[u32; CODES], view| {
+            let mask = DayStages::mask(view);
             let codes = (0u8..).zip(counts).filter(|(code, _)| code & mask != 0);
             codes.map(|(_, count)| count).sum::<u32>()
         };
-        let by_tld = Pipeline::EVERY.map(|pipeline| {
+        let by_tld = View::EVERY.map(|view| {
             let numbered = (0..=u16::MAX).zip(&counts.tlds);
-            let counted = numbered.map(|(number, counts)| (number, of(counts, pipeline)));
+            let counted = numbered.map(|(number, counts)| (number, of(counts, view)));
             let mut present: Vec<_> = counted.filter(|&(_, count)| count > 0).collect();
             // A smaller number is a TLD with more names in all.
             present.sort_by_key(|&(number, count)| (Reverse(count), number));
             present
         });
-        let scores = Pipeline::EVERY
-            .map(|pipeline| counts.scores.iter().map(|score| of(score, pipeline)).collect());
+        let scores =
+            View::EVERY.map(|view| counts.scores.iter().map(|score| of(score, view)).collect());
         let totals = std::array::from_fn(|at| by_tld[at].iter().map(|&(_, count)| count).sum());
         let (day_tlds, days) = by_day(&counts.days, tlds.len(), walk.first);
-        Summary { tlds: by_tld, totals, scores, days, day_tlds, best: best_of(listed, newest) }
+        DaySummary { tlds: by_tld, totals, scores, days, day_tlds, best: best_of(listed, newest) }
     }
 
     /// TLD numbers of a part of the pipeline with how many names they have, most first.
-    pub fn tlds(&self, pipeline: Pipeline) -> &[(u16, u32)] {
-        &self.tlds[pipeline.position()]
+    pub fn tlds(&self, view: View) -> &[(u16, u32)] {
+        &self.tlds[view.position()]
     }
 
     /// Names in a part of the pipeline.
-    pub fn total(&self, pipeline: Pipeline) -> u32 {
-        self.totals[pipeline.position()]
+    pub fn total(&self, view: View) -> u32 {
+        self.totals[view.position()]
     }
 
     /// Names in a part of the pipeline by score, 0 to 100.
-    pub fn scores(&self, pipeline: Pipeline) -> &[u32] {
-        &self.scores[pipeline.position()]
+    pub fn scores(&self, view: View) -> &[u32] {
+        &self.scores[view.position()]
     }
 
     /// The last [`SUMMARY_DAYS`] days up to today, the first of them first.
@@ -160,7 +160,7 @@ fn first_day(today: Day) -> Day {
 
 /// One count under way.
 struct Walk<'a> {
-    listed: &'a Listed,
+    listed: &'a DropsByRank,
     /// By doc.
     codes: &'a [u8],
     first: Day,
@@ -216,7 +216,7 @@ fn by_day(counts: &[u32], tlds: usize, first: Day) -> (Vec<u16>, Vec<DroppedOn>)
 }
 
 /// The first docs of each band that dropped on `date`: docs are in the order of their rank.
-fn best_of(listed: &Listed, date: Day) -> [Vec<u32>; BANDS.len()] {
+fn best_of(listed: &DropsByRank, date: Day) -> [Vec<u32>; BANDS.len()] {
     let mut best: [Vec<u32>; BANDS.len()] = Default::default();
     let mut wanted = BANDS.len() * BEST_PER_BAND;
     for (doc, &dropped) in (0..listed.len()).zip(listed.drop_dates()) {
@@ -247,8 +247,8 @@ mod tests {
     use super::*;
     use crate::index::columns::drops_by_rank;
     use crate::index::columns::rank_order::RankOrder;
-    use crate::index::columns::test_table::{Specimen, round_trip};
-    use crate::index::filter::Moment;
+    use crate::index::columns::test_table::{TestTables, round_trip};
+    use crate::index::filter::AsOf;
     use crate::vocab::stage::Stage;
 
     fn raw(raw: u16) -> Day {
@@ -258,12 +258,12 @@ mod tests {
     #[test]
     fn counts_are_those_of_a_scan() {
         for (seed, names) in [(1, 0), (2, 1), (3, 200), (4, 5_000)] {
-            let table = Specimen::new(seed).table(names);
-            let order = RankOrder::of(&table);
+            let table = TestTables::new(seed).table(names);
+            let order = RankOrder::new(&table);
             let write = |draft: &_| drops_by_rank::write(&table, &order, draft);
             let (_folder, files) = round_trip(write).expect("written");
             let tlds = &table.tlds;
-            let listed = Listed::open(&files, tlds, table.dropped(), order.listed());
+            let listed = DropsByRank::open(&files, tlds, table.dropped(), order.listed());
             let listed = listed.expect("sound");
             for today in [991, 1_005, 1_020, 1_040, 1_200] {
                 check(&listed, tlds, raw(today));
@@ -271,33 +271,33 @@ mod tests {
         }
     }
 
-    fn check(listed: &Listed, tlds: &Tlds, today: Day) {
-        let moment = Moment { today, catch_days: 5 };
-        let stages = DayStages::new(listed, tlds, moment);
+    fn check(listed: &DropsByRank, tlds: &Tlds, today: Day) {
+        let as_of = AsOf { today, catch_days: 5 };
+        let stages = DayStages::new(listed, tlds, as_of);
         let newest = raw(1_002);
-        let summary = Summary::new(listed, tlds, &stages, today, newest);
+        let summary = DaySummary::new(listed, tlds, &stages, today, newest);
         let docs = || 0..listed.len() as usize;
         let stage = |doc: usize| {
             let pending = tlds.pending_days(listed.tlds()[doc]);
-            Stage::on(today, raw(listed.releases()[doc]), pending, moment.catch_days)
+            Stage::on(today, raw(listed.releases()[doc]), pending, as_of.catch_days)
         };
-        for pipeline in Pipeline::EVERY {
-            let is_in = |doc: &usize| match pipeline {
-                Pipeline::Active => stage(*doc) != Stage::Released,
-                Pipeline::Today => listed.drop_dates()[*doc] == today.raw(),
-                Pipeline::All => true,
-                Pipeline::Stage(wanted) => stage(*doc) == wanted,
+        for view in View::EVERY {
+            let is_in = |doc: &usize| match view {
+                View::Active => stage(*doc) != Stage::Released,
+                View::Today => listed.drop_dates()[*doc] == today.raw(),
+                View::All => true,
+                View::Stage(wanted) => stage(*doc) == wanted,
             };
             let (mut by_tld, mut scores) = (BTreeMap::<u16, u32>::new(), vec![0; SCORES]);
             for doc in docs().filter(is_in) {
                 *by_tld.entry(listed.tlds()[doc]).or_default() += 1;
                 scores[usize::from(listed.dqs(doc as u32).points())] += 1;
             }
-            assert_eq!(summary.total(pipeline) as usize, docs().filter(is_in).count());
-            let found: BTreeMap<u16, u32> = summary.tlds(pipeline).iter().copied().collect();
-            assert_eq!(found, by_tld, "{pipeline:?} on {today}");
-            assert!(summary.tlds(pipeline).is_sorted_by_key(|&(_, count)| Reverse(count)));
-            assert_eq!(summary.scores(pipeline), scores);
+            assert_eq!(summary.total(view) as usize, docs().filter(is_in).count());
+            let found: BTreeMap<u16, u32> = summary.tlds(view).iter().copied().collect();
+            assert_eq!(found, by_tld, "{view:?} on {today}");
+            assert!(summary.tlds(view).is_sorted_by_key(|&(_, count)| Reverse(count)));
+            assert_eq!(summary.scores(view), scores);
         }
         assert_eq!(summary.days().len(), SUMMARY_DAYS);
         assert_eq!(summary.days().last().map(|day| day.date), Some(today));

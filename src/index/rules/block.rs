@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::index::columns::day::DayStages;
 use crate::index::columns::tld_docs::{TldDocs, mark_docs};
-use crate::index::rules::needles::Found;
+use crate::index::rules::needles::Occurrences;
 use crate::index::rules::news::News;
 use crate::index::rules::{Plan, PlannedRule, RuleMatches};
 
@@ -21,7 +21,7 @@ pub struct Block<'a> {
     /// By the number of the length.
     lengths: Vec<Vec<u64>>,
     tlds: TldDocs,
-    found: Found,
+    found: Occurrences,
     /// By the number of the text: bits of those that many have.
     many: Vec<Option<Vec<u64>>>,
 }
@@ -29,7 +29,7 @@ pub struct Block<'a> {
 impl<'a> Block<'a> {
     /// Works out all conditions of all rules.
     pub fn new(plan: &Plan<'_>, docs: &'a [u32], day: &DayStages) -> Block<'a> {
-        let listed = &plan.index.listed;
+        let listed = &plan.index.drops_by_rank;
         let lengths: Vec<u8> = docs.iter().map(|&doc| listed.length(doc)).collect();
         let no_longer = |&most: &u8| bits_of(docs.len(), |at| lengths[at] <= most);
         let tlds: Vec<u16> = docs.iter().map(|&doc| listed.tlds()[doc as usize]).collect();
@@ -46,7 +46,7 @@ impl<'a> Block<'a> {
             docs,
             news: News::new(plan, docs, day),
             lengths: plan.lengths.par_iter().map(no_longer).collect(),
-            tlds: TldDocs::of(&tlds, plan.index.tlds.len()),
+            tlds: TldDocs::new(&tlds, plan.index.tlds.len()),
             many: (0..found.texts()).into_par_iter().map(many).collect(),
             found,
         }

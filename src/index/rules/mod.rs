@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::index::columns::day::{DayStages, stage_code};
-use crate::index::filter::{Moment, Pipeline, RuleQuery, StageSet};
+use crate::index::filter::{AsOf, RuleQuery, StageSet, View};
 use crate::index::query::index::Index;
 use crate::index::rules::block::Block;
 use crate::index::rules::needles::Needles;
@@ -72,8 +72,8 @@ impl Index {
     /// conditions; and when the first batch that told of its drop is newer than the rule's base, or
     /// when it went on to another stage after the base's day, and was in none of the rule's stages
     /// between the day it was known and the rule was there, and the base's day.
-    pub fn matches(&self, rules: &[DueRule], best_max: usize, moment: Moment) -> Vec<RuleMatches> {
-        self.matches_by(BLOCK_DOCS, rules, best_max, moment)
+    pub fn matches(&self, rules: &[DueRule], best_max: usize, as_of: AsOf) -> Vec<RuleMatches> {
+        self.matches_by(BLOCK_DOCS, rules, best_max, as_of)
     }
 
     fn matches_by(
@@ -81,10 +81,10 @@ impl Index {
         block_docs: usize,
         rules: &[DueRule],
         best_max: usize,
-        moment: Moment,
+        as_of: AsOf,
     ) -> Vec<RuleMatches> {
-        let day = self.day(moment);
-        let plan = Plan::of(self, rules, moment);
+        let day = self.day(as_of);
+        let plan = Plan::new(self, rules, as_of);
         let candidates = plan.candidates(&day.stages);
         let mut found = vec![RuleMatches::default(); rules.len()];
         for docs in candidates.chunks(block_docs) {
@@ -100,18 +100,18 @@ impl Index {
     }
 
     /// What an alert tells of one of [`RuleMatches::best`].
-    pub fn listed_drop(&self, doc: u32, moment: Moment) -> ListedDrop {
+    pub fn listed_drop(&self, doc: u32, as_of: AsOf) -> ListedDrop {
         let drop = self.row_drop(doc);
-        let tld = self.listed.tlds()[doc as usize];
+        let tld = self.drops_by_rank.tlds()[doc as usize];
         let label = self.records.get(doc).label;
         let name = format!("{label}.{}", self.tlds.name(tld));
         ListedDrop {
             name: DomainName::from_stored(name.as_bytes(), label.len() as u8)
                 .expect("a record holds the label of a name"),
-            dqs: self.listed.dqs(doc),
+            dqs: self.drops_by_rank.dqs(doc),
             drop_date: drop.date,
             release: drop.release,
-            stage: self.stage(tld, &drop, moment),
+            stage: self.stage(tld, &drop, as_of),
         }
     }
 }
@@ -119,10 +119,10 @@ impl Index {
 /// All rules, their conditions gathered so that each is worked out once.
 struct Plan<'a> {
     index: &'a Index,
-    moment: Moment,
+    as_of: AsOf,
     rules: Vec<PlannedRule>,
     /// Ways for a name to be news, by number.
-    fresh: Vec<Fresh>,
+    fresh: Vec<NewsCriteria>,
     /// Longest labels that are asked for, by number.
     lengths: Vec<u8>,
     needles: Needles,
@@ -141,18 +141,18 @@ struct PlannedRule {
 
 /// What makes a name news to a rule, its other conditions aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Fresh {
+struct NewsCriteria {
     stages: StageSet,
     created: Day,
     base: Watermark,
 }
 
 /// Gives each different value a number.
-struct Numbered<T>(FxHashMap<T, usize>);
+struct Interner<T>(FxHashMap<T, usize>);
 
-impl<T: Eq + std::hash::Hash> Numbered<T> {
-    fn new() -> Numbered<T> {
-        Numbered(FxHashMap::default())
+impl<T: Eq + std::hash::Hash> Interner<T> {
+    fn new() -> Interner<T> {
+        Interner(FxHashMap::default())
     }
 
     fn number(&mut self, value: T) -> usize {
@@ -168,24 +168,24 @@ impl<T: Eq + std::hash::Hash> Numbered<T> {
 }
 
 impl<'a> Plan<'a> {
-    fn of(index: &'a Index, rules: &[DueRule], moment: Moment) -> Plan<'a> {
+    fn new(index: &'a Index, rules: &[DueRule], as_of: AsOf) -> Plan<'a> {
         let (mut fresh, mut lengths, mut needles) =
-            (Numbered::new(), Numbered::new(), Numbered::new());
+            (Interner::new(), Interner::new(), Interner::new());
         let planned = rules.iter().map(|rule| {
-            let RuleQuery { narrow, contains, stages } = &rule.query;
+            let RuleQuery { common, contains, stages } = &rule.query;
             let DueRule { created, base, .. } = *rule;
             PlannedRule {
-                fresh: fresh.number(Fresh { stages: *stages, created, base }.settled()),
-                docs: index.listed.docs_from(narrow.min_dqs),
-                length: (narrow.max_len < LABEL_CHARS_MAX).then(|| lengths.number(narrow.max_len)),
-                tlds: index.tlds.numbers(&narrow.tlds),
+                fresh: fresh.number(NewsCriteria { stages: *stages, created, base }.settled()),
+                docs: index.drops_by_rank.docs_from(common.min_dqs),
+                length: (common.max_len < LABEL_CHARS_MAX).then(|| lengths.number(common.max_len)),
+                tlds: index.tlds.numbers(&common.tlds),
                 needle: contains.as_ref().map(|text| needles.number(text.as_str())),
             }
         });
         let rules = planned.collect();
         let needles = Needles::new(&needles.into_values());
         let (fresh, lengths) = (fresh.into_values(), lengths.into_values());
-        Plan { index, moment, rules, fresh, lengths, needles }
+        Plan { index, as_of, rules, fresh, lengths, needles }
     }
 
     /// The docs that are news to any rule, or may be, in rank order.
@@ -194,12 +194,12 @@ impl<'a> Plan<'a> {
             return Vec::new();
         };
         let since = self.fresh.iter().map(|fresh| fresh.base.day).min();
-        let since = since.unwrap_or(self.moment.today);
+        let since = since.unwrap_or(self.as_of.today);
         let stages = self.fresh.iter().fold(0, |all, fresh| all | fresh.stages.bits());
         let docs = self.rules.iter().map(|rule| rule.docs).max().unwrap_or(0);
-        let first_batches = self.index.listed.first_batches();
+        let first_batches = self.index.drops_by_rank.first_batches();
         let may_fire = |&doc: &u32| {
-            let code = day.by_doc()[doc as usize] & DayStages::mask(Pipeline::All);
+            let code = day.by_doc()[doc as usize] & DayStages::mask(View::All);
             code & stages != 0
                 && (u64::from(first_batches.number(doc)) > oldest || self.code(doc, since) < code)
         };
@@ -213,17 +213,17 @@ impl<'a> Plan<'a> {
 
     /// The code of the stage that a doc was in on `day`, or would have been.
     fn code(&self, doc: u32, day: Day) -> u8 {
-        let Index { listed, tlds, .. } = self.index;
+        let Index { drops_by_rank: listed, tlds, .. } = self.index;
         let at = doc as usize;
         let left = i32::from(listed.releases()[at]) - i32::from(day.raw());
         let pending = tlds.pending_days(listed.tlds()[at]);
-        stage_code(left, pending, self.moment.catch_days.into())
+        stage_code(left, pending, self.as_of.catch_days.into())
     }
 }
 
-impl Fresh {
+impl NewsCriteria {
     /// The same, told in one way: what came after the base's day is not looked at.
-    fn settled(self) -> Fresh {
-        Fresh { created: self.created.min(self.base.day), ..self }
+    fn settled(self) -> NewsCriteria {
+        NewsCriteria { created: self.created.min(self.base.day), ..self }
     }
 }

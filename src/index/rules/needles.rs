@@ -17,7 +17,7 @@ pub struct Needles {
 }
 
 /// Where the texts are: for each, places in order.
-pub struct Found {
+pub struct Occurrences {
     /// Where the places of each text start, and the end of the last.
     starts: Vec<usize>,
     places: Vec<u32>,
@@ -34,16 +34,16 @@ impl Needles {
     }
 
     /// Looks for all of them in the names of some docs.
-    pub fn find(&self, index: &Index, docs: &[u32]) -> Found {
+    pub fn find(&self, index: &Index, docs: &[u32]) -> Occurrences {
         if self.count == 0 {
-            return Found { starts: vec![0], places: Vec::new() };
+            return Occurrences { starts: vec![0], places: Vec::new() };
         }
         let pieces: Vec<Vec<(u32, u32)>> = docs
             .par_chunks(NAMES_PER_PIECE)
             .enumerate()
             .map(|(at, docs)| self.find_in_piece(index, (at * NAMES_PER_PIECE) as u32, docs))
             .collect();
-        Found::sorted(self.count, &pieces)
+        Occurrences::sorted(self.count, &pieces)
     }
 
     /// Text and place of each finding, by place.
@@ -52,7 +52,7 @@ impl Needles {
         for (place, &doc) in (first..).zip(docs) {
             let label = index.records.get(doc).label;
             name.clear();
-            name.extend([label, ".", index.tlds.name(index.listed.tlds()[doc as usize])]);
+            name.extend([label, ".", index.tlds.name(index.drops_by_rank.tlds()[doc as usize])]);
             self.find_in_text(&name, &mut here);
             if let Some(alias) = alias_of(&name) {
                 self.find_in_text(&alias, &mut here);
@@ -70,9 +70,9 @@ impl Needles {
     }
 }
 
-impl Found {
+impl Occurrences {
     /// Sorts findings by text; places stay in order.
-    fn sorted(texts: usize, pieces: &[Vec<(u32, u32)>]) -> Found {
+    fn sorted(texts: usize, pieces: &[Vec<(u32, u32)>]) -> Occurrences {
         let mut starts = vec![0usize; texts + 1];
         for &(text, _) in pieces.iter().flatten() {
             starts[text as usize + 1] += 1;
@@ -86,7 +86,7 @@ impl Found {
             places[next[text as usize]] = place;
             next[text as usize] += 1;
         }
-        Found { starts, places }
+        Occurrences { starts, places }
     }
 
     /// How many texts were looked for.

@@ -8,8 +8,8 @@
 use rayon::prelude::*;
 
 use crate::index::columns::day::{DayStages, RELEASED, stage_code};
-use crate::index::filter::Pipeline;
-use crate::index::rules::{Fresh, Numbered, Plan};
+use crate::index::filter::View;
+use crate::index::rules::{Interner, NewsCriteria, Plan};
 use crate::vocab::day::Day;
 use crate::vocab::watermark::Watermark;
 
@@ -19,7 +19,7 @@ const STAGES: usize = RELEASED.trailing_zeros() as usize + 1;
 
 /// Bits of the candidates of a block.
 pub struct News {
-    /// The place in `bits` of each [`Fresh`] of the plan.
+    /// The place in `bits` of each [`NewsCriteria`] of the plan.
     places: Vec<usize>,
     bits: Vec<Vec<u64>>,
 }
@@ -48,18 +48,18 @@ struct Moved {
 
 impl News {
     pub fn new(plan: &Plan<'_>, docs: &[u32], day: &DayStages) -> News {
-        let mut bases = Numbered::new();
+        let mut bases = Interner::new();
         let of_fresh: Vec<usize> =
             plan.fresh.iter().map(|fresh| bases.number(fresh.base)).collect();
         let since: Vec<Since> =
-            bases.into_values().par_iter().map(|base| Since::of(plan, *base, docs, day)).collect();
-        let mut ways = Numbered::new();
+            bases.into_values().par_iter().map(|base| Since::new(plan, *base, docs, day)).collect();
+        let mut ways = Interner::new();
         let places =
-            plan.fresh.iter().zip(of_fresh).map(|(&Fresh { stages, created, .. }, base)| {
+            plan.fresh.iter().zip(of_fresh).map(|(&NewsCriteria { stages, created, .. }, base)| {
                 ways.number((base, stages.bits(), created.max(since[base].redemption_until)))
             });
         let places = places.collect();
-        let catch_days = plan.moment.catch_days.into();
+        let catch_days = plan.as_of.catch_days.into();
         let bits = ways
             .into_values()
             .into_par_iter()
@@ -75,8 +75,8 @@ impl News {
 }
 
 impl Since {
-    fn of(plan: &Plan<'_>, base: Watermark, docs: &[u32], day: &DayStages) -> Since {
-        let (listed, tlds) = (&plan.index.listed, &plan.index.tlds);
+    fn new(plan: &Plan<'_>, base: Watermark, docs: &[u32], day: &DayStages) -> Since {
+        let (listed, tlds) = (&plan.index.drops_by_rank, &plan.index.tlds);
         let first_batches = listed.first_batches();
         let words = docs.len().div_ceil(WORD);
         let mut since = Since {
@@ -85,7 +85,7 @@ impl Since {
             redemption_until: base.day,
         };
         for (place, &doc) in (0u32..).zip(docs) {
-            let now = day.by_doc()[doc as usize] & DayStages::mask(Pipeline::All);
+            let now = day.by_doc()[doc as usize] & DayStages::mask(View::All);
             let batch = first_batches.number(doc);
             if u64::from(batch) > base.batch {
                 let word = &mut since.new[now.trailing_zeros() as usize][place as usize / WORD];

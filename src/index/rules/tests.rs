@@ -9,8 +9,8 @@ use super::*;
 use crate::corpus::batch::{self, Batch, BatchMeta, Entry, Record};
 use crate::feeds::Sighting;
 use crate::index::columns::idn::alias_of;
-use crate::index::columns::test_table::Specimen;
-use crate::index::filter::Narrow;
+use crate::index::columns::test_table::TestTables;
+use crate::index::filter::CommonFilter;
 use crate::index::generation::build::{Keep, rebuild};
 use crate::index::generation::open::open_current;
 use crate::scorer::{Scorer, Scratch};
@@ -22,7 +22,7 @@ const TODAY: u16 = 1_000;
 
 /// A name on the drops list, as the lists tell it.
 #[derive(Clone, Debug)]
-struct Listed {
+struct ExpectedDrop {
     name: DomainName,
     alias: Option<String>,
     dqs: Dqs,
@@ -38,7 +38,7 @@ type Told = (i64, Option<Day>, bool, u64);
 struct Corpus {
     index: Index,
     /// Best first.
-    listed: Vec<Listed>,
+    listed: Vec<ExpectedDrop>,
     batches: u64,
     _folder: tempfile::TempDir,
 }
@@ -47,13 +47,13 @@ fn day(raw: u16) -> Day {
     Day::from_raw(raw).expect("a day")
 }
 
-fn near(made: &mut Specimen, days: usize) -> Day {
+fn near(made: &mut TestTables, days: usize) -> Day {
     day(TODAY + 5 - made.below(days) as u16)
 }
 
 /// A list about some of the names; what it tells of drops goes into `told`.
 fn list(
-    made: &mut Specimen,
+    made: &mut TestTables,
     names: &[DomainName],
     number: u64,
     told: &mut BTreeMap<DomainName, BTreeMap<Day, Told>>,
@@ -106,7 +106,7 @@ fn write(path: &Path, rows: &[(DomainName, Record)], ingested: Day) -> Batch {
     Batch::open(path).expect("opens")
 }
 
-fn corpus(made: &mut Specimen, names: usize, lists: u64) -> Corpus {
+fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
     let mut all: Vec<DomainName> = (0..names).filter_map(|_| made.name()).collect();
     all.sort();
     all.dedup();
@@ -125,16 +125,16 @@ fn corpus(made: &mut Specimen, names: usize, lists: u64) -> Corpus {
         .collect();
     rebuild(folder.path(), &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
     let index = open_current(folder.path()).expect("opens").index;
-    let moment = Moment { today: day(TODAY), catch_days: 5 };
+    let as_of = AsOf { today: day(TODAY), catch_days: 5 };
     let mut listed = Vec::new();
     for (name, drops) in told {
         let (&date, &(_, release, again, first_batch)) = drops.iter().next_back().expect("one");
         if again {
             continue;
         }
-        listed.push(Listed {
+        listed.push(ExpectedDrop {
             alias: alias_of(name.as_str()),
-            dqs: index.facts(&name, moment).expect("it is there").dqs,
+            dqs: index.facts(&name, as_of).expect("it is there").dqs,
             date,
             release: Periods::for_tld(name.tld()).effective_release(date, release),
             first_batch,
@@ -143,34 +143,35 @@ fn corpus(made: &mut Specimen, names: usize, lists: u64) -> Corpus {
         });
     }
     listed.sort_by(|left, right| {
-        let key = |row: &Listed| (std::cmp::Reverse(row.dqs), row.name.length());
+        let key = |row: &ExpectedDrop| (std::cmp::Reverse(row.dqs), row.name.length());
         key(left).cmp(&key(right)).then_with(|| left.name.as_str().cmp(right.name.as_str()))
     });
     Corpus { index, listed, batches: lists, _folder: folder }
 }
 
-impl Listed {
+impl ExpectedDrop {
     fn stage(&self, on: Day, catch_days: u16) -> Stage {
         let pending = Periods::for_tld(self.name.tld()).pending_delete_days;
         Stage::on(on, self.release, pending, catch_days)
     }
 
     fn passes(&self, query: &RuleQuery) -> bool {
-        let RuleQuery { narrow, contains, .. } = query;
+        let RuleQuery { common, contains, .. } = query;
         let holds = |text: &Substring| {
             self.name.as_str().contains(text.as_str())
                 || self.alias.as_ref().is_some_and(|alias| alias.contains(text.as_str()))
         };
-        self.dqs >= narrow.min_dqs
-            && self.name.length() <= narrow.max_len
-            && (narrow.tlds.is_empty() || narrow.tlds.iter().any(|tld| tld == self.name.tld()))
+        self.dqs >= common.min_dqs
+            && self.name.length() <= common.max_len
+            && (common.tlds.is_empty() || common.tlds.iter().any(|tld| tld == self.name.tld()))
             && contains.as_ref().is_none_or(holds)
     }
 
-    fn fires(&self, rule: &DueRule, moment: Moment) -> bool {
-        let wanted = |stage: &Stage| rule.query.stages.bits() & StageSet::of(&[*stage]).bits() != 0;
-        let stage = |on| self.stage(on, moment.catch_days);
-        let now = stage(moment.today);
+    fn fires(&self, rule: &DueRule, as_of: AsOf) -> bool {
+        let wanted =
+            |stage: &Stage| rule.query.stages.bits() & StageSet::from_stages(&[*stage]).bits() != 0;
+        let stage = |on| self.stage(on, as_of.catch_days);
+        let now = stage(as_of.today);
         if !wanted(&now) || !self.passes(&rule.query) {
             return false;
         }
@@ -185,7 +186,7 @@ impl Listed {
 }
 
 /// Some text that names hold, or hardly ever.
-fn text(made: &mut Specimen, listed: &[Listed]) -> Option<Substring> {
+fn text(made: &mut TestTables, listed: &[ExpectedDrop]) -> Option<Substring> {
     if listed.is_empty() || made.below(3) == 0 {
         return Substring::parse(&made.text(2)).ok();
     }
@@ -197,51 +198,51 @@ fn text(made: &mut Specimen, listed: &[Listed]) -> Option<Substring> {
     Some(Substring::from_stored(chars[first..first + len].iter().collect()))
 }
 
-fn query(made: &mut Specimen, listed: &[Listed]) -> RuleQuery {
-    let mut narrow = Narrow::default();
+fn query(made: &mut TestTables, listed: &[ExpectedDrop]) -> RuleQuery {
+    let mut common = CommonFilter::default();
     if made.below(3) == 0 {
-        narrow.min_dqs = Dqs::clamped(made.below(102) as i32);
+        common.min_dqs = Dqs::clamped(made.below(102) as i32);
     }
     if made.below(3) == 0 {
-        narrow.max_len = 1 + made.below(20) as u8;
+        common.max_len = 1 + made.below(20) as u8;
     }
     if made.below(3) == 0 {
         let tlds = ["com", "co.uk", "com.br", "xn--p1ai", "nosuch", "museum", "de", "se"];
-        narrow.tlds = (0..=made.below(4)).map(|_| tlds[made.below(tlds.len())].into()).collect();
+        common.tlds = (0..=made.below(4)).map(|_| tlds[made.below(tlds.len())].into()).collect();
     }
     let contains = if made.below(2) == 0 { text(made, listed) } else { None };
     let bits = made.below(16);
     let asked: Vec<Stage> =
         (0..4).filter(|at| bits >> at & 1 == 1).map(|at| Stage::ALL[at]).collect();
-    RuleQuery { narrow, contains, stages: StageSet::of(&asked) }
+    RuleQuery { common, contains, stages: StageSet::from_stages(&asked) }
 }
 
 impl Corpus {
-    fn check(&self, rules: &[DueRule], best_max: usize, block_docs: usize, moment: Moment) -> u32 {
-        let found = self.index.matches_by(block_docs, rules, best_max, moment);
+    fn check(&self, rules: &[DueRule], best_max: usize, block_docs: usize, as_of: AsOf) -> u32 {
+        let found = self.index.matches_by(block_docs, rules, best_max, as_of);
         assert_eq!(found.len(), rules.len());
         for (rule, found) in rules.iter().zip(&found) {
-            let expected: Vec<&Listed> =
-                self.listed.iter().filter(|row| row.fires(rule, moment)).collect();
-            assert_eq!(found.total as usize, expected.len(), "{rule:?} at {moment:?}");
+            let expected: Vec<&ExpectedDrop> =
+                self.listed.iter().filter(|row| row.fires(rule, as_of)).collect();
+            assert_eq!(found.total as usize, expected.len(), "{rule:?} at {as_of:?}");
             let told: Vec<ListedDrop> =
-                found.best.iter().map(|&doc| self.index.listed_drop(doc, moment)).collect();
+                found.best.iter().map(|&doc| self.index.listed_drop(doc, as_of)).collect();
             let expected: Vec<ListedDrop> =
-                expected.iter().take(best_max).map(|row| row.told(moment)).collect();
-            assert_eq!(told, expected, "{rule:?} at {moment:?}");
+                expected.iter().take(best_max).map(|row| row.told(as_of)).collect();
+            assert_eq!(told, expected, "{rule:?} at {as_of:?}");
         }
         found.iter().map(|found| found.total).sum()
     }
 }
 
-impl Listed {
-    fn told(&self, moment: Moment) -> ListedDrop {
+impl ExpectedDrop {
+    fn told(&self, as_of: AsOf) -> ListedDrop {
         ListedDrop {
             name: self.name.clone(),
             dqs: self.dqs,
             drop_date: self.date,
             release: self.release,
-            stage: self.stage(moment.today, moment.catch_days),
+            stage: self.stage(as_of.today, as_of.catch_days),
         }
     }
 }
@@ -250,16 +251,17 @@ impl Listed {
 #[test]
 fn previews_are_what_a_scan_finds() {
     for (seed, names, lists) in [(11, 0, 0), (12, 300, 2), (13, 3_000, 5)] {
-        let mut made = Specimen::new(seed);
+        let mut made = TestTables::new(seed);
         let corpus = corpus(&mut made, names, lists);
         for _ in 0..60 {
             let query = query(&mut made, &corpus.listed);
-            let moment = Moment { today: near(&mut made, 60), catch_days: 5 };
-            let preview = corpus.index.preview(&query, moment).expect("readable");
-            let passing: Vec<&Listed> =
+            let as_of = AsOf { today: near(&mut made, 60), catch_days: 5 };
+            let preview = corpus.index.preview(&query, as_of).expect("readable");
+            let passing: Vec<&ExpectedDrop> =
                 corpus.listed.iter().filter(|row| row.passes(&query)).collect();
-            let now = |row: &&&Listed| {
-                query.stages.bits() & StageSet::of(&[row.stage(moment.today, 5)]).bits() != 0
+            let now = |row: &&&ExpectedDrop| {
+                query.stages.bits() & StageSet::from_stages(&[row.stage(as_of.today, 5)]).bits()
+                    != 0
             };
             let mut samples = Vec::new();
             preview.for_each_sample(|row| samples.push(row.name.to_owned()));
@@ -268,7 +270,7 @@ fn previews_are_what_a_scan_finds() {
             assert_eq!(preview.today as usize, passing.iter().filter(now).count(), "{query:?}");
             assert!(preview.per_day.len() <= 30);
             let mut dates: Vec<Day> = corpus.index.manifest().drop_dates.clone();
-            dates.retain(|&date| date <= moment.today);
+            dates.retain(|&date| date <= as_of.today);
             dates.reverse();
             let expected: Vec<(Day, u32)> = dates
                 .iter()
@@ -285,11 +287,11 @@ fn what_fires_is_what_a_scan_finds() {
     for (seed, names, lists) in
         [(1, 0, 0), (2, 1, 1), (3, 40, 1), (4, 300, 3), (5, 2_000, 12), (6, 2_500, 300)]
     {
-        let mut made = Specimen::new(seed);
+        let mut made = TestTables::new(seed);
         let corpus = corpus(&mut made, names, lists);
         for turn in 0..12 {
             let catch_days = [5, 5, 0, 1][made.below(4)];
-            let moment = Moment { today: near(&mut made, 12), catch_days };
+            let as_of = AsOf { today: near(&mut made, 12), catch_days };
             // Rules share what they were matched against, but for some.
             let shared = base(&mut made, corpus.batches);
             let rules: Vec<DueRule> = (0..[0, 1, 60][turn % 3])
@@ -301,13 +303,13 @@ fn what_fires_is_what_a_scan_finds() {
                 .collect();
             let block_docs =
                 [BLOCK_DOCS, 64, 100, 1][made.below(if names > 1_000 { 3 } else { 4 })];
-            fired += corpus.check(&rules, [0, 3, 500][made.below(3)], block_docs, moment);
+            fired += corpus.check(&rules, [0, 3, 500][made.below(3)], block_docs, as_of);
         }
     }
     assert!(fired > 10_000, "the rules are about names: {fired}");
 }
 
-fn base(made: &mut Specimen, batches: u64) -> Watermark {
+fn base(made: &mut TestTables, batches: u64) -> Watermark {
     // All of them is what most rules were matched against; one more was there before a rollback.
     let most = batches as usize + 2;
     let batch = if made.below(2) == 0 { batches } else { made.below(most) as u64 };
@@ -318,7 +320,7 @@ fn base(made: &mut Specimen, batches: u64) -> Watermark {
 /// twice, and what was in a rule's stages when a list came fires.
 #[test]
 fn a_name_fires_once_whatever_the_days() {
-    let mut made = Specimen::new(7);
+    let mut made = TestTables::new(7);
     let corpus = corpus(&mut made, 1_500, 1);
     let mut fired_in_all = 0;
     for _ in 0..40 {
@@ -329,9 +331,9 @@ fn a_name_fires_once_whatever_the_days() {
         let (mut base, mut today) = (before, created);
         let (mut fired, mut in_stages) = (Vec::<u32>::new(), Vec::new());
         for _ in 0..12 {
-            let moment = Moment { today, catch_days: 5 };
+            let as_of = AsOf { today, catch_days: 5 };
             let rules = [rule(base), rule(before)];
-            let found = corpus.index.matches(&rules, usize::MAX, moment);
+            let found = corpus.index.matches(&rules, usize::MAX, as_of);
             fired.extend(&found[0].best);
             in_stages.extend(&found[1].best);
             base = Watermark { batch: 1, day: today };

@@ -70,7 +70,7 @@ impl Draft {
     /// The folder cannot be made.
     pub fn new(folder: PathBuf) -> io::Result<Draft> {
         fs::create_dir(&folder)?;
-        let space = Space::of(&folder).ok();
+        let space = Space::for_folder(&folder).ok();
         Ok(Draft { folder, space, sums: Mutex::default() })
     }
 

@@ -25,7 +25,7 @@ impl Space {
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn of(folder: &Path) -> Result<Space, NoRoom> {
+    pub fn for_folder(folder: &Path) -> Result<Space, NoRoom> {
         let StatVfs { f_blocks, f_frsize, .. } = stat(folder)?;
         let left_alone = (f_blocks * f_frsize / 10).min(LEFT_ALONE_MAX);
         Ok(Space { folder: folder.to_owned(), left_alone })
@@ -66,11 +66,12 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_the_figures() {
         let folder = tempfile::tempdir().expect("a folder");
-        let space = Space::of(folder.path()).expect("a file system");
+        let space = Space::for_folder(folder.path()).expect("a file system");
         space.check(0).expect("the tests have room");
         let refused = space.check(u64::MAX / 100).expect_err("nobody has that").to_string();
         assert!(refused.contains("MB free") && refused.contains("--index"), "{refused}");
-        let nowhere = Space::of(&folder.path().join("gone")).expect_err("not there").to_string();
+        let nowhere =
+            Space::for_folder(&folder.path().join("gone")).expect_err("not there").to_string();
         assert!(nowhere.contains("cannot be asked"), "{nowhere}");
     }
 }

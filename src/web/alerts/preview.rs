@@ -32,10 +32,10 @@ pub struct Preview {
 /// The filter is not as it should be.
 pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, ApiError> {
     let filter = preview_filter(form.draft(), web.app.guard.rules())?;
-    let (index, moment) = (web.app.live.current(), web.app.moment(now));
-    work::run(index.preview_cost_us(moment), move || {
-        let preview = index.preview(&rule_query(&filter), moment)?;
-        let samples = matched_samples(&preview, &index, moment);
+    let (index, as_of) = (web.app.live.current(), web.app.as_of(now));
+    work::run(index.preview_cost_us(as_of), move || {
+        let preview = index.preview(&rule_query(&filter), as_of)?;
+        let samples = matched_samples(&preview, &index, as_of);
         Ok(Preview { today: preview.today, per_day: preview.per_day, samples })
     })
     .await

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::index::columns::drop_history::EarlierDrop;
-use crate::index::filter::Moment;
+use crate::index::filter::AsOf;
 use crate::index::query::profile::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
@@ -21,8 +21,8 @@ struct Span {
 }
 
 /// The latest drop: dropped, pending delete, free, and where today is.
-pub fn timeline(drop: &Lifecycle, moment: Moment) -> Markup {
-    let today = moment.today;
+pub fn timeline(drop: &Lifecycle, as_of: AsOf) -> Markup {
+    let today = as_of.today;
     if drop.registered_again {
         return html! {
             p {
@@ -31,7 +31,7 @@ pub fn timeline(drop: &Lifecycle, moment: Moment) -> Markup {
             }
         };
     }
-    let spans = spans(drop, moment);
+    let spans = spans(drop, as_of);
     let (first, last) = frame(&spans, today);
     let days = last.days_since(first).max(1);
     let x = |day: Day| day.days_since(first) * WIDTH / days;
@@ -42,8 +42,8 @@ pub fn timeline(drop: &Lifecycle, moment: Moment) -> Markup {
             }
             rect.today x=(x(today) - 2) y="2" width="4" height="36" {}
         }
-        p #timeline-text.hidden { (told(drop, moment)) }
-        ol.milestones { @for milestone in milestones(drop, moment) { (milestone.shown(today)) } }
+        p #timeline-text.hidden { (told(drop, as_of)) }
+        ol.milestones { @for milestone in milestones(drop, as_of) { (milestone.shown(today)) } }
     }
 }
 
@@ -70,9 +70,9 @@ pub fn earlier(drops: &[EarlierDrop]) -> Markup {
 }
 
 /// The stages of a drop that take any days at all, one after the other.
-fn spans(drop: &Lifecycle, moment: Moment) -> Vec<Span> {
-    let caught = drop.release.plus(moment.catch_days.into());
-    let end = caught.max(moment.today).plus(2);
+fn spans(drop: &Lifecycle, as_of: AsOf) -> Vec<Span> {
+    let caught = drop.release.plus(as_of.catch_days.into());
+    let end = caught.max(as_of.today).plus(2);
     // A list may tell of a release before the usual days are over.
     let pending = drop.pending_delete.max(drop.dropped).min(drop.release);
     let all = [
@@ -92,11 +92,11 @@ fn frame(spans: &[Span], today: Day) -> (Day, Day) {
 }
 
 /// The picture in words.
-fn told(drop: &Lifecycle, moment: Moment) -> String {
+fn told(drop: &Lifecycle, as_of: AsOf) -> String {
     let word = stage_word(drop.stage);
-    let left = drop.release.days_since(moment.today);
+    let left = drop.release.days_since(as_of.today);
     let frees = match left {
-        1.. => format!("frees up {}", relative(drop.release, moment.today)),
+        1.. => format!("frees up {}", relative(drop.release, as_of.today)),
         0 => "is free from today on".to_owned(),
         _ => format!("has been free since {}", drop.release),
     };
@@ -123,17 +123,17 @@ impl Milestone {
 }
 
 /// The days of a drop and today among them, in order.
-fn milestones(drop: &Lifecycle, moment: Moment) -> Vec<Milestone> {
+fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     let milestone = |class, word, day| Milestone { class, word, day };
-    let leaves = drop.release.plus(moment.catch_days.into());
+    let leaves = drop.release.plus(as_of.catch_days.into());
     let mut all = vec![milestone("dropped", "Dropped", drop.dropped)];
     if drop.pending_delete < drop.release {
         all.push(milestone("pending-delete", "Pending delete from", drop.pending_delete));
     }
     all.push(milestone("catchable", "Free to register from", drop.release));
     all.push(milestone("released", "Leaves the active list", leaves));
-    if all.iter().all(|known| known.day != moment.today) {
-        all.push(milestone("today", "Today", moment.today));
+    if all.iter().all(|known| known.day != as_of.today) {
+        all.push(milestone("today", "Today", as_of.today));
     }
     all.sort_by_key(|milestone| milestone.day);
     all
@@ -172,8 +172,8 @@ mod tests {
         }
     }
 
-    fn on(today: &str) -> Moment {
-        Moment { today: day(today), catch_days: 5 }
+    fn on(today: &str) -> AsOf {
+        AsOf { today: day(today), catch_days: 5 }
     }
 
     #[test]

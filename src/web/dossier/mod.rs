@@ -17,7 +17,7 @@ use crate::accounts::UserData;
 use crate::http::error::ApiError;
 use crate::http::work;
 use crate::index::Index;
-use crate::index::filter::Moment;
+use crate::index::filter::AsOf;
 use crate::index::query::appraise::{Appraisal, cost_us};
 use crate::index::query::profile::{Profile, Sibling};
 use crate::index::query::rows::Status;
@@ -61,13 +61,13 @@ async fn find_domain(
     if fragment::wanted(&headers) != Wanted::Page {
         return Ok(fragment::vary(votes.section(&domain).into_response()));
     }
-    let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
+    let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let cost = cost_us(&[sent]);
     let (status, page) = work::run(cost, move || {
-        let known = Known::of(&index, &domain, moment);
+        let known = Known::of(&index, &domain, as_of);
         let status = if known.profile().is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
-        let dossier = Dossier { domain: &domain, known, moment, owned: owned.as_deref() };
+        let dossier = Dossier { domain: &domain, known, as_of, owned: owned.as_deref() };
         let notice = notice::shown(&votes::NOTICES, query.as_deref());
         Ok((status, dossier.page(&viewer, &index, &votes, &notice)))
     })
@@ -90,8 +90,8 @@ enum Known {
 }
 
 impl Known {
-    fn of(index: &Index, domain: &DomainName, moment: Moment) -> Known {
-        match index.profile(domain, moment) {
+    fn of(index: &Index, domain: &DomainName, as_of: AsOf) -> Known {
+        match index.profile(domain, as_of) {
             Some(profile) => Known::Seen(profile),
             None => Known::Unseen(index.appraise(domain)),
         }
@@ -119,13 +119,13 @@ impl Known {
 struct Dossier<'a> {
     domain: &'a DomainName,
     known: Known,
-    moment: Moment,
+    as_of: AsOf,
     owned: Option<&'a UserData>,
 }
 
 impl Dossier<'_> {
     fn page(&self, viewer: &Viewer, index: &Index, votes: &Votes, notice: &Markup) -> Markup {
-        let (siblings, others) = index.siblings(self.domain, self.moment, SIBLINGS);
+        let (siblings, others) = index.siblings(self.domain, self.as_of, SIBLINGS);
         let main = html! {
             (notice)
             (self.head())
@@ -188,7 +188,7 @@ impl Dossier<'_> {
             section.panel aria-labelledby="lifecycle-title" {
                 h2 #lifecycle-title { "Lifecycle" }
                 @match &profile.drop {
-                    Some(drop) => (lifecycle::timeline(drop, self.moment)),
+                    Some(drop) => (lifecycle::timeline(drop, self.as_of)),
                     None => p { "No list ever saw this name drop." },
                 }
             }

@@ -41,7 +41,7 @@ pub fn form(shown: &Shown<'_>, chips: &Markup) -> Markup {
 
 /// The most frequent TLDs of the view and those that are chosen, as checkboxes.
 pub fn chips(state: &State, overview: &Overview<'_>) -> Markup {
-    let frequent: Vec<(&str, u32)> = overview.tlds(state.pipeline()).take(CHIPS).collect();
+    let frequent: Vec<(&str, u32)> = overview.tlds(state.view()).take(CHIPS).collect();
     let is_frequent = |tld: &str| frequent.iter().any(|(known, _)| *known == tld);
     let others = state.tlds.iter().filter(|tld| !is_frequent(tld));
     html! {

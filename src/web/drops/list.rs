@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::index::filter::Pipeline;
+use crate::index::filter::View;
 use crate::index::query::profile::Lifecycle;
 use crate::index::query::rows::DropRow;
 use crate::index::{DropsPage, Overview};
@@ -30,14 +30,14 @@ pub struct Counted {
 }
 
 /// Parts of the pipeline, in the order one looks for them.
-const TABS: [(Pipeline, &str); 7] = [
-    (Pipeline::Active, "Active"),
-    (Pipeline::Today, "Dropped today"),
-    (Pipeline::Stage(Stage::Catchable), "Catchable"),
-    (Pipeline::Stage(Stage::PendingDelete), "Pending delete"),
-    (Pipeline::Stage(Stage::Redemption), "Redemption"),
-    (Pipeline::Stage(Stage::Released), "Released"),
-    (Pipeline::All, "All"),
+const TABS: [(View, &str); 7] = [
+    (View::Active, "Active"),
+    (View::Today, "Dropped today"),
+    (View::Stage(Stage::Catchable), "Catchable"),
+    (View::Stage(Stage::PendingDelete), "Pending delete"),
+    (View::Stage(Stage::Redemption), "Redemption"),
+    (View::Stage(Stage::Released), "Released"),
+    (View::All, "All"),
 ];
 
 /// The list that the filters give.
@@ -74,14 +74,14 @@ pub fn refused(shown: &Shown<'_>) -> Markup {
 }
 
 fn tabs(state: &State, overview: &Overview<'_>) -> Markup {
-    let here = state.pipeline();
+    let here = state.view();
     html! {
         nav aria-label="Part of the pipeline" {
             ul.tabs {
-                @for (pipeline, word) in TABS {
+                @for (view, word) in TABS {
                     li {
-                        a href=(state.on(pipeline)) data-load aria-current=[(pipeline == here).then_some("page")] {
-                            (word) " " span.count { (grouped(overview.total(pipeline).into())) }
+                        a href=(state.on(view)) data-load aria-current=[(view == here).then_some("page")] {
+                            (word) " " span.count { (grouped(overview.total(view).into())) }
                         }
                     }
                 }

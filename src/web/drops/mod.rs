@@ -17,7 +17,7 @@ use crate::accounts::UserData;
 use crate::http::error::ApiError;
 use crate::http::work;
 use crate::index::Index;
-use crate::index::filter::{Moment, Pipeline};
+use crate::index::filter::{AsOf, View};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::plan::Plan;
 use crate::web::Web;
@@ -41,7 +41,7 @@ async fn list_drops(
     RawQuery(query): RawQuery,
 ) -> Result<Response, PageError> {
     let state = State::parse(query.as_deref());
-    let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
+    let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let wanted = fragment::wanted(&headers);
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let exports = viewer.member.as_ref().is_some_and(|member| member.caller.plan >= Plan::Core);
@@ -51,13 +51,13 @@ async fn list_drops(
         QueryKind::Substring
     });
     let (status, markup) = work::run(u32::MAX, move || {
-        let found = find(&index, &state, moment, timer);
+        let found = find(&index, &state, as_of, timer);
         let (status, listing, problem) = match found {
             Ok(listing) => (StatusCode::OK, Some(listing), None),
             Err(err @ ApiError::BadParameter { .. }) => (StatusCode::BAD_REQUEST, None, Some(err)),
             Err(err) => return Err(err),
         };
-        let overview = index.overview(moment);
+        let overview = index.overview(as_of);
         let shown = Shown { state: &state, problem, exports, owned: owned.as_deref() };
         let list = match &listing {
             Some(listing) => list::section(&shown, listing, &overview),
@@ -68,7 +68,7 @@ async fn list_drops(
             html! { (chips) (list) }
         } else {
             let newest = overview.newest();
-            let active = overview.total(Pipeline::Active);
+            let active = overview.total(View::Active);
             let main = html! {
                 div.head {
                     h1 { "Drops" }
@@ -118,16 +118,16 @@ impl Shown<'_> {
 fn find<'a>(
     index: &'a Index,
     state: &State,
-    moment: Moment,
+    as_of: AsOf,
     timer: QueryTimer,
 ) -> Result<Listing<'a>, ApiError> {
     let filter = state.filter()?;
-    let page = index.drops(&filter, moment)?;
+    let page = index.drops(&filter, as_of)?;
     let rows = page.count();
     // A page that is not full says how many there are.
     let total = match rows < filter.limit && (rows > 0 || filter.offset == 0) {
         true => filter.offset + rows,
-        false => index.count_drops(&filter, moment)?,
+        false => index.count_drops(&filter, as_of)?,
     };
     timer.finish(rows as usize, &filter);
     Ok(Listing { page, counted: Counted { offset: filter.offset, rows, total } })

@@ -6,7 +6,7 @@ use url::form_urlencoded::parse;
 
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params};
-use crate::index::filter::{DropFilter, Pipeline};
+use crate::index::filter::{DropFilter, View};
 use crate::vocab::limits::{DROPS_OFFSET_MAX, EXPORT_ROWS_MAX, LABEL_CHARS_MAX};
 use crate::vocab::query::fold_tld;
 use crate::vocab::stage::Stage;
@@ -69,12 +69,12 @@ impl State {
     }
 
     /// The part of the pipeline, as far as it is one.
-    pub fn pipeline(&self) -> Pipeline {
+    pub fn view(&self) -> View {
         match (self.stage.parse::<Stage>(), self.view.as_str()) {
-            (Ok(stage), _) => Pipeline::Stage(stage),
-            (_, "today") => Pipeline::Today,
-            (_, "all") => Pipeline::All,
-            _ => Pipeline::Active,
+            (Ok(stage), _) => View::Stage(stage),
+            (_, "today") => View::Today,
+            (_, "all") => View::All,
+            _ => View::Active,
         }
     }
 
@@ -102,12 +102,12 @@ impl State {
     }
 
     /// The address of the same filters on another part of the pipeline.
-    pub fn on(&self, pipeline: Pipeline) -> String {
-        let (stage, view) = match pipeline {
-            Pipeline::Stage(stage) => (stage.as_str(), ""),
-            Pipeline::Today => ("", "today"),
-            Pipeline::All => ("", "all"),
-            Pipeline::Active => ("", ""),
+    pub fn on(&self, view: View) -> String {
+        let (stage, view) = match view {
+            View::Stage(stage) => (stage.as_str(), ""),
+            View::Today => ("", "today"),
+            View::All => ("", "all"),
+            View::Active => ("", ""),
         };
         let moved = State { stage: stage.into(), view: view.into(), ..self.clone() };
         moved.path_with("/", &[])
@@ -115,7 +115,7 @@ impl State {
 
     /// The address without filters, on the same part of the pipeline.
     pub fn cleared(&self) -> String {
-        State::default().on(self.pipeline())
+        State::default().on(self.view())
     }
 
     /// The CSV of the rows from `offset` on that are shown.
@@ -205,8 +205,8 @@ mod tests {
         let state = State::parse(Some("tld=com&q=so&view=today&offset=100"));
         assert_eq!(state.page(200), "/?view=today&tld=com&q=so&offset=200");
         assert_eq!(state.page(0), "/?view=today&tld=com&q=so");
-        assert_eq!(state.on(Pipeline::Active), "/?tld=com&q=so");
-        assert_eq!(state.on(Pipeline::Stage(Stage::Catchable)), "/?stage=catchable&tld=com&q=so");
+        assert_eq!(state.on(View::Active), "/?tld=com&q=so");
+        assert_eq!(state.on(View::Stage(Stage::Catchable)), "/?stage=catchable&tld=com&q=so");
         assert_eq!(state.cleared(), "/?view=today");
         assert_eq!(
             state.csv_of_page(100),

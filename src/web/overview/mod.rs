@@ -13,7 +13,7 @@ use maud::{Markup, PreEscaped};
 
 use crate::http::work;
 use crate::index::Index;
-use crate::index::filter::Moment;
+use crate::index::filter::AsOf;
 use crate::index::storage::manifest::GenerationId;
 use crate::vocab::budget;
 use crate::web::Web;
@@ -30,7 +30,7 @@ pub fn routes() -> Router<Web> {
 pub struct Cache(Mutex<Option<(Key, Arc<str>)>>);
 
 /// What an overview depends on.
-type Key = (GenerationId, Moment);
+type Key = (GenerationId, AsOf);
 
 impl Cache {
     fn get(&self, key: Key) -> Option<Arc<str>> {
@@ -39,12 +39,12 @@ impl Cache {
     }
 
     /// What is made of `index` at `moment`. Two who ask at the same time may make it twice.
-    fn main(&self, index: &Index, moment: Moment) -> Arc<str> {
-        let key = (index.manifest().generation, moment);
+    fn main(&self, index: &Index, as_of: AsOf) -> Arc<str> {
+        let key = (index.manifest().generation, as_of);
         if let Some(made) = self.get(key) {
             return made;
         }
-        let made = budget::shared(|| panels::main(&index.overview(moment), moment));
+        let made = budget::shared(|| panels::main(&index.overview(as_of), as_of));
         let made: Arc<str> = made.into_string().into();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = Some((key, Arc::clone(&made)));
@@ -54,10 +54,10 @@ impl Cache {
 
 /// `GET /overview`.
 async fn show_overview(State(web): State<Web>, viewer: Viewer) -> Result<Markup, PageError> {
-    let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
-    let known = web.overview.get((index.manifest().generation, moment)).is_some();
+    let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
+    let known = web.overview.get((index.manifest().generation, as_of)).is_some();
     let cost = if known { 0 } else { u32::MAX };
-    let main = work::run(cost, move || Ok(web.overview.main(&index, moment))).await?;
+    let main = work::run(cost, move || Ok(web.overview.main(&index, as_of))).await?;
     Ok(Page::new("Overview")
         .at(NavItem::Overview)
         .styles(&["components.css", "overview.css"])
@@ -71,12 +71,12 @@ mod tests {
     #[test]
     fn what_was_made_is_kept_for_its_day_and_generation() {
         let cache = Cache::default();
-        let moment = Moment { today: "2026-03-15".parse().expect("a day"), catch_days: 5 };
-        let key = (GenerationId(1), moment);
+        let as_of = AsOf { today: "2026-03-15".parse().expect("a day"), catch_days: 5 };
+        let key = (GenerationId(1), as_of);
         *cache.0.lock().expect("nobody panicked") = Some((key, "made".into()));
         assert_eq!(cache.get(key).as_deref(), Some("made"));
-        assert!(cache.get((GenerationId(2), moment)).is_none());
-        let tomorrow = Moment { today: moment.today.plus(1), ..moment };
+        assert!(cache.get((GenerationId(2), as_of)).is_none());
+        let tomorrow = AsOf { today: as_of.today.plus(1), ..as_of };
         assert!(cache.get((GenerationId(1), tomorrow)).is_none());
     }
 }

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use crate::index::Overview;
-use crate::index::filter::{Moment, Pipeline};
+use crate::index::filter::{AsOf, View};
 use crate::index::query::summary::{BANDS, DroppedOn};
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
@@ -19,11 +19,11 @@ const BIN: usize = 5;
 const SCORE_SERIES: [u8; 4] = [8, 9, 10, 11];
 
 /// All of the page below its frame.
-pub fn main(overview: &Overview<'_>, moment: Moment) -> Markup {
+pub fn main(overview: &Overview<'_>, as_of: AsOf) -> Markup {
     html! {
         div.head {
             h1 { "Overview" }
-            p.soft { "The drops list on " time datetime=(moment.today) { (moment.today) } }
+            p.soft { "The drops list on " time datetime=(as_of.today) { (as_of.today) } }
         }
         (tiles(overview))
         div.pictures {
@@ -36,17 +36,17 @@ pub fn main(overview: &Overview<'_>, moment: Moment) -> Markup {
 }
 
 fn tiles(overview: &Overview<'_>) -> Markup {
-    const TILES: [(Pipeline, &str, &str); 5] = [
-        (Pipeline::Today, "/?view=today", "dropped today"),
-        (Pipeline::Stage(Stage::Redemption), "/?stage=redemption", "in redemption"),
-        (Pipeline::Stage(Stage::PendingDelete), "/?stage=pending-delete", "pending delete"),
-        (Pipeline::Stage(Stage::Catchable), "/?stage=catchable", "catchable"),
-        (Pipeline::Active, "/", "in all on the way back"),
+    const TILES: [(View, &str, &str); 5] = [
+        (View::Today, "/?view=today", "dropped today"),
+        (View::Stage(Stage::Redemption), "/?stage=redemption", "in redemption"),
+        (View::Stage(Stage::PendingDelete), "/?stage=pending-delete", "pending delete"),
+        (View::Stage(Stage::Catchable), "/?stage=catchable", "catchable"),
+        (View::Active, "/", "in all on the way back"),
     ];
     html! {
         ul.tiles {
-            @for (pipeline, path, word) in TILES {
-                li { a href=(path) { b { (grouped(overview.total(pipeline).into())) } " " span { (word) } } }
+            @for (view, path, word) in TILES {
+                li { a href=(path) { b { (grouped(overview.total(view).into())) } " " span { (word) } } }
             }
         }
     }
@@ -130,9 +130,9 @@ fn told_of_days(days: &[DroppedOn]) -> String {
 }
 
 fn tlds(overview: &Overview<'_>) -> Markup {
-    let active = overview.total(Pipeline::Active);
-    let counts: Vec<_> = overview.tlds(Pipeline::Active).take(TLDS).collect();
-    let in_all = overview.tlds(Pipeline::Active).len();
+    let active = overview.total(View::Active);
+    let counts: Vec<_> = overview.tlds(View::Active).take(TLDS).collect();
+    let in_all = overview.tlds(View::Active).len();
     let told = match counts.first() {
         None => "No name is on the way back to the market.".to_owned(),
         Some((tld, count)) => format!(
@@ -171,7 +171,7 @@ fn tlds(overview: &Overview<'_>) -> Markup {
 }
 
 fn scores(overview: &Overview<'_>) -> Markup {
-    let scores = overview.scores(Pipeline::Active);
+    let scores = overview.scores(View::Active);
     let total: u32 = scores.iter().sum();
     let from = |least: usize| scores.get(least..).unwrap_or_default().iter().sum::<u32>();
     let told = format!(

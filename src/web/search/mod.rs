@@ -107,12 +107,12 @@ async fn search_names(
     let (asked, problem) = Asked::parse(query.as_deref(), rows);
     // A query string is refused for its parameters alone.
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    let (index, moment) = (web.app.live.current(), web.app.moment(viewer.now));
-    let cost = asked.filter.as_ref().map_or(0, |filter| index.search_cost_us(filter, moment));
+    let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
+    let cost = asked.filter.as_ref().map_or(0, |filter| index.search_cost_us(filter, as_of));
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let timer = QueryTimer::start(QueryKind::Search);
     let markup = work::run(cost, move || {
-        let found = asked.filter.as_ref().map(|filter| index.search(filter, moment));
+        let found = asked.filter.as_ref().map(|filter| index.search(filter, as_of));
         if let (Some(filter), Some(found)) = (&asked.filter, &found) {
             timer.finish(found.count() as usize, filter);
         }

@@ -158,11 +158,11 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, P
     let WatchQuery { sort, page } = asked;
     let app = &web.app;
     let owned = app.store.user_data(&member.caller);
-    let (index, moment) = (app.live.current(), app.moment(member.viewer.now));
+    let (index, as_of) = (app.live.current(), app.as_of(member.viewer.now));
     let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
     let external_max = app.store.limits(&member.caller).external_names;
     let list = work::run(watches_cost_us(&owned), move || {
-        let rows = sorted_rows(&owned, &index, &store, moment, sort);
+        let rows = sorted_rows(&owned, &index, &store, as_of, sort);
         let summary = Summary::new(&rows, &bootstrap);
         let with_check = |row: WatchRow| {
             let is_checkable = bootstrap.is_checkable(row.name());

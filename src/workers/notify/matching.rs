@@ -14,7 +14,7 @@ use tokio::task::JoinError;
 
 use crate::accounts::{MatchableRule, MatchedName, RuleMatch, Store, WriteError};
 use crate::index::Index;
-use crate::index::filter::{Moment, RuleQuery};
+use crate::index::filter::{AsOf, RuleQuery};
 use crate::index::generation::live::LiveIndex;
 use crate::index::rules::{DueRule, ListedDrop, RuleMatches};
 use crate::telemetry::query::{QueryKind, QueryTimer};
@@ -105,12 +105,12 @@ impl Matching {
         }
         // If the clock was set back, stages must not be reported twice.
         let through = Watermark { day: today.max(before.day), ..through };
-        let moment = Moment { today, catch_days: self.catch_days };
+        let as_of = AsOf { today, catch_days: self.catch_days };
         let rules = self.store.matchable_rules();
         let (count, begun) = (rules.len(), Instant::now());
         let timer = QueryTimer::start(QueryKind::Match);
         let fired = tokio::task::spawn_blocking(move || {
-            let fired = Fired::new(&index, &rules, moment);
+            let fired = Fired::new(&index, &rules, as_of);
             timer.finish(fired.matches.len(), &through);
             fired
         });
@@ -132,9 +132,9 @@ impl Matching {
 }
 
 impl Fired {
-    fn new(index: &Index, rules: &[MatchableRule], moment: Moment) -> Fired {
+    fn new(index: &Index, rules: &[MatchableRule], as_of: AsOf) -> Fired {
         let due: Vec<DueRule> = rules.iter().map(due).collect();
-        let found = index.matches(&due, MESSAGE_NAMES_MAX, moment);
+        let found = index.matches(&due, MESSAGE_NAMES_MAX, as_of);
         let mut fired = Fired::default();
         let mut positions = FxHashMap::default();
         for (rule, RuleMatches { total, best }) in rules.iter().zip(found) {
@@ -143,7 +143,7 @@ impl Fired {
             }
             let mut position = |doc| {
                 *positions.entry(doc).or_insert_with(|| {
-                    fired.table.push(matched_name(index.listed_drop(doc, moment)));
+                    fired.table.push(matched_name(index.listed_drop(doc, as_of)));
                     fired.table.len() as u32 - 1
                 })
             };
