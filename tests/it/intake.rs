@@ -87,7 +87,8 @@ fn commands_beside_a_server_run_one_at_a_time() {
     assert_eq!(refused.stderr.lines().last(), local.stderr.lines().last());
     // The old name of the option, with a warning.
     let here = site.run(&["ingest", "--here", bad.to_str().expect("UTF-8")]);
-    here.assert_failed(1, &["bad.csv", "was not ingested", "--local"]);
+    here.assert_failed(1, &["bad.csv", "was not ingested"]);
+    assert!(here.stderr.contains("--here is now called --local"), "{here}");
     assert_eq!(refused.stderr.lines().last(), here.stderr.lines().last());
     // A file that the server does not see is left to the command, which says why it fails.
     let gone = ingest(&site, Path::new("/nonexistent/list.csv"));
