@@ -98,7 +98,7 @@ pub struct BatchMeta {
 
 /// One observation as a batch stores it, without its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct StoredObservation {
     pub sighting: Sighting,
     pub first_seen: Option<Day>,
     /// Unix seconds.
@@ -118,7 +118,7 @@ pub struct Entry<'a> {
     /// The score features, as the scorer stores them: at most 255 bytes; empty unless `record` is a
     /// drop.
     pub features: &'a [u8],
-    pub record: Record,
+    pub record: StoredObservation,
 }
 
 impl BatchMeta {
@@ -347,7 +347,7 @@ struct Before {
 
 fn encode(entry: &Entry<'_>, list: Option<u32>, before: Before, row: &mut Vec<u8>) {
     let Before { shared, same_second, same_list } = before;
-    let Record { sighting, first_seen, observed_at } = entry.record;
+    let StoredObservation { sighting, first_seen, observed_at } = entry.record;
     let (kind, registered, day, release) = match sighting {
         Sighting::Dropped { date, release, registered_again } => {
             (KIND_DROPPED, registered_again, Some(date), release)
@@ -419,7 +419,7 @@ impl Batch {
     }
 
     /// Whether drops carry score features. Those of version 1 do not.
-    pub fn has_evidence(&self) -> bool {
+    pub fn has_features(&self) -> bool {
         self.version >= VERSION_WITH_FEATURES
     }
 
@@ -584,7 +584,7 @@ pub struct EntryFields<'a> {
     pub length: u8,
     pub base: Base,
     pub features: &'a [u8],
-    pub record: Record,
+    pub record: StoredObservation,
 }
 
 impl<'a> Cursor<'a> {
@@ -655,14 +655,14 @@ impl<'a> Cursor<'a> {
             KIND_KNOWN => Sighting::Known { registered },
             _ => return None,
         };
-        let features = if kind == KIND_DROPPED && batch.has_evidence() {
+        let features = if kind == KIND_DROPPED && batch.has_features() {
             let [len] = take(&mut input)?;
             input.split_off(..usize::from(len))?
         } else {
             &[]
         };
         self.at += before - input.len();
-        let record = Record { sighting, first_seen, observed_at: self.observed_at };
+        let record = StoredObservation { sighting, first_seen, observed_at: self.observed_at };
         Some(EntryFields { label_len, length, base, features, record })
     }
 }
@@ -798,11 +798,11 @@ mod tests {
         if row % 5 < 2 { &BYTES[..row % (FEATURES_LEN_MAX + 1)] } else { &[] }
     }
 
-    fn write(path: &Path, names: &[String]) -> Vec<(String, Record)> {
+    fn write(path: &Path, names: &[String]) -> Vec<(String, StoredObservation)> {
         let mut writer = create(path).expect("a new file");
         let mut rows = Vec::new();
         for (at, name) in names.iter().enumerate() {
-            let record = Record {
+            let record = StoredObservation {
                 sighting: sightings()[at % 5],
                 first_seen: at.is_multiple_of(3).then(|| day("2001-02-03")),
                 observed_at: at as i64 / 3 - 5,
@@ -823,7 +823,7 @@ mod tests {
         rows
     }
 
-    fn read(batch: &Batch, from: &str) -> Vec<(String, Record)> {
+    fn read(batch: &Batch, from: &str) -> Vec<(String, StoredObservation)> {
         let mut cursor = batch.cursor(from.as_bytes()).expect("a cursor");
         let mut rows = Vec::new();
         while let Some(entry) = cursor.entry() {
@@ -860,7 +860,8 @@ mod tests {
         let names: Vec<String> = (0..5000).map(|at| format!("n{:04}.com", at / 3)).collect();
         let entry = |at: usize| {
             let sighting = sightings()[at % 5];
-            let record = Record { sighting, first_seen: None, observed_at: at as i64 / 7 };
+            let record =
+                StoredObservation { sighting, first_seen: None, observed_at: at as i64 / 7 };
             let base = Base::from_bits(at as u32);
             let name = names[at].as_bytes();
             Entry { name, label_len: 5, length: 5, base, features: features(at), record }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::batch::{self, BatchError, BatchMeta, Entry, Record};
+use crate::corpus::batch::{self, BatchError, BatchMeta, Entry, StoredObservation};
 use crate::corpus::merge::Merge;
 use crate::corpus::scored;
 use crate::corpus::sorter::{FileWriter, Runs, Scoring, Sorter};
@@ -97,7 +97,7 @@ impl Corpus {
             if let Some(seen) = tally.take(row?)? {
                 let Observation { name, sighting, first_seen, observed_at } = seen;
                 let observed_at = observed_at.timestamp();
-                sorter.push(name, Record { sighting, first_seen, observed_at })?;
+                sorter.push(name, StoredObservation { sighting, first_seen, observed_at })?;
             }
         }
         tally.check()?;
@@ -150,7 +150,7 @@ impl Corpus {
             features.clear();
             let base = scored::score(scorer, &parsed, sighting, &mut scratch, &mut features);
             let observed_at = source.observed_at.timestamp();
-            let record = Record { sighting, first_seen: None, observed_at };
+            let record = StoredObservation { sighting, first_seen: None, observed_at };
             draft.push(&Entry {
                 name: &name,
                 label_len,
@@ -178,7 +178,10 @@ impl Corpus {
             match row? {
                 ZoneRow::Owner(name) => {
                     tally.accepted += 1;
-                    sorter.push(name, Record { sighting, first_seen: None, observed_at: 0 })?;
+                    sorter.push(
+                        name,
+                        StoredObservation { sighting, first_seen: None, observed_at: 0 },
+                    )?;
                 }
                 ZoneRow::Rejected(reject) => tally.reject(&reject)?,
             }

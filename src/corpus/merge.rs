@@ -3,7 +3,9 @@
 
 use rayon::prelude::*;
 
-use crate::corpus::batch::{Batch, BatchError, Cursor, Entry, EntryFields, NameBytes, Record};
+use crate::corpus::batch::{
+    Batch, BatchError, Cursor, Entry, EntryFields, NameBytes, StoredObservation,
+};
 use crate::feeds::Sighting;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
@@ -297,7 +299,7 @@ struct Registration {
 }
 
 impl Registration {
-    fn observe(&mut self, record: &Record) {
+    fn observe(&mut self, record: &StoredObservation) {
         let registered = match record.sighting {
             Sighting::Known { registered } => registered,
             Sighting::Registered { .. } => true,
@@ -328,8 +330,11 @@ mod tests {
             let path = folder.path().join(at.to_string());
             let mut writer = batch::create(&path).expect("a new file");
             for (name, sighting, observed_at) in *rows {
-                let record =
-                    Record { sighting: *sighting, first_seen: None, observed_at: *observed_at };
+                let record = StoredObservation {
+                    sighting: *sighting,
+                    first_seen: None,
+                    observed_at: *observed_at,
+                };
                 let base = Base::from_bits(7);
                 let name = name.as_bytes();
                 let dropped = matches!(sighting, Sighting::Dropped { .. });

@@ -87,7 +87,7 @@ impl Corpus {
             .map(|file| {
                 let batch = Batch::open(&file.path)?;
                 file.check(batch.meta())?;
-                if batch.meta().scorer_version == SCORER_VERSION && batch.has_evidence() {
+                if batch.meta().scorer_version == SCORER_VERSION && batch.has_features() {
                     return Ok(batch);
                 }
                 self.rescore(&batch)?;
@@ -321,12 +321,12 @@ mod tests {
         let path = corpus.path(1);
         fs::write(&path, version_1()).expect("written");
         let before = Batch::open(&path).expect("version 1 is readable");
-        assert!(!before.has_evidence());
+        assert!(!before.has_features());
         let expected = BatchMeta { scorer_version: SCORER_VERSION, ..before.meta().clone() };
 
         let batches = corpus.batches().expect("rewritten");
         let [after] = batches.as_slice() else { panic!("one batch") };
-        assert!(after.has_evidence());
+        assert!(after.has_features());
         assert_eq!((after.meta(), entries(after)), (&expected, entries(&before)));
         assert_eq!(entries(after).len(), 7);
         let mut cursor = after.cursor(b"").expect("a cursor");

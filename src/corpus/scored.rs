@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::corpus::batch::{Entry, Record};
+use crate::corpus::batch::{Entry, StoredObservation};
 use crate::feeds::Sighting;
 use crate::scorer::{Base, Scorer, Scratch};
 use crate::vocab::name::DomainName;
@@ -13,7 +13,7 @@ const CHUNK_ROWS: usize = 4_096;
 /// One row of a batch.
 pub struct ScoredRow {
     pub name: DomainName,
-    pub record: Record,
+    pub record: StoredObservation,
     base: Base,
     /// Location of its features: chunk, start and length.
     features: (u32, u32, u8),
@@ -25,7 +25,7 @@ pub struct Features(Vec<Vec<u8>>);
 
 impl ScoredRow {
     /// A row without a score.
-    pub fn unscored(name: DomainName, record: Record) -> ScoredRow {
+    pub fn unscored(name: DomainName, record: StoredObservation) -> ScoredRow {
         ScoredRow { name, record, base: Base::from_bits(0), features: (0, 0, 0) }
     }
 }

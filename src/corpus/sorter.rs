@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use tempfile::TempDir;
 
 use crate::corpus::batch::{
-    self, Batch, BatchError, BatchMeta, BatchWriter, Record, Segment, head_of,
+    self, Batch, BatchError, BatchMeta, BatchWriter, Segment, StoredObservation, head_of,
 };
 use crate::corpus::merge::{self, Merge};
 use crate::corpus::scored::{Features, ScoredRow};
@@ -108,7 +108,7 @@ impl Sorter {
     ///
     /// # Errors
     /// A full run cannot be written.
-    pub fn push(&mut self, name: DomainName, record: Record) -> Result<(), BatchError> {
+    pub fn push(&mut self, name: DomainName, record: StoredObservation) -> Result<(), BatchError> {
         self.rows.push(ScoredRow::unscored(name, record));
         if self.rows.len() >= self.run_rows { self.spill() } else { Ok(()) }
     }
@@ -249,7 +249,9 @@ mod tests {
         for (name, observed_at) in names.iter().zip(0..) {
             let sighting = Sighting::Known { registered: true };
             let name = DomainName::parse(name).expect("a name");
-            sorter.push(name, Record { sighting, first_seen: None, observed_at }).expect("pushed");
+            sorter
+                .push(name, StoredObservation { sighting, first_seen: None, observed_at })
+                .expect("pushed");
         }
         let path = folder.path().join("batch");
         let mut out = batch::create(&path).expect("a new file");

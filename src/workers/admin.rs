@@ -254,7 +254,7 @@ pub enum AskError {
         path: PathBuf,
     },
     /// The connection failed. The command may have been executed.
-    #[error("the server on {} did not reply: {reason:#}", path.display())]
+    #[error("no valid reply from the server on {}: {reason:#}", path.display())]
     NoReply {
         /// The socket.
         path: PathBuf,

@@ -381,7 +381,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::corpus::batch::{self, BatchMeta, Entry, Record};
+    use crate::corpus::batch::{self, BatchMeta, Entry, StoredObservation};
     use crate::feeds::Sighting;
 
     const TLDS: [&str; 4] = ["com", "xn--p1ai", "xn--p1acf", "photography"];
@@ -409,7 +409,8 @@ mod tests {
             let features = if dropped { name.as_bytes() } else { &[] };
             let label_len = name.find('.').expect("a dot") as u8;
             let (base, length) = (Base::from_bits(50 << 16 | 1 << 15 | (random % 50)), label_len);
-            let record = Record { sighting, first_seen: None, observed_at: i64::from(seed) };
+            let record =
+                StoredObservation { sighting, first_seen: None, observed_at: i64::from(seed) };
             let name_bytes = name.as_bytes();
             let entry = Entry { name: name_bytes, label_len, length, base, features, record };
             writer.push(&entry).expect("written");

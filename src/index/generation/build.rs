@@ -350,7 +350,7 @@ impl SpotCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::batch::{self, BatchMeta, Entry, Record};
+    use crate::corpus::batch::{self, BatchMeta, Entry, StoredObservation};
     use crate::feeds::Sighting;
     use crate::index::filter::{AsOf, CommonFilter, DropFilter, View};
     use crate::scorer::{Scorer, Scratch};
@@ -362,7 +362,7 @@ mod tests {
         let mut writer = batch::create(&path).expect("a new file");
         let date = "2026-10-03".parse().expect("a date");
         let sighting = Sighting::Dropped { date, release: None, registered_again: false };
-        let record = Record { sighting, first_seen: None, observed_at: 0 };
+        let record = StoredObservation { sighting, first_seen: None, observed_at: 0 };
         let mut names: Vec<DomainName> =
             names.iter().map(|name| DomainName::parse(name).expect("a name")).collect();
         names.sort();

@@ -6,7 +6,7 @@ use std::path::Path;
 use chrono::DateTime;
 
 use super::*;
-use crate::corpus::batch::{self, Batch, BatchMeta, Entry, Record};
+use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
 use crate::feeds::Sighting;
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::test_table::TestTables;
@@ -57,7 +57,7 @@ fn list(
     names: &[DomainName],
     number: u64,
     told: &mut BTreeMap<DomainName, BTreeMap<Day, Told>>,
-) -> Vec<(DomainName, Record)> {
+) -> Vec<(DomainName, StoredObservation)> {
     let mut rows = Vec::new();
     for name in names {
         if made.below(3) > 0 {
@@ -66,7 +66,10 @@ fn list(
         let observed_at = made.below(5) as i64;
         if made.below(8) == 0 {
             let sighting = Sighting::Known { registered: made.below(2) == 0 };
-            rows.push((name.clone(), Record { sighting, first_seen: None, observed_at }));
+            rows.push((
+                name.clone(),
+                StoredObservation { sighting, first_seen: None, observed_at },
+            ));
             continue;
         }
         // Few days, so that lists speak of the same drop.
@@ -74,7 +77,7 @@ fn list(
         let release = (made.below(3) == 0).then(|| near(made, 20));
         let registered_again = made.below(8) == 0;
         let sighting = Sighting::Dropped { date, release, registered_again };
-        rows.push((name.clone(), Record { sighting, first_seen: None, observed_at }));
+        rows.push((name.clone(), StoredObservation { sighting, first_seen: None, observed_at }));
         let drop = told.entry(name.clone()).or_default().entry(date);
         let now = (observed_at, release, registered_again, number);
         drop.and_modify(|told| {
@@ -87,7 +90,7 @@ fn list(
     rows
 }
 
-fn write(path: &Path, rows: &[(DomainName, Record)], ingested: Day) -> Batch {
+fn write(path: &Path, rows: &[(DomainName, StoredObservation)], ingested: Day) -> Batch {
     let mut writer = batch::create(path).expect("a new file");
     let mut scratch = Scratch::default();
     for (name, record) in rows {
