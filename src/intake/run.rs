@@ -93,8 +93,7 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Adds the lists, then rebuilds if need be: also after a list that was refused or failed, for
-    /// those added before it.
+    /// Adds the lists, then rebuilds if any was added, even if a later one was refused or failed.
     fn ingest(&mut self, ingest: &Ingest) -> anyhow::Result<()> {
         let corpus = Corpus::open(&self.site.data)?;
         let read = self.add_lists(&corpus, ingest);
@@ -104,6 +103,7 @@ impl<'a> Work<'a> {
             && (self.outcome.added().next().is_some() || (read.is_ok() && is_behind()))
         {
             self.build(&corpus)?;
+            self.step = Step::Ingest;
         }
         read
     }
