@@ -127,7 +127,7 @@ impl Drops {
         let held = ahead.unwrap_or_else(|| {
             i32::from(periods.redemption_days) + i32::from(periods.pending_delete_days)
         });
-        // The pipeline lets go of a name `catch_days` after its release (decisions.md §2).
+        // The pipeline lets go of a name `catch_days` after its release (data/docs/api.md, Drops and stages).
         let in_pipeline = held + i32::from(CATCH_DAYS_DEFAULT);
         let recent = i32::from(RECENT_DAYS);
         let days = if self.mix.active_only { recent.min(in_pipeline) } else { recent };

@@ -39,7 +39,7 @@ pub struct Row {
     pub length: u8,
     /// A place in [`Market::tlds`].
     pub tld: u16,
-    /// The day and the effective release (decisions.md §2) of its newest drop: both or neither.
+    /// The day and the effective release (data/docs/api.md, Drops and stages) of its newest drop: both or neither.
     date: Option<Day>,
     release: Option<Day>,
     /// After that drop.
@@ -54,7 +54,7 @@ pub struct Row {
 #[derive(Clone, Copy, Debug)]
 pub struct Dropped {
     pub date: Day,
-    /// The effective release (decisions.md §2).
+    /// The effective release (data/docs/api.md, Drops and stages).
     pub release: Day,
     /// Days before the release in which the name can no longer be restored.
     pub pending_delete_days: u16,

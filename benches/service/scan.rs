@@ -1,4 +1,4 @@
-//! Answers by a plain scan over all names, written from decisions.md §2 and §3: what the index's are
+//! Answers by a plain scan over all names, written from data/docs/api.md: what the index's are
 //! compared with. Takes no memory that grows with the corpus.
 
 use std::cmp::Reverse;
@@ -73,7 +73,7 @@ impl<'a> Scan<'a> {
         answer.page.iter().map(|&at| self.market.text(at)).collect()
     }
 
-    /// The word for the status of a name (decisions.md §2).
+    /// The word for the status of a name (data/docs/api.md, Drops and stages).
     pub fn status(&self, row: &Row) -> &'static str {
         match self.market.dropped(row).map(|drop| self.stage(&drop)) {
             None if row.registered => "registered",

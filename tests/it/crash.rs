@@ -161,7 +161,7 @@ impl World {
         server
     }
 
-    /// A crash loses at most a hundredth of a day's allowance (decisions.md §4); this request and
+    /// A crash loses at most a hundredth of a day's allowance (data/docs/api.md, Plans and limits); this request and
     /// those in flight were counted or not.
     fn check_used(&self, account: usize, used: i64) {
         let Some(Used { told, in_flight }) = self.used[account] else {

@@ -1,4 +1,4 @@
-//! Random operations on a real store against a plain model of it: what decisions.md §4, §5 and §9 say,
+//! Random operations on a real store against a plain model of it: the rules of data/docs/api.md,
 //! written down once more with nothing but lists.
 //!
 //! Between the operations the store is closed, dropped as a crash of the process would, snapshotted

@@ -1,5 +1,5 @@
 //! The plain recomputation: every answer of drops, search, domain, export and health by a scan
-//! over all names, written from the text of the specification (decisions.md §1-§4, §6, §7) and
+//! over all names, written from the rules of data/docs/api.md and
 //! sharing no query code with the service. Of the crate it uses the spelling of names, the day
 //! type and the scorer: the score is an input here, not the thing under test.
 

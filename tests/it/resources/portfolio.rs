@@ -93,7 +93,7 @@ fn absent_members_are_null_and_notes_are_text() {
         "soldAt": null,
         "reportedAt": "now",
         "updatedAt": "now",
-        // Choice: api.md types notes as a string, so none is an empty one.
+        // data/docs/api.md types notes as a string, so none is an empty one.
         "userNotes": "",
     });
     assert_eq!(claim, expected);
