@@ -16,7 +16,7 @@ use dropdex::journal::{Journal, Kind, Options, Unread};
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::plan::{Plan, Plans};
 
-const KIND: Kind = match Kind::of_caller(16) {
+const KIND: Kind = match Kind::for_caller(16) {
     Some(kind) => kind,
     None => panic!("16 is the caller's"),
 };

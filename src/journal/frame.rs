@@ -71,7 +71,7 @@ impl Kind {
     const FIRST_OF_CALLER: u16 = 16;
 
     /// A kind of the caller; `None` for the reserved numbers 0 to 15.
-    pub const fn of_caller(number: u16) -> Option<Kind> {
+    pub const fn for_caller(number: u16) -> Option<Kind> {
         if number < Kind::FIRST_OF_CALLER { None } else { Some(Kind(number)) }
     }
 
@@ -382,7 +382,7 @@ mod tests {
             seq,
             durable_seq: seq - 1,
             epoch: 3,
-            kind: Kind::of_caller(16).expect("the caller's"),
+            kind: Kind::for_caller(16).expect("the caller's"),
             flags: 0,
             unix_ms: 1_790_000_000_000,
         }

@@ -154,7 +154,7 @@ pub(super) fn read_records(
     visit: &mut Visit<'_>,
 ) -> Result<Recovery, JournalError> {
     let found = Found::read(fs, dir, &mut Unread)?;
-    Ok(Reading::of(fs, found, up_to).read_all(visit)?.report)
+    Ok(Reading::new(fs, found, up_to).read_all(visit)?.report)
 }
 
 /// Reads the snapshot, then the log, up to record `up_to` if given; changes nothing.
@@ -166,7 +166,7 @@ pub(super) fn read_journal(
 ) -> Result<Recovered, JournalError> {
     let found = Found::read(fs, dir, replay)?;
     let after = found.snapshot_position().seq;
-    Reading::of(fs, found, up_to).read_all(&mut |_, _, record| {
+    Reading::new(fs, found, up_to).read_all(&mut |_, _, record| {
         if record.fields.seq > after && !record.fields.kind.is_journals_own() {
             replay.record(record)?;
         }
@@ -262,7 +262,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn of(fs: &'a dyn Fs, found: Found<'a>, up_to: Option<u64>) -> Reading<'a> {
+    fn new(fs: &'a dyn Fs, found: Found<'a>, up_to: Option<u64>) -> Reading<'a> {
         let mut known = Known::default();
         if let Some(mark) = found.mark.sound() {
             known.learn(mark.seq, "the commit mark");

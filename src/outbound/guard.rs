@@ -55,15 +55,15 @@ impl Guard {
     ///
     /// # Errors
     /// It is refused or cannot be resolved.
-    pub async fn judge(&self, url: &Url) -> Result<Vetted, GuardError> {
-        let vetted = self.vet(url).await;
+    pub async fn vet(&self, url: &Url) -> Result<Vetted, GuardError> {
+        let vetted = self.addresses(url).await;
         if let Err(GuardError::Refused(_)) = &vetted {
             metrics::counter!("dropdex_calls_refused_total").increment(1);
         }
         vetted
     }
 
-    async fn vet(&self, url: &Url) -> Result<Vetted, GuardError> {
+    async fn addresses(&self, url: &Url) -> Result<Vetted, GuardError> {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(GuardError::Refused(WebhookUrlError::NotHttps));
         }

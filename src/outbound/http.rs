@@ -135,7 +135,7 @@ impl Client {
     }
 
     async fn call(&self, request: Request, body: Body) -> Result<Answer, CallError> {
-        let vetted = self.guard.judge(&request.url).await.map_err(CallError::from_guard)?;
+        let vetted = self.guard.vet(&request.url).await.map_err(CallError::from_guard)?;
         let stream = self.connect(&vetted.addresses).await?;
         if request.url.scheme() == "http" {
             return exchange(stream, request, body).await;

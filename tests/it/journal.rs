@@ -16,7 +16,7 @@ use dropdex::journal::{
     dump, inspect, inspect_to, repair, restore, verify_snapshot,
 };
 
-const KIND: Kind = match Kind::of_caller(16) {
+const KIND: Kind = match Kind::for_caller(16) {
     Some(kind) => kind,
     None => panic!("16 is the caller's"),
 };
@@ -1689,7 +1689,7 @@ mod accounts {
     fn a_journal_of_a_later_dropdex_is_refused_by_its_kind() {
         let dir = tempfile::tempdir().expect("a folder");
         let (journal, _, _) = open(options(&dir.path().join("journal"))).expect("opened");
-        let kind = Kind::of_caller(999).expect("the caller's");
+        let kind = Kind::for_caller(999).expect("the caller's");
         journal.append(kind, b"?".to_vec(), |_| {}).expect("durable");
         drop(journal);
         let refused = Store::open(dir.path(), Plans::default(), clock()).map(|_| ());

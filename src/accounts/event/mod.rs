@@ -34,13 +34,13 @@ use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
 /// Kind of journal records that hold a single [`Event`].
-pub const EVENT: Kind = match Kind::of_caller(16) {
+pub const EVENT: Kind = match Kind::for_caller(16) {
     Some(kind) => kind,
     None => panic!("16 is in the caller's range"),
 };
 
 /// Kind of journal records that hold a list of [`Event`]s: a transaction.
-pub const TRANSACTION: Kind = match Kind::of_caller(17) {
+pub const TRANSACTION: Kind = match Kind::for_caller(17) {
     Some(kind) => kind,
     None => panic!("17 is in the caller's range"),
 };

@@ -346,7 +346,7 @@ fn malformed_events_are_errors() {
     assert!(Transaction::decode(EVENT, &[0xff; 64]).is_err(), "an unknown variant");
     let day_0 = [5, 0, 0, 0, 0, 0];
     assert!(Transaction::decode(EVENT, &day_0).is_err(), "day 0");
-    let other = Kind::of_caller(18).expect("the caller's");
+    let other = Kind::for_caller(18).expect("the caller's");
     let refused = Transaction::decode(other, &everything()[0].1.encode().1);
     assert!(matches!(refused, Err(EventError::Kind(18))));
 }

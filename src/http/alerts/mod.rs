@@ -478,7 +478,7 @@ fn check_configured(configured: ConfiguredChannels, channels: &[Channel]) -> Res
 async fn check_webhooks(guard: &Guard, channels: &[Channel]) -> Result<(), ApiError> {
     let checks = channels.iter().enumerate().map(async |(at, channel)| {
         let Channel::Webhook { url } = channel else { return Ok(()) };
-        match guard.judge(&url.to_url()).await {
+        match guard.vet(&url.to_url()).await {
             Ok(_) | Err(GuardError::Unresolved { .. }) => Ok(()),
             Err(err) => Err(ApiError::parameter(format!("channels[{at}].url"), err)),
         }

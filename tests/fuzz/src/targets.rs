@@ -153,7 +153,7 @@ pub fn journal(bytes: &[u8]) {
         seq: 1,
         durable_seq: 0,
         epoch: 1,
-        kind: Kind::of_caller(16 + u16::from(kind)).expect("16 and on are the caller's"),
+        kind: Kind::for_caller(16 + u16::from(kind)).expect("16 and on are the caller's"),
         flags: 0,
         unix_ms: 0,
     };

@@ -19,7 +19,7 @@ pub const DIR: &str = "/data/journal";
 /// Where [`DIR`] is made.
 pub const ABOVE: &str = "/data";
 
-const KIND: Kind = match Kind::of_caller(16) {
+const KIND: Kind = match Kind::for_caller(16) {
     Some(kind) => kind,
     None => panic!("16 is the caller's"),
 };

@@ -102,7 +102,7 @@ fn private_addresses_are_never_dialled() {
     for inside in ["A 127.0.0.1", "AAAA ::1", "CNAME loop", "AAAA ::ffff:127.0.0.1"] {
         knot.replace("rebound A 8.8.8.8");
         let url = url::Url::parse(&format!("https://rebound.{ZONE}:8443/")).expect("a URL");
-        let judged = caller.runtime.block_on(caller.client.guard().judge(&url));
+        let judged = caller.runtime.block_on(caller.client.guard().vet(&url));
         assert!(judged.is_ok(), "{judged:?}");
         knot.replace(&format!("loop A 127.0.0.1\nrebound {inside}"));
         caller.assert_failure(url.as_str(), Failure::Refused);
