@@ -1,5 +1,6 @@
 //! Settings that were renamed. The old name works for one version and is reported in the log.
 
+use anyhow::Context;
 use config::{Map, Value, ValueKind};
 
 /// A renamed setting, as `section.key`.
@@ -52,7 +53,8 @@ pub(super) fn apply(sections: &mut Map<String, Value>) -> anyhow::Result<Vec<&'s
             continue;
         };
         if *factor != 1 {
-            value = (value.into_float()? * f64::from(*factor)).into();
+            let number = value.into_float().with_context(|| (*old).to_owned())?;
+            value = (number * f64::from(*factor)).into();
         }
         let (section, key) = split(new).expect("every setting is in a section");
         sections.entry(section.to_owned()).or_insert_with(|| Map::<String, Value>::new().into());

@@ -45,8 +45,8 @@ impl ConnectionSlots {
         })
     }
 
-    /// Takes a slot for a connection from `address`, or returns `None` if there is none left. An
-    /// `exempt` connection counts against the total only.
+    /// Takes a slot for a connection from `address`. Returns `None` at a limit. An `exempt` connection
+    /// counts against the total only.
     pub(super) fn take(
         self: &Arc<ConnectionSlots>,
         address: IpAddr,
