@@ -17,7 +17,7 @@ pub struct AsOf {
     pub catch_days: u16,
 }
 
-/// A part of the pipeline (decisions.md §2): a `stage`, or where none is given a `view`.
+/// A part of the pipeline (data/docs/api.md): a `stage`, or where none is given a `view`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum View {
     /// Every stage but released.
@@ -70,7 +70,7 @@ impl Default for CommonFilter {
 pub struct StageSet(u8);
 
 impl StageSet {
-    /// The active pipeline, which a rule is about that names no stage (decisions.md §9).
+    /// The active pipeline, which a rule is about that names no stage (data/docs/api.md).
     pub const ACTIVE: StageSet = StageSet(REDEMPTION | PENDING_DELETE | CATCHABLE);
 
     /// These stages; [`StageSet::ACTIVE`] where there is none.

@@ -83,11 +83,11 @@ impl Keys {
     /// Appends one.
     pub fn push(&mut self, key: &[u8]) {
         self.text.extend_from_slice(key);
-        // Keys of one group of blocks: far below 2^32 octets.
+        // Keys of one group of blocks: far below 2^32 bytes.
         self.ends.push(self.text.len() as u32);
     }
 
-    /// How many.
+    /// Returns the number of entries.
     fn len(&self) -> usize {
         self.ends.len()
     }
@@ -122,7 +122,7 @@ impl BlockIndex {
     /// `group_blocks` of them.
     ///
     /// # Errors
-    /// Those of the draft; two separators that do not ascend.
+    /// A write fails; two separators that do not ascend.
     pub fn write(groups: &[Keys], group_blocks: usize, draft: &Draft) -> Result<(), BuildError> {
         let blocks: usize = groups.iter().map(Keys::len).sum();
         let fsts = blocks.div_ceil(FST_BLOCKS_MIN).min(FSTS_MAX);

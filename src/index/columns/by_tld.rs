@@ -1,13 +1,13 @@
-//! Names in the order of (TLD number, name), in which what a prefix finds within a TLD is one range.
+//! Names sorted by (TLD number, name): the matches of a prefix within a TLD are one range.
 //!
-//! In: the TLD number and the rank key of each of some rows in name order: all names, or those that
-//! dropped. Out: the range of places that a range of rows has within a TLD, the row of a place, and
-//! the keys by place to be counted and searched. Absent: the TLDs' names.
+//! In: TLD number and rank key of rows in name order (all names, or those that dropped). Out: the
+//! range of places that a range of rows has within a TLD, the row of a place, and the keys by
+//! place.
 //!
-//! Rows by place are an ascending run of numbers, TLD above row, in blocks of 128: the first number
-//! whole, of each other what is above it, the low bits packed and the high bits as a bit string of
-//! 256 with a one for each number and a zero for each step of the high bits (Elias and Fano's code).
-//! That is about a byte a row, and any row can be read alone.
+//! Rows by place are ascending numbers (TLD above row), in blocks of 128 in Elias-Fano code: the
+//! first number in full, of the others the difference, with low bits packed and high bits as a
+//! string of 256 bits that has a one for each number and a zero for each step. About a byte a row,
+//! with random access.
 
 use std::ops::Range;
 
@@ -18,22 +18,22 @@ use crate::index::storage::files::Files;
 
 /// Numbers in a block.
 const BLOCK: usize = 128;
-/// Words of the high bits of a block: a one a number, and fewer zeros than that.
+/// Words of the high bits of a block: a one for each number, and fewer zeros than that.
 const HIGH_WORDS: usize = 2 * BLOCK / 64;
-/// Words in a unit of storage: one low bit of every number of a block.
+/// Words per unit of storage: one low bit of every number of a block.
 const UNIT: usize = BLOCK / 64;
 
-/// Rows in the order of (TLD number, row), with their keys.
+/// Rows sorted by (TLD number, row), with their keys.
 #[derive(Debug, Default)]
 pub struct ByTld {
     rows: Ascending,
     ranked: RankTable,
-    /// The first place of each TLD, and the place after the last one's.
+    /// First place of each TLD, and the end of the last.
     starts: Vec<u32>,
 }
 
 impl ByTld {
-    /// `tlds` and `keys` by row; TLD numbers are below `tld_count`.
+    /// Builds the order from `tlds` and `keys` by row; TLD numbers are below `tld_count`.
     pub fn new<'a, T, K>(tld_count: usize, tlds: T, keys: K) -> ByTld
     where
         T: Iterator<Item = &'a u16> + Clone,
@@ -66,35 +66,35 @@ impl ByTld {
         ByTld { rows, ranked, starts }
     }
 
-    /// Writes it as files whose names start with `name`.
+    /// Writes files whose names start with `name`.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// A write fails.
     pub fn write(&self, name: &str, draft: &Draft) -> Result<(), BuildError> {
         self.rows.write(name, draft)?;
         self.ranked.write(name, draft)
     }
 
-    /// What [`ByTld::write`] wrote.
+    /// Opens what [`ByTld::write`] wrote.
     ///
     /// # Errors
-    /// The files are not sound, or don't fit each other.
+    /// A file is damaged, or they do not fit each other.
     pub fn open(name: &str, files: &Files) -> Result<ByTld, GenerationError> {
         let ranked = RankTable::open(name, files)?;
         Ok(ByTld::from_parts(Ascending::open(name, ranked.len(), files)?, ranked))
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.ranked.len()
     }
 
-    /// True when there are none.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.ranked.is_empty()
     }
 
-    /// The places of those of `rows` that are in a TLD, in the order of the rows.
+    /// Returns the places of the `rows` that are in a TLD, in row order.
     pub fn places(&self, tld: u16, rows: Range<u32>) -> Range<u32> {
         let Some(&[first, last]) = self.starts.get(usize::from(tld)..usize::from(tld) + 2) else {
             return 0..0;
@@ -105,26 +105,26 @@ impl ByTld {
         start..end.max(start)
     }
 
-    /// The row at a place below [`ByTld::len`].
+    /// Returns the row at a place.
     pub fn row(&self, place: u32) -> u32 {
         self.rows.get(place) as u32
     }
 
-    /// Keys by place.
+    /// Returns the rank table by place.
     pub fn ranked(&self) -> &RankTable {
         &self.ranked
     }
 }
 
-/// Numbers in ascending order, each once, in little room.
+/// Compressed strictly ascending numbers.
 #[derive(Debug, Default)]
 struct Ascending {
     len: usize,
-    /// The first number of each block.
+    /// First number of each block.
     firsts: Vec<u64>,
-    /// Where each block starts in `words`, in units, and where the last one ends.
+    /// Start of each block in `words`, in units, and the end of the last.
     starts: Vec<u32>,
-    /// Of each block the high bits, then a unit for each low bit of a number.
+    /// For each block the high bits, then a unit for each low bit.
     words: Vec<u64>,
 }
 
@@ -148,7 +148,7 @@ impl Ascending {
     fn push(&mut self, block: &[u64]) {
         let first = block[0];
         let span = block[block.len() - 1] - first;
-        // The fewest low bits that leave room for the steps of the high ones.
+        // Fewest low bits that leave room for the steps of the high ones.
         let low = (64 - span.leading_zeros()).saturating_sub(BLOCK.ilog2());
         let start = self.words.len();
         self.words.resize(start + HIGH_WORDS + UNIT * low as usize, 0);
@@ -161,13 +161,13 @@ impl Ascending {
         self.firsts.push(first);
     }
 
-    /// The high bits of a block, and the low ones.
+    /// Returns the high bits and the low bits of a block.
     fn block(&self, block: usize) -> (&[u64], &[u64]) {
         let (from, to) = (self.starts[block] as usize, self.starts[block + 1] as usize);
         self.words[from * UNIT..to * UNIT].split_at(HIGH_WORDS)
     }
 
-    /// The number at a place below `len`.
+    /// Returns the number at a place.
     fn get(&self, place: u32) -> u64 {
         let (block, at) = (place as usize / BLOCK, place as usize % BLOCK);
         let (high_bits, low_bits) = self.block(block);
@@ -176,19 +176,19 @@ impl Ascending {
         self.firsts[block] + (high << low | bits(low_bits, at * low as usize, low))
     }
 
-    /// The place of the first number that is no less than `number`, which is known to be one of
-    /// `among` or the place after them.
+    /// Returns the place of the first number that is at least `number`; it must be in `among` or
+    /// right after it.
     fn first_at_least(&self, number: u64, among: Range<u32>) -> u32 {
         let from = among.start as usize / BLOCK;
         let to = (among.end as usize).div_ceil(BLOCK);
-        // The number before `among` is a smaller one, so the block of its start is no worse a start.
+        // The number before `among` is smaller, so that the block of its start is a valid start.
         let after = from + self.firsts[from..to].partition_point(|&first| first < number);
         let Some(block) = after.checked_sub(1) else { return 0 };
         let below = self.below_in(block, number - self.firsts[block]);
         ((block * BLOCK + below).min(self.len)) as u32
     }
 
-    /// How many numbers of a block are less than `above` above its first one.
+    /// Returns how many numbers of a block are less than its first one plus `above`.
     fn below_in(&self, block: usize, above: u64) -> usize {
         let (high_bits, low_bits) = self.block(block);
         let low = (low_bits.len() / UNIT) as u32;
@@ -196,7 +196,8 @@ impl Ascending {
         if high >= BLOCK {
             return BLOCK;
         }
-        // Every zero is a step of the high bits: before the last one stand all with fewer steps.
+        // Every zero is a step of the high bits: all numbers with fewer steps are before the last
+        // one.
         let zeros: [u64; HIGH_WORDS] = std::array::from_fn(|at| !high_bits[at]);
         let mut bit = if high == 0 { 0 } else { nth_one(&zeros, high - 1) + 1 };
         let wanted = above & ((1 << low) - 1);
@@ -232,7 +233,7 @@ impl Ascending {
 /// Units of the high bits of a block.
 const HIGH_UNITS: u32 = (HIGH_WORDS / UNIT) as u32;
 
-/// Sets `count` bits from bit `at` on, which are 0.
+/// Sets `count` zero bits from bit `at` on to `value`.
 fn put_bits(words: &mut [u64], at: usize, count: u32, value: u64) {
     if count == 0 {
         return;
@@ -244,7 +245,7 @@ fn put_bits(words: &mut [u64], at: usize, count: u32, value: u64) {
     }
 }
 
-/// `count` bits from bit `at` on, fewer than 64.
+/// Returns `count` bits from bit `at` on; `count` is below 64.
 fn bits(words: &[u64], at: usize, count: u32) -> u64 {
     if count == 0 {
         return 0;
@@ -257,7 +258,7 @@ fn bits(words: &[u64], at: usize, count: u32) -> u64 {
     value & ((1 << count) - 1)
 }
 
-/// The place of the one that has `before` ones before it.
+/// Returns the position of the one bit that has `before` ones before it.
 pub(super) fn nth_one(words: &[u64], mut before: usize) -> usize {
     for (at, &word) in words.iter().enumerate() {
         let ones = word.count_ones() as usize;

@@ -1,6 +1,6 @@
-//! Which docs have a character: for each character of an ASCII name a bit a doc, of the full name
-//! in both its forms. A search for one character is these bits; a list of docs for each would be
-//! as large, and slower.
+//! Bitmaps of docs by character: one bit a doc for each character of an ASCII name, over the full
+//! name in both its forms. A search for one character is one bitmap; posting lists would be as
+//! large and slower.
 
 use rayon::prelude::*;
 
@@ -12,12 +12,12 @@ use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 
 const FILE: &str = "listed.letters";
-/// The characters of ASCII names in the order of their bytes; every name has the dot.
+/// Characters of ASCII names in byte order; every name has the dot.
 pub const ALPHABET: &[u8; 38] = b"-.0123456789abcdefghijklmnopqrstuvwxyz";
-/// Words that one thread works out at a time.
+/// Words per parallel task.
 const WORDS_PER_PIECE: usize = 1 << 10;
 
-/// A byte's place in [`ALPHABET`]; `ALPHABET.len()` for any other.
+/// Position of a byte in [`ALPHABET`]; `ALPHABET.len()` for any other.
 pub const CODES: [u8; 256] = {
     let mut codes = [ALPHABET.len() as u8; 256];
     let mut at = 0;
@@ -28,17 +28,17 @@ pub const CODES: [u8; 256] = {
     codes
 };
 
-/// Bits by character.
+/// Bitmaps by character.
 #[derive(Debug, Default)]
 pub struct CharBitmaps {
     bits: Vec<u64>,
     words: usize,
 }
 
-/// Writes the characters of the docs on the list, whose TLD numbers are `tld`.
+/// Writes the bitmaps of the docs on the list; `tld` holds their TLD numbers.
 ///
 /// # Errors
-/// Those of the disk.
+/// A write fails.
 pub fn write(
     records: &ScoreRecords,
     tld: &[u16],
@@ -75,7 +75,7 @@ pub fn write(
     file.finish()
 }
 
-/// The characters of up to 64 docs from `first` on.
+/// Returns the bits of up to 64 docs from `first` on.
 fn word_of(
     records: &ScoreRecords,
     first: usize,
@@ -99,14 +99,14 @@ fn word_of(
     word
 }
 
-/// A bit for each of the characters in `text`.
+/// Returns a bit for each character in `text`.
 fn mask_of(text: &[u8]) -> u64 {
     let all = text.iter().fold(0u64, |mask, &byte| mask | 1 << CODES[usize::from(byte)]);
     all & !(1 << ALPHABET.len())
 }
 
 impl CharBitmaps {
-    /// Reads what [`write`] wrote for `listed` docs.
+    /// Opens what [`write`] wrote for `listed` docs.
     ///
     /// # Errors
     /// The file is damaged or does not fit.
@@ -119,7 +119,7 @@ impl CharBitmaps {
         Ok(CharBitmaps { bits, words })
     }
 
-    /// A bit a doc for an ASCII character; `None` for one that no name has.
+    /// Returns the bitmap of an ASCII character; `None` for one that no name has.
     pub fn docs(&self, letter: u8) -> Option<&[u64]> {
         let code = usize::from(CODES[usize::from(letter)]);
         self.bits.get(code * self.words..(code + 1) * self.words).filter(|_| code < ALPHABET.len())

@@ -1,6 +1,6 @@
-//! The drops of names before their latest: the drops of a table come in, those of an ordinal go out.
-//! Few names dropped more than once, so each drop stands beside its ordinal and is looked for. The
-//! latest drop of a name is not here: it is a doc.
+//! Drops of names before their latest one. Few names dropped more than once, so each drop is stored
+//! with its ordinal and found by binary search. The latest drop of a name is a doc of the drops
+//! list.
 
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
@@ -13,7 +13,7 @@ const DATES: &str = "earlier.dates";
 const RELEASES: &str = "earlier.releases";
 const AGAIN: &str = "earlier.again";
 
-/// All drops but the latest of each name: by ordinal, then by date.
+/// All drops except the latest of each name: by ordinal, then by date.
 #[derive(Debug, Default)]
 pub struct DropHistory {
     ordinals: Vec<u32>,
@@ -21,25 +21,25 @@ pub struct DropHistory {
     dates: Vec<u16>,
     /// Effective.
     releases: Vec<u16>,
-    /// 1 where the name was registered again before it dropped the next time.
+    /// 1 if the name was registered again before its next drop.
     again: Vec<u8>,
 }
 
-/// A drop that another one followed.
+/// Drop that was followed by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EarlierDrop {
     pub date: Day,
     /// Effective.
     pub release: Day,
-    /// A list told that it was registered before it dropped the next time.
+    /// Registered again before the next drop, according to a list.
     pub registered_again: bool,
 }
 
 impl DropHistory {
-    /// Writes those of `table`.
+    /// Writes the earlier drops of `table`.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// A write fails.
     pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
         let mut all = DropHistory::default();
         for part in &table.parts {
@@ -55,7 +55,7 @@ impl DropHistory {
         draft.put(AGAIN, &all.again)
     }
 
-    /// Reads what [`DropHistory::write`] wrote for a table of `names` names.
+    /// Opens what [`DropHistory::write`] wrote for a table of `names` names.
     ///
     /// # Errors
     /// A file is damaged or does not fit the others.
@@ -75,7 +75,7 @@ impl DropHistory {
         if fits { Ok(all) } else { Err(files.malformed(ORDINALS, "does not fit the other files")) }
     }
 
-    /// The drops of an ordinal before its latest, the newest first.
+    /// Returns the drops of an ordinal before its latest, newest first.
     pub fn before_latest(&self, ordinal: u32) -> impl Iterator<Item = EarlierDrop> {
         let first = self.ordinals.partition_point(|&other| other < ordinal);
         let after = self.ordinals.partition_point(|&other| other <= ordinal);

@@ -1,9 +1,9 @@
-//! The names that dropped, and where they stand today.
+//! Names that dropped, and their stages today.
 //!
-//! In: ordinals of names with a drop record, their keys, TLDs and docs; once a day the stage codes of
-//! the docs. Out: *dropped order* (name order, but only names that dropped) and the same by TLD, to be
-//! counted and searched for a part of the pipeline. Names that are held and never dropped are a set
-//! beside it. Absent: dates and features, which are by doc.
+//! In: ordinals of names with a drop, their keys, TLDs and docs; once a day the stage codes of the
+//! docs. Out: *dropped order* (name order restricted to names that dropped), and the same by TLD,
+//! to count and search in one view. Names that are registered and never dropped are a separate set.
+//! Dates and features are stored by doc, elsewhere.
 
 use std::ops::Range;
 
@@ -19,18 +19,18 @@ use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::vocab::stage::Stage;
 
-/// Words of a [`Bits`] that one count stands for.
+/// Words per stored count of [`Bits`].
 const COUNTED_WORDS: usize = 8;
 /// DocSet of a [`Bits`] that one hint stands for.
 const HINTED: usize = 1 << 10;
 
-/// A set of ordinals whose members are numbered in ascending order.
+/// Set of ordinals whose members are numbered in ascending order.
 #[derive(Debug)]
 struct Bits {
     words: Vec<u64>,
     /// DocSet before every eighth word, and in all.
     counts: Vec<u32>,
-    /// In which eight words every 1,024th member is.
+    /// Group of eight words that holds every 1,024th member.
     hints: Vec<u32>,
 }
 
@@ -55,7 +55,7 @@ impl Bits {
         self.words[ordinal as usize / 64] >> (ordinal % 64) & 1 == 1
     }
 
-    /// How many members are below `ordinal`, which is at most the number of ordinals.
+    /// Returns the number of members below `ordinal`, which may be the number of ordinals.
     fn before(&self, ordinal: u32) -> u32 {
         let (word, bit) = (ordinal as usize / 64, ordinal % 64);
         let counted = word / COUNTED_WORDS;
@@ -65,7 +65,7 @@ impl Bits {
         self.counts[counted] + near + part.count_ones()
     }
 
-    /// The member with that many before it, fewer than there are.
+    /// Returns the member at a place below [`Bits::len`].
     fn member(&self, place: u32) -> u32 {
         let hint = place as usize / HINTED;
         let from = self.hints[hint] as usize;
@@ -77,7 +77,7 @@ impl Bits {
     }
 }
 
-/// The dropped names of a generation, and which of the others are held.
+/// Dropped names of a generation, and which other names are registered.
 #[derive(Debug)]
 pub struct DropsByName {
     dropped: Bits,
@@ -88,7 +88,7 @@ pub struct DropsByName {
 }
 
 impl DropsByName {
-    /// `docs` in dropped order: the doc of each dropped name, each once.
+    /// Builds the set; `docs` holds the doc of each dropped name in dropped order, each once.
     pub fn new(table: &Table, docs: Vec<u32>) -> DropsByName {
         let words = (table.len() as usize).div_ceil(64);
         let (mut dropped, mut registered) = (vec![0u64; words], vec![0u64; words]);
@@ -112,7 +112,7 @@ impl DropsByName {
     /// Writes the dropped names of `table`; `docs` as in [`DropsByName::new`].
     ///
     /// # Errors
-    /// Those of the disk.
+    /// A write fails.
     pub fn write(table: &Table, docs: Vec<u32>, draft: &Draft) -> Result<(), BuildError> {
         let dropped = DropsByName::new(table, docs);
         draft.put("dropped.bits", &dropped.dropped.words)?;
@@ -122,10 +122,10 @@ impl DropsByName {
         dropped.by_tld.write("dropped-by-tld", draft)
     }
 
-    /// What [`DropsByName::write`] wrote.
+    /// Opens what [`DropsByName::write`] wrote.
     ///
     /// # Errors
-    /// The files are not sound, or don't fit each other.
+    /// A file is damaged, or they do not fit each other.
     pub fn open(files: &Files) -> Result<DropsByName, GenerationError> {
         let all = DropsByName {
             dropped: Bits::new(files.take("dropped.bits")?),
@@ -147,66 +147,66 @@ impl DropsByName {
         Ok(all)
     }
 
-    /// How many names dropped.
+    /// Returns the number of dropped names.
     pub fn len(&self) -> u32 {
         self.dropped.len()
     }
 
-    /// True when none did.
+    /// Returns true if no name dropped.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The place of an ordinal in dropped order; `None` for a name that never dropped.
+    /// Returns the place of an ordinal in dropped order; `None` for a name that never dropped.
     pub fn place(&self, ordinal: u32) -> Option<u32> {
         self.dropped.holds(ordinal).then(|| self.dropped.before(ordinal))
     }
 
-    /// The places of those of a range of ordinals that dropped.
+    /// Returns the places of the dropped names in a range of ordinals.
     pub fn places(&self, ordinals: Range<u32>) -> Range<u32> {
         self.dropped.before(ordinals.start)..self.dropped.before(ordinals.end)
     }
 
-    /// The ordinal at a place below [`DropsByName::len`].
+    /// Returns the ordinal at a place.
     pub fn ordinal(&self, place: u32) -> u32 {
         self.dropped.member(place)
     }
 
-    /// The doc at a place below [`DropsByName::len`].
+    /// Returns the doc at a place.
     pub fn doc(&self, place: u32) -> u32 {
         self.docs[place as usize]
     }
 
-    /// Appends the docs of those of `ordinals` that dropped.
+    /// Appends the docs of the `ordinals` that dropped.
     pub fn docs_of(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
         let start = docs.len();
-        // Places first, docs then: memory is waited for twice, not twice for each.
+        // All places first, then all docs: the cache misses of each pass overlap.
         docs.extend(ordinals.iter().filter_map(|&ordinal| self.place(ordinal)));
         docs[start..].iter_mut().for_each(|place| *place = self.docs[*place as usize]);
     }
 
-    /// Rank keys by place.
+    /// Returns the rank keys by place.
     pub fn keys(&self) -> &[u16] {
         &self.keys
     }
 
-    /// Docs by place.
+    /// Returns the docs by place.
     pub fn docs(&self) -> &[u32] {
         &self.docs
     }
 
-    /// The dropped names by TLD; its rows are places in dropped order.
+    /// Returns the dropped names by TLD; rows are places in dropped order.
     pub fn by_tld(&self) -> &ByTld {
         &self.by_tld
     }
 
-    /// True for a name that never dropped and is held, as lists say.
+    /// Returns true for a name that never dropped and is registered according to the lists.
     pub fn registered(&self, ordinal: u32) -> bool {
         self.registered[ordinal as usize / 64] >> (ordinal % 64) & 1 == 1
     }
 }
 
-/// The parts of the pipeline that are asked for by search, each with tables of its own.
+/// Views that search supports, each with its own tables.
 const PIPELINES: [View; 6] = [
     View::Active,
     View::Today,
@@ -216,7 +216,7 @@ const PIPELINES: [View; 6] = [
     View::Stage(Stage::Released),
 ];
 
-/// Where the dropped names stand on one day.
+/// Stage codes of the dropped names on one day, in dropped order and by TLD.
 #[derive(Debug, Default)]
 pub struct StagedDrops {
     in_order: Codes,
@@ -224,8 +224,8 @@ pub struct StagedDrops {
 }
 
 impl StagedDrops {
-    /// `stages_by_doc` holds the code of each doc, see [`DayStages`]. Background work: it
-    /// takes some 100 ms a million names.
+    /// Builds the tables from the code of each doc, see [`DayStages`]. Takes about 100 ms per
+    /// million names: run it in the background.
     pub fn new(dropped: &DropsByName, stages_by_doc: &[u8]) -> StagedDrops {
         let code = |doc: &u32| stages_by_doc[*doc as usize];
         let codes: Vec<u8> = dropped.docs.par_iter().map(code).collect();
@@ -239,7 +239,7 @@ impl StagedDrops {
         StagedDrops { in_order, by_tld }
     }
 
-    /// The code of a place in dropped order.
+    /// Returns the stage code of a place in dropped order.
     pub fn code(&self, place: u32) -> u8 {
         self.in_order.codes[place as usize]
     }
@@ -249,7 +249,7 @@ impl StagedDrops {
         self.in_order.order(&dropped.keys, view)
     }
 
-    /// The order of [`DropsByName::by_tld`], for a part of the pipeline.
+    /// Returns the order of [`DropsByName::by_tld`] restricted to a view.
     pub fn order_by_tld<'a>(
         &'a self,
         dropped: &'a DropsByName,
@@ -259,7 +259,7 @@ impl StagedDrops {
     }
 }
 
-/// Stage codes in some order, and the tables of each part of the pipeline.
+/// Stage codes in one order, with the tables of each view.
 #[derive(Debug, Default)]
 struct Codes {
     codes: Vec<u8>,

@@ -1,17 +1,17 @@
-//! The drops list: names that dropped and were not registered again, in rank order. Columns, TLDs
-//! and n-grams of dropped names come in; what goes out are the docs that pass a filter, best
-//! first. The rows that are shown are made elsewhere, from a doc's columns and its record.
+//! The drops list: names that dropped and were not registered again, in rank order. In: columns,
+//! TLDs and trigrams of dropped names. Out: docs that pass a filter, best first.
+//! [`crate::index::query`] builds the rows from columns and records.
 //!
-//! A doc is a place in rank order, so the first matches are the answer, and nothing is sorted when
-//! a query comes. `min_dqs` and `max_len` are ranges of docs, since the order is by score and then
-//! by length. Everything else is sets of docs as bits, worked out for a window of docs at a time
-//! and joined word by word: stages have been bits since the day began ([`DayStages`]), TLDs and
-//! single characters are stored as such, postings set theirs. Windows grow as the walk goes on:
-//! the best docs are answered from little work, and an offset is counted, not walked.
+//! Docs are positions in rank order, so the first matches are the result and no query sorts.
+//! `min_dqs` and `max_len` are ranges of docs, since the order is by score and length. All other
+//! conditions are bitmaps of docs, computed for a window of docs and combined word by word: stages
+//! are bitmaps for the day ([`DayStages`]), TLDs and single characters are stored as bitmaps,
+//! postings set bits. Windows grow during the walk: first pages cost little, and an offset is
+//! counted instead of visited.
 //!
-//! The columns are flat files of two bytes a doc. tantivy's column format would be read into the
-//! same vectors, and writing six columns through it took a microsecond a name (3 million names, a
-//! loaded machine), which is as much as this whole part takes now.
+//! Columns are flat files of two bytes a doc. tantivy columns would be read into the same vectors,
+//! and writing six of them took a microsecond a name (3 million names, a loaded machine), as much
+//! as this whole part takes now.
 
 use std::hint::black_box;
 use std::io;
@@ -39,22 +39,22 @@ const KEY: &str = "listed.key";
 const DROP_DATE: &str = "listed.drop-date";
 const RELEASE: &str = "listed.release";
 
-/// Words of the first window, and of the widest, which the nearest cache holds.
+/// Words of the first window, and of the largest, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
 const WINDOW_WORDS_MAX: usize = 1 << 10;
-/// Keys of one score: a place for each length, and the first of the next score.
+/// Keys of one score: one for each length, and the first of the next score.
 const LENGTHS: usize = LABEL_CHARS_MAX as usize + 1;
 
-/// The dropped names of a generation, by doc.
+/// Dropped names of a generation, by doc.
 pub struct DropsByRank {
-    /// Docs on the list; those after them were registered again.
+    /// Docs on the list; names registered again come behind them.
     listed: u32,
     tld: Vec<u16>,
     key: Vec<u16>,
     drop_date: Vec<u16>,
     release: Vec<u16>,
     first_batches: FirstBatches,
-    /// For each score, best first, and each length: the first doc that comes no sooner.
+    /// For each score, best first, and each length: the first doc that is not better.
     cuts: Vec<u32>,
     tld_docs: TldDocs,
     trigrams: Trigrams,
@@ -63,7 +63,7 @@ pub struct DropsByRank {
 /// Writes the drops list, the records and the n-grams of the dropped names of `table`.
 ///
 /// # Errors
-/// Those of the disk, and more bytes than can be numbered.
+/// A write fails, or the records exceed 4 GiB.
 pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
     let mut rows = DropRows::gather(table, order)?;
     let records = ScoreRecords::from(std::mem::take(&mut rows.records));
@@ -84,7 +84,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
 }
 
 impl DropsByRank {
-    /// Reads what [`write`] wrote: `dropped` names, of which `listed` are on the list.
+    /// Opens what [`write`] wrote: `dropped` names, of which `listed` are on the list.
     ///
     /// # Errors
     /// A file is damaged or does not fit the others.
@@ -121,59 +121,59 @@ impl DropsByRank {
         })
     }
 
-    /// Docs on the drops list.
+    /// Returns the number of docs on the drops list.
     pub fn len(&self) -> u32 {
         self.listed
     }
 
-    /// True when there are none.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.listed == 0
     }
 
-    /// TLD numbers by doc, of all dropped names.
+    /// Returns the TLD numbers of all dropped names, by doc.
     pub fn tlds(&self) -> &[u16] {
         &self.tld
     }
 
-    /// [`crate::index::columns::rank_key::rank_key`] by doc.
+    /// Returns the rank keys by doc.
     pub fn keys(&self) -> &[u16] {
         &self.key
     }
 
-    /// Latest drops by doc, [`crate::vocab::day::Day::raw`].
+    /// Returns the latest drop dates by doc, as [`crate::vocab::day::Day::raw`].
     pub fn drop_dates(&self) -> &[u16] {
         &self.drop_date
     }
 
-    /// Effective releases by doc.
+    /// Returns the effective releases by doc.
     pub fn releases(&self) -> &[u16] {
         &self.release
     }
 
-    /// Which list was the first to tell of each drop.
+    /// Returns which list reported each drop first.
     pub fn first_batches(&self) -> &FirstBatches {
         &self.first_batches
     }
 
-    /// Has the columns of some docs come at once: see [`ScoreRecords::prefetch`].
+    /// Loads the columns of some docs in parallel: see [`ScoreRecords::prefetch`].
     pub fn prefetch(&self, docs: &[u32]) {
         let of =
             |doc: usize| self.tld[doc] ^ self.key[doc] ^ self.drop_date[doc] ^ self.release[doc];
         black_box(docs.iter().fold(0, |all, &doc| all ^ of(doc as usize)));
     }
 
-    /// The score of a doc.
+    /// Returns the score of a doc.
     pub fn dqs(&self, doc: u32) -> Dqs {
         dqs_of(self.key[doc as usize])
     }
 
-    /// The characters of a doc's label.
+    /// Returns the label length of a doc in characters.
     pub fn length(&self, doc: u32) -> u8 {
         length_of(self.key[doc as usize])
     }
 
-    /// Docs below this have that score or a better one.
+    /// Returns the number of docs with at least this score; they come first.
     pub fn docs_from(&self, min_dqs: Dqs) -> u32 {
         let worst = usize::from(rank_key(min_dqs, 0) >> 8);
         self.cuts[(worst + 1) * LENGTHS]
@@ -183,7 +183,7 @@ impl DropsByRank {
     /// breaks. The limit is the caller's.
     ///
     /// # Errors
-    /// The n-grams cannot be read, which verified bytes do not give.
+    /// The trigrams cannot be read; does not happen with verified files.
     pub fn for_each(
         &self,
         filter: &DropFilter,
@@ -196,7 +196,7 @@ impl DropsByRank {
         self.walk(filter, day, tlds, records)?.run(&mut offset, visit)
     }
 
-    /// How many docs pass `filter`, whatever its offset and limit. They are counted, not walked.
+    /// Counts the docs that pass `filter`, ignoring offset and limit.
     ///
     /// # Errors
     /// As [`DropsByRank::for_each`].
@@ -233,7 +233,7 @@ impl DropsByRank {
         })
     }
 
-    /// The docs with a score and a length that pass, in order.
+    /// Returns the ranges of docs whose score and length pass, in order.
     fn ranges(&self, common: &CommonFilter) -> Vec<Range<u32>> {
         if common.max_len >= LABEL_CHARS_MAX {
             return std::iter::once(0..self.docs_from(common.min_dqs)).collect();
@@ -247,7 +247,7 @@ impl DropsByRank {
     }
 }
 
-/// What a needle is looked for in.
+/// Columns that a substring is searched in.
 #[derive(Clone, Copy)]
 pub struct Names<'a> {
     /// TLD numbers by doc.
@@ -257,7 +257,7 @@ pub struct Names<'a> {
     pub tld_docs: &'a TldDocs,
 }
 
-/// See [`DropsByRank::cuts`]; one score more than there are ends the last.
+/// Computes [`DropsByRank::cuts`]; an extra score ends the last one.
 fn cuts(keys: &[u16]) -> Vec<u32> {
     let scores = usize::from(Dqs::MAX.points()) + 1;
     let mut first = 0;
@@ -272,7 +272,7 @@ fn cuts(keys: &[u16]) -> Vec<u32> {
     cuts
 }
 
-/// One query under way.
+/// State of one query.
 struct Walk<'a> {
     ranges: Vec<Range<u32>>,
     stages: StageDocs<'a>,
@@ -282,7 +282,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Visits what passes but for the first `offset`, which counts down.
+    /// Visits the matches except the first `offset`, which counts down.
     fn run(
         mut self,
         offset: &mut u32,
@@ -318,7 +318,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A doc from `from` on before which nothing passes; `None` when nothing does.
+    /// Returns a doc from `from` on before which nothing matches; `None` if nothing does.
     fn next(&mut self, from: u32) -> io::Result<Option<u32>> {
         let Some(range) = self.ranges.iter().find(|range| range.end > from) else {
             return Ok(None);
@@ -334,7 +334,7 @@ impl Walk<'_> {
         Ok(next.filter(|&doc| doc < end))
     }
 
-    /// Sets the bits of the docs that ranges and stages let pass.
+    /// Sets the bits of the docs that pass by range and stage.
     fn fill(&self, first: usize, words: &mut [u64]) {
         let (start, end) = ((first * 64) as u32, ((first + words.len()) * 64) as u32);
         let after = self.ranges.partition_point(|range| range.end <= start);
@@ -353,7 +353,7 @@ impl Walk<'_> {
     }
 }
 
-/// Visits the docs whose bits are set, without the first `offset`, which counts down.
+/// Visits the docs whose bits are set, except the first `offset`, which counts down.
 fn visit_bits(
     first: usize,
     words: &[u64],

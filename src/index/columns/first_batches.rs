@@ -1,7 +1,6 @@
-//! Since when each drop is known. The number of the first batch that told of it comes in, by doc, and
-//! the day each batch was ingested on; both go out. Numbers take one, two or four bytes, whichever
-//! hold that of the newest batch: in rank order neighbours have nothing in common, so that nothing
-//! shorter would do for them.
+//! First batch that reported each drop, by doc, and the day each batch was ingested. Numbers take
+//! one, two or four bytes, depending on the newest batch: neighbours in rank order have nothing in
+//! common that would compress better.
 
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
@@ -11,11 +10,11 @@ use crate::vocab::day::Day;
 const NUMBERS: &str = "listed.first-batch";
 const DAYS: &str = "listed.batch-days";
 
-/// The batches that first told of the latest drops, by doc.
+/// First batches of the latest drops, by doc.
 #[derive(Debug)]
 pub struct FirstBatches {
     numbers: Numbers,
-    /// By number, less one.
+    /// By batch number minus one.
     days: Vec<Day>,
 }
 
@@ -27,10 +26,10 @@ enum Numbers {
 }
 
 impl FirstBatches {
-    /// Writes numbers by doc, and the days of all batches.
+    /// Writes the batch numbers by doc and the days of all batches.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// A write fails.
     pub fn write(numbers: &[u32], days: &[Day], draft: &Draft) -> Result<(), BuildError> {
         let raw: Vec<u16> = days.iter().map(|day| day.raw()).collect();
         draft.put(DAYS, &raw)?;
@@ -41,7 +40,7 @@ impl FirstBatches {
         }
     }
 
-    /// Reads what [`FirstBatches::write`] wrote for `docs` names.
+    /// Opens what [`FirstBatches::write`] wrote for `docs` names.
     ///
     /// # Errors
     /// A file is damaged or does not fit.
@@ -70,7 +69,7 @@ impl FirstBatches {
         len as u32
     }
 
-    /// The number of the first batch that told of a doc's drop: 1 to [`FirstBatches::newest`].
+    /// Returns the first batch that reported the drop of a doc: 1 to [`FirstBatches::newest`].
     #[inline]
     pub fn number(&self, doc: u32) -> u32 {
         let at = doc as usize;
@@ -81,12 +80,12 @@ impl FirstBatches {
         }
     }
 
-    /// The number of the newest batch; 0 where there is none.
+    /// Returns the number of the newest batch; 0 if there is no batch.
     pub fn newest(&self) -> u32 {
         self.days.len() as u32
     }
 
-    /// Each batch: the day it was ingested on, and how many drops it was the first to tell of.
+    /// Returns for each batch the day it was ingested and how many drops it reported first.
     pub fn tally(&self) -> Vec<(Day, u32)> {
         let mut tally: Vec<(Day, u32)> = self.days.iter().map(|&day| (day, 0)).collect();
         for doc in 0..self.len() {
@@ -95,14 +94,14 @@ impl FirstBatches {
         tally
     }
 
-    /// The day the batch with this number, of one of the docs, was ingested on.
+    /// Returns the day on which the batch was ingested.
     #[inline]
     pub fn day(&self, number: u32) -> Day {
         self.days[number as usize - 1]
     }
 }
 
-/// Bytes that hold the number of each of so many batches.
+/// Returns the width in bytes of a batch number.
 fn width(batches: usize) -> usize {
     match batches {
         0..=0xff => 1,

@@ -85,7 +85,7 @@ impl IdnNames {
     /// Writes the aliases of the names of `table` into `draft`.
     ///
     /// # Errors
-    /// Those of the draft.
+    /// A write fails.
     pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
         let idn_tlds: Vec<bool> =
             table.tlds.names().iter().map(|tld| tld.contains(A_LABEL)).collect();

@@ -1,13 +1,13 @@
 //! Every name ever seen, in name order: ordinals to names, names and prefixes to ordinals.
 //!
-//! Names stand in blocks of sixteen. A name is written as what its label shares with the one
-//! before it, the rest of the label, and the number of its TLD; the first of a block shares
-//! nothing, so that a block can be read on its own. [`BlockIndex`] say in which block a text
-//! would stand. What a query filters and sorts by is not here.
+//! Names are stored in blocks of sixteen. An entry holds the length of the prefix that its label
+//! shares with the label before it, the rest of the label, and the TLD number. The first entry of a
+//! block shares nothing, so that a block can be decoded on its own. The [`BlockIndex`] finds the
+//! block of a text. Columns to filter and sort by are elsewhere.
 //!
-//! A name in a block: one octet of two nibbles, the octets shared (high) and the octets that
-//! follow (low), where 15 means that the number stands in an octet of its own behind it, shared
-//! before following; then the octets; then the TLD, see [`put_tld`].
+//! Layout of an entry: one byte of two nibbles, the shared length (high) and the length of the rest
+//! (low); 15 means that the number follows in a byte of its own, shared before rest. Then the rest
+//! of the label, then the TLD number, see [`put_tld`].
 
 use std::cmp::Ordering;
 use std::hint::black_box;
@@ -25,38 +25,39 @@ use crate::index::storage::files::Files;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::name::NAME_OCTETS_MAX;
 
-/// Names in a block: the half of one is decoded to read a name, and one block in so many names
-/// costs an offset and a separator.
+/// Names per block. A read decodes half a block on average; each block costs an offset and a
+/// separator.
 const BLOCK_NAMES: u32 = 16;
-/// Blocks whose offsets count from one base. Few in tests, so that these cross the borders.
+/// Blocks per group; offsets are relative to the base of the group. Small in tests, so that they
+/// cross the borders.
 const GROUP_BLOCKS: usize = if cfg!(test) { 4 } else { 1 << 16 };
-/// What one name takes in a block at most: three octets of lengths, the label, three of the TLD.
+/// Maximum size of an entry: three bytes of lengths, the label, three bytes of TLD number.
 const ENTRY_OCTETS_MAX: usize = 6 + LABEL_CHARS_MAX as usize;
 const _: () = assert!(GROUP_BLOCKS * BLOCK_NAMES as usize * ENTRY_OCTETS_MAX < u32::MAX as usize);
 
-/// A nibble that stands for a number in an octet of its own.
+/// Nibble value that means that the number follows in a byte of its own.
 const NIBBLE_ESCAPE: usize = 15;
-/// TLD numbers below this are one octet.
+/// TLD numbers below this take one byte.
 const TLD_SHORT: u16 = 224;
-/// The octet before a TLD number in two octets.
+/// Escape byte before a TLD number of two bytes.
 const TLD_ESCAPE: u8 = 255;
-/// Octets moved at once: a fixed number is one move, while any number is a call. Names have so
-/// many octets to spare at their ends.
+/// Bytes copied at once: a constant length compiles to one move instead of a call. Buffers have
+/// this many bytes to spare at their ends.
 const STRIDE: usize = 16;
-/// Room for the longest label and the longest suffix, in whole strides.
+/// Buffer size for the longest label and the longest suffix, in whole strides.
 const NAME_ROOM: usize =
     (LABEL_CHARS_MAX as usize + NAME_OCTETS_MAX).next_multiple_of(STRIDE) + STRIDE;
 
-/// Blocks asked for at once: more than memory serves at a time.
+/// Blocks prefetched together: more than memory serves at a time.
 const PREFETCHED: usize = 64;
-/// Octets that come from memory together; most blocks are on two such lines.
+/// Size of a cache line; most blocks span two.
 const CACHE_LINE: usize = 64;
 
-/// Blocks end to end, [`STRIDE`] octets to spare behind the last.
+/// File of the concatenated blocks, with [`STRIDE`] bytes to spare at the end.
 const TEXT: &str = "names/text";
-/// Where each block starts, from the base of its group.
+/// File of the offsets of the blocks, relative to the base of their group.
 const OFFSETS: &str = "names/offsets";
-/// Where each group starts in the text.
+/// File of the offsets of the groups.
 const BASES: &str = "names/bases";
 
 /// Every name ever seen, in name order.
@@ -69,7 +70,7 @@ pub struct Names {
     len: u32,
 }
 
-/// Room for one name, to be used again and again.
+/// Reusable buffer for one name.
 #[derive(Clone, Debug)]
 pub struct NameBuf {
     text: [u8; NAME_ROOM],
@@ -85,23 +86,23 @@ impl Default for NameBuf {
 }
 
 impl NameBuf {
-    /// The name; empty before one was read.
+    /// Returns the name; empty before the first read.
     pub fn as_str(&self) -> &str {
         let text = &self.text[..usize::from(self.len)];
         std::str::from_utf8(text).expect("names are ASCII, and files are verified")
     }
 
-    /// Octets of its label.
+    /// Returns the length of the label in bytes.
     pub fn label_len(&self) -> u8 {
         self.label_len
     }
 
-    /// Its label, in A-label form.
+    /// Returns the label, in A-label form.
     pub fn label(&self) -> &str {
         &self.as_str()[..usize::from(self.label_len)]
     }
 
-    /// The number of its TLD.
+    /// Returns the TLD number.
     pub fn tld(&self) -> u16 {
         self.tld
     }
@@ -111,7 +112,7 @@ impl Names {
     /// Writes the names of `table` into `draft`.
     ///
     /// # Errors
-    /// Those of the draft; names that do not ascend.
+    /// A write fails, or names are not in ascending order.
     pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
         let io = |source| BuildError::Io { path: draft.folder().join(TEXT), source };
         let groups = table.len().div_ceil(BLOCK_NAMES).div_ceil(GROUP_BLOCKS as u32);
@@ -120,7 +121,7 @@ impl Names {
         let mut offsets = Vec::new();
         let mut separators = Vec::with_capacity(groups as usize);
         let mut end = 0u64;
-        // As many groups in memory as keep all cores busy while one thread writes.
+        // Enough groups in memory to keep all cores busy while one thread writes.
         let wave = 2 * rayon::current_num_threads();
         let all: Vec<u32> = (0..groups).collect();
         for wave in all.chunks(wave) {
@@ -141,10 +142,10 @@ impl Names {
         BlockIndex::write(&separators, GROUP_BLOCKS, draft)
     }
 
-    /// The `names` names that [`Names::write`] wrote, their TLDs being `tlds`.
+    /// Opens the `names` names that [`Names::write`] wrote; `tlds` are their TLDs.
     ///
     /// # Errors
-    /// A file is missing, damaged, or not of so many names.
+    /// A file is missing, damaged, or holds another number of names.
     pub fn open(files: &Files, names: u32, tlds: &Tlds) -> Result<Names, GenerationError> {
         let text: Vec<u8> = files.take(TEXT)?;
         let offsets: Vec<u32> = files.take(OFFSETS)?;
@@ -164,17 +165,17 @@ impl Names {
         Ok(Names { text, offsets, bases, separators, suffixes, len: names })
     }
 
-    /// Names in all.
+    /// Returns the number of names.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// True when there are none.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The ordinal of a canonical name.
+    /// Returns the ordinal of a canonical name.
     pub fn find(&self, name: &str) -> Option<u32> {
         let (block, _) = self.separators.blocks(name.as_bytes())?;
         let mut seek = Seek::new(self, block, name.as_bytes());
@@ -182,7 +183,7 @@ impl Names {
         (seek.side == Side::Whole).then_some(ordinal)
     }
 
-    /// The ordinals of the names that start with `prefix`.
+    /// Returns the ordinals of the names that start with `prefix`.
     pub fn range(&self, prefix: &[u8]) -> Range<u32> {
         if prefix.is_empty() {
             return 0..self.len;
@@ -196,12 +197,12 @@ impl Names {
         start..seek.until(Border::End)
     }
 
-    /// The ordinals of the names whose label is exactly `label`, in A-label form.
+    /// Returns the ordinals of the names whose label is exactly `label`, in A-label form.
     pub fn label_range(&self, label: &str) -> Range<u32> {
         with_dot(label).map_or(0..0, |(prefix, len)| self.range(&prefix[..len]))
     }
 
-    /// [`Names::label_range`] where `names` is the range of the prefix `label`: a shorter way.
+    /// Faster [`Names::label_range`] for a known `names`, the range of the prefix `label`.
     pub(super) fn label_range_in(&self, label: &str, names: &Range<u32>) -> Range<u32> {
         let block = names.start / BLOCK_NAMES;
         if names.is_empty() || (names.end - 1) / BLOCK_NAMES != block {
@@ -233,8 +234,8 @@ impl Names {
         name.label_len = label_len as u8;
     }
 
-    /// Has the memory of names to be read come at once, where [`Names::read`] one by one would
-    /// wait for each: worth it for the rows of an answer, which lie far apart.
+    /// Loads the memory of several names in parallel. [`Names::read`] one by one would wait for
+    /// each cache miss; worth it for the rows of a page, which are far apart.
     pub fn prefetch(&self, ordinals: &[u32]) {
         let mut starts = [0; PREFETCHED];
         for ordinals in ordinals.chunks(PREFETCHED) {
@@ -245,7 +246,8 @@ impl Names {
                 let second = (start + CACHE_LINE).min(self.text.len() - 1);
                 self.text[start] ^ self.text[second]
             });
-            // None of the octets is waited for before all are asked for.
+            // The loads do not depend on each other, so that the CPU issues all of them before it
+            // waits.
             black_box(touched.fold(0, |all, octet| all ^ octet));
         }
     }
@@ -260,8 +262,8 @@ impl Names {
         Entries { text: &self.text[self.start(block)..], at: 0 }
     }
 
-    /// Where a name stands from whose text and target all that is alike in the label has been
-    /// taken away: what is left are `own`, the next octet of its label, and `target`.
+    /// Compares a name with a target after their common prefix within the label was removed: `own`
+    /// is the next byte of the label, `target` the rest of the target.
     #[inline(always)]
     fn side(&self, own: Option<u8>, tld: u16, target: &[u8]) -> Side {
         let Some(&octet) = target.first() else { return Side::Under };
@@ -273,7 +275,7 @@ impl Names {
     }
 }
 
-/// Where a name stands, seen from a target.
+/// Position of a name relative to a target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Before,
@@ -284,7 +286,7 @@ enum Side {
     After,
 }
 
-/// Which border of the names that start with a target.
+/// Border of the range of names that start with a target.
 #[derive(Clone, Copy)]
 enum Border {
     Start,
@@ -292,7 +294,7 @@ enum Border {
 }
 
 impl Border {
-    /// Whether a name on this side of the target is at the border or past it.
+    /// Returns true if a name on this side of the target is at the border or past it.
     fn reached(self, side: Side) -> bool {
         match self {
             Border::Start => side != Side::Before,
@@ -301,16 +303,16 @@ impl Border {
     }
 }
 
-/// Looks in one block for the borders of the names that start with a target.
+/// Search in one block for the borders of the names that start with a target.
 struct Seek<'a> {
     texts: &'a Names,
     target: &'a [u8],
     entries: Entries<'a>,
-    /// Octets that the label read last and the target begin with alike.
+    /// Length of the common prefix of the target and the label read last.
     alike: usize,
-    /// Where the name read last stands.
+    /// Position of the name read last.
     side: Side,
-    /// The ordinals not read yet.
+    /// Ordinals not read yet.
     left: Range<u32>,
 }
 
@@ -322,7 +324,7 @@ impl<'a> Seek<'a> {
         Seek { texts, target, entries, alike: 0, side: Side::Before, left }
     }
 
-    /// The first ordinal at the border or past it; that after the block where there is none.
+    /// Returns the first ordinal at the border or past it, or the one after the block.
     fn until(&mut self, border: Border) -> u32 {
         while !border.reached(self.side) {
             if self.left.is_empty() {
@@ -339,7 +341,8 @@ impl<'a> Seek<'a> {
         let entry = self.entries.next();
         self.left.start += 1;
         if entry.shared < self.alike {
-            // It is after the one before and parts from that within the target.
+            // It sorts after the previous name and differs from it within the matched part of the
+            // target.
             self.side = Side::After;
         } else if entry.shared == self.alike {
             let rest = &self.entries.text[entry.rest];
@@ -347,21 +350,22 @@ impl<'a> Seek<'a> {
             let own = rest.get(self.alike - entry.shared).copied();
             self.side = self.texts.side(own, entry.tld, &self.target[self.alike..]);
         }
-        // Else it is as the one before beyond where that parted from the target, and so does it.
+        // Otherwise it shares the byte where the previous name differed from the target: the side
+        // stays.
     }
 }
 
-/// The names of a block, read one after the other.
+/// Iterator over the entries of a block.
 struct Entries<'a> {
-    /// From the start of the block on.
+    /// Text from the start of the block.
     text: &'a [u8],
     at: usize,
 }
 
 struct Entry {
-    /// Octets that its label shares with the one before.
+    /// Bytes that its label shares with the previous one.
     shared: usize,
-    /// The octets of its label after those, by their places in the text.
+    /// Range of the rest of its label in the text.
     rest: Range<usize>,
     tld: u16,
 }
@@ -401,7 +405,7 @@ impl Entries<'_> {
     }
 }
 
-/// The names of one group of blocks, as they are written.
+/// One encoded group of blocks.
 #[derive(Default)]
 struct Group {
     text: Vec<u8>,
@@ -416,7 +420,7 @@ impl Group {
         let end = start.saturating_add(group_names).min(table.len());
         let mut made = Group::default();
         made.offsets.reserve_exact((end - start).div_ceil(BLOCK_NAMES) as usize);
-        // Nearly what real names take.
+        // Real names take slightly less.
         made.text.reserve((end - start) as usize * 9);
         let mut before: &[u8] = if start == 0 { &[] } else { table.name(start - 1) };
         let mut label_before: &[u8] = &[];
@@ -443,9 +447,9 @@ impl Group {
         made
     }
 
-    /// A block whose first name is `name`, `before` being the last name of the block before it.
+    /// Starts a block with `name`; `before` is the last name of the previous block.
     fn begin_block(&mut self, before: &[u8], name: &[u8]) {
-        // The shortest text that is after the one and not after the other.
+        // Shortest text that sorts after `before` and not after `name`.
         let separator = match before {
             [] => &[],
             _ => &name[..name.len().min(alike_octets(before, name) + 1)],
@@ -455,7 +459,7 @@ impl Group {
     }
 }
 
-/// Appends a name to a block.
+/// Appends an entry to a block.
 fn put_entry(text: &mut Vec<u8>, label_before: &[u8], label: &[u8], tld: u16) {
     let shared = alike_octets(label_before, label);
     let rest = &label[shared..];
@@ -471,8 +475,8 @@ fn put_entry(text: &mut Vec<u8>, label_before: &[u8], label: &[u8], tld: u16) {
     put_tld(text, tld);
 }
 
-/// Appends a TLD number: one octet below 224, the most frequent TLDs; two octets up to 8,159,
-/// big-endian from 224 << 8 on; else 255 and the number in two octets, little-endian.
+/// Appends a TLD number: one byte below 224, the most frequent TLDs; two bytes up to 8,159,
+/// big-endian from 224 << 8 on; else 255 and the number in two bytes, little-endian.
 fn put_tld(text: &mut Vec<u8>, tld: u16) {
     const MIDDLE: u16 = (TLD_ESCAPE as u16 - TLD_SHORT) << 8;
     match tld.checked_sub(TLD_SHORT) {
@@ -487,7 +491,7 @@ fn put_tld(text: &mut Vec<u8>, tld: u16) {
     }
 }
 
-/// A label and a dot, and their length; `None` for what is no label.
+/// Returns the label with a dot and their length; `None` if it cannot be a label.
 fn with_dot(label: &str) -> Option<([u8; LABEL_CHARS_MAX as usize + 1], usize)> {
     let mut text = [b'.'; LABEL_CHARS_MAX as usize + 1];
     let fits = label.len() < text.len() && !label.contains('.');
@@ -497,13 +501,13 @@ fn with_dot(label: &str) -> Option<([u8; LABEL_CHARS_MAX as usize + 1], usize)> 
     })
 }
 
-/// How many octets two texts begin with alike.
+/// Returns the length of the common prefix.
 #[inline]
 fn alike_octets(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// Copies `len` octets, and up to [`STRIDE`] octets of what follows them.
+/// Copies `len` bytes, and up to [`STRIDE`] bytes of what follows them.
 #[inline(always)]
 fn move_over(to: &mut [u8], from: &[u8], len: usize) {
     let mut at = 0;
@@ -516,10 +520,11 @@ fn move_over(to: &mut [u8], from: &[u8], len: usize) {
     }
 }
 
-/// `.com`, `.co.uk` by TLD number, end to end with [`STRIDE`] octets to spare.
+/// Suffixes such as `.com` and `.co.uk` by TLD number, concatenated, with [`STRIDE`] bytes to
+/// spare.
 struct Suffixes {
     text: Vec<u8>,
-    /// Where each begins; one more for the end of the last.
+    /// Start of each suffix, and the end of the last.
     starts: Vec<u32>,
 }
 
@@ -529,14 +534,14 @@ impl Suffixes {
         for tld in tlds.names() {
             made.text.push(b'.');
             made.text.extend_from_slice(tld.as_bytes());
-            // 65,536 TLDs of 253 octets at most.
+            // At most 65,536 TLDs of 253 bytes.
             made.starts.push(made.text.len() as u32);
         }
         made.text.extend_from_slice(&[0; STRIDE]);
         made
     }
 
-    /// Where the suffix stands, seen from a target that begins with a dot.
+    /// Compares the suffix with a target that starts with a dot.
     fn side(&self, tld: u16, target: &[u8]) -> Side {
         let suffix = &self.text[self.place(tld)];
         match suffix.cmp(target) {
@@ -562,7 +567,7 @@ pub(in crate::index) mod tests {
     use crate::index::columns::table::Part;
     use crate::index::columns::test_table::round_trip;
 
-    /// Xorshift: the same numbers from the same seed.
+    /// Xorshift generator: a seed always gives the same numbers.
     pub struct Random(pub u64);
 
     impl Random {
@@ -604,7 +609,7 @@ pub(in crate::index) mod tests {
         table
     }
 
-    /// What `write` writes, opened again by `open`.
+    /// Writes files with `write` and opens them with `open`.
     pub fn reopened<T>(
         write: impl FnOnce(&Draft) -> Result<(), BuildError>,
         open: impl FnOnce(&Files) -> Result<T, GenerationError>,
@@ -675,7 +680,7 @@ pub(in crate::index) mod tests {
         let mut tlds: Vec<String> =
             ["com", "de", "co.uk", "co", "c", "xn--p1ai"].map(str::to_owned).into();
         tlds.extend((0..9_000).map(|at| format!("t{at}")));
-        // The longest suffix a label of 63 octets leaves room for.
+        // The longest suffix a label of 63 bytes leaves room for.
         tlds[7_000] = "x".repeat(63) + "." + &"y".repeat(63) + "." + &"z".repeat(61);
         for size in [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 79, 80, 81, 300, 1_500] {
             let mut chosen = BTreeSet::new();

@@ -1,13 +1,13 @@
-//! Rank keys in some order of names, and what lets a query skip most of them.
+//! Rank keys in one order of names, with tables that let a query skip most of them.
 //!
-//! In: a column of [`rank_key`](crate::index::columns::rank_key::rank_key)s by *place*, the order being such
-//! that the matches of a query are one range of places. Out: how many of a range pass a
-//! [`KeyFilter`], and which are the best. Absent: what the places stand for, and TLDs.
+//! In: a column of [`rank_key`](crate::index::columns::rank_key::rank_key)s by *place*, in an order
+//! in which the matches of a query are one range of places. Out: the number of places of a range
+//! that pass a [`KeyFilter`], and the best of them. The meaning of places is up to the caller.
 //!
-//! [`Tables`] hold the smallest key of every block of 256 places, and the counts by score and
-//! length of every superblock of 32,768. A count over a wide range is a sum over superblocks and a
-//! scan of the two ends; the key of the k-th best is a search among such sums, and only blocks whose
-//! smallest key is no worse are looked at.
+//! [`Tables`] hold the smallest key of every block of 256 places, and counts by score and length of
+//! every superblock of 32,768. A count over a wide range adds up superblocks and scans the two
+//! ends. The k-th best key is found by binary search over such sums; then only blocks whose
+//! smallest key is no worse are scanned.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -21,23 +21,23 @@ use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 
-/// Stands for the key of a place that belongs to no query of a table.
+/// Key of a place that is not part of a table.
 pub const ABSENT: u16 = u16::MAX;
 
-/// Places in a block: its smallest keys are known.
+/// Places per block with a known smallest key.
 const BLOCK: usize = 256;
-/// Blocks in a group, of which the smallest keys are known too.
+/// Blocks per group, whose smallest keys are known as well.
 const GROUP: usize = 32;
-/// Places in a superblock: few enough that a count fits in 16 bits.
+/// Places per superblock: few enough for counts of 16 bits.
 const SUPER: usize = 1 << 15;
-/// Blocks in a superblock.
+/// Blocks per superblock.
 const SUPER_BLOCKS: usize = SUPER / BLOCK;
-/// Places looked at together; where none passes, none is looked at alone.
+/// Places tested together; a chunk without a match is skipped as a whole.
 const LANES: usize = 32;
-/// Scores, 0 to 100.
+/// Number of scores, 0 to 100.
 const ROWS: usize = 101;
-/// Lengths that tables tell apart: names up to these many characters. Most filters ask for one of
-/// these; between them counts are bounds, and the names are looked at.
+/// Maximum lengths of the classes that tables count. Most filters use one of them; for lengths in
+/// between, counts are bounds and places are scanned.
 const LENGTHS: [u8; 24] = [
     1,
     2,
@@ -65,20 +65,20 @@ const LENGTHS: [u8; 24] = [
     LABEL_CHARS_MAX,
 ];
 const CLASSES: usize = LENGTHS.len();
-/// The class of names of any length.
+/// Class of names of any length.
 const ANY: usize = CLASSES - 1;
 
-/// What a query asks of a key.
+/// Condition on a rank key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyFilter {
-    /// The worst key that passes.
+    /// Worst key that passes.
     pub key_max: u16,
-    /// Characters of the label at most; [`u8::MAX`] for any number.
+    /// Maximum label length in characters; [`u8::MAX`] for any.
     pub length_max: u8,
 }
 
 impl KeyFilter {
-    /// What a query narrows by; its TLDs are no matter of keys.
+    /// Takes score and length from a filter; TLDs are not part of keys.
     pub fn new(common: &CommonFilter) -> KeyFilter {
         let any = common.max_len >= LABEL_CHARS_MAX;
         KeyFilter {
@@ -87,38 +87,38 @@ impl KeyFilter {
         }
     }
 
-    /// True for a key that is asked for.
+    /// Returns true if `key` passes.
     #[inline]
     pub fn passes(self, key: u16) -> bool {
-        // Both sides are looked at whatever the first says: a loop over this has no branch.
+        // Both sides are always evaluated: loops over this have no branch.
         (key <= self.key_max) & (length_of(key) <= self.length_max)
     }
 
-    /// The same filter with a worst key no worse than `key_max`.
+    /// Returns the filter with a worst key of at most `key_max`.
     #[must_use]
     pub fn at_most(self, key_max: u16) -> KeyFilter {
         KeyFilter { key_max: self.key_max.min(key_max), ..self }
     }
 
-    /// True when every key passes.
+    /// Returns true if every key passes.
     fn is_open(self) -> bool {
         self.key_max >= rank_key(Dqs::MIN, LABEL_CHARS_MAX) && self.length_max == u8::MAX
     }
 }
 
-/// A candidate of an answer: key and place, so that numbers sort as the answer does.
+/// Packs key and place into a number that sorts like results.
 #[inline]
 pub fn hit(key: u16, place: u32) -> u64 {
     u64::from(key) << 32 | u64::from(place)
 }
 
-/// The key of a [`hit`].
+/// Returns the key of a [`hit`].
 #[inline]
 pub fn key_of(hit: u64) -> u16 {
     (hit >> 32) as u16
 }
 
-/// Keeps the `k` smallest numbers of `hits` from `start` on, in no order.
+/// Keeps the `k` smallest numbers of `hits` from `start` on, unordered.
 pub fn keep_best(hits: &mut Vec<u64>, start: usize, k: usize) {
     if k == 0 {
         hits.truncate(start);
@@ -128,13 +128,13 @@ pub fn keep_best(hits: &mut Vec<u64>, start: usize, k: usize) {
     }
 }
 
-/// What the places of an order are tested by.
+/// Columns that decide whether a place passes.
 pub trait Column: Copy {
-    /// How many of `places` pass.
+    /// Returns the number of `places` that pass.
     fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32;
-    /// Appends a [`hit`] for each of `places` that passes, in their order.
+    /// Appends a [`hit`] for each of `places` that passes, in order.
     fn collect(&self, places: Range<usize>, filter: KeyFilter, hits: &mut Vec<u64>);
-    /// True when every place is known to pass.
+    /// Returns true if every place is known to pass.
     fn all_pass(&self, _filter: KeyFilter) -> bool {
         false
     }
@@ -143,7 +143,7 @@ pub trait Column: Copy {
 /// Keys alone.
 impl Column for &[u16] {
     fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32 {
-        // A chunk's count fits the lanes of the keys, so that eight are added at a time.
+        // A chunk's count fits into 16 bits, so that eight lanes are added at a time.
         let passing = |keys: &[u16]| keys.iter().map(|&key| u16::from(filter.passes(key))).sum();
         self[places].chunks(SUPER).map(|keys| -> u32 { u16::into(passing(keys)) }).sum()
     }
@@ -164,7 +164,7 @@ impl Column for &[u16] {
     }
 }
 
-/// Keys, and codes of which one of the bits of `mask` has to be set.
+/// Keys and stage codes; a code must have a bit of `mask`.
 #[derive(Clone, Copy, Debug)]
 pub struct Coded<'a> {
     pub keys: &'a [u16],
@@ -203,7 +203,7 @@ impl Column for Coded<'_> {
     }
 }
 
-/// Appends a [`hit`] for each of some places, the first being `place`, that `passing` has a 1 for.
+/// Appends a [`hit`] for each place whose `passing` is 1; `place` is the first of them.
 #[inline]
 fn push_passing(keys: &[u16; LANES], place: u32, passing: [u8; LANES], hits: &mut Vec<u64>) {
     let (words, _) = passing.as_chunks::<8>();
@@ -217,37 +217,37 @@ fn push_passing(keys: &[u16; LANES], place: u32, passing: [u8; LANES], hits: &mu
     }
 }
 
-/// The class that holds all names up to `length`, and maybe longer ones.
+/// Returns the smallest class that holds all names up to `length`.
 fn class_around(length: u8) -> usize {
     LENGTHS.partition_point(|&limit| limit < length).min(ANY)
 }
 
-/// The largest class that holds no name longer than `length`; `None` where the length is 0.
+/// Returns the largest class without names longer than `length`; `None` for length 0.
 fn class_within(length: u8) -> Option<usize> {
     LENGTHS.partition_point(|&limit| limit <= length).checked_sub(1)
 }
 
-/// True when a class holds the names up to `length` and no other.
+/// Returns true if a class holds exactly the names up to `length`.
 fn is_exact(length: u8) -> bool {
     length >= LABEL_CHARS_MAX || LENGTHS.binary_search(&length).is_ok()
 }
 
-/// The smallest keys and the counts of an order.
+/// Smallest keys and counts of an order.
 #[derive(Debug, Default)]
 pub struct Tables {
-    /// Places.
+    /// Number of places.
     len: usize,
-    /// By class, then by block: the smallest key of a name of the class; [`ABSENT`] for none.
+    /// Smallest key by class, then block; [`ABSENT`] for none.
     minima: Vec<u16>,
-    /// The same by groups of blocks.
+    /// Smallest keys by class, then group of blocks.
     group_minima: Vec<u16>,
-    /// By class, row (100 - score) and whole superblock: names of the class whose row is this or a
-    /// better one.
+    /// By class, row (100 - score) and complete superblock: number of names of the class with this
+    /// row or a better one.
     counts: Vec<u16>,
 }
 
 impl Tables {
-    /// The tables of `len` places; `key_of` gives the key of a place, or [`ABSENT`].
+    /// Builds the tables of `len` places; `key_of` returns the key of a place, or [`ABSENT`].
     pub fn new(len: usize, key_of: impl Fn(usize) -> u16) -> Tables {
         let blocks = len.div_ceil(BLOCK);
         let supers = len / SUPER;
@@ -271,7 +271,7 @@ impl Tables {
                 }
             }
             tables.put_minima(block, &minima);
-            // The last superblock may not be whole: it is always looked at.
+            // An incomplete last superblock is always scanned.
             if end.is_multiple_of(SUPER) && end <= len {
                 tables.put_counts(block / SUPER_BLOCKS, &mut counts);
             }
@@ -280,7 +280,7 @@ impl Tables {
         tables
     }
 
-    /// Sets the smallest keys of a block from those of each length on its own.
+    /// Stores the smallest keys of a block, accumulated over the lengths.
     fn put_minima(&mut self, block: usize, minima: &[u16; CLASSES]) {
         let blocks = self.blocks();
         let mut smallest = ABSENT;
@@ -290,7 +290,7 @@ impl Tables {
         }
     }
 
-    /// Sets the counts of a superblock from those of each score and length, which start anew.
+    /// Stores the counts of a superblock, accumulated over scores and lengths, and resets `counts`.
     fn put_counts(&mut self, at: usize, counts: &mut [[u16; CLASSES]; ROWS]) {
         let supers = self.supers();
         let mut above = [0; CLASSES];
@@ -304,7 +304,7 @@ impl Tables {
         }
     }
 
-    /// The smallest keys of groups, of those of blocks.
+    /// Returns the smallest keys of groups.
     fn grouped(&self) -> Vec<u16> {
         let smallest = |keys: &[u16]| keys.iter().copied().min().unwrap_or(ABSENT);
         let classes = self.minima.chunks(self.blocks().max(1));
@@ -319,21 +319,21 @@ impl Tables {
         self.len / SUPER
     }
 
-    /// How many names of `class` in whole superblocks have `row` or a better one.
+    /// Returns the number of names of `class` in complete superblocks with `row` or a better one.
     fn names_to_row(&self, supers: &Range<usize>, class: usize, row: usize) -> u32 {
         let first = (class * ROWS + row) * self.supers();
         let counts = &self.counts[first + supers.start..first + supers.end];
         counts.iter().map(|&count| u32::from(count)).sum()
     }
 
-    /// How many names of both classes in whole superblocks have `row`.
+    /// Returns the number of names of `class` in complete superblocks with `row`.
     fn names_in_row(&self, supers: &Range<usize>, class: usize, row: usize) -> u32 {
         let better = row.checked_sub(1).map_or(0, |row| self.names_to_row(supers, class, row));
         self.names_to_row(supers, class, row) - better
     }
 
-    /// How many names in whole superblocks pass, or fewer where the lengths asked for are none
-    /// that tables tell apart.
+    /// Returns the number of names in complete superblocks that pass; a lower bound if no class
+    /// matches the maximum length.
     fn names_passing(&self, supers: &Range<usize>, filter: KeyFilter) -> u32 {
         let Some(class) = class_within(filter.length_max) else { return 0 };
         let row = row_of(filter.key_max);
@@ -343,8 +343,8 @@ impl Tables {
         better + same
     }
 
-    /// A key such that at least `k` names in whole superblocks pass and have no worse one; the
-    /// worst of the filter where there are not so many.
+    /// Returns a key such that at least `k` names in complete superblocks pass and have no worse
+    /// one; the worst key of the filter if there are fewer than `k`.
     fn kth_key(&self, supers: &Range<usize>, filter: KeyFilter, k: u32) -> u16 {
         let Some(class) = class_within(filter.length_max) else { return filter.key_max };
         let rows = row_of(filter.key_max) + 1;
@@ -358,9 +358,8 @@ impl Tables {
         filter.key_max.min((row as u16) << 8 | u16::from(LENGTHS[class]))
     }
 
-    /// Calls `visit` with stretches of `places` in which a name of `class` may have a key up to
-    /// `key_max`, in order. `visit` gives the worst key to look for from there on, or `None` to
-    /// stop.
+    /// Calls `visit` with blocks of `places` in which a name of `class` may have a key up to
+    /// `key_max`, in order. `visit` returns the new worst key, or `None` to stop.
     fn walk(
         &self,
         places: Range<usize>,
@@ -396,7 +395,7 @@ impl Tables {
         }
     }
 
-    /// As [`Tables::kth_key`], for a range of blocks that is narrower than the superblocks.
+    /// Like [`Tables::kth_key`], for a range of blocks narrower than a superblock.
     fn kth_minimum(&self, blocks: Range<usize>, filter: KeyFilter, k: usize) -> u16 {
         let class = class_within(filter.length_max);
         let Some(class) = class.filter(|_| k > 0 && blocks.len() >= k) else {
@@ -410,19 +409,19 @@ impl Tables {
         filter.key_max.min(kth)
     }
 
-    /// Writes them as files whose names start with `name`.
+    /// Writes files whose names start with `name`.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// A write fails.
     pub fn write(&self, name: &str, draft: &Draft) -> Result<(), BuildError> {
         draft.put(&format!("{name}.minima"), &self.minima)?;
         draft.put(&format!("{name}.counts"), &self.counts)
     }
 
-    /// The tables of `len` places that [`Tables::write`] wrote.
+    /// Opens the tables of `len` places that [`Tables::write`] wrote.
     ///
     /// # Errors
-    /// The files are not sound, or of another order.
+    /// A file is damaged, or of another number of places.
     pub fn open(name: &str, len: usize, files: &Files) -> Result<Tables, GenerationError> {
         let (minima_name, counts_name) = (format!("{name}.minima"), format!("{name}.counts"));
         let minima = files.take(&minima_name)?;
@@ -439,12 +438,12 @@ impl Tables {
     }
 }
 
-/// 100 - score of a key.
+/// Returns 100 - score of a key.
 fn row_of(key: u16) -> usize {
     usize::from(key >> 8).min(ROWS - 1)
 }
 
-/// The first number below `end` that `holds`, which then holds for all after it; else `end`.
+/// Returns the first number below `end` for which `holds` is true (and stays true), else `end`.
 fn first_where(end: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut from, mut to) = (0, end);
     while from < to {
@@ -454,8 +453,7 @@ fn first_where(end: usize, holds: impl Fn(usize) -> bool) -> usize {
     from
 }
 
-/// An order to ask: what the places are tested by, and the tables of the places that its query can
-/// find at all.
+/// Order to query: its column, and the tables of the places in it that can match.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a, C> {
     pub column: C,
@@ -463,7 +461,7 @@ pub struct Order<'a, C> {
 }
 
 impl<C: Column> Order<'_, C> {
-    /// How many of `places` pass: exact up to `cap`, else some number above it.
+    /// Returns the number of `places` that pass: exact up to `cap`, else any number above it.
     pub fn count(&self, places: Range<u32>, filter: KeyFilter, cap: u32) -> u32 {
         if self.column.all_pass(filter) {
             return places.len() as u32;
@@ -498,7 +496,7 @@ impl<C: Column> Order<'_, C> {
         found
     }
 
-    /// Appends the `k` best of `places` that pass, by key and place, as [`hit`]s in no order.
+    /// Appends the `k` best of `places` that pass, by key and place, as unordered [`hit`]s.
     pub fn best(&self, places: Range<u32>, filter: KeyFilter, k: usize, hits: &mut Vec<u64>) {
         let places = places.start as usize..places.end as usize;
         if k == 0 || places.is_empty() {
@@ -511,7 +509,7 @@ impl<C: Column> Order<'_, C> {
             self.column.collect(places, wanted, hits);
             if hits.len() >= room {
                 keep_best(hits, start, k);
-                // A later place with the key of the last one comes after it.
+                // A later place with the same key as the last one sorts after it.
                 wanted.key_max = key_of(hits[start + k - 1]).checked_sub(1)?;
             }
             Some(wanted.key_max)
@@ -519,7 +517,7 @@ impl<C: Column> Order<'_, C> {
         keep_best(hits, start, k);
     }
 
-    /// A key that is not better than that of the `k`-th best.
+    /// Returns a key that is no better than that of the `k`-th best.
     fn bound(&self, places: &Range<usize>, filter: KeyFilter, k: usize) -> u16 {
         let supers = places.start.div_ceil(SUPER)..places.end / SUPER;
         if !supers.is_empty() {
@@ -533,7 +531,7 @@ impl<C: Column> Order<'_, C> {
         }
     }
 
-    /// As [`Order::bound`], by counting: what a deep page of a narrow range costs least.
+    /// Finds the bound by counting: the cheapest way for deep pages of narrow ranges.
     fn kth_row(&self, places: &Range<usize>, filter: KeyFilter, k: usize) -> u16 {
         let key_of = |row: usize| (row as u16) << 8 | 0xff;
         let row = first_where(row_of(filter.key_max), |row| {
@@ -543,7 +541,7 @@ impl<C: Column> Order<'_, C> {
     }
 }
 
-/// Keys in an order of names, with their tables.
+/// Keys of an order, with their tables.
 #[derive(Debug, Default)]
 pub struct RankTable {
     keys: Vec<u16>,
@@ -551,37 +549,37 @@ pub struct RankTable {
 }
 
 impl RankTable {
-    /// The keys by place.
+    /// Builds the tables of keys by place.
     pub fn new(keys: Vec<u16>) -> RankTable {
         let tables = Tables::new(keys.len(), |place| keys[place]);
         RankTable { keys, tables }
     }
 
-    /// Writes it as files whose names start with `name`.
+    /// Writes files whose names start with `name`.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// A write fails.
     pub fn write(&self, name: &str, draft: &Draft) -> Result<(), BuildError> {
         draft.put(&format!("{name}.keys"), &self.keys)?;
         self.tables.write(name, draft)
     }
 
-    /// What [`RankTable::write`] wrote.
+    /// Opens what [`RankTable::write`] wrote.
     ///
     /// # Errors
-    /// The files are not sound, or don't fit each other.
+    /// A file is damaged, or they do not fit each other.
     pub fn open(name: &str, files: &Files) -> Result<RankTable, GenerationError> {
         let keys: Vec<u16> = files.take(&format!("{name}.keys"))?;
         let tables = Tables::open(name, keys.len(), files)?;
         Ok(RankTable { keys, tables })
     }
 
-    /// How many places.
+    /// Returns the number of places.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// True when there are none.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
@@ -591,7 +589,7 @@ impl RankTable {
         &self.keys
     }
 
-    /// The order to ask.
+    /// Returns the order for queries.
     pub fn order(&self) -> Order<'_, &[u16]> {
         Order { column: &self.keys, tables: &self.tables }
     }

@@ -1,7 +1,7 @@
-//! What is shown of a dropped name and stands in no column, by doc: its label, in how many TLDs
-//! the label stands, and the features its score was made from. A record is a header of two bytes,
-//! the label and the features; records stand end to end, behind one offset each. The TLD is a
-//! column of [`crate::index::columns::drops_by_rank`]; the score is made by the scorer.
+//! Data of dropped names that is not in a column, by doc: the label, the number of TLDs with the
+//! label, and the features its score was computed from. A record is a header of two bytes, the
+//! label and the features; records are concatenated, with an array of offsets. The TLD is a column
+//! of [`crate::index::columns::drops_by_rank`].
 
 use std::hint::black_box;
 
@@ -11,32 +11,32 @@ use crate::index::storage::files::Files;
 
 const STARTS: &str = "records.starts";
 const BYTES: &str = "records.bytes";
-/// Spread, and octets of the label.
+/// Header: spread and label length in bytes.
 const HEADER: usize = 2;
 
-/// The records of all dropped names, by doc.
+/// Records of all dropped names, by doc.
 #[derive(Debug)]
 pub struct ScoreRecords {
-    /// Where each record starts, and the end of the last.
+    /// Start of each record, and the end of the last.
     starts: Vec<u32>,
     bytes: Vec<u8>,
 }
 
-/// One dropped name.
+/// Record of a dropped name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScoreRecord<'a> {
-    /// The registrable label, as an A-label where it is an IDN.
+    /// Label, in A-label form.
     pub label: &'a str,
-    /// TLDs with the label; 255 stands for 255 and more.
+    /// Number of TLDs with the label; 255 means 255 or more.
     pub spread: u8,
-    /// What the score was made from, for the scorer to read.
+    /// Input of the score, for the scorer to read.
     pub features: &'a [u8],
 }
 
-/// A record before it is written.
+/// Record to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRecord<'a> {
-    /// At most 63 octets, ASCII.
+    /// At most 63 bytes, ASCII.
     pub label: &'a [u8],
     pub spread: u8,
     pub features: &'a [u8],
@@ -50,7 +50,7 @@ pub struct RecordBuffer {
 }
 
 impl NewRecord<'_> {
-    /// Bytes it takes.
+    /// Returns the size in bytes.
     #[expect(clippy::len_without_is_empty, reason = "none is empty: a header is always there")]
     pub fn len(&self) -> usize {
         HEADER + self.label.len() + self.features.len()
@@ -64,10 +64,10 @@ impl Default for RecordBuffer {
 }
 
 impl RecordBuffer {
-    /// Room for records of these lengths.
+    /// Allocates records of these sizes.
     ///
     /// # Errors
-    /// More bytes than can be numbered.
+    /// The records exceed 4 GiB.
     pub fn with_lens(lens: &[u32]) -> Result<RecordBuffer, BuildError> {
         let mut starts = Vec::with_capacity(lens.len() + 1);
         let mut end = 0u32;
@@ -79,7 +79,7 @@ impl RecordBuffer {
         Ok(RecordBuffer { starts, bytes: vec![0; end as usize] })
     }
 
-    /// Fills the room of the record at a place; its length is the one that was told.
+    /// Writes the record at a place; it must have the size given before.
     pub fn set(&mut self, place: usize, parts: &NewRecord<'_>) {
         let range = self.starts[place] as usize..self.starts[place + 1] as usize;
         let (header, text) = self.bytes[range].split_at_mut(HEADER);
@@ -89,7 +89,7 @@ impl RecordBuffer {
         features.copy_from_slice(parts.features);
     }
 
-    /// Puts more records behind these.
+    /// Appends records.
     ///
     /// # Errors
     /// More bytes than can be numbered.
@@ -117,19 +117,19 @@ impl From<RecordBuffer> for ScoreRecords {
 }
 
 impl ScoreRecords {
-    /// Writes them.
+    /// Writes the files.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// A write fails.
     pub fn write(&self, draft: &Draft) -> Result<(), BuildError> {
         draft.put(STARTS, &self.starts)?;
         draft.put(BYTES, &self.bytes)
     }
 
-    /// Reads the records of `docs` dropped names.
+    /// Opens the records of `docs` dropped names.
     ///
     /// # Errors
-    /// A file is damaged, or another number of records.
+    /// A file is damaged, or of another number of records.
     pub fn open(files: &Files, docs: u32) -> Result<ScoreRecords, GenerationError> {
         let starts: Vec<u32> = files.take(STARTS)?;
         let bytes: Vec<u8> = files.take(BYTES)?;
@@ -143,17 +143,17 @@ impl ScoreRecords {
         Ok(ScoreRecords { starts, bytes })
     }
 
-    /// How many.
+    /// Returns the number of entries.
     pub fn len(&self) -> u32 {
         self.starts.len() as u32 - 1
     }
 
-    /// True when there are none.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The record of a doc below [`ScoreRecords::len`].
+    /// Returns the record of a doc.
     #[inline]
     pub fn get(&self, doc: u32) -> ScoreRecord<'_> {
         let at = doc as usize;
@@ -163,13 +163,13 @@ impl ScoreRecords {
         ScoreRecord { label, spread: bytes[0], features }
     }
 
-    /// Has the memory of records to be read come at once: read one by one, each would wait for it.
+    /// Loads the memory of several records in parallel, instead of waiting for each cache miss.
     pub fn prefetch(&self, docs: &[u32]) {
         let first = |&doc: &u32| self.bytes[self.starts[doc as usize] as usize + 1];
         black_box(docs.iter().map(first).fold(0, u8::wrapping_add));
     }
 
-    /// The label of a doc below [`ScoreRecords::len`], which is all that a search for text reads.
+    /// Returns the label of a doc: all that a text search reads.
     #[inline]
     pub fn label(&self, doc: u32) -> &[u8] {
         let start = self.starts[doc as usize] as usize;

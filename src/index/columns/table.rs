@@ -38,7 +38,7 @@ pub struct Part {
     pub text: Vec<u8>,
     /// `ends[at]` is where the name `at` ends in `text`.
     pub ends: Vec<u32>,
-    /// Octets of the labels.
+    /// Bytes of the labels.
     pub label_len: Vec<u8>,
     /// [`rank_key`].
     pub key: Vec<u16>,
@@ -122,7 +122,7 @@ impl Table {
         self.parts.last().map_or(0, |part| part.first + part.len() as u32)
     }
 
-    /// True when there are none.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -168,7 +168,7 @@ impl Part {
         self.ends.len()
     }
 
-    /// True when there are none.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -191,12 +191,12 @@ impl Part {
 }
 
 impl PartDrops {
-    /// How many.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.at.len()
     }
 
-    /// True when there are none.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
     }
@@ -217,7 +217,7 @@ struct Merging {
     label_start: usize,
     /// TLDs by the number this part gave them, and how many names have each.
     tlds: Vec<(String, Periods, u64)>,
-    /// Numbers of TLDs of up to eight octets by [`head_of`], and of the others.
+    /// Numbers of TLDs of up to eight bytes by [`head_of`], and of the others.
     short: FxHashMap<u64, u16>,
     long: FxHashMap<Vec<u8>, u16>,
     /// By [`Day::raw`].

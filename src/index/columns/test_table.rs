@@ -125,7 +125,7 @@ impl TestTables {
 /// Writes files and opens what was written, as a server would.
 ///
 /// # Errors
-/// Those of `write`.
+/// `write` fails.
 pub fn round_trip(
     write: impl FnOnce(&Draft) -> Result<(), BuildError>,
 ) -> Result<(tempfile::TempDir, Files), BuildError> {

@@ -72,10 +72,10 @@ impl TldDocs {
         TldDocs { frequent, bits, words, starts, docs }
     }
 
-    /// Writes them.
+    /// Writes the files.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// A write fails.
     pub fn write(&self, draft: &Draft) -> Result<(), BuildError> {
         draft.put(FREQUENT, &self.frequent)?;
         draft.put(BITS, &self.bits)?;
@@ -83,7 +83,7 @@ impl TldDocs {
         draft.put(DOCS, &self.docs)
     }
 
-    /// Reads what [`TldDocs::write`] wrote for `listed` docs and so many TLDs.
+    /// Opens what [`TldDocs::write`] wrote for `listed` docs and so many TLDs.
     ///
     /// # Errors
     /// A file is damaged or does not fit.

@@ -27,12 +27,12 @@ impl Tlds {
         Tlds { names, numbers, sorted, pending }
     }
 
-    /// How many.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// True when there are none.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -73,7 +73,7 @@ impl Trigrams {
     /// Writes the n-grams of the docs on the list, whose TLD numbers are `tld`.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// A write fails.
     pub fn write(
         records: &ScoreRecords,
         tld: &[u16],
@@ -91,7 +91,7 @@ impl Trigrams {
         Ok(())
     }
 
-    /// Reads what [`Trigrams::write`] wrote for `listed` docs.
+    /// Opens what [`Trigrams::write`] wrote for `listed` docs.
     ///
     /// # Errors
     /// A file is damaged or does not fit.

@@ -30,27 +30,28 @@ use crate::index::storage::space::Space;
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::name::DomainName;
 
-/// How folders are called that are no generation yet, and that are none any more.
-/// Whoever changes an index folder, building or rolling back, holds the lock on this file.
+/// Lock file of the index folder: held while building or rolling back.
 const LOCK: &str = "REBUILD.lock";
+/// Name prefix of unfinished generations.
 const BUILDING: &str = ".building-";
+/// Name prefix of generations being removed.
 const REMOVING: &str = ".removing-";
-/// Bytes of a generation for each name, where none tells better: of lists of drops, which take most.
+/// Estimated bytes per name without a current generation: lists of drops take most.
 const BYTES_PER_NAME_ABOUT: u64 = 80;
-/// Bytes of a generation whatever it holds.
+/// Estimated fixed size of a generation.
 const BYTES_WITHOUT_NAMES: u64 = 64 << 10;
-/// Names looked up again in a new generation before it is published.
+/// Names that the self-test looks up before a generation is published.
 const SELF_TEST_NAMES: usize = 1_000;
 
-/// How many good generations stay on disk. Invariant: 1 to 100.
+/// Number of good generations kept on disk. Invariant: 1 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keep(u16);
 
 impl Keep {
-    /// More than anybody rolls back over; each takes its room on the disk.
+    /// Upper bound; each generation takes disk space.
     pub const MAX: u16 = 100;
 
-    /// So many: `None` for a number out of range.
+    /// Returns `None` if the number is out of range.
     pub fn new(generations: u16) -> Option<Keep> {
         (1..=Keep::MAX).contains(&generations).then_some(Keep(generations))
     }
@@ -66,7 +67,7 @@ impl Default for Keep {
 /// Builds a generation from `batches`, verifies it, makes it current and removes old ones.
 ///
 /// # Errors
-/// Any; the index folder then serves what it served before.
+/// Any step fails; the current generation then stays in use.
 pub fn rebuild(
     index: &Path,
     batches: &[Batch],
@@ -92,15 +93,15 @@ pub fn rebuild(
     let place = manifest::folder_of(index, generation);
     fs::rename(&folder, &place).map_err(failed)?;
     manifest::sync_folder(index).map_err(failed)?;
-    // One that cannot be read names none that was left.
+    // An unreadable `CURRENT` names no generation to return to.
     let before = manifest::current(index).unwrap_or_default();
     manifest::set_current(index, generation)?;
     remove_old(index, generation, before, keep)?;
     Ok(manifest)
 }
 
-/// Bytes that a generation of `batches` takes, about: of names as large as those of the current one,
-/// and as if the lists that came since held new names alone.
+/// Estimates the size of a generation of `batches`: names as large as those of the current one, and
+/// only new names in lists that it does not hold yet.
 fn estimate(index: &Path, batches: &[Batch]) -> u64 {
     let current = manifest::current(index).ok().flatten();
     let current = current.and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
@@ -115,7 +116,7 @@ fn estimate(index: &Path, batches: &[Batch]) -> u64 {
     bytes + new * per_name + BYTES_WITHOUT_NAMES
 }
 
-/// Makes the draft durable, and reads it back meanwhile: the disk writes while the cores verify.
+/// Syncs the draft and verifies it at the same time: the disk writes while the cores read.
 fn verify(
     draft: &Draft,
     generation: GenerationId,
@@ -135,7 +136,7 @@ fn verify(
 /// Makes the newest good generation before the current one current.
 ///
 /// # Errors
-/// There is none.
+/// No earlier generation is good.
 pub fn rollback(index: &Path) -> Result<Manifest, BuildError> {
     let _lock = FolderLock::take(index, LOCK)?;
     let current = manifest::current(index)?;
@@ -152,7 +153,7 @@ pub fn rollback(index: &Path) -> Result<Manifest, BuildError> {
     Err(GenerationError::malformed(index, what).into())
 }
 
-/// Removes what a rebuild that was killed left in `index`, unless one is running.
+/// Removes leftovers of a killed rebuild, unless one is running.
 ///
 /// # Errors
 /// The folder cannot be read or written.
@@ -167,7 +168,7 @@ pub fn tidy(index: &Path) -> Result<(), BuildError> {
     }
 }
 
-/// Whoever holds the lock knows that nobody works on what is left.
+/// Requires the lock: no other process uses the leftovers.
 fn remove_leftovers(index: &Path, _lock: &FolderLock) -> Result<(), BuildError> {
     for entry in fs::read_dir(index).map_err(failed_at(index))? {
         let entry = entry.map_err(failed_at(index))?;
@@ -186,8 +187,8 @@ fn failed_at(path: &Path) -> impl Fn(io::Error) -> BuildError + '_ {
     move |source| BuildError::Io { path: path.to_owned(), source }
 }
 
-/// Keeps the current generation, and the good ones up to the one that was current `before`: what
-/// somebody rolled back from is none to go back to.
+/// Keeps the current generation and the newest good ones up to `before`, the previously current
+/// one. Newer ones were rolled back from and are removed.
 fn remove_old(
     index: &Path,
     current: GenerationId,
@@ -211,7 +212,7 @@ fn remove_old(
     for generation in generations {
         if !kept.contains(&generation) {
             let folder = manifest::folder_of(index, generation);
-            // Out of sight first: half of a generation must never be one.
+            // Renamed first: a partly removed generation must not be found.
             let doomed = index.join(format!("{REMOVING}{generation}"));
             fs::rename(&folder, &doomed).map_err(failed_at(&folder))?;
             fs::remove_dir_all(&doomed).map_err(failed_at(&doomed))?;
@@ -220,7 +221,7 @@ fn remove_old(
     Ok(())
 }
 
-/// Every file of a generation but its manifest, parts side by side.
+/// Writes all files of a generation except the manifest, in parallel.
 fn write_parts(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
     let names = || -> Result<(), BuildError> {
         Names::write(table, draft)?;
@@ -274,7 +275,7 @@ fn describe(
     }
 }
 
-/// Names of a table to be found again, spread over all of it.
+/// Sample of names of a table to look up in the new generation.
 struct SpotChecks(Vec<SpotCheck>);
 
 struct SpotCheck {
@@ -282,14 +283,13 @@ struct SpotCheck {
     label_len: u8,
     ordinal: u32,
     key: u16,
-    /// Date and effective release of the latest drop, registered again after it, and the batch
-    /// that was the first to tell of it.
+    /// Date, effective release and registered-again flag of the latest drop, and its first batch.
     drop: Option<(u16, u16, bool, u32)>,
     registered: bool,
 }
 
 impl SpotChecks {
-    /// Takes the table, which is not needed any more and is large.
+    /// Consumes the table, which is large and not needed afterwards.
     fn new(table: Table) -> SpotChecks {
         let step = (table.len() as usize / SELF_TEST_NAMES).max(1);
         let parts = table.parts.iter().flat_map(|part| {
@@ -299,7 +299,7 @@ impl SpotChecks {
         SpotChecks(parts.collect())
     }
 
-    /// Looks them up by every way there is.
+    /// Looks each name up in every way that queries use.
     fn find_in(&self, index: &Index) -> Result<(), BuildError> {
         let lost = self.0.iter().find(|specimen| !specimen.is_in(index));
         lost.map_or(Ok(()), |lost| {

@@ -6,22 +6,22 @@ use arc_swap::ArcSwap;
 
 use crate::index::query::index::Index;
 
-/// The one place readers take the index from.
+/// Cell from which readers take the index.
 pub struct LiveIndex(ArcSwap<Index>);
 
 impl LiveIndex {
-    /// Serves `index`.
+    /// Starts with `index`.
     pub fn new(index: Arc<Index>) -> LiveIndex {
         LiveIndex(ArcSwap::new(index))
     }
 
-    /// The index as it is now; it stays as it is for as long as the caller holds it.
+    /// Returns the current index; it stays valid while the caller holds it.
     pub fn current(&self) -> Arc<Index> {
         self.0.load_full()
     }
 
-    /// Serves `index` from now on, and gives the old one back: the caller drops it where freeing
-    /// gigabytes holds nobody up.
+    /// Publishes `index` and returns the old one. Drop it outside the async threads: freeing
+    /// gigabytes takes time.
     #[must_use = "drop the old index off the async threads"]
     pub fn publish(&self, index: Arc<Index>) -> Arc<Index> {
         self.0.swap(index)

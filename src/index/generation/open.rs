@@ -20,21 +20,21 @@ use crate::index::query::index::Index;
 use crate::index::storage::files::Files;
 use crate::index::storage::manifest::{self, GenerationId, Manifest};
 
-/// Files of the orders of all names.
+/// File names of the rank tables of all names.
 pub(super) const NAMES_RANKED: &str = "names/ranked";
 pub(super) const NAMES_BY_TLD: &str = "names/by-tld";
 
-/// A generation open for serving, and what stood in the way of a newer one.
+/// Generation open for serving, and why it is not the newest.
 pub struct Opened {
     pub index: Index,
-    /// Why the generation that `CURRENT` names is not the one that was opened.
+    /// Why the generation named by `CURRENT` was not opened.
     pub fallback: Option<GenerationError>,
 }
 
 /// Opens the current generation, or the newest good one before it.
 ///
 /// # Errors
-/// There is none, or none is good.
+/// No generation exists, or none is good.
 pub fn open_current(index: &Path) -> Result<Opened, OpenError> {
     let (wanted, mut problem) = match manifest::current(index) {
         Ok(Some(wanted)) => (Some(wanted), None),
@@ -45,7 +45,7 @@ pub fn open_current(index: &Path) -> Result<Opened, OpenError> {
     if wanted.is_none() && problem.is_none() {
         return Err(OpenError::Missing(index.to_owned()));
     }
-    // Nothing newer than CURRENT: an operator may have rolled back from it.
+    // Generations newer than CURRENT are skipped: an operator may have rolled back from them.
     candidates.retain(|&generation| wanted.is_none_or(|wanted| generation <= wanted));
     if let Some(wanted) = wanted
         && !candidates.contains(&wanted)
@@ -67,7 +67,7 @@ pub fn open_current(index: &Path) -> Result<Opened, OpenError> {
 /// Opens one generation, verifying length and hash of every file.
 ///
 /// # Errors
-/// Anything missing, damaged or of another format.
+/// A file is missing, damaged or of another format.
 pub fn open(index: &Path, generation: GenerationId) -> Result<Index, GenerationError> {
     open_folder(&manifest::folder_of(index, generation), generation)
 }
@@ -115,7 +115,7 @@ fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, Ge
     if fits { Ok(index) } else { Err(files.malformed("names", "its files are not of one table")) }
 }
 
-/// Verifies one generation without keeping it.
+/// Verifies one generation and drops it.
 ///
 /// # Errors
 /// As [`open`].
@@ -123,8 +123,8 @@ pub fn verify(index: &Path, generation: GenerationId) -> Result<Manifest, Genera
     open(index, generation).map(|index| index.manifest)
 }
 
-/// Opens the names of the current generation and nothing else, verified, for those who only ask
-/// in how many TLDs a label stands.
+/// Opens and verifies only the names of the current generation, for callers that count the TLDs of
+/// a label.
 ///
 /// # Errors
 /// There is no index, or its manifest or names are damaged.

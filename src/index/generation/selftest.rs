@@ -1,9 +1,8 @@
-//! Questions to a new generation, answered by a scan. In: the table that it was built from, and later
-//! the generation as a server would open it. Out: nothing, or the question whose answer is another
-//! one. Filters, substrings, prefixes and counts are asked, a dozen of each; texts are parts of names
-//! of the table, so that there is something to find.
+//! Self-test of a new generation. Queries with filters, substrings, prefixes and counts are
+//! answered by a scan of the table that the generation was built from; then the opened generation
+//! must give the same results. Query texts are parts of names of the table, so that they match.
 //!
-//! All questions are worked out in one pass over the table on all cores. It shares no query code with
+//! One pass over the table answers all queries on all cores. It shares no query code with
 //! [`Index`]: names are compared as text, one by one.
 
 use compact_str::CompactString;
@@ -23,18 +22,18 @@ use crate::vocab::limits::{CATCH_DAYS_DEFAULT, LABEL_CHARS_MAX, SEARCH_TOTAL_MAX
 use crate::vocab::query::{NamePrefix, Substring};
 use crate::vocab::stage::Stage;
 
-/// Questions of each kind.
+/// Queries of each kind.
 const PER_KIND: usize = 12;
-/// Names times questions of a kind at most: larger tables are asked fewer.
+/// Maximum names times queries of a kind: larger tables get fewer queries.
 const LOOKS_MAX: usize = 36_000_000;
-/// Questions of each kind at least.
+/// Minimum queries of each kind.
 const PER_KIND_MIN: usize = 3;
-/// Rows of an answer that are compared.
+/// Rows compared per query.
 const ROWS: u32 = 40;
-/// Days between the two days that are asked about: names have gone on a stage or two.
+/// Days between the two test days: enough for names to change stage.
 const DAYS_BETWEEN: i32 = 33;
 
-/// Questions and their answers.
+/// Queries with their expected results.
 pub struct SelfTest(Vec<Check>);
 
 struct Check {
@@ -42,7 +41,7 @@ struct Check {
     expected: Results,
 }
 
-/// Query is asked, on which day.
+/// Query and the day it is run for.
 #[derive(Clone, Debug)]
 struct TestQuery {
     as_of: AsOf,
@@ -55,15 +54,15 @@ enum Query {
     Search(SearchFilter),
 }
 
-/// Query comes of it.
+/// Expected or actual results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Results {
     total: u32,
     rows: Vec<String>,
 }
 
-/// Query a part of the table has for a question: matches, and the best of them as numbers that sort
-/// as the answer does.
+/// Matches of a query in a part of the table, and the best of them as numbers that sort like
+/// results.
 #[derive(Default)]
 struct ScanHits {
     total: u32,
@@ -71,7 +70,7 @@ struct ScanHits {
 }
 
 impl SelfTest {
-    /// Questions about `table`, answered by looking at every name.
+    /// Chooses queries and answers them by a scan of `table`.
     pub fn new(table: &Table) -> SelfTest {
         let questions = questions(table);
         let found = table.parts.par_iter().map(|part| look(part, &table.tlds, &questions));
@@ -86,10 +85,10 @@ impl SelfTest {
         SelfTest(asked.collect())
     }
 
-    /// Asks `index` all of it.
+    /// Runs all queries against `index`.
     ///
     /// # Errors
-    /// It answers something else.
+    /// A result differs.
     pub fn ask(&self, index: &Index) -> Result<(), BuildError> {
         for Check { question, expected } in &self.0 {
             let got = question.ask(index).map_err(|err| BuildError::SelfTest(err.to_string()))?;
@@ -108,7 +107,7 @@ impl SelfTest {
     }
 }
 
-/// Numbers drawn from the table's own size: the same table is asked the same.
+/// Random numbers seeded by the table size: a table always gets the same queries.
 struct Random(u64);
 
 impl Random {
@@ -175,7 +174,7 @@ fn offset(draw: &mut Random) -> u32 {
     draw.one_of(&[0, 0, 7, 300])
 }
 
-/// Every third question has no conditions, others one to three.
+/// Leaves every third query without conditions, others get up to three.
 fn common(draw: &mut Random, table: &Table, at: usize) -> CommonFilter {
     let mut common = CommonFilter::default();
     if at.is_multiple_of(3) {
@@ -196,7 +195,7 @@ fn common(draw: &mut Random, table: &Table, at: usize) -> CommonFilter {
     common
 }
 
-/// One to eight characters of some name, in either spelling.
+/// Returns one to eight characters of a random name, in either form.
 fn part_of_a_name(draw: &mut Random, table: &Table, from_the_start: bool) -> String {
     let name = table.name(draw.below(table.len() as usize) as u32);
     let name = String::from_utf8_lossy(name).into_owned();
@@ -211,16 +210,16 @@ fn part_of_a_name(draw: &mut Random, table: &Table, from_the_start: bool) -> Str
 }
 
 impl View {
-    /// As search has it, which is over all names unless it is told a part.
+    /// Converts to the filter of a search, where all names are the default.
     fn filter_all(self) -> Option<View> {
         Some(self).filter(|view| *view != View::All)
     }
 }
 
-/// A name as a scan sees it.
+/// Name as the scan sees it.
 struct ScannedName<'a> {
     name: &'a str,
-    /// Its Unicode form, where that is another.
+    /// Unicode form, if it differs.
     alias: Option<&'a str>,
     label: &'a str,
     key: u16,
@@ -230,7 +229,7 @@ struct ScannedName<'a> {
     drop: Option<(Day, Day)>,
 }
 
-/// Query one part of the table has for each question.
+/// Scans one part of the table for all queries.
 fn look(part: &Part, tlds: &Tlds, questions: &[TestQuery]) -> Vec<ScanHits> {
     let mut found: Vec<ScanHits> = questions.iter().map(|_| ScanHits::default()).collect();
     let mut drops = part.drops.at.iter().enumerate().peekable();
@@ -294,14 +293,14 @@ impl TestQuery {
         }
     }
 
-    /// Rows up to the end of the page.
+    /// Returns the number of rows up to the end of the page.
     fn wanted(&self) -> usize {
         let (offset, limit) = self.page();
         (offset + limit) as usize
     }
 
-    /// Whether a name is in the answer: then, whether it matches in part only and comes after those
-    /// that match as a whole.
+    /// Returns `Some` if a name matches: `true` for a partial match, which sorts after whole
+    /// matches.
     fn finds(&self, seen: &ScannedName<'_>) -> Option<bool> {
         match &self.what {
             Query::Drops(filter) => {

@@ -9,7 +9,7 @@ use crate::scorer::{Scored, Scorer, Signals};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
-/// Microseconds that a name takes, beside one for each of its octets. Generous: most names take
+/// Microseconds that a name takes, beside one for each of its bytes. Generous: most names take
 /// some five in all, but long ones that hold no words take longer to read.
 const NAME_US: usize = 5;
 

@@ -133,7 +133,7 @@ pub struct PipelineDrop {
     pub signals: Signals<'static>,
 }
 
-/// All that is known of one name (api.md, Domain dossier, but for feedback).
+/// All that is known of one name (data/docs/api.md, Domain dossier, but for feedback).
 #[derive(Debug)]
 pub struct Dossier<'a> {
     pub tld: &'a str,

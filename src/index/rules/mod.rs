@@ -2,7 +2,7 @@
 //! what goes out is, for each, how many names fire and which are the best, as docs. What a rule is
 //! called, whose it is and where its alerts go is not known here.
 //!
-//! A name fires once for a rule and drop date (decisions.md §9): when it is new, or when it came
+//! A name fires once for a rule and drop date (data/docs/api.md): when it is new, or when it came
 //! into the rule's stages since. Names that may fire for any rule are gathered once, in rank order,
 //! and looked at in blocks ([`block`]): every condition is a bit a name, worked out once for all
 //! rules that have it, so that a rule is a few words joined and counted. No rule makes others slow,

@@ -1,5 +1,5 @@
-//! Files of a generation while it is written: hashed on their way to the disk, so that nothing is
-//! read back to learn what the manifest says of it.
+//! Files of a generation being written. They are hashed on the way to disk, so that the manifest
+//! needs no second read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,21 +13,21 @@ use crate::index::error::BuildError;
 use crate::index::storage::manifest::{self, FileSum};
 use crate::index::storage::space::Space;
 
-/// Bytes gathered before they are hashed and written.
+/// Size of the write buffer.
 const BUFFER_BYTES: usize = 1 << 20;
-/// Bytes of a file between two looks at what the disk has left.
+/// Bytes written between two checks of the free disk space.
 const SPACE_EVERY_BYTES: u64 = 4 << 20;
 
-/// A generation's folder before it has its name. Files are written side by side.
+/// Unfinished folder of a generation. Files can be written in parallel.
 #[derive(Debug)]
 pub struct Draft {
     folder: PathBuf,
-    /// What the file system has to keep free, where that is known.
+    /// Space to leave free on the file system, if known.
     space: Option<Space>,
     sums: Mutex<BTreeMap<String, FileSum>>,
 }
 
-/// One file of a [`Draft`]; part of it once it is finished.
+/// File of a [`Draft`]; listed once it is finished.
 #[derive(Debug)]
 pub struct DraftFile<'a> {
     draft: &'a Draft,
@@ -35,7 +35,7 @@ pub struct DraftFile<'a> {
     out: BufWriter<Hashed>,
 }
 
-/// A file and the hash of what went into it.
+/// File with a running hash of its content.
 #[derive(Debug)]
 struct Hashed {
     file: File,
@@ -64,25 +64,25 @@ impl Write for Hashed {
 }
 
 impl Draft {
-    /// A draft in the new folder `folder`.
+    /// Creates the folder of a draft.
     ///
     /// # Errors
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     pub fn new(folder: PathBuf) -> io::Result<Draft> {
         fs::create_dir(&folder)?;
         let space = Space::for_folder(&folder).ok();
         Ok(Draft { folder, space, sums: Mutex::default() })
     }
 
-    /// Where its files are.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A new file, `name` being its path within the folder; folders on the way are made.
+    /// Creates a file; `name` is its path within the folder. Missing folders are created.
     ///
     /// # Errors
-    /// The file exists or cannot be made.
+    /// The file exists or cannot be created.
     pub fn create(&self, name: &str) -> Result<DraftFile<'_>, BuildError> {
         let path = self.folder.join(name);
         let parent = path.parent().unwrap_or(&self.folder);
@@ -94,17 +94,17 @@ impl Draft {
         Ok(DraftFile { draft: self, name: name.to_owned(), out })
     }
 
-    /// A new file of these values, little-endian.
+    /// Writes a file of these values, little-endian.
     ///
     /// # Errors
-    /// As [`Draft::create`], and a full disk.
+    /// As [`Draft::create`], or the disk is full.
     pub fn put<T: Pod>(&self, name: &str, values: &[T]) -> Result<(), BuildError> {
         let mut file = self.create(name)?;
         file.write_values(values).map_err(self.failed(name))?;
         file.finish()
     }
 
-    /// Makes a file that somebody else wrote into the folder part of the draft.
+    /// Lists a file that other code (tantivy) wrote into the folder.
     ///
     /// # Errors
     /// It cannot be read.
@@ -117,15 +117,15 @@ impl Draft {
         Ok(())
     }
 
-    /// What the manifest says of the files: length and hash of each by name.
+    /// Returns length and hash of each file by name.
     pub fn sums(&self) -> BTreeMap<String, FileSum> {
         self.sums.lock().expect("no code panics holding this lock").clone()
     }
 
-    /// Makes all files and folders durable.
+    /// Syncs all files and folders.
     ///
     /// # Errors
-    /// A sync fails; the draft is then worth nothing.
+    /// A sync fails; the draft is then unusable.
     pub fn sync(&self) -> Result<(), BuildError> {
         let mut folders = std::collections::BTreeSet::from([self.folder.clone()]);
         for name in self.sums().keys() {
@@ -154,16 +154,16 @@ impl DraftFile<'_> {
     /// Appends values, little-endian.
     ///
     /// # Errors
-    /// Those of the file.
+    /// A write fails.
     pub fn write_values<T: Pod>(&mut self, values: &[T]) -> io::Result<()> {
         const { assert!(cfg!(target_endian = "little"), "files hold flat little-endian values") };
         self.out.write_all(bytemuck::cast_slice(values))
     }
 
-    /// Writes what is buffered and makes the file part of the draft.
+    /// Flushes the buffer and lists the file.
     ///
     /// # Errors
-    /// Those of the file.
+    /// A write fails.
     pub fn finish(self) -> Result<(), BuildError> {
         let DraftFile { draft, name, out } = self;
         let flushed = out.into_inner().map_err(io::IntoInnerError::into_error);

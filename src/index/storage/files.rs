@@ -1,5 +1,5 @@
-//! Files of a generation, each read whole into memory we own and verified before it is used.
-//! Nothing is mapped: a file that is cut while it is mapped kills the process.
+//! Files of a generation, each read into owned memory and verified before use. Nothing is
+//! memory-mapped: truncating a mapped file kills the process with SIGBUS.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -15,29 +15,30 @@ use rayon::prelude::*;
 use crate::index::error::GenerationError;
 use crate::index::storage::manifest::{FileSum, Manifest};
 
-/// Bytes that one thread reads at a time: fresh memory is dear, so all cores touch it.
+/// Bytes read per thread at a time: page faults on fresh memory are slow, so that all cores share
+/// them.
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// The files that a manifest lists.
+/// Files listed in a manifest.
 #[derive(Debug)]
 pub struct Files {
     folder: PathBuf,
     sums: BTreeMap<String, FileSum>,
-    /// Those that nobody has taken yet.
+    /// Files not taken yet.
     left: Mutex<BTreeMap<String, ()>>,
 }
 
 impl Files {
-    /// The files of the generation in `folder`. Nothing is read yet.
+    /// Creates the list of files. Nothing is read yet.
     pub fn new(folder: &Path, manifest: &Manifest) -> Files {
         let left = manifest.files.keys().map(|name| (name.clone(), ())).collect();
         Files { folder: folder.to_owned(), sums: manifest.files.clone(), left: Mutex::new(left) }
     }
 
-    /// The values in the file `name`, its length and hash being what the manifest says.
+    /// Reads the values in the file `name` after checking its length and hash.
     ///
     /// # Errors
-    /// Not listed, not readable, or not the bytes that were written.
+    /// The file is not listed, not readable, or damaged.
     pub fn take<T: Pod>(&self, name: &str) -> Result<Vec<T>, GenerationError> {
         const { assert!(cfg!(target_endian = "little"), "files hold flat little-endian values") };
         let sum = self.sums.get(name).ok_or_else(|| {
@@ -63,7 +64,7 @@ impl Files {
         Ok(values)
     }
 
-    /// The names of the files whose names start with `prefix`.
+    /// Returns the names of the files that start with `prefix`.
     pub fn names_under(&self, prefix: &str) -> Vec<String> {
         self.sums.keys().filter(|name| name.starts_with(prefix)).cloned().collect()
     }
@@ -71,7 +72,7 @@ impl Files {
     /// Checks that every file was taken, and so verified.
     ///
     /// # Errors
-    /// One was not: the manifest is of something else.
+    /// The manifest lists a file that no part of the index uses.
     pub fn finish(self) -> Result<(), GenerationError> {
         let left = self.left.into_inner().expect("no code panics holding this lock");
         match left.into_keys().next() {
@@ -83,13 +84,13 @@ impl Files {
         }
     }
 
-    /// A verified file that does not hold what it should.
+    /// Returns the error for a verified file with unexpected content.
     pub fn malformed(&self, name: &str, what: impl Display) -> GenerationError {
         GenerationError::malformed(&self.folder.join(name), what)
     }
 }
 
-/// Fills `bytes` from the start of `file` and gives their hash in hex.
+/// Fills `bytes` from the start of `file` and returns their hash in hex.
 fn read(file: &File, bytes: &mut [u8]) -> io::Result<String> {
     bytes
         .par_chunks_mut(CHUNK_BYTES)

@@ -1,4 +1,4 @@
-//! What a generation says of itself, and the folders and files generations live in.
+//! Manifest of a generation, and the folder layout of the index.
 //!
 //! ```text
 //! index/gen-<20 digits>/MANIFEST      line 1: JSON, line 2: BLAKE3 of line 1, hex
@@ -20,17 +20,18 @@ use serde::{Deserialize, Serialize};
 use crate::index::error::GenerationError;
 use crate::vocab::day::Day;
 
-/// Raised when files of a generation change their meaning. Others are refused by number; the
-/// corpus builds a new one.
+/// Version of the file formats, raised when one changes. Other versions are rejected; a rebuild
+/// from the corpus replaces them.
 pub const INDEX_FORMAT: u32 = 4;
 
-/// The file that names the generation to serve.
+/// File that names the generation to serve.
 const CURRENT: &str = "CURRENT";
 const MANIFEST: &str = "MANIFEST";
-/// How files are called that will be `CURRENT`.
+/// Prefix of temporary files that become `CURRENT`.
 pub(in crate::index) const CURRENT_DRAFT: &str = ".current-";
 
-/// The number of a generation. Invariant: spelled `gen-` and 20 digits in folders and `CURRENT`.
+/// Number of a generation. Invariant: written as `gen-` and 20 digits in folder names and
+/// `CURRENT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GenerationId(pub u64);
 
@@ -43,7 +44,7 @@ impl fmt::Display for GenerationId {
 impl FromStr for GenerationId {
     type Err = ();
 
-    /// Nothing but the exact spelling: what is in `CURRENT` becomes part of a path.
+    /// Accepts only the exact spelling: the content of `CURRENT` becomes part of a path.
     fn from_str(text: &str) -> Result<GenerationId, ()> {
         let digits = text.strip_prefix("gen-").ok_or(())?;
         if digits.len() != 20 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -53,41 +54,41 @@ impl FromStr for GenerationId {
     }
 }
 
-/// Length and hash of one file.
+/// Length and hash of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSum {
     pub len: u64,
     pub blake3: String,
 }
 
-/// All that is known of a generation without opening its files.
+/// Description of a generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     pub format: u32,
     pub generation: GenerationId,
     pub created: DateTime<Utc>,
-    /// Which scorer its scores are of.
+    /// Version of the scorer that made its scores.
     pub scorer_version: u32,
-    /// The engines that wrote its files.
+    /// Versions of the libraries that wrote its files.
     pub tantivy: String,
     pub fst: String,
-    /// BLAKE3 over the checksums of the batches it was built from, and the number of lists in them,
-    /// which is that of the newest list.
+    /// BLAKE3 of the checksums of its batches, and the number of lists in them, which is the number
+    /// of the newest list.
     pub corpus: String,
     pub batches: u64,
-    /// When the newest of the lists was observed.
+    /// Observation time of the newest list.
     pub newest_observed_at: Option<DateTime<Utc>>,
-    /// Names in all.
+    /// Total number of names.
     pub names: u32,
     /// Names that dropped, registered again or not.
     pub dropped: u32,
     /// Names on the drops list: those that dropped and were not registered again.
     pub drops: u32,
-    /// Every day a name dropped on, ascending.
+    /// Every drop date, ascending.
     pub drop_dates: Vec<Day>,
-    /// Every TLD, the most frequent first; a TLD's place here is its number in the columns.
+    /// Every TLD, most frequent first; positions are TLD numbers.
     pub tlds: Vec<String>,
-    /// Every file of the generation but this one, by path within its folder.
+    /// All files except the manifest, by path within the folder.
     pub files: BTreeMap<String, FileSum>,
 }
 
@@ -110,7 +111,7 @@ impl Manifest {
     /// Reads and verifies the manifest of the generation in `folder`.
     ///
     /// # Errors
-    /// Missing, damaged, or of a format this program does not read.
+    /// The manifest is missing, damaged, or of another format.
     pub fn read(folder: &Path) -> Result<Manifest, GenerationError> {
         let path = folder.join(MANIFEST);
         let text = fs::read_to_string(&path).map_err(GenerationError::io(&path))?;
@@ -136,15 +137,15 @@ impl Manifest {
     }
 }
 
-/// The folder of a generation.
+/// Returns the folder of a generation.
 pub fn folder_of(index: &Path, generation: GenerationId) -> PathBuf {
     index.join(generation.to_string())
 }
 
-/// The generations on disk, oldest first, good or not.
+/// Returns the generations on disk, oldest first, including damaged ones.
 ///
 /// # Errors
-/// The index folder cannot be read; a missing one holds none.
+/// The index folder cannot be read. A missing folder is not an error.
 pub fn generations(index: &Path) -> Result<Vec<GenerationId>, GenerationError> {
     let entries = match fs::read_dir(index) {
         Ok(entries) => entries,
@@ -160,10 +161,10 @@ pub fn generations(index: &Path) -> Result<Vec<GenerationId>, GenerationError> {
     Ok(found)
 }
 
-/// The generation `CURRENT` names; `None` before the first rebuild.
+/// Returns the generation that `CURRENT` names; `None` before the first rebuild.
 ///
 /// # Errors
-/// Unreadable, or not the name of a generation.
+/// `CURRENT` is unreadable or malformed.
 pub fn current(index: &Path) -> Result<Option<GenerationId>, GenerationError> {
     let path = index.join(CURRENT);
     match fs::read_to_string(&path) {
@@ -181,10 +182,11 @@ pub fn current(index: &Path) -> Result<Option<GenerationId>, GenerationError> {
     }
 }
 
-/// Makes `generation` the one to serve: written aside, synced, renamed, folder synced.
+/// Points `CURRENT` at `generation`: writes a temporary file, syncs it, renames it, syncs the
+/// folder.
 ///
 /// # Errors
-/// The disk fails; `CURRENT` is then the old one or the new one, whole.
+/// A disk operation fails; `CURRENT` is then either the old or the new one.
 pub fn set_current(index: &Path, generation: GenerationId) -> Result<(), GenerationError> {
     let flip = || -> io::Result<()> {
         let mut draft = tempfile::Builder::new().prefix(CURRENT_DRAFT).tempfile_in(index)?;
@@ -196,10 +198,10 @@ pub fn set_current(index: &Path, generation: GenerationId) -> Result<(), Generat
     flip().map_err(GenerationError::io(&index.join(CURRENT)))
 }
 
-/// Makes renames and new files in `folder` durable.
+/// Syncs renames and new files in `folder`.
 ///
 /// # Errors
-/// Those of the operating system.
+/// The system call fails.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

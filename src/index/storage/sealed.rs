@@ -13,14 +13,14 @@ use tantivy::directory::{
     DirectoryLock, FileHandle, Lock, OwnedBytes, WatchCallback, WatchHandle, WritePtr,
 };
 
-/// Files by name, shared by clones.
+/// Files by name; clones share them.
 #[derive(Clone)]
 pub struct SealedDirectory {
     files: Arc<HashMap<PathBuf, OwnedBytes>>,
 }
 
 impl SealedDirectory {
-    /// A directory of exactly these files.
+    /// Creates a directory of these files.
     pub fn new(files: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) -> SealedDirectory {
         let files = files.into_iter().map(|(path, bytes)| (path, OwnedBytes::new(bytes)));
         SealedDirectory { files: Arc::new(files.collect()) }
@@ -72,7 +72,7 @@ impl Directory for SealedDirectory {
         Ok(())
     }
 
-    /// Nobody writes, so nobody has to be kept out.
+    /// No lock is needed: the directory is read-only.
     fn acquire_lock(&self, _lock: &Lock) -> Result<DirectoryLock, LockError> {
         Ok(DirectoryLock::from(Box::new(())))
     }

@@ -1,5 +1,5 @@
-//! Room on the disk for a generation. In: the folder it is to stand in. Out: yes, or what it would take
-//! and what there is. Others share the disk, the journal above all, so some of it is left alone.
+//! Check of free disk space before and during a build. Other data shares the disk, above all the
+//! journal, so that some space is always left free.
 
 use std::path::{Path, PathBuf};
 
@@ -7,13 +7,13 @@ use rustix::fs::{StatVfs, statvfs};
 
 use crate::index::error::NoRoom;
 
-/// A tenth of the file system is left alone, but never more than this.
+/// Upper bound of the space left free, which is otherwise a tenth of the file system.
 const LEFT_ALONE_MAX: u64 = 1 << 30;
-/// So many times the size of a generation must be free in tenths: it is an estimate, and the trigrams
-/// are written twice over.
+/// Free space required, in tenths of the size of a generation: the size is an estimate, and
+/// trigrams are written twice.
 const TIMES_SIZE_TENTHS: u64 = 22;
 
-/// The file system of a folder.
+/// File system of a folder.
 #[derive(Clone, Debug)]
 pub struct Space {
     folder: PathBuf,
@@ -21,28 +21,28 @@ pub struct Space {
 }
 
 impl Space {
-    /// That of `folder`.
+    /// Returns the file system of `folder`.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// The system call fails.
     pub fn for_folder(folder: &Path) -> Result<Space, NoRoom> {
         let StatVfs { f_blocks, f_frsize, .. } = stat(folder)?;
         let left_alone = (f_blocks * f_frsize / 10).min(LEFT_ALONE_MAX);
         Ok(Space { folder: folder.to_owned(), left_alone })
     }
 
-    /// Whether a generation of about `size` bytes can be built.
+    /// Checks that a generation of about `size` bytes fits.
     ///
     /// # Errors
-    /// There is no room for it.
+    /// There is not enough free space.
     pub fn check(&self, size: u64) -> Result<(), NoRoom> {
         self.leave_room(size.saturating_mul(TIMES_SIZE_TENTHS) / 10)
     }
 
-    /// Whether so many bytes leave others theirs.
+    /// Checks that writing `bytes` bytes leaves enough space free.
     ///
     /// # Errors
-    /// They do not.
+    /// There is not enough free space.
     pub fn leave_room(&self, bytes: u64) -> Result<(), NoRoom> {
         let StatVfs { f_bavail, f_frsize, .. } = stat(&self.folder)?;
         let free = f_bavail * f_frsize;
