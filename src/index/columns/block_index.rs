@@ -1,8 +1,8 @@
-//! Where a text stands among sorted keys, by one walk down an fst whose values count the keys up.
+//! Index of the blocks of names: fsts over the separators of blocks. One walk down an fst finds the
+//! position of a text among sorted keys, since the values count the keys.
 //!
-//! [`place`] asks one fst; [`BlockIndex`] are the fsts over the borders between blocks of names,
-//! each over a range of blocks, so that they are built side by side. Names and ordinals are not
-//! here: they are in [`super::names`].
+//! [`place`] queries one fst; a [`BlockIndex`] has several, each over a range of blocks, so that
+//! they are built in parallel. Names and ordinals are in [`super::names`].
 
 use std::ops::Range;
 
@@ -13,39 +13,38 @@ use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 
-/// An fst over bytes that we own.
+/// Fst over owned bytes.
 pub type OwnedFst = Fst<Vec<u8>>;
 
-/// Fsts over all blocks at most: enough for the cores of a small machine, and few enough that
-/// finding the right one costs nothing.
+/// Maximum number of fsts: enough for the cores of a small machine, few enough to find the right
+/// one quickly.
 const FSTS_MAX: usize = 8;
-/// Blocks for which another fst is worth its while. Few in tests, so that these cross the borders.
+/// Minimum blocks per fst. Small in tests, so that they cross the borders.
 const FST_BLOCKS_MIN: usize = if cfg!(test) { 5 } else { 1 << 12 };
-/// The first block of each fst.
+/// File of the first block of each fst.
 const CUTS: &str = "names/cuts";
 
-/// How many of the ascending values in an fst belong to keys before a text, and to keys that
-/// start with it.
+/// Position of a text among the keys of an fst with ascending values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The value of the first key that is not before the text.
+    /// Value of the first key that is not before the text.
     pub below: u32,
     /// The text is a key.
     pub exact: bool,
-    /// The value of the first key that is after the text and does not start with it.
+    /// Value of the first key that is after the text and does not start with it.
     pub through: u32,
 }
 
-/// The place of `text` in an fst whose values ascend with its keys, `end` being the value that a
-/// key after all others would have.
+/// Finds `text` in an fst whose values ascend with its keys; `end` is the value that a key after
+/// all others would have.
 ///
-/// Values ascend, so what is gathered on the way to a node is the smallest value below it: nothing
-/// has to be walked but the text itself.
+/// The output gathered on the way to a node is the smallest value below it, so only the text itself
+/// is walked.
 pub fn place(fst: &OwnedFst, end: u32, text: &[u8]) -> Bounds {
     let mut node = fst.root();
     let mut gathered = 0;
-    // The last way to the right that the walk passed: what it leads to comes right after all keys
-    // that the walk left to its left.
+    // The last unvisited transition to the right: it leads to the first key after all those that
+    // the walk passed.
     let mut right = None;
     let next = |right: Option<(usize, usize, u64)>| match right {
         None => end,
@@ -67,7 +66,7 @@ pub fn place(fst: &OwnedFst, end: u32, text: &[u8]) -> Bounds {
     Bounds { below: gathered as u32, exact: node.is_final(), through: next(right) }
 }
 
-/// The smallest value behind a transition of `node`.
+/// Returns the smallest value behind a transition of `node`.
 fn value(node: &Node<'_>, at: usize, gathered: u64) -> u32 {
     (gathered + node.transition(at).out.value()) as u32
 }
@@ -80,10 +79,10 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Appends one.
+    /// Appends a key.
     pub fn push(&mut self, key: &[u8]) {
         self.text.extend_from_slice(key);
-        // Keys of one group of blocks: far below 2^32 bytes.
+        // The keys of one group of blocks are far smaller than 4 GiB.
         self.ends.push(self.text.len() as u32);
     }
 
@@ -92,37 +91,37 @@ impl Keys {
         self.ends.len()
     }
 
-    /// The one at a place.
+    /// Returns the key at a position.
     fn get(&self, at: usize) -> &[u8] {
         let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
         &self.text[start..self.ends[at] as usize]
     }
 }
 
-/// Finds the blocks in which names that start with a prefix begin and end.
+/// Finds the blocks in which the names with a prefix start and end.
 ///
-/// The separator of a block is a text that is after all names of the blocks before it, and not
-/// after its own first name; that of block 0 is empty.
+/// The separator of a block sorts after all names of the blocks before it, and not after its own
+/// first name; that of block 0 is empty.
 pub struct BlockIndex {
     /// Ascending; none is empty.
     shards: Vec<Shard>,
 }
 
-/// The separators of a range of blocks.
+/// Separators of a range of blocks.
 struct Shard {
-    /// The separator of its first block.
+    /// Separator of its first block.
     first: Vec<u8>,
     blocks: Range<u32>,
-    /// Separator to its block's place in `blocks`.
+    /// Maps a separator to the position of its block in `blocks`.
     fst: OwnedFst,
 }
 
 impl BlockIndex {
-    /// Writes the separators of all blocks, ascending, each [`Keys`] but the last being of
+    /// Writes the separators of all blocks, ascending. Each [`Keys`] except the last holds
     /// `group_blocks` of them.
     ///
     /// # Errors
-    /// A write fails; two separators that do not ascend.
+    /// A write fails, or separators do not ascend.
     pub fn write(groups: &[Keys], group_blocks: usize, draft: &Draft) -> Result<(), BuildError> {
         let blocks: usize = groups.iter().map(Keys::len).sum();
         let fsts = blocks.div_ceil(FST_BLOCKS_MIN).min(FSTS_MAX);
@@ -138,10 +137,10 @@ impl BlockIndex {
         draft.put(CUTS, &cuts[..fsts])
     }
 
-    /// The separators of `blocks` blocks.
+    /// Opens the separators of `blocks` blocks.
     ///
     /// # Errors
-    /// A file is missing, damaged, or not of these blocks.
+    /// A file is missing, damaged, or of other blocks.
     pub fn open(files: &Files, blocks: u32) -> Result<BlockIndex, GenerationError> {
         let mut cuts: Vec<u32> = files.take(CUTS)?;
         cuts.push(blocks);
@@ -163,11 +162,11 @@ impl BlockIndex {
         Ok(BlockIndex { shards })
     }
 
-    /// The last block whose separator is not after `prefix`, and the last whose separator is
-    /// before all texts that come after everything with the prefix; `None` when there is no block.
+    /// Returns the last block whose separator is not after `prefix`, and the last whose separator
+    /// is before all texts that sort after everything with the prefix; `None` if there is no block.
     ///
-    /// The first name that is not before `prefix` is in the former block or the first of the next
-    /// one; the end of the names with the prefix is in the latter, or its end.
+    /// The first name not before `prefix` is in the former block or starts the next one. The end of
+    /// the names with the prefix is in the latter block, or is its end.
     pub fn blocks(&self, prefix: &[u8]) -> Option<(u32, u32)> {
         let after = self.shards.partition_point(|shard| *shard.first <= *prefix);
         let from = self.shards.get(after.checked_sub(1)?)?;
@@ -192,7 +191,7 @@ fn fst_file(at: usize) -> String {
     format!("names/{at}.fst")
 }
 
-/// The smallest key; empty when there is none.
+/// Returns the smallest key; empty if there is none.
 fn first_key(fst: &OwnedFst) -> Vec<u8> {
     let mut key = Vec::new();
     let mut node = fst.root();

@@ -1,6 +1,6 @@
-//! Stages of one day. Dates of the drops list and a moment come in, once a day and generation;
-//! what goes out is one code a doc, the same as bits by stage, and the TLDs of every view. What
-//! the stages are is [`crate::vocab::stage::Stage`]'s to say; a test holds this against it.
+//! Stages of one day, computed once per day and generation. In: dates of the drops list and the
+//! day. Out: one stage code a doc, the same as bitmaps by stage, and the TLDs of every view.
+//! [`crate::vocab::stage::Stage`] defines stages; a test compares the two.
 
 use rayon::prelude::*;
 
@@ -9,39 +9,39 @@ use crate::index::columns::tlds::Tlds;
 use crate::index::filter::{AsOf, View};
 use crate::vocab::stage::Stage;
 
-/// In redemption.
+/// Stage code of [`Stage::Redemption`].
 pub const REDEMPTION: u8 = 1;
-/// Pending delete.
+/// Stage code of [`Stage::PendingDelete`].
 pub const PENDING_DELETE: u8 = 2;
-/// Free since a few days.
+/// Stage code of [`Stage::Catchable`].
 pub const CATCHABLE: u8 = 4;
-/// Free for longer.
+/// Stage code of [`Stage::Released`].
 pub const RELEASED: u8 = 8;
 /// DropsByName today, beside its stage.
 pub const DROPPED_TODAY: u8 = 16;
 
-/// Bits in a code.
+/// Bits per code.
 const CODE_BITS: usize = 5;
-/// Words that one thread works out at a time.
+/// Words per parallel task.
 const WORDS_PER_PIECE: usize = 1 << 10;
 const DOCS_PER_PIECE: usize = WORDS_PER_PIECE * 64;
-/// The lowest bit of each byte of a word.
+/// Lowest bit of each byte of a word.
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
-/// Multiplied with bytes of 0 or 1, puts them side by side in the top byte.
+/// Multiplier that gathers bytes of 0 or 1 into the bits of the top byte.
 const GATHER: u64 = 0x0102_0408_1020_4080;
 
-/// Where every dropped name stands on one day.
+/// Stages of all dropped names on one day.
 #[derive(Debug)]
 pub struct DayStages {
-    /// Exactly one stage, and [`DROPPED_TODAY`]; 0 for a name registered again.
+    /// One stage, plus [`DROPPED_TODAY`]; 0 for a name registered again.
     by_doc: Vec<u8>,
-    /// For each bit of a code, a bit a doc.
+    /// For each bit of a code a bitmap of docs.
     bits: [Vec<u64>; CODE_BITS],
-    /// TLD numbers of each of [`View::EVERY`], in the order of their names.
+    /// TLD numbers of each of [`View::EVERY`], sorted by TLD name.
     tlds: [Vec<u16>; View::EVERY.len()],
 }
 
-/// The docs of a part of the pipeline among those on the drops list, a bit a doc.
+/// Docs of a view among those on the drops list, as a bitmap.
 #[derive(Clone, Copy, Debug)]
 pub enum StageDocs<'a> {
     All,
@@ -50,7 +50,7 @@ pub enum StageDocs<'a> {
 }
 
 impl StageDocs<'_> {
-    /// The bits of the docs from `64 * word` on.
+    /// Returns the bits of the docs from `64 * word` on.
     #[inline]
     pub fn word(self, word: usize) -> u64 {
         match self {
@@ -72,14 +72,14 @@ impl StageDocs<'_> {
     }
 }
 
-/// What one thread finds of some consecutive docs.
+/// Result of one parallel task.
 struct Piece {
     bits: [Vec<u64>; CODE_BITS],
-    /// By TLD number: the codes its names have.
+    /// Codes of the names of each TLD, combined.
     seen: Vec<u8>,
 }
 
-/// A moment against the rows.
+/// Day and periods that codes are computed from.
 struct Rule<'a> {
     today: i32,
     catch_days: i32,
@@ -88,7 +88,7 @@ struct Rule<'a> {
 }
 
 impl DayStages {
-    /// The stages of all dropped names at `moment`.
+    /// Computes the stages of all dropped names on a day.
     pub fn new(listed: &DropsByRank, tlds: &Tlds, as_of: AsOf) -> DayStages {
         let numbers = (0..=u16::MAX).take(tlds.len());
         let pending: Vec<u16> = numbers.map(|number| tlds.pending_days(number)).collect();
@@ -117,12 +117,12 @@ impl DayStages {
         DayStages { by_doc, bits, tlds: View::EVERY.map(tlds_of) }
     }
 
-    /// One code a doc.
+    /// Returns the codes by doc.
     pub fn by_doc(&self) -> &[u8] {
         &self.by_doc
     }
 
-    /// A doc belongs to `pipeline` if its code has one of these bits.
+    /// Returns the code bits of a view: a doc belongs to it if its code has one of them.
     pub fn mask(view: View) -> u8 {
         match view {
             View::Active => REDEMPTION | PENDING_DELETE | CATCHABLE,
@@ -132,12 +132,12 @@ impl DayStages {
         }
     }
 
-    /// The numbers of the TLDs in `pipeline`, in the order of their names.
+    /// Returns the TLD numbers in `view`, sorted by TLD name.
     pub fn tlds_in(&self, view: View) -> &[u16] {
         &self.tlds[view.position()]
     }
 
-    /// The docs of `pipeline`.
+    /// Returns the docs of `view`.
     pub fn docs_in(&self, view: View) -> StageDocs<'_> {
         let bits = |code: u8| self.bits[code.trailing_zeros() as usize].as_slice();
         match view {
@@ -149,7 +149,7 @@ impl DayStages {
     }
 }
 
-/// The bit of a stage: those of later stages are higher.
+/// Returns the bit of a stage; later stages have higher bits.
 pub fn code_of(stage: Stage) -> u8 {
     match stage {
         Stage::Redemption => REDEMPTION,
@@ -160,7 +160,7 @@ pub fn code_of(stage: Stage) -> u8 {
 }
 
 impl Rule<'_> {
-    /// Fills in the codes of the docs from `first` on.
+    /// Computes the codes of the docs from `first` on.
     fn judge(&self, listed: &DropsByRank, first: usize, codes: &mut [u8]) -> Piece {
         let docs = first..first + codes.len();
         let tlds = &listed.tlds()[docs.clone()];
@@ -181,8 +181,8 @@ impl Rule<'_> {
         Piece { bits, seen }
     }
 
-    /// The stage that [`Stage::on`] gives: one step back for each border not reached; and whether
-    /// it dropped today.
+    /// Computes [`Stage::on`] without branches, one step back for each border not reached, and
+    /// whether the name dropped today.
     #[inline]
     fn code(&self, tld: u16, drop_date: u16, release: u16) -> u8 {
         let left = i32::from(release) - self.today;
@@ -191,17 +191,17 @@ impl Rule<'_> {
     }
 }
 
-/// The bit of the stage with so many days left to the release.
+/// Returns the bit of the stage `days_left` days before the release.
 #[inline]
 pub fn stage_code(days_left: i32, pending_days: u16, catch_days: i32) -> u8 {
     let steps = u8::from(days_left > -catch_days)
         + u8::from(days_left > 0)
         + u8::from(days_left > i32::from(pending_days));
-    // With no days to catch, a name is released on the day it is free.
+    // Without catch days, a name is released on the day it becomes available.
     RELEASED >> steps
 }
 
-/// For each bit of a code, the bits of up to 64 codes side by side.
+/// Transposes up to 64 codes into one word per bit.
 fn bit_words(codes: &[u8]) -> [u64; CODE_BITS] {
     let mut padded = [0; 64];
     padded[..codes.len()].copy_from_slice(codes);

@@ -244,7 +244,7 @@ impl StagedDrops {
         self.in_order.codes[place as usize]
     }
 
-    /// DropsByName order, for a part of the pipeline.
+    /// Returns dropped order restricted to a view.
     pub fn order<'a>(&'a self, dropped: &'a DropsByName, view: View) -> Order<'a, Coded<'a>> {
         self.in_order.order(&dropped.keys, view)
     }

@@ -1,10 +1,9 @@
-//! Names by their Unicode forms, and all that a prefix matches.
+//! Unicode forms of internationalised names, and the names that a prefix matches in either form.
 //!
-//! In: the names of a table whose Unicode form is not their A-label form. Out: for a prefix of
-//! such a form, the ordinals of the names. The forms are in two lists, since a search passes over
-//! the first as it does over names, while the second is hardly ever needed: names whose label is
-//! an A-label, and names with a plain label under an A-label suffix, which a prefix without a dot
-//! finds by their names anyway. The forms themselves are never shown and not kept.
+//! In: names of a table whose Unicode form differs from their A-label form. Out: for a prefix of
+//! such a form, the ordinals of the names. There are two lists: names whose label is an A-label,
+//! which a search scans like names; and names with a plain label under an A-label suffix, which a
+//! prefix without a dot finds by their A-label form anyway. The forms themselves are not kept.
 
 use std::ops::Range;
 
@@ -19,9 +18,10 @@ use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::vocab::name::{is_a_label, to_unicode};
 
-/// How an A-label starts.
+/// Prefix of an A-label.
 const A_LABEL: &str = "xn--";
-/// Folders of the two lists.
+/// File name prefixes of the two lists. The files keep the name `aliases`: it is part of the
+/// format.
 const LABELS: &str = "aliases/labels";
 const SUFFIXES: &str = "aliases/suffixes";
 /// Columns of the first list.
@@ -30,32 +30,32 @@ const TLDS: &str = "aliases/labels.tlds";
 
 /// Unicode forms that differ from the A-label form, in byte order of the form.
 pub struct IdnNames {
-    /// Of names whose label is an A-label.
+    /// Names whose label is an A-label.
     labels: Forms,
-    /// Of the other names.
+    /// Other names.
     suffixes: Forms,
     keys: Vec<u16>,
     tlds: Vec<u16>,
 }
 
-/// All names that a prefix matches, each once.
+/// Names that a prefix matches, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matches {
-    /// Ordinals of the names that start with it.
+    /// Ordinals of the names that start with the prefix.
     pub names: Range<u32>,
-    /// Those of `names` whose whole name or label it is.
+    /// Part of `names` whose whole name or label is the prefix.
     pub whole: Range<u32>,
-    /// Places in [`IdnNames`] of other names whose Unicode form starts with it.
+    /// Places in [`IdnNames`] of other names whose Unicode form starts with the prefix.
     pub aliases: Range<u32>,
-    /// Those of `aliases` whose label in Unicode it is.
+    /// Part of `aliases` whose label in Unicode is the prefix.
     pub whole_aliases: Range<u32>,
-    /// Ordinals of names that are in neither range; true where the Unicode form of the whole name
-    /// or label is the prefix.
+    /// Ordinals of names in neither range; true if the Unicode form of the whole name or label is
+    /// the prefix.
     pub others: Vec<(u32, bool)>,
 }
 
-/// All names that `prefix`, normalised as [`crate::vocab::query::NamePrefix`], matches by their
-/// A-label form or their Unicode form.
+/// Finds the names that `prefix`, normalised like [`crate::vocab::query::NamePrefix`], matches by
+/// either form.
 pub fn matches(texts: &Names, aliases: &IdnNames, prefix: &str) -> Matches {
     let names = if prefix.is_ascii() { texts.range(prefix.as_bytes()) } else { 0..0 };
     let none = names.start..names.start;
@@ -67,12 +67,13 @@ pub fn matches(texts: &Names, aliases: &IdnNames, prefix: &str) -> Matches {
     let whole = if names.is_empty() { none } else { texts.label_range_in(prefix, &names) };
     let mut found = Matches { names, whole, ..Matches::default() };
     if A_LABEL.starts_with(prefix) {
-        // All names of the first list start with it, and so do those of the second that match.
+        // All names of the first list start with it, and so do the matches of the second.
     } else if prefix.starts_with(A_LABEL) {
-        // No sound Unicode form starts so; should one, then its name may be among the names.
+        // No valid Unicode form starts like this; if one did, its name may already be among
+        // `names`.
         found.others = aliases.outside(&found.names, prefix);
     } else {
-        // Their names start with `xn--`, so that none is among the names.
+        // Their names start with `xn--`, so none of them is among `names`.
         found.aliases = aliases.labels.range(prefix);
         if !found.aliases.is_empty() {
             found.whole_aliases = aliases.labels.range(&format!("{prefix}."));
@@ -82,7 +83,7 @@ pub fn matches(texts: &Names, aliases: &IdnNames, prefix: &str) -> Matches {
 }
 
 impl IdnNames {
-    /// Writes the aliases of the names of `table` into `draft`.
+    /// Writes the Unicode forms of the names of `table`.
     ///
     /// # Errors
     /// A write fails.
@@ -104,7 +105,7 @@ impl IdnNames {
         labels.and(suffixes)
     }
 
-    /// The aliases that [`IdnNames::write`] wrote, of a generation of `names` names.
+    /// Opens what [`IdnNames::write`] wrote for a generation of `names` names.
     ///
     /// # Errors
     /// A file is missing or damaged, or they do not fit each other.
@@ -120,24 +121,23 @@ impl IdnNames {
         Ok(IdnNames { labels, suffixes, keys, tlds })
     }
 
-    /// The ordinals of the names of the first list, by place.
+    /// Returns the ordinals of the first list, by place.
     pub fn ordinals(&self) -> &[u32] {
         &self.labels.ordinals
     }
 
-    /// Their rank keys, by place.
+    /// Returns the rank keys of the first list, by place.
     pub fn keys(&self) -> &[u16] {
         &self.keys
     }
 
-    /// The numbers of their TLDs, by place.
+    /// Returns the TLD numbers of the first list, by place.
     pub fn tlds(&self) -> &[u16] {
         &self.tlds
     }
 
-    /// The names that `prefix` matches by their Unicode form and that are not in `names`, and
-    /// whether it is the whole form or label. There are few where the prefix has a dot: names of
-    /// one label.
+    /// Returns the names outside `names` that `prefix` matches by their Unicode form, and whether
+    /// it is the whole form or label. A prefix with a dot matches few: names of one label.
     fn outside(&self, names: &Range<u32>, prefix: &str) -> Vec<(u32, bool)> {
         let mut found = Vec::new();
         for forms in [&self.labels, &self.suffixes] {
@@ -153,11 +153,11 @@ impl IdnNames {
     }
 }
 
-/// Names by their Unicode forms, in byte order of the forms.
+/// Names sorted by Unicode form.
 struct Forms {
-    /// Form to the place of its first name.
+    /// Maps a form to the place of its first name.
     fst: OwnedFst,
-    /// By place.
+    /// Ordinals by place.
     ordinals: Vec<u32>,
 }
 
@@ -166,7 +166,7 @@ impl Forms {
         let mut builder = Builder::memory();
         let mut before = None;
         for (place, alias) in (0..).zip(aliases) {
-            // Sound names differ in Unicode as well; of others, none may fail the build.
+            // Valid names have distinct forms; duplicates of invalid ones must not fail the build.
             if before != Some(&alias.form) {
                 builder.insert(&alias.form, place)?;
             }
@@ -191,37 +191,39 @@ impl Forms {
         Ok(Forms { fst, ordinals })
     }
 
-    /// The places of the forms that start with `prefix`.
+    /// Returns the places of the forms that start with `prefix`.
     fn range(&self, prefix: &str) -> Range<u32> {
         let found = place(&self.fst, self.ordinals.len() as u32, prefix.as_bytes());
         found.below..found.through
     }
 
-    /// The places of the forms of which `prefix` is the whole, or the label if it has no dot.
+    /// Returns the places of the forms that `prefix` equals, or whose label it equals if it has no
+    /// dot.
     fn whole(&self, prefix: &str) -> Range<u32> {
         let end = self.ordinals.len() as u32;
         let found = place(&self.fst, end, prefix.as_bytes());
         if !prefix.contains('.') {
             return self.range(&format!("{prefix}."));
         }
-        // NUL is before all that a form can go on with.
+        // NUL sorts before every continuation of a form.
         let after = place(&self.fst, end, format!("{prefix}\0").as_bytes());
         found.below..if found.exact { after.below } else { found.below }
     }
 }
 
-/// One name by its Unicode form; ordered by that form, then by name.
+/// Name with its Unicode form; sorted by form, then by name.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Alias {
     form: String,
     ordinal: u32,
     key: u16,
     tld: u16,
-    /// Its label is an A-label.
+    /// The label is an A-label.
     label: bool,
 }
 
-/// The aliases of a part; `idn_tlds` says by TLD number which TLDs hold an A-label.
+/// Returns the Unicode forms of a part; `idn_tlds` tells by TLD number which TLDs contain an
+/// A-label.
 fn aliases_of(part: &Part, idn_tlds: &[bool]) -> Vec<Alias> {
     let may_have_one = |&at: &usize| {
         idn_tlds[usize::from(part.tld[at])] || part.label(at).starts_with(A_LABEL.as_bytes())
@@ -239,7 +241,7 @@ fn aliases_of(part: &Part, idn_tlds: &[bool]) -> Vec<Alias> {
     (0..part.len()).filter(may_have_one).filter_map(alias).collect()
 }
 
-/// The alias of a name: its Unicode form, when that differs.
+/// Returns the Unicode form of a name if it differs.
 pub fn alias_of(name: &str) -> Option<String> {
     if !name.contains(A_LABEL) {
         return None;
@@ -256,13 +258,13 @@ mod tests {
     use crate::index::columns::names::tests::{Random, names, reopened, table, texts};
     use crate::vocab::name::DomainName;
 
-    /// The A-label form of a label.
+    /// Returns the A-label form of a label.
     fn a_label(label: &str) -> String {
         let name = DomainName::parse(&format!("{label}.com")).expect("a name");
         name.label().to_owned()
     }
 
-    /// What matches, by looking at every name: ordinal and whether the prefix is the whole.
+    /// Finds matches by a scan of all names: ordinal, and whether the prefix is the whole.
     fn expected(names: &[String], prefix: &str) -> BTreeMap<u32, bool> {
         let whole = |text: &str| {
             text == prefix || (!prefix.contains('.') && text.split('.').next() == Some(prefix))
@@ -275,7 +277,7 @@ mod tests {
         (0..).zip(names).filter_map(judge).collect()
     }
 
-    /// What [`matches`] says, every name once.
+    /// Collects [`matches`]; panics if a name is found twice.
     fn found(texts: &Names, aliases: &IdnNames, prefix: &str) -> BTreeMap<u32, bool> {
         let matches = matches(texts, aliases, prefix);
         let mut all = BTreeMap::new();

@@ -1,20 +1,20 @@
-//! The rank of a name as one number.
+//! Rank of a name as one number.
 
 use crate::vocab::dqs::Dqs;
 
-/// `dqs` descending, then `length` ascending, as one number that sorts ascending.
+/// Combines `dqs` (descending) and `length` (ascending) into a number that sorts ascending.
 #[inline]
 pub fn rank_key(dqs: Dqs, length: u8) -> u16 {
     u16::from(Dqs::MAX.points() - dqs.points()) << 8 | u16::from(length)
 }
 
-/// The score in a [`rank_key`].
+/// Returns the score of a [`rank_key`].
 #[inline]
 pub fn dqs_of(key: u16) -> Dqs {
     Dqs::clamped(i32::from(Dqs::MAX.points()) - i32::from(key >> 8))
 }
 
-/// The length in a [`rank_key`].
+/// Returns the length of a [`rank_key`].
 #[inline]
 pub fn length_of(key: u16) -> u8 {
     (key & 0xff) as u8

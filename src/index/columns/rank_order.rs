@@ -1,12 +1,11 @@
-//! The names that dropped, from name order into the order they are shown in. A [`Table`] comes in;
-//! what goes out is each name's *doc*: its place in rank order among the names on the drops list,
-//! and after them, in name order, the names that were registered again. [`DropRows`] holds
-//! everything the writers need by doc, so that they read memory from front to back.
+//! Sorts dropped names from name order into rank order. In: a [`Table`]. Out: the *doc* of each
+//! name, its position in rank order among the names of the drops list; names registered again
+//! follow in name order. [`DropRows`] holds the columns by doc, so that writers read memory
+//! sequentially.
 //!
-//! Names are sorted by counting: rank keys are few, and within one the names stay in name order.
-//! Rows are then copied in name order too: what is read is in line, and what is written goes to
-//! some thousand places that each move forwards, which caches hold. Read in rank order, each row
-//! would wait for memory a dozen times.
+//! Counting sort: there are few rank keys, and names of one key stay in name order. Rows are copied
+//! in name order as well: reads are sequential, and writes go to some thousand positions that each
+//! move forward, which caches hold. In rank order each row would wait for a dozen cache misses.
 
 use std::ops::Range;
 
@@ -16,38 +15,38 @@ use crate::index::columns::records::{NewRecord, RecordBuffer};
 use crate::index::columns::table::{Part, Table};
 use crate::index::error::BuildError;
 
-/// Rank keys, and one more place for the names registered again.
+/// One bucket per rank key, and one for names registered again.
 const BUCKETS: usize = 1 << 16 | 1;
 const AGAIN: usize = 1 << 16;
-/// Docs that one thread copies at least: each thread looks at every name.
+/// Minimum docs per task: each task scans every name.
 const DOCS_PER_PIECE_MIN: u32 = 1 << 16;
 
-/// Docs of the names that dropped.
+/// Docs of dropped names.
 #[derive(Debug)]
 pub struct RankOrder {
     docs: Vec<u32>,
     listed: u32,
 }
 
-/// What is kept of every dropped name, by doc.
+/// Columns of dropped names, by doc.
 #[derive(Debug, Default)]
 pub struct DropRows {
-    /// Docs on the drops list; those after them were registered again.
+    /// Number of docs on the drops list; names registered again follow.
     pub listed: u32,
     /// TLD numbers.
     pub tld: Vec<u16>,
     /// [`crate::index::columns::rank_key::rank_key`].
     pub key: Vec<u16>,
-    /// Latest drop, [`crate::vocab::day::Day::raw`].
+    /// Latest drop date, [`crate::vocab::day::Day::raw`].
     pub drop_date: Vec<u16>,
     /// Effective release of that drop.
     pub release: Vec<u16>,
-    /// The number of the batch that was the first to tell of it.
+    /// First batch that reported the drop.
     pub first_batch: Vec<u32>,
     pub records: RecordBuffer,
 }
 
-/// The columns of one doc, together while they are copied.
+/// Columns of one doc while they are copied.
 #[derive(Clone, Copy, Default)]
 struct Row {
     tld: u16,
@@ -64,7 +63,7 @@ struct Piece {
 }
 
 impl RankOrder {
-    /// The docs of all dropped names of `table`.
+    /// Sorts the dropped names of `table`.
     pub fn new(table: &Table) -> RankOrder {
         let mut next = vec![0u32; BUCKETS];
         buckets(table).for_each(|bucket| next[bucket] += 1);
@@ -80,18 +79,18 @@ impl RankOrder {
         RankOrder { docs: buckets(table).map(place).collect(), listed }
     }
 
-    /// Docs by dropped place: the dropped names in name order.
+    /// Returns the docs by position in dropped order.
     pub fn docs(&self) -> &[u32] {
         &self.docs
     }
 
-    /// How many are on the drops list: docs below this.
+    /// Returns the number of docs on the drops list.
     pub fn listed(&self) -> u32 {
         self.listed
     }
 }
 
-/// The bucket of each dropped name, in name order.
+/// Returns the bucket of each dropped name, in name order.
 fn buckets(table: &Table) -> impl Iterator<Item = usize> {
     table.parts.iter().flat_map(|part| {
         let drops = part.drops.at.iter().zip(&part.drops.again);
@@ -100,10 +99,10 @@ fn buckets(table: &Table) -> impl Iterator<Item = usize> {
 }
 
 impl DropRows {
-    /// Copies the dropped names of `table` into the order of their docs, on all cores.
+    /// Copies the dropped names of `table` into doc order, on all cores.
     ///
     /// # Errors
-    /// More bytes of records than can be numbered.
+    /// The records exceed 4 GiB.
     pub fn gather(table: &Table, order: &RankOrder) -> Result<DropRows, BuildError> {
         let docs = order.docs.len() as u32;
         let pieces = (docs / DOCS_PER_PIECE_MIN).clamp(1, rayon::current_num_threads() as u32);
@@ -148,7 +147,7 @@ impl Piece {
     }
 }
 
-/// The record of a part's drop.
+/// Returns the record of a drop.
 fn parts_of(part: &Part, drop: usize) -> NewRecord<'_> {
     NewRecord {
         label: part.label(part.drops.at[drop] as usize),
@@ -157,8 +156,8 @@ fn parts_of(part: &Part, drop: usize) -> NewRecord<'_> {
     }
 }
 
-/// Visits the drops whose docs are in `docs`, in name order: the part, the place among its drops,
-/// and the place in `docs`.
+/// Visits the drops with docs in `docs`, in name order: the part, the position among its drops, and
+/// the position in `docs`.
 fn for_each_drop<'a>(
     table: &'a Table,
     order: &RankOrder,

@@ -1,5 +1,5 @@
-//! Everything a generation is built from: all dossiers merged, in name order, cut into parts that
-//! are worked on side by side.
+//! Input of a build: all dossiers merged, in name order, cut into parts that are processed in
+//! parallel.
 
 use std::collections::BTreeMap;
 
@@ -15,63 +15,63 @@ use crate::scorer::Base;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Periods;
 
-/// Parts a merge is cut into: enough to keep every core busy to the end.
+/// Parts per thread: enough to keep every core busy to the end.
 const PARTS_PER_THREAD: usize = 4;
 
-/// All names, in name order.
+/// Iterates over the names in order.
 #[derive(Debug, Default)]
 pub struct Table {
     pub parts: Vec<Part>,
     pub tlds: Tlds,
-    /// Every day a name dropped on, ascending.
+    /// Every drop date, ascending.
     pub drop_dates: Vec<Day>,
-    /// The day each list was ingested on, in their order.
+    /// Ingestion day of each list, by batch number.
     pub batch_days: Vec<Day>,
 }
 
-/// The names of one range. All names of a label are in one part.
+/// Names of one range. All names of a label are in one part.
 #[derive(Debug, Default)]
 pub struct Part {
-    /// The ordinal of its first name.
+    /// Ordinal of its first name.
     pub first: u32,
-    /// Whole names, end to end.
+    /// Full names, concatenated.
     pub text: Vec<u8>,
-    /// `ends[at]` is where the name `at` ends in `text`.
+    /// End of each name in `text`.
     pub ends: Vec<u32>,
-    /// Bytes of the labels.
+    /// Label lengths in bytes.
     pub label_len: Vec<u8>,
     /// [`rank_key`].
     pub key: Vec<u16>,
     /// TLD numbers.
     pub tld: Vec<u16>,
-    /// Never dropped, and held as lists say.
+    /// Never dropped, and registered according to the lists.
     pub registered: Vec<bool>,
     pub drops: PartDrops,
     pub earlier: PartEarlier,
 }
 
-/// The names of a part that dropped, in name order.
+/// Dropped names of a part, in name order.
 #[derive(Debug, Default)]
 pub struct PartDrops {
-    /// Places in the part.
+    /// Positions in the part.
     pub at: Vec<u32>,
-    /// Latest drop, [`Day::raw`].
+    /// Latest drop date, [`Day::raw`].
     pub date: Vec<u16>,
     /// Effective release of that drop.
     pub release: Vec<u16>,
-    /// Registered again after it.
+    /// Registered again after that drop.
     pub again: Vec<bool>,
-    /// The number of the batch that was the first to tell of it.
+    /// First batch that reported the drop.
     pub first_batch: Vec<u32>,
-    /// TLDs with the label; 255 stands for 255 and more.
+    /// Number of TLDs with the label; 255 means 255 or more.
     pub spread: Vec<u8>,
-    /// What the scores were made from, end to end.
+    /// Score features, concatenated.
     pub features: Vec<u8>,
-    /// Where the features of each ends.
+    /// End of the features of each drop.
     pub evidence_ends: Vec<u32>,
 }
 
-/// The drops of the names of a part but for the latest of each, in name order, then by date.
+/// Drops before the latest of each name, in name order, then by date.
 #[derive(Debug, Default)]
 pub struct PartEarlier {
     /// Places in the part.
@@ -85,10 +85,10 @@ pub struct PartEarlier {
 }
 
 impl Table {
-    /// Merges the batches on all cores, each working on its own range of labels.
+    /// Merges the batches on all cores, each task on its own range of labels.
     ///
     /// # Errors
-    /// A batch does not decode, or there is more of something than can be numbered.
+    /// A batch does not decode, or a number exceeds its limit.
     pub fn merge(batches: &[Batch]) -> Result<Table, BuildError> {
         let cuts = merge::cuts(batches, rayon::current_num_threads() * PARTS_PER_THREAD);
         let merged = (0..=cuts.len())
@@ -111,13 +111,13 @@ impl Table {
             let next = u32::try_from(part.len()).ok().and_then(|names| first.checked_add(names));
             first = next.ok_or(BuildError::TooMany { what: "names", limit: u32::MAX.into() })?;
         }
-        // A clock before 1985 was wrong: everything is known since the beginning then.
+        // A clock before 1985 was wrong; the drop then counts as known from the start.
         let ingested = |list: &BatchMeta| Day::from_instant(list.ingested_at).unwrap_or(Day::MIN);
         let batch_days = batches.iter().flat_map(Batch::lists).map(ingested).collect();
         Ok(Table { parts, tlds, drop_dates, batch_days })
     }
 
-    /// Names in all.
+    /// Returns the number of names.
     pub fn len(&self) -> u32 {
         self.parts.last().map_or(0, |part| part.first + part.len() as u32)
     }
@@ -127,12 +127,12 @@ impl Table {
         self.len() == 0
     }
 
-    /// Names that dropped, registered again or not.
+    /// Returns the number of names that dropped, registered again or not.
     pub fn dropped(&self) -> u32 {
         self.parts.iter().map(|part| part.drops.len() as u32).sum()
     }
 
-    /// The name of an ordinal below [`Table::len`].
+    /// Returns the name of an ordinal.
     pub fn name(&self, ordinal: u32) -> &[u8] {
         let part = self.parts.partition_point(|part| part.first <= ordinal) - 1;
         let part = &self.parts[part];
@@ -141,15 +141,15 @@ impl Table {
 }
 
 impl Part {
-    /// An empty part with room for the names from `from` to before `to`, as the blocks of the
-    /// batches tell it: a little more than needed, since memory that is not used is not taken,
-    /// and growing takes twice as much.
+    /// Creates a part with capacity for the names from `from` up to `to`, estimated from the blocks
+    /// of the batches. The estimate is generous: unused memory costs nothing, and growing needs
+    /// twice as much.
     fn with_room(batches: &[Batch], from: &[u8], to: Option<&[u8]>) -> Part {
         let in_range = |name: &&[u8]| *name >= from && to.is_none_or(|to| *name < to);
         let lens = batches.iter().flat_map(Batch::block_names).filter(in_range).map(<[u8]>::len);
         let (blocks, octets) =
             lens.fold((0, 0), |(blocks, octets), len| (blocks + 1, octets + len));
-        // A range starts within a block of each batch.
+        // A range starts inside a block of each batch.
         let names = (blocks + batches.len()) * BLOCK_ENTRIES as usize;
         let text = names * (octets / usize::max(blocks, 1) + 1);
         Part {
@@ -163,7 +163,7 @@ impl Part {
         }
     }
 
-    /// Names in it.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -173,13 +173,13 @@ impl Part {
         self.ends.is_empty()
     }
 
-    /// The whole name at a place.
+    /// Returns the full name at a position.
     pub fn name(&self, at: usize) -> &[u8] {
         let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
         &self.text[start..self.ends[at] as usize]
     }
 
-    /// Its label.
+    /// Returns the label at a position.
     pub fn label(&self, at: usize) -> &[u8] {
         &self.name(at)[..usize::from(self.label_len[at])]
     }
@@ -201,23 +201,23 @@ impl PartDrops {
         self.at.is_empty()
     }
 
-    /// The features of the drop at a place among them.
+    /// Returns the features of a drop.
     pub fn features(&self, at: usize) -> &[u8] {
         let start = if at == 0 { 0 } else { self.evidence_ends[at - 1] as usize };
         &self.features[start..self.evidence_ends[at] as usize]
     }
 }
 
-/// A part while it is merged, with TLD numbers of its own.
+/// Part being merged, with its own TLD numbers.
 struct Merging {
     part: Part,
-    /// The names of the label at hand: scores but for the spread of the label, and lengths.
+    /// Names of the current label: score without the spread of the label, and length.
     label: Vec<(Base, u8)>,
-    /// Where the first of them starts in the text.
+    /// Start of the current label in the text.
     label_start: usize,
-    /// TLDs by the number this part gave them, and how many names have each.
+    /// TLDs by their number in this part, with the number of names of each.
     tlds: Vec<(String, Periods, u64)>,
-    /// Numbers of TLDs of up to eight bytes by [`head_of`], and of the others.
+    /// TLD numbers, of TLDs up to eight bytes by [`head_of`], and of longer ones.
     short: FxHashMap<u64, u16>,
     long: FxHashMap<Vec<u8>, u16>,
     /// By [`Day::raw`].
@@ -225,7 +225,7 @@ struct Merging {
 }
 
 impl Merging {
-    /// The names from `from` to before `to`, scored for the whole corpus.
+    /// Merges the names from `from` up to `to`, scored for the whole corpus.
     fn run(batches: &[Batch], from: &[u8], to: Option<&[u8]>) -> Result<Merging, BuildError> {
         let mut merging = Merging {
             part: Part::with_room(batches, from, to),
@@ -269,7 +269,7 @@ impl Merging {
         }
     }
 
-    /// Adds a drop of the name pushed last that another one followed.
+    /// Adds an earlier drop of the name pushed last.
     fn push_earlier(&mut self, drop: &DropRecord, tld: u16) {
         let (_, periods, _) = self.tlds[usize::from(tld)];
         let earlier = &mut self.part.earlier;
@@ -279,7 +279,7 @@ impl Merging {
         earlier.again.push(drop.registered_again);
     }
 
-    /// Adds what is kept of the drops of the name pushed last, `latest` being the newest of them.
+    /// Adds the latest drop of the name pushed last.
     fn push_drop(
         &mut self,
         dossier: &Dossier<'_>,
@@ -322,14 +322,14 @@ impl Merging {
         Ok(number)
     }
 
-    /// True when the names of the label at hand have the label of `dossier`.
+    /// Returns true if `dossier` has the current label.
     fn has_label_of(&self, dossier: &Dossier<'_>) -> bool {
         let label_len = usize::from(dossier.label_len);
         self.part.label_len.last() == Some(&dossier.label_len)
             && self.part.text[self.label_start..][..label_len] == dossier.name[..label_len]
     }
 
-    /// Scores the names of the label at hand. In name order the names of a label stand together:
+    /// Scores the names of the current label. Names of a label are neighbours in name order:
     /// `a-b.com`, `a.com`, `a.de`, `ab.com`.
     fn finish_label(&mut self) {
         let part = &mut self.part;
@@ -341,7 +341,7 @@ impl Merging {
         self.label_start = part.text.len();
     }
 
-    /// The part with the numbers that all parts share.
+    /// Replaces the TLD numbers of the part by those of all parts.
     fn numbered(self, tlds: &Tlds) -> Part {
         let shared = |(tld, ..): &(String, Periods, u64)| {
             tlds.find(tld).expect("the TLDs are those of all parts")
@@ -362,7 +362,7 @@ fn too_many_tlds() -> BuildError {
     BuildError::TooMany { what: "TLDs", limit: u16::MAX.into() }
 }
 
-/// Every TLD, the one with the most names first; by name among equals.
+/// Returns every TLD, most names first; by name among equals.
 fn by_frequency(merged: &[Merging]) -> Result<Vec<String>, BuildError> {
     let mut found = BTreeMap::<&str, u64>::new();
     for (tld, _, names) in merged.iter().flat_map(|merging| &merging.tlds) {
@@ -386,10 +386,10 @@ mod tests {
 
     const TLDS: [&str; 4] = ["com", "xn--p1ai", "xn--p1acf", "photography"];
 
-    /// What the table is to hold of a name: its base and, for a drop, its features.
+    /// Expected content of the table: the base score of each name and, for a drop, its features.
     type Expected = BTreeMap<String, (u32, Option<Vec<u8>>)>;
 
-    /// A batch of about `rows` names, each once, also put among those expected.
+    /// Writes a batch of about `rows` distinct names and adds them to `expected`.
     fn batch_of(path: &Path, rows: u32, seed: u32, expected: &mut Expected) -> Batch {
         let mut names = BTreeMap::new();
         let mut random = seed;

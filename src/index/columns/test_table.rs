@@ -1,4 +1,4 @@
-//! Tables made up from a seed, for the tests of what is built from one.
+//! Random tables for tests.
 
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::table::{Part, Table};
@@ -11,12 +11,12 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
-/// Makes tables.
+/// Generator of tables.
 pub struct TestTables {
     state: u64,
 }
 
-/// The first of them holds most names.
+/// The first one has most names.
 const TLDS: [&str; 12] = [
     "com",
     "net",
@@ -31,18 +31,18 @@ const TLDS: [&str; 12] = [
     "xn--fiqs8s",
     "se",
 ];
-/// Batches that told of the drops.
+/// Batches that reported the drops.
 const BATCHES: usize = 12;
 const PIECES: [&str; 16] =
     ["a", "b", "ab", "aa", "e", "x-", "7", "q", "ing", "shop", "com", "ü", "ö", "я", "п", "中"];
 
 impl TestTables {
-    /// The same seed makes the same tables.
+    /// Creates a generator; a seed always gives the same tables.
     pub fn new(seed: u64) -> TestTables {
         TestTables { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
     }
 
-    /// A number below `below`.
+    /// Returns a number below `below`.
     pub fn below(&mut self, below: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -50,25 +50,25 @@ impl TestTables {
         (self.state >> 16) as usize % below
     }
 
-    /// Some text as names hold it, of one piece or more.
+    /// Returns text of one or more pieces of names.
     pub fn text(&mut self, pieces: usize) -> String {
         (0..=self.below(pieces)).map(|_| PIECES[self.below(PIECES.len())]).collect()
     }
 
-    /// A name, unless what was drawn is none.
+    /// Returns a name; `None` if the random text is not one.
     pub fn name(&mut self) -> Option<DomainName> {
         let most = self.below(TLDS.len()) + 1;
         let tld = TLDS[self.below(most)];
         DomainName::parse(&format!("{}.{tld}", self.text(5))).ok()
     }
 
-    /// A table of about so many names, most of them dropped.
+    /// Returns a table of about `names` names, most of them dropped.
     pub fn table(&mut self, names: usize) -> Table {
         let names = (0..names).filter_map(|_| self.name()).collect();
         self.table_of(names)
     }
 
-    /// A table of these names, most of them dropped.
+    /// Returns a table of these names, most of them dropped.
     pub fn table_of(&mut self, names: Vec<DomainName>) -> Table {
         let mut all = names;
         all.sort_by(|left, right| left.as_str().cmp(right.as_str()));
@@ -122,7 +122,7 @@ impl TestTables {
     }
 }
 
-/// Writes files and opens what was written, as a server would.
+/// Writes files and opens them like a server.
 ///
 /// # Errors
 /// `write` fails.

@@ -1,44 +1,43 @@
-//! Which docs of the drops list have a TLD. The TLD column comes in; what goes out is, for any set
-//! of TLDs, its docs as bits of a window. A TLD with one doc in 32 or more has a bit a doc, any
-//! other a list of docs: whichever is smaller.
+//! Docs of the drops list by TLD: the docs of any set of TLDs as a bitmap of a window. A TLD with
+//! at least one doc in 32 has a bitmap, any other a list of docs, whichever is smaller.
 
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 
-/// TLDs with bits.
+/// Files. TLDs with a bitmap:
 const FREQUENT: &str = "listed.tld-frequent";
 const BITS: &str = "listed.tld-bits";
 const STARTS: &str = "listed.tld-starts";
 const DOCS: &str = "listed.tld-docs";
-/// A list of so many docs is as large as a bit a doc.
+/// Docs per listed doc at which a list is as large as a bitmap.
 const BITS_PER_DOC: usize = 32;
 
 /// Docs by TLD number.
 #[derive(Debug, Default)]
 pub struct TldDocs {
-    /// Numbers of the TLDs with bits.
+    /// TLD numbers with a bitmap.
     frequent: Vec<u16>,
     /// `words` words for each of them.
     bits: Vec<u64>,
     words: usize,
-    /// Where the list of each TLD starts, and the end of the last.
+    /// Start of the list of each TLD, and the end of the last.
     starts: Vec<u32>,
     docs: Vec<u32>,
 }
 
-/// The docs of some TLDs, walked forwards.
+/// Docs of a set of TLDs, read forwards.
 #[derive(Debug, Default)]
 pub struct DocSet<'a> {
     bits: Vec<&'a [u64]>,
-    /// What is left of each list, and its first doc: a set of TLDs may have a thousand lists, of
-    /// which few have a doc in a window.
+    /// Rest of each list, and its first doc: a set may have a thousand lists, few with a doc in a
+    /// window.
     lists: Vec<&'a [u32]>,
     heads: Vec<u32>,
 }
 
 impl TldDocs {
-    /// Sorts docs by TLD; `tld` holds the numbers of the docs on the list, all below `tlds`.
+    /// Sorts docs by TLD; `tld` holds the TLD numbers by doc, all below `tlds`.
     pub fn new(tld: &[u16], tlds: usize) -> TldDocs {
         let words = tld.len().div_ceil(64);
         let mut counts = vec![0usize; tlds];
@@ -83,7 +82,7 @@ impl TldDocs {
         draft.put(DOCS, &self.docs)
     }
 
-    /// Opens what [`TldDocs::write`] wrote for `listed` docs and so many TLDs.
+    /// Opens what [`TldDocs::write`] wrote for `listed` docs and `tlds` TLDs.
     ///
     /// # Errors
     /// A file is damaged or does not fit.
@@ -104,7 +103,7 @@ impl TldDocs {
         if fits { Ok(read) } else { Err(files.malformed(STARTS, "does not fit the other files")) }
     }
 
-    /// The docs that have one of these TLDs; each number once, and known.
+    /// Returns the docs with one of these TLDs; each number occurs once and is known.
     pub fn members(&self, numbers: impl IntoIterator<Item = u16>) -> DocSet<'_> {
         let mut members = DocSet::default();
         for number in numbers {
@@ -122,7 +121,7 @@ impl TldDocs {
 }
 
 impl DocSet<'_> {
-    /// True when there is no doc.
+    /// Returns true if it holds no doc.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty() && self.lists.is_empty()
     }
@@ -150,7 +149,7 @@ impl DocSet<'_> {
         }
     }
 
-    /// No doc from `from` on comes before this one; `None` when there is none.
+    /// Returns a lower bound of the first doc from `from` on; `None` if there is none.
     pub fn next(&mut self, from: u32) -> Option<u32> {
         if !self.bits.is_empty() {
             return Some(from);
@@ -165,21 +164,21 @@ impl DocSet<'_> {
     }
 }
 
-/// The head of an empty list.
+/// First doc of an empty list.
 const NO_DOC: u32 = u32::MAX;
 
 fn head_of(list: &[u32]) -> u32 {
     list.first().copied().unwrap_or(NO_DOC)
 }
 
-/// Drops the docs before `start`.
+/// Skips the docs before `start`.
 fn skip_to(list: &mut &[u32], start: u32) {
     if list.first().is_some_and(|&doc| doc < start) {
         *list = &list[list.partition_point(|&doc| doc < start)..];
     }
 }
 
-/// Sets the bits of `docs`, all of which lie in the window that starts at doc `start`.
+/// Sets the bits of `docs`, which lie in the window that starts at doc `start`.
 #[inline]
 pub fn mark_docs(docs: &[u32], start: u32, words: &mut [u64]) {
     for doc in docs {

@@ -1,23 +1,23 @@
-//! The TLDs of a generation and their numbers, which columns hold in their stead.
+//! TLDs of a generation and the numbers that stand for them in columns.
 
 use compact_str::CompactString;
 use rustc_hash::FxHashMap;
 
 use crate::vocab::stage::Periods;
 
-/// TLDs by number, the most frequent first: small numbers are short where numbers are packed.
+/// TLDs by number, most frequent first: packed columns store small numbers in fewer bytes.
 #[derive(Debug, Default)]
 pub struct Tlds {
     names: Vec<String>,
     numbers: FxHashMap<String, u16>,
-    /// Numbers in the order of their names.
+    /// Numbers sorted by name.
     sorted: Vec<u16>,
     /// Pending-delete days by number.
     pending: Vec<u16>,
 }
 
 impl Tlds {
-    /// The TLDs whose places in `names` are their numbers; at most 65,536, each once.
+    /// Creates the list; positions in `names` are the numbers. At most 65,536, each once.
     pub fn new(names: Vec<String>) -> Tlds {
         let numbers = (0..=u16::MAX).zip(&names).map(|(number, name)| (name.clone(), number));
         let numbers: FxHashMap<String, u16> = numbers.collect();
@@ -37,18 +37,18 @@ impl Tlds {
         self.names.is_empty()
     }
 
-    /// The TLD of a number below [`Tlds::len`].
+    /// Returns the TLD of a number.
     pub fn name(&self, number: u16) -> &str {
         &self.names[usize::from(number)]
     }
 
-    /// The number of a TLD in A-label form; `None` for one that no name here has.
+    /// Returns the number of a TLD in A-label form; `None` for an unknown one.
     pub fn find(&self, name: &str) -> Option<u16> {
         self.numbers.get(name).copied()
     }
 
-    /// The numbers of those of `wanted` that are here, ascending, each once; `None`, which is all of
-    /// them, where none is asked for.
+    /// Returns the numbers of the known TLDs in `wanted`, ascending and unique; `None`, meaning
+    /// all, if `wanted` is empty.
     pub fn numbers(&self, wanted: &[CompactString]) -> Option<Vec<u16>> {
         if wanted.is_empty() {
             return None;
@@ -59,17 +59,18 @@ impl Tlds {
         Some(numbers)
     }
 
-    /// Days before the release in which nobody can restore a name of the TLD.
+    /// Returns the pending-delete days of the TLD: days before release in which a name cannot be
+    /// restored.
     pub fn pending_days(&self, number: u16) -> u16 {
         self.pending[usize::from(number)]
     }
 
-    /// Every number, in the order of the names.
+    /// Returns every number, sorted by name.
     pub fn sorted(&self) -> &[u16] {
         &self.sorted
     }
 
-    /// Every TLD, by number.
+    /// Returns every TLD by number.
     pub fn names(&self) -> &[String] {
         &self.names
     }

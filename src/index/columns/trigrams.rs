@@ -1,15 +1,15 @@
-//! Text within names. ScoreRecords and TLDs of the drops list come in; what goes out is, for a text of
-//! any length, the docs whose full name holds it, in A-label or Unicode form.
+//! Substring search in names. In: records and TLDs of the drops list. Out: the docs whose full name
+//! contains a text of any length, in A-label or Unicode form.
 //!
-//! An occurrence of a text either starts in the label, or lies in `.tld`. The second kind is a set
-//! of TLDs. For the first kind tantivy holds the trigrams that start in the label; they may run
-//! over the dot, so that every place in a label has one. A text of three characters is one of them,
-//! a longer one the docs of its rarest trigrams, read and compared; a text of two is every trigram
-//! that starts with it, and a text of one is bits ([`CharBitmaps`]).
+//! An occurrence either starts in the label or lies within `.tld`. The second kind is a set of
+//! TLDs. For the first, a tantivy index holds the trigrams that start in the label; they may extend
+//! over the dot, so that every position of a label has one. A text of three characters is one
+//! trigram. A longer one is the docs of its rarest trigrams, read and compared. Two characters are
+//! all trigrams that start with them, one is a bitmap ([`CharBitmaps`]).
 //!
-//! Terms are written in order through tantivy's own serializer, docs sorted by counting: its
-//! document pipeline would tokenize and hash each of them. Around characters outside ASCII there are
-//! terms of one and two characters as well, since those have no small alphabet to go on with.
+//! Terms are written in order through tantivy's serializer, with docs sorted by counting: its
+//! document pipeline would tokenise and hash each of them. Characters outside ASCII also have terms
+//! of one and two characters, since no small alphabet continues them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -39,29 +39,29 @@ use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::index::storage::sealed::SealedDirectory;
 
-/// The folder of the tantivy index within a generation.
+/// Folder of the tantivy index within a generation.
 const FOLDER: &str = "trigrams";
 const GRAM: &str = "gram";
-/// Characters of a gram at most.
+/// Maximum characters of a gram.
 const GRAM_CHARS: usize = 3;
 const LETTERS: usize = ALPHABET.len();
-/// Trigrams of the alphabet.
+/// Number of trigrams of the alphabet.
 const IDS: usize = LETTERS * LETTERS * LETTERS;
-/// Docs whose grams one thread sorts at a time: the lists it adds to fit a cache.
+/// Docs per parallel task: the lists it appends to fit a cache.
 const DOCS_PER_PIECE: usize = 1 << 17;
-/// Postings held in memory at a time, at four bytes each.
+/// Postings held in memory at a time, four bytes each.
 const POSTINGS_PER_PASS: u64 = 96 << 20;
-/// Trigrams looked up for a longer text at most.
+/// Maximum trigrams looked up for a longer text.
 const GRAMS_PER_TEXT: usize = 4;
-/// Reading a name and looking for a text in it costs about as much as so many postings.
+/// Cost of reading and searching a name, in postings.
 const POSTINGS_PER_READ: u64 = 24;
-/// Words whose docs are read together, and docs that wait for memory together.
+/// Words whose docs are read together, and docs prefetched together.
 const WORDS_READ: usize = 128;
 const DOCS_READ: usize = 64;
-/// Postings up to which lists are asked for the next doc, to skip the windows without one.
+/// Up to this number of postings, lists are asked for the next doc, to skip windows without one.
 const SPARSE: u64 = 1 << 14;
 
-/// The n-grams of a generation's drops list.
+/// Trigrams of the drops list of a generation.
 pub struct Trigrams {
     postings: Arc<InvertedIndexReader>,
     letters: CharBitmaps,
@@ -70,7 +70,7 @@ pub struct Trigrams {
 }
 
 impl Trigrams {
-    /// Writes the n-grams of the docs on the list, whose TLD numbers are `tld`.
+    /// Writes the trigrams of the docs on the list; `tld` holds their TLD numbers.
     ///
     /// # Errors
     /// A write fails.
@@ -113,11 +113,11 @@ impl Trigrams {
         Ok(Trigrams { postings, letters, dotted: DottedTlds::new(tlds), listed })
     }
 
-    /// Looks for `text` (normalised, not empty) in those of `names` whose TLD numbers are `wanted`
-    /// (in order; `None` for all).
+    /// Searches `text` (normalised, not empty) in the names whose TLD number is in `wanted`
+    /// (sorted; `None` for all).
     ///
     /// # Errors
-    /// The terms cannot be read, which verified bytes do not give.
+    /// The terms cannot be read; does not happen with verified files.
     pub fn seeker<'a>(
         &'a self,
         text: &str,
@@ -136,7 +136,7 @@ impl Trigrams {
         if let (InLabel::Posted(posted), Some(tail)) = (&mut label, needle.tail()) {
             let mut numbers = self.dotted.starting_with(tail);
             numbers.retain(is_wanted);
-            // Where one form of a name has the head and the other the tail, it has to be read.
+            // A name whose head matches in one form and tail in the other must be read.
             let plain = |&number: &u16| !names.tlds.name(number).contains("xn--");
             posted.exact |= needle.dot <= Some(GRAM_CHARS - 1) && numbers.iter().all(plain);
             posted.tails = Some(names.tld_docs.members(numbers));
@@ -144,7 +144,7 @@ impl Trigrams {
         Ok(Seeker { needle, label, tlds, names, listed: self.listed, scratch: Vec::new() })
     }
 
-    /// How to find the docs in whose label the needle starts.
+    /// Returns how to find the docs in whose label the text starts.
     fn in_label(&self, needle: &Needle) -> io::Result<InLabel<'_>> {
         let chars = needle.chars();
         match (needle.text.as_bytes(), needle.dot) {
@@ -167,7 +167,7 @@ impl Trigrams {
         }
     }
 
-    /// The rarest trigrams of a needle: as many as cost less than the reading they spare.
+    /// Returns the rarest trigrams of a text: as many as cost less than the reads they avoid.
     fn rarest(&self, needle: &Needle) -> io::Result<InLabel<'_>> {
         let mut terms: Vec<TermInfo> = Vec::new();
         for gram in needle.grams() {
@@ -178,7 +178,7 @@ impl Trigrams {
         }
         terms.sort_by_key(|term| term.doc_freq);
         let worth = u64::from(terms[0].doc_freq) * POSTINGS_PER_READ;
-        // Those of a head of one or two characters say for certain that a label ends with it.
+        // Trigrams of a head of one or two characters prove that a label ends with it.
         if needle.tail().is_none() || needle.dot >= Some(GRAM_CHARS) {
             terms.truncate(GRAMS_PER_TEXT);
             terms.retain(|term| u64::from(term.doc_freq) <= worth);
@@ -203,13 +203,13 @@ impl Trigrams {
     }
 }
 
-/// A text to look for.
+/// Text to search.
 struct Needle {
     text: String,
     finder: Finder<'static>,
-    /// Where its characters start, and its end.
+    /// Start of each character, and the end.
     borders: Vec<usize>,
-    /// The character that is its first dot.
+    /// Number of characters before its first dot.
     dot: Option<usize>,
 }
 
@@ -227,21 +227,21 @@ impl Needle {
         self.borders.len() - 1
     }
 
-    /// Its trigrams that start before the first dot; there is one when it has three characters and
-    /// does not start with the dot.
+    /// Returns its trigrams that start before the first dot; at least one if it has three
+    /// characters and does not start with the dot.
     fn grams(&self) -> impl Iterator<Item = &str> {
         let starts = self.dot.unwrap_or(usize::MAX);
         let grams = self.borders.windows(GRAM_CHARS + 1).take(starts);
         grams.map(|borders| &self.text[borders[0]..borders[GRAM_CHARS]])
     }
 
-    /// The dot and what follows it, where a label before it and something after it are asked for.
+    /// Returns the dot and the rest, if both a label before and a text after it are given.
     fn tail(&self) -> Option<&str> {
         let tail = &self.text[self.borders[self.dot.filter(|&dot| dot > 0)?]..];
         (tail.len() > 1).then_some(tail)
     }
 
-    /// True when it stands in a name, from within the label on.
+    /// Returns true if a name contains the text, starting in the label.
     fn is_in(&self, label: &[u8], tld: &str) -> bool {
         let found = match self.dot {
             None => self.finder.find(label).is_some(),
@@ -259,12 +259,12 @@ impl Needle {
     }
 }
 
-/// Every TLD with the dot before it, in both its forms, in one text: looking a text up in all of
-/// them is one search.
+/// Every TLD with a leading dot, in both forms, in one text: a single search finds all TLDs that
+/// contain a text.
 struct DottedTlds {
-    /// One a line.
+    /// One TLD per line.
     text: String,
-    /// Where the lines start, and which TLD each is.
+    /// Start of each line, and its TLD number.
     starts: Vec<usize>,
     numbers: Vec<u16>,
 }
@@ -290,7 +290,7 @@ impl DottedTlds {
         self.text.push('\n');
     }
 
-    /// The TLDs that hold a text, in order.
+    /// Returns the TLDs that contain a text, in order.
     fn holding(&self, text: &Finder<'_>) -> Vec<u16> {
         let line = |at| self.starts.partition_point(|&start| start <= at) - 1;
         let found = text.find_iter(self.text.as_bytes()).map(|at| self.numbers[line(at)]);
@@ -299,7 +299,7 @@ impl DottedTlds {
         numbers
     }
 
-    /// The TLDs that start with a text, which starts with the dot; in order.
+    /// Returns the TLDs that start with a text, which starts with the dot; in order.
     fn starting_with(&self, text: &str) -> Vec<u16> {
         let line = |at| self.starts.binary_search(&at).ok();
         let found = memchr::memmem::find_iter(self.text.as_bytes(), text);
@@ -313,46 +313,46 @@ fn is_idn(label: &[u8], tld: &str) -> bool {
     label.starts_with(b"xn--") || tld.contains("xn--")
 }
 
-/// How the docs are found in whose label a text starts.
+/// How to find the docs in whose label a text starts.
 enum InLabel<'a> {
-    /// All are, wherever it starts.
+    /// All docs match, wherever the text starts.
     All,
     None,
-    /// Bits of the docs that have it anywhere.
+    /// Bitmap of the docs that contain the character.
     Letter(&'a [u64]),
     Posted(Posted<'a>),
 }
 
-/// The docs that all of these unions have.
+/// Docs in all of these unions.
 struct Posted<'a> {
     postings: &'a InvertedIndexReader,
     unions: Vec<Union>,
-    /// Postings of each union.
+    /// Postings per union.
     freqs: Vec<u64>,
-    /// They have the text for certain.
+    /// A match is certain, without reading the name.
     exact: bool,
-    /// Docs of the TLDs that go on as the text does after its first dot.
+    /// Docs of the TLDs that continue as the text does after its first dot.
     tails: Option<DocSet<'a>>,
 }
 
-/// The docs that any of these terms has.
+/// Docs with any of these terms.
 struct Union {
     terms: Vec<TermInfo>,
-    /// Opened when they are needed: where few docs are left, their names are read instead.
+    /// Opened on demand: if few docs are left, their names are read instead.
     cursors: Vec<Cursor>,
 }
 
-/// The docs of a term, walked forwards.
+/// Docs of a term, read forwards.
 struct Cursor {
     block: BlockSegmentPostings,
     at: usize,
 }
 
-/// A text looked for in the docs of windows, which come in order.
+/// Search for a text in windows of docs, which come in order.
 pub struct Seeker<'a> {
     needle: Needle,
     label: InLabel<'a>,
-    /// Docs of the TLDs that hold the text.
+    /// Docs of the TLDs that contain the text.
     tlds: DocSet<'a>,
     names: Names<'a>,
     listed: u32,
@@ -360,10 +360,10 @@ pub struct Seeker<'a> {
 }
 
 impl Seeker<'_> {
-    /// Clears the bits of the docs from `64 * first` on whose names do not hold the text.
+    /// Clears the bits of the docs from `64 * first` on whose names do not contain the text.
     ///
     /// # Errors
-    /// Postings cannot be read, which verified bytes do not give.
+    /// Postings cannot be read; does not happen with verified files.
     pub fn keep(&mut self, first: usize, words: &mut [u64]) -> io::Result<()> {
         match &mut self.label {
             InLabel::All => return Ok(()),
@@ -373,7 +373,7 @@ impl Seeker<'_> {
             }
             InLabel::None | InLabel::Posted(_) => {}
         }
-        // The docs found by their TLD are set aside: their labels need no look.
+        // Docs found by their TLD match without a look at the label.
         let mut by_tld = vec![0; if self.tlds.is_empty() { 0 } else { words.len() }];
         self.tlds.mark(first, &mut by_tld);
         for (word, by_tld) in words.iter_mut().zip(&mut by_tld) {
@@ -419,7 +419,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// No doc from `from` on comes before this one; `None` when there is none.
+    /// Returns a lower bound of the first match from `from` on; `None` if there is none.
     ///
     /// # Errors
     /// As [`Seeker::keep`].
@@ -435,7 +435,7 @@ impl Seeker<'_> {
     }
 }
 
-/// Appends the docs from `start` on whose bits are set.
+/// Appends the docs whose bits are set; `start` is the doc of the first bit.
 fn push_docs(start: u32, words: &[u64], docs: &mut Vec<u32>) {
     for (at, &word) in (0u32..).zip(words) {
         let mut left = word;
@@ -447,7 +447,7 @@ fn push_docs(start: u32, words: &[u64], docs: &mut Vec<u32>) {
 }
 
 impl Posted<'_> {
-    /// Clears the bits of the docs that one of the unions does not have.
+    /// Clears the bits of the docs that are missing in one of the unions.
     fn keep(&mut self, first: usize, words: &mut [u64], scratch: &mut Vec<u64>) -> io::Result<()> {
         if let Some(tails) = &mut self.tails {
             scratch.clear();
@@ -499,7 +499,7 @@ impl Union {
 }
 
 impl Cursor {
-    /// The first doc from `from` on; `from` does not fall.
+    /// Returns the first doc from `from` on; `from` never decreases.
     fn next(&mut self, from: u32) -> Option<u32> {
         let docs = self.block.docs();
         if docs.last().is_some_and(|&last| last >= from) {
@@ -528,7 +528,7 @@ impl Cursor {
     }
 }
 
-/// The names of the docs on the list.
+/// Names of the docs on the list.
 struct Texts<'a> {
     records: &'a ScoreRecords,
     /// TLD numbers by doc.
@@ -536,16 +536,15 @@ struct Texts<'a> {
     tlds: &'a Tlds,
 }
 
-/// What a doc is indexed by.
+/// Unit that a doc is indexed by.
 enum Gram<'a> {
-    /// Three characters of the alphabet, numbered in the order of their bytes.
+    /// Three characters of the alphabet, numbered in byte order.
     Id(usize),
     Other(&'a str),
 }
 
 impl Texts<'_> {
-    /// Visits the grams of a doc: those that start in the label, in both its forms. One may come
-    /// twice.
+    /// Visits the grams of a doc that start in the label, in both forms. One may occur twice.
     fn grams(&self, doc: usize, mut visit: impl FnMut(Gram<'_>)) {
         let label = self.records.label(doc as u32);
         let tld = self.tlds.name(self.tld[doc]);
@@ -568,7 +567,7 @@ impl Texts<'_> {
     }
 }
 
-/// The grams of a Unicode form.
+/// Visits the grams of a Unicode form.
 fn alias_grams(alias: &str, mut visit: impl FnMut(Gram<'_>)) {
     let borders: Vec<usize> = alias.char_indices().map(|(at, _)| at).chain([alias.len()]).collect();
     let label = alias.chars().position(|char| char == '.').unwrap_or(0);
@@ -587,9 +586,9 @@ fn alias_grams(alias: &str, mut visit: impl FnMut(Gram<'_>)) {
     }
 }
 
-/// The docs of some grams among some docs.
+/// Docs of some grams within a range of docs.
 struct Sorted {
-    /// Where the docs of each id start; `ends` where they end.
+    /// Start and end of the docs of each id.
     starts: Vec<u32>,
     ends: Vec<u32>,
     docs: Vec<u32>,
@@ -597,7 +596,7 @@ struct Sorted {
 
 type Others = BTreeMap<CompactString, Vec<u32>>;
 
-/// How often each id comes in some docs, and the docs of all other grams.
+/// Counts each id in a range of docs, and collects the docs of all other grams.
 fn count(texts: &Texts<'_>, docs: Range<usize>) -> (Vec<u32>, FxHashMap<CompactString, Vec<u32>>) {
     let mut counts = vec![0; IDS];
     let mut others = FxHashMap::<CompactString, Vec<u32>>::default();
@@ -615,7 +614,7 @@ fn count(texts: &Texts<'_>, docs: Range<usize>) -> (Vec<u32>, FxHashMap<CompactS
     (counts, others)
 }
 
-/// Sorts `docs` by those of their grams that are in `ids`, which come `counts` times.
+/// Sorts `docs` by those of their grams that are in `ids`, which occur `counts` times.
 fn sort(texts: &Texts<'_>, docs: Range<usize>, ids: &Range<usize>, counts: &[u32]) -> Sorted {
     let mut starts = Vec::with_capacity(ids.len());
     let mut room = 0;
@@ -630,7 +629,7 @@ fn sort(texts: &Texts<'_>, docs: Range<usize>, ids: &Range<usize>, counts: &[u32
             let Gram::Id(id) = gram else { return };
             let Some(at) = id.checked_sub(ids.start).filter(|&at| at < ids.len()) else { return };
             let end = ends[at] as usize;
-            // A gram that comes twice in a name is there already.
+            // Skip a gram that occurs twice in a name.
             if end == starts[at] as usize || sorted[end - 1] != doc as u32 {
                 sorted[end] = doc as u32;
                 ends[at] += 1;
@@ -646,7 +645,7 @@ impl Sorted {
     }
 }
 
-/// Ranges of ids with about as many postings as are held at a time.
+/// Cuts the ids into ranges with about as many postings as are held at a time.
 fn passes(counts: &[Vec<u32>]) -> Vec<Range<usize>> {
     let mut passes = Vec::new();
     let (mut first, mut postings) = (0, 0);
@@ -701,7 +700,7 @@ fn write_postings(
     })
 }
 
-/// Writes a term with these docs, if there are any.
+/// Writes a term unless it has no docs.
 fn write_term<'a>(
     out: &mut tantivy::postings::FieldSerializer<'_>,
     term: &[u8],
@@ -726,7 +725,7 @@ fn schema() -> (Schema, Field) {
     (schema.build(), field)
 }
 
-/// Writes a tantivy index of one segment and gives the names of its files.
+/// Writes a tantivy index of one segment and returns the names of its files.
 fn write_segment(texts: &Texts<'_>, folder: &Path) -> tantivy::Result<Vec<PathBuf>> {
     let (schema, field) = schema();
     let index = tantivy::Index::create(MmapDirectory::open(folder)?, schema, Default::default())?;
@@ -752,8 +751,8 @@ fn write_segment(texts: &Texts<'_>, folder: &Path) -> tantivy::Result<Vec<PathBu
     Ok(files.collect::<io::Result<Vec<PathBuf>>>()?)
 }
 
-/// The components that a segment must have and that this one needs not: no columns, no lengths of
-/// fields, no stored documents.
+/// Writes the components that every segment must have and that stay empty here: columns, field
+/// lengths, stored documents.
 fn write_rest(segment: &Segment) -> tantivy::Result<()> {
     let mut columns = segment.open_write(SegmentComponent::FastFields)?;
     ColumnarWriter::default().serialize(segment.meta().max_doc(), None, &mut columns)?;
