@@ -1,4 +1,4 @@
-//! What a query asks for, as meant: parsed, in range, ready to run.
+//! Queries after parsing: in range and ready to run.
 
 use compact_str::CompactString;
 
@@ -9,20 +9,20 @@ use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::query::{NamePrefix, Substring};
 use crate::vocab::stage::Stage;
 
-/// The day a query is answered for. A request takes one and keeps it.
+/// Day for which a query is answered; fixed for the whole request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AsOf {
     pub today: Day,
-    /// Days a name counts as catchable after its effective release.
+    /// Days after the effective release during which a name counts as catchable.
     pub catch_days: u16,
 }
 
-/// A part of the pipeline (data/docs/api.md): a `stage`, or where none is given a `view`.
+/// Part of the pipeline: the parameter `stage`, or else `view` (data/docs/api.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum View {
-    /// Every stage but released.
+    /// Every stage except released.
     Active,
-    /// DropsByName today.
+    /// Dropped today.
     Today,
     /// Every name that ever dropped.
     All,
@@ -49,13 +49,13 @@ impl View {
     }
 }
 
-/// What both lists can be narrowed by.
+/// Conditions that searches and the drops list share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommonFilter {
-    /// Any of these TLDs, folded as [`crate::vocab::query::fold_tld`] does; empty means all.
+    /// One of these TLDs, normalised by [`crate::vocab::query::fold_tld`]; empty means all.
     pub tlds: Vec<CompactString>,
     pub min_dqs: Dqs,
-    /// Characters of the label at most, 1 to 63.
+    /// Maximum label length in characters, 1 to 63.
     pub max_len: u8,
 }
 
@@ -65,27 +65,27 @@ impl Default for CommonFilter {
     }
 }
 
-/// Some stages. Bits are those of the codes in [`crate::index::columns::day`].
+/// Set of stages, as bits of the codes in [`crate::index::columns::day`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StageSet(u8);
 
 impl StageSet {
-    /// The active pipeline, which a rule is about that names no stage (data/docs/api.md).
+    /// The active pipeline: default of a rule without stages (data/docs/api.md).
     pub const ACTIVE: StageSet = StageSet(REDEMPTION | PENDING_DELETE | CATCHABLE);
 
-    /// These stages; [`StageSet::ACTIVE`] where there is none.
+    /// Returns a set of these stages; [`StageSet::ACTIVE`] if there are none.
     pub fn from_stages(stages: &[Stage]) -> StageSet {
         let bits = stages.iter().fold(0, |bits, &stage| bits | code_of(stage));
         if bits == 0 { StageSet::ACTIVE } else { StageSet(bits) }
     }
 
-    /// Their codes, joined.
+    /// Returns the codes as bits.
     pub(super) fn bits(self) -> u8 {
         self.0
     }
 }
 
-/// Which names an alert rule is about.
+/// Conditions of an alert rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleQuery {
     pub common: CommonFilter,
@@ -94,8 +94,8 @@ pub struct RuleQuery {
 }
 
 impl RuleQuery {
-    /// A rule's conditions as they are given; what is `None` or empty does not filter, but for
-    /// stages: see [`StageSet::of`].
+    /// Creates the conditions; `None` and empty lists do not filter, except for stages: see
+    /// [`StageSet::from_stages`].
     pub fn new(
         tlds: Vec<CompactString>,
         min_dqs: Option<Dqs>,
@@ -110,7 +110,7 @@ impl RuleQuery {
     }
 }
 
-/// `GET /api/v1/drops` and the drops export.
+/// Query of `GET /api/v1/drops` and of the drops export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropFilter {
     pub common: CommonFilter,
@@ -121,13 +121,13 @@ pub struct DropFilter {
 }
 
 impl SearchFilter {
-    /// Whether nothing but the prefix decides.
+    /// Returns true if only the prefix filters.
     pub fn is_prefix_alone(&self) -> bool {
         self.view.is_none() && self.common == CommonFilter::default()
     }
 }
 
-/// `GET /api/v1/search`.
+/// Query of `GET /api/v1/search`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchFilter {
     pub prefix: NamePrefix,

@@ -71,7 +71,7 @@ fn value(node: &Node<'_>, at: usize, gathered: u64) -> u32 {
     (gathered + node.transition(at).out.value()) as u32
 }
 
-/// Names end to end.
+/// Concatenated keys.
 #[derive(Debug, Default)]
 pub struct Keys {
     text: Vec<u8>,
@@ -86,7 +86,7 @@ impl Keys {
         self.ends.push(self.text.len() as u32);
     }
 
-    /// Returns the number of entries.
+    /// Returns the number of keys.
     fn len(&self) -> usize {
         self.ends.len()
     }

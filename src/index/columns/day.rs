@@ -17,7 +17,7 @@ pub const PENDING_DELETE: u8 = 2;
 pub const CATCHABLE: u8 = 4;
 /// Stage code of [`Stage::Released`].
 pub const RELEASED: u8 = 8;
-/// DropsByName today, beside its stage.
+/// Added to the code of a name that dropped today.
 pub const DROPPED_TODAY: u8 = 16;
 
 /// Bits per code.

@@ -1,7 +1,6 @@
-//! A name in, its score with the reasons out, whether or not the corpus holds it.
+//! Scores of any name, whether or not the corpus contains it.
 //!
-//! Names of the corpus get the score that lists and dossiers show: it is the same scorer, told the
-//! same spread.
+//! Names of the corpus get the score that lists and dossiers show: same scorer, same spread.
 
 use crate::index::columns::names::Names;
 use crate::index::query::index::{Index, with_row_buffers};
@@ -9,25 +8,24 @@ use crate::scorer::{Scored, Scorer, Signals};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
-/// Microseconds that a name takes, beside one for each of its bytes. Generous: most names take
-/// some five in all, but long ones that hold no words take longer to read.
+/// Microseconds per name, plus one for each of its bytes. Most names take about five in all; long
+/// ones without words take more.
 const NAME_US: usize = 5;
 
-/// What the corpus says of a name that its score depends on.
+/// Facts of the corpus that a score depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Whether the name is in the corpus.
     pub known: bool,
-    /// TLDs in which the corpus holds the label; the name's own counts whether or not the corpus
-    /// holds the name. At least 1.
+    /// Number of TLDs with the label, including that of the name. At least 1.
     pub tld_spread: u32,
 }
 
 impl Standing {
-    /// Of any name where there is no corpus.
+    /// Used without a corpus.
     pub const WITHOUT_CORPUS: Standing = Standing { known: false, tld_spread: 1 };
 
-    /// Of `name` in a corpus whose names are `texts`.
+    /// Looks up `name` in `names`.
     pub fn new(name: &DomainName, texts: &Names) -> Standing {
         let known = texts.find(name.as_str()).is_some();
         let tlds = texts.label_range(name.label()).len() as u32;
@@ -46,7 +44,7 @@ pub struct Appraisal {
 }
 
 impl Index {
-    /// Scores a name.
+    /// Scores a name. The first call of a process loads the dictionaries.
     pub fn appraise(&self, name: &DomainName) -> Appraisal {
         let Standing { known, tld_spread } = Standing::new(name, &self.names);
         let Scored { dqs, signals, explanation } = with_row_buffers(|shaper| {
@@ -56,8 +54,8 @@ impl Index {
     }
 }
 
-/// About how many microseconds it takes at most to parse `names` and appraise them: what tells a
-/// few names from work that has to leave the async threads.
+/// Estimates the microseconds to parse and score `names`, to decide whether to leave the async
+/// threads.
 pub fn cost_us(names: &[String]) -> u32 {
     let scoring: usize = names.iter().map(|name| NAME_US + name.len()).sum();
     u32::try_from(scoring).unwrap_or(u32::MAX)

@@ -36,40 +36,40 @@ use crate::vocab::limits::SEARCH_TOTAL_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 
-/// One generation in memory.
+/// A generation in memory.
 pub struct Index {
     pub(in crate::index) manifest: Manifest,
     pub(in crate::index) tlds: Tlds,
-    /// Every name ever seen, and what finds them by their Unicode forms.
+    /// All names, and their Unicode forms.
     pub(in crate::index) names: Names,
     pub(in crate::index) idn: IdnNames,
-    /// All names in name order, and by TLD.
+    /// Rank keys in name order, and by TLD.
     pub(in crate::index) ranks: RankTable,
     pub(in crate::index) by_tld: ByTld,
-    /// Those that dropped, in name order.
+    /// Dropped names in name order.
     pub(in crate::index) drops_by_name: DropsByName,
-    /// Their drops before the latest.
+    /// Drops before the latest.
     pub(in crate::index) drop_history: DropHistory,
-    /// Those that dropped, in rank order, and what is shown of them.
+    /// Dropped names in rank order, and their records.
     pub(in crate::index) drops_by_rank: DropsByRank,
     pub(in crate::index) records: ScoreRecords,
-    /// The newest first.
+    /// Newest first.
     pub(in crate::index) days: ArcSwap<Vec<Arc<DayIndex>>>,
     pub(in crate::index) making_day: Mutex<()>,
 }
 
-/// What a day makes of a generation: stages change at 00:00 UTC.
+/// Data of one day, since stages change at 00:00 UTC.
 pub(in crate::index) struct DayIndex {
     pub(in crate::index) as_of: AsOf,
     pub(in crate::index) stages: DayStages,
     pub(in crate::index) dropped: StagedDrops,
     /// See [`DropsPage::cached_tlds`].
     tld_texts: [OnceLock<String>; View::EVERY.len()],
-    /// Made when a page first asks for it.
+    /// Computed when a page first needs it.
     pub(in crate::index) summary: OnceLock<DaySummary>,
 }
 
-/// What the columns say of a name.
+/// Columns of one name.
 #[derive(Clone, Copy)]
 pub(in crate::index) struct NameRow {
     pub(in crate::index) dqs: Dqs,
@@ -77,11 +77,11 @@ pub(in crate::index) struct NameRow {
     /// TLD number.
     pub(in crate::index) tld: u16,
     pub(in crate::index) drop: Option<RowDrop>,
-    /// Never dropped and held, as lists say.
+    /// Never dropped, and registered according to the lists.
     pub(in crate::index) registered: bool,
 }
 
-/// The latest drop of a name.
+/// Latest drop of a name.
 #[derive(Clone, Copy)]
 pub(in crate::index) struct RowDrop {
     pub(in crate::index) doc: u32,
@@ -91,30 +91,29 @@ pub(in crate::index) struct RowDrop {
     pub(in crate::index) registered_again: bool,
 }
 
-/// A page of the drops list. It knows where its rows are; they are shaped when they are asked for.
+/// Page of the drops list. It holds docs; rows are built when they are visited.
 pub struct DropsPage<'a> {
-    /// The newest drop date not after today; today where there is none, and in the view `today`.
+    /// Newest drop date up to today; today if there is none, and in the view `today`.
     pub date: Day,
     index: &'a Index,
     day: Arc<DayIndex>,
     view: View,
-    /// In the order of the list.
+    /// In rank order.
     docs: Vec<u32>,
 }
 
-/// What there is on a day, for pages: counts of a [`DaySummary`] with the names of TLDs and the rows
-/// of docs.
+/// Overview of a day for pages: counts of a [`DaySummary`] with TLD names, and rows.
 pub struct Overview<'a> {
     index: &'a Index,
     as_of: AsOf,
     day: Arc<DayIndex>,
 }
 
-/// A page of search results. It knows where its rows are; they are shaped when they are asked for.
+/// Page of search results. It holds ordinals; rows are built when they are visited.
 pub struct SearchPage<'a> {
-    /// Matches, at most [`SEARCH_TOTAL_MAX`].
+    /// Number of matches, at most [`SEARCH_TOTAL_MAX`].
     pub total: u32,
-    /// True when there are more than `total`.
+    /// There are more than `total`.
     pub capped: bool,
     index: &'a Index,
     as_of: AsOf,
@@ -133,32 +132,32 @@ pub struct PipelineDrop {
     pub signals: Signals<'static>,
 }
 
-/// All that is known of one name (data/docs/api.md, Domain dossier, but for feedback).
+/// Dossier of a name (data/docs/api.md, Domain dossier, without feedback).
 #[derive(Debug)]
 pub struct Dossier<'a> {
     pub tld: &'a str,
     pub length: u8,
     pub status: Status,
-    /// The effective release while the name is not free yet.
+    /// Effective release, until the name is available.
     pub drop_predicted_at: Option<Day>,
     /// `None` when the name is not in the active pipeline.
     pub latest_drop: Option<PipelineDrop>,
 }
 
-/// What a watchlist shows of a name, in one look-up.
+/// Facts that a watchlist shows of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameFacts {
     pub dqs: Dqs,
-    /// The date of the latest drop, whatever came after it.
+    /// Date of the latest drop, even if the name was registered again.
     pub latest_drop: Option<Day>,
-    /// The stage of that drop and its effective release; `None` for a name that never dropped or
-    /// was registered again.
+    /// Stage of that drop and its effective release; `None` for a name that never dropped or was
+    /// registered again.
     pub stage: Option<(Stage, Day)>,
     /// Registered again after its latest drop.
     pub registered_again: bool,
 }
 
-/// What shaping rows reuses from row to row.
+/// Buffers that are reused from row to row.
 #[derive(Default)]
 pub(in crate::index) struct RowBuffers {
     pub(in crate::index) name: NameBuf,
@@ -168,11 +167,11 @@ pub(in crate::index) struct RowBuffers {
 }
 
 thread_local! {
-    /// One a thread, out while rows are shaped.
+    /// One per thread; taken out while rows are built.
     static SHAPER: Cell<RowBuffers> = Cell::default();
 }
 
-/// Lends `work` the thread's buffers. Work within work gets new ones.
+/// Calls `work` with the thread's buffers. Nested calls get new ones.
 pub(in crate::index) fn with_row_buffers<T>(work: impl FnOnce(&mut RowBuffers) -> T) -> T {
     let mut shaper = SHAPER.take();
     let done = work(&mut shaper);
@@ -181,12 +180,12 @@ pub(in crate::index) fn with_row_buffers<T>(work: impl FnOnce(&mut RowBuffers) -
 }
 
 impl DropsPage<'_> {
-    /// Rows on the page.
+    /// Returns the number of rows.
     pub fn count(&self) -> u32 {
         self.docs.len() as u32
     }
 
-    /// The TLDs in the view before other filters, sorted.
+    /// Returns the TLDs of the view before other filters, sorted.
     pub fn tlds(&self) -> impl Iterator<Item = &str> {
         self.day.stages.tlds_in(self.view).iter().map(|&tld| self.index.tlds.name(tld))
     }
@@ -200,45 +199,45 @@ impl DropsPage<'_> {
         self.day.tld_texts[self.view.position()].get_or_init(|| render(&mut self.tlds()))
     }
 
-    /// Shows `visit` the rows, in their order.
+    /// Calls `visit` with each row, in order.
     pub fn for_each(&self, visit: impl FnMut(&DropRow<'_>)) {
         self.index.shape_drops(&self.docs, visit);
     }
 
-    /// Shows `visit` the rows and where each stands, in their order.
+    /// Calls `visit` with each row and its lifecycle, in order.
     pub fn for_each_placed(&self, visit: impl FnMut(&DropRow<'_>, Lifecycle)) {
         self.index.shape_placed(&self.docs, self.day.as_of, visit);
     }
 }
 
 impl Overview<'_> {
-    /// Names of the drops list in a part of the pipeline.
+    /// Returns the number of names in a view.
     pub fn total(&self, view: View) -> u32 {
         self.summary().total(view)
     }
 
-    /// The TLDs of a part of the pipeline and how many names each has, most first.
+    /// Returns the TLDs of a view with their number of names, most first.
     pub fn tlds(&self, view: View) -> impl ExactSizeIterator<Item = (&str, u32)> {
         let counted = self.summary().tlds(view).iter();
         counted.map(|&(tld, count)| (self.index.tlds.name(tld), count))
     }
 
-    /// Names of a part of the pipeline by score, 0 to 100.
+    /// Returns the number of names of a view by score, 0 to 100.
     pub fn scores(&self, view: View) -> &[u32] {
         self.summary().scores(view)
     }
 
-    /// The last days up to today, the first of them first.
+    /// Returns the last days up to today, oldest first.
     pub fn days(&self) -> &[DroppedOn] {
         self.summary().days()
     }
 
-    /// The TLDs that are told apart on those days, most names first.
+    /// Returns the TLDs counted separately on those days, most names first.
     pub fn day_tlds(&self) -> impl ExactSizeIterator<Item = &str> {
         self.summary().day_tlds().iter().map(|&tld| self.index.tlds.name(tld))
     }
 
-    /// Shows `visit` the best names of the newest drop date with their places in
+    /// Calls `visit` with the best names of the newest drop date and their position in
     /// [`super::summary::BANDS`], band by band.
     pub fn for_each_best(&self, mut visit: impl FnMut(usize, &DropRow<'_>, Lifecycle)) {
         for (band, docs) in self.summary().best().iter().enumerate() {
@@ -246,7 +245,7 @@ impl Overview<'_> {
         }
     }
 
-    /// The newest drop date not after today; today where there is none.
+    /// Returns the newest drop date up to today; today if there is none.
     pub fn newest(&self) -> Day {
         self.index.newest_drop_date(self.as_of.today).unwrap_or(self.as_of.today)
     }
@@ -277,8 +276,8 @@ impl SearchPage<'_> {
         });
     }
 
-    /// Shows `visit` the rows with the score of each, dropped or not, and where it stands if it
-    /// ever dropped, in their order.
+    /// Calls `visit` with each row, its score (dropped or not) and its lifecycle if it ever
+    /// dropped, in order.
     pub fn for_each_placed(&self, mut visit: impl FnMut(&SearchRow<'_>, Dqs, Option<Lifecycle>)) {
         let mut ordinals = self.ordinals.iter();
         self.for_each(|row| {
@@ -292,42 +291,42 @@ impl SearchPage<'_> {
 }
 
 impl Index {
-    /// What the generation says of itself.
+    /// Returns the manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Every list, the oldest first: the day it was ingested on, and how many latest drops it was the
-    /// first to tell of. Counted anew each time: some milliseconds for ten million drops.
+    /// Returns for every list, oldest first, the day it was ingested and how many latest drops it
+    /// reported first. Counted on each call: some milliseconds for ten million drops.
     pub fn lists(&self) -> Vec<(Day, u32)> {
         self.drops_by_rank.first_batches().tally()
     }
 
-    /// The newest drop date not after `today`.
+    /// Returns the newest drop date up to `today`.
     pub fn newest_drop_date(&self, today: Day) -> Option<Day> {
         let dates = &self.manifest.drop_dates;
         let known = dates.partition_point(|&date| date <= today);
         known.checked_sub(1).map(|at| dates[at])
     }
 
-    /// Works out what a day makes of the names, unless that is done: milliseconds for a million
-    /// drops, that the first query of the day would wait for.
+    /// Computes the stages of a day unless they are cached. The first query of the day would
+    /// otherwise wait: milliseconds for a million drops.
     pub fn prepare(&self, as_of: AsOf) {
         self.day(as_of);
     }
 
-    /// True when nothing is left to [`Index::prepare`].
+    /// Returns true if the day is cached.
     pub fn is_prepared(&self, as_of: AsOf) -> bool {
         self.days.load().iter().any(|day| day.as_of == as_of)
     }
 
-    /// The names on a day.
+    /// Returns the data of a day, computed on first use.
     pub(in crate::index) fn day(&self, as_of: AsOf) -> Arc<DayIndex> {
         let find = || self.days.load().iter().find(|day| day.as_of == as_of).cloned();
         if let Some(day) = find() {
             return day;
         }
-        // One works it out, the others wait for it.
+        // One thread computes it, others wait.
         let _making = self.making_day.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(day) = find() {
             return day;
@@ -338,10 +337,10 @@ impl Index {
         day
     }
 
-    /// A page of the drops list, best first.
+    /// Returns a page of the drops list, best first.
     ///
     /// # Errors
-    /// [`QueryError`], which a verified generation does not give.
+    /// [`QueryError`]; does not happen with verified files.
     pub fn drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<DropsPage<'_>, QueryError> {
         let day = self.day(as_of);
         let mut docs = Vec::with_capacity(filter.limit.min(ROWS_ABOUT) as usize);
@@ -356,7 +355,7 @@ impl Index {
         Ok(DropsPage { date, index: self, day, view: filter.view, docs })
     }
 
-    /// How many names of the drops list pass `filter`, whatever its offset and limit.
+    /// Counts the names of the drops list that pass `filter`, ignoring offset and limit.
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
@@ -366,13 +365,12 @@ impl Index {
         counted.map_err(|source| self.query_error(source))
     }
 
-    /// What there is on a day. What it tells is worked out when it is first asked, and kept as long
-    /// as the day.
+    /// Returns the overview of a day. Counts are computed on first use and cached for the day.
     pub fn overview(&self, as_of: AsOf) -> Overview<'_> {
         Overview { index: self, as_of, day: self.day(as_of) }
     }
 
-    /// Shows `visit` the rows of [`Index::drops`], one by one, until it breaks.
+    /// Calls `visit` with the rows of [`Index::drops`] until it breaks.
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
@@ -408,7 +406,7 @@ impl Index {
         QueryError { generation: self.manifest.generation.to_string(), source }
     }
 
-    /// The places of the rows of [`Index::drops`], for [`Index::shape_drops`].
+    /// Returns the docs of the rows of [`Index::drops`], for [`Index::shape_drops`].
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
@@ -416,7 +414,7 @@ impl Index {
         Ok(self.drops(filter, as_of)?.docs)
     }
 
-    /// Shows `visit` the rows at places that [`Index::drop_places`] of this generation gave.
+    /// Calls `visit` with the rows of docs that [`Index::drop_places`] of this generation returned.
     pub fn shape_drops(&self, places: &[u32], mut visit: impl FnMut(&DropRow<'_>)) {
         with_row_buffers(|shaper| {
             for docs in places.chunks(ROWS_PREFETCHED).take_while(|_| !budget::spent()) {
@@ -427,7 +425,7 @@ impl Index {
         });
     }
 
-    /// As [`Index::shape_drops`], with where each row stands.
+    /// Like [`Index::shape_drops`], with lifecycles.
     fn shape_placed(
         &self,
         docs: &[u32],
@@ -441,7 +439,7 @@ impl Index {
         });
     }
 
-    /// A page of names that start with a prefix: whole matches first, then best first.
+    /// Returns a page of names with a prefix: whole matches first, then best first.
     pub fn search(&self, filter: &SearchFilter, as_of: AsOf) -> SearchPage<'_> {
         let day = self.day(as_of);
         let matches = idn::matches(&self.names, &self.idn, filter.prefix.as_str());
@@ -466,7 +464,7 @@ impl Index {
         }
     }
 
-    /// What is known of `name`; `None` for a name never seen.
+    /// Returns the dossier of `name`; `None` for an unknown name.
     pub fn dossier(&self, name: &DomainName, as_of: AsOf) -> Option<Dossier<'_>> {
         let ordinal = self.names.find(name.as_str())?;
         let row = self.row(ordinal, self.tlds.find(name.tld())?);
@@ -483,7 +481,7 @@ impl Index {
         })
     }
 
-    /// The facts of `name`; `None` for a name never seen.
+    /// Returns the facts of `name`; `None` for an unknown name.
     pub fn facts(&self, name: &DomainName, as_of: AsOf) -> Option<NameFacts> {
         let ordinal = self.names.find(name.as_str())?;
         let row = self.row(ordinal, self.tlds.find(name.tld())?);
@@ -496,21 +494,20 @@ impl Index {
         })
     }
 
-    /// Whether `name` was ever seen.
+    /// Returns true if the corpus contains `name`.
     pub fn holds(&self, name: &DomainName) -> bool {
         self.names.find(name.as_str()).is_some()
     }
 
-    /// About how many microseconds a search takes: what tells a query that can be answered at once
-    /// from one that has to leave the async threads.
+    /// Estimates the microseconds of a search, to decide whether it may run on an async thread.
     pub fn search_cost_us(&self, filter: &SearchFilter, as_of: AsOf) -> u32 {
-        // Deep pages are sorted, rows are shaped, and nothing else takes long.
+        // Deep pages are sorted and rows are built; everything else is fast.
         self.day_cost_us(as_of) + filter.limit + filter.offset / 20
     }
 
     /// See [`Index::search_cost_us`].
     pub fn drops_cost_us(&self, filter: &DropFilter, as_of: AsOf) -> u32 {
-        // What passes a filter is looked for among all drops, until the page is full.
+        // The walk visits drops until the page is full.
         let looked_at =
             self.drops_by_rank.len() / if filter.contains.is_some() { 10_000 } else { 50_000 };
         self.day_cost_us(as_of) + filter.limit + looked_at
@@ -523,12 +520,12 @@ impl Index {
         if made { 0 } else { self.day_cost_us(as_of) + self.drops_by_rank.len() / 100 }
     }
 
-    /// A day that is not prepared has to be, by whoever comes first.
+    /// Estimates the time to compute a day that is not cached.
     pub(in crate::index) fn day_cost_us(&self, as_of: AsOf) -> u32 {
         if self.is_prepared(as_of) { 0 } else { self.drops_by_name.len() / 10 }
     }
 
-    /// Has the memory of the rows of an answer come at once: they lie far apart.
+    /// Loads the memory of several rows in parallel: they are far apart.
     fn prefetch(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
         self.names.prefetch(ordinals);
         docs.clear();
@@ -537,7 +534,7 @@ impl Index {
         self.records.prefetch(docs);
     }
 
-    /// All that is known of an ordinal whose TLD is `tld`.
+    /// Returns the columns of an ordinal whose TLD number is `tld`.
     pub(in crate::index) fn row(&self, ordinal: u32, tld: u16) -> NameRow {
         let key = self.ranks.keys()[ordinal as usize];
         let drop = self
@@ -593,7 +590,7 @@ impl Index {
         })
     }
 
-    /// What the scorer has to know to say why a dropped name has its score.
+    /// Returns the input from which the scorer explains the score of a dropped name.
     pub(in crate::index) fn known(&self, doc: u32, tld: u16) -> StoredScore<'_> {
         let ScoreRecord { label, spread, features } = self.records.get(doc);
         let spread = match spread {
@@ -656,9 +653,9 @@ impl DayIndex {
     }
 }
 
-/// Rows whose memory is asked for at once: few enough that it is still there when they are shaped.
+/// Rows prefetched together: few enough to stay in the cache until they are built.
 const ROWS_PREFETCHED: usize = 32;
-/// Rows that room is made for before they are known.
+/// Capacity reserved for docs of a page.
 const ROWS_ABOUT: u32 = 1_000;
-/// Days kept: today, and the day before or after around midnight.
+/// Cached days: today, and the day before or after around midnight.
 const DAYS_KEPT: usize = 2;

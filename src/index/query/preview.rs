@@ -1,6 +1,5 @@
-//! What an alert rule would have told. A rule's conditions come in; what goes out is how many names
-//! match today, how many on each of the last drop dates, and some of the best as rows of the drops
-//! list. One walk over what passes, whatever it is: at most the drops list itself.
+//! Preview of an alert rule: how many names match today and matched on each of the last drop dates,
+//! and the best as rows. One walk over the matches, at most the whole drops list.
 
 use std::ops::ControlFlow;
 
@@ -11,18 +10,18 @@ use crate::index::query::rows::DropRow;
 use crate::vocab::day::Day;
 use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
 
-/// Docs that a walk passes in a microsecond, at least.
+/// Minimum docs per microsecond of a walk.
 const DOCS_PER_US: u32 = 100;
 
-/// What a rule would tell.
+/// Preview of a rule.
 pub struct Preview<'a> {
-    /// Names that match now: in one of the rule's stages.
+    /// Number of names that match now, in one of the stages of the rule.
     pub today: u32,
-    /// The last [`PREVIEW_DAYS`] drop dates not after today, newest first, and how many names of
-    /// each match but for their stage, which has changed since.
+    /// The last [`PREVIEW_DAYS`] drop dates up to today, newest first, and how many names of each
+    /// match apart from their stage, which has changed since.
     pub per_day: Vec<(Day, u32)>,
     index: &'a Index,
-    /// The best of those that match now.
+    /// Docs of the best current matches.
     samples: Vec<u32>,
 }
 
@@ -34,10 +33,10 @@ impl Preview<'_> {
 }
 
 impl Index {
-    /// What a rule with these conditions would tell.
+    /// Previews a rule with these conditions.
     ///
     /// # Errors
-    /// [`QueryError`], which a verified generation does not give.
+    /// [`QueryError`]; does not happen with verified files.
     pub fn preview(&self, query: &RuleQuery, as_of: AsOf) -> Result<Preview<'_>, QueryError> {
         let day = self.day(as_of);
         let filter = DropFilter {

@@ -1,5 +1,5 @@
-//! What pages show of names beyond the API: a name or a place in, where the name stands in its
-//! lifecycle, whatever its stage, why it has its score, and the same label in other TLDs out.
+//! Data of names for pages, beyond the API: lifecycle in any stage, reasons of the score, and the
+//! same label in other TLDs.
 
 use crate::index::columns::drop_history::EarlierDrop;
 use crate::index::columns::names::NameBuf;
@@ -12,31 +12,32 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 
-/// Where a drop stands on a day.
+/// Lifecycle of a drop on one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifecycle {
-    /// The day the name was seen leaving its zone.
+    /// Day on which the name left its zone.
     pub dropped: Day,
-    /// The first day on which nobody can restore it: its release, where its TLD has no such days.
+    /// First day on which the name cannot be restored; the release day if its TLD has no
+    /// pending-delete days.
     pub pending_delete: Day,
-    /// Effective release: the first day on which anybody can register it.
+    /// Effective release: first day on which the name can be registered.
     pub release: Day,
-    /// Where it stands today, unless it was registered again.
+    /// Stage today, unless registered again.
     pub stage: Stage,
     /// Registered again after this drop.
     pub registered_again: bool,
 }
 
-/// All that a page says of a name that was seen.
+/// Page data of a known name.
 #[derive(Debug)]
 pub struct Profile {
     pub status: Status,
     pub dqs: Dqs,
     pub explanation: String,
     pub signals: Signals<'static>,
-    /// The latest drop; `None` for a name that never dropped.
+    /// Latest drop; `None` for a name that never dropped.
     pub drop: Option<Lifecycle>,
-    /// Those before it, the newest first.
+    /// Earlier drops, newest first.
     pub earlier: Vec<EarlierDrop>,
 }
 
@@ -51,8 +52,8 @@ pub struct Sibling {
 }
 
 impl Index {
-    /// What is shown of `name`; `None` for a name never seen. For a name that never dropped the
-    /// scorer reads it, which loads the dictionaries when it is the first to be read.
+    /// Returns the profile of `name`; `None` for an unknown name. A name that never dropped is
+    /// scored, which loads the dictionaries on the first call of a process.
     pub fn profile(&self, name: &DomainName, as_of: AsOf) -> Option<Profile> {
         let ordinal = self.names.find(name.as_str())?;
         let row = self.row(ordinal, self.tlds.find(name.tld())?);
@@ -73,8 +74,8 @@ impl Index {
         }))
     }
 
-    /// The names with the label of `name` in other TLDs, the best first and at most `limit`, and
-    /// how many there are.
+    /// Returns the names with the label of `name` in other TLDs, best first and at most `limit`,
+    /// and their total number.
     pub fn siblings(&self, name: &DomainName, as_of: AsOf, limit: usize) -> (Vec<Sibling>, u32) {
         let range = self.names.label_range(name.label());
         let mut read = NameBuf::default();
@@ -86,7 +87,7 @@ impl Index {
             }
         }
         let total = found.len() as u32;
-        // Those that dropped are what one looks for.
+        // Dropped names first: they are what the page is for.
         found.sort_by_key(|(row, ordinal)| {
             (row.drop.is_none(), std::cmp::Reverse(row.dqs), *ordinal)
         });
@@ -103,7 +104,7 @@ impl Index {
         (found.into_iter().take(limit).map(sibling).collect(), total)
     }
 
-    /// Where the name at a doc of the drops list stands.
+    /// Returns the lifecycle of a doc of the drops list.
     pub(super) fn doc_lifecycle(&self, doc: u32, as_of: AsOf) -> Lifecycle {
         let tld = self.drops_by_rank.tlds()[doc as usize];
         self.lifecycle(tld, &self.row_drop(doc), as_of)

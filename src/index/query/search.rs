@@ -1,10 +1,10 @@
-//! The search query: which order answers it, and the page of what the orders found.
+//! Search queries: picks the order that answers a query, and builds the page from its matches.
 //!
-//! In: where the names that match a prefix are ([`Matches`]), and what they are narrowed by. Out:
-//! ordinals of one page, best first, and how many matched. Absent: the names' text.
+//! In: the positions of names that match a prefix ([`Matches`]), and the filter. Out: ordinals of
+//! one page, best first, and the number of matches. The text of names is not read.
 //!
-//! Whole matches go first, then rank keys count, then ordinals. Each order is one in which the
-//! matches are a single range: all names; all names by TLD; the dropped ones; these by TLD.
+//! Results are sorted by whole match, rank key, ordinal. In each of four orders the matches are a
+//! single range: all names, all names by TLD, dropped names, dropped names by TLD.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::index::columns::tlds::Tlds;
 use crate::index::filter::{SearchFilter, View};
 use crate::vocab::limits::SEARCH_TOTAL_MAX;
 
-/// What a search is answered from.
+/// Columns that a search reads.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchColumns<'a> {
     /// All names by ordinal.
@@ -27,11 +27,11 @@ pub struct SearchColumns<'a> {
     pub by_tld: &'a ByTld,
     /// The names that dropped.
     pub dropped: &'a DropsByName,
-    /// Names with a Unicode form of their own, in the order of that form.
+    /// Names with a distinct Unicode form, in the order of that form.
     pub aliases: IdnColumns<'a>,
 }
 
-/// Names in the order of their Unicode forms; all columns have one length.
+/// Columns in the order of Unicode forms, all of the same length.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdnColumns<'a> {
     pub ordinals: &'a [u32],
@@ -41,24 +41,24 @@ pub struct IdnColumns<'a> {
     pub tlds: &'a [u16],
 }
 
-/// One page of a search.
+/// One page of ordinals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchHits {
     /// Ordinals, best first.
     pub ordinals: Vec<u32>,
-    /// Matches: exact up to [`SEARCH_TOTAL_MAX`], one more above it.
+    /// Number of matches: exact up to [`SEARCH_TOTAL_MAX`], one more above it.
     pub total: u32,
 }
 
-/// A candidate: [`PART`], key, [`BESIDE`] and a place or an ordinal, so that numbers sort as the
-/// answer does, but for names of one key, which go by ordinal.
+/// Candidate: [`PART`], key, [`BESIDE`] and a place or ordinal. Numbers sort like results, except
+/// that names of one key sort by ordinal.
 type Candidate = u64;
-/// Set where a name does not match as a whole.
+/// Set for names that match only in part.
 const PART: Candidate = 1 << 49;
-/// Set where the low half is an ordinal already, and no place in the order that is asked.
+/// Set if the low half is an ordinal instead of a place in the queried order.
 const BESIDE: Candidate = 1 << 32;
 
-/// What sorts candidates before their ordinals do.
+/// Returns the part of a candidate that sorts before ordinals.
 fn group(candidate: Candidate) -> u64 {
     candidate >> 33
 }
@@ -68,12 +68,12 @@ fn candidate(key: u16, low: u32) -> Candidate {
 }
 
 thread_local! {
-    /// Room for candidates, of which a deep page has many.
+    /// Buffer of candidates; deep pages have many.
     static HITS: RefCell<Vec<Candidate>> = RefCell::default();
 }
 
-/// The best `offset + limit` names of a search, without its first `offset`. The pipeline
-/// [`View::All`] is none here.
+/// Finds the best `offset + limit` matches and skips the first `offset`. [`View::All`] counts as no
+/// view here.
 pub fn search(
     parts: &SearchColumns<'_>,
     matches: &Matches,
@@ -108,7 +108,7 @@ pub fn search(
     })
 }
 
-/// What matches are narrowed by.
+/// Filter of a search, resolved to numbers.
 struct Narrowed<'a> {
     parts: &'a SearchColumns<'a>,
     day: &'a StagedDrops,
@@ -201,7 +201,7 @@ impl Narrowed<'_> {
     }
 }
 
-/// Places that match, and those among them that match as a whole.
+/// Range of places that match, and the whole matches among them.
 struct Spans {
     all: Range<u32>,
     whole: Range<u32>,
@@ -214,7 +214,7 @@ impl Spans {
         Spans { all: all.clone(), whole }
     }
 
-    /// The places in another order, which keeps ranges together.
+    /// Maps the places to another order in which they stay a range.
     fn map(&self, places: impl Fn(Range<u32>) -> Range<u32>) -> Spans {
         let all = places(self.all.clone());
         if self.whole.is_empty() || all.is_empty() {
@@ -224,17 +224,17 @@ impl Spans {
     }
 }
 
-/// The best so many names found, and how many were.
+/// Best candidates so far, and the number of matches.
 struct TopHits<'a> {
     hits: &'a mut Vec<Candidate>,
     offset: usize,
     limit: usize,
-    /// So many candidates are worth looking for the worst of the best.
+    /// Number of candidates at which the worst of the best is determined.
     trim_at: usize,
     total: u32,
-    /// No part match with a worse key is among the best.
+    /// Part matches with a worse key are not among the best.
     worst: u16,
-    /// Whole matches alone are enough.
+    /// Enough whole matches were found.
     full: bool,
 }
 
@@ -243,7 +243,7 @@ impl TopHits<'_> {
         self.offset + self.limit
     }
 
-    /// Adds what `order` finds in `spans`.
+    /// Adds the matches of `order` in `spans`.
     fn take<C: Column>(&mut self, order: Order<'_, C>, spans: &Spans, filter: KeyFilter) {
         if spans.all.is_empty() {
             return;
@@ -270,7 +270,7 @@ impl TopHits<'_> {
         }
     }
 
-    /// Adds a name that no order found.
+    /// Adds a match that no order contains.
     fn offer(&mut self, whole: bool, key: u16, ordinal: u32) {
         self.total = self.total.saturating_add(1);
         let candidate = candidate(key, ordinal) | BESIDE;
@@ -281,7 +281,7 @@ impl TopHits<'_> {
         }
     }
 
-    /// Forgets what is not among the best, whatever the ordinals are.
+    /// Drops candidates that are not among the best, whatever their ordinals.
     fn trim(&mut self) {
         let wanted = self.wanted();
         if wanted > 0 && self.hits.len() >= wanted {
@@ -292,14 +292,15 @@ impl TopHits<'_> {
         }
     }
 
-    /// The page; `ordinal` gives the ordinal of a place.
+    /// Returns the page; `ordinal` maps a place to its ordinal.
     fn into_found(mut self, ordinal: impl Fn(u32) -> u32) -> SearchHits {
         self.trim();
         let total = self.total.min(SEARCH_TOTAL_MAX + 1);
         if self.hits.len() <= self.offset {
             return SearchHits { ordinals: Vec::new(), total };
         }
-        // Ordinals are dear: only names with the keys of the page are put in their order.
+        // Ordinals are expensive: only candidates with the keys of the page are resolved and
+        // sorted.
         let (_, &mut first, _) = self.hits.select_nth_unstable(self.offset);
         let before = self.hits.iter().filter(|&&hit| group(hit) < group(first)).count();
         self.hits.retain(|&hit| group(hit) >= group(first));
@@ -325,7 +326,7 @@ mod tests {
 
     const TLDS: u32 = 40;
 
-    /// Names without text, and what holds of them one by one.
+    /// Names without text, with their columns.
     struct World {
         table: Table,
         names: RankTable,
@@ -416,7 +417,7 @@ mod tests {
             search(&self.parts(), matches, filter, &self.day, &self.table.tlds)
         }
 
-        /// Looks at every name.
+        /// Answers by a scan of all names.
         fn slow(&self, matches: &Matches, filter: &SearchFilter) -> SearchHits {
             let named = matches.names.clone().map(|at| (at, matches.whole.contains(&at)));
             let aliased = matches.aliases.clone().map(|place| {

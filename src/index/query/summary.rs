@@ -1,7 +1,6 @@
-//! A day of the drops list as a whole: the columns of the drops list and the stages of a day come
-//! in, counts go out: names by TLD, stage, score and drop date, and the best of the newest date for
-//! each band of lengths. Made once a day and generation, when the first page asks for it, in one
-//! walk over the columns.
+//! Daily summary of the drops list: counts by TLD, stage, score and drop date, and the best names
+//! of the newest date for each length band. Computed once per day and generation, on first use, in
+//! one walk over the columns.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -14,38 +13,38 @@ use crate::index::columns::tlds::Tlds;
 use crate::index::filter::View;
 use crate::vocab::day::Day;
 
-/// Drop dates that are told apart, up to today.
+/// Number of drop dates counted, up to today.
 pub const SUMMARY_DAYS: usize = 30;
-/// The most frequent TLDs of those days, which are told apart on each.
+/// Number of the most frequent TLDs of those days that are counted separately.
 pub const SUMMARY_TLDS: usize = 6;
-/// The best names of each band of lengths.
+/// Best names kept per length band.
 pub const BEST_PER_BAND: usize = 5;
 
-/// Bands of lengths, as `lengthBand` of the API has them: its word, and its longest.
+/// Length bands as in `lengthBand` of the API: name and maximum length.
 pub const BANDS: [(&str, u8); 6] =
     [("1-3", 3), ("4-5", 5), ("6-8", 8), ("9-12", 12), ("13-20", 20), ("21+", u8::MAX)];
 
-/// Codes of [`DayStages`]: five bits.
+/// Number of stage codes: five bits.
 const CODES: usize = 32;
-/// Scores that there are: 0 to 100.
+/// Number of scores, 0 to 100.
 const SCORES: usize = 101;
-/// Docs that one thread counts at a time.
+/// Docs per parallel task.
 const DOCS_PER_PIECE: usize = 1 << 17;
 
-/// How many names of the drops list there are of each kind, on one day.
+/// Counts of the drops list on one day.
 #[derive(Debug)]
 pub struct DaySummary {
-    /// For each of [`View::EVERY`]: TLD numbers and how many names, most first.
+    /// For each of [`View::EVERY`]: TLD numbers with their number of names, most first.
     tlds: [Vec<(u16, u32)>; View::EVERY.len()],
-    /// For each of [`View::EVERY`]: how many names.
+    /// For each of [`View::EVERY`]: number of names.
     totals: [u32; View::EVERY.len()],
-    /// For each of [`View::EVERY`]: how many names of each score.
+    /// For each of [`View::EVERY`]: number of names by score.
     scores: [Vec<u32>; View::EVERY.len()],
-    /// The last days up to today, the first of them first.
+    /// The last days up to today, oldest first.
     days: Vec<DroppedOn>,
-    /// The TLDs that [`DroppedOn::by_tld`] tells apart.
+    /// TLDs counted in [`DroppedOn::by_tld`].
     day_tlds: Vec<u16>,
-    /// Docs of the newest drop date, by band of lengths, best first.
+    /// Docs of the newest drop date by length band, best first.
     best: [Vec<u32>; BANDS.len()],
 }
 
@@ -53,19 +52,19 @@ pub struct DaySummary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedOn {
     pub date: Day,
-    /// Names whose latest drop was on it.
+    /// Number of names whose latest drop was on this date.
     pub total: u32,
-    /// Those of each TLD that is told apart.
+    /// Number of names of each separately counted TLD.
     pub by_tld: Vec<u32>,
 }
 
-/// What one thread counts.
+/// Counts of one parallel task.
 struct Counts {
     /// By TLD number and code.
     tlds: Vec<[u32; CODES]>,
     /// By score and code.
     scores: Vec<[u32; CODES]>,
-    /// By day and TLD number: days of the window times TLDs.
+    /// By day of the window and TLD number.
     days: Vec<u32>,
 }
 
@@ -92,8 +91,8 @@ impl Counts {
 }
 
 impl DaySummary {
-    /// Counts the names of `listed`, whose codes today are in `stages`; `newest` is the newest drop
-    /// date not after `today`.
+    /// Counts the names of `listed` with the stages of today; `newest` is the newest drop date up
+    /// to `today`.
     pub fn new(
         listed: &DropsByRank,
         tlds: &Tlds,
@@ -112,7 +111,7 @@ impl DaySummary {
             let numbered = (0..=u16::MAX).zip(&counts.tlds);
             let counted = numbered.map(|(number, counts)| (number, of(counts, view)));
             let mut present: Vec<_> = counted.filter(|&(_, count)| count > 0).collect();
-            // A smaller number is a TLD with more names in all.
+            // A smaller number is a TLD with more names overall.
             present.sort_by_key(|&(number, count)| (Reverse(count), number));
             present
         });
@@ -123,32 +122,32 @@ impl DaySummary {
         DaySummary { tlds: by_tld, totals, scores, days, day_tlds, best: best_of(listed, newest) }
     }
 
-    /// TLD numbers of a part of the pipeline with how many names they have, most first.
+    /// Returns the TLD numbers of a view with their number of names, most first.
     pub fn tlds(&self, view: View) -> &[(u16, u32)] {
         &self.tlds[view.position()]
     }
 
-    /// Names in a part of the pipeline.
+    /// Returns the number of names in a view.
     pub fn total(&self, view: View) -> u32 {
         self.totals[view.position()]
     }
 
-    /// Names in a part of the pipeline by score, 0 to 100.
+    /// Returns the number of names in a view by score, 0 to 100.
     pub fn scores(&self, view: View) -> &[u32] {
         &self.scores[view.position()]
     }
 
-    /// The last [`SUMMARY_DAYS`] days up to today, the first of them first.
+    /// Returns the last [`SUMMARY_DAYS`] days up to today, oldest first.
     pub fn days(&self) -> &[DroppedOn] {
         &self.days
     }
 
-    /// The TLDs that are told apart on those days, most names first.
+    /// Returns the TLDs counted separately on those days, most names first.
     pub fn day_tlds(&self) -> &[u16] {
         &self.day_tlds
     }
 
-    /// The best docs of the newest drop date for each of [`BANDS`].
+    /// Returns the best docs of the newest drop date for each of [`BANDS`].
     pub fn best(&self) -> &[Vec<u32>; BANDS.len()] {
         &self.best
     }
@@ -158,7 +157,7 @@ fn first_day(today: Day) -> Day {
     today.plus(1 - SUMMARY_DAYS as i32)
 }
 
-/// One count under way.
+/// Inputs of a count.
 struct Walk<'a> {
     listed: &'a DropsByRank,
     /// By doc.
@@ -196,7 +195,8 @@ impl Walk<'_> {
     }
 }
 
-/// The TLDs with the most names in all the days of `counts`, and what they have on each.
+/// Returns the TLDs with most names over all days of `counts`, and their number of names on each
+/// day.
 fn by_day(counts: &[u32], tlds: usize, first: Day) -> (Vec<u16>, Vec<DroppedOn>) {
     let in_all = |tld: u16| counts.iter().skip(tld.into()).step_by(tlds).sum::<u32>();
     let numbers = (0..=u16::MAX).take(tlds);
@@ -215,7 +215,7 @@ fn by_day(counts: &[u32], tlds: usize, first: Day) -> (Vec<u16>, Vec<DroppedOn>)
     (named.clone(), (0..SUMMARY_DAYS).map(day).collect())
 }
 
-/// The first docs of each band that dropped on `date`: docs are in the order of their rank.
+/// Returns the first docs of each band that dropped on `date`: docs are in rank order.
 fn best_of(listed: &DropsByRank, date: Day) -> [Vec<u32>; BANDS.len()] {
     let mut best: [Vec<u32>; BANDS.len()] = Default::default();
     let mut wanted = BANDS.len() * BEST_PER_BAND;

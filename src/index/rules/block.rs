@@ -1,4 +1,4 @@
-//! Some candidates in rank order, and every condition that a rule may have as a bit for each.
+//! Block of candidates in rank order, with a bitmap for every condition of every rule.
 
 use rayon::prelude::*;
 
@@ -8,26 +8,26 @@ use crate::index::rules::needles::Occurrences;
 use crate::index::rules::news::News;
 use crate::index::rules::{Plan, PlannedRule, RuleMatches};
 
-/// Places within a word.
+/// Bits per word.
 const WORD: usize = 64;
-/// A text with more places than this share of all has a bit a place: joining words is then less
-/// work than looking at each place.
+/// A text with more than this share of all places gets a bitmap: combining words is then cheaper
+/// than visiting places.
 const MANY_SHARE: usize = 16;
 
-/// Consecutive candidates; a *place* is one's number among them.
+/// Consecutive candidates; a *place* is the position of one among them.
 pub struct Block<'a> {
     docs: &'a [u32],
     news: News,
-    /// By the number of the length.
+    /// Bitmaps by number of the length.
     lengths: Vec<Vec<u64>>,
     tlds: TldDocs,
     found: Occurrences,
-    /// By the number of the text: bits of those that many have.
+    /// Bitmaps of frequent texts, by number of the text.
     many: Vec<Option<Vec<u64>>>,
 }
 
 impl<'a> Block<'a> {
-    /// Works out all conditions of all rules.
+    /// Computes all conditions of all rules.
     pub fn new(plan: &Plan<'_>, docs: &'a [u32], day: &DayStages) -> Block<'a> {
         let listed = &plan.index.drops_by_rank;
         let lengths: Vec<u8> = docs.iter().map(|&doc| listed.length(doc)).collect();
@@ -52,7 +52,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Adds what fires for a rule to what is found; `words` is scratch.
+    /// Adds the matches of a rule to `found`; `words` is scratch space.
     pub fn match_rule(
         &self,
         rule: &PlannedRule,
@@ -74,7 +74,7 @@ impl<'a> Block<'a> {
             keep(passing, &self.lengths[length]);
         }
         if let Some(tlds) = &rule.tlds {
-            // Marks stay within the words: docs of the block beyond them are left out.
+            // Docs beyond the words are left out.
             self.tlds.members(tlds.iter().copied()).mark(0, scratch);
             keep(passing, scratch);
         }
@@ -96,7 +96,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// A bit for each place below `len`.
+/// Returns a bitmap of the places below `len`.
 fn bits_of(len: usize, is_set: impl Fn(usize) -> bool) -> Vec<u64> {
     let word = |first: usize| {
         let places = first..len.min(first + WORD);

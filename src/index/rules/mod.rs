@@ -1,12 +1,12 @@
-//! Alert rules against what a list brought. Rules come in, each with how far it was matched before;
-//! what goes out is, for each, how many names fire and which are the best, as docs. What a rule is
-//! called, whose it is and where its alerts go is not known here.
+//! Matches alert rules against new drops. In: rules, each with the point up to which it was matched
+//! before. Out: for each rule the number of names that fire and the docs of the best. Owners and
+//! delivery are unknown here.
 //!
-//! A name fires once for a rule and drop date (data/docs/api.md): when it is new, or when it came
-//! into the rule's stages since. Names that may fire for any rule are gathered once, in rank order,
-//! and looked at in blocks ([`block`]): every condition is a bit a name, worked out once for all
-//! rules that have it, so that a rule is a few words joined and counted. No rule makes others slow,
-//! and memory does not grow with what a list brings.
+//! A name fires once per rule and drop date (data/docs/api.md): when it is new, or when it has
+//! entered a stage of the rule since. Names that may fire for any rule are collected once, in rank
+//! order, and processed in blocks ([`block`]). Every condition is a bitmap, computed once for all
+//! rules that share it, so that a rule costs a few words to combine and count. Memory does not grow
+//! with the size of a list.
 
 mod block;
 mod needles;
@@ -29,32 +29,32 @@ use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 use crate::vocab::watermark::Watermark;
 
-/// Docs that one thread looks at at a time.
+/// Docs per parallel task.
 const DOCS_PER_PIECE: u32 = 1 << 16;
-/// Candidates looked at together: sixteen kilobytes a set, which a core's nearest cache holds, and
-/// some megabytes for the texts found in them.
+/// Candidates per block: 16 KiB per bitmap, which fits the L1 cache, and some megabytes for text
+/// matches.
 const BLOCK_DOCS: usize = 1 << 17;
 
-/// A rule, and since when it is at work.
+/// Rule to match, with its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueRule {
     pub query: RuleQuery,
-    /// The day it was added: what was so before is no news to it.
+    /// Day on which it was added: earlier changes do not fire.
     pub created: Day,
-    /// What it was matched against before.
+    /// Point up to which it was matched before.
     pub base: Watermark,
 }
 
-/// What fires for a rule.
+/// Matches of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleMatches {
-    /// How many names.
+    /// Number of names.
     pub total: u32,
-    /// The docs of the best, best first: all of them, or as many as were asked for.
+    /// Docs of the best, best first; at most as many as requested.
     pub best: Vec<u32>,
 }
 
-/// A name on the drops list, as an alert tells of it.
+/// Name of the drops list, with the data of an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedDrop {
     pub name: DomainName,
@@ -66,12 +66,12 @@ pub struct ListedDrop {
 }
 
 impl Index {
-    /// What fires for each of `rules` at `moment`, with the docs of the best `best_max` each.
+    /// Returns the matches of each of `rules`, with the docs of the best `best_max` each.
     ///
-    /// A name fires when it is listed, in one of the rule's stages and passes the rule's other
-    /// conditions; and when the first batch that told of its drop is newer than the rule's base, or
-    /// when it went on to another stage after the base's day, and was in none of the rule's stages
-    /// between the day it was known and the rule was there, and the base's day.
+    /// A name fires if it is on the drops list, in one of the rule's stages and passes its other
+    /// conditions; and if the first batch with its drop is newer than the rule's base, or if it
+    /// changed stage after the base's day and was in none of the rule's stages before, from the day
+    /// it was known and the rule existed up to the base's day.
     pub fn matches(&self, rules: &[DueRule], best_max: usize, as_of: AsOf) -> Vec<RuleMatches> {
         self.matches_by(BLOCK_DOCS, rules, best_max, as_of)
     }
@@ -99,7 +99,7 @@ impl Index {
         found
     }
 
-    /// What an alert tells of one of [`RuleMatches::best`].
+    /// Returns the alert data of one of [`RuleMatches::best`].
     pub fn listed_drop(&self, doc: u32, as_of: AsOf) -> ListedDrop {
         let drop = self.row_drop(doc);
         let tld = self.drops_by_rank.tlds()[doc as usize];
@@ -116,30 +116,30 @@ impl Index {
     }
 }
 
-/// All rules, their conditions gathered so that each is worked out once.
+/// All rules, with shared conditions collected so that each is computed once.
 struct Plan<'a> {
     index: &'a Index,
     as_of: AsOf,
     rules: Vec<PlannedRule>,
-    /// Ways for a name to be news, by number.
+    /// Distinct criteria of novelty, by number.
     fresh: Vec<NewsCriteria>,
-    /// Longest labels that are asked for, by number.
+    /// Distinct maximum lengths, by number.
     lengths: Vec<u8>,
     needles: Needles,
 }
 
-/// A rule's conditions, by their numbers in a [`Plan`].
+/// Conditions of a rule, as numbers in a [`Plan`].
 struct PlannedRule {
     fresh: usize,
-    /// Docs below this have the score.
+    /// Docs below this have the minimum score.
     docs: u32,
-    /// `None` where any length passes; so with the others.
+    /// `None` accepts any length; likewise below.
     length: Option<usize>,
     tlds: Option<Vec<u16>>,
     needle: Option<usize>,
 }
 
-/// What makes a name news to a rule, its other conditions aside.
+/// Criteria by which a name is new to a rule, apart from its other conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct NewsCriteria {
     stages: StageSet,
@@ -147,7 +147,7 @@ struct NewsCriteria {
     base: Watermark,
 }
 
-/// Gives each different value a number.
+/// Numbers distinct values.
 struct Interner<T>(FxHashMap<T, usize>);
 
 impl<T: Eq + std::hash::Hash> Interner<T> {
@@ -188,7 +188,7 @@ impl<'a> Plan<'a> {
         Plan { index, as_of, rules, fresh, lengths, needles }
     }
 
-    /// The docs that are news to any rule, or may be, in rank order.
+    /// Returns the docs that may be new to any rule, in rank order.
     fn candidates(&self, day: &DayStages) -> Vec<u32> {
         let Some(oldest) = self.fresh.iter().map(|fresh| fresh.base.batch).min() else {
             return Vec::new();
@@ -211,7 +211,7 @@ impl<'a> Plan<'a> {
         pieces.concat()
     }
 
-    /// The code of the stage that a doc was in on `day`, or would have been.
+    /// Returns the code of the stage of a doc on `day`.
     fn code(&self, doc: u32, day: Day) -> u8 {
         let Index { drops_by_rank: listed, tlds, .. } = self.index;
         let at = doc as usize;
@@ -222,7 +222,7 @@ impl<'a> Plan<'a> {
 }
 
 impl NewsCriteria {
-    /// The same, told in one way: what came after the base's day is not looked at.
+    /// Returns the canonical form: days after the base's day make no difference.
     fn settled(self) -> NewsCriteria {
         NewsCriteria { created: self.created.min(self.base.day), ..self }
     }

@@ -1,5 +1,5 @@
-//! The texts that rules look for, all at once. Names come in; what goes out is, for each text, the
-//! places of the names that hold it in A-label or Unicode form, as the drops list's `q` finds them.
+//! Substring conditions of all rules, searched at once. In: names. Out: for each text the places of
+//! the names that contain it in either form, like the parameter `q` of the drops list.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use rayon::prelude::*;
@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::index::columns::idn::alias_of;
 use crate::index::query::index::Index;
 
-/// Names that one thread looks at at a time.
+/// Names per parallel task.
 const NAMES_PER_PIECE: usize = 1 << 12;
 
 /// The texts, by number.
@@ -16,15 +16,15 @@ pub struct Needles {
     count: usize,
 }
 
-/// Where the texts are: for each, places in order.
+/// Places of each text, in order.
 pub struct Occurrences {
-    /// Where the places of each text start, and the end of the last.
+    /// Start of the places of each text, and the end of the last.
     starts: Vec<usize>,
     places: Vec<u32>,
 }
 
 impl Needles {
-    /// Normalised texts, none empty.
+    /// Builds the automaton of normalised, non-empty texts.
     pub fn new(texts: &[&str]) -> Needles {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
@@ -33,7 +33,7 @@ impl Needles {
         Needles { automaton, count: texts.len() }
     }
 
-    /// Looks for all of them in the names of some docs.
+    /// Searches the names of `docs` for all texts.
     pub fn find(&self, index: &Index, docs: &[u32]) -> Occurrences {
         if self.count == 0 {
             return Occurrences { starts: vec![0], places: Vec::new() };
@@ -46,7 +46,7 @@ impl Needles {
         Occurrences::sorted(self.count, &pieces)
     }
 
-    /// Text and place of each finding, by place.
+    /// Returns text and place of each match, by place.
     fn find_in_piece(&self, index: &Index, first: u32, docs: &[u32]) -> Vec<(u32, u32)> {
         let (mut found, mut name, mut here) = (Vec::new(), String::new(), Vec::new());
         for (place, &doc) in (first..).zip(docs) {
@@ -71,7 +71,7 @@ impl Needles {
 }
 
 impl Occurrences {
-    /// Sorts findings by text; places stay in order.
+    /// Sorts matches by text; places stay in order.
     fn sorted(texts: usize, pieces: &[Vec<(u32, u32)>]) -> Occurrences {
         let mut starts = vec![0usize; texts + 1];
         for &(text, _) in pieces.iter().flatten() {
@@ -89,12 +89,12 @@ impl Occurrences {
         Occurrences { starts, places }
     }
 
-    /// How many texts were looked for.
+    /// Returns the number of texts.
     pub fn texts(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The places of a text, in order.
+    /// Returns the places of a text, in order.
     pub fn places(&self, text: usize) -> &[u32] {
         &self.places[self.starts[text]..self.starts[text + 1]]
     }

@@ -1,9 +1,8 @@
-//! Which candidates are news to a rule, its other conditions aside: bits for each way that rules of
-//! a plan have of calling a name new.
+//! Bitmaps of the candidates that are new to a rule, one for each distinct set of criteria.
 //!
-//! Rules differ in stages, in what they were matched against before (hardly ever) and in the day
-//! they were added (nearly always). The last tells apart only names that were known before and went on
-//! to another stage, and of those only days since the first of them left redemption: a few.
+//! Rules differ in stages, rarely in what they were matched against before, and nearly always in
+//! the day they were added. That day matters only for names that were known before and changed
+//! stage, and only within the days since the first of them left redemption.
 
 use rayon::prelude::*;
 
@@ -13,34 +12,34 @@ use crate::index::rules::{Interner, NewsCriteria, Plan};
 use crate::vocab::day::Day;
 use crate::vocab::watermark::Watermark;
 
-/// Places within a word.
+/// Bits per word.
 const WORD: usize = 64;
 const STAGES: usize = RELEASED.trailing_zeros() as usize + 1;
 
-/// Bits of the candidates of a block.
+/// Bitmaps of the candidates of a block.
 pub struct News {
-    /// The place in `bits` of each [`NewsCriteria`] of the plan.
+    /// Position in `bits` of each [`NewsCriteria`] of the plan.
     places: Vec<usize>,
     bits: Vec<Vec<u64>>,
 }
 
-/// The candidates as those see them that were matched against the same before.
+/// Candidates relative to one base.
 struct Since {
-    /// By stage: those of batches that came since.
+    /// By stage: candidates of newer batches.
     new: [Vec<u64>; STAGES],
-    /// Those known before that went on to another stage.
+    /// Known candidates that changed stage.
     moved: Vec<Moved>,
-    /// Up to this day all of `moved` were in redemption.
+    /// All of `moved` were in redemption up to this day.
     redemption_until: Day,
 }
 
-/// A name that went on to another stage.
+/// Name that changed stage.
 #[derive(Clone, Copy)]
 struct Moved {
     place: u32,
     release: u16,
     pending_days: u16,
-    /// Codes of its stages: when it was known, on the base's day, and today.
+    /// Stage codes: when it became known, on the base's day, and today.
     known: u8,
     then: u8,
     now: u8,
@@ -68,7 +67,7 @@ impl News {
         News { places, bits }
     }
 
-    /// A bit for each candidate that is news in this way.
+    /// Returns the bitmap of candidates that are new by these criteria.
     pub fn bits(&self, fresh: usize) -> &[u64] {
         &self.bits[self.places[fresh]]
     }
@@ -98,7 +97,7 @@ impl Since {
             }
             let release = listed.releases()[doc as usize];
             let pending_days = tlds.pending_days(listed.tlds()[doc as usize]);
-            // A clock that was set back may have a list come after the day it was matched.
+            // If a clock was set back, a list may be newer than the day on which it was matched.
             let known = plan.code(doc, first_batches.day(batch).min(base.day));
             since.moved.push(Moved { place, release, pending_days, known, then, now });
             let leaves = i32::from(release) - i32::from(pending_days);
@@ -107,7 +106,7 @@ impl Since {
         since
     }
 
-    /// What is news to rules with these stages that were added on this day.
+    /// Returns the bitmap for rules with these stages that were added on this day.
     fn bits(&self, stages: u8, created: Day, catch_days: i32) -> Vec<u64> {
         let mut bits = vec![0; self.new[0].len()];
         for (_, new) in (0..).zip(&self.new).filter(|&(stage, _)| stages >> stage & 1 == 1) {
@@ -123,11 +122,12 @@ impl Since {
 }
 
 impl Moved {
-    /// Whether it is in one of these stages, and was in none since it was known and the rule there.
+    /// Returns true if it is in one of these stages, and was in none since it was known and the
+    /// rule existed.
     #[inline]
     fn is_news(self, stages: u8, created: Day, catch_days: i32) -> bool {
         let left = i32::from(self.release) - i32::from(created.raw());
-        // Stages follow each other, so that the later of two days has the later of their stages.
+        // Stages only advance, so the later of two days has the later stage.
         let from = self.known.max(stage_code(left, self.pending_days, catch_days));
         let between = (self.then << 1).wrapping_sub(from);
         stages & self.now != 0 && stages & between == 0

@@ -1,4 +1,4 @@
-//! Rules against a plain scan of what random lists tell of random names.
+//! Rules compared with a plain scan of random lists of random names.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -51,7 +51,7 @@ fn near(made: &mut TestTables, days: usize) -> Day {
     day(TODAY + 5 - made.below(days) as u16)
 }
 
-/// A list about some of the names; what it tells of drops goes into `told`.
+/// Creates a list of some of the names and adds its drops to `told`.
 fn list(
     made: &mut TestTables,
     names: &[DomainName],
