@@ -4,7 +4,7 @@ use std::io::{Write, stdout};
 
 use clap::Args;
 
-use crate::http::openapi::document;
+use crate::http::operations::document;
 
 /// Print the OpenAPI document of the API to standard output
 #[derive(Args, Debug)]

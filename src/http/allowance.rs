@@ -6,20 +6,17 @@ use std::pin::Pin;
 
 use axum::extract::Request;
 use axum::handler::Handler;
+use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller};
 use crate::http::error::ApiError;
+use crate::http::rate_limit::rate_limit_headers;
 use crate::http::{App, origin, session};
 use crate::telemetry::current;
 use crate::vocab::plan::Plan;
-
-const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// The time of a request. It is read once, so that counting, stages and dates agree.
 #[derive(Clone, Copy, Debug)]
@@ -132,11 +129,4 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (value, None) = (values.next()?, values.next()) else { return None };
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
-/// Inserts the three rate-limit headers.
-pub fn rate_limit_headers(allowance: &Allowance, headers: &mut HeaderMap) {
-    headers.insert(LIMIT, HeaderValue::from(allowance.limit));
-    headers.insert(REMAINING, HeaderValue::from(allowance.remaining));
-    headers.insert(RESET, HeaderValue::from(allowance.resets_at.timestamp()));
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::accounts::{Allowance, AppendError, Field, WriteError};
-use crate::http::allowance::rate_limit_headers;
+use crate::http::rate_limit::rate_limit_headers;
 use crate::index::QueryError;
 use crate::vocab::budget::Spent;
 use crate::vocab::plan::Plan;

@@ -14,10 +14,11 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 
 use crate::accounts::{Allowance, Caller, Claim};
-use crate::http::allowance::{Now, admit_export, charge_export, rate_limit_headers};
+use crate::http::allowance::{Now, admit_export, charge_export};
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
+use crate::http::rate_limit::rate_limit_headers;
 use crate::http::rows::{DROP_CSV_BYTES, DROPS_CSV_HEADER, push_drop_csv};
 use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, etag, work};

@@ -13,8 +13,6 @@ use utoipa::ToSchema;
 use crate::http::App;
 use crate::http::allowance::Now;
 use crate::http::etag::{self, Tag};
-use crate::http::openapi::document;
-use crate::http::operations::{Endpoint, endpoints};
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
 
@@ -133,40 +131,9 @@ pub async fn ready_ingest(State(app): State<App>) -> impl IntoResponse {
     (status, Json(body))
 }
 
-/// The endpoints of the API.
-#[derive(Serialize, ToSchema)]
-#[schema(as = ApiIndex)]
-pub struct IndexResponse {
-    name: &'static str,
-    version: &'static str,
-    endpoints: Vec<Endpoint>,
-    /// How to authenticate.
-    auth: &'static str,
-    /// Path of the documentation.
-    docs: &'static str,
-}
-
-/// `GET /api/v1`: the index of endpoints.
-pub async fn api_index() -> impl IntoResponse {
-    Json(IndexResponse {
-        name: "dropdex",
-        version: "1.0",
-        endpoints: endpoints().collect(),
-        auth: "Send your API key with every request, in the header `Authorization: Bearer <API_KEY>`.",
-        docs: "/api/docs",
-    })
-}
-
 /// `GET /api/docs`: the API documentation as Markdown.
 pub async fn api_docs(headers: HeaderMap) -> Response {
     const DOCS: &[u8] = include_bytes!("../../data/docs/api.md");
     static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::for_bytes(DOCS));
     etag::constant(&TAG, &headers, "text/markdown; charset=utf-8", DOCS)
-}
-
-/// `GET /api/openapi.json`: the OpenAPI document.
-pub async fn openapi(headers: HeaderMap) -> Response {
-    static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| document().to_string().into_bytes());
-    static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::for_bytes(&BYTES));
-    etag::constant(&TAG, &headers, "application/json", &BYTES)
 }

@@ -1,14 +1,13 @@
-//! The OpenAPI 3.1 document, made from the table of operations.
+//! The OpenAPI 3.1 document of a table of operations.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
 use crate::http::error::ErrorResponse;
-use crate::http::operations::{
-    Access, Content, Group, OPERATIONS, Operation, Parameter, ParameterKind, ParameterPlace,
-    ResponseSpec, Shape,
+use crate::http::operation::{
+    Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
+    Shape,
 };
 use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::plan::Plan;
@@ -19,18 +18,12 @@ const DESCRIPTION: &str = "Domain names that are leaving registration: ranked dr
     empty query parameter counts as absent. `x-plan` is the lowest plan that includes an operation, \
     `x-counts` the allowance that it counts against.";
 
-static DOCUMENT: LazyLock<Value> = LazyLock::new(make);
-
-/// The document of this build.
-pub fn document() -> &'static Value {
-    &DOCUMENT
-}
-
-fn make() -> Value {
+/// Makes the document.
+pub fn describe(operations: &[Operation]) -> Value {
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     let mut schemas = BTreeMap::new();
     add_shape(&mut schemas, ERROR);
-    for operation in OPERATIONS {
+    for operation in operations {
         let shapes = operation.responses.iter().filter_map(|response| match response.content {
             Content::Json(shape) => Some(shape),
             Content::Text(_) | Content::Refusal => None,
@@ -315,6 +308,7 @@ fn add_refusal(responses: &mut BTreeMap<String, Value>, status: u16, description
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::operations::{OPERATIONS, document};
 
     /// Every `$ref` below a value.
     fn references(value: &Value, found: &mut Vec<String>) {

@@ -1,248 +1,32 @@
 //! Every operation of the API, in one table. The router, the index of endpoints, the OpenAPI document
-//! ([`crate::http::openapi`]) and the reference page are made from it; there is no other route.
+//! and the reference page are made from it; there is no other route.
 
-use axum::Router;
-use axum::routing::{MethodRouter, delete, get, patch, post, put};
+use std::sync::LazyLock;
+
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, patch, post, put};
+use axum::{Json, Router};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa::openapi::{RefOr, Schema};
 
 use crate::http::allowance::guarded;
+use crate::http::etag::{self, Tag};
+use crate::http::operation::{
+    Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
+    Shape,
+};
 use crate::http::response::Deleted;
 use crate::http::{
-    App, alerts, appraise, domain, drops, error, export, health, portfolio, search, unsubscribe,
-    watchlist,
+    App, alerts, appraise, domain, drops, error, export, health, openapi, portfolio, search,
+    unsubscribe, watchlist,
 };
 use crate::vocab::limits::{
     CLAIMS_OFFSET_MAX, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX,
     EXPORT_ROWS_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX,
     SEARCH_OFFSET_MAX,
 };
-
-/// One method of one path.
-pub struct Operation {
-    pub method: &'static str,
-    pub path: &'static str,
-    pub access: Access,
-    /// Whether it writes user data. Some POSTs only compute.
-    pub changes: bool,
-    /// Whether its responses carry an `ETag` and `If-None-Match` is honoured.
-    pub tagged: bool,
-    /// Whether its responses name the index generation they were computed from.
-    pub of_index: bool,
-    /// `operationId`, from which client generators make method names.
-    pub id: &'static str,
-    pub group: Group,
-    /// A few words, without a full stop.
-    pub summary: &'static str,
-    /// Details; may be empty.
-    pub description: &'static str,
-    pub parameters: &'static [Parameter],
-    /// Schema of the request body.
-    pub body: Option<Shape>,
-    /// Responses specific to the operation, 2xx first. [`crate::http::openapi`] adds those that follow
-    /// from its access and its body.
-    pub responses: &'static [ResponseSpec],
-    route: fn() -> MethodRouter<App>,
-}
-
-impl Operation {
-    /// An operation that needs a key of plan Pro or above and changes user data.
-    const fn new(
-        method: &'static str,
-        path: &'static str,
-        route: fn() -> MethodRouter<App>,
-    ) -> Operation {
-        Operation {
-            method,
-            path,
-            access: Access::Key,
-            changes: true,
-            tagged: false,
-            of_index: false,
-            id: "",
-            group: Group::Service,
-            summary: "",
-            description: "",
-            parameters: &[],
-            body: None,
-            responses: &[],
-            route,
-        }
-    }
-
-    const fn get(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
-        Operation::new("GET", path, route).read_only()
-    }
-
-    const fn post(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
-        Operation::new("POST", path, route)
-    }
-
-    const fn put(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
-        Operation::new("PUT", path, route)
-    }
-
-    const fn patch(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
-        Operation::new("PATCH", path, route)
-    }
-
-    const fn delete(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
-        Operation::new("DELETE", path, route)
-    }
-
-    const fn named(self, group: Group, id: &'static str, summary: &'static str) -> Operation {
-        Operation { group, id, summary, ..self }
-    }
-
-    const fn description(self, description: &'static str) -> Operation {
-        Operation { description, ..self }
-    }
-
-    const fn access(self, access: Access) -> Operation {
-        Operation { access, ..self }
-    }
-
-    const fn read_only(self) -> Operation {
-        Operation { changes: false, ..self }
-    }
-
-    const fn tagged(self) -> Operation {
-        Operation { tagged: true, ..self }
-    }
-
-    const fn of_index(self) -> Operation {
-        Operation { of_index: true, ..self }
-    }
-
-    const fn parameters(self, parameters: &'static [Parameter]) -> Operation {
-        Operation { parameters, ..self }
-    }
-
-    const fn body<T: ToSchema>(self) -> Operation {
-        Operation { body: Some(Shape::of::<T>()), ..self }
-    }
-
-    const fn responses(self, responses: &'static [ResponseSpec]) -> Operation {
-        Operation { responses, ..self }
-    }
-}
-
-/// Required credentials.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// None.
-    Everybody,
-    /// A key of plan Pro or above. Counts one request.
-    Key,
-    /// A key or a session of plan Core or above. Counts one export.
-    Export,
-}
-
-/// Section of the document, in its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    Names,
-    Watchlist,
-    Alerts,
-    Portfolio,
-    Exports,
-    Service,
-}
-
-impl Group {
-    pub const ALL: [Group; 6] = [
-        Group::Names,
-        Group::Watchlist,
-        Group::Alerts,
-        Group::Portfolio,
-        Group::Exports,
-        Group::Service,
-    ];
-
-    /// The heading of the section.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Group::Names => "Names",
-            Group::Watchlist => "Watchlist",
-            Group::Alerts => "Alerts",
-            Group::Portfolio => "Portfolio",
-            Group::Exports => "Exports",
-            Group::Service => "Service",
-        }
-    }
-}
-
-/// A parameter in the path, the query string or a header.
-pub struct Parameter {
-    pub name: &'static str,
-    pub place: ParameterPlace,
-    pub kind: ParameterKind,
-    pub required: bool,
-    pub description: &'static str,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterPlace {
-    Path,
-    Query,
-    Header,
-}
-
-/// Type and range of a parameter.
-#[derive(Clone, Copy, Debug)]
-pub enum ParameterKind {
-    Integer {
-        min: u32,
-        max: u32,
-        default: Option<u32>,
-    },
-    Id,
-    Text {
-        chars_max: u32,
-    },
-    /// Text in a format of our own, for readers and tests; standard validators ignore it.
-    Format(&'static str),
-    /// A comma-separated list of these words.
-    SomeOf(&'static [&'static str]),
-    Date,
-    OneOf {
-        words: &'static [&'static str],
-        default: Option<&'static str>,
-    },
-}
-
-/// A status and the body that comes with it.
-pub struct ResponseSpec {
-    pub status: u16,
-    pub description: &'static str,
-    pub content: Content,
-}
-
-/// Body of a response.
-pub enum Content {
-    Json(Shape),
-    /// A body of this media type.
-    Text(&'static str),
-    /// The `Error` object.
-    Refusal,
-}
-
-/// The JSON schema of a type.
-#[derive(Clone, Copy)]
-pub struct Shape {
-    pub name: fn() -> std::borrow::Cow<'static, str>,
-    pub schema: fn() -> RefOr<Schema>,
-    /// Appends the schemas that this one refers to.
-    pub parts: fn(&mut Vec<(String, RefOr<Schema>)>),
-}
-
-impl Shape {
-    /// The schema that `T` derives.
-    pub const fn of<T: ToSchema>() -> Shape {
-        Shape { name: T::name, schema: T::schema, parts: T::schemas }
-    }
-}
 
 const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
     ResponseSpec { status, description, content: Content::Json(Shape::of::<T>()) }
@@ -384,10 +168,10 @@ const CSV: ResponseSpec = text(200, "UTF-8 CSV with a header line and CRLF line 
 
 /// All operations, in the order of the index.
 pub const OPERATIONS: &[Operation] = &[
-    Operation::get("/api/v1", || get(health::api_index))
+    Operation::get("/api/v1", || get(api_index))
         .named(Group::Service, "getIndex", "List of endpoints")
         .access(Access::Everybody)
-        .responses(&[json::<health::IndexResponse>(200, "Every endpoint, and how to authenticate.")]),
+        .responses(&[json::<IndexResponse>(200, "Every endpoint, and how to authenticate.")]),
     Operation::get("/api/v1/drops", || get(guarded(drops::list_drops)))
         .named(Group::Names, "listDrops", "Ranked drops")
         .description("Highest score first; ties by length, then by name.")
@@ -600,7 +384,7 @@ pub const OPERATIONS: &[Operation] = &[
         .access(Access::Everybody)
         .tagged()
         .responses(&[text(200, "Markdown.", "text/markdown")]),
-    Operation::get("/api/openapi.json", || get(health::openapi))
+    Operation::get("/api/openapi.json", || get(openapi_json))
         .named(Group::Service, "getOpenapi", "OpenAPI document of this API")
         .access(Access::Everybody)
         .tagged()
@@ -627,6 +411,44 @@ pub fn endpoints() -> impl Iterator<Item = Endpoint> {
     })
 }
 
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::describe(OPERATIONS));
+
+/// The OpenAPI document of this build.
+pub fn document() -> &'static Value {
+    &DOCUMENT
+}
+
+/// The endpoints of the API.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ApiIndex)]
+struct IndexResponse {
+    name: &'static str,
+    version: &'static str,
+    endpoints: Vec<Endpoint>,
+    /// How to authenticate.
+    auth: &'static str,
+    /// Path of the documentation.
+    docs: &'static str,
+}
+
+/// `GET /api/v1`: the index of endpoints.
+async fn api_index() -> impl IntoResponse {
+    Json(IndexResponse {
+        name: "dropdex",
+        version: "1.0",
+        endpoints: endpoints().collect(),
+        auth: "Send your API key with every request, in the header `Authorization: Bearer <API_KEY>`.",
+        docs: "/api/docs",
+    })
+}
+
+/// `GET /api/openapi.json`: the OpenAPI document.
+async fn openapi_json(headers: HeaderMap) -> Response {
+    static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| document().to_string().into_bytes());
+    static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::for_bytes(&BYTES));
+    etag::constant(&TAG, &headers, "application/json", &BYTES)
+}
+
 /// The routes of the API, without a fallback for unknown paths. Guards wrap handlers, not routes, so
 /// that a wrong method is 405 with or without a key.
 pub fn router(app: App) -> Router {
@@ -634,7 +456,7 @@ pub fn router(app: App) -> Router {
         .iter()
         .fold(Router::new(), |routes, operation| routes.route(operation.path, (operation.route)()))
         // The index again: some clients add a slash.
-        .route("/api/v1/", get(health::api_index))
+        .route("/api/v1/", get(api_index))
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(app)
 }

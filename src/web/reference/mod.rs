@@ -11,10 +11,10 @@ use axum::routing::get;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use crate::http::openapi::document;
-use crate::http::operations::{
-    Access, Content, Group, OPERATIONS, Operation, Parameter, ParameterKind, ParameterPlace,
+use crate::http::operation::{
+    Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace,
 };
+use crate::http::operations::{OPERATIONS, document};
 use crate::vocab::plan::Plan;
 use crate::web::Web;
 use crate::web::layout::{NavItem, Page};

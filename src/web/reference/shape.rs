@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::http::openapi::document;
+use crate::http::operations::document;
 
 /// Every shape by its name, sorted.
 pub fn all() -> impl Iterator<Item = (&'static String, &'static Value)> {

@@ -1,0 +1,237 @@
+//! Description of one operation: its route and its documentation.
+
+use axum::routing::MethodRouter;
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+
+use crate::http::App;
+
+/// One method of one path.
+pub struct Operation {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub access: Access,
+    /// Whether it writes user data. Some POSTs only compute.
+    pub changes: bool,
+    /// Whether its responses carry an `ETag` and `If-None-Match` is honoured.
+    pub tagged: bool,
+    /// Whether its responses name the index generation they were computed from.
+    pub of_index: bool,
+    /// `operationId`, from which client generators make method names.
+    pub id: &'static str,
+    pub group: Group,
+    /// A few words, without a full stop.
+    pub summary: &'static str,
+    /// Details; may be empty.
+    pub description: &'static str,
+    pub parameters: &'static [Parameter],
+    /// Schema of the request body.
+    pub body: Option<Shape>,
+    /// Responses specific to the operation, 2xx first. [`crate::http::openapi`] adds those that follow
+    /// from its access and its body.
+    pub responses: &'static [ResponseSpec],
+    pub(super) route: fn() -> MethodRouter<App>,
+}
+
+impl Operation {
+    /// An operation that needs a key of plan Pro or above and changes user data.
+    const fn new(
+        method: &'static str,
+        path: &'static str,
+        route: fn() -> MethodRouter<App>,
+    ) -> Operation {
+        Operation {
+            method,
+            path,
+            access: Access::Key,
+            changes: true,
+            tagged: false,
+            of_index: false,
+            id: "",
+            group: Group::Service,
+            summary: "",
+            description: "",
+            parameters: &[],
+            body: None,
+            responses: &[],
+            route,
+        }
+    }
+
+    pub(super) const fn get(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+        Operation::new("GET", path, route).read_only()
+    }
+
+    pub(super) const fn post(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+        Operation::new("POST", path, route)
+    }
+
+    pub(super) const fn put(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+        Operation::new("PUT", path, route)
+    }
+
+    pub(super) const fn patch(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+        Operation::new("PATCH", path, route)
+    }
+
+    pub(super) const fn delete(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+        Operation::new("DELETE", path, route)
+    }
+
+    pub(super) const fn named(
+        self,
+        group: Group,
+        id: &'static str,
+        summary: &'static str,
+    ) -> Operation {
+        Operation { group, id, summary, ..self }
+    }
+
+    pub(super) const fn description(self, description: &'static str) -> Operation {
+        Operation { description, ..self }
+    }
+
+    pub(super) const fn access(self, access: Access) -> Operation {
+        Operation { access, ..self }
+    }
+
+    pub(super) const fn read_only(self) -> Operation {
+        Operation { changes: false, ..self }
+    }
+
+    pub(super) const fn tagged(self) -> Operation {
+        Operation { tagged: true, ..self }
+    }
+
+    pub(super) const fn of_index(self) -> Operation {
+        Operation { of_index: true, ..self }
+    }
+
+    pub(super) const fn parameters(self, parameters: &'static [Parameter]) -> Operation {
+        Operation { parameters, ..self }
+    }
+
+    pub(super) const fn body<T: ToSchema>(self) -> Operation {
+        Operation { body: Some(Shape::of::<T>()), ..self }
+    }
+
+    pub(super) const fn responses(self, responses: &'static [ResponseSpec]) -> Operation {
+        Operation { responses, ..self }
+    }
+}
+
+/// Required credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// None.
+    Everybody,
+    /// A key of plan Pro or above. Counts one request.
+    Key,
+    /// A key or a session of plan Core or above. Counts one export.
+    Export,
+}
+
+/// Section of the document, in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    Names,
+    Watchlist,
+    Alerts,
+    Portfolio,
+    Exports,
+    Service,
+}
+
+impl Group {
+    pub const ALL: [Group; 6] = [
+        Group::Names,
+        Group::Watchlist,
+        Group::Alerts,
+        Group::Portfolio,
+        Group::Exports,
+        Group::Service,
+    ];
+
+    /// The heading of the section.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Group::Names => "Names",
+            Group::Watchlist => "Watchlist",
+            Group::Alerts => "Alerts",
+            Group::Portfolio => "Portfolio",
+            Group::Exports => "Exports",
+            Group::Service => "Service",
+        }
+    }
+}
+
+/// A parameter in the path, the query string or a header.
+pub struct Parameter {
+    pub name: &'static str,
+    pub place: ParameterPlace,
+    pub kind: ParameterKind,
+    pub required: bool,
+    pub description: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterPlace {
+    Path,
+    Query,
+    Header,
+}
+
+/// Type and range of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub enum ParameterKind {
+    Integer {
+        min: u32,
+        max: u32,
+        default: Option<u32>,
+    },
+    Id,
+    Text {
+        chars_max: u32,
+    },
+    /// Text in a format of our own, for readers and tests; standard validators ignore it.
+    Format(&'static str),
+    /// A comma-separated list of these words.
+    SomeOf(&'static [&'static str]),
+    Date,
+    OneOf {
+        words: &'static [&'static str],
+        default: Option<&'static str>,
+    },
+}
+
+/// A status and the body that comes with it.
+pub struct ResponseSpec {
+    pub status: u16,
+    pub description: &'static str,
+    pub content: Content,
+}
+
+/// Body of a response.
+pub enum Content {
+    Json(Shape),
+    /// A body of this media type.
+    Text(&'static str),
+    /// The `Error` object.
+    Refusal,
+}
+
+/// The JSON schema of a type.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub name: fn() -> std::borrow::Cow<'static, str>,
+    pub schema: fn() -> RefOr<Schema>,
+    /// Appends the schemas that this one refers to.
+    pub parts: fn(&mut Vec<(String, RefOr<Schema>)>),
+}
+
+impl Shape {
+    /// The schema that `T` derives.
+    pub const fn of<T: ToSchema>() -> Shape {
+        Shape { name: T::name, schema: T::schema, parts: T::schemas }
+    }
+}
