@@ -55,21 +55,34 @@ impl Page {
 /// A query string split into parameters. Values are decoded on access.
 #[derive(Clone, Debug)]
 pub struct Params<'a> {
-    /// Decoded names and raw values, in order. Names that do not decode are unknown parameters and are
+    /// Decoded names and values, in order. Names that do not decode are unknown parameters and are
     /// dropped.
-    pairs: Vec<(Cow<'a, str>, &'a str)>,
+    pairs: Vec<(Cow<'a, str>, Value<'a>)>,
 }
 
 /// Initial capacity for parameters.
 const PAIRS_EXPECTED: usize = 8;
 
+/// A value, percent-encoded or not.
+#[derive(Clone, Copy, Debug)]
+enum Value<'a> {
+    Encoded(&'a str),
+    Plain(&'a str),
+}
+
 impl<'a> Params<'a> {
+    /// Parameters that are already decoded.
+    pub fn from_pairs(pairs: &[(&'a str, &'a str)]) -> Params<'a> {
+        let pair = |&(name, value)| (Cow::Borrowed(name), Value::Plain(value));
+        Params { pairs: pairs.iter().map(pair).collect() }
+    }
+
     /// Splits the part of a URL after the question mark.
     pub fn new(query: Option<&'a str>) -> Params<'a> {
         let mut pairs = Vec::with_capacity(PAIRS_EXPECTED);
         for pair in query.unwrap_or_default().split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            pairs.extend(decode(name).map(|name| (name, value)));
+            pairs.extend(decode(name).map(|name| (name, Value::Encoded(value))));
         }
         Params { pairs }
     }
@@ -210,8 +223,11 @@ impl<'a> Params<'a> {
         let mut values =
             self.pairs.iter().filter(|(sent, _)| sent == name).map(|&(_, value)| value);
         let Some(value) = values.next() else { return Ok(None) };
-        let value = decode(value)
-            .ok_or_else(|| ApiError::parameter(name, "is not percent-encoded UTF-8"))?;
+        let value = match value {
+            Value::Encoded(value) => decode(value)
+                .ok_or_else(|| ApiError::parameter(name, "is not percent-encoded UTF-8"))?,
+            Value::Plain(value) => Cow::Borrowed(value),
+        };
         if values.next().is_some() {
             return Err(ApiError::parameter(name, "is given more than once"));
         }

@@ -307,7 +307,7 @@ pub async fn add_claim(
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<ClaimRequest>,
 ) -> Result<Response, ApiError> {
-    let answered = add(&app, &caller, body, post).await?;
+    let answered = add(&app, &caller, NewClaim::try_from(body)?, post).await?;
     let id = response::added_id(&answered, |claim| claim.id.get());
     Ok(response::posted(answered, id.map(|id| format!("{PATH}/{id}"))))
 }
@@ -319,10 +319,10 @@ pub async fn add_claim(
 pub async fn add(
     app: &App,
     caller: &Caller,
-    request: ClaimRequest,
+    claim: NewClaim,
     post: Post,
 ) -> Result<Answered<Claim>, ApiError> {
-    let draft = app.store.add_claim(caller, NewClaim::try_from(request)?, post).await?;
+    let draft = app.store.add_claim(caller, claim, post).await?;
     let reply = |claim: &Claim| {
         let added = AddedClaim { id: claim.id, claim: ClaimResponse::new(claim) };
         response::reply(StatusCode::CREATED, &added)

@@ -1,5 +1,5 @@
-//! Styles, scripts and the icon: embedded, under paths that change with their bytes, so that browsers
-//! keep them for good.
+//! Embedded styles, scripts and the icon. Their paths contain a content hash, so browsers cache them
+//! for good.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -18,10 +18,11 @@ use crate::web::Web;
 #[folder = "src/web/assets"]
 struct Files;
 
-/// Digits of the hash of all files in a path: what is not the same is not kept as the same.
+/// Hex digits of the content hash in a path.
 const VERSION_DIGITS: usize = 12;
 
-/// What all files are, together: modules import each other by name, so they change together.
+/// Content hash of all files together. Modules import each other by relative name, so they share one
+/// version.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hasher = blake3::Hasher::new();
     let mut names: Vec<_> = Files::iter().collect();
@@ -38,21 +39,20 @@ static PATHS: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     Files::iter().map(|name| (name.to_string(), path(&name))).collect()
 });
 
-/// The path of an embedded file.
+/// URL path of an embedded file.
 ///
 /// # Panics
-/// There is no such file: a bug, which the first page shows.
+/// If the file does not exist: a bug that the first page view shows.
 pub fn path(name: &str) -> &'static str {
     PATHS.get(name).unwrap_or_else(|| panic!("no asset {name}"))
 }
 
-/// The routes of the files.
+/// Routes of the files.
 pub fn routes() -> Router<Web> {
     Router::new().route("/assets/{version}/{*name}", get(send))
 }
 
-/// One file. Whatever version is asked for, there is but one: a page of an older binary is served
-/// what there is.
+/// Serves one file. The version is ignored: a page of an older binary gets the current file.
 async fn send(Path((_, name)): Path<(String, String)>) -> Response {
     let Some(file) = Files::get(&name) else { return ApiError::NotFound.into_response() };
     let kind = match name.rsplit_once('.').map(|(_, ending)| ending) {

@@ -1,5 +1,5 @@
-//! Refuses what another site makes a browser send: pages here change things by POST alone, and
-//! cookies go along with whatever a browser sends.
+//! Rejects cross-site requests that change state. Browsers attach cookies to them, and all changes use
+//! POST.
 
 use axum::extract::Request;
 use axum::http::Method;
@@ -10,7 +10,7 @@ use crate::http::error::ApiError;
 use crate::http::origin;
 use crate::web::error::PageError;
 
-/// Lets requests pass that read, and those that a page of ours sent.
+/// Lets safe methods and same-origin requests pass, and responds 403 to others.
 pub async fn refuse(request: Request, next: Next) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     if reads || origin::is_same_origin(request.headers()) {

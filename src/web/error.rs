@@ -1,4 +1,4 @@
-//! Refusals as pages: status and words are those of [`crate::http::error`].
+//! Errors as pages, with the status and the text of [`crate::http::error`].
 
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -9,16 +9,16 @@ use crate::http::error::{ApiError, Refusal};
 use crate::index::QueryError;
 use crate::web::layout::Page;
 
-/// Why a page is not shown as asked.
+/// Reason why a page cannot be shown.
 pub enum PageError {
-    /// Only for those who have logged in: the path and query to come back to, where that is a page.
+    /// A login is required. `next` is the path and query to return to, for a GET request.
     LogIn { next: Option<String> },
-    /// As the API would refuse.
+    /// The error the API would return.
     Refused(ApiError),
 }
 
 impl PageError {
-    /// The way to the log-in page, and back where it was a page that was asked for.
+    /// Redirect to the login page, which returns to `uri` after a GET request.
     pub fn log_in_for(method: &Method, uri: &Uri) -> PageError {
         let next = (method == Method::GET).then(|| uri.path_and_query()).flatten();
         PageError::LogIn { next: next.map(|next| next.as_str().to_owned()) }
@@ -59,7 +59,7 @@ impl IntoResponse for PageError {
 }
 
 fn refusal_page(refusal: Refusal) -> Response {
-    let reason = refusal.status.canonical_reason().unwrap_or("Refused");
+    let reason = refusal.status.canonical_reason().unwrap_or("Error");
     let title = sentence_case(reason);
     let is_bare = refusal.message().eq_ignore_ascii_case(reason);
     let page = Page::new(&title).show(
@@ -69,24 +69,24 @@ fn refusal_page(refusal: Refusal) -> Response {
                 p.status { (refusal.status.as_str()) }
                 h1 { (title) }
                 @if refusal.status == StatusCode::NOT_FOUND && is_bare {
-                    p { "This address leads to no page. It may be mistyped, or what it named is gone." }
+                    p { "Page not found. Check the address, or start from one of these pages." }
                 } @else {
                     p.problem { (sentence(refusal.message())) }
                 }
-                p.ways { a.button href="/" { "See the drops" } " " a.button.quiet href="/search" { "Search names" } }
+                p.ways { a.button href="/" { "Browse drops" } " " a.button.quiet href="/search" { "Search names" } }
             }
         },
     );
     (refusal.status, refusal.headers, page).into_response()
 }
 
-/// `Not Found` as `Not found`.
+/// Converts `Not Found` to `Not found`.
 fn sentence_case(reason: &str) -> String {
     let mut chars = reason.chars();
     chars.next().into_iter().chain(chars.flat_map(char::to_lowercase)).collect()
 }
 
-/// A message of the API as a sentence.
+/// Capitalizes an error message and ends it with a full stop.
 pub fn sentence(message: &str) -> String {
     let mut chars = message.chars();
     let first = chars.next().into_iter().flat_map(char::to_uppercase);

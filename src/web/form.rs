@@ -1,4 +1,4 @@
-//! Forms: octets in, fields as sent out. What they mean is judged where they are turned into it.
+//! Parsing of submitted forms. Values are validated by the types they are converted to.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::http::error::ApiError;
 use crate::vocab::limits::FORM_BYTES_MAX;
 use crate::web::error::PageError;
 
-/// The fields of a form (`application/x-www-form-urlencoded`), by serde.
+/// Extractor of a form (`application/x-www-form-urlencoded`).
 pub struct Form<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
@@ -24,15 +24,15 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
         if !kind.is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded")) {
             return Err(ApiError::parameter("form", "must be sent as a form").into());
         }
-        let octets = read_bytes_up_to(body, FORM_BYTES_MAX).await?;
-        serde_urlencoded::from_bytes(&octets)
+        let body_bytes = read_bytes_up_to(body, FORM_BYTES_MAX).await?;
+        serde_urlencoded::from_bytes(&body_bytes)
             .map(Form)
             .map_err(|err| ApiError::parameter("form", err).into())
     }
 }
 
-/// All fields of a form, in their order: for forms that have several of one name. Its `Debug` names
-/// them and tells no value: a field may hold what is nobody's business.
+/// All fields of a form in order, for forms with repeated names. `Debug` omits the values, which may be
+/// private.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Fields(Vec<(String, String)>);
@@ -44,23 +44,23 @@ impl fmt::Debug for Fields {
 }
 
 impl Fields {
-    /// The fields of a query string: what a form sends by GET.
+    /// Parses a query string.
     pub fn from_query(query: Option<&str>) -> Fields {
         let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         Fields(pairs.into_owned().collect())
     }
 
-    /// The first value of a field; empty when it was not sent.
+    /// First value of a field, or an empty string.
     pub fn text(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
     }
 
-    /// Every value of a field.
+    /// All values of a field.
     pub fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(sent, _)| sent == name).map(|(_, value)| value.as_str())
     }
 
-    /// A digest of all of it, in its order.
+    /// Hash of all names and values in order.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         for text in self.0.iter().flat_map(|(name, value)| [name, value]) {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_kept_in_their_order() {
+    fn fields_keep_their_order() {
         let fields: Fields =
             serde_urlencoded::from_str("stage=a&name=%3Cb%3E&stage=c").expect("a form");
         assert_eq!(fields.all("stage").collect::<Vec<_>>(), ["a", "c"]);

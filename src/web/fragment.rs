@@ -1,22 +1,22 @@
-//! Parts of pages for scripts: the same address with a header gives the part that changes, made by
-//! the same code, so that a page looks the same however it came to be.
+//! Page fragments for scripts: with the `X-Fragment` header, the same URL returns only the part that
+//! changes, rendered by the same code.
 
 use axum::http::header::VARY;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 
-/// What is asked for.
+/// Requested part of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The whole page.
     Page,
     /// `X-Fragment: 1`: the part that changes.
     Part,
-    /// `X-Fragment: options`: the options of a list below a field.
+    /// `X-Fragment: options`: the suggestions below the search field.
     Options,
 }
 
-/// What the headers of a request ask for.
+/// Reads the `X-Fragment` header.
 pub fn wanted(headers: &HeaderMap) -> Wanted {
     match headers.get("x-fragment").map(HeaderValue::as_bytes) {
         Some(b"1") => Wanted::Part,
@@ -25,7 +25,7 @@ pub fn wanted(headers: &HeaderMap) -> Wanted {
     }
 }
 
-/// Says of an answer that it depends on [`wanted`], and on who has logged in.
+/// Sets `Vary`: the response depends on [`wanted`] and on the session.
 pub fn vary(mut response: Response) -> Response {
     response.headers_mut().insert(VARY, HeaderValue::from_static("cookie, x-fragment"));
     response

@@ -1,5 +1,4 @@
-//! The frame of every page: head, navigation, footer, and the headers that keep it from doing what
-//! it was not made to do.
+//! The frame of every page (head, navigation, footer) and its security headers.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
@@ -12,11 +11,11 @@ use maud::{DOCTYPE, Markup, html};
 use crate::web::assets;
 use crate::web::viewer::Viewer;
 
-/// Scripts, styles and pictures are ours or there are none; nobody frames a page.
+/// Only scripts, styles and images of this server load, and no other site may frame a page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The places that the navigation leads to.
+/// Entries of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NavItem {
     Drops,
@@ -39,7 +38,7 @@ const NAVIGATION: [(NavItem, &str, &str); 7] = [
     (NavItem::Reference, "/docs", "API"),
 ];
 
-/// A page that is being put together.
+/// Builder of a page.
 pub struct Page<'a> {
     title: &'a str,
     place: Option<NavItem>,
@@ -48,27 +47,27 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// A page with this title, whose frame needs nothing else.
+    /// A page with this title and the base style.
     pub fn new(title: &'a str) -> Page<'a> {
         Page { title, place: None, styles: &[], scripts: &[] }
     }
 
-    /// Where in the navigation it is.
+    /// Marks the entry of the navigation as current.
     pub fn at(self, place: NavItem) -> Page<'a> {
         Page { place: Some(place), ..self }
     }
 
-    /// Styles (`drops.css`) it needs besides those of every page.
+    /// Adds style sheets, such as `drops.css`.
     pub fn styles(self, styles: &'a [&'a str]) -> Page<'a> {
         Page { styles, ..self }
     }
 
-    /// Modules (`drops.js`) it needs besides those of every page.
+    /// Adds script modules, such as `drops.js`.
     pub fn scripts(self, scripts: &'a [&'a str]) -> Page<'a> {
         Page { scripts, ..self }
     }
 
-    /// The whole page, for `viewer` where it is known who looks.
+    /// Renders the whole page. Without `viewer`, the header shows no account links.
     pub fn show(self, viewer: Option<&Viewer>, main: Markup) -> Markup {
         html! {
             (DOCTYPE)
@@ -90,7 +89,7 @@ impl<'a> Page<'a> {
                     (self.header(viewer))
                     main #main tabindex="-1" { (main) }
                     footer.site {
-                        p { "dropdex " (env!("CARGO_PKG_VERSION")) " · all dates are UTC · " a href="/status" { "Status" } }
+                        p { "dropdex " (env!("CARGO_PKG_VERSION")) " · Dates are in UTC · " a href="/status" { "Status" } }
                     }
                 }
             }
@@ -127,7 +126,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The mark of `icon.svg`, in the colours of the page.
+/// The logo of `icon.svg` in the colours of the page.
 fn mark() -> Markup {
     html! {
         svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true" focusable="false" {
@@ -138,12 +137,12 @@ fn mark() -> Markup {
     }
 }
 
-/// Puts the headers of a page on an answer; those that it has already stay.
+/// Adds security and cache headers to a response unless it already has them.
 pub async fn protect(response: Response) -> Response {
     protect_now(response)
 }
 
-/// As [`protect`].
+/// Synchronous version of [`protect`].
 pub fn protect_now(response: Response) -> Response {
     let mut response = response.into_response();
     let is_page = response
@@ -159,7 +158,7 @@ pub fn protect_now(response: Response) -> Response {
     set(CONTENT_SECURITY_POLICY, POLICY);
     set(X_FRAME_OPTIONS, "DENY");
     set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
-    // What is shown depends on who has logged in.
+    // Pages depend on the session.
     set(CACHE_CONTROL, if is_page { "no-store" } else { "no-cache" });
     set(VARY, "cookie");
     response

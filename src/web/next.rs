@@ -1,7 +1,7 @@
-//! Where to go after a form: a page of ours and nothing else, whoever wrote the link.
+//! Validates the redirect target after a form, so that links cannot redirect to other sites.
 
-/// `next` if it is a path of this site, else `/`. A browser reads `//host` and `/\host` as another
-/// host's, and takes white space out before it does; so no text but plain ASCII passes.
+/// Returns `next` if it is a path of this site, else `/`. Browsers treat `//host` and `/\host` as
+/// another host and strip white space first, so only printable ASCII is accepted.
 pub fn local_path(next: Option<&str>) -> &str {
     let is_local = |path: &&str| {
         let rest = path.strip_prefix('/');
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_paths_of_this_site_pass() {
+    fn only_local_paths_are_accepted() {
         for path in ["/", "/watchlist?sort=dqs", "/domain/a.com#points", "/a//b"] {
             assert_eq!(local_path(Some(path)), path);
         }

@@ -1,10 +1,10 @@
-//! What a page says of the form that led to it. A redirect names one by its code, so that nobody can
-//! put words of their own into a page by a link.
+//! Confirmation messages after a form. The redirect carries a code, not the text, so that a crafted
+//! link cannot inject a message.
 
 use axum::response::Redirect;
 use maud::{Markup, html};
 
-/// A line at the head of a page.
+/// A message at the top of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub code: &'static str,
@@ -12,18 +12,18 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// A notice that links name by `code`.
+    /// A notice with its code in URLs.
     pub const fn new(code: &'static str, text: &'static str) -> Notice {
         Notice { code, text }
     }
 
-    /// A redirect (303) to `path`, which has no query yet, that shows it there.
+    /// Redirects (303) to `path`, which must not have a query, and shows the notice there.
     pub fn at(self, path: &str) -> Redirect {
         Redirect::to(&format!("{path}?notice={}", self.code))
     }
 }
 
-/// The notice of `notices` that the query string names, as markup.
+/// Renders the notice whose code is in the query string.
 pub fn shown(notices: &[Notice], query: Option<&str>) -> Markup {
     let mut pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     let code = pairs.find(|(name, _)| name == "notice").map(|(_, code)| code);

@@ -1,88 +1,103 @@
-//! Pieces of the pages of what accounts own: watchlist, alerts, portfolio.
+//! Building blocks of the pages of user data: watchlist, alert rules and portfolio.
 
+use axum::RequestPartsExt;
+use axum::extract::RawPathParams;
+use axum::http::request::Parts;
 use maud::{Markup, html};
 
 use crate::accounts::{Idempotency, IdempotencyKey, Post};
 use crate::http::allowance::Now;
-use crate::http::params::{Limits, Page};
+use crate::http::error::ApiError;
+use crate::http::params::{Limits, Page as Rows};
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
-use crate::web::components::{grouped, query};
+use crate::web::components::grouped;
+use crate::web::error::PageError;
 use crate::web::form::Fields;
+use crate::web::layout::{NavItem, Page};
+use crate::web::viewer::LoggedIn;
 
-/// Rows of a page.
+/// Rows per page.
 pub const ROWS: u32 = 100;
-/// The same for those who read query strings: how many rows nobody says.
+/// [`ROWS`] as limits of a query string.
 pub const ROW_LIMITS: Limits = Limits { default: ROWS, max: ROWS };
 
-/// The field that makes sending a form twice do it once.
+/// Name of the field with the idempotency key.
 pub const IDEMPOTENCY_FIELD: &str = "once";
 
-/// The hidden field of a form that adds something. What was sent twice, by a second click or a
-/// reload, is answered as the first time.
+/// Style sheets of these pages.
+pub const STYLES: &[&str] = &["components.css", "owned.css"];
+
+/// Hidden field with an idempotency key: a form submitted twice, by a second click or a reload, adds
+/// one resource.
 pub fn idempotency_field() -> Markup {
-    let mut octets = [0; 16];
-    // Without randomness a form goes without: what it adds could then be added twice, no more.
-    let drawn = getrandom::fill(&mut octets).is_ok();
-    html! { @if drawn { input type="hidden" name=(IDEMPOTENCY_FIELD) value=(hex::encode(octets)); } }
+    let mut key = [0; 16];
+    // If no random bytes are available, the form works without the key.
+    let is_random = getrandom::fill(&mut key).is_ok();
+    html! { @if is_random { input type="hidden" name=(IDEMPOTENCY_FIELD) value=(hex::encode(key)); } }
 }
 
-/// A form that adds something, as the store takes it.
+/// A POST with the idempotency key of a form.
 pub fn idempotent_post(fields: &Fields, now: Now) -> Post {
     let key = IdempotencyKey::parse(fields.text(IDEMPOTENCY_FIELD)).ok();
     let idempotency = key.map(|key| Idempotency { key, fingerprint: fields.digest() });
     Post { now: now.0, idempotency }
 }
 
-/// A form that may be sent twice.
+/// A POST that may be repeated.
 pub fn repeatable_post(now: Now) -> Post {
     Post { now: now.0, idempotency: None }
 }
 
-/// Styles of these pages.
-pub const STYLES: &[&str] = &["components.css", "owned.css"];
-
-/// `path?name=value&…`, of the pairs that have a value.
-pub fn address(path: &str, pairs: &[(&str, &str)]) -> String {
-    let filled: Vec<_> = pairs.iter().copied().filter(|(_, value)| !value.is_empty()).collect();
-    query::with(&filled, path)
+/// Parses a path parameter.
+///
+/// # Errors
+/// 404 if it is missing or malformed.
+pub async fn path_param<T>(
+    parts: &mut Parts,
+    name: &str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, PageError> {
+    let params = parts.extract::<RawPathParams>().await.map_err(|_| ApiError::NotFound)?;
+    let value = params.iter().find(|(key, _)| *key == name).and_then(|(_, text)| parse(text));
+    Ok(value.ok_or(ApiError::NotFound)?)
 }
 
-/// An instant to the minute.
+/// A time to the minute.
 pub fn instant(at: UnixMs) -> Markup {
     let text = at.instant().format("%Y-%m-%d %H:%M");
     html! { time datetime=(at) { (text) } }
 }
 
-/// The day of an instant.
+/// The date of a time.
 pub fn day(at: UnixMs) -> Markup {
     html! { time datetime=(at) { (at.instant().format("%Y-%m-%d")) } }
 }
 
-/// What a cell shows that has nothing to show.
+/// Content of an empty cell.
 pub fn nothing() -> Markup {
     html! { span.soft.none { span aria-hidden="true" { "–" } span.hidden { "none" } } }
 }
 
-/// A figure and what it counts.
+/// A figure with its label.
 pub fn tile(label: &str, figure: Markup) -> Markup {
     html! { div.tile { dt { (label) } dd { (figure) } } }
 }
 
-/// The way to a CSV file, for those whose plan has one.
+/// Link to a CSV file, or to the plans if the plan has no exports.
 pub fn csv(plan: Plan, address: &str) -> Markup {
     html! {
         @if plan >= Plan::Core {
             a.button.quiet href=(address) download { "Download CSV" }
         } @else {
-            a.button.quiet href="/account/plan" title="CSV files come with the Core plan" { "CSV with Core" }
+            a.button.quiet href="/account/plan" title="CSV export requires the Core plan" { "CSV with Core" }
         }
     }
 }
 
-/// Which rows are shown of how many, and the ways to the next and the previous ones. `at` is the
-/// address of the page that begins at an offset.
-pub fn pager(page: Page, total: usize, at: impl Fn(u32) -> String) -> Markup {
+/// Position in a list, with links to the previous and next page. `at` returns the URL of the page at an
+/// offset.
+pub fn pager(page: Rows, total: usize, at: impl Fn(u32) -> String) -> Markup {
     let (first, shown) = (page.offset as usize, page.limit as usize);
     let last = total.min(first + shown);
     let previous = (page.offset > 0).then(|| at(page.offset.saturating_sub(page.limit)));
@@ -107,20 +122,47 @@ pub fn pager(page: Page, total: usize, at: impl Fn(u32) -> String) -> Markup {
     }
 }
 
+/// Question before a resource is deleted.
+pub struct Deletion<'a> {
+    pub item: NavItem,
+    /// Noun of the resource: `claim`.
+    pub noun: &'a str,
+    /// Path of the resource.
+    pub path: &'a str,
+    pub description: Markup,
+    /// What else is lost.
+    pub consequence: &'a str,
+}
+
+impl Deletion<'_> {
+    /// Renders the page. Its form posts to `{path}/delete`.
+    pub fn page(self, member: &LoggedIn) -> Markup {
+        let Deletion { item, noun, path, description, consequence } = self;
+        Page::new(&format!("Delete {noun}")).at(item).styles(STYLES).show(
+            Some(&member.viewer),
+            html! {
+                section.narrow.panel {
+                    h1 { "Delete this " (noun) "?" }
+                    (description)
+                    p.soft { (consequence) }
+                    form.actions method="post" action={ (path) "/delete" } {
+                        button.danger type="submit" { "Delete" }
+                        a.button.quiet href=(path) { "Cancel" }
+                    }
+                }
+            },
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn empty_values_are_left_out_of_addresses() {
-        assert_eq!(address("/a", &[("b", ""), ("c", "")]), "/a");
-        assert_eq!(address("/a", &[("b", "1&2"), ("c", ""), ("d", "é")]), "/a?b=1%262&d=%C3%A9");
-    }
-
-    #[test]
-    fn pages_lead_to_those_beside_them() {
+    fn pagers_link_to_the_neighbouring_pages() {
         let at = |offset: u32| format!("/x?offset={offset}");
-        let page = |offset| Page { limit: 100, offset };
+        let page = |offset| Rows { limit: 100, offset };
         let shown = |offset, total| pager(page(offset), total, at).into_string();
         assert_eq!(shown(0, 100), "");
         assert!(shown(0, 101).contains("1 to 100 of 101"));

@@ -1,4 +1,4 @@
-//! Where a request comes from: the address that throttles go by.
+//! The client network that rate limits apply to.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,8 +9,8 @@ use axum::http::request::Parts;
 use crate::http::peer::Client;
 use crate::web::Web;
 
-/// The client's network: an IPv4 address, or the /64 of an IPv6 address, which is what one customer
-/// of a provider has at least (RFC 6177).
+/// An IPv4 address or the /64 of an IPv6 address, the smallest block a provider assigns to a customer
+/// (RFC 6177).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Peer(IpAddr);
 
@@ -20,12 +20,12 @@ impl FromRequestParts<Web> for Peer {
     async fn from_request_parts(parts: &mut Parts, _: &Web) -> Result<Peer, Infallible> {
         let client = parts.extensions.get::<Client>();
         let address = client.map_or(Ipv4Addr::UNSPECIFIED.into(), |client| client.address);
-        Ok(Peer::of(address))
+        Ok(Peer::from_address(address))
     }
 }
 
 impl Peer {
-    fn of(address: IpAddr) -> Peer {
+    fn from_address(address: IpAddr) -> Peer {
         match address.to_canonical() {
             IpAddr::V4(address) => Peer(address.into()),
             IpAddr::V6(address) => {
@@ -38,7 +38,7 @@ impl Peer {
 #[cfg(test)]
 impl From<[u8; 4]> for Peer {
     fn from(octets: [u8; 4]) -> Peer {
-        Peer::of(octets.into())
+        Peer::from_address(octets.into())
     }
 }
 
@@ -51,8 +51,8 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_one_peer() {
-        let same = |one, other| Peer::of(ip(one)) == Peer::of(ip(other));
+    fn addresses_of_a_network_are_one_peer() {
+        let same = |one, other| Peer::from_address(ip(one)) == Peer::from_address(ip(other));
         assert!(same("2001:db8::1", "2001:db8::ffff:0:0:2"));
         assert!(!same("2001:db8::1", "2001:db8:0:1::1"));
         assert!(same("::ffff:192.0.2.1", "192.0.2.1") && !same("192.0.2.1", "192.0.2.2"));

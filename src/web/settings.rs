@@ -1,19 +1,19 @@
-//! What an operator sets for pages: `config` makes it.
+//! The `[web]` section of the configuration.
 
 use serde::Deserialize;
 
 use crate::http::session::CookieKind;
 use crate::vocab::plan::Plan;
 
-/// Settings of the section `[web]`.
+/// Settings of the pages.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebSettings {
-    /// Whether people can make accounts for themselves.
+    /// Allows self-service sign-up.
     pub signup: bool,
-    /// What such an account pays for.
+    /// Plan of accounts created by sign-up.
     pub signup_plan: Plan,
-    /// Whether cookies go over plain HTTP: for a server on loopback with no TLS before it.
+    /// Sends session cookies over plain HTTP, for a loopback server without TLS.
     pub plain_http: bool,
 }
 
@@ -24,7 +24,7 @@ impl Default for WebSettings {
 }
 
 impl WebSettings {
-    /// How browsers carry sessions.
+    /// Kind of the session cookie.
     pub fn cookie(&self) -> CookieKind {
         if self.plain_http { CookieKind::PlainHttp } else { CookieKind::Secure }
     }

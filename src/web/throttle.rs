@@ -1,6 +1,6 @@
-//! How often somebody may try a password or make an account. Nobody is locked out: whoever waits
-//! may try again, and who has logged in from an address before is not slowed down by what others
-//! try from elsewhere. Kept in memory: a restart forgets it.
+//! Rate limits of password attempts and sign-ups. No account is ever locked: attempts are allowed again
+//! after a delay, and a network that logged in before is not slowed down by attempts from elsewhere.
+//! Kept in memory: a restart resets it.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -17,44 +17,44 @@ use governor::{Quota, RateLimiter};
 use crate::accounts::Email;
 use crate::web::peer::Peer;
 
-/// Tries from one address, for whatever account: an office behind one address at nine o'clock.
-const PER_ADDRESS: Limit = Limit { at_once: 40, then_every: Duration::from_secs(2) };
-/// Tries for one account from one address: somebody who goes through the passwords they have.
-const PER_PAIR: Limit = Limit { at_once: 20, then_every: Duration::from_secs(30) };
-/// Tries for one account from all addresses that it was never logged in to from: 1,440 guesses a
-/// day from a thousand machines, where a list of common passwords has more.
-const PER_ACCOUNT: Limit = Limit { at_once: 30, then_every: Duration::from_secs(60) };
-/// Accounts made from one address.
-const SIGN_UPS: Limit = Limit { at_once: 10, then_every: Duration::from_secs(300) };
-/// Pairs of account and address that are kept as known; with more, all are forgotten, which costs
-/// their owners nothing but a place in [`PER_ACCOUNT`].
+/// Attempts per network for all accounts. Allows an office behind one address to log in at nine o'clock.
+const PER_ADDRESS: Limit = Limit { burst: 40, refill_every: Duration::from_secs(2) };
+/// Attempts per network and account. Allows an owner to try the passwords they use.
+const PER_PAIR: Limit = Limit { burst: 20, refill_every: Duration::from_secs(30) };
+/// Attempts per account from all networks without an earlier login: at most 1,440 guesses a day for a
+/// botnet, fewer than a list of common passwords has.
+const PER_ACCOUNT: Limit = Limit { burst: 30, refill_every: Duration::from_secs(60) };
+/// Sign-ups per network.
+const SIGN_UPS: Limit = Limit { burst: 10, refill_every: Duration::from_secs(300) };
+/// Maximum remembered pairs of account and network. Beyond it, all are dropped; their owners then count
+/// towards [`PER_ACCOUNT`] until the next login.
 const KNOWN_MAX: usize = 200_000;
-/// What is as new is dropped after so many checks.
+/// Checks between two removals of idle entries.
 const SWEEP_EVERY: u32 = 4_096;
 
 struct Limit {
-    at_once: u32,
-    then_every: Duration,
+    burst: u32,
+    refill_every: Duration,
 }
 
-/// Accounts and addresses are kept as keyed hashes: eight bytes whatever somebody sends.
+/// Keys are keyed hashes of accounts and networks: eight bytes each, whatever a client sends.
 type Limiter<C> =
     RateLimiter<u64, DashMapStateStore<u64>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// All limits.
+/// All rate limits.
 pub struct Throttle<C: Clock = DefaultClock> {
     per_address: Limiter<C>,
     per_pair: Limiter<C>,
     per_account: Limiter<C>,
     sign_ups: Limiter<C>,
-    /// Pairs that a log-in came from. Held for a look-up.
+    /// Pairs of account and network with a successful login. Locked for a lookup only.
     known: Mutex<HashSet<u64>>,
     hasher: RandomState,
     clock: C,
     checks: AtomicU32,
 }
 
-/// Too many tries: the next one may be made after so many whole seconds.
+/// Rate limited: seconds until the next attempt is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     pub seconds: u64,
@@ -69,13 +69,9 @@ impl Default for Throttle {
 impl<C: Clock + Clone> Throttle<C> {
     fn new(clock: C) -> Throttle<C> {
         let limiter = |limit: Limit| {
-            let at_once = NonZeroU32::new(limit.at_once).expect("limits are above 0");
-            let quota = Quota::with_period(limit.then_every).expect("periods are above 0");
-            RateLimiter::new(
-                quota.allow_burst(at_once),
-                DashMapStateStore::default(),
-                clock.clone(),
-            )
+            let burst = NonZeroU32::new(limit.burst).expect("limits are above 0");
+            let quota = Quota::with_period(limit.refill_every).expect("periods are above 0");
+            RateLimiter::new(quota.allow_burst(burst), DashMapStateStore::default(), clock.clone())
         };
         Throttle {
             per_address: limiter(PER_ADDRESS),
@@ -89,11 +85,10 @@ impl<C: Clock + Clone> Throttle<C> {
         }
     }
 
-    /// A try of a password, counted whatever comes of it. The same for an address that has no
-    /// account.
+    /// Counts a password attempt, successful or not, also for addresses without an account.
     ///
     /// # Errors
-    /// [`Wait`].
+    /// [`Wait`] above a limit.
     pub fn try_password(&self, peer: Peer, email: &Email) -> Result<(), Wait> {
         self.sweep();
         let pair = self.hash(&(peer, email));
@@ -105,7 +100,7 @@ impl<C: Clock + Clone> Throttle<C> {
         self.check(&self.per_account, self.hash(email))
     }
 
-    /// A password fitted: what others try elsewhere does not slow this pair down from now on.
+    /// Remembers a successful login: [`PER_ACCOUNT`] no longer applies to this pair.
     pub fn remember(&self, peer: Peer, email: &Email) {
         let mut known = self.known();
         if known.len() >= KNOWN_MAX {
@@ -114,10 +109,10 @@ impl<C: Clock + Clone> Throttle<C> {
         known.insert(self.hash(&(peer, email)));
     }
 
-    /// An account that is to be made.
+    /// Counts a sign-up.
     ///
     /// # Errors
-    /// [`Wait`].
+    /// [`Wait`] above the limit.
     pub fn sign_up(&self, peer: Peer) -> Result<(), Wait> {
         self.sweep();
         self.check(&self.sign_ups, self.hash(&peer))
@@ -126,7 +121,7 @@ impl<C: Clock + Clone> Throttle<C> {
     fn check(&self, limiter: &Limiter<C>, key: u64) -> Result<(), Wait> {
         limiter.check_key(&key).map_err(|refused| {
             let left = refused.wait_time_from(self.clock.now());
-            // Up to the second that has begun: who waits this long is never a moment early.
+            // Rounded up, so that a client that waits this long is never early.
             Wait { seconds: left.as_secs() + 1 }
         })
     }
@@ -139,8 +134,8 @@ impl<C: Clock + Clone> Throttle<C> {
         }
     }
 
-    fn hash(&self, what: &impl Hash) -> u64 {
-        self.hasher.hash_one(what)
+    fn hash(&self, value: &impl Hash) -> u64 {
+        self.hasher.hash_one(value)
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashSet<u64>> {
@@ -162,59 +157,59 @@ mod tests {
         Peer::from([192, 0, 2, last])
     }
 
-    /// Tries until one is refused.
-    fn tries(throttle: &Throttle<FakeRelativeClock>, peer: Peer, email: &Email) -> u32 {
+    /// Number of attempts before one is refused.
+    fn attempts(throttle: &Throttle<FakeRelativeClock>, peer: Peer, email: &Email) -> u32 {
         (0..).find(|_| throttle.try_password(peer, email).is_err()).expect("all limits end")
     }
 
     #[test]
-    fn one_address_has_few_tries_for_one_account_and_gets_more() {
+    fn attempts_per_network_and_account_are_limited_and_refill() {
         let clock = FakeRelativeClock::default();
         let throttle = Throttle::new(clock.clone());
-        assert_eq!(tries(&throttle, peer(1), &email("ann@example.com")), PER_PAIR.at_once);
+        assert_eq!(attempts(&throttle, peer(1), &email("ann@example.com")), PER_PAIR.burst);
         let wait = throttle.try_password(peer(1), &email("ann@example.com"));
         let seconds = wait.expect_err("nothing has passed").seconds;
-        assert!(seconds <= PER_PAIR.then_every.as_secs() + 1, "{seconds}");
+        assert!(seconds <= PER_PAIR.refill_every.as_secs() + 1, "{seconds}");
         clock.advance(Duration::from_secs(seconds));
         assert_eq!(throttle.try_password(peer(1), &email("ann@example.com")), Ok(()), "no lock");
     }
 
     #[test]
-    fn one_address_has_few_tries_for_all_accounts() {
+    fn attempts_per_network_are_limited() {
         let throttle = Throttle::new(FakeRelativeClock::default());
         let mut made = 0;
         while throttle.try_password(peer(1), &email(&format!("a{made}@example.com"))).is_ok() {
             made += 1;
         }
-        assert_eq!(made, PER_ADDRESS.at_once);
+        assert_eq!(made, PER_ADDRESS.burst);
         assert_eq!(throttle.try_password(peer(2), &email("a@example.com")), Ok(()));
     }
 
     #[test]
-    fn strangers_do_not_keep_an_owner_out() {
+    fn attempts_from_elsewhere_do_not_lock_out_a_known_network() {
         let throttle = Throttle::new(FakeRelativeClock::default());
         let ann = email("ann@example.com");
         throttle.try_password(peer(1), &ann).expect("the first");
         throttle.remember(peer(1), &ann);
-        let made: u32 = (2..=40).map(|last| tries(&throttle, peer(last), &ann)).sum();
-        assert_eq!(made, PER_ACCOUNT.at_once - 1, "from everywhere together");
+        let made: u32 = (2..=40).map(|last| attempts(&throttle, peer(last), &ann)).sum();
+        assert_eq!(made, PER_ACCOUNT.burst - 1, "from everywhere together");
         assert_eq!(throttle.try_password(peer(1), &ann), Ok(()), "a known address goes on");
         assert_eq!(throttle.try_password(peer(99), &email("bob@example.com")), Ok(()));
     }
 
     #[test]
-    fn accounts_are_made_slowly() {
+    fn sign_ups_per_network_are_limited() {
         let clock = FakeRelativeClock::default();
         let throttle = Throttle::new(clock.clone());
         let made = (0..).find(|_| throttle.sign_up(peer(1)).is_err()).expect("it ends");
-        assert_eq!(made, SIGN_UPS.at_once);
+        assert_eq!(made, SIGN_UPS.burst);
         assert_eq!(throttle.sign_up(peer(2)), Ok(()));
-        clock.advance(SIGN_UPS.then_every);
+        clock.advance(SIGN_UPS.refill_every);
         assert_eq!(throttle.sign_up(peer(1)), Ok(()));
     }
 
     #[test]
-    fn what_is_over_is_forgotten() {
+    fn idle_entries_are_removed() {
         let clock = FakeRelativeClock::default();
         let throttle = Throttle::new(clock.clone());
         for number in 0..SWEEP_EVERY {

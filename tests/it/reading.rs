@@ -211,9 +211,9 @@ fn csv_names(world: &World, page: &Page, link: &str) -> Vec<String> {
 fn rows_show_stage_and_date() {
     let world = World::new();
     for (name, shown) in [
-        ("oldharbor.com", "redemption free on 2026-12-22"),
-        ("oldharbor.net", "released free since 2026-11-05"),
-        ("oldharbor.de", "released free since 2026-03-31"),
+        ("oldharbor.com", "redemption available 22 Dec"),
+        ("oldharbor.net", "released available since 5 Nov"),
+        ("oldharbor.de", "released available since 31 Mar"),
     ] {
         let page = world.page(&format!("/?view=all&q={name}"));
         let row = page.all(|element| element.get("data-name") == Some(name))[0];
@@ -248,7 +248,7 @@ fn links_keep_the_filters_and_forms_show_them() {
     let second = world.page("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=100");
     assert_eq!(rel(&second, "prev").as_deref(), Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1"));
     let beyond = world.page("/?offset=100000");
-    assert!(beyond.id("list").text.contains("The list ends before here."));
+    assert!(beyond.id("list").text.contains("There are no more names."));
 }
 
 #[test]
@@ -391,9 +391,9 @@ fn options_lead_to_names_and_to_all_of_them() {
     assert_eq!(solar[8].0, "/search?q=solar");
     assert_eq!(
         options("q=never-seen.com"),
-        [("/domain/never-seen.com".to_owned(), "What would never-seen.com be worth".to_owned())]
+        [("/domain/never-seen.com".to_owned(), "Score never-seen.com".to_owned())]
     );
-    assert_eq!(options("q=zzzz")[0].1, "No name starts so");
+    assert_eq!(options("q=zzzz")[0].1, "No names found");
     assert!(options("q=").is_empty());
 }
 
@@ -460,7 +460,7 @@ fn a_name_never_seen_has_its_score() {
     );
     let text = squeezed(&page.id("main").text);
     assert!(text.contains(appraised["explanation"].as_str().expect("a sentence")), "{text}");
-    assert!(text.contains("No list ever brought this name."), "{text}");
+    assert!(text.contains("This name isn't in our data yet."), "{text}");
     assert!(page.maybe_id("votes").is_none(), "no votes for a name that is not in the data");
     assert_eq!(page.links("Watch"), ["/login?next=%2Fdomain%2Fgoldenhorse.com"]);
 }
@@ -477,7 +477,7 @@ fn members_can_vote_and_see_whether_they_watch_a_name() {
     let response = vote("up");
     assert_eq!(response.header("location"), Some("/domain/oldharbor.com?notice=voted"));
     let page = world.page_as("/domain/oldharbor.com?notice=voted", &[("Cookie", &cookie)]);
-    assert!(page.id("main").text.contains("Your vote is counted."));
+    assert!(page.id("main").text.contains("Your vote was saved."));
     let pressed = page.all(|element| element.get("aria-pressed") == Some("true"));
     assert_eq!((pressed.len(), pressed[0].get("value")), (1, Some("none")));
     assert_eq!(

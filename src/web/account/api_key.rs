@@ -1,4 +1,4 @@
-//! `/account/api`: the key, made or replaced, shown once, with lines that use it.
+//! `/account/api`: creates or replaces the API key, shows it once, and lists code examples.
 
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use crate::accounts::Profile;
 use crate::vocab::plan::Plan;
 use crate::web::Web;
+use crate::web::account::plan::word;
 use crate::web::account::{Tab, profile_of, tab_page};
 use crate::web::components::grouped;
 use crate::web::error::PageError;
@@ -15,10 +16,10 @@ use crate::web::notice::{self, Notice};
 use crate::web::viewer::LoggedIn;
 
 pub const WELCOME: Notice =
-    Notice::new("welcome", "Your account is ready. Make an API key here, or go on to the drops.");
+    Notice::new("welcome", "Your account is ready. Create an API key, or go to the drops.");
 const NOTICES: [Notice; 1] = [WELCOME];
 
-/// What the lines ask for: short, and something on any day.
+/// Request of the code examples. It has results on any day.
 const EXAMPLE: &str = "/api/v1/drops?tld=com&max_len=8&limit=5";
 
 /// `GET /account/api`.
@@ -33,13 +34,13 @@ pub async fn show(
     let main = html! {
         (plan_hint(&web, &profile))
         (key_panel(&profile))
-        (lines(&home, None))
+        (examples(&home, None))
     };
     let notice = notice::shown(&NOTICES, query.as_deref());
     Ok(tab_page(&member.viewer, Tab::Api, &notice, &main))
 }
 
-/// `POST /account/key`: a new key, on this answer alone; the one before stops working at once.
+/// `POST /account/key`: creates a key and shows it once. The previous key stops working at once.
 pub async fn issue(
     State(web): State<Web>,
     member: LoggedIn,
@@ -53,15 +54,15 @@ pub async fn issue(
         section.panel {
             h2 { "Your new key" }
             p.hint role="status" {
-                "Keep it now: it is shown this once. "
-                @if issued.replaced { "The key you had before no longer works." }
+                "Copy your key now. You will not be able to see it again. "
+                @if issued.replaced { "Your previous key no longer works." }
             }
             div.row {
                 code.key #key { (key) }
-                button type="button" data-copy-from="key" { "Copy the key" }
+                button type="button" data-copy-from="key" { "Copy key" }
             }
         }
-        (lines(&home, Some(key)))
+        (examples(&home, Some(key)))
     };
     Ok(tab_page(&member.viewer, Tab::Api, &html! {}, &main))
 }
@@ -71,34 +72,35 @@ fn plan_hint(web: &Web, profile: &Profile) -> Markup {
     html! {
         @if profile.plan < Plan::Pro {
             p.hint {
-                "The JSON API begins with the plan pro, which has " (grouped(pro.requests_per_day.into()))
-                " requests a day; yours is " (profile.plan) ". A key made now works from then on. "
-                @if profile.plan == Plan::Core { "CSV exports take it today. " }
-                a href="/account/plan" { "See the plans" }
+                "The JSON API requires the Pro plan, with " (grouped(pro.requests_per_day.into()))
+                " requests per day. You are on the " (word(profile.plan)) " plan. "
+                @if profile.plan == Plan::Core { "You can use a key for CSV exports today. " }
+                @else { "You can create a key now and use it after you upgrade. " }
+                a href="/account/plan" { "Compare plans" }
             }
         }
     }
 }
 
 fn key_panel(profile: &Profile) -> Markup {
-    let question = "The key you have stops working at once. Make a new one?";
+    let question = "Your current key stops working at once. Create a new key?";
     html! {
         section.panel {
             h2 { "API key" }
             @if let Some(last4) = &profile.key_last4 {
-                p { "Your key ends in " code { (last4) } ". It cannot be shown again; a new one takes its place." }
+                p { "Your key ends in " code { (last4) } ". For security, it cannot be shown again. If you lost it, replace it." }
                 form method="post" action="/account/key" data-confirm=(question) {
-                    button type="submit" { "Replace the key" }
+                    button type="submit" { "Replace key" }
                 }
             } @else {
-                p { "You have no key yet. It is shown once, when it is made." }
-                form method="post" action="/account/key" { button type="submit" { "Make a key" } }
+                p { "You have no API key yet. A key is shown once, when you create it." }
+                form method="post" action="/account/key" { button type="submit" { "Create API key" } }
             }
         }
     }
 }
 
-/// Where this server is reached: as its operator says, else as this browser does.
+/// Base URL of this server: the configured public URL, or the one this browser uses.
 fn home(web: &Web, headers: &HeaderMap) -> String {
     if let Some(home) = &web.outside.home {
         return home.as_str().to_owned();
@@ -108,8 +110,8 @@ fn home(web: &Web, headers: &HeaderMap) -> String {
     format!("{scheme}://{host}")
 }
 
-/// Lines that use the key; without it they take it from the environment.
-fn lines(home: &str, key: Option<&str>) -> Markup {
+/// Code examples. Without `key`, they read it from the environment.
+fn examples(home: &str, key: Option<&str>) -> Markup {
     let texts = [
         ("curl", "curl", curl(home, key)),
         ("python", "Python", python(home, key)),
@@ -117,18 +119,18 @@ fn lines(home: &str, key: Option<&str>) -> Markup {
     ];
     html! {
         section.panel {
-            h2 { "Use it" }
+            h2 { "Use your key" }
             @if key.is_none() {
-                p.soft { "These lines take the key from the environment variable " code { "DROPDEX_KEY" } "." }
+                p.soft { "The examples read the key from the environment variable " code { "DROPDEX_KEY" } "." }
             }
             @for (id, word, text) in &texts {
                 div.head {
                     h3 { (word) }
-                    button.quiet.small type="button" data-copy-from=(id) aria-label={ "Copy the lines for " (word) } { "Copy" }
+                    button.quiet.small type="button" data-copy-from=(id) aria-label={ "Copy the " (word) " example" } { "Copy" }
                 }
-                pre id=(id) tabindex="0" role="region" aria-label={ "Lines for " (word) } { (text) }
+                pre id=(id) tabindex="0" role="region" aria-label={ (word) " example" } { (text) }
             }
-            p { "All it answers is in the " a href="/docs" { "API reference" } "." }
+            p { "For all endpoints, see the " a href="/docs" { "API reference" } "." }
         }
     }
 }
@@ -158,8 +160,8 @@ fn javascript(home: &str, key: Option<&str>) -> String {
         None => "`Bearer ${process.env.DROPDEX_KEY}`".to_owned(),
     };
     format!(
-        "const answer = await fetch(\"{home}{EXAMPLE}\", {{\n  \
+        "const response = await fetch(\"{home}{EXAMPLE}\", {{\n  \
          headers: {{ Authorization: {value} }},\n}});\n\
-         for (const {{ dqs, name }} of (await answer.json()).drops) console.log(dqs, name);"
+         for (const {{ dqs, name }} of (await response.json()).drops) console.log(dqs, name);"
     )
 }

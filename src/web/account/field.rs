@@ -1,16 +1,16 @@
-//! One field of a form, with what is wrong with it beside it.
+//! A form field with its label, help text and error.
 
 use maud::{Markup, html};
 
-/// An `input` with its label.
+/// An `<input>` of the account forms.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
-    /// Its id and name.
+    /// The `id` and the `name`.
     pub name: &'a str,
     pub label: &'a str,
-    /// Its `type`.
+    /// The `type`.
     pub kind: &'a str,
-    /// What it holds; a password's is never shown again.
+    /// Current value. Passwords are never sent back.
     pub value: &'a str,
     pub autocomplete: &'a str,
     pub chars_max: u32,
@@ -20,7 +20,7 @@ pub struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The address of an account.
+    /// Field for the e-mail address of an account.
     pub fn email(value: &'a str, error: Option<&'a str>) -> Field<'a> {
         Field {
             name: "email",
@@ -35,7 +35,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The password of an account.
+    /// Field for an existing password.
     pub fn password(name: &'a str, label: &'a str, error: Option<&'a str>) -> Field<'a> {
         Field {
             name,
@@ -50,11 +50,11 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A password to be chosen.
+    /// Field for a new password.
     pub fn new_password(error: Option<&'a str>) -> Field<'a> {
         Field {
             autocomplete: "new-password",
-            help: Some("8 to 128 characters. A few words that only you put together are best."),
+            help: Some("8 to 128 characters. Use a few unrelated words."),
             ..Field::password("password", "New password", error)
         }
     }

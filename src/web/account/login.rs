@@ -1,4 +1,4 @@
-//! `/login` and `/logout`: an address and a password in, a session cookie out.
+//! `/login` and `/logout`: exchange an e-mail address and a password for a session cookie.
 
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,7 +12,7 @@ use crate::http::session;
 use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::field::Field;
-use crate::web::account::{form_page, too_many, wait_words};
+use crate::web::account::{form_page, too_many, wait_text};
 use crate::web::error::PageError;
 use crate::web::form::Form;
 use crate::web::next::local_path;
@@ -20,22 +20,22 @@ use crate::web::notice::{self, Notice};
 use crate::web::peer::Peer;
 use crate::web::viewer::Viewer;
 
-/// Said alike of a wrong password, an unknown address and an account that was shut.
-const REFUSED: &str = "This address and password do not fit. Check both and try again.";
+/// Shown for a wrong password, an unknown address and a disabled account, so that it reveals nothing.
+const REFUSED: &str = "Wrong e-mail or password.";
 
 const LOGGED_OUT: Notice = Notice::new("logged-out", "You are logged out.");
 const NOTICES: [Notice; 2] = [LOGGED_OUT, super::verify::VERIFIED];
 
-/// The form, as sent.
+/// Login form.
 #[derive(Deserialize)]
-pub struct LogIn {
+pub struct LoginForm {
     #[serde(default)]
     email: String,
     password: Option<Secret>,
     next: Option<String>,
 }
 
-/// `GET /login`: the form; for somebody who has logged in, the way on.
+/// `GET /login`: the form. Redirects visitors who are already logged in.
 pub async fn ask(State(web): State<Web>, viewer: Viewer, RawQuery(query): RawQuery) -> Response {
     let next = next_of(query.as_deref());
     if viewer.member.is_some() {
@@ -46,13 +46,13 @@ pub async fn ask(State(web): State<Web>, viewer: Viewer, RawQuery(query): RawQue
     form_page(&viewer, "Log in", &html! { (notice) (asked) }).into_response()
 }
 
-/// `POST /login`: a new session for whoever knows the password. The one that the browser had ends.
+/// `POST /login`: starts a session and ends the browser's previous one.
 pub async fn log_in(
     State(web): State<Web>,
     viewer: Viewer,
     peer: Peer,
     headers: HeaderMap,
-    Form(sent): Form<LogIn>,
+    Form(sent): Form<LoginForm>,
 ) -> Result<Response, PageError> {
     let again = |problem: &str| {
         let again = form(&web, &sent.email, sent.next.as_deref(), Some(problem));
@@ -61,7 +61,7 @@ pub async fn log_in(
     let refused = || (StatusCode::BAD_REQUEST, again(REFUSED)).into_response();
     let Ok(email) = sent.email.parse::<Email>() else { return Ok(refused()) };
     if let Err(wait) = web.throttle.try_password(peer, &email) {
-        return Ok(too_many(wait, again(&wait_words(wait))));
+        return Ok(too_many(wait, again(&wait_text(wait))));
     }
     let password = sent.password.clone().unwrap_or_else(|| Secret::new(String::new()));
     let Some(token) = web.app.store.log_in(&email, password, viewer.now.0).await? else {
@@ -71,7 +71,7 @@ pub async fn log_in(
     begin(&web, &headers, &token, local_path(sent.next.as_deref())).await
 }
 
-/// What comes with every new session: the one that the browser had ends, and the way on.
+/// Ends the browser's previous session, sets the new cookie and redirects to `next`.
 pub async fn begin(
     web: &Web,
     headers: &HeaderMap,
@@ -85,19 +85,19 @@ pub async fn begin(
     Ok((jar, Redirect::to(next)).into_response())
 }
 
-/// The form, as sent.
+/// Logout form.
 #[derive(Deserialize)]
-pub struct LogOut {
-    /// `yes` for all sessions of the account.
+pub struct LogoutForm {
+    /// `yes` ends all sessions of the account.
     everywhere: Option<String>,
 }
 
-/// `POST /logout`: ends the session for good, or all of the account's.
+/// `POST /logout`: ends this session or all sessions of the account.
 pub async fn log_out(
     State(web): State<Web>,
     viewer: Viewer,
     headers: HeaderMap,
-    Form(sent): Form<LogOut>,
+    Form(sent): Form<LogoutForm>,
 ) -> Result<Response, PageError> {
     if let (Some("yes"), Some(member)) = (sent.everywhere.as_deref(), &viewer.member) {
         web.app.store.log_out_everywhere(&member.caller).await?;
@@ -108,13 +108,13 @@ pub async fn log_out(
     Ok((jar, LOGGED_OUT.at("/login")).into_response())
 }
 
-/// Where a link to a form wants to go after it.
+/// The `next` parameter of a query string.
 pub fn next_of(query: Option<&str>) -> Option<String> {
     let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     pairs.into_owned().find(|(name, _)| name == "next").map(|(_, next)| next)
 }
 
-/// A path with the page to go on to in its query.
+/// Appends `next` to a path.
 pub fn with_next(path: &str, next: Option<&str>) -> String {
     let Some(next) = next else { return path.to_owned() };
     let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -130,8 +130,8 @@ fn form(web: &Web, email: &str, next: Option<&str>, problem: Option<&str>) -> Ma
             button type="submit" { "Log in" }
         }
         @if web.settings.signup {
-            p { "No account yet? " a href=(with_next("/signup", next)) { "Sign up" } "." }
+            p { "New to dropdex? " a href=(with_next("/signup", next)) { "Sign up" } "." }
         }
-        p.soft { "Forgot the password? Whoever runs this server can set another." }
+        p.soft { "Forgot your password? Ask the administrator of this server to reset it." }
     }
 }

@@ -1,4 +1,4 @@
-//! The one mail that goes to an address nobody has verified: the link that does.
+//! The verification e-mail, the only one sent to an unverified address.
 
 use std::time::Duration;
 
@@ -13,32 +13,32 @@ use crate::outbound::email::{Mail, Mailer};
 use crate::web::Web;
 use crate::web::error::PageError;
 
-/// A page waits this long for the mail server; what takes longer goes on by itself.
+/// Maximum time a page waits for the mail server. A slower delivery continues in the background.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// What asking for a link came to.
+/// Outcome of a request for a verification link.
 pub enum Sent {
-    /// It is on its way.
+    /// The mail server accepted the e-mail or is still receiving it.
     Done,
-    /// There is nothing to verify.
+    /// The address is already verified.
     Verified,
-    /// Too soon after the last one, or too many today.
+    /// Rate limited: too soon after the last link, or too many today.
     Wait,
-    /// The mail server did not take it.
+    /// The mail server rejected the e-mail or was unreachable.
     Failed,
-    /// The operator has set up no mail, or no address for links.
+    /// No mail server or no public URL is configured.
     NotSetUp,
 }
 
-/// Whether links can be mailed: there is a mail server, and an address that they begin with.
+/// Returns true if a mail server and a public URL for links are configured.
 pub fn is_set_up(web: &Web) -> bool {
     web.outside.mailer.is_some() && web.outside.home.is_some()
 }
 
-/// Makes a link and mails it.
+/// Creates a verification link and e-mails it.
 ///
 /// # Errors
-/// Nothing can be written now.
+/// The journal refuses writes.
 pub async fn send(web: &Web, caller: &Caller, now: DateTime<Utc>) -> Result<Sent, PageError> {
     let (Some(mailer), Some(home)) = (web.outside.mailer.clone(), &web.outside.home) else {
         return Ok(Sent::NotSetUp);
@@ -56,7 +56,7 @@ pub async fn send(web: &Web, caller: &Caller, now: DateTime<Utc>) -> Result<Sent
     })
 }
 
-/// The first link of an account, without anybody waiting: another can be asked for.
+/// Sends the first link of a new account in the background. The owner can request another one.
 pub async fn send_first(web: &Web, caller: &Caller, now: DateTime<Utc>) {
     if !is_set_up(web) {
         return;
@@ -64,7 +64,7 @@ pub async fn send_first(web: &Web, caller: &Caller, now: DateTime<Utc>) {
     let (web, caller) = (web.clone(), caller.clone());
     tokio::spawn(async move {
         if send(&web, &caller, now).await.is_err() {
-            tracing::warn!("no link could be made for a new account");
+            tracing::warn!("verification link of a new account could not be created");
         }
     });
 }
@@ -75,7 +75,7 @@ async fn hand_over(
     link: &str,
     now: DateTime<Utc>,
 ) -> Result<(), SendError> {
-    // An id of its own, which says nothing of the link.
+    // A random message id, so that it reveals nothing about the link.
     let id = Token::generate()
         .map_or_else(|_| now.timestamp_millis().to_string(), |id| id.reveal()[..32].to_owned());
     let mail = Mail {
@@ -89,28 +89,28 @@ async fn hand_over(
     };
     let sent = mailer.send(mail).await;
     if let Err(err) = &sent {
-        tracing::warn!(error = %err, "a link to verify an address was not taken");
+        tracing::warn!(error = %err, "verification e-mail could not be sent");
     }
     sent
 }
 
 fn text(link: &str) -> String {
     format!(
-        "Somebody, most likely you, made an account at dropdex with this address.\n\n\
-         Open this link within {} hours to have alerts mailed here:\n\n{link}\n\n\
-         If it was not you, do nothing: no alerts will be mailed here.\n",
+        "You signed up for dropdex with this address.\n\n\
+         Open this link within {} hours to verify it and to receive alerts here:\n\n{link}\n\n\
+         If you did not sign up, ignore this e-mail: no alerts will be sent here.\n",
         LINK_AGE_MAX.num_hours()
     )
 }
 
 fn markup(link: &str) -> String {
     let page = html! {
-        p { "Somebody, most likely you, made an account at dropdex with this address." }
+        p { "You signed up for dropdex with this address." }
         p {
-            "Open this link within " (LINK_AGE_MAX.num_hours()) " hours to have alerts mailed here: "
+            "Open this link within " (LINK_AGE_MAX.num_hours()) " hours to verify it and to receive alerts here: "
             a href=(link) { (link) }
         }
-        p { "If it was not you, do nothing: no alerts will be mailed here." }
+        p { "If you did not sign up, ignore this e-mail: no alerts will be sent here." }
     };
     page.into_string()
 }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_parts_have_the_link() {
+    fn both_parts_contain_the_link() {
         let link = "https://drops.example/verify/00ff";
         assert!(text(link).lines().any(|line| line == link), "on a line of its own");
         assert!(markup(link).contains(&format!("<a href=\"{link}\">{link}</a>")));

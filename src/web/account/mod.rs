@@ -1,4 +1,4 @@
-//! Accounts, as their owners see them: signing up, logging in and out, and the tabs of one's own.
+//! Account pages: sign-up, login, logout and the account settings.
 
 mod api_key;
 mod field;
@@ -25,7 +25,7 @@ use crate::web::layout::{NavItem, Page};
 use crate::web::throttle::Wait;
 use crate::web::viewer::{LoggedIn, Viewer};
 
-/// Pages about the account of whoever looks.
+/// Routes of the account pages.
 pub fn routes() -> Router<Web> {
     Router::new()
         .route("/login", get(login::ask).post(login::log_in))
@@ -42,7 +42,7 @@ pub fn routes() -> Router<Web> {
         .route("/verify/{token}", get(verify::ask).post(verify::verify))
 }
 
-/// The tabs of an account.
+/// Tabs of the account settings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tab {
     Profile,
@@ -58,13 +58,13 @@ const TABS: [(Tab, &str, &str); 4] = [
     (Tab::Notifications, "/account/notifications", "Notifications"),
 ];
 
-/// What the account of whoever looks is like now.
+/// Returns the current profile of the logged-in account.
 fn profile_of(web: &Web, member: &LoggedIn) -> Result<Profile, PageError> {
     let profile = web.app.store.profile(&member.caller, member.viewer.now.0);
     Ok(profile.ok_or(ApiError::NotFound)?)
 }
 
-/// A tab of the account, with what is said of the form that led to it.
+/// Renders a tab of the account settings below the notice of the last form.
 fn tab_page(viewer: &Viewer, tab: Tab, notice: &Markup, main: &Markup) -> Markup {
     let title = TABS.iter().find(|(it, ..)| *it == tab).map_or("Account", |(.., word)| word);
     let title = format!("Account: {title}");
@@ -86,7 +86,7 @@ fn tab_page(viewer: &Viewer, tab: Tab, notice: &Markup, main: &Markup) -> Markup
     )
 }
 
-/// A page that is one form.
+/// Renders a page with a single form.
 fn form_page(viewer: &Viewer, title: &str, main: &Markup) -> Markup {
     Page::new(title)
         .at(NavItem::Account)
@@ -95,17 +95,17 @@ fn form_page(viewer: &Viewer, title: &str, main: &Markup) -> Markup {
         .show(Some(viewer), html! { div.narrow { h1 { (title) } (main) } })
 }
 
-/// A form that was sent too often, shown again.
+/// Response (429) to a form that was submitted too often.
 fn too_many(wait: Wait, page: Markup) -> Response {
     (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, wait.seconds.to_string())], page).into_response()
 }
 
-/// How long to wait, in words.
-fn wait_words(wait: Wait) -> String {
+/// Text that says how long to wait.
+fn wait_text(wait: Wait) -> String {
     let (number, unit) = match wait.seconds {
         seconds @ 0..=90 => (seconds, "second"),
         seconds => (seconds.div_ceil(60), "minute"),
     };
     let plural = if number == 1 { "" } else { "s" };
-    format!("Too many tries. Wait {number} {unit}{plural}, then try again.")
+    format!("Too many attempts. Try again in {number} {unit}{plural}.")
 }

@@ -1,5 +1,5 @@
-//! `/account/notifications`: whether mails can go to the address, the Telegram chat that new alert
-//! rules begin with, and what the operator has set up.
+//! `/account/notifications`: verification of the e-mail address, the default Telegram chat of new alert
+//! rules, and the channels that this server has configured.
 
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -22,23 +22,23 @@ use crate::web::viewer::LoggedIn;
 
 const SENT: Notice = Notice::new(
     "sent",
-    "The link is on its way to your address. Open it within 24 hours; look among unwanted mail, too.",
+    "We sent you a verification link. Open it within 24 hours. If it does not arrive, check your spam folder.",
 );
 const WAIT: Notice = Notice::new(
     "wait",
-    "A link was sent a short while ago, or five were sent today. Look for it, or ask again later.",
+    "A link was sent recently, or the limit of five a day is reached. Check your inbox or try again later.",
 );
 const FAILED: Notice = Notice::new(
     "failed",
-    "The mail server did not take the mail. Try again later; if it stays so, tell whoever runs this server.",
+    "The e-mail could not be sent. Try again later. If the problem persists, contact the administrator of this server.",
 );
-const CHAT_SET: Notice = Notice::new("chat", "New alert rules begin with this Telegram chat.");
-const CHAT_GONE: Notice = Notice::new("no-chat", "New alert rules begin without a Telegram chat.");
+const CHAT_SET: Notice = Notice::new("chat", "Saved. New alert rules use this Telegram chat.");
+const CHAT_GONE: Notice = Notice::new("no-chat", "Removed. New alert rules have no Telegram chat.");
 const NOTICES: [Notice; 6] = [SENT, WAIT, FAILED, CHAT_SET, CHAT_GONE, VERIFIED];
 
-/// The form, as sent.
+/// Telegram form.
 #[derive(Deserialize)]
-pub struct Chat {
+pub struct TelegramForm {
     #[serde(default)]
     chat: String,
 }
@@ -53,7 +53,7 @@ pub async fn show(
     page(&web, &member, &notice, None)
 }
 
-/// `POST /account/email/send`: mails the link that verifies the address.
+/// `POST /account/email/send`: e-mails a verification link.
 pub async fn send_link(State(web): State<Web>, member: LoggedIn) -> Result<Redirect, PageError> {
     let sent = mail::send(&web, &member.caller, member.viewer.now.0).await?;
     let notice = match sent {
@@ -61,25 +61,24 @@ pub async fn send_link(State(web): State<Web>, member: LoggedIn) -> Result<Redir
         Sent::Verified => VERIFIED,
         Sent::Wait => WAIT,
         Sent::Failed => FAILED,
-        // The page says so by itself.
+        // The page itself explains this.
         Sent::NotSetUp => return Ok(Redirect::to("/account/notifications")),
     };
     Ok(notice.at("/account/notifications"))
 }
 
-/// `POST /account/telegram`: the chat that new alert rules begin with; none where it is empty.
+/// `POST /account/telegram`: sets the default chat of new alert rules. An empty value removes it.
 pub async fn set_chat(
     State(web): State<Web>,
     member: LoggedIn,
-    Form(sent): Form<Chat>,
+    Form(sent): Form<TelegramForm>,
 ) -> Result<Response, PageError> {
     let chat = Some(sent.chat.trim()).filter(|chat| !chat.is_empty()).map(str::to_owned);
     let notice = if chat.is_some() { CHAT_SET } else { CHAT_GONE };
     match web.app.store.set_telegram_chat(&member.caller, chat).await {
         Ok(()) => Ok(notice.at("/account/notifications").into_response()),
         Err(WriteError::Invalid { .. }) => {
-            let what =
-                "This is no chat: give its number, such as -1001234567890, or @ and its name.";
+            let what = "Enter a chat ID, such as -1001234567890, or @ and a channel name.";
             let again = page(&web, &member, &html! {}, Some((&sent.chat, what)))?;
             Ok((StatusCode::BAD_REQUEST, again).into_response())
         }
@@ -87,7 +86,7 @@ pub async fn set_chat(
     }
 }
 
-/// The page; `refused` is what was sent as a chat, and what is wrong with it.
+/// Renders the page. `refused` holds a rejected chat and its error.
 fn page(
     web: &Web,
     member: &LoggedIn,
@@ -100,7 +99,7 @@ fn page(
             (email_panel(web, &profile))
             (telegram_panel(web.app.channels, &profile, refused))
         }
-        p { "Which names lead to a message, and where it goes, is for your " a href="/alerts" { "alert rules" } " to say." }
+        p { "Your " a href="/alerts" { "alert rules" } " decide which names you hear about and where messages go." }
     };
     Ok(tab_page(&member.viewer, Tab::Notifications, notice, &main))
 }
@@ -115,24 +114,24 @@ fn email_panel(web: &Web, profile: &Profile) -> Markup {
                 @else { span.badge.warn { "not verified" } }
             }
             @if !web.app.channels.email {
-                p.hint { "Mail is not set up on this server, so alert rules cannot send any. Whoever runs it can set it up." }
+                p.hint { "E-mail is not set up on this server, so alerts cannot be sent by e-mail. Ask the administrator to set it up." }
             }
             @if !profile.is_verified {
                 @if mail::is_set_up(web) {
-                    p { "Alerts are mailed to an address once its owner has said that it is theirs." }
+                    p { "Verify your address to receive alerts by e-mail." }
                     @if let Some(until) = profile.link_until {
                         p.soft {
-                            "The newest link works until "
+                            "The latest link is valid until "
                             time datetime=(until.to_rfc3339()) { (until.format("%Y-%m-%d %H:%M")) " UTC" } "."
                         }
                     }
                     form method="post" action="/account/email/send" {
                         button type="submit" {
-                            @if profile.link_until.is_some() { "Send another link" } @else { "Send the link" }
+                            @if profile.link_until.is_some() { "Send another link" } @else { "Send verification link" }
                         }
                     }
                 } @else {
-                    p.hint { "This server cannot mail the link that verifies an address. Whoever runs it has to set up mail and the address people reach it at." }
+                    p.hint { "This server cannot send verification links. Ask the administrator to set up e-mail and the public URL." }
                 }
             }
         }
@@ -147,13 +146,13 @@ fn telegram_panel(
     let kept = profile.telegram_chat.as_deref().unwrap_or_default();
     let field = Field {
         name: "chat",
-        label: "Chat",
+        label: "Default chat",
         kind: "text",
         value: refused.map_or(kept, |(sent, _)| sent),
         autocomplete: "off",
         chars_max: 40,
         help: Some(
-            "A number, negative for a group, or @ and the name of a public channel. Leave it empty for none.",
+            "A chat ID (negative for groups), or @ and the name of a public channel. Leave empty to remove.",
         ),
         error: refused.map(|(_, what)| what),
         required: false,
@@ -162,22 +161,22 @@ fn telegram_panel(
         section.panel {
             h2 { "Telegram" }
             @if !channels.telegram {
-                p.hint { "Telegram is not set up on this server, so alert rules cannot use it. Whoever runs it can set it up." }
+                p.hint { "Telegram is not set up on this server. Ask the administrator to set it up." }
             }
             @if profile.plan == Plan::Free {
-                p.hint { "Alerts by Telegram and webhook begin with the plan core. " a href="/account/plan" { "See the plans" } }
+                p.hint { "Alerts by Telegram and webhook require the Core plan. " a href="/account/plan" { "Compare plans" } }
             }
-            p { "New alert rules begin with this chat; each can have another." }
+            p { "New alert rules use this chat by default. You can change it in each rule." }
             form method="post" action="/account/telegram" {
                 (field.show())
                 button type="submit" { "Save" }
             }
             details {
-                summary { "How to find the number of a chat" }
+                summary { "How to find a chat ID" }
                 ol {
-                    li { "Write any message to this server's bot, or add it to your group. Ask whoever runs the server for its name." }
-                    li { "For yourself: write to a bot that tells numbers, such as @userinfobot. For a group: the digits in the address of the group in Telegram's web client, with the minus sign." }
-                    li { "Enter the number here, and send a test message from an alert rule." }
+                    li { "Send any message to this server's bot, or add the bot to your group. Ask the administrator for the name of the bot." }
+                    li { "For a private chat, ask a bot such as @userinfobot for your ID. For a group, open it in Telegram Web and copy the number from the address bar, including the minus sign." }
+                    li { "Enter the ID above, then send a test message from an alert rule." }
                 }
             }
         }

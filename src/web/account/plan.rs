@@ -1,4 +1,4 @@
-//! `/account/plan`: what each plan allows, and what of one's own is used.
+//! `/account/plan`: the limits of each plan and the current usage of the account.
 
 use axum::extract::State;
 use chrono::{DateTime, Utc};
@@ -13,8 +13,8 @@ use crate::web::components::grouped;
 use crate::web::error::PageError;
 use crate::web::viewer::LoggedIn;
 
-/// What an account has in use, beside what is counted by the day.
-struct InUse {
+/// Current usage of the limits that are not counted per day.
+struct Usage {
     active_rules: usize,
     external_names: usize,
     watches: usize,
@@ -25,7 +25,7 @@ struct InUse {
 pub async fn show(State(web): State<Web>, member: LoggedIn) -> Result<Markup, PageError> {
     let profile = profile_of(&web, &member)?;
     let owned = web.user_data(&member);
-    let in_use = InUse {
+    let in_use = Usage {
         active_rules: owned.rules().filter(|rule| rule.active).count(),
         external_names: owned.external_names().count(),
         watches: owned.watches().len(),
@@ -35,12 +35,12 @@ pub async fn show(State(web): State<Web>, member: LoggedIn) -> Result<Markup, Pa
     let main = html! {
         (usage(&profile, plans.limits(profile.plan), &in_use, member.viewer.now.0))
         (table(plans, profile.plan))
-        p.soft { "An external name is one that no list has brought yet. Whoever runs this server changes plans; what you have stays when yours changes." }
+        p.soft { "External names are names that are not in our data yet. To change your plan, ask the administrator of this server. Your watchlist, rules and claims are kept when your plan changes." }
     };
     Ok(tab_page(&member.viewer, Tab::Plan, &html! {}, &main))
 }
 
-fn usage(profile: &Profile, limits: &PlanLimits, in_use: &InUse, now: DateTime<Utc>) -> Markup {
+fn usage(profile: &Profile, limits: &PlanLimits, in_use: &Usage, now: DateTime<Utc>) -> Markup {
     let left_minutes = (profile.resets_at - now).num_minutes().max(0);
     let (hours, minutes) = (left_minutes / 60, left_minutes % 60);
     html! {
@@ -48,17 +48,17 @@ fn usage(profile: &Profile, limits: &PlanLimits, in_use: &InUse, now: DateTime<U
             div.head {
                 h2 { "Your plan: " (word(profile.plan)) }
                 p.soft {
-                    "Today's counts begin anew at "
+                    "Resets at "
                     time datetime=(profile.resets_at.to_rfc3339()) { "00:00 UTC" }
                     ", in " (hours) " h " (minutes) " min"
                 }
             }
             ul.meters {
-                (meter("API requests today", profile.requests_today, limits.requests_per_day, "The JSON API begins with the plan pro"))
-                (meter("CSV exports today", profile.exports_today, limits.exports_per_day, "Exports begin with the plan core"))
-                (meter("Active alert rules", count(in_use.active_rules), limits.active_rules, "None in this plan"))
-                (meter("External names watched", count(in_use.external_names), limits.external_names, "None in this plan"))
-                (meter("Names watched in all", count(in_use.watches), WATCHES_MAX, ""))
+                (meter("API requests today", profile.requests_today, limits.requests_per_day, "Requires the Pro plan"))
+                (meter("CSV exports today", profile.exports_today, limits.exports_per_day, "Requires the Core plan"))
+                (meter("Active alert rules", count(in_use.active_rules), limits.active_rules, "Not included in your plan"))
+                (meter("External names watched", count(in_use.external_names), limits.external_names, "Not included in your plan"))
+                (meter("Watched names", count(in_use.watches), WATCHES_MAX, ""))
                 (meter("Claims", count(in_use.claims), CLAIMS_MAX, ""))
             }
         }
@@ -69,7 +69,7 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// How much of something is used, as words and a bar; `without` is said where there is none of it.
+/// Renders usage as text and a bar, or `without` if the plan does not include it.
 fn meter(label: &str, used: u32, limit: u32, without: &str) -> Markup {
     let percent = (u64::from(used) * 100).checked_div(u64::from(limit)).unwrap_or(0).min(100);
     let class = if used >= limit { "full" } else { "some" };
@@ -92,8 +92,8 @@ fn meter(label: &str, used: u32, limit: u32, without: &str) -> Markup {
 fn table(plans: &Plans, own: Plan) -> Markup {
     type Limit = fn(&PlanLimits) -> u32;
     let rows: [(&str, Limit); 4] = [
-        ("JSON API requests a day", |limits| limits.requests_per_day),
-        ("CSV exports a day", |limits| limits.exports_per_day),
+        ("JSON API requests per day", |limits| limits.requests_per_day),
+        ("CSV exports per day", |limits| limits.exports_per_day),
         ("Active alert rules", |limits| limits.active_rules),
         ("External names watched", |limits| limits.external_names),
     ];
@@ -101,21 +101,21 @@ fn table(plans: &Plans, own: Plan) -> Markup {
     html! {
         div.table tabindex="0" role="region" aria-label="Plans" {
             table.plans {
-                caption { "What each plan allows" }
+                caption { "Plan limits" }
                 thead {
                     tr {
                         td {}
                         @for plan in Plan::ALL {
                             th scope="col" {
                                 (word(plan))
-                                @if plan == own { " " span.badge.info { "yours" } }
+                                @if plan == own { " " span.badge.info { "current" } }
                             }
                         }
                     }
                 }
                 tbody {
                     tr {
-                        th scope="row" { "Price a month" }
+                        th scope="row" { "Price per month" }
                         @for plan in Plan::ALL { td { (price(plans.limits(plan))) } }
                     }
                     @for (label, of) in rows {
@@ -125,7 +125,7 @@ fn table(plans: &Plans, own: Plan) -> Markup {
                         }
                     }
                     tr {
-                        th scope="row" { "Alerts by" }
+                        th scope="row" { "Alert channels" }
                         @for plan in Plan::ALL { td { (webhooks(plan)) } }
                     }
                     tr {
@@ -138,7 +138,7 @@ fn table(plans: &Plans, own: Plan) -> Markup {
     }
 }
 
-/// A plan's name, as a heading has it.
+/// Display name of a plan.
 pub fn word(plan: Plan) -> &'static str {
     match plan {
         Plan::Free => "Free",
@@ -150,13 +150,13 @@ pub fn word(plan: Plan) -> &'static str {
 
 fn price(limits: &PlanLimits) -> String {
     match limits.price_usd {
-        0 => "free".to_owned(),
+        0 => "Free".to_owned(),
         dollars => format!("${}", grouped(dollars.into())),
     }
 }
 
 fn amount(number: u32) -> String {
-    if number == 0 { "none".to_owned() } else { grouped(number.into()) }
+    if number == 0 { "–".to_owned() } else { grouped(number.into()) }
 }
 
 #[cfg(test)]
@@ -164,9 +164,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_meter_of_nothing_says_what_would_have_it() {
-        let none = meter("Exports", 0, 0, "Exports begin with core").into_string();
-        assert!(none.contains("begin with core") && !none.contains("<svg"), "{none}");
+    fn a_meter_without_a_limit_names_the_required_plan() {
+        let none = meter("Exports", 0, 0, "Requires the Core plan").into_string();
+        assert!(none.contains("Requires the Core plan") && !none.contains("<svg"), "{none}");
         let over = meter("Rules", 5, 1, "").into_string();
         assert!(over.contains("5 of 1") && over.contains("width=\"100\""), "a plan that shrank");
     }

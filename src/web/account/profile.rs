@@ -1,4 +1,4 @@
-//! `/account`: the address, the plan, the password, and where the account is logged in.
+//! `/account`: e-mail address, plan, password and active sessions.
 
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,28 +12,25 @@ use crate::web::Web;
 use crate::web::account::field::Field;
 use crate::web::account::login::begin;
 use crate::web::account::plan::word;
-use crate::web::account::signup::sentence;
-use crate::web::account::{Tab, profile_of, tab_page, too_many, wait_words};
-use crate::web::error::PageError;
+use crate::web::account::{Tab, profile_of, tab_page, too_many, wait_text};
+use crate::web::error::{PageError, sentence};
 use crate::web::form::Form;
 use crate::web::notice::{self, Notice};
 use crate::web::peer::Peer;
 use crate::web::viewer::LoggedIn;
 
-const CHANGED: Notice = Notice::new(
-    "password",
-    "Your password is changed. Every other browser that was logged in is out.",
-);
+const CHANGED: Notice =
+    Notice::new("password", "Password changed. All other sessions were logged out.");
 const NOTICES: [Notice; 1] = [CHANGED];
 
-/// The form, as sent.
+/// Password form.
 #[derive(Deserialize)]
-pub struct NewPassword {
+pub struct PasswordForm {
     present: Option<Secret>,
     password: Option<Secret>,
 }
 
-/// What is wrong with a form, by its fields.
+/// Errors of a form by field.
 #[derive(Default)]
 struct Problems {
     present: Option<String>,
@@ -50,13 +47,13 @@ pub async fn show(
     page(&web, &member, &notice, &Problems::default())
 }
 
-/// `POST /account/password`: another password for whoever knows the present one.
+/// `POST /account/password`: changes the password after checking the current one.
 pub async fn change_password(
     State(web): State<Web>,
     member: LoggedIn,
     peer: Peer,
     headers: HeaderMap,
-    Form(sent): Form<NewPassword>,
+    Form(sent): Form<PasswordForm>,
 ) -> Result<Response, PageError> {
     let nothing = html! {};
     let again = |problems| page(&web, &member, &nothing, &problems);
@@ -64,13 +61,14 @@ pub async fn change_password(
     let new = match Password::chosen(typed, Some(&member.email)) {
         Ok(new) => new,
         Err(err) => {
-            let problems = Problems { password: Some(sentence(&err)), ..Problems::default() };
+            let problems =
+                Problems { password: Some(sentence(&err.to_string())), ..Problems::default() };
             return Ok((StatusCode::BAD_REQUEST, again(problems)?).into_response());
         }
     };
-    // Whoever has found an open browser is as slow at guessing as anybody.
+    // Rate limited like a login: a session alone must not allow password guessing.
     if let Err(wait) = web.throttle.try_password(peer, &member.email) {
-        let problems = Problems { present: Some(wait_words(wait)), ..Problems::default() };
+        let problems = Problems { present: Some(wait_text(wait)), ..Problems::default() };
         return Ok(too_many(wait, again(problems)?));
     }
     let present = sent.present.unwrap_or_else(|| Secret::new(String::new()));
@@ -81,7 +79,7 @@ pub async fn change_password(
             begin(&web, &headers, &token, &path).await
         }
         PasswordChange::WrongPassword => {
-            let wrong = "This is not your present password. Nothing was changed.".to_owned();
+            let wrong = "Wrong password. Your password was not changed.".to_owned();
             let problems = Problems { present: Some(wrong), ..Problems::default() };
             Ok((StatusCode::BAD_REQUEST, again(problems)?).into_response())
         }
@@ -120,7 +118,7 @@ fn facts(profile: &Profile) -> Markup {
                 }
                 dt { "Plan" }
                 dd { a href="/account/plan" { (word(profile.plan)) } }
-                dt { "Account since" }
+                dt { "Member since" }
                 dd { time datetime=(profile.created) { (profile.created) } }
             }
         }
@@ -130,18 +128,18 @@ fn facts(profile: &Profile) -> Markup {
 fn sessions(profile: &Profile, own: &TokenDigest) -> Markup {
     html! {
         section.panel {
-            h2 { "Where you are logged in" }
+            h2 { "Active sessions" }
             ul.sessions {
                 @for session in &profile.sessions {
                     @let (began, seen) = (session.began.instant(), session.seen.instant());
                     li {
-                        "Since " time datetime=(began.to_rfc3339()) { (began.format("%Y-%m-%d %H:%M")) }
+                        "Logged in " time datetime=(began.to_rfc3339()) { (began.format("%Y-%m-%d %H:%M")) }
                         ", last used " time datetime=(seen.to_rfc3339()) { (seen.format("%H:%M")) } " "
                         @if session.digest.is(own) { span.badge.info { "this browser" } }
                     }
                 }
             }
-            p.soft { "A log-in ends after 30 minutes without use, and after 12 hours. Times are UTC." }
+            p.soft { "Sessions end after 30 minutes without activity, and after 12 hours at most. Times are in UTC." }
             form method="post" action="/logout" {
                 input type="hidden" name="everywhere" value="yes";
                 button.quiet type="submit" { "Log out everywhere" }
@@ -151,12 +149,12 @@ fn sessions(profile: &Profile, own: &TokenDigest) -> Markup {
 }
 
 fn password_form(profile: &Profile, problems: &Problems) -> Markup {
-    let present = Field::password("present", "Present password", problems.present.as_deref());
+    let present = Field::password("present", "Current password", problems.present.as_deref());
     let new = Field::new_password(problems.password.as_deref());
     html! {
         form.panel method="post" action="/account/password" {
             h2 { "Change password" }
-            // For password managers: whose password it is.
+            // Tells password managers which account the password belongs to.
             input type="email" name="email" value=(profile.email) autocomplete="username" readonly hidden;
             (present.show())
             (new.show())

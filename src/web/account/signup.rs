@@ -1,5 +1,5 @@
-//! `/signup`: an address and a password in, an account and a session cookie out; unless the operator
-//! adds all accounts.
+//! `/signup`: creates an account and logs its owner in, unless the operator disabled self-service
+//! sign-up.
 
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,23 +12,23 @@ use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::field::Field;
 use crate::web::account::login::{begin, next_of, with_next};
-use crate::web::account::{api_key, form_page, mail, too_many, wait_words};
-use crate::web::error::PageError;
+use crate::web::account::{api_key, form_page, mail, too_many, wait_text};
+use crate::web::error::{PageError, sentence};
 use crate::web::form::Form;
 use crate::web::next::local_path;
 use crate::web::peer::Peer;
 use crate::web::viewer::Viewer;
 
-/// The form, as sent.
+/// Sign-up form.
 #[derive(Deserialize)]
-pub struct NewAccount {
+pub struct SignupForm {
     #[serde(default)]
     email: String,
     password: Option<Secret>,
     next: Option<String>,
 }
 
-/// What is wrong with a form, by its fields.
+/// Errors of a form by field.
 #[derive(Default)]
 struct Problems {
     email: Option<String>,
@@ -48,13 +48,13 @@ pub async fn ask(State(web): State<Web>, viewer: Viewer, RawQuery(query): RawQue
     form_page(&viewer, "Sign up", &asked).into_response()
 }
 
-/// `POST /signup`: makes the account, logs its owner in and mails the link that verifies the address.
+/// `POST /signup`: creates the account, logs its owner in and e-mails the verification link.
 pub async fn sign_up(
     State(web): State<Web>,
     viewer: Viewer,
     peer: Peer,
     headers: HeaderMap,
-    Form(sent): Form<NewAccount>,
+    Form(sent): Form<SignupForm>,
 ) -> Result<Response, PageError> {
     if !web.settings.signup {
         return Ok(closed(&viewer));
@@ -67,13 +67,13 @@ pub async fn sign_up(
         Err(problems) => return Ok((StatusCode::BAD_REQUEST, again(problems)).into_response()),
     };
     if let Err(wait) = web.throttle.sign_up(peer) {
-        let problems = Problems { email: Some(wait_words(wait)), ..Problems::default() };
+        let problems = Problems { email: Some(wait_text(wait)), ..Problems::default() };
         return Ok(too_many(wait, again(problems)));
     }
     let (plan, now) = (web.settings.signup_plan, viewer.now.0);
     let SignUp::Done(token) = web.app.store.sign_up(email.clone(), plan, password, now).await?
     else {
-        let taken = "There is an account with this address. Log in instead.".to_owned();
+        let taken = "An account with this address already exists. Log in instead.".to_owned();
         let problems = Problems { email: Some(taken), ..Problems::default() };
         return Ok((StatusCode::BAD_REQUEST, again(problems)).into_response());
     };
@@ -86,31 +86,23 @@ pub async fn sign_up(
     begin(&web, &headers, &token, next).await
 }
 
-fn parse(sent: &NewAccount) -> Result<(Email, Password), Problems> {
+fn parse(sent: &SignupForm) -> Result<(Email, Password), Problems> {
     let email = sent.email.parse::<Email>();
     let typed = sent.password.clone().unwrap_or_else(|| Secret::new(String::new()));
     let password = Password::chosen(typed, email.as_ref().ok());
     match (email, password) {
         (Ok(email), Ok(password)) => Ok((email, password)),
         (email, password) => Err(Problems {
-            email: email.err().map(|err| sentence(&err)),
-            password: password.err().map(|err| sentence(&err)),
+            email: email.err().map(|err| sentence(&err.to_string())),
+            password: password.err().map(|err| sentence(&err.to_string())),
         }),
     }
 }
 
-/// What a type says is wrong with a text, as a sentence.
-pub fn sentence(err: &impl std::fmt::Display) -> String {
-    let text = err.to_string();
-    let mut chars = text.chars();
-    let first = chars.next().into_iter().flat_map(char::to_uppercase);
-    format!("{}.", first.chain(chars).collect::<String>())
-}
-
 fn closed(viewer: &Viewer) -> Response {
     let main = html! {
-        p.hint { "Accounts on this server are added by whoever runs it. Ask there for one." }
-        p { a href="/login" { "Log in" } " · " a href="/" { "See the drops" } }
+        p.hint { "This server does not allow self-service sign-up. Ask the administrator for an account." }
+        p { a href="/login" { "Log in" } " · " a href="/" { "Browse drops" } }
     };
     (StatusCode::FORBIDDEN, form_page(viewer, "Sign-up is closed", &main)).into_response()
 }
@@ -125,6 +117,6 @@ fn form(email: &str, next: Option<&str>, problems: &Problems) -> Markup {
             (new_password.show())
             button type="submit" { "Sign up" }
         }
-        p { "You have an account? " a href=(with_next("/login", next)) { "Log in" } "." }
+        p { "Already have an account? " a href=(with_next("/login", next)) { "Log in" } "." }
     }
 }

@@ -1,8 +1,8 @@
-//! The form of an alert rule, new or not, with what it would match beside it.
+//! The form of an alert rule, with a preview of its matches.
 
 use maud::{Markup, html};
 
-use super::form::{RuleForm, chat_id_of, webhook_id};
+use super::form::{RuleForm, chat_field, webhook_field};
 use crate::accounts::{Rule, UserData};
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, RULE_CHANNELS_MAX, RULE_NAME_CHARS_MAX, RULE_TLDS_MAX, SUBSTRING_CHARS_MAX,
@@ -15,44 +15,40 @@ use crate::web::layout::{NavItem, Page};
 use crate::web::owned::{STYLES, idempotency_field};
 use crate::web::viewer::LoggedIn;
 
-/// Where rules are.
+/// Path of the rules.
 pub const PATH: &str = "/alerts";
 
-/// What the editor shows.
+/// Input of the form.
 pub struct Editor<'a> {
     pub web: &'a Web,
     pub member: &'a LoggedIn,
     pub form: &'a RuleForm,
-    /// The rule that is changed; `None` for a new one.
+    /// The rule that is edited; `None` for a new one.
     pub rule: Option<&'a Rule>,
     pub owned: &'a UserData,
-    /// Whether the account's address is known to be its owner's.
+    /// True if the e-mail address of the account is verified.
     pub is_verified: bool,
-    pub fault: Option<&'a FormError>,
-    /// What the form's rule would match.
+    pub error: Option<&'a FormError>,
+    /// Matches of the form.
     pub preview: Markup,
 }
 
-/// The page of a new rule.
+/// Renders the page of a new rule.
 pub fn new_page(editor: &Editor<'_>) -> Markup {
-    Page::new("New alert rule")
-        .at(NavItem::Alerts)
-        .styles(STYLES)
-        .scripts(&["alerts.js"])
-        .show(
-            Some(&editor.member.viewer),
-            html! {
-                p.trail { a href=(PATH) { "Alerts" } }
-                h1 { "New alert rule" }
-                p.soft.lead { "Whenever a new list brings names that match, you are told of them once." }
-                @if let Some(fault) = editor.fault { (fault.shown()) }
-                (editor.shown())
-            },
-        )
+    Page::new("New alert rule").at(NavItem::Alerts).styles(STYLES).scripts(&["alerts.js"]).show(
+        Some(&editor.member.viewer),
+        html! {
+            p.trail { a href=(PATH) { "Alerts" } }
+            h1 { "New alert rule" }
+            p.soft.lead { "You get one message for each new list with matching names." }
+            @if let Some(error) = editor.error { (error.shown()) }
+            (editor.shown())
+        },
+    )
 }
 
 impl Editor<'_> {
-    /// The form and its preview.
+    /// Renders the form and the preview.
     pub fn shown(&self) -> Markup {
         let action = match self.rule {
             Some(rule) => format!("{PATH}/{}", rule.id),
@@ -69,7 +65,7 @@ impl Editor<'_> {
                     (self.filter())
                     (self.channels())
                     p.send {
-                        button type="submit" { @if self.rule.is_some() { "Save" } @else { "Add rule" } }
+                        button type="submit" { @if self.rule.is_some() { "Save" } @else { "Create alert" } }
                         button.quiet #look type="submit" formaction="/alerts/preview" { "Preview" }
                     }
                 }
@@ -82,39 +78,39 @@ impl Editor<'_> {
     }
 
     fn field<'f>(&'f self, id: &'f str, label: &'f str) -> Field<'f> {
-        Field::new(id, label).fault(self.fault)
+        Field::new(id, label).error(self.error)
     }
 
     fn name(&self) -> Markup {
         let input =
             Input { longest: Some(RULE_NAME_CHARS_MAX), is_required: true, ..Input::default() };
         self.field("name", "Name")
-            .help("What its messages are called.")
+            .help("Shown in the subject of its messages.")
             .input(&self.form.name, input)
     }
 
     fn filter(&self) -> Markup {
         let form = self.form;
-        let tlds_help = format!("Up to {RULE_TLDS_MAX}, with commas. Empty: all.");
+        let tlds_help = format!("Up to {RULE_TLDS_MAX}, separated by commas. Leave empty for all.");
         let text = Input::default();
         let number =
             |range| Input { kind: "number", mode: Some("numeric"), range: Some(range), ..text };
         html! {
             fieldset.group {
-                legend { "Which names" }
+                legend { "Names" }
                 (self.field("tlds", "TLDs").help(&tlds_help).input(&form.tlds, Input { placeholder: Some("com, net, co.uk"), ..text }))
                 div.pair {
-                    (self.field("min_dqs", "Lowest DQS").help("0 to 100.").input(&form.min_dqs, number((0, 100))))
-                    (self.field("max_length", "Longest name").help("Characters before the dot.").input(&form.max_length, number((1, u32::from(LABEL_CHARS_MAX)))))
+                    (self.field("min_dqs", "Minimum score").help("DQS, 0 to 100.").input(&form.min_dqs, number((0, 100))))
+                    (self.field("max_length", "Maximum length").help("Characters before the first dot.").input(&form.max_length, number((1, u32::from(LABEL_CHARS_MAX)))))
                 }
-                (self.field("contains", "Contains").help("A part of the name.").input(&form.contains, Input { longest: Some(SUBSTRING_CHARS_MAX), ..text }))
+                (self.field("contains", "Contains").help("Text anywhere in the name.").input(&form.contains, Input { longest: Some(SUBSTRING_CHARS_MAX), ..text }))
                 (self.stages())
             }
         }
     }
 
     fn stages(&self) -> Markup {
-        let error = self.fault.and_then(|fault| fault.about("stages"));
+        let error = self.error.and_then(|error| error.about("stages"));
         let word = |stage| match stage {
             Stage::Redemption => "Redemption",
             Stage::PendingDelete => "Pending delete",
@@ -132,23 +128,23 @@ impl Editor<'_> {
                         }
                     }
                 }
-                p.help { "None chosen: all but released." }
+                p.help { "Select none for all stages except released." }
                 @if let Some(error) = error { p.error { (error) } }
             }
         }
     }
 
     fn channels(&self) -> Markup {
-        let all = self.fault.and_then(|fault| fault.about("channels"));
-        let email = self.fault.and_then(|fault| fault.about("email"));
+        let all = self.error.and_then(|error| error.about("channels"));
+        let email = self.error.and_then(|error| error.about("email"));
         let configured = self.web.app.channels;
         let is_off = self.rule.is_some_and(|rule| {
             rule.channels.iter().any(|it| self.owned.switched_off(rule.id, it).is_some())
         });
         html! {
             fieldset.group #channels {
-                legend { "Where alerts go" }
-                p.help { "1 to " (RULE_CHANNELS_MAX) " of them." }
+                legend { "Send to" }
+                p.help { "Choose 1 to " (RULE_CHANNELS_MAX) " channels." }
                 @if let Some(error) = all { p.error { (error) } }
                 p.line {
                     label for="email" {
@@ -158,20 +154,20 @@ impl Editor<'_> {
                     }
                 }
                 @if !configured.email {
-                    p.help { "This server sends no mail; its operator has not set it up." }
+                    p.help { "E-mail is not set up on this server. Ask the administrator." }
                 } @else if !self.is_verified {
-                    p.help { a href="/account/notifications" { "Verify your e-mail address" } " first: nothing is sent to it before." }
+                    p.help { a href="/account/notifications" { "Verify your e-mail address" } " to receive alerts by e-mail." }
                 }
                 @if let Some(error) = email { p.error #email-error { (error) } }
                 (self.lines(&Lines {
                     name: "webhook",
                     kind: "url",
-                    one: "Webhook address",
+                    one: "Webhook URL",
                     many: "Webhooks",
                     placeholder: "https://example.com/hook",
-                    help: "Messages are posted there as JSON, signed. https at port 443 or 8443.",
+                    help: "Messages are signed JSON, sent by POST. Requires https on port 443 or 8443.",
                     values: &self.form.channels.webhooks,
-                    id: webhook_id,
+                    id: webhook_field,
                     is_configured: configured.webhook,
                 }))
                 (self.lines(&Lines {
@@ -180,16 +176,16 @@ impl Editor<'_> {
                     one: "Telegram chat",
                     many: "Telegram",
                     placeholder: "-1001234567890 or @channel",
-                    help: "The number of a chat, or @ and the name of a public channel.",
+                    help: "A chat ID, or @ and the name of a public channel.",
                     values: &self.form.channels.chats,
-                    id: chat_id_of,
+                    id: chat_field,
                     is_configured: configured.telegram,
                 }))
                 @if is_off {
                     p.line {
                         label for="switch_on" {
                             input #switch_on type="checkbox" name="switch_on" value="on" checked[self.form.switch_on];
-                            "Use channels that were switched off again"
+                            "Turn channels back on that were switched off"
                         }
                     }
                 }
@@ -197,7 +193,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Fields for several values: those there are and an empty one, or why there are none.
+    /// Renders the fields of a channel type and an empty one, or the reason why it is unavailable.
     fn lines(&self, lines: &Lines<'_>) -> Markup {
         let plan = self.member.caller.plan;
         let values = lines.values;
@@ -205,10 +201,10 @@ impl Editor<'_> {
         let empty = std::iter::repeat_n("", room);
         let why_not = if plan == Plan::Free {
             Some(
-                html! { (lines.many) ": with the Core plan and above. " a href="/account/plan" { "See the plans" } },
+                html! { (lines.many) ": available with the Core plan. " a href="/account/plan" { "Compare plans" } },
             )
         } else if !lines.is_configured {
-            Some(html! { (lines.many) ": not set up on this server; ask its operator." })
+            Some(html! { (lines.many) ": not set up on this server. Ask the administrator." })
         } else {
             None
         };
@@ -229,7 +225,7 @@ impl Editor<'_> {
     }
 }
 
-/// Fields for several values of a kind.
+/// Fields of a channel type with several values.
 struct Lines<'a> {
     name: &'a str,
     kind: &'a str,

@@ -1,5 +1,4 @@
-//! The editor's fields, and the shapes of the API that they stand for: as sent in, as sent out. What
-//! they mean is judged where the API judges it.
+//! The rule form, converted to the request types of the API, which validate it.
 
 use crate::accounts::{Channel, Rule};
 use crate::http::alerts::{
@@ -12,7 +11,7 @@ use crate::vocab::name::to_unicode;
 use crate::vocab::query::Substring;
 use crate::web::form::Fields;
 
-/// An alert rule as its form has it: texts, which may be anything.
+/// A rule form as sent. Values are not validated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleForm {
     pub name: String,
@@ -23,11 +22,11 @@ pub struct RuleForm {
     pub contains: String,
     pub stages: Vec<String>,
     pub channels: Channels,
-    /// Whether channels that are off are to be used again.
+    /// Turns channels back on that were switched off.
     pub switch_on: bool,
 }
 
-/// The channels of a form; lines that were left empty are none.
+/// Channels of a form, without empty lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Channels {
     pub email: bool,
@@ -35,11 +34,11 @@ pub struct Channels {
     pub chats: Vec<String>,
 }
 
-/// Channels that a new rule begins with.
+/// Default channels of a new rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelDefaults {
     pub email: bool,
-    /// The account's own.
+    /// Default chat of the account.
     pub chat: Option<String>,
 }
 
@@ -48,34 +47,34 @@ impl Channels {
         *self == Channels::default()
     }
 
-    /// With the id of the field of each, in the order of the API's list.
-    fn sent(&self) -> Vec<(String, ChannelRequest)> {
+    /// The channels with the ids of their fields, in the order of the API's list.
+    fn requests(&self) -> Vec<(String, ChannelRequest)> {
         let channel =
             |kind: &str| ChannelRequest { r#type: Some(kind.to_owned()), url: None, chat_id: None };
         let email = self.email.then(|| ("email".to_owned(), channel("email")));
         let webhooks = self.webhooks.iter().enumerate().map(|(at, url)| {
-            (webhook_id(at), ChannelRequest { url: Some(url.clone()), ..channel("webhook") })
+            (webhook_field(at), ChannelRequest { url: Some(url.clone()), ..channel("webhook") })
         });
         let chats = self.chats.iter().enumerate().map(|(at, chat)| {
             let chat_id = Some(ChatIdRequest::Text(chat.clone()));
-            (chat_id_of(at), ChannelRequest { chat_id, ..channel("telegram") })
+            (chat_field(at), ChannelRequest { chat_id, ..channel("telegram") })
         });
         email.into_iter().chain(webhooks).chain(chats).collect()
     }
 }
 
-/// The id of the field of a webhook.
-pub fn webhook_id(at: usize) -> String {
+/// Field id of a webhook.
+pub fn webhook_field(at: usize) -> String {
     format!("webhook-{at}")
 }
 
-/// The id of the field of a chat.
-pub fn chat_id_of(at: usize) -> String {
+/// Field id of a chat.
+pub fn chat_field(at: usize) -> String {
     format!("chat-{at}")
 }
 
 impl RuleForm {
-    /// A form as sent.
+    /// Reads a submitted form.
     pub fn from_fields(fields: &Fields) -> RuleForm {
         let text = |name| fields.text(name).trim().to_owned();
         let filled = |name| {
@@ -98,8 +97,7 @@ impl RuleForm {
         }
     }
 
-    /// A form to begin with, as a link asks for it; its channels are the usual ones where the link
-    /// names none.
+    /// A new form filled from a link. Without channels in the link, the defaults apply.
     pub fn from_link(fields: &Fields, usual: ChannelDefaults) -> RuleForm {
         let asked = RuleForm::from_fields(fields);
         let usual = || Channels {
@@ -111,7 +109,7 @@ impl RuleForm {
         RuleForm { channels, ..asked }
     }
 
-    /// A rule as it is.
+    /// The form of an existing rule.
     pub fn for_rule(rule: &Rule) -> RuleForm {
         let number = |number: Option<u8>| number.map(|it| it.to_string()).unwrap_or_default();
         let filter = &rule.filter;
@@ -133,73 +131,77 @@ impl RuleForm {
         }
     }
 
-    /// A rule to be added.
-    pub fn sent(&self) -> RuleRequest {
+    /// Request that creates the rule.
+    pub fn request(&self) -> RuleRequest {
         RuleRequest {
             name: Some(self.name.clone()),
-            filter: Some(self.filter_sent()),
-            channels: Some(self.channels_sent()),
+            filter: Some(self.filter_request()),
+            channels: Some(self.channel_requests()),
         }
     }
 
-    /// A rule whose matches are to be seen: its channels do not matter yet.
+    /// Request without channels, for the preview.
     pub fn draft(&self) -> PreviewRequest {
         PreviewRequest {
             name: Some(self.name.clone()),
-            filter: Some(self.filter_sent()),
+            filter: Some(self.filter_request()),
             channels: None,
         }
     }
 
-    /// What to change of a rule. Channels are sent only where they were changed, or are to be used
-    /// again: whoever sends them switches those on that are off.
+    /// Patch of an existing rule. Sending channels turns them back on, so they are sent only if they
+    /// changed or `switch_on` is set.
     pub fn patch(&self, rule: &Rule) -> RulePatchRequest {
         let is_changed = self.channels != Channels::for_rule(rule) || self.switch_on;
         RulePatchRequest {
             name: Patch::Value(self.name.clone()),
-            filter: Patch::Value(self.filter_sent()),
-            channels: if is_changed { Patch::Value(self.channels_sent()) } else { Patch::Absent },
+            filter: Patch::Value(self.filter_request()),
+            channels: if is_changed {
+                Patch::Value(self.channel_requests())
+            } else {
+                Patch::Absent
+            },
             active: Patch::Absent,
         }
     }
 
-    /// The field of a member of the API's shape: `channels[1].url`.
-    pub fn field_of(&self, member: &str) -> Option<String> {
+    /// Field id of a property of the API, such as `channels[1].url`.
+    pub fn field_of(&self, property: &str) -> Option<String> {
         let simple = |field: &str| Some(field.to_owned());
-        match member {
+        match property {
             "name" => simple("name"),
             "filter.minDqs" => simple("min_dqs"),
             "filter.maxLength" => simple("max_length"),
             "filter.contains" => simple("contains"),
-            _ if member.starts_with("filter.tlds") => simple("tlds"),
-            _ if member.starts_with("filter.stages") => simple("stages"),
-            _ if member.starts_with("channels") => Some(self.channel_field(member)),
+            _ if property.starts_with("filter.tlds") => simple("tlds"),
+            _ if property.starts_with("filter.stages") => simple("stages"),
+            _ if property.starts_with("channels") => Some(self.channel_field(property)),
             _ => None,
         }
     }
 
-    /// The field of `channels[1]…`; all of them for another text.
-    fn channel_field(&self, member: &str) -> String {
-        let place = member.strip_prefix("channels[").and_then(|rest| rest.split_once(']'));
+    /// Field id of `channels[1]…`, or of the group for other properties.
+    fn channel_field(&self, property: &str) -> String {
+        let place = property.strip_prefix("channels[").and_then(|rest| rest.split_once(']'));
         let place = place.and_then(|(place, _)| place.parse::<usize>().ok());
-        let field = place.and_then(|place| self.channels.sent().into_iter().nth(place));
+        let field = place.and_then(|place| self.channels.requests().into_iter().nth(place));
         field.map_or_else(|| "channels".to_owned(), |(field, _)| field)
     }
 
-    fn filter_sent(&self) -> Object<RuleFilterRequest> {
+    fn filter_request(&self) -> Object<RuleFilterRequest> {
         let separates = |char: char| char.is_whitespace() || ",;".contains(char);
         let tlds = self.tlds.split(separates).filter(|tld| !tld.is_empty());
         Object(RuleFilterRequest {
             tlds: Some(tlds.map(|tld| TldRequest(tld.to_owned())).collect()),
-            min_dqs: whole(&self.min_dqs),
-            max_length: whole(&self.max_length),
+            min_dqs: integer(&self.min_dqs),
+            max_length: integer(&self.max_length),
             contains: (!self.contains.is_empty()).then(|| self.contains.clone()),
             stages: Some(self.stages.clone()),
         })
     }
 
-    fn channels_sent(&self) -> Vec<Object<ChannelRequest>> {
-        self.channels.sent().into_iter().map(|(_, channel)| Object(channel)).collect()
+    fn channel_requests(&self) -> Vec<Object<ChannelRequest>> {
+        self.channels.requests().into_iter().map(|(_, channel)| Object(channel)).collect()
     }
 }
 
@@ -217,9 +219,9 @@ impl Channels {
     }
 }
 
-/// A whole number; an empty text is none, and one that is no number is out of every range, which is
-/// refused as such.
-fn whole(text: &str) -> Option<JsonInteger> {
+/// Parses an integer; an empty text is `None`. A text that is not a number becomes an out-of-range value,
+/// so the API reports the allowed range.
+fn integer(text: &str) -> Option<JsonInteger> {
     (!text.is_empty()).then(|| JsonInteger(text.parse().unwrap_or(i64::MAX)))
 }
 
@@ -232,16 +234,16 @@ mod tests {
     }
 
     #[test]
-    fn empty_lines_are_no_channels() {
+    fn empty_lines_are_ignored() {
         let form = form("webhook=&webhook=+https://a.example/+&chat=&email=on&stage=catchable");
         assert_eq!(form.channels.webhooks, ["https://a.example/"]);
         assert!(form.channels.email && form.channels.chats.is_empty());
-        assert_eq!(form.sent().channels.map(|channels| channels.len()), Some(2));
+        assert_eq!(form.request().channels.map(|channels| channels.len()), Some(2));
         assert_eq!(form.stages, ["catchable"]);
     }
 
     #[test]
-    fn members_of_the_api_have_their_fields() {
+    fn properties_of_the_api_map_to_fields() {
         let form = form("email=on&webhook=a&webhook=b&chat=c");
         for (member, field) in [
             ("name", "name"),
@@ -259,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_are_out_of_range() {
-        assert_eq!(whole(""), None);
-        assert_eq!(whole("60"), Some(JsonInteger(60)));
-        assert_eq!(whole("sixty"), Some(JsonInteger(i64::MAX)));
+    fn invalid_numbers_are_out_of_range() {
+        assert_eq!(integer(""), None);
+        assert_eq!(integer("60"), Some(JsonInteger(60)));
+        assert_eq!(integer("sixty"), Some(JsonInteger(i64::MAX)));
     }
 
     #[test]
-    fn a_link_without_channels_has_the_usual_ones() {
+    fn a_link_without_channels_gets_the_defaults() {
         let fields = Fields::from_query(Some("tlds=com&min_dqs=70"));
         let usual = ChannelDefaults { email: true, chat: Some("42".to_owned()) };
         let form = RuleForm::from_link(&fields, usual);

@@ -1,4 +1,4 @@
-//! The rules of an account, and how each stands.
+//! The list of rules with their state.
 
 use maud::{Markup, html};
 
@@ -8,29 +8,29 @@ use crate::accounts::{Channel, Delivery, DeliveryStatus, MessageKind, Rule, User
 use crate::http::params::Page as Rows;
 use crate::vocab::ids::RuleId;
 use crate::vocab::plan::Plan;
-use crate::web::components::{counted, grouped};
+use crate::web::components::{counted, grouped, query};
 use crate::web::layout::{NavItem, Page};
 use crate::web::notice;
-use crate::web::owned::{STYLES, address, instant, pager};
+use crate::web::owned::{STYLES, instant, pager};
 use crate::web::viewer::LoggedIn;
 
-/// Deliveries shown of each rule.
+/// Deliveries shown per rule.
 const LAST: usize = 3;
 
-/// How a rule stands.
+/// State of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Working,
     Paused,
-    /// Active, but the plan has shrunk since.
+    /// Active, but over the limit of the current plan.
     BeyondPlan,
-    /// Active, but no channel of it is used.
+    /// Active, but without a usable channel.
     WithoutChannel,
 }
 
 impl Standing {
-    /// How `rule` stands, of an account whose plan runs `limit` rules.
-    pub fn of(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Standing {
+    /// State of `rule` under a plan with at most `limit` active rules.
+    pub fn new(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Standing {
         if !rule.active {
             return Standing::Paused;
         }
@@ -45,33 +45,33 @@ impl Standing {
         }
     }
 
-    /// As a word in its colour.
+    /// Renders the state as a badge.
     pub fn badge(self) -> Markup {
         let (class, word) = match self {
             Standing::Working => ("good", "active"),
             Standing::Paused => ("", "paused"),
-            Standing::BeyondPlan => ("warn", "beyond your plan"),
-            Standing::WithoutChannel => ("bad", "no channel"),
+            Standing::BeyondPlan => ("warn", "over plan limit"),
+            Standing::WithoutChannel => ("bad", "no active channel"),
         };
         html! { span.badge.(class) { (word) } }
     }
 
-    /// What to do about it.
+    /// Advice on how to fix the state.
     pub fn hint(self) -> Option<Markup> {
         match self {
             Standing::Working | Standing::Paused => None,
             Standing::BeyondPlan => Some(html! {
-                "Your plan runs fewer rules than are active: this one waits. Pause an older one, or "
-                a href="/account/plan" { "see what other plans allow" } "."
+                "You have more active rules than your plan allows, so this one is not used. Pause an older rule or "
+                a href="/account/plan" { "compare plans" } "."
             }),
             Standing::WithoutChannel => Some(html! {
-                "Nothing is sent: every channel of this rule is off or not in your plan."
+                "No alerts are sent: every channel of this rule is off or not included in your plan."
             }),
         }
     }
 }
 
-/// Whether anything is sent through a channel.
+/// Returns true if messages are sent through a channel.
 fn is_used(owned: &UserData, rule: RuleId, channel: &Channel, plan: Plan) -> bool {
     let within_plan = plan != Plan::Free || *channel == Channel::Email;
     within_plan && owned.switched_off(rule, channel).is_none()
@@ -88,28 +88,25 @@ pub fn show(
     let total = owned.rules().len();
     let active = owned.rules().filter(|rule| rule.active).count();
     let plan = member.caller.plan;
-    let at = |offset: u32| {
-        let offset = if offset == 0 { String::new() } else { offset.to_string() };
-        address(PATH, &[("offset", &offset)])
-    };
+    let at = |offset: u32| query::with(&[("offset", &query::offset(offset))], PATH);
     Page::new("Alerts").at(NavItem::Alerts).styles(STYLES).show(
         Some(&member.viewer),
         html! {
             div.head {
                 h1 { "Alerts" }
-                @if total > 0 { p { a.button href="/alerts/new" { "New rule" } } }
+                @if total > 0 { p { a.button href="/alerts/new" { "Create alert" } } }
             }
             (notice::shown(&NOTICES, query))
             @if total == 0 {
                 div.panel.empty {
-                    h2 { "Be told when a good name drops" }
-                    p { "A rule says which names you are after. Each new list is matched with it, and what matches is sent to you: by mail, to a webhook or to a Telegram chat." }
-                    p { a.button href="/alerts/new" { "Make your first rule" } }
+                    h2 { "Get alerts when good names drop" }
+                    p { "Describe the names you want. When a new list has matches, you get a message by e-mail, webhook or Telegram." }
+                    p { a.button href="/alerts/new" { "Create alert" } }
                 }
             } @else {
                 p.soft.lead {
                     (grouped(active as u64)) " of " (counted(limit, "active rule")) " in your plan. "
-                    @if active >= limit as usize { a href="/account/plan" { "See what other plans allow" } }
+                    @if active >= limit as usize { a href="/account/plan" { "Compare plans" } }
                 }
                 ul.rules { @for rule in rows.rows(owned.rules()) { (item(rule, owned, plan, limit)) } }
                 (pager(rows, total, at))
@@ -119,7 +116,7 @@ pub fn show(
 }
 
 fn item(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Markup {
-    let standing = Standing::of(rule, owned, plan, limit);
+    let standing = Standing::new(rule, owned, plan, limit);
     let last: Vec<_> = owned.deliveries(rule.id).take(LAST).collect();
     html! {
         li.panel {
@@ -131,11 +128,11 @@ fn item(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Markup {
             p { (words::filter(&rule.filter)) "." }
             (channels(rule, owned, plan))
             @if last.is_empty() {
-                p.soft { "Nothing sent yet." }
+                p.soft { "No messages sent yet." }
             } @else {
                 ul.last {
                     @for delivery in last {
-                        li { (instant(delivery.message.at)) " " (status(delivery)) " " span.soft { (what(delivery)) } }
+                        li { (instant(delivery.message.at)) " " (status(delivery)) " " span.soft { (summary(delivery)) } }
                     }
                 }
             }
@@ -143,7 +140,7 @@ fn item(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Markup {
     }
 }
 
-/// The channels of a rule, and why one is not used.
+/// Renders the channels of a rule and why one is unused.
 pub fn channels(rule: &Rule, owned: &UserData, plan: Plan) -> Markup {
     html! {
         ul.channels {
@@ -155,7 +152,7 @@ pub fn channels(rule: &Rule, owned: &UserData, plan: Plan) -> Markup {
                     @if let Some(off) = off {
                         " " span.soft { "off since " (instant(off.at)) ": " (words::switched_off(off)) }
                     } @else if !is_used {
-                        " " span.soft { "not in the " (plan) " plan" }
+                        " " span.soft { "not included in the " (plan) " plan" }
                     }
                 }
             }
@@ -163,19 +160,19 @@ pub fn channels(rule: &Rule, owned: &UserData, plan: Plan) -> Markup {
     }
 }
 
-/// How a delivery stands, as a word in its colour.
+/// Renders the status of a delivery as a badge.
 pub fn status(delivery: &Delivery) -> Markup {
     let (class, word) = match delivery.status {
         DeliveryStatus::Delivered => ("good", "delivered"),
         DeliveryStatus::Failed => ("bad", "failed"),
-        DeliveryStatus::Pending { .. } if delivery.attempts > 0 => ("warn", "to be tried again"),
-        DeliveryStatus::Pending { .. } => ("info", "on its way"),
+        DeliveryStatus::Pending { .. } if delivery.attempts > 0 => ("warn", "retrying"),
+        DeliveryStatus::Pending { .. } => ("info", "queued"),
     };
     html! { span.badge.(class) { (word) } }
 }
 
-/// What a delivery brings, and where.
-fn what(delivery: &Delivery) -> String {
+/// Summary of a delivery: names and channel.
+fn summary(delivery: &Delivery) -> String {
     let names = counted(delivery.message.total, "name");
     let kind = match delivery.message.kind {
         MessageKind::Match => "",

@@ -1,4 +1,4 @@
-//! What a rule would tell, as its editor shows it.
+//! Preview of the matches of a rule.
 
 use axum::http::StatusCode;
 use maud::{Markup, html};
@@ -15,55 +15,58 @@ use crate::web::Web;
 use crate::web::components::{self, counted, grouped};
 use crate::web::error::sentence;
 
-/// Height and width of a bar of the chart, and of the gap after it.
+/// Height and width of a bar, and width of the gap, in SVG units.
 const BARS: (u32, u32, u32) = (48, 8, 2);
 
-/// What the rule of a form would tell.
+/// Matches of a form.
 pub struct Preview {
-    today: u32,
+    /// Names that match today.
+    matches: u32,
+    today: Day,
     /// The last drop dates, newest first.
     per_day: Vec<(Day, u32)>,
     samples: Vec<MatchedName>,
 }
 
-/// The preview of a form's rule, or what is wrong with its filter.
+/// Finds the matches of a form.
 ///
 /// # Errors
-/// The filter is not as it should be.
+/// The first invalid value of the filter.
 pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, ApiError> {
     let filter = preview_filter(form.draft(), web.app.guard.rules())?;
     let (index, as_of) = (web.app.live.current(), web.app.as_of(now));
     work::run(index.preview_cost_us(as_of), move || {
         let preview = index.preview(&rule_query(&filter), as_of)?;
         let samples = matched_samples(&preview, &index, as_of);
-        Ok(Preview { today: preview.today, per_day: preview.per_day, samples })
+        let (matches, per_day) = (preview.today, preview.per_day);
+        Ok(Preview { matches, today: as_of.today, per_day, samples })
     })
     .await
 }
 
-/// The preview as markup; a filter that is refused says why, unless the form says it beside its field.
-pub fn shown(preview: Result<Preview, ApiError>, says_why: bool) -> (StatusCode, Markup) {
+/// Renders the preview, or the error of the filter unless the form shows it beside the field.
+pub fn show(preview: Result<Preview, ApiError>, show_error: bool) -> (StatusCode, Markup) {
     match preview {
         Ok(preview) => (StatusCode::OK, preview.shown()),
         Err(err) => {
-            let (what, refusal) = (told(&err), Refusal::from(err));
-            let why = what.unwrap_or_else(|| sentence(refusal.message()));
+            let (message, refusal) = (field_message(&err), Refusal::from(err));
+            let text = message.unwrap_or_else(|| sentence(refusal.message()));
             let shown = html! {
-                @if says_why { p.problem { (why) } }
-                @else { p.soft { "Put the filter right to see what it matches." } }
+                @if show_error { p.problem { (text) } }
+                @else { p.soft { "Correct the filter to see matching names." } }
             };
             (refusal.status, shown)
         }
     }
 }
 
-/// The refusal of a field by the name that the form has for it.
-fn told(err: &ApiError) -> Option<String> {
+/// Error text with the label of its field.
+fn field_message(err: &ApiError) -> Option<String> {
     let ApiError::BadParameter { name, what } = err else { return None };
     let label = match RuleForm::default().field_of(name)?.as_str() {
         "tlds" => "TLDs",
-        "min_dqs" => "Lowest DQS",
-        "max_length" => "Longest name",
+        "min_dqs" => "Minimum score",
+        "max_length" => "Maximum length",
         "contains" => "Contains",
         _ => "Stages",
     };
@@ -74,29 +77,29 @@ impl Preview {
     fn shown(&self) -> Markup {
         let names = |number| counted(number, "name");
         html! {
-            p.figure { b { (grouped(self.today.into())) } " " (if self.today == 1 { "name matches now" } else { "names match now" }) }
+            p.figure { b { (grouped(self.matches.into())) } " " (if self.matches == 1 { "name matches today" } else { "names match today" }) }
             @if !self.per_day.is_empty() { (self.chart()) }
             @if self.samples.is_empty() {
-                p.soft { "Nothing in the lists matches this filter today. It may be too narrow: leave out a condition and look again." }
+                p.soft { "No names match today. Try removing a condition." }
             } @else {
-                h3 { @if self.today as usize > self.samples.len() { "The best of them" } @else { "These" } }
+                h3 { @if self.matches as usize > self.samples.len() { "Best matches" } @else { "Matches" } }
                 ul.samples {
                     @for matched in &self.samples {
                         li {
                             span.which { (components::name_linked(matched.name.as_str(), matched.name.tld())) }
                             (components::score(matched.dqs))
-                            span.stage-of { (components::stage(matched.stage, matched.release)) }
+                            span.stage-of { (components::stage(matched.stage, matched.release, self.today)) }
                         }
                     }
                 }
             }
             @if let Some((newest, count)) = self.per_day.first() {
-                p.soft { "The newest list (" time datetime=(newest) { (newest) } ") would have told you of " (names(*count)) "." }
+                p.soft { "You would have received " (names(*count)) " from the latest list (" (components::date(*newest, self.today)) ")." }
             }
         }
     }
 
-    /// A bar for each of the last drop dates, oldest first.
+    /// Renders a bar for each of the last drop dates, oldest first.
     fn chart(&self) -> Markup {
         let (height, width, gap) = BARS;
         let most = self.per_day.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
@@ -104,10 +107,10 @@ impl Preview {
         let days = self.per_day.len();
         let all = days as u32 * (width + gap) - gap;
         let average = match (total + days as u64 / 2) / days as u64 {
-            0 => "Fewer than one".to_owned(),
+            0 => "Less than 1".to_owned(),
             average => format!("About {}", grouped(average)),
         };
-        // At least a pixel where there is something.
+        // Rounded up, so that small counts stay visible.
         let bar = |count: u32| (u64::from(count) * u64::from(height)).div_ceil(u64::from(most));
         html! {
             figure.lists {

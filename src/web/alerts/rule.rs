@@ -1,4 +1,4 @@
-//! One rule: how it stands, what was and will be sent for it, and its editor.
+//! The page of a rule: state, deliveries and editor.
 
 use maud::{Markup, html};
 
@@ -6,40 +6,31 @@ use super::editor::{Editor, PATH};
 use super::list::{Standing, channels, status};
 use super::{NOTICES, words};
 use crate::accounts::{Delivery, MatchedName, MessageKind, Rule, UserData, WebhookSecret};
+use crate::http::allowance::Now;
+use crate::vocab::day::Day;
+use crate::vocab::ids::RuleId;
 use crate::vocab::limits::DELIVERIES_KEPT_MAX;
 use crate::web::components::{self, counted, grouped};
 use crate::web::field::FormError;
 use crate::web::layout::{NavItem, Page};
 use crate::web::notice;
-use crate::web::owned::{STYLES, day, instant};
+use crate::web::owned::{Deletion, STYLES, day, instant};
 use crate::web::viewer::LoggedIn;
 
-/// Names of a delivery that are shown; a mail has them all.
+/// Maximum names shown per delivery. The message has all.
 const NAMES_SHOWN_MAX: usize = 100;
 
-/// A webhook and the secret that its messages are signed with.
-pub struct ShownSecret {
-    pub url: String,
-    pub secret: String,
-}
-
-impl From<&WebhookSecret> for ShownSecret {
-    fn from(of: &WebhookSecret) -> ShownSecret {
-        ShownSecret { url: of.url.as_str().to_owned(), secret: of.secret.reveal().to_owned() }
-    }
-}
-
-/// The whole page. `problem` is what was wrong with something else than the editor's form.
+/// Renders the page. `action_error` is the error of an action other than saving.
 pub fn show(
     rule: &Rule,
     editor: &Editor<'_>,
-    problem: Option<&FormError>,
+    action_error: Option<&FormError>,
     query: Option<&str>,
 ) -> Markup {
     let member = editor.member;
     let limit = editor.web.app.store.limits(&member.caller).active_rules;
     let plan = member.caller.plan;
-    let standing = Standing::of(rule, editor.owned, plan, limit);
+    let standing = Standing::new(rule, editor.owned, plan, limit);
     Page::new(&rule.name)
         .at(NavItem::Alerts)
         .styles(STYLES)
@@ -53,12 +44,12 @@ pub fn show(
                     (actions(rule))
                 }
                 (notice::shown(&NOTICES, query))
-                @for fault in problem.into_iter().chain(editor.fault) { (fault.shown()) }
+                @for error in action_error.into_iter().chain(editor.error) { (error.shown()) }
                 @if let Some(hint) = standing.hint() { p.hint { (hint) } }
                 p.lead { (words::filter(&rule.filter)) ". " span.soft { "Added " (day(rule.created_at)) "." } }
                 (channels(rule, editor.owned, plan))
-                (deliveries(rule, editor.owned))
-                h2 #edit { "Edit this rule" }
+                (deliveries(rule, editor.owned, member.viewer.now))
+                h2 #edit { "Edit rule" }
                 (editor.shown())
             },
         )
@@ -69,15 +60,16 @@ fn actions(rule: &Rule) -> Markup {
     let (what, word) = if rule.active { ("pause", "Pause") } else { ("resume", "Resume") };
     html! {
         div.actions {
-            form method="post" action=(path("test")) { button.quiet type="submit" { "Send a test" } }
+            form method="post" action=(path("test")) { button.quiet type="submit" { "Send test" } }
             form method="post" action=(path(what)) { button.quiet type="submit" { (word) } }
             a.button.danger href=(path("delete")) { "Delete" }
         }
     }
 }
 
-/// What was and will be sent, newest first.
-pub fn deliveries(rule: &Rule, owned: &UserData) -> Markup {
+/// Renders sent and queued messages, newest first.
+pub fn deliveries(rule: &Rule, owned: &UserData, Now(now): Now) -> Markup {
+    let today = Day::from_instant(now);
     let sent: Vec<_> = owned.deliveries(rule.id).collect();
     let is_pending = sent.iter().any(|delivery| delivery.is_pending());
     html! {
@@ -85,7 +77,7 @@ pub fn deliveries(rule: &Rule, owned: &UserData) -> Markup {
             h2 #deliveries-title { "Deliveries" }
             @if sent.is_empty() {
                 p.panel.empty {
-                    "Nothing sent yet. Names that match are sent when the next list comes; a test shows you now what a message looks like."
+                    "No messages sent yet. Matching names are sent with the next list. Send a test to see what a message looks like."
                 }
             } @else {
                 div.table tabindex="0" role="region" aria-label="Table of deliveries" {
@@ -95,24 +87,24 @@ pub fn deliveries(rule: &Rule, owned: &UserData) -> Markup {
                                 th scope="col" { "Queued" }
                                 th scope="col" { "Status" }
                                 th scope="col" { "Names" }
-                                th scope="col" { "Where to" }
-                                th.number scope="col" { "Tries" }
-                                th scope="col" { "Last try" }
+                                th scope="col" { "Channel" }
+                                th.number scope="col" { "Attempts" }
+                                th scope="col" { "Last attempt" }
                                 th scope="col" { span.hidden { "Retry" } }
                             }
                         }
-                        tbody { @for delivery in &sent { (row(rule, delivery)) } }
+                        tbody { @for delivery in &sent { (row(rule, delivery, today)) } }
                     }
                 }
                 @if sent.len() >= DELIVERIES_KEPT_MAX {
-                    p.soft { "The last " (DELIVERIES_KEPT_MAX) " are kept." }
+                    p.soft { "Only the last " (DELIVERIES_KEPT_MAX) " messages are kept." }
                 }
             }
         }
     }
 }
 
-fn row(rule: &Rule, delivery: &Delivery) -> Markup {
+fn row(rule: &Rule, delivery: &Delivery, today: Option<Day>) -> Markup {
     let kind =
         (delivery.message.kind == MessageKind::Test).then(|| html! { " " span.badge { "test" } });
     html! {
@@ -124,24 +116,24 @@ fn row(rule: &Rule, delivery: &Delivery) -> Markup {
                     div.why { (words::problem(problem)) }
                 }
                 @if let Some(next) = delivery.next_at().filter(|_| delivery.attempts > 0) {
-                    div.why { "Next try " (instant(next)) }
+                    div.why { "Next attempt " (instant(next)) }
                 }
             }
             td data-label="Names" {
                 @match &delivery.message.names {
-                    Some(names) if !names.is_empty() => { (named(delivery.message.total, names.iter().map(|it| &**it))) }
+                    Some(names) if !names.is_empty() => { (named(delivery.message.total, names.iter().map(|it| &**it), today)) }
                     _ => { (counted(delivery.message.total, "name")) }
                 }
             }
-            td data-label="Where to" { (words::channel(&delivery.channel)) }
-            td.number data-label="Tries" { (delivery.attempts) }
-            td data-label="Last try" {
+            td data-label="Channel" { (words::channel(&delivery.channel)) }
+            td.number data-label="Attempts" { (delivery.attempts) }
+            td data-label="Last attempt" {
                 @if let Some(at) = delivery.last_attempt_at { (instant(at)) } @else { span.soft { "none yet" } }
             }
             td.do {
                 @if delivery.can_be_retried() {
                     form method="post" action={ (PATH) "/" (rule.id) "/deliveries/" (delivery.id) "/retry" } {
-                        button.quiet.small type="submit" { "Try again" }
+                        button.quiet.small type="submit" { "Retry" }
                     }
                 }
             }
@@ -149,14 +141,18 @@ fn row(rule: &Rule, delivery: &Delivery) -> Markup {
     }
 }
 
-fn named<'a>(total: u32, names: impl ExactSizeIterator<Item = &'a MatchedName>) -> Markup {
+fn named<'a>(
+    total: u32,
+    names: impl ExactSizeIterator<Item = &'a MatchedName>,
+    today: Option<Day>,
+) -> Markup {
     let left = (total as usize).saturating_sub(names.len().min(NAMES_SHOWN_MAX));
     html! {
         details.names {
             summary { (counted(total, "name")) }
             ul {
                 @for matched in names.take(NAMES_SHOWN_MAX) {
-                    li { (components::name_linked(matched.name.as_str(), matched.name.tld())) " " (components::score(matched.dqs)) " " (components::stage(matched.stage, matched.release)) }
+                    li { (components::name_linked(matched.name.as_str(), matched.name.tld())) " " (components::score(matched.dqs)) " " (components::stage(matched.stage, matched.release, today.unwrap_or(matched.release))) }
                 }
             }
             @if left > 0 { p.soft { "and " (grouped(left as u64)) " more" } }
@@ -164,8 +160,8 @@ fn named<'a>(total: u32, names: impl ExactSizeIterator<Item = &'a MatchedName>) 
     }
 }
 
-/// What is shown once: the secrets of webhooks that are new.
-pub fn secrets(member: &LoggedIn, rule: &str, secrets: &[ShownSecret]) -> Markup {
+/// Shows the signing secrets of new webhooks, once.
+pub fn secrets(member: &LoggedIn, rule: RuleId, secrets: &[WebhookSecret]) -> Markup {
     let is_one = secrets.len() == 1;
     Page::new("Rule saved").at(NavItem::Alerts).styles(STYLES).show(
         Some(&member.viewer),
@@ -174,38 +170,32 @@ pub fn secrets(member: &LoggedIn, rule: &str, secrets: &[ShownSecret]) -> Markup
                 h1 { "Rule saved" }
                 p.hint {
                     "Copy the signing " (if is_one { "secret" } else { "secrets" }) " now: "
-                    (if is_one { "it is" } else { "they are" }) " not shown again. Your receiver needs "
-                    (if is_one { "it" } else { "them" }) " to tell our messages from those of others; "
-                    a href="/docs#webhooks" { "how to verify a message" } "."
+                    (if is_one { "it is" } else { "they are" }) " not shown again. Your receiver uses "
+                    (if is_one { "it" } else { "them" }) " to "
+                    a href="/docs#webhooks" { "verify messages" } "."
                 }
                 @for (at, shown) in secrets.iter().enumerate() {
                     div.panel.secret {
-                        p.soft { "Messages to " span.address { (shown.url) } " are signed with" }
-                        p { code id={ "secret-" (at) } { (shown.secret) } }
+                        p.soft { "Signing secret for " span.address { (shown.url.as_str()) }  }
+                        p { code id={ "secret-" (at) } { (shown.secret.reveal()) } }
                         p { button.quiet.small type="button" data-copy-from={ "secret-" (at) } { "Copy" } }
                     }
                 }
-                p { a.button href={ (PATH) "/" (rule) } { "Go on to the rule" } }
+                p { a.button href={ (PATH) "/" (rule) } { "Go to the rule" } }
             }
         },
     )
 }
 
-/// Asks whether a rule is to go.
-pub fn removal(member: &LoggedIn, rule: &Rule) -> Markup {
-    Page::new("Delete alert rule").at(NavItem::Alerts).styles(STYLES).show(
-        Some(&member.viewer),
-        html! {
-            section.narrow.panel {
-                h1 { "Delete this rule?" }
-                p { b { (rule.name) } }
-                p { (words::filter(&rule.filter)) "." }
-                p.soft { "What it has queued is not sent any more, and its deliveries are forgotten. Claims it led to keep its name." }
-                form.actions method="post" action={ (PATH) "/" (rule.id) "/delete" } {
-                    button.danger type="submit" { "Delete" }
-                    a.button.quiet href={ (PATH) "/" (rule.id) } { "Keep it" }
-                }
-            }
-        },
-    )
+/// Asks for confirmation before a rule is deleted.
+pub fn confirm_delete(member: &LoggedIn, rule: &Rule) -> Markup {
+    let deletion = Deletion {
+        item: NavItem::Alerts,
+        noun: "rule",
+        path: &format!("{PATH}/{}", rule.id),
+        description: html! { p { b { (rule.name) } } p { (words::filter(&rule.filter)) "." } },
+        consequence: "Queued messages are cancelled and the delivery history is deleted. Claims keep \
+                      the name of the rule.",
+    };
+    deletion.page(member)
 }

@@ -1,16 +1,16 @@
-//! Alert rules and their deliveries in words.
+//! Display texts of alert rules and deliveries.
 
 use crate::accounts::{Channel, OffReason, Problem, RuleFilter, StatusClass, SwitchedOff};
 use crate::vocab::name::to_unicode;
 use crate::vocab::query::Substring;
 use crate::vocab::stage::Stage;
 
-/// TLDs that are named; more are counted.
+/// Maximum TLDs listed by name. Others are counted.
 const TLDS_NAMED_MAX: usize = 6;
 
-/// Which names a rule is about.
+/// Describes the filter of a rule.
 pub fn filter(filter: &RuleFilter) -> String {
-    let dqs = filter.min_dqs.map(|dqs| format!("with a DQS of {} or more", dqs.points()));
+    let dqs = filter.min_dqs.map(|dqs| format!("with a score of {} or more", dqs.points()));
     let length = filter.max_length.map(|most| match most {
         1 => "of one character".to_owned(),
         _ => format!("of at most {most} characters"),
@@ -49,7 +49,7 @@ fn either(words: &[String]) -> String {
     }
 }
 
-/// A stage as people say it.
+/// Display name of a stage.
 pub fn stage_word(stage: Stage) -> &'static str {
     match stage {
         Stage::Redemption => "in redemption",
@@ -59,7 +59,7 @@ pub fn stage_word(stage: Stage) -> &'static str {
     }
 }
 
-/// Where a channel leads, in short.
+/// Short name of a channel.
 pub fn channel(channel: &Channel) -> String {
     match channel {
         Channel::Email => "E-mail".to_owned(),
@@ -71,32 +71,34 @@ pub fn channel(channel: &Channel) -> String {
     }
 }
 
-/// Why a channel is off.
+/// Reason why a channel was switched off.
 pub fn switched_off(off: SwitchedOff) -> &'static str {
     match off.reason {
-        OffReason::Gone => "the receiver said that it is gone (410)",
-        OffReason::Unsubscribed => "unsubscribed with the link in a mail",
+        OffReason::Gone => "the receiver responded 410 Gone",
+        OffReason::Unsubscribed => "unsubscribed by the link in an e-mail",
     }
 }
 
-/// What went wrong, as far as it may be told.
+/// Explains a failed delivery attempt.
 pub fn problem(problem: Problem) -> &'static str {
     match problem {
-        Problem::Refused => "The address leads into a private network, which is never called.",
-        Problem::Timeout => "There was no answer in time.",
-        Problem::Unreachable => "No connection could be made.",
-        Problem::Tls => "No secure connection could be made; check the certificate.",
+        Problem::Refused => "The URL points to a private network, which is not allowed.",
+        Problem::Timeout => "The receiver did not respond in time.",
+        Problem::Unreachable => "The connection failed.",
+        Problem::Tls => "The TLS connection failed. Check the certificate.",
         Problem::Status(StatusClass::Redirect) => {
-            "The answer was a redirect (3xx), which is not followed; use the address it leads to."
+            "The receiver responded with a redirect (3xx), which is not followed. Use the final URL."
         }
         Problem::Status(StatusClass::ClientError) => {
-            "The receiver refused the message (4xx); check the address."
+            "The receiver rejected the message (4xx). Check the URL."
         }
         Problem::Status(StatusClass::ServerError) => "The receiver failed (5xx).",
-        Problem::Status(StatusClass::Other) => "The answer was no success.",
-        Problem::Gone => "The receiver wants no more messages (410).",
-        Problem::Rejected => "The mailbox or chat does not exist, or does not want the message.",
-        Problem::NotConfigured => "This server is not set up to send there; ask its operator.",
+        Problem::Status(StatusClass::Other) => "The receiver responded with an unexpected status.",
+        Problem::Gone => "The receiver responded 410 Gone, so the channel was switched off.",
+        Problem::Rejected => "The mailbox or chat does not exist or rejected the message.",
+        Problem::NotConfigured => {
+            "This channel is not set up on this server. Ask the administrator."
+        }
         Problem::SwitchedOff => "The channel was switched off or removed before it was sent.",
     }
 }
@@ -118,7 +120,7 @@ mod tests {
         };
         assert_eq!(
             filter(&some),
-            "Names in .com, .рф or .de, with a DQS of 60 or more, of at most 8 characters, that contain \
+            "Names in .com, .рф or .de, with a score of 60 or more, of at most 8 characters, that contain \
              “shop”, that are pending delete or catchable"
         );
         let many = RuleFilter { tlds: vec!["com".into(); 9], ..RuleFilter::default() };

@@ -1,9 +1,10 @@
-//! Pieces that more than one page shows.
+//! Markup shared by several pages.
 
 mod name;
 mod parts;
 pub mod query;
 
+use chrono::Datelike;
 use maud::{Markup, html};
 
 use crate::accounts::UserData;
@@ -30,7 +31,7 @@ pub fn score(dqs: Dqs) -> Markup {
     }
 }
 
-/// How good a score is, as the class that colours it.
+/// CSS class of a score, which sets its colour.
 pub fn score_class(dqs: Dqs) -> &'static str {
     match dqs.points() {
         80.. => "top",
@@ -40,20 +41,34 @@ pub fn score_class(dqs: Dqs) -> &'static str {
     }
 }
 
-/// A stage as a word in its colour, and the day that the name frees up or did.
-pub fn stage(stage: Stage, release: Day) -> Markup {
-    let frees = match stage {
-        Stage::Redemption | Stage::PendingDelete => "free on",
-        Stage::Catchable | Stage::Released => "free since",
+/// A stage in its colour and the release date: `redemption available tomorrow (23 Nov)`.
+pub fn stage(stage: Stage, release: Day, today: Day) -> Markup {
+    let available = match (stage, release.days_since(today)) {
+        (Stage::Catchable | Stage::Released, _) => html! { "since " (date(release, today)) },
+        (_, 0) => html! { "today (" (date(release, today)) ")" },
+        (_, 1) => html! { "tomorrow (" (date(release, today)) ")" },
+        _ => date(release, today),
     };
     html! {
         span.stage.(stage.as_str()) { (stage_word(stage)) }
         " "
-        span.frees { (frees) " " time datetime=(release) { (release) } }
+        span.frees { "available " (available) }
     }
 }
 
-/// A stage as people say it.
+/// A date as people say it, with the ISO date in a tooltip: `23 Nov`, or `23 Nov 2025` outside the
+/// year of `today`.
+pub fn date(day: Day, today: Day) -> Markup {
+    html! { time datetime=(day) title=(day) { (date_text(day, today)) } }
+}
+
+/// The text of [`date`].
+pub fn date_text(day: Day, today: Day) -> String {
+    let is_same_year = day.date().year() == today.date().year();
+    day.date().format(if is_same_year { "%-d %b" } else { "%-d %b %Y" }).to_string()
+}
+
+/// Display name of a stage.
 pub fn stage_word(stage: Stage) -> &'static str {
     match stage {
         Stage::Redemption => "redemption",
@@ -63,29 +78,28 @@ pub fn stage_word(stage: Stage) -> &'static str {
     }
 }
 
-/// Where a name stands whose latest drop is `drop`, if it has one.
-pub fn standing(drop: Option<&Lifecycle>, held: bool) -> Markup {
+/// Current status of a name with this latest drop.
+pub fn standing(drop: Option<&Lifecycle>, held: bool, today: Day) -> Markup {
     match drop {
         Some(drop) if drop.registered_again => html! {
             span.badge { "registered again" }
             " "
-            span.frees { "dropped " time datetime=(drop.dropped) { (drop.dropped) } }
+            span.frees { "dropped " (date(drop.dropped, today)) }
         },
-        Some(drop) => stage(drop.stage, drop.release),
+        Some(drop) => stage(drop.stage, drop.release, today),
         None if held => html! { span.badge { "registered" } },
-        None => html! { span.badge { "never seen to drop" } },
+        None => html! { span.badge { "no known drop" } },
     }
 }
 
-/// Copies a name to the clipboard.
+/// Button that copies a name to the clipboard.
 pub fn copy_button(name: &str) -> Markup {
     html! {
         button.act.needs-js type="button" data-copy=(name) aria-label={ "Copy " (name) } { "Copy" }
     }
 }
 
-/// What buttons of [`watch_button`] belong to: one form for all of a page, which comes back to
-/// `next`.
+/// The form that all [`watch_button`]s of a page submit. It returns to `next`.
 pub fn watch_form(next: &str) -> Markup {
     html! {
         form #watch method="post" action="/watch" data-watch {
@@ -94,8 +108,8 @@ pub fn watch_form(next: &str) -> Markup {
     }
 }
 
-/// Puts a name on the watchlist or takes it off. `owned` is what the viewer has, if they have logged
-/// in; others are sent to do that and come back to `next`.
+/// Button that adds a name to the watchlist or removes it. Without `owned`, it leads to the login page
+/// and back to `next`.
 pub fn watch_button(owned: Option<&UserData>, domain: &DomainName, next: &str) -> Markup {
     let Some(owned) = owned else {
         let log_in = query::with(&[("next", next)], "/login");
@@ -113,14 +127,14 @@ pub fn watch_button(owned: Option<&UserData>, domain: &DomainName, next: &str) -
     }
 }
 
-/// Leads to a claim about a name.
+/// Link to the form of a new claim.
 pub fn claim_link(name: &str) -> Markup {
     html! {
         a.act href={ "/portfolio/new?domain=" (name) } aria-label={ "Claim " (name) } { "Claim" }
     }
 }
 
-/// A number with its thousands set apart: `1,234,567`.
+/// Formats a number with thousands separators: `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -133,7 +147,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 name`, `1,204 names`.
+/// Formats a count with its noun: `1 name`, `1,204 names`.
 pub fn counted(number: u32, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", grouped(number.into()))
@@ -144,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_stand_apart() {
+    fn numbers_have_thousands_separators() {
         for (number, text) in [
             (0, "0"),
             (999, "999"),
@@ -159,5 +173,21 @@ mod tests {
             (counted(1, "name"), counted(2_000, "name")),
             ("1 name".into(), "2,000 names".into())
         );
+    }
+
+    #[test]
+    fn dates_read_as_people_say_them() {
+        let day = |text: &str| text.parse::<Day>().expect("a date");
+        let today = day("2026-11-22");
+        assert_eq!(date_text(day("2026-03-01"), today), "1 Mar");
+        assert_eq!(date_text(day("2025-12-31"), today), "31 Dec 2025");
+        let shown = |kind, on: &str| stage(kind, day(on), today).into_string();
+        for (kind, on, text) in [
+            (Stage::Redemption, "2026-12-02", "available <time"),
+            (Stage::PendingDelete, "2026-11-23", "available tomorrow (<time"),
+            (Stage::Catchable, "2026-11-20", "available since <time"),
+        ] {
+            assert!(shown(kind, on).contains(text), "{}", shown(kind, on));
+        }
     }
 }

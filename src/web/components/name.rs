@@ -1,25 +1,24 @@
-//! A name as people read it. An IDN stands in Unicode with its A-label beside it, and letters of
-//! scripts that nobody writes together are marked: a Cyrillic letter among Latin ones is how a known
-//! name is faked.
+//! Rendering of names. IDNs are shown in Unicode with the A-label beside them. Labels that mix scripts
+//! are marked, because a Cyrillic letter among Latin ones is how a known name is imitated.
 
 use maud::{Markup, html};
 
 use crate::scorer::mixes_scripts;
 use crate::vocab::name::{is_a_label, to_unicode};
 
-/// The page of a name in A-label form, which needs no escapes.
+/// Path of the page of a name in A-label form, which needs no escaping.
 pub fn dossier_path(name: &str) -> String {
     format!("/domain/{name}")
 }
 
-/// `name` in A-label form, whose suffix is `tld`.
+/// Renders a name in A-label form with the suffix `tld`.
 pub fn name(name: &str, tld: &str) -> Markup {
-    named(name, tld, &html! { (spelt(name, tld)) })
+    named(name, tld, &html! { (spelled(name, tld)) })
 }
 
-/// As [`name`], and the name leads to its page.
+/// As [`name`], linked to the page of the name.
 pub fn name_linked(name: &str, tld: &str) -> Markup {
-    named(name, tld, &html! { a href=(dossier_path(name)) { (spelt(name, tld)) } })
+    named(name, tld, &html! { a href=(dossier_path(name)) { (spelled(name, tld)) } })
 }
 
 fn named(name: &str, tld: &str, main: &Markup) -> Markup {
@@ -28,13 +27,13 @@ fn named(name: &str, tld: &str, main: &Markup) -> Markup {
         (main)
         @if idn { " " span.alabel { (name) } }
         @if mixes_scripts(label_of(name, tld)) {
-            " " span.badge.bad title="Letters of several scripts that look alike: it may imitate another name" { "mixed scripts" }
+            " " span.badge.bad title="This name mixes letters of several scripts. It may imitate another name." { "mixed scripts" }
         }
     }
 }
 
-/// The label, and the suffix after it, in the order they are read in whatever the script.
-fn spelt(name: &str, tld: &str) -> Markup {
+/// The label and the suffix, isolated so that they keep their order in right-to-left scripts.
+fn spelled(name: &str, tld: &str) -> Markup {
     html! {
         bdi.name { (to_unicode(label_of(name, tld))) span.suffix { "." (to_unicode(tld)) } }
     }
@@ -53,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_names_stand_alone() {
+    fn ascii_names_have_no_a_label() {
         assert_eq!(
             shown("solar.co.uk", "co.uk"),
             "<a href=\"/domain/solar.co.uk\"><bdi class=\"name\">solar\
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn idns_have_their_a_label_beside_them() {
+    fn idns_show_their_a_label() {
         let html = shown("xn--mnchen-3ya.de", "de");
         assert!(html.contains("href=\"/domain/xn--mnchen-3ya.de\""), "{html}");
         assert!(html.contains(">münchen<"), "{html}");

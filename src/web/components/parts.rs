@@ -1,17 +1,17 @@
-//! What a score is made of: points by part as signed bars.
+//! The parts of a score as signed bars.
 
 use maud::{Markup, html};
 
 use crate::scorer::{Cap, Points};
 
-/// Points at either end of a bar: more stay there.
+/// Points at either end of a bar. Larger values are clipped.
 const BAR_POINTS: i32 = 50;
 
 /// One part of a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartRow {
     pub word: &'static str,
-    /// What it is about.
+    /// Explanation of the part.
     pub about: &'static str,
     pub points: i32,
 }
@@ -34,22 +34,22 @@ pub fn parts_of(points: &Points) -> [PartRow; 12] {
     } = *points;
     let part = |word, about, points| PartRow { word, about, points };
     [
-        part("Start", "what plain names under this kind of suffix start from", start),
+        part("Start", "base value for this kind of suffix", start),
         part("Length", "short names are rare and easy to remember", length),
-        part("Words", "words people know, few and natural together", dictionary),
-        part("Market", "words that buyers pay for", market),
-        part("Language", "words of the language that the suffix speaks", language),
-        part("Sound", "letters in an order that names have", pronounceability),
-        part("Digits", "which, how many and where", digits),
-        part("Hyphens", "they have to be spelt out", hyphens),
-        part("IDN", "letters that many forms and people cannot type", idn),
-        part("TLD", "what the suffix is worth", tld),
-        part("Other TLDs", "how many others thought of the same label", tld_spread),
-        part("Scale", "brings the sum to the scale of 0 to 100", scale),
+        part("Words", "known words that fit together", dictionary),
+        part("Market", "buyer demand for these words", market),
+        part("Language", "words in the language of the suffix", language),
+        part("Sound", "how natural it sounds", pronounceability),
+        part("Digits", "which digits, how many and where", digits),
+        part("Hyphens", "hyphens have to be spelled out", hyphens),
+        part("IDN", "harder to type, and not accepted everywhere", idn),
+        part("TLD", "value of the suffix", tld),
+        part("Other TLDs", "registered in other TLDs", tld_spread),
+        part("Scale", "adjustment to the scale of 0 to 100", scale),
     ]
 }
 
-/// The parts that moved the score, and the limits that apply.
+/// The parts with points other than 0, and the caps that apply.
 pub fn part_bars(points: &Points, caps: &[Cap]) -> Markup {
     html! {
         dl.parts {
@@ -66,7 +66,7 @@ pub fn part_bars(points: &Points, caps: &[Cap]) -> Markup {
     }
 }
 
-/// Points as a bar to the right or left of the middle.
+/// A bar to the right (plus) or left (minus) of the middle.
 pub fn part_bar(points: i32) -> Markup {
     let width = points.abs().min(BAR_POINTS);
     let (class, left) = if points < 0 { ("minus", -width) } else { ("plus", 0) };
@@ -77,7 +77,7 @@ pub fn part_bar(points: i32) -> Markup {
     }
 }
 
-/// With a sign in any case, and one that is as wide as a digit.
+/// Formats points with a sign. The minus sign is as wide as a digit.
 pub fn signed(points: i32) -> String {
     if points < 0 { format!("\u{2212}{}", points.unsigned_abs()) } else { format!("+{points}") }
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_there_and_they_add_up() {
+    fn parts_add_up_to_the_sum() {
         let points = Points {
             start: 21,
             length: 9,
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_did_nothing_are_left_out() {
+    fn parts_without_points_are_omitted() {
         let points = Points { start: 21, digits: -70, ..Points::default() };
         let html = part_bars(&points, &[Cap { name: "spam", max: 30 }]).into_string();
         assert!(html.contains("Start") && html.contains("+21"), "{html}");

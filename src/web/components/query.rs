@@ -1,12 +1,26 @@
-//! Query strings of links: parameters in, a path with its query out.
+//! Query strings of links.
 
 use url::form_urlencoded::Serializer;
 
-/// `path` with these parameters, values escaped; `path` alone where there is none.
+/// Appends the parameters that have a value to `path`.
 pub fn with(parameters: &[(&str, &str)], path: &str) -> String {
-    if parameters.is_empty() {
-        return path.to_owned();
+    let filled = parameters.iter().filter(|(_, value)| !value.is_empty());
+    let query = Serializer::new(String::new()).extend_pairs(filled).finish();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+/// The `offset` parameter of a page. Empty for the first page.
+pub fn offset(offset: u32) -> String {
+    if offset == 0 { String::new() } else { offset.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_values_are_omitted() {
+        assert_eq!(with(&[("b", ""), ("c", "")], "/a"), "/a");
+        assert_eq!(with(&[("b", "1&2"), ("c", ""), ("d", "é")], "/a"), "/a?b=1%262&d=%C3%A9");
     }
-    let query = Serializer::new(String::new()).extend_pairs(parameters).finish();
-    format!("{path}?{query}")
 }

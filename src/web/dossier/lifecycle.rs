@@ -1,4 +1,4 @@
-//! Where a drop stands between leaving the zone and being free, as a picture and as dates.
+//! The lifecycle of a drop from deletion to release, as a chart and as dates.
 
 use maud::{Markup, html};
 
@@ -7,12 +7,12 @@ use crate::index::filter::AsOf;
 use crate::index::query::profile::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
-use crate::web::components::stage_word;
+use crate::web::components::{date, date_text, stage_word};
 
-/// Units of the picture from its first to its last day.
+/// Width of the chart in SVG units.
 const WIDTH: i32 = 1000;
 
-/// A span of days that a name spends in a stage.
+/// The days a name spends in one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     stage: Stage,
@@ -20,14 +20,14 @@ struct Span {
     to: Day,
 }
 
-/// The latest drop: dropped, pending delete, free, and where today is.
+/// Renders the latest drop with its stages and today.
 pub fn timeline(drop: &Lifecycle, as_of: AsOf) -> Markup {
     let today = as_of.today;
     if drop.registered_again {
         return html! {
             p {
-                "It dropped on " (date(drop.dropped)) ", " (relative(drop.dropped, today))
-                ", and was registered again since."
+                "Dropped on " (date(drop.dropped, today)) " (" (relative(drop.dropped, today))
+                ") and has been registered again since."
             }
         };
     }
@@ -42,25 +42,25 @@ pub fn timeline(drop: &Lifecycle, as_of: AsOf) -> Markup {
             }
             rect.today x=(x(today) - 2) y="2" width="4" height="36" {}
         }
-        p #timeline-text.hidden { (told(drop, as_of)) }
+        p #timeline-text.hidden { (summary(drop, as_of)) }
         ol.milestones { @for milestone in milestones(drop, as_of) { (milestone.shown(today)) } }
     }
 }
 
-/// Drops that others followed.
-pub fn earlier(drops: &[EarlierDrop]) -> Markup {
+/// Renders the drops before the latest one.
+pub fn earlier(drops: &[EarlierDrop], today: Day) -> Markup {
     html! {
         @if drops.is_empty() {
-            p.soft { "No list told of any. This is the first time it was seen to drop." }
+            p.soft { "None. This is its first known drop." }
         } @else {
             table {
-                thead { tr { th scope="col" { "Dropped" } th scope="col" { "Free from" } th scope="col" { "After that" } } }
+                thead { tr { th scope="col" { "Dropped" } th scope="col" { "Available from" } th scope="col" { "Afterwards" } } }
                 tbody {
                     @for drop in drops {
                         tr {
-                            td { (date(drop.date)) }
-                            td { (date(drop.release)) }
-                            td { @if drop.registered_again { "registered again" } @else { "not known" } }
+                            td { (date(drop.date, today)) }
+                            td { (date(drop.release, today)) }
+                            td { @if drop.registered_again { "registered again" } @else { "unknown" } }
                         }
                     }
                 }
@@ -69,11 +69,11 @@ pub fn earlier(drops: &[EarlierDrop]) -> Markup {
     }
 }
 
-/// The stages of a drop that take any days at all, one after the other.
+/// The stages of a drop that last at least a day, in order.
 fn spans(drop: &Lifecycle, as_of: AsOf) -> Vec<Span> {
     let caught = drop.release.plus(as_of.catch_days.into());
     let end = caught.max(as_of.today).plus(2);
-    // A list may tell of a release before the usual days are over.
+    // A list may report a release before the usual stages are over.
     let pending = drop.pending_delete.max(drop.dropped).min(drop.release);
     let all = [
         Span { stage: Stage::Redemption, from: drop.dropped, to: pending },
@@ -84,26 +84,27 @@ fn spans(drop: &Lifecycle, as_of: AsOf) -> Vec<Span> {
     all.into_iter().filter(|span| span.from < span.to).collect()
 }
 
-/// The first and the last day of the picture.
+/// First and last day of the chart.
 fn frame(spans: &[Span], today: Day) -> (Day, Day) {
     let first = spans.iter().map(|span| span.from).min().map_or(today, |first| first.min(today));
     let last = spans.iter().map(|span| span.to).max().map_or(today, |last| last.max(today));
     (first.plus(-1), last)
 }
 
-/// The picture in words.
-fn told(drop: &Lifecycle, as_of: AsOf) -> String {
+/// Text alternative of the chart.
+fn summary(drop: &Lifecycle, as_of: AsOf) -> String {
     let word = stage_word(drop.stage);
     let left = drop.release.days_since(as_of.today);
     let frees = match left {
-        1.. => format!("frees up {}", relative(drop.release, as_of.today)),
-        0 => "is free from today on".to_owned(),
-        _ => format!("has been free since {}", drop.release),
+        1.. => format!("becomes available {}", relative(drop.release, as_of.today)),
+        0 => "becomes available today".to_owned(),
+        _ => format!("has been available since {}", date_text(drop.release, as_of.today)),
     };
-    format!("It dropped on {}, is in stage {word} today, and {frees}.", drop.dropped)
+    let dropped = date_text(drop.dropped, as_of.today);
+    format!("Dropped on {dropped}, now {word}; {frees}.")
 }
 
-/// A day that changes something, or today.
+/// A date in the lifecycle, or today.
 struct Milestone {
     class: &'static str,
     word: &'static str,
@@ -115,14 +116,14 @@ impl Milestone {
         html! {
             li.(self.class) {
                 span.what { (self.word) }
-                b { (date(self.day)) }
+                b { (date(self.day, today)) }
                 span.when { (relative(self.day, today)) }
             }
         }
     }
 }
 
-/// The days of a drop and today among them, in order.
+/// The dates of a drop and today, in order.
 fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     let milestone = |class, word, day| Milestone { class, word, day };
     let leaves = drop.release.plus(as_of.catch_days.into());
@@ -130,7 +131,7 @@ fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     if drop.pending_delete < drop.release {
         all.push(milestone("pending-delete", "Pending delete from", drop.pending_delete));
     }
-    all.push(milestone("catchable", "Free to register from", drop.release));
+    all.push(milestone("catchable", "Available from", drop.release));
     all.push(milestone("released", "Leaves the active list", leaves));
     if all.iter().all(|known| known.day != as_of.today) {
         all.push(milestone("today", "Today", as_of.today));
@@ -139,11 +140,7 @@ fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     all
 }
 
-fn date(day: Day) -> Markup {
-    html! { time datetime=(day) { (day) } }
-}
-
-/// `in 9 days`, `today`, `yesterday`.
+/// A date relative to today: `in 9 days`, `yesterday`.
 fn relative(day: Day, today: Day) -> String {
     match day.days_since(today) {
         0 => "today".to_owned(),
@@ -177,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_stage_has_its_days() {
+    fn stages_follow_each_other() {
         let drop = drop("2026-01-01", "2026-01-31", "2026-02-05", Stage::Redemption);
         let found: Vec<_> = spans(&drop, on("2026-01-10"))
             .into_iter()
@@ -194,15 +191,15 @@ mod tests {
     }
 
     #[test]
-    fn a_tld_without_pending_delete_has_none_of_it() {
+    fn a_tld_without_pending_delete_skips_that_stage() {
         let drop = drop("2026-01-01", "2026-01-31", "2026-01-31", Stage::Catchable);
         let html = timeline(&drop, on("2026-02-01")).into_string();
         assert!(!html.contains("pending-delete"), "{html}");
-        assert!(html.contains("has been free since 2026-01-31"), "{html}");
+        assert!(html.contains("has been available since 31 Jan"), "{html}");
     }
 
     #[test]
-    fn a_release_that_comes_early_is_no_step_back() {
+    fn an_early_release_keeps_stages_in_order() {
         let drop = drop("2026-01-01", "2025-12-29", "2026-01-03", Stage::PendingDelete);
         let spans = spans(&drop, on("2026-01-02"));
         assert!(spans.is_sorted_by_key(|span| span.from));
@@ -210,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn days_are_told_from_today() {
+    fn dates_are_relative_to_today() {
         let today = day("2026-01-10");
         for (other, text) in [
             ("2026-01-10", "today"),

@@ -1,5 +1,5 @@
-//! `/domain/{name}`: all that is known of one name, in any spelling, and what people think of it. For
-//! a name that no list ever brought the page is a 404 that says what the name would be worth.
+//! `/domain/{name}`: the dossier of a name: score, lifecycle, other TLDs and votes. An unknown name is a
+//! 404 that shows its score.
 
 mod lifecycle;
 mod points;
@@ -22,6 +22,7 @@ use crate::index::query::appraise::{Appraisal, cost_us};
 use crate::index::query::profile::{Profile, Sibling};
 use crate::index::query::rows::Status;
 use crate::scorer::Signals;
+use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::web::Web;
@@ -36,7 +37,7 @@ use crate::web::notice;
 use crate::web::viewer::Viewer;
 use votes::Votes;
 
-/// Other TLDs that are shown of a label.
+/// Maximum number of other TLDs shown.
 const SIBLINGS: usize = 25;
 
 pub fn routes() -> Router<Web> {
@@ -45,7 +46,7 @@ pub fn routes() -> Router<Web> {
         .route("/domain/{name}/vote", post(votes::vote))
 }
 
-/// `GET /domain/{name}`: the dossier; a name in another spelling leads to the one that is ours.
+/// `GET /domain/{name}`: the dossier. Other spellings redirect to the canonical one.
 async fn find_domain(
     State(web): State<Web>,
     viewer: Viewer,
@@ -57,7 +58,7 @@ async fn find_domain(
     if sent != domain.as_str() {
         return Ok(Redirect::permanent(&dossier_path(domain.as_str())).into_response());
     }
-    let votes = Votes::of(&web, &viewer, &domain);
+    let votes = Votes::find(&web, &viewer, &domain);
     if fragment::wanted(&headers) != Wanted::Page {
         return Ok(fragment::vary(votes.section(&domain).into_response()));
     }
@@ -65,7 +66,7 @@ async fn find_domain(
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let cost = cost_us(&[sent]);
     let (status, page) = work::run(cost, move || {
-        let known = Known::of(&index, &domain, as_of);
+        let known = Known::find(&index, &domain, as_of);
         let status = if known.profile().is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
         let dossier = Dossier { domain: &domain, known, as_of, owned: owned.as_deref() };
         let notice = notice::shown(&votes::NOTICES, query.as_deref());
@@ -75,7 +76,7 @@ async fn find_domain(
     Ok(fragment::vary((status, page).into_response()))
 }
 
-/// The name in a path, and how it was spelled.
+/// Parses the name in a path. Also returns it as sent.
 fn name_in(path: Result<Path<String>, PathRejection>) -> Result<(DomainName, String), ApiError> {
     let Path(sent) =
         path.map_err(|_| ApiError::parameter("name", "is not percent-encoded UTF-8"))?;
@@ -83,14 +84,14 @@ fn name_in(path: Result<Path<String>, PathRejection>) -> Result<(DomainName, Str
     Ok((domain, sent))
 }
 
-/// What there is to say of a name.
+/// Data about a name.
 enum Known {
     Seen(Profile),
     Unseen(Appraisal),
 }
 
 impl Known {
-    fn of(index: &Index, domain: &DomainName, as_of: AsOf) -> Known {
+    fn find(index: &Index, domain: &DomainName, as_of: AsOf) -> Known {
         match index.profile(domain, as_of) {
             Some(profile) => Known::Seen(profile),
             None => Known::Unseen(index.appraise(domain)),
@@ -104,7 +105,7 @@ impl Known {
         }
     }
 
-    /// Score, sentence and signals.
+    /// Score, explanation and signals.
     fn scored(&self) -> (Dqs, &str, &Signals<'static>) {
         match self {
             Known::Seen(Profile { dqs, explanation, signals, .. })
@@ -115,7 +116,7 @@ impl Known {
     }
 }
 
-/// A name, and who looks at it.
+/// Input of the page.
 struct Dossier<'a> {
     domain: &'a DomainName,
     known: Known,
@@ -163,8 +164,8 @@ impl Dossier<'_> {
                 }
             }
             p.lead {
-                @if profile.is_some() { (standing(drop, held)) }
-                @else { span.badge { "never seen" } " No list ever brought this name. This is what it would be worth." }
+                @if profile.is_some() { (standing(drop, held, self.as_of.today)) }
+                @else { span.badge { "unknown" } " This name isn't in our data yet. This is its estimated score." }
             }
         }
     }
@@ -189,13 +190,13 @@ impl Dossier<'_> {
                 h2 #lifecycle-title { "Lifecycle" }
                 @match &profile.drop {
                     Some(drop) => (lifecycle::timeline(drop, self.as_of)),
-                    None => p { "No list ever saw this name drop." },
+                    None => p { "No known drop." },
                 }
             }
             @if profile.drop.is_some() {
                 section.panel aria-labelledby="earlier-title" {
                     h2 #earlier-title { "Earlier drops" }
-                    (lifecycle::earlier(&profile.earlier))
+                    (lifecycle::earlier(&profile.earlier, self.as_of.today))
                 }
             }
         }
@@ -205,16 +206,16 @@ impl Dossier<'_> {
         let label = self.domain.label();
         html! {
             section.panel aria-labelledby="siblings-title" {
-                h2 #siblings-title { "The same label in other TLDs" }
+                h2 #siblings-title { "Same name in other TLDs" }
                 @if siblings.is_empty() {
-                    p.soft { "None was ever seen." }
+                    p.soft { "No other TLDs in our data." }
                 } @else {
                     table.siblings {
                         thead.hidden { tr { th scope="col" { "Name" } th scope="col" { "DQS" } th scope="col" { "Stage" } } }
-                        tbody { @for sibling in siblings { (sibling_row(sibling, label)) } }
+                        tbody { @for sibling in siblings { (sibling_row(sibling, label, self.as_of.today)) } }
                     }
                     @if total as usize > siblings.len() {
-                        p { a href=(query::with(&[("q", &format!("{label}."))], "/search")) { "All " (counted(total, "name")) } }
+                        p { a href=(query::with(&[("q", &format!("{label}."))], "/search")) { "Show all " (counted(total, "name")) } }
                     }
                 }
             }
@@ -226,16 +227,16 @@ impl Dossier<'_> {
         let words: Vec<&str> = signals.words.iter().collect();
         html! {
             section.panel aria-labelledby="signals-title" {
-                h2 #signals-title { "What the scorer sees" }
+                h2 #signals-title { "Score details" }
                 dl.facts {
-                    dt { "Pieces" } dd { bdi { (words.join(" · ")) } }
-                    dt { "Language" } dd { (signals.language.map_or("none known", language)) }
-                    dt { "Length" } dd { (self.domain.length()) " characters, band " (signals.length_band) }
+                    dt { "Words" } dd { bdi { (words.join(" · ")) } }
+                    dt { "Language" } dd { (signals.language.map_or("unknown", language)) }
+                    dt { "Length" } dd { (self.domain.length()) " characters, length band " (signals.length_band) }
                     dt { "Dictionary" } dd { (signals.dictionary_quality.get()) " of 100" }
-                    dt { "Easy to say" } dd { (signals.pronounceability.get()) " of 100" }
+                    dt { "Pronounceability" } dd { (signals.pronounceability.get()) " of 100" }
                     dt { "Digits, hyphens" } dd { (signals.digits) ", " (signals.hyphens) }
-                    dt { "Weight of ." (to_unicode(self.domain.tld())) } dd { (signals.tld_weight.get()) " of 100" }
-                    dt { "TLDs with the label" } dd { (signals.tld_spread) }
+                    dt { "Value of ." (to_unicode(self.domain.tld())) } dd { (signals.tld_weight.get()) " of 100" }
+                    dt { "Registered in" } dd { (counted(signals.tld_spread, "TLD")) }
                     dt { "Scorer" } dd { "version " (signals.scorer_version) }
                 }
             }
@@ -243,18 +244,18 @@ impl Dossier<'_> {
     }
 }
 
-fn sibling_row(sibling: &Sibling, label: &str) -> Markup {
+fn sibling_row(sibling: &Sibling, label: &str, today: Day) -> Markup {
     let tld = sibling.name.get(label.len() + 1..).unwrap_or_default();
     html! {
         tr {
             th scope="row" { (name_linked(&sibling.name, tld)) }
             td { (score(sibling.dqs)) }
-            td.where { (standing(sibling.drop.as_ref(), sibling.status == Status::Registered)) }
+            td.where { (standing(sibling.drop.as_ref(), sibling.status == Status::Registered, today)) }
         }
     }
 }
 
-/// The language of an ISO 639-1 code; the code where it is none of those that dictionaries have.
+/// English name of an ISO 639-1 code. Returns the code itself for other languages.
 fn language(code: &'static str) -> &'static str {
     const LANGUAGES: [(&str, &str); 14] = [
         ("en", "English"),

@@ -1,4 +1,4 @@
-//! The parts of a score as a bar chart that is a table.
+//! The parts of a score as a table with bars.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,7 @@ use crate::scorer::Signals;
 use crate::vocab::dqs::Dqs;
 use crate::web::components::{part_bar, parts_of, signed};
 
-/// Every part with its bar, and what they come to.
+/// Renders all parts, their sum and the cap that applies.
 pub fn table(dqs: Dqs, signals: &Signals<'_>) -> Markup {
     let sum = signals.points.sum();
     let cap = signals.caps.iter().filter(|cap| cap.max < sum).min_by_key(|cap| cap.max);
@@ -18,7 +18,7 @@ pub fn table(dqs: Dqs, signals: &Signals<'_>) -> Markup {
                     th scope="col" { "Part" }
                     th scope="col" { span.hidden { "Bar" } }
                     th.number scope="col" { "Points" }
-                    th scope="col" { "About" }
+                    th scope="col" { "Meaning" }
                 }
             }
             tbody {
@@ -37,8 +37,8 @@ pub fn table(dqs: Dqs, signals: &Signals<'_>) -> Markup {
                     td {}
                     td.number { (sum) }
                     td.about {
-                        @if let Some(cap) = cap { "held to " (cap.max) ": " (cap_reason(cap.name)) }
-                        @else if sum != i32::from(dqs.points()) { "held within 0 to 100" }
+                        @if let Some(cap) = cap { "capped at " (cap.max) ": " (cap_reason(cap.name)) }
+                        @else if sum != i32::from(dqs.points()) { "limited to 0 to 100" }
                     }
                 }
             }
@@ -46,15 +46,15 @@ pub fn table(dqs: Dqs, signals: &Signals<'_>) -> Markup {
     }
 }
 
-/// Why a score is held down.
+/// Reason for a cap.
 fn cap_reason(name: &str) -> &'static str {
     match name {
-        "manyHyphens" => "names with so many hyphens are not worth more",
-        "mixedScripts" => "letters of several scripts may imitate another name",
-        "spam" => "it has a term that spam is made of",
-        "trademark" => "whoever owns the trademark can take the name",
-        "adult" => "adult terms are sold to few",
-        _ => "it has an offensive word",
+        "manyHyphens" => "too many hyphens",
+        "mixedScripts" => "mixes scripts and may imitate another name",
+        "spam" => "contains a term common in spam",
+        "trademark" => "the trademark owner can claim the name",
+        "adult" => "adult terms have few buyers",
+        _ => "contains an offensive word",
     }
 }
 
@@ -72,15 +72,15 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_is_that_of_the_parts() {
+    fn the_table_shows_the_sum() {
         let (html, sum) = shown("solar.com");
         assert!(html.contains(&format!("<td class=\"number\">{sum}</td>")), "{html}");
         assert_eq!(html.matches("<tr").count(), 1 + 12 + 1);
     }
 
     #[test]
-    fn a_limit_that_holds_is_named() {
+    fn an_effective_cap_is_named() {
         let (html, sum) = shown("best-cheap-car-shop.co.uk");
-        assert!(sum > 15 && html.contains("held to 15: names with so many hyphens"), "{html}");
+        assert!(sum > 15 && html.contains("capped at 15: too many hyphens"), "{html}");
     }
 }

@@ -1,4 +1,4 @@
-//! What people think of a name: totals, and the viewer's own vote.
+//! Votes on a name: totals and the viewer's own vote.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -17,11 +17,11 @@ use crate::web::form::Form;
 use crate::web::notice::Notice;
 use crate::web::viewer::{LoggedIn, Viewer};
 
-const VOTED: Notice = Notice::new("voted", "Your vote is counted.");
-const TAKEN_BACK: Notice = Notice::new("vote-taken-back", "Your vote is taken back.");
+const VOTED: Notice = Notice::new("voted", "Your vote was saved.");
+const TAKEN_BACK: Notice = Notice::new("vote-taken-back", "Your vote was removed.");
 pub const NOTICES: [Notice; 2] = [VOTED, TAKEN_BACK];
 
-/// What is shown of votes.
+/// Votes on a name, for one viewer.
 pub struct Votes {
     up: u64,
     down: u64,
@@ -29,17 +29,17 @@ pub struct Votes {
     may_vote: bool,
 }
 
-/// A vote as sent.
+/// Vote form.
 #[derive(Debug, Deserialize)]
-pub struct VoteSent {
+pub struct VoteForm {
     #[serde(default)]
     vote: String,
 }
 
-impl TryFrom<VoteSent> for Option<Vote> {
+impl TryFrom<VoteForm> for Option<Vote> {
     type Error = ApiError;
 
-    fn try_from(sent: VoteSent) -> Result<Option<Vote>, ApiError> {
+    fn try_from(sent: VoteForm) -> Result<Option<Vote>, ApiError> {
         match sent.vote.as_str() {
             "up" => Ok(Some(Vote::Up)),
             "down" => Ok(Some(Vote::Down)),
@@ -49,12 +49,12 @@ impl TryFrom<VoteSent> for Option<Vote> {
     }
 }
 
-/// `POST /domain/{name}/vote`: the viewer's one vote on a name that was seen.
+/// `POST /domain/{name}/vote`: sets or removes the viewer's vote on a known name.
 pub async fn vote(
     State(web): State<Web>,
     member: LoggedIn,
     path: Result<Path<String>, PathRejection>,
-    Form(sent): Form<VoteSent>,
+    Form(sent): Form<VoteForm>,
 ) -> Result<Redirect, PageError> {
     let (domain, _) = name_in(path)?;
     let vote = Option::<Vote>::try_from(sent)?;
@@ -67,26 +67,26 @@ pub async fn vote(
 }
 
 impl Votes {
-    /// Of a name, for a viewer.
-    pub fn of(web: &Web, viewer: &Viewer, domain: &DomainName) -> Votes {
+    /// Reads the votes on a name.
+    pub fn find(web: &Web, viewer: &Viewer, domain: &DomainName) -> Votes {
         let totals = web.app.store.feedback(domain);
         let member = viewer.member.as_ref();
         let own = member.and_then(|member| web.app.store.own_vote(&member.caller, domain));
         Votes { up: totals.up, down: totals.down, own, may_vote: member.is_some() }
     }
 
-    /// The totals, as buttons for whoever may vote.
+    /// Renders the totals, as buttons for logged-in viewers.
     pub fn section(&self, domain: &DomainName) -> Markup {
         let path = dossier_path(domain.as_str());
         html! {
             section #votes.panel aria-labelledby="votes-title" {
-                h2 #votes-title { "What people think" }
+                h2 #votes-title { "Votes" }
                 @if self.may_vote {
                     form.votes method="post" action={ (path) "/vote" } data-votes {
                         (self.button(Vote::Up, "Good name", self.up))
                         (self.button(Vote::Down, "Not for me", self.down))
                     }
-                    @if self.own.is_some() { p.soft { "Press your vote again to take it back." } }
+                    @if self.own.is_some() { p.soft { "Select your vote again to remove it." } }
                 } @else {
                     p { b { (grouped(self.up)) } " good name, " b { (grouped(self.down)) } " not for me" }
                     p { a href=(query::with(&[("next", &path)], "/login")) { "Log in to vote" } }
@@ -115,15 +115,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn votes_are_words() {
-        let parse = |vote: &str| Option::<Vote>::try_from(VoteSent { vote: vote.into() }).ok();
+    fn votes_parse() {
+        let parse = |vote: &str| Option::<Vote>::try_from(VoteForm { vote: vote.into() }).ok();
         assert_eq!(parse("up"), Some(Some(Vote::Up)));
         assert_eq!(parse("none"), Some(None));
         assert_eq!((parse(""), parse("UP")), (None, None));
     }
 
     #[test]
-    fn the_vote_that_is_there_can_be_taken_back() {
+    fn an_existing_vote_can_be_removed() {
         let votes = Votes { up: 1_200, down: 3, own: Some(Vote::Up), may_vote: true };
         let html = votes.section(&DomainName::parse("solar.com").expect("a name")).into_string();
         assert!(

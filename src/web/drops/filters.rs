@@ -1,4 +1,4 @@
-//! The filters above the list, as a form that works by itself.
+//! The filter form above the list. It also works without JavaScript.
 
 use maud::{Markup, html};
 
@@ -9,15 +9,15 @@ use crate::web::components::grouped;
 use crate::web::drops::Shown;
 use crate::web::drops::state::State;
 
-/// TLDs that have a chip whether or not they are chosen.
+/// Number of frequent TLDs with a chip.
 const CHIPS: usize = 12;
 
-/// The whole form; the chips of TLDs stand in it and change with the list.
+/// Renders the form around the TLD chips, which change with the list.
 pub fn form(shown: &Shown<'_>, chips: &Markup) -> Markup {
     let state = shown.state;
     html! {
         form #filters.panel.filters action="/" method="get" aria-label="Filters" {
-            @for (name, value) in state.pipeline_fields() {
+            @for (name, value) in state.view_fields() {
                 @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
             }
             div.fields {
@@ -30,7 +30,7 @@ pub fn form(shown: &Shown<'_>, chips: &Markup) -> Markup {
                 (chips)
                 div.others {
                     label.hidden for="other-tlds" { "Other TLDs, separated by commas" }
-                    input #other-tlds type="text" name="tld" maxlength="2000" placeholder="others: shop, xyz" autocomplete="off" autocapitalize="none" spellcheck="false";
+                    input #other-tlds type="text" name="tld" maxlength="2000" placeholder="Other TLDs: shop, xyz" autocomplete="off" autocapitalize="none" spellcheck="false";
                     (problem(shown, "tld"))
                 }
             }
@@ -39,7 +39,7 @@ pub fn form(shown: &Shown<'_>, chips: &Markup) -> Markup {
     }
 }
 
-/// The most frequent TLDs of the view and those that are chosen, as checkboxes.
+/// Checkboxes of the most frequent TLDs of the view and of the selected ones.
 pub fn chips(state: &State, overview: &Overview<'_>) -> Markup {
     let frequent: Vec<(&str, u32)> = overview.tlds(state.view()).take(CHIPS).collect();
     let is_frequent = |tld: &str| frequent.iter().any(|(known, _)| *known == tld);
@@ -76,23 +76,23 @@ fn contains_field(shown: &Shown<'_>) -> Markup {
     }
 }
 
-/// A number that is chosen by sliding.
+/// A numeric filter as a slider.
 struct Slider {
     id: &'static str,
     name: &'static str,
     label: &'static str,
     min: u8,
     max: u8,
-    /// The end that lets every name pass.
+    /// Value that does not filter.
     open: u8,
 }
 
 const MIN_DQS: Slider =
-    Slider { id: "min-dqs", name: "min_dqs", label: "DQS at least", min: 0, max: 100, open: 0 };
+    Slider { id: "min-dqs", name: "min_dqs", label: "Minimum score", min: 0, max: 100, open: 0 };
 const MAX_LEN: Slider = Slider {
     id: "max-len",
     name: "max_len",
-    label: "Length at most",
+    label: "Maximum length",
     min: 1,
     max: LABEL_CHARS_MAX,
     open: LABEL_CHARS_MAX,

@@ -1,4 +1,4 @@
-//! The list itself: parts of the pipeline to choose from, rows, pages, files.
+//! The list of drops: view tabs, rows, pagination and CSV links.
 
 use maud::{Markup, html};
 
@@ -15,13 +15,13 @@ use crate::web::components::{
 use crate::web::drops::Shown;
 use crate::web::drops::state::{ROWS, State};
 
-/// A page of rows.
+/// A page of results.
 pub struct Listing<'a> {
     pub page: DropsPage<'a>,
     pub counted: Counted,
 }
 
-/// Which rows of how many.
+/// Position of a page in all results.
 #[derive(Clone, Copy)]
 pub struct Counted {
     pub offset: u32,
@@ -29,7 +29,7 @@ pub struct Counted {
     pub total: u32,
 }
 
-/// Parts of the pipeline, in the order one looks for them.
+/// The views as tabs.
 const TABS: [(View, &str); 7] = [
     (View::Active, "Active"),
     (View::Today, "Dropped today"),
@@ -40,7 +40,7 @@ const TABS: [(View, &str); 7] = [
     (View::All, "All"),
 ];
 
-/// The list that the filters give.
+/// Renders the filtered list.
 pub fn section(shown: &Shown<'_>, listing: &Listing<'_>, overview: &Overview<'_>) -> Markup {
     let counted = listing.counted;
     html! {
@@ -50,7 +50,7 @@ pub fn section(shown: &Shown<'_>, listing: &Listing<'_>, overview: &Overview<'_>
                 p role="status" { (range(counted)) }
                 @if shown.state.is_narrowed() { a.clear href=(shown.state.cleared()) data-load { "Clear filters" } }
                 (files(shown, counted))
-                button.quiet.small.needs-js #show-keys type="button" { "Keyboard" }
+                button.quiet.small.needs-js #show-keys type="button" { "Shortcuts" }
             }
             @if counted.rows == 0 { (empty(shown, counted)) } @else { (table(shown, &listing.page)) }
             (pager(shown.state, counted))
@@ -58,16 +58,16 @@ pub fn section(shown: &Shown<'_>, listing: &Listing<'_>, overview: &Overview<'_>
     }
 }
 
-/// What stands in the list's place when a parameter is wrong.
-pub fn refused(shown: &Shown<'_>) -> Markup {
+/// Replaces the list when a parameter is invalid.
+pub fn invalid(shown: &Shown<'_>) -> Markup {
     let what = ["stage", "view", "offset"].into_iter().find_map(|parameter| {
         shown.problem_of(parameter).map(|what| format!("The parameter {parameter} {what}."))
     });
     html! {
         section #list aria-label="Ranked drops" data-path=(shown.state.path()) {
             p.problem role="alert" {
-                (what.as_deref().unwrap_or("A filter is not as it should be; it says above what is wrong."))
-                " " a href="/" { "Start again without filters" }
+                (what.as_deref().unwrap_or("A filter is invalid. See the message above."))
+                " " a href="/" { "Clear all filters" }
             }
         }
     }
@@ -76,7 +76,7 @@ pub fn refused(shown: &Shown<'_>) -> Markup {
 fn tabs(state: &State, overview: &Overview<'_>) -> Markup {
     let here = state.view();
     html! {
-        nav aria-label="Part of the pipeline" {
+        nav aria-label="View" {
             ul.tabs {
                 @for (view, word) in TABS {
                     li {
@@ -90,7 +90,7 @@ fn tabs(state: &State, overview: &Overview<'_>) -> Markup {
     }
 }
 
-/// `1 to 100 of 31,204`.
+/// Formats a position: `1 to 100 of 31,204`.
 fn range(counted: Counted) -> String {
     let Counted { offset, rows, total } = counted;
     match rows {
@@ -110,13 +110,13 @@ fn files(shown: &Shown<'_>, counted: Counted) -> Markup {
     let state = shown.state;
     if !shown.exports {
         return html! {
-            p.files { a href="/account/plan" { "CSV files come with the Core plan" } }
+            p.files { a href="/account/plan" { "Upgrade to Core for CSV export" } }
         };
     }
     html! {
         p.files {
             "CSV: "
-            a href=(state.csv_of_page(counted.offset)) download { "these " (counted.rows) }
+            a href=(state.csv_of_page(counted.offset)) download { "this page" }
             @if counted.total > counted.rows {
                 " or "
                 a href=(state.csv_of_all()) download {
@@ -133,13 +133,13 @@ fn empty(shown: &Shown<'_>, counted: Counted) -> Markup {
     html! {
         div.panel.empty {
             @if counted.total > 0 {
-                p { "The list ends before here." }
+                p { "There are no more names." }
                 p { a href=(state.page(0)) data-load { "Back to the first page" } }
             } @else if state.is_narrowed() {
-                p { "No name passes these filters." }
-                p { a href=(state.cleared()) data-load { "Clear filters" } " or choose another part of the pipeline." }
+                p { "No names match these filters." }
+                p { a href=(state.cleared()) data-load { "Clear filters" } " or choose another tab." }
             } @else {
-                p { "There is no name here today. Choose another part of the pipeline." }
+                p { "There are no names in this view today. Choose another tab." }
             }
         }
     }
@@ -151,7 +151,7 @@ fn table(shown: &Shown<'_>, page: &DropsPage<'_>) -> Markup {
     page.for_each_placed(|drop, place| rows.push(row(shown, drop, place, &next)));
     html! {
         table.drops {
-            caption.hidden { "Drops, the best score first" }
+            caption.hidden { "Drops, best score first" }
             thead {
                 tr {
                     th scope="col" { "Name" }
@@ -180,7 +180,7 @@ fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> M
                     div.why { p { (drop.explanation) } (part_bars(&drop.signals.points, &drop.signals.caps)) }
                 }
             }
-            td.where { (stage(place.stage, place.release)) }
+            td.where { (stage(place.stage, place.release, shown.today)) }
             td.number.length data-label="Length" { (drop.length) }
             td.tld { "." (to_unicode(drop.tld)) }
             td.actions { (copy_button(drop.name)) (watch_button(shown.owned, &domain, next)) (claim_link(drop.name)) }

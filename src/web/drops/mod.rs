@@ -1,6 +1,5 @@
-//! `/`: the ranked list of drops. A query string comes in, spelled as that of the API and of the CSV
-//! export, so that the address, the list and the file agree; a page of a hundred rows goes out, or,
-//! for the script of the page, the list and the chips of TLDs alone.
+//! `/`: the ranked list of drops, 100 rows per page. The query string is that of the API and of the CSV
+//! export, so the URL, the list and the file agree. A fragment holds the list and the TLD chips only.
 
 mod filters;
 mod list;
@@ -19,9 +18,10 @@ use crate::http::work;
 use crate::index::Index;
 use crate::index::filter::{AsOf, View};
 use crate::telemetry::query::{QueryKind, QueryTimer};
+use crate::vocab::day::Day;
 use crate::vocab::plan::Plan;
 use crate::web::Web;
-use crate::web::components::{counted, watch_form};
+use crate::web::components::{counted, date, watch_form};
 use crate::web::error::PageError;
 use crate::web::fragment::{self, Wanted};
 use crate::web::layout::{NavItem, Page};
@@ -58,10 +58,11 @@ async fn list_drops(
             Err(err) => return Err(err),
         };
         let overview = index.overview(as_of);
-        let shown = Shown { state: &state, problem, exports, owned: owned.as_deref() };
+        let (today, owned) = (as_of.today, owned.as_deref());
+        let shown = Shown { state: &state, problem, exports, owned, today };
         let list = match &listing {
             Some(listing) => list::section(&shown, listing, &overview),
-            None => list::refused(&shown),
+            None => list::invalid(&shown),
         };
         let chips = filters::chips(&state, &overview);
         let markup = if wanted != Wanted::Page {
@@ -73,8 +74,7 @@ async fn list_drops(
                 div.head {
                     h1 { "Drops" }
                     p.soft {
-                        (counted(active, "name")) " on the way back to the market, the newest seen to drop on "
-                        time datetime=(newest) { (newest) }
+                        (counted(active, "name")) " in the pipeline, data through " (date(newest, as_of.today))
                     }
                 }
                 (filters::form(&shown, &chips))
@@ -94,19 +94,20 @@ async fn list_drops(
     Ok(fragment::vary((status, markup).into_response()))
 }
 
-/// What is shown, and to whom.
+/// Input of the markup functions.
 struct Shown<'a> {
     state: &'a State,
-    /// Which parameter is wrong, and how.
+    /// The invalid parameter.
     problem: Option<ApiError>,
-    /// The plan has CSV exports.
+    /// The plan includes CSV exports.
     exports: bool,
-    /// What the viewer has, if they have logged in.
+    today: Day,
+    /// Watches, rules and claims of the viewer; `None` if not logged in.
     owned: Option<&'a UserData>,
 }
 
 impl Shown<'_> {
-    /// What is wrong with a parameter, if it is.
+    /// Error of a parameter.
     fn problem_of(&self, parameter: &str) -> Option<&str> {
         match &self.problem {
             Some(ApiError::BadParameter { name, what }) if name == parameter => Some(what),
@@ -124,7 +125,7 @@ fn find<'a>(
     let filter = state.filter()?;
     let page = index.drops(&filter, as_of)?;
     let rows = page.count();
-    // A page that is not full says how many there are.
+    // A partly filled page is the last one, so the total is known without counting.
     let total = match rows < filter.limit && (rows > 0 || filter.offset == 0) {
         true => filter.offset + rows,
         false => index.count_drops(&filter, as_of)?,
@@ -133,28 +134,28 @@ fn find<'a>(
     Ok(Listing { page, counted: Counted { offset: filter.offset, rows, total } })
 }
 
-/// What the keyboard does, for those who ask.
+/// Help dialog for the keyboard shortcuts.
 fn keys() -> Markup {
     const KEYS: [(&str, &str); 8] = [
-        ("j  k", "next and previous name"),
-        ("Enter", "the parts of its score"),
-        ("o", "its dossier"),
-        ("w", "watch it, or stop"),
-        ("c", "copy it"),
-        ("n  p", "next and previous page"),
-        ("/", "to the field for a part of the name"),
-        ("?", "this help"),
+        ("j  k", "Next and previous name"),
+        ("Enter", "Show score details"),
+        ("o", "Open the name"),
+        ("w", "Watch or stop watching"),
+        ("c", "Copy the name"),
+        ("n  p", "Next and previous page"),
+        ("/", "Go to the search field"),
+        ("?", "Show this help"),
     ];
     html! {
         dialog #keys aria-labelledby="keys-title" {
-            h2 #keys-title { "Keyboard" }
+            h2 #keys-title { "Keyboard shortcuts" }
             dl.facts {
                 @for (keys, what) in KEYS {
                     dt { @for key in keys.split("  ") { kbd { (key) } " " } }
                     dd { (what) }
                 }
             }
-            p { label { input #keys-on type="checkbox" checked; "Single keys do this on this page" } }
+            p { label { input #keys-on type="checkbox" checked; "Enable single-key shortcuts" } }
             form method="dialog" { button type="submit" { "Close" } }
         }
     }

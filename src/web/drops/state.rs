@@ -1,5 +1,4 @@
-//! The state of the drops page as its address holds it: parameters of the API as sent in, the filter
-//! they mean and the addresses of other states out.
+//! State of the drops page, read from the query string and written to the links of the page.
 
 use compact_str::CompactString;
 use url::form_urlencoded::parse;
@@ -12,14 +11,14 @@ use crate::vocab::query::fold_tld;
 use crate::vocab::stage::Stage;
 use crate::web::components::query;
 
-/// Rows of a page.
+/// Rows per page.
 pub const ROWS: u32 = 100;
 const LIMITS: Limits = Limits { default: ROWS, max: ROWS };
 
-/// Parameters as sent; what is not sent is empty.
+/// Parameters as sent. Absent ones are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// From chips and from the field for others, each once.
+    /// Distinct TLDs of the chips and the text field.
     pub tlds: Vec<CompactString>,
     pub contains: String,
     pub min_dqs: String,
@@ -30,8 +29,7 @@ pub struct State {
 }
 
 impl State {
-    /// Of a query string. A form sends `tld` once for each chip, which the API would refuse; a link
-    /// made here sends them in one.
+    /// Parses a query string. Forms send `tld` once per chip; links have one list, as in the API.
     pub fn parse(query: Option<&str>) -> State {
         let mut state = State::default();
         for (name, value) in parse(query.unwrap_or_default().as_bytes()) {
@@ -58,17 +56,18 @@ impl State {
         state
     }
 
-    /// The filter that it means.
+    /// Validates the parameters as the API does.
     ///
     /// # Errors
-    /// The first parameter that is not as it should be, as the API refuses it.
+    /// The first invalid parameter.
     pub fn filter(&self) -> Result<DropFilter, ApiError> {
-        let path = self.path();
-        let query = path.split_once('?').map(|(_, query)| query);
-        Params::new(query).drops(LIMITS)
+        let tlds = self.tlds.join(",");
+        let mut parameters = self.parameters(&tlds);
+        parameters.push(("offset", &self.offset));
+        Params::from_pairs(&parameters).drops(LIMITS)
     }
 
-    /// The part of the pipeline, as far as it is one.
+    /// The view. Invalid values give the default.
     pub fn view(&self) -> View {
         match (self.stage.parse::<Stage>(), self.view.as_str()) {
             (Ok(stage), _) => View::Stage(stage),
@@ -78,30 +77,28 @@ impl State {
         }
     }
 
-    /// `stage` and `view` as the form sends them.
-    pub fn pipeline_fields(&self) -> [(&'static str, &str); 2] {
+    /// Hidden fields of the form.
+    pub fn view_fields(&self) -> [(&'static str, &str); 2] {
         [("stage", &self.stage), ("view", &self.view)]
     }
 
-    /// True when anything but the part of the pipeline narrows the list.
+    /// Returns true if a filter other than the view is set.
     pub fn is_narrowed(&self) -> bool {
         !self.tlds.is_empty() || !self.narrowing().is_empty()
     }
 
-    /// The address of this state.
+    /// URL of this state.
     pub fn path(&self) -> String {
         let offset = if self.offset == "0" { "" } else { &self.offset };
         self.path_with("/", &[("offset", offset)])
     }
 
-    /// The address of the page from `offset` on.
+    /// URL of the page at `offset`.
     pub fn page(&self, offset: u32) -> String {
-        let offset = offset.min(DROPS_OFFSET_MAX).to_string();
-        let offset = if offset == "0" { "" } else { &offset };
-        self.path_with("/", &[("offset", offset)])
+        self.path_with("/", &[("offset", &query::offset(offset.min(DROPS_OFFSET_MAX)))])
     }
 
-    /// The address of the same filters on another part of the pipeline.
+    /// URL of the same filters in another view.
     pub fn on(&self, view: View) -> String {
         let (stage, view) = match view {
             View::Stage(stage) => (stage.as_str(), ""),
@@ -113,23 +110,23 @@ impl State {
         moved.path_with("/", &[])
     }
 
-    /// The address without filters, on the same part of the pipeline.
+    /// URL of the same view without filters.
     pub fn cleared(&self) -> String {
         State::default().on(self.view())
     }
 
-    /// The CSV of the rows from `offset` on that are shown.
+    /// URL of the CSV file of the page at `offset`.
     pub fn csv_of_page(&self, offset: u32) -> String {
         let (limit, offset) = (ROWS.to_string(), offset.to_string());
         self.path_with("/api/export/drops", &[("limit", &limit), ("offset", &offset)])
     }
 
-    /// The CSV of all that match, as far as one file goes.
+    /// URL of the CSV file of all results, up to the export limit.
     pub fn csv_of_all(&self) -> String {
         self.path_with("/api/export/drops", &[("limit", &EXPORT_ROWS_MAX.to_string())])
     }
 
-    /// What narrows the list, without TLDs: defaults left out.
+    /// Filters other than TLDs, without default values.
     fn narrowing(&self) -> Vec<(&'static str, &str)> {
         let longest = LABEL_CHARS_MAX.to_string();
         let fields = [
@@ -137,20 +134,23 @@ impl State {
             ("min_dqs", &self.min_dqs, "0"),
             ("max_len", &self.max_len, &longest),
         ];
-        let told =
-            fields.into_iter().filter(|(_, value, default)| !value.is_empty() && value != default);
-        told.map(|(name, value, _)| (name, value)).collect()
+        let is_set = |field: &(_, &str, &str)| !field.1.is_empty() && field.1 != field.2;
+        fields.into_iter().filter(is_set).map(|(name, value, _)| (name, value)).collect()
     }
 
     fn path_with(&self, path: &str, more: &[(&str, &str)]) -> String {
         let tlds = self.tlds.join(",");
-        let view = if self.stage.is_empty() && self.view != "active" { &self.view } else { "" };
-        let mut parameters: Vec<(&str, &str)> =
-            vec![("stage", self.stage.as_str()), ("view", view), ("tld", &tlds)];
-        parameters.extend(self.narrowing());
+        let mut parameters = self.parameters(&tlds);
         parameters.extend(more);
-        parameters.retain(|(_, value)| !value.is_empty());
         query::with(&parameters, path)
+    }
+
+    /// View and filters, without default values.
+    fn parameters<'a>(&'a self, tlds: &'a str) -> Vec<(&'a str, &'a str)> {
+        let view = if self.stage.is_empty() && self.view != "active" { &self.view } else { "" };
+        let mut parameters = vec![("stage", self.stage.as_str()), ("view", view), ("tld", tlds)];
+        parameters.extend(self.narrowing());
+        parameters
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_the_shortest_of_its_state() {
+    fn links_omit_default_values() {
         for (sent, shown) in [
             ("", "/"),
             ("q=&min_dqs=0&max_len=63&view=active&stage=&tld=", "/"),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn it_means_what_the_api_means() {
+    fn filters_match_those_of_the_api() {
         let sent = "tld=com&tld=de&q=Shop&min_dqs=40&max_len=9&stage=pending-delete&offset=300";
         let filter = State::parse(Some(sent)).filter().expect("valid");
         let asked = "tld=com,de&q=shop&min_dqs=40&max_len=9&stage=pending-delete&offset=300";

@@ -1,6 +1,5 @@
-//! Charts as SVG: numbers in, markup out. Colours are stand-ins that the style sheet replaces by the
-//! tokens of the colour scheme (`[fill="#100000"]`): a picture fits light and dark. Texts in a chart
-//! are numbers, dates and TLDs.
+//! SVG bar charts. Colours are placeholders (`[fill="#100000"]`) that the style sheet replaces with the
+//! tokens of the light or dark scheme.
 
 use maud::{Markup, PreEscaped, html};
 use plotters::coord::Shift;
@@ -12,12 +11,12 @@ use plotters::prelude::{
 
 use crate::web::components::grouped;
 
-/// Stand-ins: texts, lines, and the first of the series.
+/// Placeholder colours of text, lines and the first series.
 const INK: RGBColor = RGBColor(1, 0, 0);
 const LINE: RGBColor = RGBColor(2, 0, 0);
 const SERIES: u8 = 16;
 
-/// Pixels of a picture over all the width of a screen, over half of it, and on a phone.
+/// Size in pixels of a full-width chart, a half-width chart, and a chart on a phone.
 const BROAD: (u32, u32) = (1160, 290);
 const WIDE: (u32, u32) = (560, 290);
 const SLIM: (u32, u32) = (340, 260);
@@ -25,9 +24,9 @@ const TEXT_PX: f64 = 15.0;
 
 /// One bar of a chart.
 pub struct Bar {
-    /// What stands below it, or beside it.
+    /// Axis label.
     pub label: String,
-    /// Its parts from the axis on: series and size.
+    /// Stacked parts from the axis outwards: series and size.
     pub parts: Vec<(u8, u32)>,
 }
 
@@ -37,39 +36,39 @@ impl Bar {
     }
 }
 
-/// Where bars stand.
+/// Direction of the bars.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Side by side, from left to right.
+    /// Vertical bars, from left to right.
     Up,
-    /// One below the other, the first on top.
+    /// Horizontal bars, from top to bottom.
     Right,
 }
 
-/// How much of a screen a picture takes.
+/// Width of a chart on the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Breadth {
     Whole,
     Half,
 }
 
-/// The stand-in of a series, as CSS finds it.
+/// Placeholder colour of a series.
 fn series(number: u8) -> RGBColor {
     RGBColor(SERIES + number, 0, 0)
 }
 
-/// Bars as a picture that says `told` to those who do not see it.
-pub fn bars(bars: &[Bar], direction: Direction, breadth: Breadth, told: &str) -> Markup {
+/// Renders a bar chart with a text alternative.
+pub fn bars(bars: &[Bar], direction: Direction, breadth: Breadth, alt: &str) -> Markup {
     let wide = if breadth == Breadth::Whole { BROAD } else { WIDE };
     html! {
-        div.chart role="img" aria-label=(told) {
+        div.chart role="img" aria-label=(alt) {
             div.wide { (PreEscaped(drawn(bars, direction, wide))) }
             div.slim { (PreEscaped(drawn(bars, direction, SLIM))) }
         }
     }
 }
 
-/// The SVG; nothing where it cannot be drawn, which drawing into memory does not give.
+/// Draws the SVG. Drawing into memory does not fail; an error would give an empty string.
 fn drawn(bars: &[Bar], direction: Direction, size: (u32, u32)) -> String {
     let mut svg = String::new();
     let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -89,7 +88,7 @@ fn text() -> TextStyle<'static> {
     ("sans-serif", TEXT_PX).into_font().color(&INK)
 }
 
-/// A little more than the largest bar, and no less than one.
+/// Upper end of the axis: slightly above the largest bar, at least 1.
 fn ceiling(bars: &[Bar]) -> u32 {
     let largest = bars.iter().map(Bar::size).max().unwrap_or(0).max(1);
     largest + largest / 20 + 1
@@ -143,7 +142,7 @@ fn draw_right(area: &Area<'_>, bars: &[Bar]) -> Drawing {
         .x_label_area_size(26)
         .y_label_area_size(72)
         .build_cartesian_2d(0..ceiling(bars), (0..count).into_segmented())?;
-    // The axis goes up, a list goes down.
+    // The axis runs upwards, the list downwards.
     let place = |at: i32| count - 1 - at;
     let label = |at: &SegmentValue<i32>| match at {
         SegmentValue::CenterOf(at) => {
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_have_their_series_and_their_labels() {
+    fn bars_have_series_and_labels() {
         let all = [bar("11-21", &[(0, 5), (6, 0)]), bar("11-22", &[(0, 1), (1, 2_000)])];
         for direction in [Direction::Up, Direction::Right] {
             let html = bars(&all, direction, Breadth::Half, "2,006 names").into_string();
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_at_all_is_a_picture_too() {
+    fn empty_charts_are_drawn() {
         for all in [vec![], vec![bar("x", &[(0, 0)])]] {
             let html = bars(&all, Direction::Up, Breadth::Whole, "none").into_string();
             assert!(!html.contains("#100000"), "{html}");

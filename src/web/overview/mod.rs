@@ -1,5 +1,5 @@
-//! `/overview`: the day in pictures. What is shown is the same for everybody and all day, so it is
-//! made once a day and generation.
+//! `/overview`: charts of the day. The content is the same for all viewers, so it is rendered once per
+//! day and index generation.
 
 mod charts;
 mod panels;
@@ -25,11 +25,11 @@ pub fn routes() -> Router<Web> {
     Router::new().route("/overview", get(show_overview))
 }
 
-/// The last overview that was made, and of what.
+/// The last rendered overview.
 #[derive(Default)]
 pub struct Cache(Mutex<Option<(Key, Arc<str>)>>);
 
-/// What an overview depends on.
+/// Cache key.
 type Key = (GenerationId, AsOf);
 
 impl Cache {
@@ -38,7 +38,7 @@ impl Cache {
         kept.as_ref().filter(|(of, _)| *of == key).map(|(_, made)| Arc::clone(made))
     }
 
-    /// What is made of `index` at `moment`. Two who ask at the same time may make it twice.
+    /// Returns the cached overview or renders it. Concurrent requests may render it twice.
     fn main(&self, index: &Index, as_of: AsOf) -> Arc<str> {
         let key = (index.manifest().generation, as_of);
         if let Some(made) = self.get(key) {
@@ -69,11 +69,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_made_is_kept_for_its_day_and_generation() {
+    fn overviews_are_cached_per_day_and_generation() {
         let cache = Cache::default();
         let as_of = AsOf { today: "2026-03-15".parse().expect("a day"), catch_days: 5 };
         let key = (GenerationId(1), as_of);
-        *cache.0.lock().expect("nobody panicked") = Some((key, "made".into()));
+        *cache.0.lock().expect("not poisoned") = Some((key, "made".into()));
         assert_eq!(cache.get(key).as_deref(), Some("made"));
         assert!(cache.get((GenerationId(2), as_of)).is_none());
         let tomorrow = AsOf { today: as_of.today.plus(1), ..as_of };

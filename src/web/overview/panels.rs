@@ -1,36 +1,36 @@
-//! What the overview shows: for each picture a heading, what it says in words, and its numbers as a
-//! table.
+//! Panels of the overview: each has a heading, a sentence, a chart and a table of the numbers.
 
 use maud::{Markup, html};
 
 use crate::index::Overview;
 use crate::index::filter::{AsOf, View};
 use crate::index::query::summary::{BANDS, DroppedOn};
+use crate::vocab::day::Day;
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
-use crate::web::components::{counted, grouped, name_linked, score, stage};
+use crate::web::components::{counted, date, date_text, grouped, name_linked, score, stage};
 use crate::web::overview::charts::{Bar, Breadth, Direction, bars};
 
-/// TLDs that have a bar.
+/// Number of TLDs in the chart.
 const TLDS: usize = 12;
-/// Points of a bar of the distribution of scores.
+/// Width of a bin of the score distribution.
 const BIN: usize = 5;
-/// The series of scores from bad to good, after those of TLDs.
+/// Series of the score bands from low to high, after those of the TLDs.
 const SCORE_SERIES: [u8; 4] = [8, 9, 10, 11];
 
-/// All of the page below its frame.
+/// Renders the content of the page.
 pub fn main(overview: &Overview<'_>, as_of: AsOf) -> Markup {
     html! {
         div.head {
             h1 { "Overview" }
-            p.soft { "The drops list on " time datetime=(as_of.today) { (as_of.today) } }
+            p.soft { "Drops on " (date(as_of.today, as_of.today)) }
         }
         (tiles(overview))
         div.pictures {
-            (per_day(overview))
+            (per_day(overview, as_of.today))
             (scores(overview))
             (tlds(overview))
-            (best(overview))
+            (best(overview, as_of.today))
         }
     }
 }
@@ -41,29 +41,29 @@ fn tiles(overview: &Overview<'_>) -> Markup {
         (View::Stage(Stage::Redemption), "/?stage=redemption", "in redemption"),
         (View::Stage(Stage::PendingDelete), "/?stage=pending-delete", "pending delete"),
         (View::Stage(Stage::Catchable), "/?stage=catchable", "catchable"),
-        (View::Active, "/", "in all on the way back"),
+        (View::Active, "/", "in the pipeline"),
     ];
     html! {
         ul.tiles {
-            @for (view, path, word) in TILES {
-                li { a href=(path) { b { (grouped(overview.total(view).into())) } " " span { (word) } } }
+            @for (pipeline, path, word) in TILES {
+                li { a href=(path) { b { (grouped(overview.total(pipeline).into())) } " " span { (word) } } }
             }
         }
     }
 }
 
-fn panel(id: &str, title: &str, told: &str, picture: &Markup, numbers: &Markup) -> Markup {
+fn panel(id: &str, title: &str, text: &str, picture: &Markup, numbers: &Markup) -> Markup {
     html! {
         section.panel aria-labelledby=(id) {
             h2 id=(id) { (title) }
-            p { (told) }
+            p { (text) }
             (picture)
-            details { summary { "The numbers" } (numbers) }
+            details { summary { "Show as table" } (numbers) }
         }
     }
 }
 
-fn per_day(overview: &Overview<'_>) -> Markup {
+fn per_day(overview: &Overview<'_>, today: Day) -> Markup {
     let days = overview.days();
     let tlds: Vec<_> = overview.day_tlds().map(|tld| format!(".{}", to_unicode(tld))).collect();
     let others = tlds.len() as u8;
@@ -74,9 +74,9 @@ fn per_day(overview: &Overview<'_>) -> Markup {
             parts: (0..).zip(day.by_tld.iter().copied()).chain([(others, rest(day))]).collect(),
         })
         .collect();
-    let told = told_of_days(days);
+    let text = days_summary(days, today);
     let picture = html! {
-        (bars(&all, Direction::Up, Breadth::Whole, &told))
+        (bars(&all, Direction::Up, Breadth::Whole, &text))
         ul.legend {
             @for (number, tld) in tlds.iter().enumerate() { li { span.{ "series-" (number) } {} " " (tld) } }
             li { span.{ "series-" (others) } {} " others" }
@@ -96,7 +96,7 @@ fn per_day(overview: &Overview<'_>) -> Markup {
                 tbody {
                     @for day in days.iter().rev() {
                         tr {
-                            th scope="row" { time datetime=(day.date) { (day.date) } }
+                            th scope="row" { (date(day.date, today)) }
                             td.number { (grouped(day.total.into())) }
                             @for count in &day.by_tld { td.number { (grouped((*count).into())) } }
                             td.number { (grouped(rest(day).into())) }
@@ -106,24 +106,24 @@ fn per_day(overview: &Overview<'_>) -> Markup {
             }
         }
     };
-    panel("per-day", "Drops per day", &told, &picture, &numbers)
+    panel("per-day", "Drops per day", &text, &picture, &numbers)
 }
 
-/// Names of a day whose TLD is not told apart.
+/// Names of a day under all other TLDs.
 fn rest(day: &DroppedOn) -> u32 {
     day.total - day.by_tld.iter().sum::<u32>()
 }
 
-fn told_of_days(days: &[DroppedOn]) -> String {
+fn days_summary(days: &[DroppedOn], today: Day) -> String {
     let total: u32 = days.iter().map(|day| day.total).sum();
     let most = days.iter().max_by_key(|day| day.total).filter(|day| day.total > 0);
     match most {
-        None => format!("No name was seen to drop in the last {} days.", days.len()),
+        None => format!("No names dropped in the last {} days.", days.len()),
         Some(most) => format!(
-            "{} dropped in the last {} days, most of them on {}: {}.",
+            "{} dropped in the last {} days. The peak was {} with {}.",
             counted(total, "name"),
             days.len(),
-            most.date,
+            date_text(most.date, today),
             grouped(most.total.into())
         ),
     }
@@ -133,10 +133,10 @@ fn tlds(overview: &Overview<'_>) -> Markup {
     let active = overview.total(View::Active);
     let counts: Vec<_> = overview.tlds(View::Active).take(TLDS).collect();
     let in_all = overview.tlds(View::Active).len();
-    let told = match counts.first() {
-        None => "No name is on the way back to the market.".to_owned(),
+    let text = match counts.first() {
+        None => "No names are in the pipeline.".to_owned(),
         Some((tld, count)) => format!(
-            "{} of the {} on the way back are under .{}; there are {in_all} TLDs in all.",
+            "{} of the {} in the pipeline are under .{}. There are {in_all} TLDs in total.",
             share(*count, active),
             counted(active, "name"),
             to_unicode(tld)
@@ -163,9 +163,9 @@ fn tlds(overview: &Overview<'_>) -> Markup {
     };
     panel(
         "tlds",
-        "TLDs of the active pipeline",
-        &told,
-        &bars(&all, Direction::Right, Breadth::Half, &told),
+        "TLDs in the pipeline",
+        &text,
+        &bars(&all, Direction::Right, Breadth::Half, &text),
         &numbers,
     )
 }
@@ -174,8 +174,8 @@ fn scores(overview: &Overview<'_>) -> Markup {
     let scores = overview.scores(View::Active);
     let total: u32 = scores.iter().sum();
     let from = |least: usize| scores.get(least..).unwrap_or_default().iter().sum::<u32>();
-    let told = format!(
-        "{} of the {} on the way back score 80 or more, {} score 60 or more.",
+    let text = format!(
+        "{} of the {} in the pipeline score 80 or more, {} score 60 or more.",
         grouped(from(80).into()),
         counted(total, "name"),
         grouped(from(60).into())
@@ -201,22 +201,22 @@ fn scores(overview: &Overview<'_>) -> Markup {
             }
         }
     };
-    panel("scores", "Scores", &told, &bars(&all, Direction::Up, Breadth::Half, &told), &numbers)
+    panel("scores", "Scores", &text, &bars(&all, Direction::Up, Breadth::Half, &text), &numbers)
 }
 
-/// The lowest and the highest score of each bar, and how many names have them.
+/// Lowest score, highest score and number of names of each bin.
 fn bins(scores: &[u32]) -> Vec<(usize, usize, u32)> {
     let highest = scores.len().saturating_sub(1);
     let bins = (0..highest).step_by(BIN);
     let bin = |least: usize| {
-        // The best score goes with those just below it.
+        // The last bin includes the highest score.
         let most = if least + BIN >= highest { highest } else { least + BIN - 1 };
         (least, most, scores[least..=most].iter().sum())
     };
     bins.map(bin).collect()
 }
 
-/// The series of a score, as its bar in lists has it.
+/// Series of a score, with the same bands as in lists.
 fn score_series(least: usize) -> u8 {
     match least {
         80.. => SCORE_SERIES[3],
@@ -226,7 +226,7 @@ fn score_series(least: usize) -> u8 {
     }
 }
 
-fn best(overview: &Overview<'_>) -> Markup {
+fn best(overview: &Overview<'_>, today: Day) -> Markup {
     let newest = overview.newest();
     let mut bands: Vec<Vec<Markup>> = BANDS.iter().map(|_| Vec::new()).collect();
     overview.for_each_best(|band, drop, place| {
@@ -234,14 +234,14 @@ fn best(overview: &Overview<'_>) -> Markup {
             tr {
                 td { (name_linked(drop.name, drop.tld)) }
                 td { (score(drop.dqs)) }
-                td.where { (stage(place.stage, place.release)) }
+                td.where { (stage(place.stage, place.release, today)) }
             }
         });
     });
     html! {
         section.panel.best aria-labelledby="best" {
-            h2 #best { "The best of " time datetime=(newest) { (newest) } }
-            p { "The names with the best scores that dropped on that day, by the length of their label." }
+            h2 #best { "Best of " (date(newest, today)) }
+            p { "Highest scores among the names that dropped on this day, by length." }
             div.bands {
                 @for ((band, _), rows) in BANDS.iter().zip(&bands) {
                     @if !rows.is_empty() {
@@ -253,15 +253,15 @@ fn best(overview: &Overview<'_>) -> Markup {
                     }
                 }
             }
-            @if bands.iter().all(Vec::is_empty) { p.soft { "No name that dropped on it is free to come back." } }
+            @if bands.iter().all(Vec::is_empty) { p.soft { "No names to show for this day." } }
         }
     }
 }
 
-/// In whole per cent, or less than one.
+/// Formats a share as a whole percentage.
 fn share(part: u32, whole: u32) -> String {
     let percent = (u64::from(part) * 100 + u64::from(whole) / 2) / u64::from(whole.max(1));
-    if percent == 0 && part > 0 { "under 1 %".to_owned() } else { format!("{percent} %") }
+    if percent == 0 && part > 0 { "<1 %".to_owned() } else { format!("{percent} %") }
 }
 
 #[cfg(test)]
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_score_is_in_one_bar() {
+    fn every_score_is_in_one_bin() {
         let scores: Vec<u32> = (0..=100).collect();
         let bins = bins(&scores);
         assert_eq!(bins.len(), 20);
@@ -279,9 +279,9 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_whole() {
+    fn shares_are_whole_percentages() {
         let shares = [(1, 3), (2, 3), (1, 1_000), (0, 5), (0, 0), (5, 5)];
         let words = shares.map(|(part, whole)| share(part, whole));
-        assert_eq!(words, ["33 %", "67 %", "under 1 %", "0 %", "0 %", "100 %"]);
+        assert_eq!(words, ["33 %", "67 %", "<1 %", "0 %", "0 %", "100 %"]);
     }
 }

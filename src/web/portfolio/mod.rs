@@ -1,4 +1,4 @@
-//! `/portfolio`: backorder claims, what they cost and what they earned.
+//! `/portfolio`: backorder claims with their cost and revenue.
 
 mod form;
 mod page;
@@ -7,75 +7,73 @@ mod summary;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery, State};
-use axum::http::StatusCode;
+use axum::extract::{FromRequestParts, RawQuery, State};
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use maud::Markup;
 
-use crate::accounts::{Claim, ClaimPatch, UserData};
+use crate::accounts::{Claim, UserData};
 use crate::http::error::ApiError;
-use crate::http::params::{Params, path_id};
+use crate::http::params::Params;
 use crate::http::portfolio::{self, ClaimFilter, claims_cost_us};
 use crate::http::work;
 use crate::vocab::ids::ClaimId;
 use crate::web::Web;
+use crate::web::components::query;
 use crate::web::error::PageError;
 use crate::web::field::FormError;
 use crate::web::form::{Fields, Form};
 use crate::web::notice::Notice;
-use crate::web::owned::{ROW_LIMITS, address, idempotent_post};
+use crate::web::owned::{ROW_LIMITS, idempotent_post, path_param};
 use crate::web::viewer::LoggedIn;
 use form::ClaimForm;
-use summary::{By, Summary};
+use summary::{GroupBy, Summary};
 
-/// Where the page is.
+/// Path of the page.
 const PATH: &str = "/portfolio";
 
-const ADDED: Notice = Notice::new("added", "The claim was added.");
-const SAVED: Notice = Notice::new("saved", "The claim was saved.");
-const REMOVED: Notice = Notice::new("removed", "The claim was deleted.");
+const ADDED: Notice = Notice::new("added", "Claim added.");
+const SAVED: Notice = Notice::new("saved", "Claim saved.");
+const REMOVED: Notice = Notice::new("removed", "Claim deleted.");
 const NOTICES: [Notice; 3] = [ADDED, SAVED, REMOVED];
 
-/// The routes of the portfolio.
+/// Routes of the portfolio.
 pub fn routes() -> Router<Web> {
     Router::new()
-        .route(PATH, get(show))
-        .route("/portfolio/new", get(ask_new).post(add))
+        .route(PATH, get(list_claims))
+        .route("/portfolio/new", get(new_claim).post(add))
         .route("/portfolio/{id}", get(show_claim).post(save))
-        .route("/portfolio/{id}/delete", get(ask_removal).post(remove))
+        .route("/portfolio/{id}/delete", get(confirm_delete).post(remove))
 }
 
-type ClaimPath = Result<Path<String>, PathRejection>;
-
-/// Claims that fit a filter, and what all of them come to.
+/// Claims that match a filter, and their sums.
 struct List {
     filter: ClaimFilter,
-    /// As sent: a filter does not say it as a day.
+    /// Dates as sent, shown again in the form.
     from: String,
     to: String,
-    by: By,
+    by: GroupBy,
     owned: Arc<UserData>,
     summary: Summary,
-    /// Those of the page.
+    /// Claims of the page.
     claims: Vec<Claim>,
 }
 
 impl List {
-    /// `path` with this filter; a page also says how its sums are grouped, and where it begins.
-    fn address(&self, path: &str, by: Option<By>, offset: u32) -> String {
-        let by = by.filter(|by| *by != By::default()).map(By::as_str).unwrap_or_default();
-        let offset = if offset == 0 { String::new() } else { offset.to_string() };
-        let statuses = statuses(self.filter.statuses().iter().map(|status| status.as_str()));
-        let pairs = [
-            ("status", statuses.as_str()),
-            ("from", &self.from),
-            ("to", &self.to),
-            ("by", by),
-            ("offset", &offset),
+    /// Appends this filter, the grouping and the offset to `path`.
+    fn address(&self, path: &str, by: Option<GroupBy>, offset: u32) -> String {
+        let by = by.filter(|by| *by != GroupBy::default()).map(GroupBy::as_str).unwrap_or_default();
+        let statuses: Vec<_> =
+            self.filter.statuses().iter().map(|status| status.as_str()).collect();
+        let parameters = [
+            ("status", statuses.join(",")),
+            ("from", self.from.clone()),
+            ("to", self.to.clone()),
+            ("by", by.to_owned()),
+            ("offset", query::offset(offset)),
         ];
-        address(path, &pairs)
+        query::with(&parameters.each_ref().map(|(name, value)| (*name, value.as_str())), path)
     }
 
     fn is_filtered(&self) -> bool {
@@ -83,8 +81,46 @@ impl List {
     }
 }
 
+/// The editor of a claim: a new one, or the one in the path.
+struct EditorPage {
+    web: Web,
+    member: LoggedIn,
+    owned: Arc<UserData>,
+    /// The claim that is edited; `None` for a new one.
+    claim: Option<Claim>,
+    form: ClaimForm,
+}
+
+impl FromRequestParts<Web> for EditorPage {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<EditorPage, PageError> {
+        let member = LoggedIn::from_request_parts(parts, web).await?;
+        let id = path_param(parts, "id", ClaimId::parse).await?;
+        let owned = web.user_data(&member);
+        let claim = owned.claim(id).ok_or(ApiError::NotFound)?.clone();
+        let form = ClaimForm::for_claim(&claim);
+        Ok(EditorPage { web: web.clone(), member, owned, claim: Some(claim), form })
+    }
+}
+
+impl EditorPage {
+    fn for_new(web: Web, member: LoggedIn, form: ClaimForm) -> EditorPage {
+        let owned = web.user_data(&member);
+        EditorPage { web, member, owned, claim: None, form }
+    }
+
+    /// Redirects to the list, or shows the form again with the error.
+    fn finish<T>(&self, result: Result<T, ApiError>, notice: Notice) -> Response {
+        let Err(err) = result else { return notice.at(PATH).into_response() };
+        let error = FormError::new(err, ClaimForm::field_of);
+        let page = page::editor(self, Some(&error));
+        error.into_page(page)
+    }
+}
+
 /// `GET /portfolio`.
-async fn show(
+async fn list_claims(
     State(web): State<Web>,
     member: LoggedIn,
     RawQuery(query): RawQuery,
@@ -93,133 +129,78 @@ async fn show(
     Ok(page::show(&member, &list, query.as_deref()))
 }
 
-/// `GET /portfolio/new`: an empty form, or one about the name that a link gives.
-async fn ask_new(State(web): State<Web>, member: LoggedIn, RawQuery(query): RawQuery) -> Markup {
-    let owned = web.user_data(&member);
+/// `GET /portfolio/new`: an empty form, or one for the name in the link.
+async fn new_claim(State(web): State<Web>, member: LoggedIn, RawQuery(query): RawQuery) -> Markup {
     let form = ClaimForm::blank(Fields::from_query(query.as_deref()).text("domain").trim());
-    page::editor(&member, &owned, &form, None, None)
+    page::editor(&EditorPage::for_new(web, member, form), None)
 }
 
 /// `POST /portfolio/new`.
-async fn add(
-    State(web): State<Web>,
-    member: LoggedIn,
-    Form(fields): Form<Fields>,
-) -> Result<Response, PageError> {
-    let form = ClaimForm::from_fields(&fields);
-    let post = idempotent_post(&fields, member.viewer.now);
-    let added = match form.sent() {
-        Ok(sent) => portfolio::add(&web.app, &member.caller, sent, post).await,
+async fn add(State(web): State<Web>, member: LoggedIn, Form(fields): Form<Fields>) -> Response {
+    let page = EditorPage::for_new(web, member, ClaimForm::from_fields(&fields));
+    let post = idempotent_post(&fields, page.member.viewer.now);
+    let added = match page.form.new_claim() {
+        Ok(claim) => portfolio::add(&page.web.app, &page.member.caller, claim, post).await,
         Err(err) => Err(err),
     };
-    match added {
-        Ok(_) => Ok(ADDED.at(PATH).into_response()),
-        Err(err) => Ok(refused(&web, &member, &form, None, err)),
-    }
+    page.finish(added, ADDED)
 }
 
 /// `GET /portfolio/{id}`.
-async fn show_claim(
-    State(web): State<Web>,
-    member: LoggedIn,
-    id: ClaimPath,
-) -> Result<Markup, PageError> {
-    let owned = web.user_data(&member);
-    let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
-    Ok(page::editor(&member, &owned, &ClaimForm::for_claim(claim), Some(claim), None))
+async fn show_claim(page: EditorPage) -> Markup {
+    page::editor(&page, None)
 }
 
-/// `POST /portfolio/{id}`: the claim as its form has it.
-async fn save(
-    State(web): State<Web>,
-    member: LoggedIn,
-    id: ClaimPath,
-    Form(fields): Form<Fields>,
-) -> Result<Response, PageError> {
-    let (caller, now) = (&member.caller, member.viewer.now.0);
-    let owned = web.app.store.user_data(caller);
-    let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
-    let form = ClaimForm::from_fields(&fields);
-    let changed = match form.patch(claim).and_then(ClaimPatch::try_from) {
-        Ok(patch) => {
-            web.app.store.change_claim(caller, claim.id, patch, now).await.map_err(ApiError::from)
-        }
-        Err(err) => Err(err),
-    };
-    match changed {
-        Ok(_) => Ok(SAVED.at(PATH).into_response()),
-        Err(err) => Ok(refused(&web, &member, &form, Some(claim), err)),
+/// `POST /portfolio/{id}`: saves the form.
+async fn save(page: EditorPage, Form(fields): Form<Fields>) -> Response {
+    let page = EditorPage { form: ClaimForm::from_fields(&fields), ..page };
+    let saved = page.save().await;
+    page.finish(saved, SAVED)
+}
+
+impl EditorPage {
+    async fn save(&self) -> Result<(), ApiError> {
+        let claim = self.claim.as_ref().ok_or(ApiError::NotFound)?;
+        let (patch, now) = (self.form.patch(claim)?, self.member.viewer.now.0);
+        self.web.app.store.change_claim(&self.member.caller, claim.id, patch, now).await?;
+        Ok(())
     }
 }
 
 /// `GET /portfolio/{id}/delete`.
-async fn ask_removal(
-    State(web): State<Web>,
-    member: LoggedIn,
-    id: ClaimPath,
-) -> Result<Markup, PageError> {
-    let owned = web.user_data(&member);
-    let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
-    Ok(page::removal(&member, claim))
+async fn confirm_delete(page: EditorPage) -> Result<Markup, PageError> {
+    let claim = page.claim.as_ref().ok_or(ApiError::NotFound)?;
+    Ok(page::confirm_delete(&page.member, claim))
 }
 
 /// `POST /portfolio/{id}/delete`.
-async fn remove(
-    State(web): State<Web>,
-    member: LoggedIn,
-    id: ClaimPath,
-) -> Result<Redirect, PageError> {
-    web.app.store.remove_claim(&member.caller, path_id(id, ClaimId::parse)?).await?;
+async fn remove(page: EditorPage) -> Result<Redirect, PageError> {
+    let claim = page.claim.as_ref().ok_or(ApiError::NotFound)?;
+    page.web.app.store.remove_claim(&page.member.caller, claim.id).await?;
     Ok(REMOVED.at(PATH))
 }
 
-/// The form again, with what is wrong.
-fn refused(
-    web: &Web,
-    member: &LoggedIn,
-    form: &ClaimForm,
-    claim: Option<&Claim>,
-    err: ApiError,
-) -> Response {
-    let fault = match err {
-        ApiError::IdempotencyConflict => {
-            let text =
-                "This form was sent before, with other values. Look at them and send it again.";
-            FormError::new(StatusCode::CONFLICT, None, text)
-        }
-        err => FormError::of(err, ClaimForm::field_of),
-    };
-    let owned = web.user_data(&member);
-    let page = page::editor(member, &owned, form, claim, Some(&fault));
-    fault.answer(page)
-}
-
-/// The claims that a query string asks for. A form sends a status for each that was chosen, the API
-/// takes a list.
+/// Reads the claims a query string asks for. Forms send `status` once per checkbox; links have one list,
+/// as in the API.
 async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<List, PageError> {
     let (from, to) = (fields.text("from").to_owned(), fields.text("to").to_owned());
-    let asked = [
-        ("status", statuses(fields.all("status"))),
-        ("from", from.clone()),
-        ("to", to.clone()),
-        ("offset", fields.text("offset").to_owned()),
+    let statuses = fields.all("status").collect::<Vec<_>>().join(",");
+    let parameters = [
+        ("status", statuses.as_str()),
+        ("from", &from),
+        ("to", &to),
+        ("offset", fields.text("offset")),
     ];
-    let asked = asked.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let asked = address("", &asked);
-    let filter = ClaimFilter::parse(Params::new(asked.strip_prefix('?')), ROW_LIMITS)?;
+    let filter = ClaimFilter::parse(Params::from_pairs(&parameters), ROW_LIMITS)?;
     let by = match fields.text("by") {
-        "" => By::default(),
+        "" => GroupBy::default(),
         text => text.parse().map_err(|err| ApiError::parameter("by", err))?,
     };
-    let owned = web.user_data(&member);
+    let owned = web.user_data(member);
     let list = work::run(claims_cost_us(&owned).saturating_mul(2), move || {
-        let summary = Summary::of(filter.matching(&owned), by, &owned);
+        let summary = Summary::new(filter.matching(&owned), by, &owned);
         let claims = filter.page_of(&owned).cloned().collect();
         Ok(List { filter, from, to, by, owned, summary, claims })
     });
     Ok(list.await?)
-}
-
-fn statuses<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    words.collect::<Vec<_>>().join(",")
 }

@@ -1,10 +1,10 @@
-//! The portfolio as markup: claims, what they come to, and the form of one.
+//! Markup of the portfolio: claims, sums and the claim form.
 
 use maud::{Markup, html};
 
 use super::form::ClaimForm;
-use super::summary::{By, Summary, Sums, status_word};
-use super::{List, NOTICES, PATH};
+use super::summary::{GroupBy, Summary, Sums, status_word};
+use super::{EditorPage, List, NOTICES, PATH};
 use crate::accounts::{Claim, UserData};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::limits::{NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX};
@@ -14,14 +14,14 @@ use crate::web::components::{grouped, name_linked};
 use crate::web::field::{Field, FormError, Input};
 use crate::web::layout::{NavItem, Page};
 use crate::web::notice;
-use crate::web::owned::{STYLES, csv, day, idempotency_field, nothing, pager, tile};
+use crate::web::owned::{Deletion, STYLES, csv, day, idempotency_field, nothing, pager, tile};
 use crate::web::viewer::LoggedIn;
 
-/// Groups of the chart: more would be a table, which stands below it.
+/// Maximum groups in the chart. The table below it has all.
 const BARS_MAX: usize = 8;
-/// Characters of a note that a row shows.
+/// Characters of a note shown in a row.
 const NOTE_CHARS: usize = 80;
-/// Registrars that the form proposes.
+/// Maximum registrars the form suggests.
 const REGISTRARS_MAX: usize = 50;
 
 /// The whole page.
@@ -52,8 +52,8 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>) -> Markup {
                     (claims(list))
                 } @else {
                     div.panel.empty {
-                        h2 { "Keep book of your backorders" }
-                        p { "Add a claim for each name you go after: what became of it, what it cost, what it sold for. You see then which registrar, TLD and alert rule earn their keep." }
+                        h2 { "Track your backorders" }
+                        p { "Add a claim for each name you try to catch, with its outcome, cost and sale. You will see which registrars, TLDs and alert rules pay off." }
                         p { a.button href="/portfolio/new" { "Add your first claim" } }
                     }
                 }
@@ -67,17 +67,17 @@ fn totals(all: &Sums) -> Markup {
             (tile("Claims", html! { (grouped(all.claims as u64)) @if let Some(won) = all.won_percent() { span.of { " " (won) " % won" } } }))
             (tile("Cost", dollars(all.cost)))
             (tile("Revenue", dollars(all.revenue)))
-            (tile("Result", signed(all.result())))
-            (tile("Return on sold", returned(all)))
+            (tile("Profit", signed(all.profit())))
+            (tile("Return on sold names", returned(all)))
         }
     }
 }
 
-/// Which claims are shown: a form, so that several statuses can be chosen.
+/// Filter form. Several statuses can be selected.
 fn filter(list: &List) -> Markup {
     html! {
         form #filter.filter method="get" action=(PATH) {
-            @if list.by != By::default() { input type="hidden" name="by" value=(list.by.as_str()); }
+            @if list.by != GroupBy::default() { input type="hidden" name="by" value=(list.by.as_str()); }
             fieldset.chips {
                 legend.hidden { "Status" }
                 @for status in ClaimStatus::ALL {
@@ -90,10 +90,10 @@ fn filter(list: &List) -> Markup {
             div.dates {
                 label for="from" { "Added from" }
                 input #from type="date" name="from" value=(list.from);
-                label for="to" { "to before" }
+                label for="to" { "to (exclusive)" }
                 input #to type="date" name="to" value=(list.to);
-                button.quiet type="submit" { "Show" }
-                @if list.is_filtered() { a href=(PATH) { "Show all" } }
+                button.quiet type="submit" { "Apply" }
+                @if list.is_filtered() { a href=(PATH) { "Clear filters" } }
             }
         }
     }
@@ -103,7 +103,7 @@ fn claims(list: &List) -> Markup {
     let total = list.summary.all.claims;
     html! {
         @if list.claims.is_empty() {
-            p.panel.empty { "No claim fits this filter." }
+            p.panel.empty { "No claims match this filter." }
         } @else {
             div.table tabindex="0" role="region" aria-label="Claims" {
                 table.cards {
@@ -114,7 +114,7 @@ fn claims(list: &List) -> Markup {
                             th scope="col" { "Registrar" }
                             th.number scope="col" { "Cost" }
                             th.number scope="col" { "Sold for" }
-                            th.number scope="col" { "Result" }
+                            th.number scope="col" { "Profit" }
                             th scope="col" { "Added" }
                             th scope="col" { span.hidden { "Edit" } }
                         }
@@ -145,7 +145,7 @@ fn row(claim: &Claim) -> Markup {
             td data-label="Registrar" { @match &claim.registrar { Some(registrar) => { (registrar) } None => { (nothing()) } } }
             td.number data-label="Cost" { (price(claim.acquired_price)) }
             td.number data-label="Sold for" { (price(claim.resale_price)) }
-            td.number data-label="Result" { @if let Some(result) = result { (signed(result)) } @else { (nothing()) } }
+            td.number data-label="Profit" { @if let Some(result) = result { (signed(result)) } @else { (nothing()) } }
             td data-label="Added" { (day(claim.reported_at)) }
             td.do { a.button.quiet.small href={ (PATH) "/" (claim.id) } aria-label={ "Edit " (claim.domain.unicode()) } { "Edit" } }
         }
@@ -162,7 +162,7 @@ fn status_badge(status: ClaimStatus) -> Markup {
     html! { span.badge.(class) { (status) } }
 }
 
-/// The first line of a note.
+/// First line of a note, shortened.
 fn short(notes: &str) -> String {
     let line = notes.trim().lines().next().unwrap_or_default();
     match line.char_indices().nth(NOTE_CHARS) {
@@ -172,14 +172,14 @@ fn short(notes: &str) -> String {
     }
 }
 
-/// What groups of claims come to: a chart, and the same as a table.
+/// Sums by group, as a chart and a table.
 fn groups(list: &List) -> Markup {
     let Summary { by, groups, .. } = &list.summary;
     html! {
         section.panel #groups aria-labelledby="groups-title" {
-            h2 #groups-title { "What they come to" }
+            h2 #groups-title { "Cost and revenue" }
             ul.tabs {
-                @for tab in By::ALL {
+                @for tab in GroupBy::ALL {
                     li {
                         a href={ (list.address(PATH, Some(tab), 0)) "#groups" } aria-current=[(tab == *by).then_some("true")] {
                             "By " (tab.label().to_lowercase().replace("tld", "TLD"))
@@ -189,7 +189,7 @@ fn groups(list: &List) -> Markup {
             }
             (chart(groups))
             details {
-                summary { "The same as a table" }
+                summary { "Show as table" }
             div.table tabindex="0" role="region" aria-label="Table of sums" {
                 table.cards {
                     thead {
@@ -200,7 +200,7 @@ fn groups(list: &List) -> Markup {
                             th.number scope="col" { "Sold" }
                             th.number scope="col" { "Cost" }
                             th.number scope="col" { "Revenue" }
-                            th.number scope="col" { "Result" }
+                            th.number scope="col" { "Profit" }
                             th.number scope="col" { "Return" }
                         }
                     }
@@ -210,7 +210,7 @@ fn groups(list: &List) -> Markup {
                     tfoot { (sums_row("All", &list.summary.all)) }
                 }
             }
-                p.soft.small { "Result: revenue less all costs. Return: what sold names earned over what they cost." }
+                p.soft.small { "Profit is revenue minus all costs. Return is the profit on sold names relative to their cost." }
             }
         }
     }
@@ -226,13 +226,13 @@ fn sums_row(label: &str, sums: &Sums) -> Markup {
             td.number data-label="Sold" { (number(sums.sold)) }
             td.number data-label="Cost" { (dollars(sums.cost)) }
             td.number data-label="Revenue" { (dollars(sums.revenue)) }
-            td.number data-label="Result" { (signed(sums.result())) }
+            td.number data-label="Profit" { (signed(sums.profit())) }
             td.number data-label="Return" { (returned(sums)) }
         }
     }
 }
 
-/// Bars of cost and revenue, on one scale. Widths are in thousandths of the widest.
+/// Bars of cost and revenue on one scale, in thousandths of the longest bar.
 fn chart(groups: &[(String, Sums)]) -> Markup {
     let most = groups.iter().flat_map(|(_, sums)| [sums.cost, sums.revenue]).max().unwrap_or(0);
     let wide = |cents: u64| (u128::from(cents) * 1_000).checked_div(u128::from(most)).unwrap_or(0);
@@ -250,29 +250,25 @@ fn chart(groups: &[(String, Sums)]) -> Markup {
                             rect.cost width=(wide(sums.cost)) height="9" y="1" {}
                             rect.revenue width=(wide(sums.revenue)) height="9" y="12" {}
                         }
-                        span.bar-figures { (signed(sums.result())) }
+                        span.bar-figures { (signed(sums.profit())) }
                     }
                 }
-                @if groups.len() > BARS_MAX { p.soft.small { "The " (BARS_MAX) " with the most money; all are below." } }
+                @if groups.len() > BARS_MAX { p.soft.small { "The chart shows the " (BARS_MAX) " largest groups. The table has all." } }
             }
         } @else {
-            p.soft { "Enter what claims cost and what they sold for to see it drawn here." }
+            p.soft { "Enter costs and sale prices to see a chart." }
         }
     }
 }
 
-/// The form of a claim, new or not.
-pub fn editor(
-    member: &LoggedIn,
-    owned: &UserData,
-    form: &ClaimForm,
-    claim: Option<&Claim>,
-    fault: Option<&FormError>,
-) -> Markup {
+/// The form of a new or an existing claim.
+pub fn editor(page: &EditorPage, error: Option<&FormError>) -> Markup {
+    let EditorPage { member, owned, form, .. } = page;
+    let claim = page.claim.as_ref();
     let title = if claim.is_some() { "Edit claim" } else { "Add claim" };
     let action =
         claim.map_or_else(|| format!("{PATH}/new"), |claim| format!("{PATH}/{}", claim.id));
-    let field = |id, label| Field::new(id, label).fault(fault);
+    let field = |id, label| Field::new(id, label).error(error);
     let price = Input { mode: Some("decimal"), placeholder: Some("0.00"), ..Input::default() };
     let text = Input::default();
     let statuses = ClaimStatus::ALL.map(|status| (status.as_str(), status_word(status)));
@@ -286,7 +282,7 @@ pub fn editor(
                 section.middling {
                     p.trail { a href=(PATH) { "Portfolio" } }
                     h1 { (title) @if let Some(claim) = claim { " " span.soft { (claim.domain.unicode()) } } }
-                    @if let Some(fault) = fault { (fault.shown()) }
+                    @if let Some(error) = error { (error.shown()) }
                     form #claim.panel method="post" action=(action) {
                         @if claim.is_none() {
                             (idempotency_field())
@@ -298,17 +294,17 @@ pub fn editor(
                         }
                         datalist #registrars { @for registrar in registrars(owned) { option value=(registrar) {} } }
                         div.pair {
-                            (field("acquired", "Cost in US dollars").input(&form.acquired, price))
+                            (field("acquired", "Cost (USD)").input(&form.acquired, price))
                         }
                         fieldset.group #sale {
                             legend { "Sale" }
-                            p.help { "Only of a sold claim. With another status, it is taken away." }
+                            p.help { "For sold names only. Changing the status removes the sale." }
                             div.pair {
-                                (field("resale", "Sold for, in US dollars").input(&form.resale, price))
-                                (field("sold_on", "Sold on").help("Empty: today.").input(&form.sold_on, Input { kind: "date", ..text }))
+                                (field("resale", "Sold for (USD)").input(&form.resale, price))
+                                (field("sold_on", "Sold on").help("Leave empty for today.").input(&form.sold_on, Input { kind: "date", ..text }))
                             }
                         }
-                        (rule(owned, form, claim, fault))
+                        (rule(owned, form, claim, error))
                         (field("notes", "Notes").textarea(&form.notes, 4, Some(NOTES_CHARS_MAX)))
                         p.send {
                             button type="submit" { @if claim.is_some() { "Save" } @else { "Add claim" } }
@@ -317,19 +313,19 @@ pub fn editor(
                         }
                     }
                     @if let Some(claim) = claim {
-                        p.soft { "Added " (day(claim.reported_at)) ", last changed " (day(claim.updated_at)) ". " a href={ "/domain/" (claim.domain) } { "Dossier of " (claim.domain.unicode()) } }
+                        p.soft { "Added " (day(claim.reported_at)) ", last changed " (day(claim.updated_at)) ". " a href={ "/domain/" (claim.domain) } { "View " (claim.domain.unicode()) } }
                     }
                 }
             },
         )
 }
 
-/// The rule that led to a claim: one of those there are, or the one it names though it is gone.
+/// The alert rule of a claim. A deleted rule stays selectable for the claim that names it.
 fn rule(
     owned: &UserData,
     form: &ClaimForm,
     claim: Option<&Claim>,
-    fault: Option<&FormError>,
+    error: Option<&FormError>,
 ) -> Markup {
     let named = claim.and_then(|claim| claim.alert_rule.as_deref());
     let gone = named.filter(|named| owned.rule(named.id).is_none());
@@ -338,13 +334,13 @@ fn rule(
     let rules: Vec<_> = gone.into_iter().chain(rules).collect();
     let options = rules.iter().map(|(id, name)| (id.as_str(), name.as_str()));
     let options: Vec<_> = std::iter::once(("", "None")).chain(options).collect();
-    Field::new("rule", "Alert rule that led to it").fault(fault).select(&form.rule, &options)
+    Field::new("rule", "Alert rule").error(error).select(&form.rule, &options)
 }
 
-/// Registrars of other claims, the latest first.
+/// Registrars of recent claims, latest first.
 fn registrars(owned: &UserData) -> Vec<&str> {
     let mut seen = Vec::new();
-    // Of the newest claims: a look at all of them would be felt.
+    // Only recent claims: reading all of them would be slow.
     for registrar in owned.claims().take(1_000).filter_map(|claim| claim.registrar.as_deref()) {
         if seen.len() < REGISTRARS_MAX && !seen.contains(&registrar) {
             seen.push(registrar);
@@ -353,22 +349,16 @@ fn registrars(owned: &UserData) -> Vec<&str> {
     seen
 }
 
-/// Asks whether a claim is to go.
-pub fn removal(member: &LoggedIn, claim: &Claim) -> Markup {
-    Page::new("Delete claim").at(NavItem::Portfolio).styles(STYLES).show(
-        Some(&member.viewer),
-        html! {
-            section.narrow.panel {
-                h1 { "Delete this claim?" }
-                p { b { (claim.domain.unicode()) } " " (status_badge(claim.status)) }
-                p.soft { "What it cost and earned is gone with it." }
-                form.actions method="post" action={ (PATH) "/" (claim.id) "/delete" } {
-                    button.danger type="submit" { "Delete" }
-                    a.button.quiet href={ (PATH) "/" (claim.id) } { "Keep it" }
-                }
-            }
-        },
-    )
+/// Asks for confirmation before a claim is deleted.
+pub fn confirm_delete(member: &LoggedIn, claim: &Claim) -> Markup {
+    let deletion = Deletion {
+        item: NavItem::Portfolio,
+        noun: "claim",
+        path: &format!("{PATH}/{}", claim.id),
+        description: html! { p { b { (claim.domain.unicode()) } " " (status_badge(claim.status)) } },
+        consequence: "Its cost and revenue are removed from your portfolio.",
+    };
+    deletion.page(member)
 }
 
 /// `$1,234.50`.
@@ -388,7 +378,7 @@ fn price(price: Option<Usd>) -> Markup {
     price.map_or_else(nothing, |price| dollars(price.cents()))
 }
 
-/// A gain or a loss, in its colour.
+/// A profit or loss in its colour.
 fn signed(cents: i64) -> Markup {
     let text = money(cents.unsigned_abs());
     html! {
@@ -417,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn money_is_read_in_thousands() {
+    fn money_has_thousands_separators() {
         for (cents, text) in
             [(0, "$0"), (5, "$0.05"), (123_450, "$1,234.50"), (100_000_000, "$1,000,000")]
         {
@@ -427,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_cut_at_characters() {
+    fn notes_are_shortened_at_characters() {
         assert_eq!(short("one\ntwo"), "one …");
         assert_eq!(short(" one "), "one");
         assert_eq!(short(&"é".repeat(200)).chars().count(), NOTE_CHARS + 1);

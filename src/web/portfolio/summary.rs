@@ -1,4 +1,4 @@
-//! What claims cost and earned: claims in; sums of all, and of each status, registrar, TLD or rule, out.
+//! Cost and revenue of claims, in total and by status, registrar, TLD or alert rule.
 
 use std::str::FromStr;
 
@@ -10,12 +10,12 @@ use crate::vocab::ids::RuleId;
 use crate::vocab::money::Usd;
 use crate::vocab::name::to_unicode;
 
-/// Groups that are shown; what is left is one.
+/// Maximum groups. The last one sums all others.
 const GROUPS_MAX: usize = 30;
 
-/// What claims are grouped by.
+/// Grouping of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum By {
+pub enum GroupBy {
     #[default]
     Status,
     Registrar,
@@ -23,44 +23,45 @@ pub enum By {
     Rule,
 }
 
-impl By {
-    pub const ALL: [By; 4] = [By::Status, By::Registrar, By::Tld, By::Rule];
+impl GroupBy {
+    pub const ALL: [GroupBy; 4] =
+        [GroupBy::Status, GroupBy::Registrar, GroupBy::Tld, GroupBy::Rule];
 
-    /// The word in addresses.
+    /// Value in the query string.
     pub fn as_str(self) -> &'static str {
         match self {
-            By::Status => "status",
-            By::Registrar => "registrar",
-            By::Tld => "tld",
-            By::Rule => "rule",
+            GroupBy::Status => "status",
+            GroupBy::Registrar => "registrar",
+            GroupBy::Tld => "tld",
+            GroupBy::Rule => "rule",
         }
     }
 
-    /// The word for people.
+    /// Display name.
     pub fn label(self) -> &'static str {
         match self {
-            By::Status => "Status",
-            By::Registrar => "Registrar",
-            By::Tld => "TLD",
-            By::Rule => "Alert rule",
+            GroupBy::Status => "Status",
+            GroupBy::Registrar => "Registrar",
+            GroupBy::Tld => "TLD",
+            GroupBy::Rule => "Alert rule",
         }
     }
 }
 
-/// A word that names no group.
+/// An unknown grouping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of status, registrar, tld, rule")]
-pub struct ByError;
+pub struct GroupByError;
 
-impl FromStr for By {
-    type Err = ByError;
+impl FromStr for GroupBy {
+    type Err = GroupByError;
 
-    fn from_str(text: &str) -> Result<By, ByError> {
-        By::ALL.into_iter().find(|by| by.as_str() == text).ok_or(ByError)
+    fn from_str(text: &str) -> Result<GroupBy, GroupByError> {
+        GroupBy::ALL.into_iter().find(|by| by.as_str() == text).ok_or(GroupByError)
     }
 }
 
-/// What some claims come to, in cents. Prices that nobody entered count as nothing.
+/// Sums of claims in cents. Missing prices count as 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     pub claims: usize,
@@ -69,7 +70,7 @@ pub struct Sums {
     pub lost: usize,
     pub sold: usize,
     pub cost: u64,
-    /// What the sold ones cost.
+    /// Cost of the sold names.
     pub cost_of_sold: u64,
     pub revenue: u64,
 }
@@ -102,37 +103,35 @@ impl Sums {
         self.revenue += other.revenue;
     }
 
-    /// Revenue less all costs.
-    pub fn result(&self) -> i64 {
+    /// Revenue minus all costs.
+    pub fn profit(&self) -> i64 {
         self.revenue as i64 - self.cost as i64
     }
 
-    /// What the sold ones earned over what they cost, in tenths of a percent; `None` where they cost
-    /// nothing.
+    /// Profit on sold names relative to their cost, in tenths of a percent. `None` without cost.
     pub fn return_permille(&self) -> Option<i64> {
         let gain = i128::from(self.revenue) - i128::from(self.cost_of_sold);
         let permille = (gain * 1_000).checked_div(i128::from(self.cost_of_sold))?;
         Some(i64::try_from(permille).unwrap_or(i64::MAX))
     }
 
-    /// How many of a hundred that were decided were won.
+    /// Percentage won of all decided claims.
     pub fn won_percent(&self) -> Option<usize> {
         (self.won * 100).checked_div(self.won + self.lost)
     }
 }
 
-/// The sums of some claims.
+/// Sums of claims and of their groups.
 pub struct Summary {
     pub all: Sums,
-    /// Claims of each status, whatever the filter says of statuses: in the order of
-    /// [`ClaimStatus::ALL`].
+    /// Claims of each status, regardless of the filter, in the order of [`ClaimStatus::ALL`].
     pub of_status: [usize; ClaimStatus::ALL.len()],
-    pub by: By,
-    /// With the most money first; the last may be all others.
+    pub by: GroupBy,
+    /// Sorted by money; the last may sum all others.
     pub groups: Vec<(String, Sums)>,
 }
 
-/// What tells one group from another.
+/// Identity of a group.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'a> {
     Status(ClaimStatus),
@@ -143,8 +142,12 @@ enum Key<'a> {
 }
 
 impl Summary {
-    /// The sums of `claims` and of their groups.
-    pub fn of<'a>(claims: impl Iterator<Item = &'a Claim>, by: By, owned: &'a UserData) -> Summary {
+    /// Sums `claims` in total and by group.
+    pub fn new<'a>(
+        claims: impl Iterator<Item = &'a Claim>,
+        by: GroupBy,
+        owned: &'a UserData,
+    ) -> Summary {
         let mut all = Sums::default();
         let mut groups: FxHashMap<Key<'_>, (String, Sums)> = FxHashMap::default();
         for claim in claims {
@@ -160,21 +163,21 @@ impl Summary {
     }
 }
 
-fn key(claim: &Claim, by: By) -> Key<'_> {
+fn key(claim: &Claim, by: GroupBy) -> Key<'_> {
     match by {
-        By::Status => Key::Status(claim.status),
-        By::Registrar => claim.registrar.as_deref().map_or(Key::None, Key::Text),
-        By::Tld => Key::Text(claim.domain.tld()),
-        By::Rule => claim.alert_rule.as_ref().map_or(Key::None, |rule| Key::Rule(rule.id)),
+        GroupBy::Status => Key::Status(claim.status),
+        GroupBy::Registrar => claim.registrar.as_deref().map_or(Key::None, Key::Text),
+        GroupBy::Tld => Key::Text(claim.domain.tld()),
+        GroupBy::Rule => claim.alert_rule.as_ref().map_or(Key::None, |rule| Key::Rule(rule.id)),
     }
 }
 
-fn label(claim: &Claim, by: By, owned: &UserData) -> String {
+fn label(claim: &Claim, by: GroupBy, owned: &UserData) -> String {
     match by {
-        By::Status => status_word(claim.status).to_owned(),
-        By::Registrar => claim.registrar.as_deref().unwrap_or("No registrar").to_owned(),
-        By::Tld => format!(".{}", to_unicode(claim.domain.tld())),
-        By::Rule => match &claim.alert_rule {
+        GroupBy::Status => status_word(claim.status).to_owned(),
+        GroupBy::Registrar => claim.registrar.as_deref().unwrap_or("No registrar").to_owned(),
+        GroupBy::Tld => format!(".{}", to_unicode(claim.domain.tld())),
+        GroupBy::Rule => match &claim.alert_rule {
             None => "No alert rule".to_owned(),
             Some(of) => match owned.rule(of.id) {
                 Some(rule) => rule.name.to_string(),
@@ -184,7 +187,7 @@ fn label(claim: &Claim, by: By, owned: &UserData) -> String {
     }
 }
 
-/// A status for people.
+/// Display name of a status.
 pub fn status_word(status: ClaimStatus) -> &'static str {
     match status {
         ClaimStatus::Attempted => "Attempted",
@@ -212,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_return_is_of_what_was_sold() {
+    fn the_return_covers_sold_names_only() {
         let sums = Sums {
             claims: 3,
             won: 2,
@@ -222,16 +225,16 @@ mod tests {
             cost_of_sold: 10_00,
             revenue: 25_00,
         };
-        assert_eq!((sums.result(), sums.return_permille()), (-5_00, Some(1_500)));
+        assert_eq!((sums.profit(), sums.return_permille()), (-5_00, Some(1_500)));
         assert_eq!(sums.won_percent(), Some(66));
         let none = Sums::default();
-        assert_eq!((none.result(), none.return_permille(), none.won_percent()), (0, None, None));
+        assert_eq!((none.profit(), none.return_permille(), none.won_percent()), (0, None, None));
         let most = Sums { cost_of_sold: 1, revenue: 100_000 * 100_000_000_000, ..none };
         assert!(most.return_permille().is_some());
     }
 
     #[test]
-    fn what_is_left_is_one_group() {
+    fn small_groups_are_summed_as_others() {
         let group = |at: u64| (at.to_string(), Sums { claims: 1, cost: at, ..Sums::default() });
         let groups = sorted((0..40).map(group).collect());
         assert_eq!(groups.len(), GROUPS_MAX);

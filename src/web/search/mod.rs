@@ -1,5 +1,5 @@
-//! `/search`: names by prefix over everything ever seen. A query string comes in, a page of results
-//! goes out; for scripts the results alone, or the few best as options of a list below a field.
+//! `/search`: prefix search over all known names. Fragments hold the results only, or the suggestions
+//! below the search field.
 
 mod options;
 mod results;
@@ -31,22 +31,21 @@ pub fn routes() -> Router<Web> {
     Router::new().route("/search", get(search_names))
 }
 
-/// What is asked for, as sent and as meant.
-struct Asked {
-    /// As sent, trimmed.
+/// A search as sent, and the filter it stands for.
+struct Search {
+    /// Query as sent, trimmed.
     text: String,
-    /// `stage` or `view` as sent; empty where the whole corpus is searched.
+    /// `stage` and `view` as sent. Both empty searches all names.
     part: (String, String),
-    /// `None` where nothing is searched for yet.
+    /// `None` for an empty query or an invalid parameter.
     filter: Option<SearchFilter>,
 }
 
-impl Asked {
-    /// Of a query string; where a parameter is not as it should be, nothing is searched for and it
-    /// is told what is wrong.
-    fn parse(query: Option<&str>, rows: u32) -> (Asked, Option<ApiError>) {
+impl Search {
+    /// Parses a query string. Returns the error of an invalid parameter beside the search as sent.
+    fn parse(query: Option<&str>, rows: u32) -> (Search, Option<ApiError>) {
         let mut asked =
-            Asked { text: String::new(), part: (String::new(), String::new()), filter: None };
+            Search { text: String::new(), part: (String::new(), String::new()), filter: None };
         let mut offset = String::new();
         for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             let field = match &*name {
@@ -61,38 +60,33 @@ impl Asked {
         if asked.text.is_empty() {
             return (asked, None);
         }
-        let path = asked.path_with(&[("limit", &rows.to_string()), ("offset", &offset)]);
-        let sent = path.split_once('?').map(|(_, query)| query);
-        match Params::new(sent).search() {
-            Ok((_, filter)) => (Asked { filter: Some(filter), ..asked }, None),
+        let limit = rows.to_string();
+        let mut parameters = asked.parameters().to_vec();
+        parameters.extend([("limit", limit.as_str()), ("offset", &offset)]);
+        match Params::from_pairs(&parameters).search() {
+            Ok((_, filter)) => (Search { filter: Some(filter), ..asked }, None),
             Err(err) => (asked, Some(err)),
         }
     }
 
-    /// The address of the page from `offset` on.
+    /// URL of the page at `offset`.
     fn page(&self, offset: u32) -> String {
-        let offset = if offset == 0 { String::new() } else { offset.to_string() };
-        self.path_with(&[("offset", &offset)])
+        let offset = query::offset(offset);
+        let mut parameters = self.parameters().to_vec();
+        parameters.push(("offset", &offset));
+        query::with(&parameters, "/search")
     }
 
-    /// The address of the same text in another part of the pipeline.
+    /// URL of the same query in another view.
     fn within(&self, stage: &str, view: &str) -> String {
         let parameters = [("q", self.text.as_str()), ("stage", stage), ("view", view)];
-        path_of(&parameters)
+        query::with(&parameters, "/search")
     }
 
-    fn path_with(&self, more: &[(&str, &str)]) -> String {
+    fn parameters(&self) -> [(&'static str, &str); 3] {
         let (stage, view) = &self.part;
-        let mut parameters = vec![("q", self.text.as_str()), ("stage", stage), ("view", view)];
-        parameters.extend(more);
-        path_of(&parameters)
+        [("q", &self.text), ("stage", stage), ("view", view)]
     }
-}
-
-fn path_of(parameters: &[(&str, &str)]) -> String {
-    let sent: Vec<(&str, &str)> =
-        parameters.iter().copied().filter(|(_, value)| !value.is_empty()).collect();
-    query::with(&sent, "/search")
 }
 
 /// `GET /search`: names that start with `q`.
@@ -104,8 +98,7 @@ async fn search_names(
 ) -> Result<Response, PageError> {
     let wanted = fragment::wanted(&headers);
     let rows = if wanted == Wanted::Options { options::ROWS } else { ROWS };
-    let (asked, problem) = Asked::parse(query.as_deref(), rows);
-    // A query string is refused for its parameters alone.
+    let (asked, problem) = Search::parse(query.as_deref(), rows);
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let cost = asked.filter.as_ref().map_or(0, |filter| index.search_cost_us(filter, as_of));
@@ -119,7 +112,7 @@ async fn search_names(
         if wanted == Wanted::Options {
             return Ok(options::list(&asked, found.as_ref()));
         }
-        let results = results::section(&asked, found.as_ref(), owned.as_deref());
+        let results = results::section(&asked, found.as_ref(), owned.as_deref(), as_of.today);
         Ok(match wanted {
             Wanted::Page => page(&viewer, &asked, problem.as_ref(), &results),
             _ => results,
@@ -129,7 +122,7 @@ async fn search_names(
     Ok(fragment::vary((status, markup).into_response()))
 }
 
-fn page(viewer: &Viewer, asked: &Asked, problem: Option<&ApiError>, results: &Markup) -> Markup {
+fn page(viewer: &Viewer, asked: &Search, problem: Option<&ApiError>, results: &Markup) -> Markup {
     let problem = problem.and_then(|problem| match problem {
         ApiError::BadParameter { name, what } => Some((name, what)),
         _ => None,
@@ -137,11 +130,11 @@ fn page(viewer: &Viewer, asked: &Asked, problem: Option<&ApiError>, results: &Ma
     let main = html! {
         div.head {
             h1 { "Search" }
-            p.soft { "Every name ever seen, dropping or not, by how it starts" }
+            p.soft { "Search all known names, dropping or not, by how they start" }
         }
         form #search.panel role="search" action="/search" method="get" aria-label="Names" {
             div.ask {
-                label.hidden for="q" { "How the name starts" }
+                label.hidden for="q" { "Start of the name" }
                 input #q type="search" name="q" value=(asked.text) maxlength=(SEARCH_QUERY_CHARS_MAX)
                     placeholder="solar, münch, exam.co" autocomplete="off" autocapitalize="none" spellcheck="false"
                     data-main-search autofocus[asked.text.is_empty()]
@@ -171,21 +164,21 @@ fn page(viewer: &Viewer, asked: &Asked, problem: Option<&ApiError>, results: &Ma
 mod tests {
     use super::*;
 
-    fn asked(query: &str) -> Asked {
-        let (asked, problem) = Asked::parse(Some(query), ROWS);
+    fn asked(query: &str) -> Search {
+        let (asked, problem) = Search::parse(Some(query), ROWS);
         assert!(problem.is_none(), "{query}: {problem:?}");
         asked
     }
 
     #[test]
-    fn nothing_is_searched_for_without_a_text() {
+    fn empty_queries_have_no_filter() {
         for query in ["", "q=", "q=++&stage=catchable", "offset=5"] {
             assert!(asked(query).filter.is_none(), "{query}");
         }
     }
 
     #[test]
-    fn addresses_keep_what_is_asked() {
+    fn links_keep_the_search() {
         let asked = asked("q=+m%C3%BCn+&stage=catchable&offset=50&limit=3");
         let filter = asked.filter.as_ref().expect("asked");
         assert_eq!((filter.limit, filter.offset), (ROWS, 50));
@@ -195,11 +188,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_what_was_sent() {
+    fn invalid_parameters_are_reported_with_the_query() {
         for (query, parameter) in
             [("q=a%00", "q"), ("q=a&stage=x", "stage"), ("q=a&offset=10001", "offset")]
         {
-            let (asked, problem) = Asked::parse(Some(query), ROWS);
+            let (asked, problem) = Search::parse(Some(query), ROWS);
             let Some(ApiError::BadParameter { name, .. }) = problem else { panic!("{query}") };
             assert_eq!(name, parameter);
             assert!(asked.text.starts_with('a'));

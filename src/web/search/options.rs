@@ -1,4 +1,4 @@
-//! The few best results as options of the list below the search field of every page.
+//! Suggestions below the search field of every page.
 
 use maud::{Markup, html};
 
@@ -6,13 +6,13 @@ use crate::index::SearchPage;
 use crate::index::query::rows::Status;
 use crate::vocab::name::DomainName;
 use crate::web::components::{counted, dossier_path, name, score, stage_word};
-use crate::web::search::Asked;
+use crate::web::search::Search;
 
-/// Names in the list.
+/// Maximum number of suggested names.
 pub const ROWS: u32 = 8;
 
-/// The options: names, then the page of all results, or for a whole name never seen its score.
-pub fn list(asked: &Asked, found: Option<&SearchPage<'_>>) -> Markup {
+/// The suggested names, then a link to all results, or to the score of an unknown full name.
+pub fn list(asked: &Search, found: Option<&SearchPage<'_>>) -> Markup {
     let Some(found) = found else { return html! {} };
     let mut rows = Vec::with_capacity(ROWS as usize);
     found.for_each_placed(|result, dqs, place| {
@@ -34,11 +34,11 @@ pub fn list(asked: &Asked, found: Option<&SearchPage<'_>>) -> Markup {
         @for row in &rows { (row) }
         @if let Some(domain) = unseen(asked, found) {
             li id={ "find-" (known) } role="option" data-href=(dossier_path(domain.as_str())) {
-                span { "What would " b { (domain.unicode()) } " be worth" }
+                span { "Score " b { (domain.unicode()) } }
             }
         } @else {
             li.all id={ "find-" (known) } role="option" data-href=(asked.page(0)) {
-                @if found.total == 0 { "No name starts so" }
+                @if found.total == 0 { "No names found" }
                 @else if found.capped { "More than " (counted(found.total, "name")) }
                 @else { "All " (counted(found.total, "name")) }
             }
@@ -46,7 +46,7 @@ pub fn list(asked: &Asked, found: Option<&SearchPage<'_>>) -> Markup {
     }
 }
 
-/// The whole name that is asked for, where no list ever brought it.
-fn unseen(asked: &Asked, found: &SearchPage<'_>) -> Option<DomainName> {
+/// The query as a full name, if the data does not contain it.
+fn unseen(asked: &Search, found: &SearchPage<'_>) -> Option<DomainName> {
     DomainName::parse(&asked.text).ok().filter(|_| found.total == 0)
 }

@@ -1,4 +1,4 @@
-//! The results of a search as a table, and the parts of the pipeline to look in.
+//! The search results as a table, and the view tabs.
 
 use maud::{Markup, html};
 
@@ -6,18 +6,19 @@ use crate::accounts::UserData;
 use crate::index::SearchPage;
 use crate::index::query::profile::Lifecycle;
 use crate::index::query::rows::{SearchRow, Status};
+use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::SEARCH_OFFSET_MAX;
 use crate::vocab::name::DomainName;
 use crate::web::components::{
-    claim_link, copy_button, counted, dossier_path, grouped, name_linked, query, score, standing,
-    watch_button,
+    claim_link, copy_button, counted, date, dossier_path, grouped, name_linked, query, score,
+    standing, watch_button,
 };
-use crate::web::search::{Asked, ROWS};
+use crate::web::search::{ROWS, Search};
 
-/// Words and values of `stage` and `view`.
+/// The views: label, `stage` and `view`.
 const PARTS: [(&str, &str, &str); 6] = [
-    ("Everything", "", ""),
+    ("All", "", ""),
     ("Active", "", "active"),
     ("Catchable", "catchable", ""),
     ("Pending delete", "pending-delete", ""),
@@ -25,30 +26,35 @@ const PARTS: [(&str, &str, &str); 6] = [
     ("Released", "released", ""),
 ];
 
-/// What is below the field.
-pub fn section(asked: &Asked, found: Option<&SearchPage<'_>>, owned: Option<&UserData>) -> Markup {
+/// Renders the results below the search field.
+pub fn section(
+    asked: &Search,
+    found: Option<&SearchPage<'_>>,
+    owned: Option<&UserData>,
+    today: Day,
+) -> Markup {
     let offset = asked.filter.as_ref().map_or(0, |filter| filter.offset);
     html! {
         section #results aria-label="Results" data-path=(asked.page(offset)) {
             @if let Some(found) = found {
                 (tabs(asked))
                 p.bar role="status" { (summary(found, offset)) }
-                @if found.count() == 0 { (nothing(asked, found)) } @else { (table(asked, found, owned)) }
+                @if found.count() == 0 { (nothing(asked, found)) } @else { (table(asked, found, owned, today)) }
                 (pager(asked, found, offset))
             } @else {
                 div.panel.empty {
-                    p { "Type the start of a name: a word, a whole name, Unicode or its A-label." }
-                    p { "A name that was never seen can be appraised: type it whole, with its TLD." }
+                    p { "Enter the start of a name: a word, or a full name in Unicode or as an A-label." }
+                    p { "To score a name that is not in our data, enter it in full, with its TLD." }
                 }
             }
         }
     }
 }
 
-fn tabs(asked: &Asked) -> Markup {
+fn tabs(asked: &Search) -> Markup {
     let (stage, view) = &asked.part;
     html! {
-        nav aria-label="Part of the pipeline" {
+        nav aria-label="View" {
             ul.tabs {
                 @for (word, of_stage, of_view) in PARTS {
                     @let here = stage == of_stage && (!stage.is_empty() || view == of_view);
@@ -59,7 +65,7 @@ fn tabs(asked: &Asked) -> Markup {
     }
 }
 
-/// `1 to 50 of 1,204 names`.
+/// Formats a position: `1 to 50 of 1,204 names`.
 fn summary(found: &SearchPage<'_>, offset: u32) -> String {
     let rows = found.count();
     let more = if found.capped { "more than " } else { "" };
@@ -74,33 +80,33 @@ fn summary(found: &SearchPage<'_>, offset: u32) -> String {
     }
 }
 
-fn nothing(asked: &Asked, found: &SearchPage<'_>) -> Markup {
+fn nothing(asked: &Search, found: &SearchPage<'_>) -> Markup {
     let whole = DomainName::parse(&asked.text).ok();
     html! {
         div.panel.empty {
             @if found.total > 0 {
-                p { "The results end before here." }
+                p { "There are no more results." }
                 p { a href=(asked.page(0)) data-load { "Back to the first page" } }
             } @else if let Some(domain) = whole {
-                p { "No list ever brought " b { (domain.unicode()) } "." }
-                p { a href=(dossier_path(domain.as_str())) { "See what it would be worth" } }
+                p { b { (domain.unicode()) } " isn't in our data yet." }
+                p { a href=(dossier_path(domain.as_str())) { "Score it" } }
             } @else {
-                p { "No name starts with " b { (asked.text) } "." }
-                p { "Try fewer letters, or look for them " a href=(query::with(&[("q", &asked.text), ("view", "all")], "/")) { "anywhere in the names that dropped" } "." }
+                p { "No names start with " b { (asked.text) } "." }
+                p { "Try fewer letters, or search for them " a href=(query::with(&[("q", &asked.text), ("view", "all")], "/")) { "anywhere in dropped names" } "." }
             }
         }
     }
 }
 
-fn table(asked: &Asked, found: &SearchPage<'_>, owned: Option<&UserData>) -> Markup {
+fn table(asked: &Search, found: &SearchPage<'_>, owned: Option<&UserData>, today: Day) -> Markup {
     let next = asked.page(asked.filter.as_ref().map_or(0, |filter| filter.offset));
     let mut rows = Vec::with_capacity(ROWS as usize);
     found.for_each_placed(|result, dqs, place| {
-        rows.push(row(result, dqs, place.as_ref(), owned, &next));
+        rows.push(row(result, dqs, place.as_ref(), owned, &next, today));
     });
     html! {
         table.results {
-            caption.hidden { "Names found, whole matches first, then the best score first" }
+            caption.hidden { "Search results, exact matches first, then by score" }
             thead {
                 tr {
                     th scope="col" { "Name" }
@@ -121,6 +127,7 @@ fn row(
     place: Option<&Lifecycle>,
     owned: Option<&UserData>,
     next: &str,
+    today: Day,
 ) -> Markup {
     let label_len = result.domain.len() - result.tld.len() - 1;
     let domain = DomainName::from_stored(result.domain.as_bytes(), label_len as u8)
@@ -132,16 +139,16 @@ fn row(
                 @if let Some(drop) = &result.latest_drop { p.why { (drop.explanation) } }
             }
             td.dqs { (score(dqs)) }
-            td.where { (standing(place, result.current_status == Status::Registered)) }
+            td.where { (standing(place, result.current_status == Status::Registered, today)) }
             td.last data-label="Last drop" {
-                @if let Some(place) = place { time datetime=(place.dropped) { (place.dropped) } } @else { span.soft { "never" } }
+                @if let Some(place) = place { (date(place.dropped, today)) } @else { span.soft { "–" } }
             }
             td.actions { (copy_button(result.domain)) (watch_button(owned, &domain, next)) (claim_link(result.domain)) }
         }
     }
 }
 
-fn pager(asked: &Asked, found: &SearchPage<'_>, offset: u32) -> Markup {
+fn pager(asked: &Search, found: &SearchPage<'_>, offset: u32) -> Markup {
     let after = offset + found.count();
     let more = found.capped || after < found.total;
     let has_next = found.count() > 0 && more && after <= SEARCH_OFFSET_MAX;

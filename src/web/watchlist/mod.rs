@@ -1,5 +1,5 @@
-//! `/watchlist`: the names an account watches, joined with what lists and registries say of them; names
-//! put on it one by one, from any page, or pasted by the thousand; and taken off it.
+//! `/watchlist`: the watched names with their stage and registry status. Names are added one by one from
+//! any page or pasted as a list, and removed.
 
 mod page;
 mod paste;
@@ -18,6 +18,7 @@ use crate::http::watchlist::{
     Summary, WatchQuery, WatchRow, WatchSort, sorted_rows, watch_all, watches_cost_us,
 };
 use crate::http::work;
+use crate::vocab::day::Day;
 use crate::vocab::limits::WATCHES_PASTED_MAX;
 use crate::vocab::name::DomainName;
 use crate::web::Web;
@@ -34,9 +35,9 @@ use crate::web::viewer::LoggedIn;
 /// Where the page is.
 const PATH: &str = "/watchlist";
 
-const ADDED: Notice = Notice::new("added", "The name is on your watchlist.");
-const THERE: Notice = Notice::new("there", "The name was on your watchlist already.");
-const REMOVED: Notice = Notice::new("removed", "Taken off your watchlist.");
+const ADDED: Notice = Notice::new("added", "Name added to your watchlist.");
+const THERE: Notice = Notice::new("there", "This name is already on your watchlist.");
+const REMOVED: Notice = Notice::new("removed", "Removed from your watchlist.");
 const NOTICES: [Notice; 3] = [ADDED, THERE, REMOVED];
 
 /// The routes of the watchlist.
@@ -52,28 +53,29 @@ pub fn routes() -> Router<Web> {
 struct List {
     sort: WatchSort,
     page: Page,
+    today: Day,
     summary: Summary,
-    /// How many names that cost quota the plan allows.
+    /// Maximum external names of the plan.
     external_max: u32,
-    /// Those of the page, and whether their registry can be asked.
+    /// Rows of the page, and whether their registry supports checks.
     rows: Vec<(WatchRow, bool)>,
 }
 
-/// A pasted list and what became of it.
+/// A pasted list and its result.
 #[derive(Default)]
 struct Pasted {
-    /// What stays in the field.
+    /// Content of the field.
     text: String,
-    fault: Option<FormError>,
+    error: Option<FormError>,
     report: Option<Report>,
 }
 
-/// What became of the names of a list.
+/// Result of adding a list.
 struct Report {
     added: usize,
-    /// On the list already.
+    /// Already on the watchlist.
     there: usize,
-    /// As sent, and a sentence that says why it was refused.
+    /// Rejected items as sent, and the reason.
     refused: Vec<(String, String)>,
 }
 
@@ -88,7 +90,7 @@ async fn show(
     Ok(page::show(&member, &list, query.as_deref(), &Pasted::default()))
 }
 
-/// `POST /watchlist/add`: a pasted list, or a name.
+/// `POST /watchlist/add`: adds one name or a pasted list.
 async fn add(
     State(web): State<Web>,
     member: LoggedIn,
@@ -101,26 +103,26 @@ async fn add(
     let newest = WatchQuery { sort: WatchSort::Added, page: Page { limit: ROWS, offset: 0 } };
     let list = list(&web, &member, newest).await?;
     let page = page::show(&member, &list, None, &pasted);
-    Ok(match pasted.fault {
-        Some(fault) => fault.answer(page),
+    Ok(match pasted.error {
+        Some(error) => error.into_page(page),
         None => page.into_response(),
     })
 }
 
-/// `POST /watch`: one name, from any page. A script gets an answer without a page.
+/// `POST /watch`: adds one name from any page. Scripts get 204.
 async fn watch(
     State(web): State<Web>,
     member: LoggedIn,
     headers: HeaderMap,
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
-    let name = name_of(fields.text("domain"))?;
+    let name = parse_name(fields.text("domain"))?;
     let mut outcomes = watch_all(&web.app, &member.caller, vec![name], member.viewer.now).await?;
     outcomes.pop().expect("one name has one outcome")?;
     Ok(done(&headers, &fields))
 }
 
-/// `POST /unwatch`: names off the list: the one of the button `only`, or all that are named.
+/// `POST /unwatch`: removes the name of the button `only`, or all selected names.
 async fn unwatch(
     State(web): State<Web>,
     member: LoggedIn,
@@ -128,8 +130,8 @@ async fn unwatch(
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
     let field = if fields.text("only").is_empty() { "domain" } else { "only" };
-    let names = fields.all(field).map(name_of).collect::<Result<Vec<_>, _>>()?;
-    // One that is off already is as it should be.
+    let names = fields.all(field).map(parse_name).collect::<Result<Vec<_>, _>>()?;
+    // Names that are not on the list are ignored.
     let removed = web.app.store.remove_watches(&member.caller, names).await?;
     if removed > 0 && next(&fields) == PATH && wanted(&headers) == Wanted::Page {
         return Ok(REMOVED.at(PATH).into_response());
@@ -137,11 +139,11 @@ async fn unwatch(
     Ok(done(&headers, &fields))
 }
 
-fn name_of(text: &str) -> Result<DomainName, PageError> {
+fn parse_name(text: &str) -> Result<DomainName, PageError> {
     DomainName::parse(text).map_err(|err| ApiError::parameter("domain", err).into())
 }
 
-/// Back to where the form was; for a script, nothing more.
+/// Redirects to the page of the form. Scripts get 204.
 fn done(headers: &HeaderMap, fields: &Fields) -> Response {
     match wanted(headers) {
         Wanted::Page => Redirect::to(next(fields)).into_response(),
@@ -153,11 +155,11 @@ fn next(fields: &Fields) -> &str {
     local_path(Some(fields.text("next")))
 }
 
-/// The rows that were asked for, as index and store see them now.
+/// Reads the current rows of a page of the watchlist.
 async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, PageError> {
     let WatchQuery { sort, page } = asked;
     let app = &web.app;
-    let owned = app.store.user_data(&member.caller);
+    let owned = web.user_data(member);
     let (index, as_of) = (app.live.current(), app.as_of(member.viewer.now));
     let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
     let external_max = app.store.limits(&member.caller).external_names;
@@ -169,25 +171,25 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, P
             (row, is_checkable)
         };
         let rows = page.rows(rows.into_iter()).map(with_check).collect();
-        Ok(List { sort, page, summary, external_max, rows })
+        Ok(List { sort, page, today: as_of.today, summary, external_max, rows })
     });
     Ok(list.await?)
 }
 
-/// Puts the names of a text on the list.
+/// Adds the names in a text to the watchlist.
 async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageError> {
     let refused = |why: &str| Pasted {
         text: text.to_owned(),
-        fault: Some(FormError::new(StatusCode::BAD_REQUEST, Some("names"), why)),
+        error: Some(FormError::with_status(StatusCode::BAD_REQUEST, Some("names"), why)),
         report: None,
     };
     let count = paste::count(text);
     if count == 0 {
-        return Ok(refused("Type or paste at least one name."));
+        return Ok(refused("Enter at least one name."));
     }
     if count > WATCHES_PASTED_MAX {
         let (count, most) = (grouped(count as u64), grouped(WATCHES_PASTED_MAX as u64));
-        return Ok(refused(&format!("These are {count} names; send at most {most} at once.")));
+        return Ok(refused(&format!("You entered {count} names. Add at most {most} at a time.")));
     }
     let (names, not_names) = paste::names_in(text);
     let outcomes = watch_all(&web.app, &member.caller, names.clone(), member.viewer.now).await?;
@@ -207,18 +209,18 @@ async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageE
 }
 
 impl Pasted {
-    /// A list that was read. What was refused stays in the field, to be put right.
+    /// The result page of a list. Rejected items stay in the field for correction.
     fn reported(report: Report) -> Pasted {
         let texts: Vec<_> = report.refused.iter().map(|(text, _)| text.as_str()).collect();
-        let nothing = "No name was added; each is named below with the reason.";
-        let fault = (report.added + report.there == 0)
-            .then(|| FormError::new(StatusCode::BAD_REQUEST, Some("names"), nothing));
-        Pasted { text: texts.join("\n"), fault, report: Some(report) }
+        let nothing = "No names were added. See the reasons below.";
+        let error = (report.added + report.there == 0)
+            .then(|| FormError::with_status(StatusCode::BAD_REQUEST, Some("names"), nothing));
+        Pasted { text: texts.join("\n"), error, report: Some(report) }
     }
 }
 
 impl Report {
-    /// All there is to say of one name that is on the list now.
+    /// Notice for a single name that is on the list now.
     fn notice(&self) -> Option<Notice> {
         match self {
             Report { added: 1, there: 0, refused } if refused.is_empty() => Some(ADDED),

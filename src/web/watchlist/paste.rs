@@ -1,16 +1,16 @@
-//! A pasted list of names, whatever stands between them: texts in, names and refusals out.
+//! Parses a pasted list of names with any separators.
 
 use crate::vocab::name::{DomainName, NameError};
 
-/// A text that is no name, and why.
+/// An invalid name and its error.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NotAName {
     pub text: String,
     pub why: NameError,
 }
 
-/// The names of a text, each once, and what is none. No name holds what separates them here: white
-/// space, commas, semicolons, bars and quotes.
+/// Returns the distinct names of a text and the invalid items. Separators are white space, commas,
+/// semicolons, bars and quotes, which no name contains.
 pub fn names_in(text: &str) -> (Vec<DomainName>, Vec<NotAName>) {
     let (mut names, mut refused) = (Vec::new(), Vec::new());
     for item in items(text) {
@@ -24,7 +24,7 @@ pub fn names_in(text: &str) -> (Vec<DomainName>, Vec<NotAName>) {
     (names, refused)
 }
 
-/// How many texts there are between separators.
+/// Number of items in a text.
 pub fn count(text: &str) -> usize {
     items(text).count()
 }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_between_any_separators() {
+    fn names_are_split_at_any_separator() {
         let text = "a.com, b.de;c.net\r\n\"d.org\"\tA.COM | münchen.de  <b>.com www.a.com ,,";
         let (names, refused) = names_in(text);
         let names: Vec<_> = names.iter().map(DomainName::as_str).collect();

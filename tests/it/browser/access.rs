@@ -145,11 +145,11 @@ fn pages_are_read_and_forms_work_without_scripts() {
     browser.field("Contains").fill("harbor");
     browser.main().button("Preview").follow();
     browser.main().text("harborlight.com").wait();
-    browser.main().button("Add rule").follow();
+    browser.main().button("Create alert").follow();
     browser.heading("Harbors").wait();
 
     browser.open("/portfolio/new?domain=oldharbor.com");
-    browser.field("Cost in US dollars").fill("12");
+    browser.field("Cost (USD)").fill("12");
     browser.main().button("Add claim").follow();
     browser.main().row("oldharbor.com").text("$12").wait();
     browser.button("Log out").follow();
@@ -195,8 +195,8 @@ fn everything_is_reached_by_keyboard_and_seen_where_one_is() {
         "input Search names",
         "a Account",
         "button Log out",
-        "textarea Names to watch",
-        "button Watch",
+        "textarea Names",
+        "button Add names",
         "a Status",
     ] {
         assert!(stops.iter().any(|stop| stop == wanted), "no {wanted} in {stops:?}");

@@ -22,8 +22,8 @@ fn a_visitor_signs_up_and_gets_a_key_that_works_with_curl() {
     world.site.ok(&["account", "set-plan", EMAIL, "pro"]);
 
     browser.open("/account/api");
-    browser.text("You have no key yet").wait();
-    browser.main().button("Make a key").follow();
+    browser.text("You have no API key yet").wait();
+    browser.main().button("Create API key").follow();
     let line = browser.script(
         "return [...document.querySelectorAll('pre, code')].map((it) => it.textContent).find((text) => text.trim().startsWith('curl'))",
         &[],
@@ -51,11 +51,11 @@ fn a_password_is_changed_and_other_browsers_are_out() {
     let other = Browser::new(&world.server);
     other.log_in(EMAIL);
     browser.open("/account");
-    browser.field("Present password").fill("not this one");
+    browser.field("Current password").fill("not this one");
     browser.field("New password").fill("five lanterns at the quay");
     browser.main().button("Change password").follow();
     browser.main().at("//*[@aria-invalid='true']").wait();
-    browser.field("Present password").fill(PASSWORD);
+    browser.field("Current password").fill(PASSWORD);
     browser.field("New password").fill("five lanterns at the quay");
     browser.main().button("Change password").follow();
     browser.button("Log out").wait();

@@ -52,7 +52,7 @@ fn list_address_and_csv_say_the_same() {
     browser.field("Name contains").type_keys("a");
     browser.is_at("/?tld=com&q=a");
     // By keyboard a slider moves a step at a time.
-    browser.field("Length at most").type_keys("\u{E010}");
+    browser.field("Maximum length").type_keys("\u{E010}");
     browser.script(
         "const slide = document.querySelector('#max-len'); slide.value = 8;
          slide.dispatchEvent(new Event('input', {bubbles: true}));",
@@ -75,7 +75,7 @@ fn list_address_and_csv_say_the_same() {
     browser.open(&place);
     assert_eq!(names(&browser), shown);
     assert_eq!(browser.field("Name contains").property("value"), "a");
-    assert_eq!(browser.field("Length at most").property("value"), "8");
+    assert_eq!(browser.field("Maximum length").property("value"), "8");
 
     // Pages are turned in place, one may go back, and together they are the file of all.
     browser.open("/?tld=com");
@@ -112,9 +112,9 @@ fn the_drop_list_works_by_keyboard() {
     browser.press("w");
     row.button("Watching harborlight.com: stop").wait();
     browser.press("?");
-    browser.heading("Keyboard").wait();
+    browser.heading("Keyboard shortcuts").wait();
     browser.press(ESCAPE);
-    browser.heading("Keyboard").wait_gone();
+    browser.heading("Keyboard shortcuts").wait_gone();
     browser.leave(|| browser.press("o"));
     browser.is_at("/domain/harborlight.com");
 }

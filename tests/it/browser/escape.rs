@@ -44,23 +44,23 @@ fn html_in_any_field_stays_text() {
     is_text(&browser, 1);
 
     browser.open("/watchlist");
-    browser.field("Names to watch").fill(HOSTILE);
-    browser.main().button("Watch").follow();
+    browser.field("Names").fill(HOSTILE);
+    browser.main().button("Add names").follow();
     is_text(&browser, 2);
 
     browser.open("/alerts/new");
     browser.field("Name").fill(HOSTILE);
     browser.field("TLDs").fill(HOSTILE);
-    browser.field("Webhook address").fill(HOSTILE);
+    browser.field("Webhook URL").fill(HOSTILE);
     // Past what the browser would say of the address: the server is to see it.
     browser.script("document.querySelector('form#rule').noValidate = true", &[]);
-    browser.main().button("Add rule").follow();
+    browser.main().button("Create alert").follow();
     is_text(&browser, 3);
-    browser.field("Webhook address").fill("");
-    browser.main().button("Add rule").follow();
+    browser.field("Webhook URL").fill("");
+    browser.main().button("Create alert").follow();
     is_text(&browser, 2);
     browser.field("TLDs").fill("com");
-    browser.main().button("Add rule").follow();
+    browser.main().button("Create alert").follow();
     is_text(&browser, 1);
     let rule = browser.place();
     browser.open("/alerts");
@@ -69,7 +69,7 @@ fn html_in_any_field_stays_text() {
     browser.open("/portfolio/new?domain=harborlight.com");
     browser.field("Registrar").fill(&HOSTILE[..50]);
     browser.field("Notes").fill(HOSTILE);
-    browser.field("Alert rule that led to it").choose(HOSTILE);
+    browser.field("Alert rule").choose(HOSTILE);
     browser.main().button("Add claim").follow();
     is_text(&browser, 1);
     for by in ["registrar", "rule"] {

@@ -14,10 +14,10 @@ fn watched_names_survive_a_restart() {
     browser.button("Watching harborlight.com: stop").wait();
 
     browser.open("/watchlist");
-    browser.field("Names to watch").fill("never-seen-by-anybody.com, not-a-name!, oldharbor.com");
-    browser.main().button("Watch").follow();
+    browser.field("Names").fill("never-seen-by-anybody.com, not-a-name!, oldharbor.com");
+    browser.main().button("Add names").follow();
     browser.text("2 names").wait();
-    browser.text("Why they were refused").wait();
+    browser.text("Why were they not added?").wait();
 
     let world = world.restarted();
     browser.moved_to(&world.server);
@@ -41,7 +41,7 @@ fn a_rule_is_previewed_and_its_deliveries_are_shown() {
     let world = World::that_calls(&receiver);
     let browser = world.member(EMAIL, "pro");
     browser.open("/alerts");
-    browser.link("Make your first rule").follow();
+    browser.link("Create alert").follow();
     browser.field("Name").fill("Lanterns");
     browser.field("Contains").type_keys("harbor");
     // As one types, what it would match.
@@ -49,15 +49,15 @@ fn a_rule_is_previewed_and_its_deliveries_are_shown() {
     browser.field("Contains").fill("lantern");
     browser.main().at("//*[@id='preview']").text("harborlight.com").wait_gone();
     browser.field("TLDs").fill("com");
-    browser.field("Webhook address").fill(&receiver.url("/hook"));
-    browser.main().button("Add rule").follow();
+    browser.field("Webhook URL").fill(&receiver.url("/hook"));
+    browser.main().button("Create alert").follow();
     // The secret is shown once, and messages are signed with it.
     browser.heading("Rule saved").wait();
     browser.text("whsec_").wait();
-    browser.link("Go on to the rule").follow();
+    browser.link("Go to the rule").follow();
     browser.heading("Lanterns").wait();
     assert_eq!(browser.text("whsec_").count(), 0);
-    browser.text("Nothing sent yet").wait();
+    browser.text("No messages sent yet").wait();
 
     world.ingest("news.csv", &["lanternbay.com", "lanternbay.net", "otherthing.com"]);
     let sent = receiver.wait_for(1);
@@ -70,7 +70,7 @@ fn a_rule_is_previewed_and_its_deliveries_are_shown() {
     delivered.text("1 name").wait();
     // No mail server is there: that message waits, and says what is in it and why.
     let waiting = browser.main().at("//*[@id='deliveries']").row("to be tried again");
-    waiting.text("No connection could be made").wait();
+    waiting.text("The connection failed").wait();
     waiting.button("1 name").click();
     waiting.text("lanternbay.com").wait();
 
@@ -90,8 +90,8 @@ fn claims_are_kept_and_summed_up() {
     assert_eq!(browser.field("Name").property("value"), "harborlight.com");
     browser.field("Status").choose("Sold");
     browser.field("Registrar").fill("Dynadot");
-    browser.field("Cost in US dollars").fill("69");
-    browser.field("Sold for, in US dollars").fill("1250.50");
+    browser.field("Cost (USD)").fill("69");
+    browser.field("Sold for (USD)").fill("1250.50");
     browser.field("Notes").fill("Sold in a week.");
     browser.main().button("Add claim").follow();
     browser.main().row("harborlight.com").text("$1,250.50").wait();
@@ -104,12 +104,12 @@ fn claims_are_kept_and_summed_up() {
     assert_eq!(browser.field("Name").property("ariaInvalid"), "true");
     assert_eq!(browser.field("Registrar").property("value"), "Gandi");
     browser.field("Name").fill("oldharbor.com");
-    browser.field("Cost in US dollars").fill("20");
+    browser.field("Cost (USD)").fill("20");
     browser.main().button("Add claim").follow();
 
     browser.main().row("Dynadot").wait();
     browser.link("By TLD").follow();
-    browser.button("The same as a table").click();
+    browser.button("Show as table").click();
     browser.main().at("//*[@id='groups']").row(".com").text("$89").wait();
     browser.link("Edit oldharbor.com").follow();
     browser.link("Delete").follow();

@@ -15,7 +15,7 @@ const WAIT_MAX: Duration = Duration::from_secs(120);
 fn a_rule_is_made_changed_paused_and_removed() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "free");
-    ann.get("/alerts").assert_says(200, "Make your first rule");
+    ann.get("/alerts").assert_says(200, "Create alert");
     let page = ann.get("/alerts/new?tlds=com&min_dqs=70");
     assert!(
         page.text.contains("value=\"com\"") && page.text.contains("value=\"70\""),
@@ -47,7 +47,7 @@ fn a_rule_is_made_changed_paused_and_removed() {
     }
     ann.post(&path, &[("name", "all"), ("email", "on")])
         .assert_goes_to(&format!("{path}?notice=saved"));
-    ann.get(&format!("{path}?notice=saved")).assert_says(200, "The rule was saved. All names.");
+    ann.get(&format!("{path}?notice=saved")).assert_says(200, "Rule saved. All names.");
     ann.post(&format!("{path}/pause"), &[]).assert_goes_to(&format!("{path}?notice=paused"));
     ann.get("/alerts").assert_says(200, "0 of 1 active rule in your plan");
     ann.post(&format!("{path}/resume"), &[]).assert_goes_to(&format!("{path}?notice=resumed"));
@@ -86,7 +86,7 @@ fn a_plan_has_its_caps_here_too() {
     page.assert_says(403, "The free plan allows 1 active alert rules, and all are used.");
     page.assert_says(403, "paused");
     let page = ann.get("/alerts/new");
-    page.assert_says(200, "Webhooks: with the Core plan and above.");
+    page.assert_says(200, "Webhooks: available with the Core plan.");
     page.assert_lacks("name=\"webhook\"");
 
     // A plan that shrank: what was there stays, what is beyond it waits.
@@ -102,8 +102,8 @@ fn a_plan_has_its_caps_here_too() {
     };
     world.site.ok(&["account", "set-plan", "bob@example.com", "free"]);
     bob.get(&format!("/alerts/{old}")).assert_says(200, "old active");
-    bob.get(&format!("/alerts/{young}")).assert_says(200, "young beyond your plan");
-    bob.get("/alerts").assert_says(200, "not in the free plan");
+    bob.get(&format!("/alerts/{young}")).assert_says(200, "young over plan limit");
+    bob.get("/alerts").assert_says(200, "not included in the free plan");
     // Its name can be changed still: its channels are as they were.
     let fields = [("name", "renamed"), ("webhook", "https://hooks.example.com/")];
     bob.post(&format!("/alerts/{young}"), &fields)
@@ -274,7 +274,7 @@ fn a_preview_is_the_one_of_the_api() {
         part.assert_lacks("<html");
         assert!(part.has_header("vary", "cookie, x-fragment"));
         let words =
-            format!("{now} {}", if now == 1 { "name matches now" } else { "names match now" });
+            format!("{now} {}", if now == 1 { "name matches today" } else { "names match today" });
         part.assert_says(200, &words);
         for sample in body["samples"].as_array().expect("names") {
             let name = sample["name"].as_str().expect("a name");
@@ -289,10 +289,10 @@ fn a_preview_is_the_one_of_the_api() {
         }
     }
     ann.post_by_script("/alerts/preview", &[("min_dqs", "200")])
-        .assert_says(400, "Lowest DQS: must be an integer from 0 to 100.");
+        .assert_says(400, "Minimum score: must be an integer from 0 to 100.");
     let id = ann.add_rule("there", &[("email", "on")]);
     let page = ann.post("/alerts/preview", &[("rule", &id), ("name", "changed"), ("tlds", "net")]);
-    page.assert_says(200, "1 name matches now");
+    page.assert_says(200, "1 name matches today");
     assert!(
         page.text.contains(&format!("action=\"/alerts/{id}\""))
             && page.text.contains("value=\"changed\"")
@@ -318,7 +318,7 @@ fn a_secret_is_shown_once() {
     assert_eq!(secret_of(&again), secret);
     ann.get("/alerts").assert_says(200, "1 of 5 active rules");
     let other = [("once", once), ("name", "others"), ("webhook", "https://hooks.example.com/a")];
-    ann.post("/alerts/new", &other).assert_says(409, "This form was sent before");
+    ann.post("/alerts/new", &other).assert_says(409, "This form was already submitted");
     for page in ["/alerts".to_owned(), format!("/alerts/{id}")] {
         ann.get(&page).assert_lacks("whsec_");
     }
@@ -378,11 +378,10 @@ fn failed_deliveries_are_shown_and_can_be_retried() {
     let mut ann = world.person("ann@example.com", "core");
     let id = add_webhook(&mut ann, &receiver.url("/hook"));
     let path = format!("/alerts/{id}");
-    ann.get(&path).assert_says(200, "Nothing sent yet.");
+    ann.get(&path).assert_says(200, "No messages sent yet.");
     ann.post(&format!("{path}/test"), &[]).assert_goes_to(&format!("{path}?notice=tested"));
     let page = wait_for(&mut ann, &path, "failed");
-    for words in
-        ["The receiver failed (5xx).", "Webhook to 127.0.0.1", "6 names", "test", "Try again"]
+    for words in ["The receiver failed (5xx).", "Webhook to 127.0.0.1", "6 names", "test", "Retry"]
     {
         page.assert_says(200, words);
     }
@@ -408,16 +407,16 @@ fn a_410_switches_its_channel_off() {
     let id = add_webhook(&mut ann, &url);
     let path = format!("/alerts/{id}");
     ann.post(&format!("{path}/test"), &[]);
-    wait_for(&mut ann, &path, "The receiver wants no more messages (410).");
+    wait_for(&mut ann, &path, "The receiver responded 410 Gone, so the channel was switched off.");
     let page = ann.get(&path);
-    page.assert_says(200, "no channel");
-    page.assert_says(200, "the receiver said that it is gone (410)");
-    ann.get("/alerts").assert_says(200, "the receiver said that it is gone (410)");
+    page.assert_says(200, "no active channel");
+    page.assert_says(200, "the receiver responded 410 Gone");
+    ann.get("/alerts").assert_says(200, "the receiver responded 410 Gone");
     ann.post(&format!("{path}/test"), &[]).assert_says(409, "Every channel of this rule is off.");
     // A new name alone does not switch it on; an explicit request does.
     ann.post(&path, &[("name", "renamed"), ("webhook", &url)])
         .assert_goes_to(&format!("{path}?notice=saved"));
-    ann.get(&path).assert_says(200, "no channel");
+    ann.get(&path).assert_says(200, "no active channel");
     ann.post(&path, &[("name", "renamed"), ("webhook", &url), ("switch_on", "on")])
         .assert_goes_to(&format!("{path}?notice=saved"));
     ann.post(&format!("{path}/test"), &[]).assert_goes_to(&format!("{path}?notice=tested"));
@@ -450,7 +449,7 @@ fn channels_without_configuration_are_refused_with_the_reason() {
     let world = World { site, server };
     let mut ann = world.person("ann@example.com", "core");
     let page = ann.get("/alerts/new");
-    page.assert_says(200, "This server sends no mail");
+    page.assert_says(200, "E-mail is not set up on this server");
     page.assert_says(200, "Telegram: not set up on this server");
     let page = ann.post("/alerts/new", &[("name", "a"), ("email", "on")]);
     assert_eq!(page.status, 400);

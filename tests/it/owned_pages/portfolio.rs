@@ -9,7 +9,7 @@ use super::{HTML, World};
 fn a_claim_is_added_changed_and_removed() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "free");
-    ann.get("/portfolio").assert_says(200, "Keep book of your backorders");
+    ann.get("/portfolio").assert_says(200, "Track your backorders");
     let page = ann.get("/portfolio/new?domain=solar.com");
     assert!(page.text.contains("value=\"solar.com\""), "{}", page.visible());
     let rule = ann.add_rule("short ones", &[("email", "on")]);
@@ -168,7 +168,7 @@ fn claims_are_filtered_and_summed() {
     let page = ann.get("/portfolio?by=registrar");
     page.assert_says(
         200,
-        "Claims 4 66 % won Cost $157.25 Revenue $400 Result +$242.75 Return on sold +300 %",
+        "Claims 4 66 % won Cost $157.25 Revenue $400 Profit +$242.75 Return on sold names +300 %",
     );
     page.assert_says(200, "Gandi 2 2 1 $150.25 $400 +$249.75 +300 %");
     page.assert_says(200, "Porkbun 1 0 0 $0 $0 $0 –");
@@ -190,7 +190,7 @@ fn claims_are_filtered_and_summed() {
     page.assert_lacks("b.com");
     let csv = between(&page.text, "href=\"/api/export/portfolio?", "\"").replace("&amp;", "&");
     assert_eq!(csv, "status=lost%2Cattempted&from=2026-03-15&to=2026-03-16");
-    ann.get("/portfolio?to=2026-03-15").assert_says(200, "No claim fits this filter.");
+    ann.get("/portfolio?to=2026-03-15").assert_says(200, "No claims match this filter.");
     for (query, error) in [
         ("status=gone", "must be one of attempted, caught, registered, lost, sold"),
         ("from=yesterday", "is not a date"),
@@ -212,7 +212,7 @@ fn a_form_sent_twice_adds_once() {
     ann.get("/portfolio").assert_says(200, "Claims 1");
     let fields = [("once", once), ("domain", "b.com"), ("status", "lost")];
     let page = ann.post("/portfolio/new", &fields);
-    page.assert_says(409, "This form was sent before");
+    page.assert_says(409, "This form was already submitted");
     assert_ne!(
         between(&page.text, "name=\"once\" value=\"", "\""),
         once,

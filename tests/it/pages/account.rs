@@ -21,7 +21,9 @@ fn sign_up_leads_to_a_working_key() {
     assert_eq!(answer.header("location"), Some("/account/api?notice=welcome"), "{}", answer.text());
     assert!(browser.is_in());
     let page = browser.get("/account/api?notice=welcome");
-    assert!(page.text().contains("Your account is ready") && page.text().contains("no key yet"));
+    assert!(
+        page.text().contains("Your account is ready") && page.text().contains("no API key yet")
+    );
     let answer = browser.post("/account/key", &[]);
     assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")));
     let key = text_of(answer.text(), "key").to_owned();
@@ -54,7 +56,7 @@ fn an_invalid_form_is_shown_again_with_its_errors() {
         ("bob@example.com", "short", "8 to 128 characters, this has 5"),
         ("bob@example.com", "password1", "too common or too easy to guess"),
         ("bobbybob@example.com", "bobbybob", "too common or too easy to guess"),
-        ("ann@example.com", PASSWORD, "There is an account with this address"),
+        ("ann@example.com", PASSWORD, "An account with this address already exists"),
     ] {
         let mut browser = Browser::new(&server);
         let answer = browser.post("/signup", &[("email", email), ("password", password)]);
@@ -120,7 +122,7 @@ fn a_password_is_changed_by_who_knows_it() {
         (answer, before == browser.cookie)
     };
     for (present, password, words) in [
-        ("wrong horse", "another horse", "This is not your present password"),
+        ("wrong horse", "another horse", "Wrong password"),
         (PASSWORD, "short", "8 to 128 characters"),
         (PASSWORD, "ann@example.com", "too common or too easy to guess"),
     ] {
@@ -167,10 +169,10 @@ fn every_tab_is_for_its_owner() {
         assert_eq!(answer.text().matches("<h1").count(), 1);
     }
     let plan = ann.get("/account/plan");
-    for words in ["$29", "10,000", "The JSON API begins with the plan pro", "00:00 UTC"] {
+    for words in ["$29", "10,000", "Requires the Pro plan", "00:00 UTC"] {
         assert!(plan.text().contains(words), "{words}: {}", plan.text());
     }
-    assert!(ann.get("/account/api").text().contains("begins with the plan pro"));
+    assert!(ann.get("/account/api").text().contains("requires the Pro plan"));
 }
 
 #[test]

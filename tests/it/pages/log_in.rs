@@ -215,7 +215,9 @@ fn a_flood_of_log_ins_is_throttled_without_locking_accounts() {
     assert_eq!(answer.status, 429);
     let wait = answer.number("retry-after").expect("when to come again");
     assert!((1..=61).contains(&wait), "{wait}");
-    assert!(answer.text().contains("Too many tries") && answer.text().contains("ann@example.com"));
+    assert!(
+        answer.text().contains("Too many attempts") && answer.text().contains("ann@example.com")
+    );
     // Guessing from one address is soon throttled, for other accounts too.
     let mut statuses = Vec::new();
     for number in 0..60 {

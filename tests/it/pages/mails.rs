@@ -165,7 +165,7 @@ fn without_mail_a_page_says_so() {
     browser.post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
     // There is a mail server in every test's settings, but no address for links.
     let page = browser.get("/account/notifications");
-    assert!(page.text().contains("cannot mail the link"), "{}", page.text());
+    assert!(page.text().contains("cannot send verification links"), "{}", page.text());
     let answer = browser.post("/account/email/send", &[]);
     assert_eq!(answer.header("location"), Some("/account/notifications"));
 }
