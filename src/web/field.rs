@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn errors_are_shown_beside_the_field_and_at_the_top() {
         let err = ApiError::parameter("filter.minDqs", "must be an integer from 0 to 100");
-        let fault =
+        let error =
             FormError::new(err, |name| (name == "filter.minDqs").then(|| "min_dqs".to_owned()));
         let field = Field::new("min_dqs", "Lowest DQS").help("0 to 100").error(Some(&error));
         let shown = field.input("<b>", Input::default()).into_string();

@@ -1,8 +1,7 @@
-//! `GET /status`: how the service is, for whoever runs it and whoever wonders. Sums alone, nothing of
-//! any account; open to all.
+//! `GET /status`: state of the service, visible without a login. It shows totals only, no data of any
+//! account.
 //!
-//! What takes looking at every name is worked out on the blocking pool and kept for a moment, so that
-//! asking often costs nothing.
+//! Totals that require a scan are computed on the blocking pool and cached for [`MAX_AGE`].
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -28,84 +27,85 @@ use crate::web::error::PageError;
 use crate::web::layout::Page;
 use crate::web::viewer::Viewer;
 
-/// The newest lists are shown, older ones are counted.
+/// Number of latest lists shown.
 const LISTS_SHOWN: usize = 30;
-/// How old what is shown may be.
-const KEPT: Duration = Duration::from_secs(2);
-/// A delivery is late when it was due this long ago: senders take turns, retries are spread.
+/// Maximum age of the cached totals.
+const MAX_AGE: Duration = Duration::from_secs(2);
+/// A delivery is late after this delay. Shorter delays are normal, because retries are spread.
 const LATE_AFTER: TimeDelta = TimeDelta::minutes(5);
-/// More than may be done on an async thread: see [`work::run`].
+/// Estimated cost of the totals, which sends them to the blocking pool: see [`work::run`].
 const LONG_US: u32 = 10_000;
 
-/// The route of the page.
+/// Route of the page.
 pub fn routes() -> Router<Web> {
-    let kept = Arc::new(Kept::default());
-    let page = move |viewer: Viewer, State(web): State<Web>| status(viewer, web, Arc::clone(&kept));
+    let cache = Arc::new(Cache::default());
+    let page =
+        move |viewer: Viewer, State(web): State<Web>| status(viewer, web, Arc::clone(&cache));
     Router::new().route("/status", get(page))
 }
 
-async fn status(viewer: Viewer, web: Web, kept: Arc<Kept>) -> Result<Markup, PageError> {
+async fn status(viewer: Viewer, web: Web, cache: Arc<Cache>) -> Result<Markup, PageError> {
     let app = web.app.clone();
-    let sums = work::run(LONG_US, move || Ok::<_, ApiError>(kept.sums(&app))).await?;
-    let service = Service::of(&web.app, viewer.now.0);
+    let totals = work::run(LONG_US, move || Ok::<_, ApiError>(cache.totals(&app))).await?;
+    let service = Service::new(&web.app, viewer.now.0);
     let page = Page::new("Status").styles(&["status.css"]);
-    Ok(page.show(Some(&viewer), main(&service, &sums, viewer.now.0)))
+    Ok(page.show(Some(&viewer), main(&service, &totals, viewer.now.0)))
 }
 
-/// The sums that were worked out last, and when.
+/// The last computed totals, and when.
 #[derive(Default)]
-struct Kept(Mutex<Option<(Instant, Arc<Sums>)>>);
+struct Cache(Mutex<Option<(Instant, Arc<Totals>)>>);
 
-impl Kept {
-    /// The sums as they were a moment ago at most. One works them out, others wait for it.
-    fn sums(&self, app: &App) -> Arc<Sums> {
+impl Cache {
+    /// Returns totals that are at most [`MAX_AGE`] old. Concurrent requests wait for one computation.
+    fn totals(&self, app: &App) -> Arc<Totals> {
         let mut kept = self.0.lock().expect("no code panics holding this lock");
         match &*kept {
-            Some((at, sums)) if at.elapsed() < KEPT => Arc::clone(sums),
+            Some((at, totals)) if at.elapsed() < MAX_AGE => Arc::clone(totals),
             _ => {
-                let sums = Arc::new(Sums::of(app));
-                *kept = Some((Instant::now(), Arc::clone(&sums)));
-                sums
+                let totals = Arc::new(Totals::new(app));
+                *kept = Some((Instant::now(), Arc::clone(&totals)));
+                totals
             }
         }
     }
 }
 
-/// What takes looking at every name.
-struct Sums {
-    /// Each list: the day it was ingested on, and the drops it was the first to tell of.
+/// Totals that require a scan.
+struct Totals {
+    /// Ingest date and number of new drops of each list.
     lists: Vec<(Day, u32)>,
     queues: Queues,
 }
 
-impl Sums {
-    fn of(app: &App) -> Sums {
-        Sums { lists: app.live.current().lists(), queues: app.store.queues() }
+impl Totals {
+    fn new(app: &App) -> Totals {
+        Totals { lists: app.live.current().lists(), queues: app.store.queues() }
     }
 }
 
-/// What is known at once.
+/// State that is available without a scan.
 struct Service {
     index: Arc<Index>,
     uptime: Duration,
     node: String,
     today: Day,
-    /// Why the journal takes no changes.
+    /// Reason why the journal refuses writes.
     journal_problem: Option<String>,
-    /// Why an older generation is served.
+    /// Reason why an older index generation is served.
     index_problem: Option<String>,
-    /// Bytes of journal that the next start reads.
+    /// Journal bytes to replay at the next start.
     log_bytes: u64,
-    /// Since the newest list was observed; `None` before any list.
+    /// Age of the newest list; `None` without lists.
     age: Option<TimeDelta>,
-    /// How far alert rules are matched.
+    /// Progress of alert matching.
     matched: Option<Watermark>,
     /// Counts of the lists that arrived in the inbox.
     inbox: InboxCounts,
 }
 
 impl Service {
-    fn of(app: &App, now: DateTime<Utc>) -> Service {
+    fn new(app: &App, now: DateTime<Utc>) -> Service {
         let index = app.live.current();
         let observed = index.manifest().newest_observed_at;
         Service {
@@ -126,37 +126,37 @@ impl Service {
         self.age.is_none_or(|age| age > TimeDelta::hours(STALE_AFTER_HOURS))
     }
 
-    /// What somebody has to look at, in words.
+    /// Problems that need attention.
     fn problems(&self, queues: &Queues, now: DateTime<Utc>) -> Vec<&'static str> {
         let journal = self.journal_problem.as_deref().map(|word| match word {
             "disk_full" => {
-                "The disk is full: nothing can be changed until there is room, everything can be read."
+                "The disk is full. Changes are refused until space is available; reading works."
             }
             "fenced" => {
-                "Another process uses the data folder: nothing can be changed here until this one is \
-                 stopped and started again."
+                "Another process uses the data folder. Changes are refused here until this process is \
+                 restarted."
             }
-            "closed" => "The service is stopping.",
+            "closed" => "The service is shutting down.",
             _ => {
-                "A write to the disk failed: nothing can be changed until the service is started \
-                 again, everything can be read."
+                "A disk write failed. Changes are refused until the service is restarted; reading \
+                 works."
             }
         });
         let index = self.index_problem.as_ref().map(|_| {
-            "The newest index cannot be used, so the one before it is served; the log says why."
+            "The newest index is invalid, so the previous one is served. See the log for the reason."
         });
         let stale = match self.age {
-            None => Some("No list has been ingested yet: run dropdex ingest with the first one."),
+            None => Some("No list has been ingested yet. Run dropdex ingest to add the first one."),
             Some(_) if self.is_stale() => {
-                Some("The newest list is more than two days old: ingest the next one.")
+                Some("The newest list is more than two days old. Ingest a newer list.")
             }
             Some(_) => None,
         };
         let inbox = self.inbox.problem.as_ref().map(|_| {
-            "Lists in the inbox cannot be taken in at the moment; the log says why. They are tried again."
+            "Lists in the inbox cannot be ingested. They are retried automatically; see the log for the reason."
         });
         let late = late(queues, now)
-            .then_some("Alerts are waiting longer than they should; receivers may not answer.");
+            .then_some("Alert deliveries are late. Receivers may not be responding.");
         [journal, index, stale, inbox, late].into_iter().flatten().collect()
     }
 }
@@ -165,24 +165,24 @@ fn late(queues: &Queues, now: DateTime<Utc>) -> bool {
     queues.first_due.is_some_and(|due| now - due.instant() > LATE_AFTER)
 }
 
-fn main(service: &Service, sums: &Sums, now: DateTime<Utc>) -> Markup {
-    let problems = service.problems(&sums.queues, now);
+fn main(service: &Service, totals: &Totals, now: DateTime<Utc>) -> Markup {
+    let problems = service.problems(&totals.queues, now);
     html! {
         div.head {
             h1 { "Status" }
             p.soft { "As of " (time_of(now)) }
         }
         @if problems.is_empty() {
-            p.notice { strong { "All is well." } " Lists are fresh, changes are kept, alerts go out." }
+            p.notice { strong { "All systems operational." } " Data is fresh, changes are saved and alerts are sent." }
         } @else {
             @for problem in &problems { p.problem { (problem) } }
         }
         div.columns {
             (data_panel(service))
-            (queues_panel(service, &sums.queues, now))
+            (queues_panel(service, &totals.queues, now))
             (service_panel(service))
         }
-        (lists_table(&sums.lists))
+        (lists_table(&totals.lists))
     }
 }
 
@@ -198,13 +198,13 @@ fn data_panel(service: &Service) -> Markup {
                 dt { "Newest drops" }
                 dd { (newest_drop.map_or_else(none_yet, |day| html! { time datetime=(day) { (day) } })) }
                 dt { "Names" }
-                dd { (grouped(manifest.names.into())) " ever seen" }
+                dd { (grouped(manifest.names.into())) " known" }
                 dt { "Dropped" }
-                dd { (grouped(manifest.dropped.into())) ", of which " (grouped(manifest.drops.into())) " are on the list" }
+                dd { (grouped(manifest.dropped.into())) ", " (grouped(manifest.drops.into())) " in the pipeline" }
                 dt { "TLDs" }
                 dd { (grouped(manifest.tlds.len() as u64)) }
                 dt { "Generation" }
-                dd { (manifest.generation.0) ", made " (time_of(manifest.created)) }
+                dd { (manifest.generation.0) ", built " (time_of(manifest.created)) }
                 dt { "Scorer" }
                 dd { "version " (manifest.scorer_version) }
                 dt { "Inbox" }
@@ -214,15 +214,15 @@ fn data_panel(service: &Service) -> Markup {
     }
 }
 
-/// What arrived since the start, and what became of it.
+/// Lists that arrived since the start, by outcome.
 fn inbox(counts: &InboxCounts) -> Markup {
     html! {
         @if counts.waiting > 0 { span.badge.warn { (counts.waiting) " waiting" } " " }
         @if counts.refused > 0 { span.badge.bad { (grouped(counts.refused)) " refused" } " " }
         @match counts.last_at {
-            None => "nothing has arrived since the start",
+            None => "no lists since the last restart",
             Some(at) => {
-                (grouped(counts.added)) " lists taken in, the last one looked at "
+                (grouped(counts.added)) " lists ingested, last checked "
                 (time_of(at))
             }
         }
@@ -234,7 +234,7 @@ fn freshness(service: &Service) -> Markup {
     let (class, word) = if service.is_stale() { ("bad", "stale") } else { ("good", "fresh") };
     html! {
         span.badge.(class) { (word) }
-        " newest list observed " (lasted(age)) " ago"
+        " newest list observed " (duration_text(age)) " ago"
     }
 }
 
@@ -244,7 +244,7 @@ fn queues_panel(service: &Service, queues: &Queues, now: DateTime<Utc>) -> Marku
         section.panel aria-labelledby="queues" {
             h2 #queues { "Queues" }
             dl.facts {
-                dt { "Alerts matched" }
+                dt { "Alert matching" }
                 dd {
                     @match service.matched {
                         Some(mark) if mark.batch >= lists => { span.badge.good { "up to date" } " through list " (mark.batch) }
@@ -252,18 +252,18 @@ fn queues_panel(service: &Service, queues: &Queues, now: DateTime<Utc>) -> Marku
                         None => { (none_yet()) }
                     }
                 }
-                dt { "Alerts to send" }
+                dt { "Deliveries queued" }
                 dd { (waiting(queues, now)) }
-                dt { "Names watched" }
+                dt { "Watched names" }
                 dd { (grouped(queues.watched as u64)) }
-                dt { "Not verified yet" }
-                dd { (grouped(queues.unseen as u64)) " of them" }
+                dt { "Awaiting first check" }
+                dd { (grouped(queues.unseen as u64)) " names" }
             }
         }
     }
 }
 
-/// How many deliveries wait, and for how long the first of them.
+/// Number of queued deliveries, and the delay of the first.
 fn waiting(queues: &Queues, now: DateTime<Utc>) -> Markup {
     let Some(due) = queues.first_due else { return html! { span.badge.good { "none" } } };
     let due_in = due.instant() - now;
@@ -271,9 +271,9 @@ fn waiting(queues: &Queues, now: DateTime<Utc>) -> Markup {
         @if late(queues, now) { span.badge.bad { "late" } " " }
         (grouped(queues.deliveries as u64))
         @if due_in > TimeDelta::zero() {
-            ", the next one due in " (lasted(due_in))
+            ", the next one due in " (duration_text(due_in))
         } @else {
-            ", the first one due for " (lasted(-due_in))
+            ", the first one due since " (duration_text(-due_in))
         }
     }
 }
@@ -286,14 +286,14 @@ fn service_panel(service: &Service) -> Markup {
                 dt { "Changes" }
                 dd {
                     @match &service.journal_problem {
-                        None => { span.badge.good { "kept" } " on disk before they are answered" }
+                        None => { span.badge.good { "saved" } " to disk before each response" }
                         Some(_) => { span.badge.bad { "refused" } " reading works" }
                     }
                 }
                 dt { "Journal" }
-                dd { (size(service.log_bytes)) " to read at the next start" }
-                dt { "Running for" }
-                dd { (lasted(TimeDelta::from_std(service.uptime).unwrap_or(TimeDelta::MAX))) }
+                dd { (size(service.log_bytes)) " to replay at the next start" }
+                dt { "Uptime" }
+                dd { (duration_text(TimeDelta::from_std(service.uptime).unwrap_or(TimeDelta::MAX))) }
                 dt { "Node" }
                 dd { (service.node) }
                 dt { "Version" }
@@ -309,22 +309,22 @@ fn lists_table(lists: &[(Day, u32)]) -> Markup {
     html! {
         section aria-labelledby="lists" {
             div.head {
-                h2 #lists { "Lists ingested" }
+                h2 #lists { "Ingested lists" }
                 p.soft {
-                    @if lists.len() > LISTS_SHOWN { "The newest " (LISTS_SHOWN) " of " (grouped(lists.len() as u64)) }
-                    @else { (grouped(lists.len() as u64)) " in all" }
+                    @if lists.len() > LISTS_SHOWN { "Latest " (LISTS_SHOWN) " of " (grouped(lists.len() as u64)) }
+                    @else { (grouped(lists.len() as u64)) " in total" }
                 }
             }
             @if lists.is_empty() {
-                p.panel.empty { "None yet. Lists are ingested with " code { "dropdex ingest" } "." }
+                p.panel.empty { "No lists yet. Add one with " code { "dropdex ingest" } "." }
             } @else {
-                div.table.lists tabindex="0" role="region" aria-label="Table of lists ingested" {
+                div.table.lists tabindex="0" role="region" aria-label="Table of ingested lists" {
                     table {
                         thead {
                             tr {
                                 th.number scope="col" { "List" }
                                 th scope="col" { "Ingested" }
-                                th.number scope="col" { "Drops it told of first" }
+                                th.number scope="col" { "New drops" }
                                 th.share aria-hidden="true" {}
                             }
                         }
@@ -345,7 +345,7 @@ fn lists_table(lists: &[(Day, u32)]) -> Markup {
     }
 }
 
-/// A number as a bar beside those of other rows.
+/// A bar relative to the largest value.
 fn bar(value: u32, most: u32) -> Markup {
     let width = u64::from(value) * 1_000 / u64::from(most.max(1));
     html! {
@@ -365,8 +365,8 @@ fn time_of(instant: DateTime<Utc>) -> Markup {
     }
 }
 
-/// A span of time in its two largest units.
-fn lasted(span: TimeDelta) -> String {
+/// Formats a duration in its two largest units.
+fn duration_text(span: TimeDelta) -> String {
     let minutes = span.num_minutes();
     match (minutes / 1_440, minutes / 60 % 24, minutes % 60) {
         (0, 0, 0) => format!("{} s", span.num_seconds()),
@@ -376,7 +376,7 @@ fn lasted(span: TimeDelta) -> String {
     }
 }
 
-/// Bytes in the unit they are read in.
+/// Formats a size in bytes.
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_024 => format!("{bytes} B"),
@@ -390,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_told_in_two_units() {
+    fn durations_have_two_units() {
         for (seconds, words) in [
             (0, "0 s"),
             (59, "59 s"),
@@ -401,12 +401,12 @@ mod tests {
             (86_400, "1 d 0 h"),
             (31_536_000, "365 d 0 h"),
         ] {
-            assert_eq!(lasted(TimeDelta::seconds(seconds)), words);
+            assert_eq!(duration_text(TimeDelta::seconds(seconds)), words);
         }
     }
 
     #[test]
-    fn sizes_are_told_in_one_unit() {
+    fn sizes_have_one_unit() {
         for (bytes, words) in
             [(0, "0 B"), (1_023, "1023 B"), (1_024, "1 KiB"), (1_073_741_824, "1,024 MiB")]
         {
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_long_overdue_is_late() {
+    fn deliveries_are_late_after_the_limit() {
         let now = UnixMs::new(10_000_000_000).expect("in range");
         let due = |ago: i64| Queues {
             deliveries: 1,

@@ -1,4 +1,4 @@
-// Passwords can be looked at while they are typed.
+// Buttons that show or hide a password.
 
 for (const button of document.querySelectorAll("[data-reveal]")) {
   const field = document.getElementById(button.dataset.reveal);

@@ -1,5 +1,5 @@
-// The editor of an alert rule shows what it would match while one types, and offers another line when
-// the last one is filled. The page of a rule follows messages on their way.
+// Updates the preview of the rule editor on input, adds an empty line when the last one is filled, and
+// refreshes pending deliveries.
 
 const form = document.querySelector("form#rule");
 const preview = document.querySelector("#preview");
@@ -13,22 +13,22 @@ async function look() {
   asked?.abort();
   asked = new AbortController();
   try {
-    const answer = await fetch("/alerts/preview", {
+    const response = await fetch("/alerts/preview", {
       method: "POST",
       body: new URLSearchParams(new FormData(form)),
       headers: { "X-Fragment": "1" },
       signal: asked.signal,
       redirect: "error",
     });
-    if (answer.headers.get("content-type")?.startsWith("text/html") && (answer.ok || answer.status === 400)) {
-      preview.innerHTML = await answer.text();
+    if (response.headers.get("content-type")?.startsWith("text/html") && (response.ok || response.status === 400)) {
+      preview.innerHTML = await response.text();
     }
   } catch {
-    // A newer question, or no network: what is shown stays.
+    // Aborted by a newer request, or no network: the preview stays as it is.
   }
 }
 
-/** Another empty line of this kind, when the last one has been filled. */
+/** Adds an empty line of this kind once the last one is filled. */
 function offerLine(input) {
   const lines = input.closest(".lines");
   const fields = lines ? [...lines.querySelectorAll(".field")] : [];
@@ -49,7 +49,7 @@ function offerLine(input) {
 }
 
 if (form && preview) {
-  // It is shown as one types: the button is for those without scripts.
+  // The preview updates on input, so the button is only needed without scripts.
   document.querySelector("#look").hidden = true;
   form.addEventListener("input", (event) => {
     if (event.target.name === "webhook" || event.target.name === "chat") offerLine(event.target);
@@ -61,18 +61,18 @@ if (form && preview) {
 async function follow() {
   const shown = document.querySelector("#deliveries");
   if (!shown?.hasAttribute("data-pending")) return;
-  // What somebody reads or has the focus in is not taken away.
+  // Do not replace content that has the focus or is expanded.
   if (document.hidden || shown.contains(document.activeElement) || shown.querySelector("details[open]")) {
     setTimeout(follow, FOLLOW_MS);
     return;
   }
   try {
-    const answer = await fetch(location.pathname, { headers: { "X-Fragment": "1" }, redirect: "error" });
-    if (!answer.ok) return;
-    const now = document.createRange().createContextualFragment(await answer.text());
+    const response = await fetch(location.pathname, { headers: { "X-Fragment": "1" }, redirect: "error" });
+    if (!response.ok) return;
+    const now = document.createRange().createContextualFragment(await response.text());
     shown.replaceWith(now);
   } catch {
-    // Tried again.
+    // Retried below.
   }
   setTimeout(follow, FOLLOW_MS);
 }

@@ -1,5 +1,5 @@
-// What every page does with JavaScript and can do without: `/` goes to the search field, buttons with
-// `data-copy` copy, forms with `data-confirm` ask first.
+// Enhancements of every page: `/` focuses the search field, `data-copy` buttons copy, and `data-confirm`
+// forms ask for confirmation.
 
 const isTyping = (element) => element.matches?.("input:not([type=checkbox]):not([type=radio]):not([type=range]), textarea, select, [contenteditable]");
 
@@ -20,7 +20,7 @@ document.addEventListener("click", async (event) => {
     await navigator.clipboard.writeText(text);
     say(`Copied ${text.length > 60 ? "to the clipboard" : text}`);
   } catch {
-    say("The browser does not let this page copy; select the text and copy it");
+    say("Copying is blocked by the browser. Select the text and copy it.");
   }
 });
 
@@ -29,14 +29,14 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
-// Where navigation is wider than a phone, the place one is at is in sight.
+// Scrolls the current entry of a wide navigation into view.
 for (const here of document.querySelectorAll("header.site nav [aria-current], .tabs [aria-current]")) {
   const list = here.closest("ul");
   if (list.scrollWidth > list.clientWidth) list.scrollLeft = here.offsetLeft - list.offsetLeft - (list.clientWidth - here.offsetWidth) / 2;
 }
 
 let spoken;
-/** Says something to people who look and to those who listen, for a few seconds. */
+/** Shows a message for a few seconds and announces it to screen readers. */
 export function say(text) {
   if (!spoken) {
     spoken = document.createElement("p");

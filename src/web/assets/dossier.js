@@ -1,4 +1,4 @@
-// The dossier: votes are counted without leaving the page, names are watched in place.
+// Dossier: votes and watch buttons without reloading the page.
 
 import { say } from "./base.js";
 import { watchInPlace } from "./names.js";
@@ -15,14 +15,14 @@ document.addEventListener("submit", async (event) => {
     if (response.ok && fresh) {
       document.getElementById("votes").replaceWith(fresh);
       fresh.querySelector("form")?.elements[pressed]?.focus();
-      say(body.get("vote") === "none" ? "Your vote is taken back" : "Your vote is counted");
+      say(body.get("vote") === "none" ? "Your vote was removed" : "Your vote was saved");
     } else if (new URL(response.url).pathname === "/login") {
       location.assign(`/login?${new URLSearchParams({ next: location.pathname })}`);
     } else {
-      say(page.querySelector(".problem")?.textContent.trim() ?? "That did not work; nothing has been changed");
+      say(page.querySelector(".problem")?.textContent.trim() ?? "Something went wrong. Nothing was changed.");
     }
   } catch {
-    say("The server does not answer; nothing has been changed");
+    say("The server is not responding. Nothing was changed.");
   }
 });
 

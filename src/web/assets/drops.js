@@ -1,6 +1,5 @@
-// The drops page: filters apply as one types or slides, the address holds the state, pages change in
-// place, and the keyboard moves through the rows. Without this file the same links and the same form
-// do the same work.
+// Drops page: filters apply on input, the URL holds the state, pages load in place, and shortcuts move
+// through the rows. Without this file, the links and the form work as usual.
 
 import { say } from "./base.js";
 import { watchInPlace } from "./names.js";
@@ -10,9 +9,9 @@ const list = () => document.querySelector("#list");
 
 // ---- The list, in place
 
-let loading; // The request under way: a newer one ends it, so that the latest wins.
+let loading; // The pending request. A newer request aborts it.
 
-/** Shows what is at `path`. The address becomes that, as a step back or in place. */
+/** Loads the list at `path` and updates the URL. */
 async function load(path, { push = false } = {}) {
   loading?.abort();
   const request = (loading = new AbortController());
@@ -29,12 +28,12 @@ async function load(path, { push = false } = {}) {
   } catch (error) {
     if (error.name === "AbortError") return false;
     list().removeAttribute("aria-busy");
-    say("The server does not answer; the list is as it was");
+    say("The server is not responding. The list was not updated.");
     return false;
   }
 }
 
-/** Puts the parts of `page` in the place of those here; the focus stays where it was. */
+/** Replaces the parts of the page and keeps the focus. */
 function show(page) {
   for (const id of ["chips", "list"]) {
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
@@ -59,7 +58,7 @@ function sameAs(element, within) {
 
 // ---- Filters
 
-/** The address of what the form says, as the server would write it. */
+/** URL of the form values, as the server writes it. */
 function address() {
   const sent = new FormData(form);
   const text = (name) => (sent.get(name) ?? "").toString().trim();
@@ -75,14 +74,14 @@ function address() {
   return query.size ? `/?${query}` : "/";
 }
 
-/** Puts the state of an address into the form: after a step back, or a link that changes it. */
+/** Fills the form from a URL, after a link or a step back. */
 function fill(path) {
   const query = new URL(path, location.href).searchParams;
   form.elements.q.value = query.get("q") ?? "";
   for (const name of ["min_dqs", "max_len"]) {
     const field = form.elements[name];
     field.value = query.get(name) ?? field.previousElementSibling.dataset.open;
-    tell(field);
+    showValue(field);
   }
   for (const name of ["stage", "view"]) {
     let field = form.querySelector(`input[type=hidden][name=${name}]`);
@@ -94,7 +93,7 @@ function fill(path) {
   }
 }
 
-function tell(slider) {
+function showValue(slider) {
   const output = slider.previousElementSibling;
   output.value = slider.value === output.dataset.open ? "any" : slider.value;
 }
@@ -106,8 +105,8 @@ const apply = (wait) => {
 };
 
 form.addEventListener("input", (event) => {
-  if (event.target.type === "range") tell(event.target);
-  // Other TLDs count when they are written: half of one is another one.
+  if (event.target.type === "range") showValue(event.target);
+  // The text field applies on change, because a partial TLD may be another TLD.
   if (event.target.id !== "other-tlds") apply(event.target.type === "checkbox" ? 0 : 120);
 });
 
@@ -125,7 +124,7 @@ form.addEventListener("submit", (event) => {
   else apply(0);
 });
 
-// Browsers keep what was in a form when they come back to it: the list must be of that.
+// Browsers restore form values on return; reset them if they differ from the list.
 if (address() !== (list().dataset.path ?? "/").replace(/[?&]offset=\d+$/, "")) fill(location.href);
 
 // ---- Links that change the list
@@ -142,7 +141,7 @@ async function follow(link) {
   const turns = Boolean(link.rel);
   if (!(await load(path, { push: true }))) return;
   fill(path);
-  // A new page begins at its head; whoever looks at the head already stays where they are.
+  // Scroll to the top of a new page unless it is already in view.
   if (turns && list().getBoundingClientRect().top < 0) list().scrollIntoView({ block: "start" });
   if (turns) say(list().querySelector("[role=status]").textContent);
 }
@@ -179,7 +178,7 @@ const switched = keys.querySelector("#keys-on");
 const stored = () => { try { return localStorage.getItem("single-keys"); } catch { return null; } };
 switched.checked = stored() !== "off";
 switched.addEventListener("change", () => {
-  try { localStorage.setItem("single-keys", switched.checked ? "on" : "off"); } catch { /* for this page alone */ }
+  try { localStorage.setItem("single-keys", switched.checked ? "on" : "off"); } catch { /* not stored */ }
 });
 
 const actions = {

@@ -1,9 +1,8 @@
-// What is done with a name on every page that shows names: the form of watch buttons is sent without
-// leaving the page.
+// Watch buttons on every page that lists names.
 
 import { say } from "./base.js";
 
-/** From now on the buttons of `form#watch` watch and stop in place. */
+/** Submits the buttons of `form#watch` without reloading the page. */
 export function watchInPlace() {
   document.addEventListener("submit", async (event) => {
     if (!event.target.matches("form[data-watch]") || !event.submitter) return;
@@ -19,17 +18,17 @@ export function watchInPlace() {
       } else if (response.ok) {
         turn(button, !stops);
       } else {
-        say((await problem(response)) ?? "That did not work; nothing has been changed");
+        say((await problem(response)) ?? "Something went wrong. Nothing was changed.");
       }
     } catch {
-      say("The server does not answer; nothing has been changed");
+      say("The server is not responding. Nothing was changed.");
     } finally {
       button.removeAttribute("aria-busy");
     }
   });
 }
 
-/** Makes a button say that its name is watched, or not. */
+/** Updates a watch button. */
 function turn(button, watched) {
   const name = button.value;
   button.classList.toggle("on", watched);
@@ -40,7 +39,7 @@ function turn(button, watched) {
   say(watched ? `Watching ${name}` : `No longer watching ${name}`);
 }
 
-/** What a refusal says, for people. */
+/** Message of an error page. */
 async function problem(response) {
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   return page.querySelector(".problem, .error")?.textContent.trim();

@@ -1,9 +1,8 @@
-// The filter of claims applies as it is chosen, and the form of a claim has a sale only where its status
-// is `sold`.
+// Applies the status filter at once, and shows the sale fields only for the status `sold`.
 
 const filter = document.querySelector("form#filter");
 filter?.addEventListener("change", (event) => {
-  // A day is typed digit by digit: it waits for the button.
+  // Dates are typed digit by digit, so they wait for the button.
   if (event.target.type === "checkbox") filter.requestSubmit();
 });
 

@@ -1,5 +1,5 @@
-// Fills the caller's key and the server's address into the examples, and copies them. The key stays
-// in this page: it is neither sent nor kept.
+// Inserts the API key and the server URL into the examples, and copies them. The key is not sent or
+// stored.
 import { say } from "./base.js";
 
 const field = document.getElementById("key");
@@ -24,6 +24,6 @@ document.addEventListener("click", async (event) => {
     await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
     say("Copied");
   } catch {
-    say("The browser does not let this page copy; select the text and copy it");
+    say("Copying is blocked by the browser. Select the text and copy it.");
   }
 });

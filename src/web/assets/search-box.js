@@ -1,5 +1,5 @@
-// The search field of every page: the best names stand below it as one types (a combobox of WAI-ARIA).
-// One question is under way at a time and the latest wins. Without this file the field is a form.
+// Suggestions below the search field (WAI-ARIA combobox). Only the latest request counts. Without this
+// file, the field is a plain form.
 
 const field = document.querySelector("#find");
 const box = field.form;
@@ -13,25 +13,25 @@ for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplet
   field.setAttribute(name, value);
 }
 
-const answers = new Map(); // What was answered to the last texts, newest last.
-let asking; // The question under way.
+const cache = new Map(); // Responses to the last queries, newest last.
+let pending; // The pending request.
 
 const options = () => [...list.children];
 const chosen = () => list.querySelector("[aria-selected=true]");
 
 async function ask(text) {
-  asking?.abort();
+  pending?.abort();
   if (!text) return close();
-  if (answers.has(text)) return show(answers.get(text));
-  const question = (asking = new AbortController());
+  if (cache.has(text)) return show(cache.get(text));
+  const request = (pending = new AbortController());
   try {
-    const response = await fetch(`/search?${new URLSearchParams({ q: text })}`, { headers: { "X-Fragment": "options" }, signal: question.signal });
+    const response = await fetch(`/search?${new URLSearchParams({ q: text })}`, { headers: { "X-Fragment": "options" }, signal: request.signal });
     const html = response.ok ? await response.text() : undefined;
-    if (question.signal.aborted) return;
-    // Too much to do at this moment, perhaps: the next key asks again.
+    if (request.signal.aborted) return;
+    // The server may be overloaded. The next input tries again.
     if (html === undefined) return close();
-    answers.set(text, html);
-    if (answers.size > KEPT) answers.delete(answers.keys().next().value);
+    cache.set(text, html);
+    if (cache.size > KEPT) cache.delete(cache.keys().next().value);
     show(html);
   } catch (error) {
     if (error.name !== "AbortError") close();
@@ -65,7 +65,7 @@ function choose(option) {
 function step(by) {
   const all = options();
   const at = all.indexOf(chosen());
-  // Beyond either end is the field itself.
+  // Moving beyond either end returns to the field.
   const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by;
   choose(all[next]);
 }
@@ -74,7 +74,7 @@ const go = (option) => location.assign(option.dataset.href);
 
 field.addEventListener("input", () => ask(field.value.trim()));
 field.addEventListener("focus", () => { if (field.value.trim()) ask(field.value.trim()); });
-// Who comes back at once finds the list open.
+// Keep the list open if the focus returns at once.
 field.addEventListener("blur", () => setTimeout(() => { if (document.activeElement !== field) close(); }, 100));
 field.addEventListener("keydown", (event) => {
   if (event.isComposing) return;
@@ -91,7 +91,7 @@ field.addEventListener("keydown", (event) => {
     go(chosen());
   }
 });
-// The field keeps the focus while an option is pressed.
+// Keep the focus in the field while an option is clicked.
 list.addEventListener("pointerdown", (event) => event.preventDefault());
 list.addEventListener("click", (event) => {
   const option = event.target.closest("[role=option]");

@@ -1,5 +1,5 @@
-// The search page: results change as one types, the address holds what is searched for, and the arrow
-// keys lead from the field into the results and back.
+// Search page: results update on input, the URL holds the query, and the arrow keys move between the
+// field and the results.
 
 import { say } from "./base.js";
 import { watchInPlace } from "./names.js";
@@ -8,7 +8,7 @@ const field = document.querySelector("#q");
 const results = () => document.querySelector("#results");
 let loading;
 
-/** Shows what is at `path`; the latest call wins. */
+/** Loads the results at `path`. Only the latest call counts. */
 async function load(path, { push = false } = {}) {
   loading?.abort();
   const request = (loading = new AbortController());
@@ -25,7 +25,7 @@ async function load(path, { push = false } = {}) {
     document.querySelector("#watch [name=next]").value = shown;
     return true;
   } catch (error) {
-    if (error.name !== "AbortError") say("The server does not answer; the results are as they were");
+    if (error.name !== "AbortError") say("The server is not responding. The results were not updated.");
     return false;
   }
 }
@@ -54,7 +54,7 @@ document.addEventListener("click", async (event) => {
   again?.focus({ preventScroll: true });
 });
 
-/** Puts what an address asks for into the form. */
+/** Fills the form from a URL. */
 function fill(path) {
   const query = new URL(path, location.href).searchParams;
   field.value = query.get("q") ?? "";

@@ -1,4 +1,4 @@
-// The watchlist: how many names are chosen is said on the button, and one box chooses all of the page.
+// Watchlist: the button shows the number of selected names, and a checkbox selects the whole page.
 
 const form = document.querySelector("form#watched");
 
@@ -7,20 +7,20 @@ if (form) {
   const button = form.querySelector(".below button");
   const all = document.createElement("input");
   all.type = "checkbox";
-  all.setAttribute("aria-label", "Choose all names of this page");
+  all.setAttribute("aria-label", "Select all names on this page");
 
-  const tell = () => {
-    const chosen = boxes.filter((box) => box.checked).length;
-    button.disabled = chosen === 0;
-    button.textContent = chosen === 0 ? "Remove chosen names" : chosen === 1 ? "Remove 1 name" : `Remove ${chosen} names`;
-    all.checked = chosen > 0 && chosen === boxes.length;
-    all.indeterminate = chosen > 0 && chosen < boxes.length;
+  const update = () => {
+    const selected = boxes.filter((box) => box.checked).length;
+    button.disabled = selected === 0;
+    button.textContent = selected === 0 ? "Remove selected" : selected === 1 ? "Remove 1 name" : `Remove ${selected} names`;
+    all.checked = selected > 0 && selected === boxes.length;
+    all.indeterminate = selected > 0 && selected < boxes.length;
   };
   form.querySelector("th.check").replaceChildren(all);
   all.addEventListener("change", () => {
     boxes.forEach((box) => { box.checked = all.checked; });
-    tell();
+    update();
   });
-  form.addEventListener("change", tell);
-  tell();
+  form.addEventListener("change", update);
+  update();
 }

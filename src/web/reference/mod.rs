@@ -1,5 +1,5 @@
-//! `/docs`: the API for people, from the same table and shapes as the OpenAPI document. Static, so
-//! it is made once.
+//! `/docs`: the API reference, generated from the same tables and schemas as the OpenAPI document. It is
+//! rendered once.
 
 mod shape;
 mod webhooks;
@@ -20,12 +20,12 @@ use crate::web::Web;
 use crate::web::layout::{NavItem, Page};
 use crate::web::viewer::Viewer;
 
-/// The routes of this page.
+/// Routes of the reference.
 pub fn routes() -> Router<Web> {
     Router::new().route("/docs", get(show))
 }
 
-/// What does not depend on who looks.
+/// The part that does not depend on the viewer.
 static OPERATIONS_HTML: LazyLock<String> = LazyLock::new(|| operations().into_string());
 
 /// `GET /docs`.
@@ -52,21 +52,21 @@ fn contents() -> Markup {
     html! {
         nav.contents aria-label="On this page" {
             ul {
-                li { a href="#start" { "Start" } }
-                li { a href="#limits" { "Limits" } }
+                li { a href="#start" { "Getting started" } }
+                li { a href="#limits" { "Rate limits" } }
                 li { a href="#errors" { "Errors" } }
                 @for group in Group::ALL {
                     li {
                         a href={ "#" (anchor(group)) } { (group.as_str()) }
                         ul {
-                            @for operation in of(group) {
+                            @for operation in operations_in(group) {
                                 li { a href={ "#" (operation.id) } { (operation.summary) } }
                             }
                         }
                     }
                 }
                 li { a href="#webhooks" { "Webhooks" } }
-                li { a href="#shapes" { "Shapes" } }
+                li { a href="#shapes" { "Schemas" } }
             }
         }
     }
@@ -76,7 +76,7 @@ fn anchor(group: Group) -> String {
     group.as_str().to_lowercase()
 }
 
-fn of(group: Group) -> impl Iterator<Item = &'static Operation> {
+fn operations_in(group: Group) -> impl Iterator<Item = &'static Operation> {
     OPERATIONS.iter().filter(move |operation| operation.group == group)
 }
 
@@ -84,47 +84,47 @@ fn introduction(plan: Option<Plan>) -> Markup {
     html! {
         h1 { "API reference" }
         p {
-            "JSON over HTTPS, dates in UTC. For programs: the "
+            "JSON over HTTPS. Dates are in UTC. Machine-readable: "
             a href="/api/openapi.json" { "OpenAPI 3.1 document" }
             "."
         }
         section.panel #start aria-labelledby="start-title" {
-            h2 #start-title { "Start" }
+            h2 #start-title { "Getting started" }
             p {
-                "Send your key with every request, in the header "
+                "Send your API key with every request in the header "
                 code { "Authorization: Bearer ddx_…" } ". "
                 @match plan {
                     None => { a href="/login?next=/account/api" { "Log in" } " or " a href="/signup" { "sign up" } " to get one." }
-                    Some(plan) if plan < Plan::Pro => { "The JSON API begins with the plan Pro; your plan is " (plan.as_str()) ". " a href="/account/plan" { "See the plans" } "." }
-                    Some(_) => { a href="/account/api" { "Create or change yours" } "; it is shown once, when it is made." }
+                    Some(plan) if plan < Plan::Pro => { "The JSON API requires the Pro plan. You are on the " (plan.as_str()) " plan. " a href="/account/plan" { "Compare plans" } "." }
+                    Some(_) => { a href="/account/api" { "Create or replace your key" } ". It is shown once." }
                 }
             }
             div.field.key.needs-js {
-                label for="key" { "Your key, for the examples on this page" }
+                label for="key" { "Insert your key into the examples" }
                 input #key type="password" autocomplete="off" spellcheck="false" placeholder="ddx_" aria-describedby="key-help";
-                p.help #key-help { "It stays in this page: it is neither sent nor kept." }
+                p.help #key-help { "The key stays in this page. It is not sent or stored." }
             }
             (example("curl -H \"Authorization: Bearer $DROPDEX_KEY\" \"$DROPDEX_URL/api/v1/drops?tld=com&max_len=8&limit=5\""))
         }
         section.panel #limits aria-labelledby="limits-title" {
-            h2 #limits-title { "Limits" }
+            h2 #limits-title { "Rate limits" }
             p {
-                "Every JSON request that carries a good key of a plan with API access counts one, whatever its answer. "
-                "The day begins at 00:00 UTC. Answers say how much is left:"
+                "Each JSON request with a valid key of a plan with API access counts, whatever its response. "
+                "The count resets at 00:00 UTC. Responses have these headers:"
             }
             dl.facts {
-                dt { code { "X-RateLimit-Limit" } } dd { "the day’s allowance" }
-                dt { code { "X-RateLimit-Remaining" } } dd { "what is left of it" }
-                dt { code { "X-RateLimit-Reset" } } dd { "when it starts anew, in Unix seconds" }
+                dt { code { "X-RateLimit-Limit" } } dd { "requests per day" }
+                dt { code { "X-RateLimit-Remaining" } } dd { "requests left today" }
+                dt { code { "X-RateLimit-Reset" } } dd { "time of the reset in Unix seconds" }
             }
             p {
-                "CSV exports have a daily budget of their own. Above either the answer is 429 with "
+                "CSV exports have a separate daily limit. Above a limit, the response is 429 with "
                 code { "Retry-After" } "."
             }
         }
         section.panel #errors aria-labelledby="errors-title" {
             h2 #errors-title { "Errors" }
-            p { "Every refusal is JSON with " code { "error" } ", a text that says what to do; some have a " code { "code" } " for programs." }
+            p { "Errors are JSON with a message in " code { "error" } ". Some also have a machine-readable " code { "code" } "." }
             div.table tabindex="0" role="region" aria-label="Statuses" {
                 table {
                     thead { tr { th scope="col" { "Status" } th scope="col" { "Means" } } }
@@ -140,29 +140,29 @@ fn introduction(plan: Option<Plan>) -> Markup {
 }
 
 const STATUSES: [(u16, &str); 10] = [
-    (400, "A parameter, header or member of the body is not as it should be; the text names it."),
-    (401, "No key, or none that is valid."),
-    (403, "Not in your plan (PLAN_REQUIRED), or more than it allows (PLAN_LIMIT)."),
-    (404, "There is no such thing, or it is not yours."),
-    (405, "The path is there, the method is not; Allow names those that are."),
-    (409, "It does not fit how things stand, or the idempotency key was used before."),
-    (413, "The body is too long."),
-    (415, "The body does not say that it is JSON."),
-    (429, "The day’s allowance is used up; Retry-After says how long to wait."),
-    (503, "Nothing can be changed at the moment, or the instance is not ready; try again."),
+    (400, "A parameter, header or body property is invalid. The message names it."),
+    (401, "The API key is missing or invalid."),
+    (403, "Not included in your plan (PLAN_REQUIRED), or above its limit (PLAN_LIMIT)."),
+    (404, "The resource does not exist or belongs to another account."),
+    (405, "The path does not support this method. The Allow header lists the supported ones."),
+    (409, "Conflict with the current state, or the idempotency key was used before."),
+    (413, "The request body is too large."),
+    (415, "The Content-Type is not application/json."),
+    (429, "The daily limit is reached. Wait for the time in Retry-After."),
+    (503, "Changes are currently refused or the server is not ready. Try again."),
 ];
 
-/// All operations and shapes.
+/// All operations and schemas.
 fn operations() -> Markup {
     html! {
         @for group in Group::ALL {
             section.group aria-labelledby=(anchor(group)) {
                 h2 id=(anchor(group)) { (group.as_str()) }
-                @for operation in of(group) { (described(operation)) }
+                @for operation in operations_in(group) { (described(operation)) }
             }
         }
         section.group aria-labelledby="shapes" {
-            h2 #shapes { "Shapes" }
+            h2 #shapes { "Schemas" }
             @for (name, schema) in shape::all() {
                 article.panel id=(shape::anchor(name)) {
                     h3 { (name) }
@@ -226,13 +226,13 @@ fn value(parameter: &Parameter) -> Markup {
     match parameter.kind {
         ParameterKind::Integer { min, max, default } => html! {
             (min) " to " (max)
-            @if let Some(default) = default { ", " (default) " unless given" }
+            @if let Some(default) = default { ", default " (default) }
         },
         ParameterKind::Id => html! { "an id" },
         ParameterKind::Text { chars_max } => html! { "text, 1 to " (chars_max) " characters" },
         ParameterKind::Format(format) => html! { (reading(format)) },
         ParameterKind::SomeOf(words) => html! {
-            "some of "
+            "any of "
             @for (place, word) in words.iter().enumerate() {
                 @if place > 0 { ", " }
                 code { (word) }
@@ -244,18 +244,18 @@ fn value(parameter: &Parameter) -> Markup {
                 @if place > 0 { ", " }
                 code { (word) }
             }
-            @if let Some(default) = default { "; " code { (default) } " unless given" }
+            @if let Some(default) = default { "; default " code { (default) } }
         },
     }
 }
 
-/// A format of text, in words.
+/// Describes a text format.
 fn reading(format: &str) -> &str {
     match format {
         "domain" => "a name",
         "tlds" => "TLDs, separated by commas",
-        "name-prefix" => "the beginning of a name",
-        "name-part" => "a part of a name",
+        "name-prefix" => "start of a name",
+        "name-part" => "part of a name",
         _ => "text",
     }
 }
@@ -278,7 +278,7 @@ fn answers(operation: &Operation) -> Markup {
     }
 }
 
-/// Text with what stands between backticks as code.
+/// Renders text, with words in backticks as code.
 fn code_words(text: &str) -> Markup {
     html! {
         @for (place, piece) in text.split('`').enumerate() {
@@ -287,7 +287,7 @@ fn code_words(text: &str) -> Markup {
     }
 }
 
-/// A call as one can type it; the script of the page fills in the key and where the server is.
+/// An example call. The script of the page fills in the key and the server URL.
 fn example(text: &str) -> Markup {
     html! {
         div.example {
@@ -331,7 +331,7 @@ fn curl(operation: &Operation) -> String {
     call
 }
 
-/// The example of a body.
+/// Example of a request body.
 fn sample(shape: &str) -> Value {
     let schema = &document()["components"]["schemas"][shape];
     schema.get("example").cloned().unwrap_or_else(|| serde_json::json!({ "vote": "up" }))
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_and_shape_has_its_place_and_no_link_leads_nowhere() {
+    fn all_operations_are_listed_and_all_links_resolve() {
         let page = html! { (contents()) (introduction(None)) (operations()) (webhooks::section()) };
         let page = page.into_string();
         for operation in OPERATIONS {
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_have_bodies_where_they_need_them() {
+    fn examples_have_required_bodies() {
         for operation in OPERATIONS.iter().filter(|operation| operation.body.is_some()) {
             assert!(curl(operation).contains(" -d '{"), "{}", operation.id);
         }

@@ -1,27 +1,27 @@
-//! A schema of the OpenAPI document as a table of its members.
+//! Schemas of the OpenAPI document as tables of properties.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::http::operations::document;
 
-/// Every shape by its name, sorted.
+/// All schemas, sorted by name.
 pub fn all() -> impl Iterator<Item = (&'static String, &'static Value)> {
     let schemas = document()["components"]["schemas"].as_object();
     schemas.expect("the document has schemas").iter()
 }
 
-/// Where the page tells of a shape.
+/// Anchor of a schema on the page.
 pub fn anchor(name: &str) -> String {
     format!("shape-{name}")
 }
 
-/// A link there.
+/// Link to a schema.
 pub fn link(name: &str) -> Markup {
     html! { a href={ "#" (anchor(name)) } { (name) } }
 }
 
-/// A schema: what it is, and its members, values or variants.
+/// Renders the description of a schema and its properties, values or variants.
 pub fn described(schema: &Value) -> Markup {
     html! {
         @if let Some(text) = schema["description"].as_str() { p { (super::code_words(text)) } }
@@ -49,13 +49,13 @@ fn members(schema: &Value) -> Markup {
     html! {
         div.table {
             table {
-                thead { tr { th scope="col" { "Member" } th scope="col" { "Type" } th scope="col" { "Meaning" } } }
+                thead { tr { th scope="col" { "Property" } th scope="col" { "Type" } th scope="col" { "Meaning" } } }
                 tbody {
                     @for (name, member) in members {
                         tr {
                             th scope="row" {
                                 code { (name) }
-                                @if !required.contains(&name.as_str()) { " " span.soft { "may be absent" } }
+                                @if !required.contains(&name.as_str()) { " " span.soft { "optional" } }
                             }
                             td { (kind(member)) }
                             td { @if let Some(text) = member["description"].as_str() { (super::code_words(text)) } }
@@ -71,7 +71,7 @@ fn required(schema: &Value) -> Vec<&str> {
     schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The type of a member in words, with links to shapes.
+/// Type of a property, linked to its schema.
 fn kind(schema: &Value) -> Markup {
     if let Some(reference) = schema["$ref"].as_str() {
         return link(reference.rsplit('/').next().unwrap_or(reference));

@@ -34,16 +34,16 @@ pub fn section() -> Markup {
             h2 #webhooks { "Webhooks" }
             div.panel {
                 p {
-                    "Alerts are sent as the Standard Webhooks specification has it: a POST of JSON "
+                    "Webhooks follow the Standard Webhooks specification: a POST with the JSON body "
                     code { "{\"type\", \"timestamp\", \"data\"}" } " with the headers "
                     code { "webhook-id" } ", " code { "webhook-timestamp" } " and "
                     code { "webhook-signature" } "."
                 }
                 p {
-                    "Whoever knows your address can send you anything, so verify the signature with the secret ("
-                    code { "whsec_…" } ") that was shown when the rule was saved, over the body as it came. "
-                    "A message may come twice: " code { "webhook-id" } " is then the same. "
-                    "Answer 2xx within 15 seconds; anything else is tried again for a day, and 410 switches the channel off."
+                    "Anyone who knows your URL can call it, so verify the signature of the raw body with the secret ("
+                    code { "whsec_…" } ") that was shown when you saved the rule. "
+                    "A message may arrive twice with the same " code { "webhook-id" } ". "
+                    "Respond with 2xx within 15 seconds. Other responses are retried for a day, and 410 switches the channel off."
                 }
                 @for example in EXAMPLES.iter() {
                     details {
