@@ -2,8 +2,14 @@
 //! (`tests/fuzz/corpus`) and with what a seed makes of them. The fuzzers themselves, which follow
 //! coverage, run for hours and by hand: tests/README.md says how.
 
-#[path = "it/common/mod.rs"]
-mod common;
+#[path = "it/common/nameless.rs"]
+mod nameless;
+#[path = "it/common/rng.rs"]
+#[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
+mod rng;
+#[path = "it/common/runs.rs"]
+#[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
+mod runs;
 #[path = "fuzz/src/service.rs"]
 mod service;
 #[path = "fuzz/src/targets.rs"]
@@ -12,9 +18,7 @@ mod targets;
 use std::path::Path;
 use std::thread;
 
-use common::nameless;
-use common::rng::Rng;
-use common::runs;
+use rng::Rng;
 
 /// Inputs made of each target's kept ones; the whole service is slower to ask.
 const INPUTS: usize = 20_000;

@@ -2,12 +2,11 @@
 //! over HTTP. What a match is, is held against a scan elsewhere (`index/matching`); here it is when
 //! lists are matched, and how often: once, whatever happens in between.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::{Client, Server, Site};
+use crate::common::{Client, Server, Site, wait};
 
 /// Lists are matched within moments; this is a hang, on a busy machine in a debug build.
 const MATCH_MAX: Duration = Duration::from_secs(60);
@@ -83,11 +82,10 @@ impl World {
     fn wait_until_matched(&self) {
         let told = format!("batch={}", self.lists);
         let is_matched = |line: &str| line.contains("matched alert rules") && line.contains(&told);
-        let begun = Instant::now();
-        while !self.server().log().lines().any(is_matched) {
-            assert!(begun.elapsed() < MATCH_MAX, "not matched: {}", self.server().log());
-            thread::sleep(Duration::from_millis(20));
-        }
+        wait::until_ok(MATCH_MAX, || {
+            let log = self.server().log();
+            if log.lines().any(is_matched) { Ok(()) } else { Err(format!("not matched: {log}")) }
+        });
     }
 
     /// Adds a rule and gives its id.

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::common::receiver::{Receiver, Reply, Seen};
 use crate::common::rng::Rng;
 use crate::common::runs::{figure, say, seed};
-use crate::common::{Server, Site};
+use crate::common::{Server, Site, wait};
 
 const FIRST_DAY: &str = "2026-03-15";
 /// Catch days of a server with default settings.
@@ -405,10 +405,9 @@ impl World {
             let rule = &mut self.rules[at];
             rule.told.extend(now.difference(&rule.past).cloned());
         }
-        let begun = Instant::now();
         // Also a list that matches no rule: a rule added next must not match it either.
         let mut metrics = self.server.as_ref().expect("it runs").metrics();
-        let mut is_matched = || {
+        let is_matched = || {
             let answer = metrics.get("/metrics");
             let mut lines = answer.text().lines();
             let number = lines.find_map(|line| line.strip_prefix("dropdex_alerts_matched_list "));
@@ -416,20 +415,16 @@ impl World {
                 .and_then(|number| number.parse().ok())
                 .is_some_and(|list: usize| list >= self.lists)
         };
-        while !is_matched() {
-            assert!(begun.elapsed() < SETTLE_MAX, "list {} is not matched", self.lists);
-            thread::sleep(Duration::from_millis(50));
-        }
-        loop {
+        wait::until(SETTLE_MAX, &format!("list {} is matched", self.lists), is_matched);
+        wait::until_ok(SETTLE_MAX, || {
             let received = self.received();
             let missing = self.missing(&received);
             if missing.is_empty() && self.pending() == 0 {
-                return;
+                return Ok(());
             }
             let log = self.server.as_ref().expect("it runs").log();
-            assert!(begun.elapsed() < SETTLE_MAX, "missing: {missing:?}\n{log}");
-            thread::sleep(Duration::from_millis(50));
-        }
+            Err(format!("missing: {missing:?}\n{log}"))
+        });
     }
 
     /// Matches that should have arrived and did not; checks those that did.

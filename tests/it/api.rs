@@ -17,9 +17,8 @@ use dropdex::vocab::day::Day;
 use serde_json::{Value, json};
 
 use crate::common::http::escape;
-use crate::common::{Client, Response, Server, Site, gzip};
+use crate::common::{Client, Response, Server, Site, TODAY, gzip};
 
-const TODAY: &str = "2026-03-15";
 const TOMORROW: &str = "2026-03-16";
 const OBSERVED: &str = "2026-03-15T00:00:00Z";
 

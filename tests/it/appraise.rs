@@ -5,10 +5,9 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Client, Response, Server, Site};
+use crate::common::{Client, Response, Server, Site, TODAY};
 
 const PATH: &str = "/api/v1/appraise";
-const TODAY: &str = "2026-03-15";
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
 const LIST: &str = "\

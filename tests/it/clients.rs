@@ -5,9 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Server, Site, tools};
+use crate::common::{Server, Site, TODAY, tools};
 
-const TODAY: &str = "2026-03-15";
 const LIST: &str =
     "domain,drop_date\nsolar.com,2026-03-10\nsolar.de,2026-03-14\nlunar.com,2026-03-12\n";
 

@@ -8,9 +8,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Server, Site, runs, tools};
+use crate::common::{Server, Site, TODAY, runs, tools};
 
-const TODAY: &str = "2026-03-15";
 /// Allowances that no run uses up: what is beyond them is `races.rs`' to try.
 const SETTINGS: &str = "\
 [plans.core]\nexports_per_day = 2000000000\n\

@@ -11,11 +11,10 @@ use std::time::{Duration, Instant};
 use crate::common::mounts;
 use crate::common::rng::Rng;
 use crate::common::runs::{figure, full, say, seed};
-use crate::common::{Client, Server, Site};
+use crate::common::{Client, Server, Site, TODAY, wait};
 use dropdex::index::generation::open::{self, Opened};
 use dropdex::index::storage::manifest::{GenerationId, Manifest, folder_of};
 
-const TODAY: &str = "2026-03-15";
 /// From a flip of `CURRENT` to the answer from another generation, on a busy machine.
 const SWAP_MAX: Duration = Duration::from_secs(60);
 /// One of every kind of question.
@@ -227,13 +226,12 @@ fn killed_builds_leave_a_valid_index() {
     assert_eq!(leftovers(&site.index()), [] as [&str; 0]);
     assert_eq!(leftovers(&site.data().join("corpus")), [] as [&str; 0]);
     site.ok(&["index", "verify"]);
-    let begun = Instant::now();
     for round in (0..rounds).filter(|round| round % 3 == 1) {
         let target = format!("/api/v1/search?q=more{round}x");
-        while client.get(&target).json()["total"].as_u64() != Some(36) {
-            assert!(begun.elapsed() < SWAP_MAX, "{}", client.get(&target).text());
-            thread::sleep(Duration::from_millis(50));
-        }
+        wait::until_ok(SWAP_MAX, || {
+            let answer = client.get(&target);
+            if answer.json()["total"] == 36 { Ok(()) } else { Err(answer.text().to_owned()) }
+        });
     }
     server.stop();
     say(&format!("killed {rounds} times within {} ms", longest / 1000));

@@ -7,14 +7,13 @@ mod channels;
 mod examples;
 mod receivers;
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dropdex::vocab::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::common::receiver::Receiver;
-use crate::common::{Client, Server, Site};
+use crate::common::{Client, Server, Site, wait};
 
 const PATH: &str = "/api/v1/alerts";
 /// Deadline of every wait; conditions come true long before.
@@ -99,17 +98,13 @@ impl World {
     /// Waits until the newest delivery of a rule has this status, and gives it.
     #[track_caller]
     fn wait(&mut self, rule: u64, status: &str) -> Value {
-        let deadline = Instant::now() + WAIT_MAX;
-        loop {
+        wait::until_ok(WAIT_MAX, || {
             let deliveries = self.deliveries(rule);
             match deliveries.first() {
-                Some(newest) if newest["status"] == status => return newest.clone(),
-                _ if Instant::now() > deadline => {
-                    panic!("not {status}: {deliveries:?}\n{}", self.server.log())
-                }
-                _ => thread::sleep(PERIOD),
+                Some(newest) if newest["status"] == status => Ok(newest.clone()),
+                _ => Err(format!("not {status}: {deliveries:?}\n{}", self.server.log())),
             }
-        }
+        })
     }
 }
 

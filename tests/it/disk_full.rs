@@ -21,9 +21,8 @@ use crate::common::mounts;
 use crate::common::rng::Rng;
 use crate::common::runs::{figure, say, seed};
 use crate::common::writer::{Step, Writer};
-use crate::common::{Client, Response, Server, Site};
+use crate::common::{Client, Response, Server, Site, TODAY};
 
-const TODAY: &str = "2026-03-15";
 /// Room for the journal's folder and some segments; small, so that filling it takes milliseconds.
 const DISK_BYTES: u64 = 24 << 20;
 /// A round uses up a megabyte of log, and a start after a kill needs room for two more of it.

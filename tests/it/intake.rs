@@ -5,12 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::common::{Finished, Server, Site};
+use crate::common::{Finished, Server, Site, TODAY, wait};
 use serde_json::Value;
 
-const TODAY: &str = "2026-03-15";
 /// From a list's arrival to its place: seconds, in a debug build on a busy machine a minute.
 const ARRIVAL_MAX: Duration = Duration::from_secs(90);
 
@@ -19,12 +18,9 @@ fn list(names: &[&str]) -> String {
     format!("domain,drop_date\n{rows}")
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < ARRIVAL_MAX, "not in time: {what}");
-        thread::sleep(Duration::from_millis(50));
-    }
+#[track_caller]
+fn until(what: &str, condition: impl Fn() -> bool) {
+    wait::until(ARRIVAL_MAX, what, condition);
 }
 
 fn total(server: &Server, key: &str, query: &str) -> u64 {

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::common::{Server, Site};
-
-const TODAY: &str = "2026-03-15";
+use crate::common::{Server, Site, TODAY};
 
 fn site_with_accounts(count: usize) -> Site {
     let site = Site::new();

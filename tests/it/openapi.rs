@@ -9,9 +9,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::common::{Client, Response, Site, tools};
+use crate::common::{Client, Response, Site, TODAY, tools};
 
-const TODAY: &str = "2026-03-15";
 const GOLDEN: &str = "tests/golden/openapi.json";
 
 fn document(site: &Site) -> Value {

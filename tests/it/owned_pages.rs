@@ -10,11 +10,10 @@ mod watchlist;
 
 use std::path::PathBuf;
 
-use crate::common::{Server, Site};
+use crate::common::{Server, Site, TODAY};
 use person::{PASSWORD, Person};
 
 /// The day of every server here, and of the newest list.
-const TODAY: &str = "2026-03-15";
 /// Text that a browser would act on, were it not text.
 const HTML: &str = "<img src=x onerror=alert(1)>\"'&amp;";
 

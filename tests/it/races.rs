@@ -13,9 +13,8 @@ use serde_json::{Value, json};
 
 use crate::common::rng::Rng;
 use crate::common::runs::{figure, say, seed};
-use crate::common::{Client, Response, Server, Site};
+use crate::common::{Client, Response, Server, Site, TODAY};
 
-const TODAY: &str = "2026-03-15";
 /// Requests that are sent at once, each on a connection of its own.
 const CROWD: usize = 64;
 const RULES: usize = 5;

@@ -14,9 +14,8 @@ mod watchlist;
 use serde_json::{Map, Value, json};
 
 use crate::common::runs::wait_for_the_next_millisecond;
-use crate::common::{Client, Response, Server, Site};
+use crate::common::{Client, Response, Server, Site, TODAY};
 
-const TODAY: &str = "2026-03-15";
 const TOMORROW: &str = "2026-03-16";
 const OBSERVED: &str = "2026-03-15T00:00:00Z";
 

@@ -13,9 +13,8 @@ use serde_json::{Value, json};
 
 use crate::common::knot::{Knot, ZONE};
 use crate::common::rng::Rng;
-use crate::common::{Client, Response, Server, Site, runs};
+use crate::common::{Client, Response, Server, Site, TODAY, runs};
 
-const TODAY: &str = "2026-03-15";
 /// Enough for every request of a test.
 const PLENTY: &str = "[plans.api]\nrequests_per_day = 1000000\nactive_rules = 5000\n";
 

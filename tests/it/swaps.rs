@@ -14,10 +14,9 @@ use std::time::{Duration, Instant};
 
 use crate::common::rng::Rng;
 use crate::common::runs::{figure, say, seed};
-use crate::common::{Client, Response, Server, Site};
+use crate::common::{Client, Response, Server, Site, TODAY, wait};
 use dropdex::index::storage::manifest::{self, GenerationId};
 
-const TODAY: &str = "2026-03-15";
 /// Generations that are swapped for each other.
 const GENERATIONS: u64 = 4;
 /// Clients that wait for answers at the same time: more than are ever under way.
@@ -87,11 +86,9 @@ impl Pair {
 
     /// Waits until a server answers from a generation.
     fn wait_for(&self, client: &mut Client, generation: u64) {
-        let begun = Instant::now();
-        while generation_of(&client.get(QUESTIONS[0])) != Some(generation) {
-            assert!(begun.elapsed() < SWAP_MAX, "{generation} is not served");
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait::until(SWAP_MAX, &format!("generation {generation} is served"), || {
+            generation_of(&client.get(QUESTIONS[0])) == Some(generation)
+        });
     }
 
     /// Starts the second server again where it was.

@@ -19,9 +19,8 @@ use serde_json::{Value, json};
 
 use crate::common::rng::Rng;
 use crate::common::runs::{figure, full, say, seed, wait_for_the_next_millisecond};
-use crate::common::{Client, Response, Server, Site};
+use crate::common::{Client, Response, Server, Site, TODAY};
 
-const TODAY: &str = "2026-03-15";
 const PLANS: [&str; 4] = ["free", "core", "pro", "api"];
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 /// Enough for any run: what is used up is used up in both worlds, but shows nothing more.

@@ -10,9 +10,8 @@ use crate::common::ledger::{Ledger, check};
 use crate::common::process::{Finished, finish};
 use crate::common::runs::{figure, seed};
 use crate::common::writer::{Step, Writer};
-use crate::common::{Client, Server, Site};
+use crate::common::{Client, Server, Site, TODAY};
 
-const TODAY: &str = "2026-03-15";
 const SETTINGS: &str = "[plans.api]\nrequests_per_day = 1000000000\nactive_rules = 100000\n\
                         external_names = 10000\n";
 const NAMES: [&str; 4] = ["known0.com", "known1.com", "known2.com", "known3.com"];

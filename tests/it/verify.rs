@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::common::knot::Knot;
 use crate::common::rdap::{Limits, RdapServer, Says, bootstrap_of};
 use crate::common::runs::{figure, say};
-use crate::common::{Client, Server, Site};
+use crate::common::{Client, Server, Site, wait};
 
 const TODAY: &str = "2026-11-21";
 /// Whatever is waited for is there long before, or never.
@@ -21,14 +21,9 @@ const UNWRITTEN_MAX: usize = 200;
 /// Accounts that may do what the tests do.
 const ROOM: &str = "[plans.api]\nrequests_per_day = 1000000\nexternal_names = 10000\n";
 
-/// Waits until `what` is so.
 #[track_caller]
-fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let deadline = Instant::now() + WAIT_MAX;
-    while !is() {
-        assert!(Instant::now() < deadline, "not within {WAIT_MAX:?}: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn until(what: &str, condition: impl FnMut() -> bool) {
+    wait::until(WAIT_MAX, what, condition);
 }
 
 /// Settings under which the servers are asked, this many times a second each.

@@ -7,12 +7,12 @@ use std::time::Duration;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// No answer of the suite takes this long; a test that hangs must end.
+/// Deadline of a response; none takes this long.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// Maximum bytes of a head line; the server's longest is far shorter.
 const HEAD_LINE_MAX: u64 = 64 * 1024;
 
-/// RFC 3986 §2.3: what needs no escape anywhere.
+/// RFC 3986 §2.3: the unreserved characters need no escape.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// `text` as a path segment or a query value, in UTF-8.
@@ -27,7 +27,7 @@ pub fn with_query(path: &str, parameters: &[(&str, String)]) -> String {
     if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
 }
 
-/// An answer, whole.
+/// A complete response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
@@ -95,18 +95,18 @@ impl Client {
         self
     }
 
-    /// Connections made so far: 1 for as long as the server keeps the first one open.
+    /// Connections made so far: 1 while the server keeps the first one open.
     pub fn connections(&self) -> u32 {
         self.connections
     }
 
-    /// GET of a path with its query, both sent as they are.
+    /// Sends a GET request; the path and query are not escaped.
     #[track_caller]
     pub fn get(&mut self, target: &str) -> Response {
         self.request("GET", target, &[])
     }
 
-    /// A request without a body; `target` is sent as it is.
+    /// Sends a request without a body; `target` is not escaped.
     ///
     /// A connection that the server closed while it was idle is replaced once, as RFC 9112 §9.3.1
     /// allows for requests that can be repeated.
@@ -122,14 +122,14 @@ impl Client {
         }
     }
 
-    /// A request with a JSON body.
+    /// Sends a request with a JSON body.
     #[track_caller]
     pub fn send(&mut self, method: &str, target: &str, body: &Value) -> Response {
         let kind = [("Content-Type", "application/json")];
         self.send_with(method, target, &kind, body.to_string().as_bytes())
     }
 
-    /// A request with a body and these headers besides.
+    /// Sends a request with a body and more headers.
     #[track_caller]
     pub fn send_with(
         &mut self,
@@ -142,8 +142,8 @@ impl Client {
             .unwrap_or_else(|error| panic!("{method} {target}: {error}"))
     }
 
-    /// As [`Client::send_with`], for tests that kill the server: an error means that nothing is
-    /// known about the request. Never repeated.
+    /// As [`Client::send_with`], for tests that kill the server. Never repeats the request: after an error
+    /// its effect is unknown.
     pub fn try_send(
         &mut self,
         method: &str,
@@ -154,7 +154,7 @@ impl Client {
         self.attempt(method, target, headers, Some(body))
     }
 
-    /// As [`Client::request`], for tests that kill the server. Never repeated.
+    /// As [`Client::request`], for tests that kill the server. Never repeats the request.
     pub fn try_request(
         &mut self,
         method: &str,
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_answers_are_refused() {
+    fn malformed_responses_are_refused() {
         for bytes in [
             "",
             "HTTP/1.1 200 OK\r\n\r\nabc",

@@ -1,10 +1,10 @@
-//! Comparing JSON so that a difference can be read.
+//! Readable differences between JSON documents.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// Where two documents first differ, or `None` when they are equal. The order of an object's
+/// Returns the first difference between two documents, or `None` if they are equal. The order of an object's
 /// members does not matter; the kind of a number does (1 is not 1.0).
 pub fn difference(expected: &Value, got: &Value) -> Option<Difference> {
     match (expected, got) {
@@ -33,7 +33,7 @@ pub fn difference(expected: &Value, got: &Value) -> Option<Difference> {
     }
 }
 
-/// A place and what is there.
+/// A path and both values there.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Difference {
     path: String,

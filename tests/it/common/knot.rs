@@ -1,5 +1,5 @@
-//! A real name server on loopback: Knot DNS, authoritative for one zone that the test writes, and
-//! rewrites while it serves.
+//! A real name server on loopback: Knot DNS, authoritative for one zone that the test can rewrite while
+//! it is served.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -10,31 +10,30 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::tools;
+use super::{tools, wait};
 
 /// The zone; its names exist nowhere else.
 pub const ZONE: &str = "zone.example";
-/// From the start to the first answer, on a busy machine.
+/// Deadline of the first response.
 const START_MAX: Duration = Duration::from_secs(60);
-const PERIOD: Duration = Duration::from_millis(20);
 
-/// A name server with a zone. Dropping it ends it.
+/// A name server with a zone. Dropping it stops it.
 pub struct Knot {
     folder: TempDir,
     child: Child,
     address: SocketAddr,
-    /// With its last dot.
+    /// Zone name, with the final dot.
     zone: String,
     serial: u32,
 }
 
 impl Knot {
-    /// Starts one that serves these records (`name TTL type data`, names relative to [`ZONE`]).
+    /// Starts a server for these records (`name TTL type data`, names relative to [`ZONE`]).
     pub fn start(records: &str) -> Knot {
         Knot::start_zone(&format!("{ZONE}."), records)
     }
 
-    /// The same for another zone, with its last dot: `.` for all names there are.
+    /// Starts a server for another zone, named with its final dot; `.` covers all names.
     pub fn start_zone(zone: &str, records: &str) -> Knot {
         let knotd = tools::knotd();
         let folder = tempfile::Builder::new().prefix("dropdex-knot-").tempdir();
@@ -57,7 +56,7 @@ impl Knot {
         knot
     }
 
-    /// Where it answers, over UDP and TCP.
+    /// Address of the server, over UDP and TCP.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -71,16 +70,15 @@ impl Knot {
     }
 
     fn wait_until_it_serves(&mut self) {
-        let deadline = Instant::now() + START_MAX;
-        while !self.control(&["zone-read", &self.zone, "@", "SOA"]) {
+        wait::until_ok(START_MAX, || {
             let ended = self.child.try_wait().expect("the child can be polled");
             assert!(ended.is_none(), "knotd ended: {ended:?}\n{}", self.log());
-            assert!(Instant::now() < deadline, "knotd does not serve\n{}", self.log());
-            thread::sleep(PERIOD);
-        }
+            let serves = self.control(&["zone-read", &self.zone, "@", "SOA"]);
+            if serves { Ok(()) } else { Err(format!("knotd does not serve\n{}", self.log())) }
+        });
     }
 
-    /// Whether a command to it succeeded.
+    /// Runs a `knotc` command and returns whether it succeeded.
     fn control(&self, arguments: &[&str]) -> bool {
         let output = Command::new(tools::knotc())
             .arg("-s")
@@ -103,7 +101,7 @@ impl Drop for Knot {
     }
 }
 
-/// A port on loopback that is free for UDP and TCP alike.
+/// Finds a port on loopback that is free for UDP and TCP.
 fn free_port() -> SocketAddr {
     for _ in 0..100 {
         let tcp = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");

@@ -1,9 +1,9 @@
 //! Acknowledged writes, recorded outside the server: one [`Ledger`] for each client that
 //! writes, on objects that no other client touches, so that every object has one history.
 //!
-//! In: what was asked ([`Ask`]) and what was answered. [`check`] compares the ledgers of one account
-//! with what a server shows: whole objects, nothing missing, nothing besides. What was asked for and
-//! never answered may have happened or not, wholly; the ledger then takes over what it finds.
+//! In: requests ([`Ask`]) and their responses. [`check`] compares the ledgers of one account with what
+//! a server returns: complete objects, none missing, none extra. A request without a response took
+//! effect completely or not at all; the ledger then adopts what it finds.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use super::json::difference;
 
 /// Rows of a page while everything is read.
 const PAGE: usize = 1_000;
-/// Answers of one ledger that are kept to be asked for again.
+/// Maximum responses kept for replay.
 const ANSWERED_MAX: usize = 64;
 
 /// One change.
@@ -71,7 +71,7 @@ impl Act {
     }
 }
 
-/// A change as it is sent.
+/// A change and how it is sent.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub act: Act,
@@ -80,7 +80,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Sends it. An error means that nothing is known about what came of it.
+    /// Sends it. After an error the outcome is unknown.
     pub fn send(&self, client: &mut Client) -> io::Result<Response> {
         let (method, target) = (self.act.method(), self.act.target());
         let mut headers = Vec::new();
@@ -97,16 +97,16 @@ impl Ask {
     }
 }
 
-/// Outcome of a POST that was not answered.
+/// Outcome of a POST without a response.
 enum Fate {
     Undone,
-    /// It made this.
+    /// It created this object.
     Made(Value),
     /// Its object existed before.
     Unknown,
 }
 
-/// A POST with a key, and its answer.
+/// A POST with a key, and its response.
 #[derive(Clone, Debug)]
 struct Answered {
     ask: Ask,
@@ -121,15 +121,15 @@ pub struct Ledger {
     pub rules: BTreeMap<u64, Value>,
     /// Names with a vote.
     pub votes: BTreeMap<String, &'static str>,
-    /// Asked, not answered.
+    /// Requests without a response.
     pub pending: Option<Ask>,
-    /// POSTs that were not answered and were found carried out, and found not carried out.
+    /// POSTs without a response that took effect, and that did not.
     pub found: (usize, usize),
     answered: Vec<Answered>,
 }
 
 impl Ledger {
-    /// Writes down an answer, which must be the one that was due.
+    /// Records a response, which must be the expected one.
     #[track_caller]
     pub fn settle(&mut self, ask: &Ask, response: &Response) {
         self.write_down(ask, response);
@@ -139,7 +139,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets the answers to keys, as the server may after a day.
+    /// Forgets the responses kept by key, as the server may after a day.
     pub fn forget_answered(&mut self) {
         self.answered.clear();
     }
@@ -158,7 +158,7 @@ impl Ledger {
         Ok(again)
     }
 
-    /// How many answers can be asked for again.
+    /// Number of responses that can be replayed.
     pub fn answered(&self) -> usize {
         self.answered.len()
     }
@@ -226,8 +226,8 @@ impl Ledger {
         };
     }
 
-    /// Judges what was asked and not answered by what is there, and takes that over. A POST with a
-    /// key is then sent again: it has one effect in all.
+    /// Resolves requests without a response from the server's state and adopts it. A POST with a key is
+    /// then repeated, and must have one effect in all.
     #[track_caller]
     fn resolve(&mut self, shown: &Shown, client: &mut Client) {
         let Some(ask) = self.pending.take() else { return };
@@ -271,7 +271,7 @@ impl Ledger {
             Fate::Undone => self.found.1 += 1,
             Fate::Unknown => {}
         }
-        // The totals do not say whose vote it was: it is set again, which is the same vote.
+        // Totals do not show who voted, so the vote is set again, which changes nothing.
         if ask.key.is_some() || matches!(ask.act, Act::Vote { .. }) {
             self.repeat(&ask, fate, client);
         }
@@ -301,7 +301,7 @@ impl Ledger {
         }
     }
 
-    /// Sends again what was not answered: a POST by its key, or a vote.
+    /// Repeats a request without a response: a POST with its key, or a vote.
     #[track_caller]
     fn repeat(&mut self, ask: &Ask, fate: Fate, client: &mut Client) {
         let response = ask.send(client).unwrap_or_else(|error| panic!("{ask:?}: {error}"));
@@ -335,7 +335,7 @@ impl Ledger {
     }
 }
 
-/// Everything an account is shown of its own.
+/// Everything that an account can read of its own.
 #[derive(Debug, PartialEq)]
 pub struct Shown {
     pub claims: BTreeMap<u64, Value>,
@@ -346,7 +346,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Reads it, page by page, and holds each list to its order and its counts.
+    /// Reads it page by page, and checks the order and counts of each list.
     #[track_caller]
     pub fn read(client: &mut Client) -> Shown {
         let claims = read_all(client, "/api/v1/portfolio", "claims").0;
@@ -366,8 +366,8 @@ impl Shown {
     }
 }
 
-/// Compares the ledgers of one account with what the server shows it, after judging what was not
-/// answered.
+/// Compares the ledgers of one account with the server's state, after resolving requests without a
+/// response.
 #[track_caller]
 pub fn check(client: &mut Client, ledgers: &mut [&mut Ledger]) {
     let shown = Shown::read(client);
@@ -401,7 +401,7 @@ pub fn check_votes<'a>(
     }
 }
 
-/// Asserts that `got` has every member of `expected`, equal; numbers by their value.
+/// Asserts that `got` has every member of `expected`; numbers are compared by value.
 #[track_caller]
 pub fn assert_holds(expected: &Value, got: &Value, says: &str) {
     for (name, value) in expected.as_object().expect("an object is expected") {
@@ -437,11 +437,11 @@ fn assert_same_objects<K: Ord + std::fmt::Debug>(
         assert_same(object, found, &format!("{what}: {id:?}"));
     }
     for (id, object) in shown {
-        assert!(kept.contains_key(id), "{what}: {id:?} exists without a known write: {object}");
+        assert!(kept.contains_key(id), "{what}: {id:?} exists without a recorded write: {object}");
     }
 }
 
-/// The object as kept or, with `changed`, as it was asked to become; else gone.
+/// Returns the object as it was or, with `changed`, as requested; else it is gone.
 #[track_caller]
 fn take_over(
     kept: &mut BTreeMap<u64, Value>,
@@ -463,7 +463,7 @@ fn take_over(
     }
 }
 
-/// The one object that `is` it, if there is one. Two are an effect done twice.
+/// Returns the object for which `is` holds. Two mean that the request took effect twice.
 #[track_caller]
 fn only(
     objects: &BTreeMap<u64, Value>,
@@ -502,7 +502,7 @@ fn changed_claim(kept: &Value, sent: &Value) -> Value {
     claim
 }
 
-/// `kept` with the members of `sent` put over it.
+/// Returns `kept` with the members of `sent` replaced.
 fn changed(kept: &Value, sent: &Value) -> Value {
     let mut object = kept.clone();
     let members = object.as_object_mut().expect("kept objects are objects");
@@ -512,7 +512,7 @@ fn changed(kept: &Value, sent: &Value) -> Value {
     object
 }
 
-/// The id and the object that an answer to a POST holds.
+/// Returns the id and the object in the response to a POST.
 #[track_caller]
 fn added(status: u16, body: &Value, member: &str, says: &str) -> (u64, Value) {
     assert_eq!(status, 201, "{says}");
@@ -528,7 +528,7 @@ fn id_of(body: &Value, says: &str) -> u64 {
     id
 }
 
-/// Every row of a list, and the last page without them.
+/// Returns every row of a list, and the last page without its rows.
 #[track_caller]
 fn read_all(client: &mut Client, path: &str, member: &str) -> (Vec<Value>, Value) {
     let mut rows = Vec::new();
@@ -558,7 +558,7 @@ fn by_id(rows: Vec<Value>) -> BTreeMap<u64, Value> {
     by(rows, |row| row["id"].as_u64().expect("ids are numbers"))
 }
 
-/// Rows by what tells them apart.
+/// Rows by their key.
 #[track_caller]
 fn by<K: Ord + std::fmt::Debug>(rows: Vec<Value>, key: impl Fn(&Value) -> K) -> BTreeMap<K, Value> {
     let mut all = BTreeMap::new();

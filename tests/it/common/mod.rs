@@ -1,9 +1,7 @@
-//! The one harness of the integration tests: a folder of its own for every test, the real binary
-//! run as an operator runs it, and a plain HTTP/1.1 client.
+//! The harness of the integration tests: each test gets a temporary folder, the real binary run as an
+//! operator runs it, and a strict HTTP/1.1 client.
 //!
-//! Nothing here sleeps: a child is waited for through the end of its output, with a deadline, and
-//! what a failed child wrote is part of the failure.
-#![allow(dead_code, unused_imports, reason = "each test crate uses its own part of the harness")]
+//! Every wait has a deadline. The output of a failed process is part of the failure message.
 
 pub mod http;
 pub mod json;
@@ -18,6 +16,7 @@ pub mod rng;
 pub mod runs;
 mod template;
 pub mod tools;
+pub mod wait;
 pub mod writer;
 
 use std::ffi::OsStr;
@@ -36,11 +35,13 @@ pub use http::{Client, Response};
 pub use process::{Finished, Server, Starting};
 use template::Template;
 
-/// The file of settings of an installation that is given no other.
+/// The day of servers whose tests need no other.
+pub const TODAY: &str = "2026-03-15";
+/// The default settings file of an installation.
 const SETTINGS: &str = "default-settings.toml";
 
-/// Sections for the outside, but for those that `toml` has: every channel is set up, nothing listens
-/// where they lead (port 1 is nobody's), and no name is known.
+/// Sections for external services that `toml` lacks: every channel is configured but leads to port 1,
+/// where nothing listens, and no name resolves.
 fn outside(toml: &str) -> String {
     let dns = format!("[dns]\nservers = [\"{}\"]\n", nameless::address());
     let sections = [
@@ -63,11 +64,11 @@ pub struct Site {
     state: Mutex<State>,
 }
 
-/// What the folders of an installation hold.
+/// Content of an installation's folders.
 struct State {
-    /// The commands that led here; `None` once a test has used the folders itself.
+    /// Names the commands that were run; `None` once the test has used the folders itself.
     template: Option<Template>,
-    /// Whether the folders hold the template already.
+    /// Whether the template has been copied into the folders.
     is_written: bool,
 }
 
@@ -81,7 +82,7 @@ impl State {
 }
 
 impl Site {
-    /// An installation that holds nothing yet: neither list, nor index, nor account.
+    /// Creates an installation without lists, index or accounts.
     pub fn new() -> Site {
         let dir = tempfile::Builder::new().prefix("dropdex-test-").tempdir();
         let dir = dir.expect("a temporary folder can be made");
@@ -95,7 +96,7 @@ impl Site {
         site
     }
 
-    /// An installation whose index holds `names`, which all dropped on `day`.
+    /// Creates an installation whose index holds `names`, all dropped on `day`.
     pub fn with_names(names: impl Iterator<Item = String>, day: &str) -> Site {
         let site = Site::new();
         let rows: String = names.map(|name| format!("{name},{day}\n")).collect();
@@ -104,8 +105,8 @@ impl Site {
         site
     }
 
-    /// An installation whose index holds, on 2026-03-15, a name that can be registered by anybody, one
-    /// that cannot yet, one that is written in Unicode and one that was registered again.
+    /// Creates an installation whose index holds, on [`TODAY`], an available name, a pending one, an IDN
+    /// and one that was registered again.
     pub fn with_a_name_of_each_kind() -> Site {
         let site = Site::new();
         let list = "domain,drop_date,release_date,status\n\
@@ -117,7 +118,7 @@ impl Site {
         site
     }
 
-    /// This installation with its data in a folder elsewhere, which is not removed with it.
+    /// Moves the data folder to `data`, which is not removed with the installation.
     pub fn with_data(self, data: &Path) -> Site {
         self.leave_template();
         Site { data: data.to_owned(), ..self }
@@ -140,22 +141,22 @@ impl Site {
         self.dir.path().join("lists")
     }
 
-    /// Writes a file beside the data and index folders and says where it is.
+    /// Writes a file into the folder of lists and returns its path.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir.path().join("lists").join(name);
         std::fs::write(&path, bytes).expect("a list can be written");
         path
     }
 
-    /// Writes a file of settings and gives its path, for `--config`. Sections about the outside
-    /// that it does not have are those of every installation here.
+    /// Writes a settings file and returns its path, for `--config`. Sections for external services that
+    /// it lacks are added.
     pub fn settings(&self, toml: &str) -> String {
         let path = self.write("settings.toml", format!("{toml}\n{}", outside(toml)));
         path.to_str().expect("temporary paths are UTF-8").to_owned()
     }
 
-    /// The binary with this installation's folders in its environment and nothing else of
-    /// dropdex's own there.
+    /// Returns the binary as a command, with this installation's folders as the only `DROPDEX_` settings
+    /// in its environment.
     pub fn command<A: AsRef<OsStr>>(&self, args: &[A]) -> Command {
         self.leave_template();
         self.plain_command(args)
@@ -165,15 +166,15 @@ impl Site {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the folders if they are still to be written; from now on commands run in them.
+    /// Copies the template into the folders if needed; from now on every command really runs.
     fn leave_template(&self) {
         let mut state = self.state();
         state.write(self.dir.path());
         state.template = None;
     }
 
-    /// Brings this installation to the state after a command, described by `key`, and gives what it
-    /// printed: from the template, or by running the command.
+    /// Brings this installation to the state after the command that `key` describes, from a template or
+    /// by running it, and returns what it printed.
     fn prepare(&self, key: &[&[u8]], run: impl FnOnce() -> String) -> String {
         let mut state = self.state();
         let Some(before) = state.template.clone() else {
@@ -216,31 +217,31 @@ impl Site {
             .env("DROPDEX_DATA", &self.data)
             .env("DROPDEX_INDEX", self.dir.path().join("index"))
             .env("DROPDEX_CONFIG", self.dir.path().join("lists").join(SETTINGS))
-            // No balancer watches: nobody needs time to notice.
+            // There is no load balancer that needs time to notice a shutdown.
             .env("DROPDEX_DRAIN_DELAY", "0")
             .stdin(Stdio::null())
             .current_dir(self.dir.path());
         command
     }
 
-    /// Runs a command to its end, however it ends.
+    /// Runs a command to its end, whatever its exit code.
     pub fn run<A: AsRef<OsStr>>(&self, args: &[A]) -> Finished {
         process::finish(self.command(args))
     }
 
-    /// Runs a command that must succeed and gives its standard output.
+    /// Runs a command that must succeed and returns its standard output.
     pub fn ok<A: AsRef<OsStr>>(&self, args: &[A]) -> String {
         succeed(self.command(args))
     }
 
-    /// Runs a command that reads `input` and must succeed, and gives its standard output.
+    /// Runs a command that reads `input` and must succeed, and returns its standard output.
     pub fn ok_with_input<A: AsRef<OsStr>>(&self, args: &[A], input: &str) -> String {
         let mut command = self.command(args);
         command.stdin(self.input(input));
         succeed(command)
     }
 
-    /// A file with this content, opened.
+    /// Opens a file with this content.
     fn input(&self, content: &str) -> std::fs::File {
         let path = self.write("input", content);
         std::fs::File::open(path).expect("it was just written")
@@ -256,10 +257,10 @@ impl Site {
         })
     }
 
-    /// Sends a line to the running server's admin socket and gives its reply, a JSON object.
+    /// Sends a line to the running server's admin socket and returns its reply, a JSON object.
     ///
     /// # Errors
-    /// Nobody listens, or the server went away before it answered.
+    /// No server listens, or it closed the connection without a reply.
     pub fn ask_admin(&self, line: &str) -> io::Result<Value> {
         let mut socket = UnixStream::connect(self.data().join("admin.sock"))?;
         writeln!(socket, "{line}")?;
@@ -268,7 +269,7 @@ impl Site {
         Ok(serde_json::from_str(&reply)?)
     }
 
-    /// Has the running server write a snapshot of what users own, and gives its reply.
+    /// Requests a snapshot of the accounts from the running server and returns its reply.
     ///
     /// # Errors
     /// As [`Site::ask_admin`].
@@ -276,7 +277,7 @@ impl Site {
         self.ask_admin("{\"command\":\"snapshot\"}")
     }
 
-    /// Adds an account and gives its first key.
+    /// Adds an account and returns its first key.
     pub fn account(&self, email: &str, plan: &str) -> String {
         self.prepare_with(&["account", "add", email, "--plan", plan]);
         self.new_key(email)
@@ -294,7 +295,7 @@ impl Site {
         });
     }
 
-    /// A new key for an account; the one before stops working.
+    /// Replaces an account's key and returns the new one.
     pub fn new_key(&self, email: &str) -> String {
         let key = self.prepare_with(&["account", "key", email]).trim_end().to_owned();
         let hex = key.strip_prefix("ddx_").unwrap_or_else(|| panic!("not a key: {key:?}"));
@@ -313,13 +314,13 @@ impl Site {
         self.start(args).ready()
     }
 
-    /// Starts a server on a free port with more arguments, and waits for nothing.
+    /// Starts a server on a free port with more arguments, without waiting.
     pub fn start(&self, args: &[&str]) -> Starting {
         let args = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
         Starting::new(self.command(&args))
     }
 
-    /// Starts a command on a day, and waits for nothing.
+    /// Starts a command on a day, without waiting.
     pub fn start_on(&self, day: &str, args: &[&str]) -> Starting {
         let mut command = self.command(args);
         command.env("DROPDEX_TODAY", day);
@@ -360,14 +361,14 @@ impl Site {
     }
 }
 
-/// Runs a command that must succeed and gives its standard output.
+/// Runs a command that must succeed and returns its standard output.
 fn succeed(command: Command) -> String {
     let finished = process::finish(command);
     assert_eq!(finished.code, Some(0), "{finished}");
     finished.stdout
 }
 
-/// `bytes` as a gzip file.
+/// Returns `bytes` as a gzip file.
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).expect("memory takes everything");

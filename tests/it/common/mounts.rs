@@ -1,6 +1,5 @@
-//! Small file systems: a tmpfs in a mount namespace of its own, which ends with the test. The test
-//! starts itself again through `unshare`, as root or with a user namespace; where the machine allows
-//! neither, it fails and says so.
+//! Small file systems: a tmpfs in a mount namespace that ends with the test. The test restarts itself
+//! through `unshare`, as root or in a user namespace, and fails if the machine allows neither.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +13,7 @@ pub fn may_mount() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// Runs this test again where it may mount.
+/// Runs this test again in a process that may mount.
 pub fn run_where_mounting_works(test: &str) {
     let ways: [&[&str]; 2] = [&["-m"], &["-U", "-r", "-m"]];
     let works = |way: &&&[&str]| {
@@ -39,7 +38,7 @@ pub fn run_where_mounting_works(test: &str) {
     assert!(status.success(), "inside `unshare {}`: {status}", way.join(" "));
 }
 
-/// Makes a folder and mounts a file system of `bytes` there.
+/// Creates a folder and mounts a file system of `bytes` there.
 pub fn tmpfs(folder: &Path, bytes: u64) {
     fs::create_dir(folder).expect("a folder can be made");
     let size = format!("size={bytes}");

@@ -1,5 +1,5 @@
-//! A name server on loopback that knows no name: the resolver of installations under test, so that
-//! none asks the Internet and none waits for an answer.
+//! A name server on loopback that answers NXDOMAIN: the resolver of installations under test, which
+//! must not query the Internet or wait for a timeout.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use std::thread;
 /// Maximum bytes of a query over UDP (RFC 6891 §6.2.5).
 const QUESTION_MAX: usize = 4_096;
 
-/// Where it answers, for as long as the test runs.
+/// Address of the server, which runs as long as the test.
 pub fn address() -> SocketAddr {
     static ADDRESS: OnceLock<SocketAddr> = OnceLock::new();
     *ADDRESS.get_or_init(|| {
@@ -18,7 +18,7 @@ pub fn address() -> SocketAddr {
             let mut buffer = [0; QUESTION_MAX];
             while let Ok((length, from)) = socket.recv_from(&mut buffer) {
                 if let Some(answer) = no_such_name(&buffer[..length]) {
-                    // Who has gone meanwhile needs no answer.
+                    // The client may be gone.
                     let _ = socket.send_to(&answer, from);
                 }
             }
@@ -27,16 +27,16 @@ pub fn address() -> SocketAddr {
     })
 }
 
-/// "There is no such name" (RFC 1035 §4.1.1), with the question and nothing else.
+/// Returns an NXDOMAIN response (RFC 1035 §4.1.1) that holds only the question.
 fn no_such_name(question: &[u8]) -> Option<Vec<u8>> {
     const HEADER: usize = 12;
     let mut end = HEADER;
-    // Labels up to the empty one, then type and class.
+    // The labels end with an empty one; type and class follow.
     while *question.get(end)? != 0 {
         end += usize::from(question[end]) + 1;
     }
     let mut answer = question.get(..end + 5)?.to_vec();
-    // A response, recursion available; one question and no record.
+    // Flags: response, recursion available. Counts: one question, no record.
     answer[2] |= 0x80;
     answer[3] = 0x83;
     answer[4..HEADER].copy_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0]);

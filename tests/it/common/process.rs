@@ -1,4 +1,4 @@
-//! Children of a test: run to their end or served by, never left behind.
+//! Child processes of a test: commands and servers, none of which outlives the test.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use super::http::Client;
 
-/// A command of the suite takes seconds, on a busy machine in a debug build; two minutes are a hang.
+/// Deadline of a command, which takes seconds even in a debug build.
 const COMMAND_MAX: Duration = Duration::from_secs(240);
-/// From the start of a server to its `listening on` line.
+/// Deadline of a server's `listening on` line.
 const START_MAX: Duration = Duration::from_secs(120);
-/// From SIGTERM to the end: open requests are answered, the journal is closed.
+/// Deadline of a shutdown after SIGTERM.
 const STOP_MAX: Duration = Duration::from_secs(30);
 
 /// A command that has ended.
@@ -66,7 +66,7 @@ pub fn finish(command: Command) -> Finished {
     finished
 }
 
-/// A server that was started and has not said yet that it is ready.
+/// A server that has been started and is not ready yet.
 pub struct Starting(Running);
 
 impl Starting {
@@ -94,36 +94,36 @@ impl Starting {
         );
     }
 
-    /// SIGKILL after `delay`, or when it says that it is ready, whichever comes first.
+    /// Sends SIGKILL after `delay`, or when the server is ready if that is earlier.
     pub fn kill_within(mut self, delay: Duration) {
         self.0.first_line(Instant::now() + delay);
         self.0.kill();
     }
 }
 
-/// A server that is ready. Dropping it stops it, kindly first.
+/// A server that is ready. Dropping it stops it with SIGTERM, then SIGKILL.
 pub struct Server {
     running: Running,
     address: SocketAddr,
 }
 
 impl Server {
-    /// Where it listens.
+    /// Address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// A client without a key, on a connection of its own.
+    /// Returns a client without a key, with its own connection.
     pub fn client(&self) -> Client {
         Client::new(self.address)
     }
 
-    /// A client that sends `key` with every request, on a connection of its own.
+    /// Returns a client that sends `key` with every request, with its own connection.
     pub fn client_with(&self, key: &str) -> Client {
         Client::new(self.address).with_key(key)
     }
 
-    /// A client of its metrics, which its settings have it give away.
+    /// Returns a client of the metrics listener, which the settings must enable.
     pub fn metrics(&self) -> Client {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
@@ -137,7 +137,7 @@ impl Server {
         }
     }
 
-    /// The number of the process, for signals.
+    /// Process id.
     pub fn pid(&self) -> u32 {
         self.running.child.id()
     }
@@ -147,23 +147,23 @@ impl Server {
         assert!(self.running.signal(name), "SIG{name} cannot be sent to {}", self.pid());
     }
 
-    /// What it has written on standard output so far.
+    /// Standard output so far.
     pub fn stdout(&self) -> String {
         self.running.stdout()
     }
 
-    /// What it has written on standard error so far.
+    /// Standard error so far.
     pub fn log(&self) -> String {
         self.running.stderr()
     }
 
-    /// SIGKILL, as a crash or the kernel does it. Returns once the process is gone.
+    /// Sends SIGKILL and returns once the process is gone.
     pub fn kill(mut self) -> String {
         self.running.kill();
         self.running.stderr()
     }
 
-    /// Waits until it has ended by itself, asserts that it ended well, gives its standard error.
+    /// Waits for the server to exit by itself, asserts success, and returns its standard error.
     pub fn ended(mut self) -> String {
         let code = self.running.wait(Instant::now() + STOP_MAX);
         let stderr = self.running.stderr();
@@ -171,7 +171,7 @@ impl Server {
         stderr
     }
 
-    /// Stops it as an operator does, asserts that it ended well, gives its standard error.
+    /// Stops the server with SIGTERM, asserts success, and returns its standard error.
     pub fn stop(mut self) -> String {
         let code = self.running.terminate();
         let stderr = self.running.stderr();
@@ -188,7 +188,7 @@ impl Drop for Server {
     }
 }
 
-/// A child whose output is read as it comes, so that it never waits for us. Dropping it kills it.
+/// A child whose output is read continuously, so that it never blocks on a full pipe. Dropping it kills it.
 struct Running {
     child: Child,
     /// The exit code, once it has been waited for.
@@ -232,7 +232,7 @@ impl Running {
         self.stderr.lock().expect("readers do not panic").clone()
     }
 
-    /// The first line on standard output; `None` when there is none in time or at all.
+    /// Waits for the first line on standard output; `None` if it does not come by the deadline.
     fn first_line(&mut self, deadline: Instant) -> Option<String> {
         while self.open_pipes > 0 {
             match self.next_event(deadline)? {
@@ -243,7 +243,7 @@ impl Running {
         None
     }
 
-    /// The exit code once the child has closed its output; `None` when it has not in time.
+    /// Waits for the exit code; `None` if the child has not closed its output by the deadline.
     fn wait(&mut self, deadline: Instant) -> Option<Option<i32>> {
         while self.open_pipes > 0 {
             if let Event::PipeClosed = self.next_event(deadline)? {
@@ -265,7 +265,7 @@ impl Running {
         }
     }
 
-    /// SIGTERM, then the exit code; `None` when it does not end in time.
+    /// Sends SIGTERM and waits for the exit code; `None` if the child does not end in time.
     fn terminate(&mut self) -> Option<Option<i32>> {
         if self.ended.is_some() {
             return self.ended;
@@ -283,7 +283,7 @@ impl Running {
         sent.is_ok_and(|status| status.success())
     }
 
-    /// SIGKILL. The child may have ended by itself meanwhile, which is as well.
+    /// Sends SIGKILL, unless the child has ended.
     fn kill(&mut self) {
         if self.ended.is_none() && self.child.kill().is_ok() {
             self.ended = self.child.wait().ok().map(|status| status.code());
@@ -310,10 +310,10 @@ fn collect(
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let heard = String::from_utf8_lossy(&line).into_owned();
-            kept.lock().expect("nobody panics holding it").push_str(&heard);
+            kept.lock().expect("no panic while locked").push_str(&heard);
             line.clear();
             if let Some(first) = first.take() {
-                // The test may have given up on the child: then nobody listens any more.
+                // The test may have dropped the receiver.
                 let _ = first.send(Event::FirstLine(heard.trim_end().to_owned()));
             }
         }

@@ -1,7 +1,7 @@
-//! A registry's RDAP server on loopback: real JSON of a registry's shape over real HTTP, with limits
-//! of its own, which it counts by its own clock, and a log of what it was asked.
+//! An RDAP server on loopback: JSON in the shape of real registries over HTTP, with rate limits by its
+//! own clock and a log of queries.
 //!
-//! It also publishes a bootstrap registry (RFC 9224) at `/dns.json`, with a tag.
+//! It also publishes a bootstrap registry (RFC 9224) at `/dns.json`, with an ETag.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -20,19 +20,19 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 pub enum Says {
     /// Registered on that day, with these statuses.
     Found { registered: String, statuses: Vec<String> },
-    /// There is no such name.
+    /// 404: the name is not registered.
     NotFound,
-    /// This status, with an answer's body that is right otherwise.
+    /// This status with the body of a valid response.
     Status(u16),
-    /// Not now: 429 or 503, and `Retry-After` in seconds if there is one.
+    /// 429 or 503, with `Retry-After` in seconds if given.
     NotNow { status: u16, retry_after_s: Option<u64> },
     /// These bytes as the body of a 200.
     Body(Vec<u8>),
-    /// An answer about another name.
+    /// A response about another name.
     About(String),
     /// The response, one byte a second.
     Slowly,
-    /// The connection is closed without an answer.
+    /// The connection is closed without a response.
     Nothing,
     /// 302 to this address, in which `{name}` is the name.
     Elsewhere(String),
@@ -55,15 +55,15 @@ impl Says {
 /// Limits of a server, by its own clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Questions in any second.
+    /// Maximum queries in any second.
     pub in_a_second: usize,
-    /// Questions at once.
+    /// Maximum concurrent queries.
     pub at_once: usize,
-    /// How long it thinks about one.
+    /// Time taken by each query.
     pub think: Duration,
 }
 
-/// A question.
+/// A received query.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub name: String,
@@ -78,21 +78,21 @@ struct State {
     limits: Option<Limits>,
     log: Vec<Asked>,
     under_way: usize,
-    /// Questions beyond the limits.
+    /// Number of queries beyond the limits.
     exceeded: usize,
     bootstrap: Option<Bootstrap>,
-    /// Questions for the bootstrap registry: the tag they came with, and the status they got.
+    /// Queries for the bootstrap registry: the ETag sent and the status returned.
     bootstrap_log: Vec<(Option<String>, u16)>,
 }
 
-/// A bootstrap registry and its tag.
+/// A bootstrap registry and its ETag.
 #[derive(Clone)]
 pub struct Bootstrap {
     pub body: String,
     pub etag: String,
 }
 
-/// The server. It listens for as long as the test's process lives.
+/// The server, which listens as long as the test runs.
 #[derive(Clone)]
 pub struct RdapServer {
     address: SocketAddr,
@@ -100,7 +100,7 @@ pub struct RdapServer {
 }
 
 impl RdapServer {
-    /// A server that knows no name.
+    /// Starts a server that answers 404 for every name.
     pub fn start() -> RdapServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
         let address = listener.local_addr().expect("a listener has an address");
@@ -110,7 +110,7 @@ impl RdapServer {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let server = accepting.clone();
-                // Who hangs up meanwhile, or is killed, needs no answer.
+                // The client may be gone.
                 thread::spawn(move || drop(stream.and_then(|stream| server.answer(stream))));
             }
         });
@@ -122,27 +122,27 @@ impl RdapServer {
         format!("http://{}/rdap/", self.address)
     }
 
-    /// Where its bootstrap registry is.
+    /// URL of its bootstrap registry.
     pub fn bootstrap_url(&self) -> String {
         format!("http://{}/dns.json", self.address)
     }
 
-    /// Its entry of an allow list.
+    /// Its entry in an allow list.
     pub fn allowed(&self) -> String {
         format!("{}/32:{}", self.address.ip(), self.address.port())
     }
 
-    /// From now on it says this of a name.
+    /// Sets the response for a name.
     pub fn say(&self, name: &str, says: Says) {
         self.state().says.insert(name.to_owned(), says);
     }
 
-    /// And this of names it was told nothing about; else it does not know them.
+    /// Sets the response for all other names; the default is 404.
     pub fn say_otherwise(&self, says: Says) {
         self.state().otherwise = Some(says);
     }
 
-    /// Beyond this it answers 429, and counts.
+    /// Sets the limits; it answers 429 beyond them.
     pub fn limit(&self, limits: Limits) {
         self.state().limits = Some(limits);
     }
@@ -152,7 +152,7 @@ impl RdapServer {
         self.state().bootstrap = Some(Bootstrap { body, etag: etag.to_owned() });
     }
 
-    /// Publishes one that leads from these suffixes to these servers.
+    /// Publishes a bootstrap registry that maps these suffixes to these servers.
     pub fn publish_servers(&self, services: &[(&[&str], &RdapServer)]) {
         self.publish(bootstrap_of(services, "2026-10-01T00:00:00Z"), "\"1\"");
     }
@@ -162,22 +162,22 @@ impl RdapServer {
         self.state().log.clone()
     }
 
-    /// How often it was asked.
+    /// Number of queries.
     pub fn asked(&self) -> usize {
         self.state().log.len()
     }
 
-    /// How often about this name.
+    /// Number of queries for this name.
     pub fn asked_about(&self, name: &str) -> usize {
         self.state().log.iter().filter(|asked| asked.name == name).count()
     }
 
-    /// Questions beyond its limits.
+    /// Number of queries beyond the limits.
     pub fn exceeded(&self) -> usize {
         self.state().exceeded
     }
 
-    /// How it was asked for its bootstrap registry: with which tag, and answered with which status.
+    /// Queries for the bootstrap registry: the ETag sent and the status returned.
     pub fn bootstrap_log(&self) -> Vec<(Option<String>, u16)> {
         self.state().bootstrap_log.clone()
     }
@@ -186,7 +186,7 @@ impl RdapServer {
         self.state.lock().expect("no thread of the server panics")
     }
 
-    /// One question and its answer.
+    /// Reads one query and responds.
     fn answer(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_read_timeout(Some(SILENCE_MAX))?;
         stream.set_nodelay(true)?;
@@ -208,8 +208,8 @@ impl RdapServer {
         }
     }
 
-    /// Counts a question, and says what to answer. It is over before its answer leaves: who has the
-    /// answer may ask again.
+    /// Counts a query and returns its response. The query counts as done before the response leaves,
+    /// because the client may send the next one at once.
     fn judge(&self, name: &str) -> Says {
         let now = Instant::now();
         let mut state = self.state();
@@ -225,7 +225,7 @@ impl RdapServer {
         let think = state.limits.map_or(Duration::ZERO, |limits| limits.think);
         state.exceeded += usize::from(over);
         drop(state);
-        // Others come meanwhile, if the client lets them.
+        // Other queries may arrive meanwhile.
         thread::sleep(think);
         self.state().under_way -= 1;
         if over {
@@ -248,7 +248,7 @@ impl RdapServer {
     }
 }
 
-/// A bootstrap registry that leads from these suffixes to these servers.
+/// Returns a bootstrap registry that maps these suffixes to these servers.
 pub fn bootstrap_of(services: &[(&[&str], &RdapServer)], publication: &str) -> String {
     let services: Vec<Value> =
         services.iter().map(|(suffixes, server)| json!([suffixes, [server.base()]])).collect();
@@ -271,7 +271,7 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<(String, HashMap<String, S
     }
 }
 
-/// An answer of a registry.
+/// Returns a registry's response.
 fn render(name: &str, says: &Says) -> Vec<u8> {
     let held = |about: &str, registered: &str, statuses: &[String]| {
         domain(about, registered, statuses).to_string().into_bytes()
@@ -296,7 +296,7 @@ fn render(name: &str, says: &Says) -> Vec<u8> {
     }
 }
 
-/// A domain object as registries of generic TLDs write it.
+/// Returns a domain object as generic TLD registries write it.
 fn domain(name: &str, registered: &str, statuses: &[String]) -> Value {
     json!({
         "objectClassName": "domain",
@@ -335,7 +335,7 @@ fn response(status: u16, headers: &[(&str, String)], body: &[u8]) -> Vec<u8> {
     response
 }
 
-/// Slower than anybody waits.
+/// Sends the response one byte a second, slower than any timeout.
 fn trickle(stream: &mut TcpStream, answer: &[u8]) -> io::Result<()> {
     for octet in answer {
         stream.write_all(&[*octet])?;

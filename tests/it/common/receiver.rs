@@ -1,5 +1,5 @@
-//! Receivers on loopback: HTTP and HTTPS servers that a test scripts, and canaries that no request may
-//! call. Threads, one a connection; ends with the test.
+//! Scripted HTTP and HTTPS servers on loopback, and canaries that no request may reach. One thread a
+//! connection.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ const HEAD_MAX: usize = 64 * 1024;
 /// Bytes of an endless body after which a sender that still reads has failed its test.
 const ENDLESS: usize = 256 * 1024 * 1024;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
@@ -50,14 +50,14 @@ pub enum Reply {
     Endless,
     /// 200 and a header that does not end.
     EndlessHead,
-    /// Nothing, for as long as the sender waits.
+    /// No response.
     Silence,
     /// The connection is closed.
     Close,
 }
 
 impl Reply {
-    /// An answer of a status alone.
+    /// A response with only a status.
     pub fn status(status: u16) -> Reply {
         Reply::Answer(status, Vec::new(), Vec::new())
     }
@@ -113,7 +113,7 @@ impl Receiver {
                 log.connections.fetch_add(1, Ordering::SeqCst);
                 let (tls, log, script) = (tls.clone(), Arc::clone(&log), Arc::clone(&script));
                 thread::spawn(move || {
-                    // Who hangs up is no failure of the receiver.
+                    // The sender may close the connection.
                     let _ = match tls {
                         Some(config) => ServerConnection::new(config)
                             .map_err(io::Error::other)
@@ -126,7 +126,7 @@ impl Receiver {
         Receiver { address, certificate, log: kept }
     }
 
-    /// Where it listens.
+    /// Address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -152,13 +152,13 @@ impl Receiver {
         self.log.connections.load(Ordering::SeqCst)
     }
 
-    /// Waits for the first `count` requests, and gives all there are.
+    /// Waits for the first `count` requests and returns all received so far.
     #[track_caller]
     pub fn wait_for(&self, count: usize) -> Vec<Seen> {
         self.wait_until(&format!("{count} requests"), |seen| seen.len() >= count)
     }
 
-    /// Waits until `done` says so of the requests so far, and gives them.
+    /// Waits until `done` holds for the requests so far, and returns them.
     #[track_caller]
     pub fn wait_until(&self, what: &str, done: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
         let seen: MutexGuard<'_, Vec<Seen>> = self.log.seen.lock().expect("no panic while locked");
@@ -172,7 +172,7 @@ impl Receiver {
     }
 }
 
-/// One request and what the script says about it.
+/// Reads one request and reacts as scripted.
 fn serve(mut stream: impl Read + Write, log: &Log, script: &Script) -> io::Result<()> {
     let Some(request) = read_request(&mut stream)? else { return Ok(()) };
     let before = {
@@ -276,17 +276,17 @@ impl Canary {
         Ok(canary)
     }
 
-    /// Where it listens.
+    /// Address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Calls since it was proved to hear them.
+    /// Calls since the self-test.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// Calls it once, which it must hear; that one does not count.
+    /// Calls the canary once to show that it works; this call does not count.
     fn prove(&self) {
         let port = self.address.port();
         TcpStream::connect(("127.0.0.1", port)).expect("a listener on loopback can be reached");

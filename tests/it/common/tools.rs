@@ -1,17 +1,16 @@
-//! Programs of others that tests run: where they are, or what to do about it. `tests/tools` installs
-//! them all.
+//! Finds third-party programs that tests run. `tests/tools` installs them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const INSTALL: &str = "run tests/tools, which installs what the tests use";
 
-/// The name server.
+/// Path of `knotd`, the name server.
 pub fn knotd() -> PathBuf {
     program("knotd", &["/usr/sbin/knotd", "/usr/local/sbin/knotd", "/usr/bin/knotd"])
 }
 
-/// Its control program.
+/// Path of `knotc`, its control program.
 pub fn knotc() -> PathBuf {
     program("knotc", &["/usr/sbin/knotc", "/usr/local/sbin/knotc", "/usr/bin/knotc"])
 }
@@ -21,22 +20,22 @@ pub fn node() -> PathBuf {
     program("node", &["/usr/bin/node", "/usr/local/bin/node"])
 }
 
-/// The browser.
+/// Path of Chromium.
 pub fn chromium() -> PathBuf {
     program("chromium", &["/usr/bin/chromium"])
 }
 
-/// Its driver.
+/// Path of ChromeDriver.
 pub fn chromedriver() -> PathBuf {
     program("chromedriver", &["/usr/bin/chromedriver", "/usr/lib/chromium/chromedriver"])
 }
 
-/// Prometheus' rule checker.
+/// Path of `promtool`, Prometheus' rule checker.
 pub fn promtool() -> PathBuf {
     program("promtool", &["/usr/bin/promtool"])
 }
 
-/// The script that finds what keeps people from using a page.
+/// Source of axe-core, the accessibility checker.
 pub fn axe() -> String {
     let path = "target/test-tools/node_modules/axe-core/axe.min.js";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -44,21 +43,21 @@ pub fn axe() -> String {
         .unwrap_or_else(|error| panic!("{}: {error}: {INSTALL}", path.display()))
 }
 
-/// The folder of what `tests/tools` installs.
+/// The folder that `tests/tools` installs into.
 pub fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-tools");
     assert!(root.join("installed").is_file(), "{} is missing: {INSTALL}", root.display());
     root
 }
 
-/// The generator of requests from an OpenAPI document.
+/// Path of Schemathesis, which makes requests from an OpenAPI document.
 pub fn schemathesis() -> PathBuf {
     let path = root().join("bin/schemathesis");
     assert!(path.is_file(), "{} is missing: {INSTALL}", path.display());
     path
 }
 
-/// The library that tells a process another time.
+/// Path of libfaketime.
 pub fn libfaketime() -> PathBuf {
     let places = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
     let path = places.iter().map(|arch| format!("/usr/lib/{arch}/faketime/libfaketimeMT.so.1"));
@@ -75,7 +74,7 @@ pub fn python() -> PathBuf {
         .args(["-c", "import aiosmtpd, jsonschema, openapi_spec_validator, prometheus_client, standardwebhooks"])
         .output();
     let works = check.is_ok_and(|output| output.status.success());
-    assert!(works, "{} lacks what tests use of it: {INSTALL}", python.display());
+    assert!(works, "{} lacks packages that tests use: {INSTALL}", python.display());
     python
 }
 

@@ -1,5 +1,4 @@
-//! Clients that write whatever comes to mind, each on objects of its own, and remember what they
-//! were told.
+//! Clients that write random changes, each on its own objects, and record every response.
 
 use std::io;
 use std::sync::Barrier;
@@ -11,13 +10,13 @@ use super::http::{Client, Response};
 use super::ledger::{Act, Ask, Ledger};
 use super::rng::Rng;
 
-/// Objects of a kind that a writer keeps at most, about: then it removes more than it adds, so that
-/// a long run makes a long history and not a large state.
+/// Approximate maximum of objects of each kind. Beyond it a writer removes more than it adds, so that a
+/// long run makes a long history and not a large state.
 const KEPT_ABOUT: usize = 20;
 
 /// Outcome of one step.
 pub enum Step {
-    /// Answered as it should be, and written down; there may have been nothing to change.
+    /// Answered as expected and recorded; the change may have been a no-op.
     Done(Response),
     /// 503: not carried out, and the ledger is as it was.
     Refused(Response),
@@ -25,17 +24,17 @@ pub enum Step {
 
 /// One client of one account.
 pub struct Writer {
-    /// The account it writes for: its place among the accounts of the test.
+    /// Index of the account in the test.
     pub account: usize,
     pub ledger: Ledger,
-    /// The last `x-ratelimit-remaining` it was told while it wrote last.
+    /// The last `x-ratelimit-remaining` received.
     pub remaining: Option<i64>,
-    /// Changes it was told were made.
+    /// Number of acknowledged changes.
     pub written: usize,
-    /// Characters that every note is made longer by.
+    /// Extra characters in every note.
     pub notes_padding: usize,
     rng: Rng,
-    /// Part of every name it makes up, so that they are its own.
+    /// Part of every generated name, which makes it unique to this writer.
     mark: String,
     made: u64,
     /// Names of the corpus that no other writer of this account watches or votes on.
@@ -57,7 +56,7 @@ impl Writer {
         }
     }
 
-    /// Waits for `start`, then writes until the server is gone; says so for each answer.
+    /// Waits for `start`, then writes until the server is gone, and reports each response.
     pub fn write_until_killed(
         &mut self,
         mut client: Client,
@@ -68,14 +67,18 @@ impl Writer {
         start.wait();
         while let Ok(step) = self.step(&mut client) {
             if let Step::Refused(response) = step {
-                panic!("refused on a sound disk: {} {}", response.status, response.text());
+                panic!(
+                    "refused although the disk is sound: {} {}",
+                    response.status,
+                    response.text()
+                );
             }
             // The connection is refused after the kill.
             let _ = answered.send(());
         }
     }
 
-    /// One change. After an error [`Ledger::pending`] is what nothing is known about.
+    /// Makes one change. After an error its outcome is unknown: see [`Ledger::pending`].
     #[track_caller]
     pub fn step(&mut self, client: &mut Client) -> io::Result<Step> {
         if self.ledger.answered() > 0 && self.rng.chance(5) {
@@ -88,7 +91,7 @@ impl Writer {
         self.send(ask, client)
     }
 
-    /// A new claim: a change that must be written, whatever is there. Errors as [`Writer::step`].
+    /// Adds a claim, which always needs a write. Errors as [`Writer::step`].
     #[track_caller]
     pub fn add_claim(&mut self, client: &mut Client) -> io::Result<Step> {
         let act = Act::AddClaim { body: self.claim() };
@@ -156,7 +159,7 @@ impl Writer {
                 Act::AddWatch { name: self.rng.pick(&self.names).clone() }
             }
             Choice::Add => Act::AddWatch { name: self.invent("w") + ".com" },
-            // There already: an answer, and no change.
+            // Already there: answered without a change.
             Choice::Change(at) => Act::AddWatch { name: nth(&self.ledger.watches, at) },
             Choice::Remove(at) => Act::RemoveWatch { name: nth(&self.ledger.watches, at) },
         }
@@ -239,13 +242,13 @@ impl Writer {
         })
     }
 
-    /// Whole cents, with as few decimals as they need.
+    /// Whole cents, without trailing zeros.
     fn price(&mut self) -> Value {
         let cents = self.rng.below(100_000_000);
         if cents.is_multiple_of(100) { json!(cents / 100) } else { json!(cents as f64 / 100.0) }
     }
 
-    /// Notes, with what a format might trip over.
+    /// Notes with characters that are hard for file formats.
     fn text(&mut self) -> String {
         let words = ["plain", "=SUM(A1)", "\"quoted\", and more", "two\nlines", "münchen 東京 🦀"];
         let padding = ".".repeat(self.notes_padding);

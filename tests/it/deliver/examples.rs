@@ -1,19 +1,16 @@
 //! The specification's own library and the receivers in `data/examples`, against messages of the real
 //! server.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Instant;
 
 use serde_json::json;
 
-use super::{PERIOD, WAIT_MAX, World};
+use super::{WAIT_MAX, World};
 use crate::common::receiver::{Receiver, Reply, Seen};
-use crate::common::{Site, tools};
+use crate::common::{tools, wait};
 
 /// A message of the real server, and the secret it is signed with.
 fn message() -> (Seen, String) {
@@ -137,14 +134,7 @@ impl Example {
     }
 
     fn connect(&self) -> TcpStream {
-        let deadline = Instant::now() + WAIT_MAX;
-        loop {
-            match TcpStream::connect(self.address) {
-                Ok(stream) => return stream,
-                Err(err) if Instant::now() > deadline => panic!("it does not listen: {err}"),
-                Err(_) => thread::sleep(PERIOD),
-            }
-        }
+        wait::until_ok(WAIT_MAX, || TcpStream::connect(self.address))
     }
 }
 

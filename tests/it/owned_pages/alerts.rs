@@ -1,12 +1,13 @@
 //! `/alerts`: rules, previews, deliveries.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::person::{Page, Person, between, form, what};
 use super::{HTML, World};
 use crate::common::receiver::{Receiver, Reply};
+use crate::common::wait;
 
 /// Deadline of every wait; conditions come true long before.
 const WAIT_MAX: Duration = Duration::from_secs(120);
@@ -357,15 +358,13 @@ fn add_webhook(person: &mut Person, url: &str) -> String {
 /// Asks for a page until it says so.
 #[track_caller]
 fn wait_for(person: &mut Person, path: &str, words: &str) -> Page {
-    let deadline = Instant::now() + WAIT_MAX;
-    loop {
+    wait::until_ok(WAIT_MAX, || {
         let page = person.get_part(path);
         if super::person::visible(&page.text).contains(words) {
-            return page;
+            return Ok(page);
         }
-        assert!(Instant::now() < deadline, "no `{words}` in\n{}", page.visible());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        Err(format!("no `{words}` in\n{}", page.visible()))
+    })
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::common::{Server, runs};
+use crate::common::{Server, runs, wait};
 
 /// How long is waited for what happens soon. A machine that is busy with other tests is late by itself.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -92,13 +92,8 @@ pub fn wait_until_reaped(server: &Server, expected: &[(&str, usize)]) {
     });
 }
 
-/// Waits until something is so; says how long it took.
+/// Waits until `condition` holds, and returns how long it took.
 #[track_caller]
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "{what}: not so after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    began.elapsed()
+pub fn wait_until(what: &str, condition: impl FnMut() -> bool) -> Duration {
+    wait::until(PATIENCE, what, condition)
 }

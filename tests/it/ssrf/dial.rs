@@ -2,8 +2,7 @@
 //! servers whose replies, would lead it inside.
 
 use std::net::SocketAddr;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
@@ -17,9 +16,9 @@ use dropdex::vocab::url::{HostRules, WebhookUrl};
 use serde_json::json;
 
 use super::{PLENTY, RECORDS, post};
-use crate::common::Site;
 use crate::common::knot::{Knot, ZONE};
 use crate::common::receiver::{Canary, Receiver, Reply};
+use crate::common::{Site, wait};
 
 /// Another test is done with a port before.
 const PORT_MAX: Duration = Duration::from_secs(120);
@@ -62,14 +61,7 @@ fn canaries() -> Vec<Canary> {
         let both = Canary::at(&format!("[::]:{port}"));
         both.or_else(|_| Canary::at(&format!("0.0.0.0:{port}")))
     };
-    let deadline = Instant::now() + PORT_MAX;
-    let first = loop {
-        match everywhere(8443) {
-            Ok(canary) => break canary,
-            Err(err) if Instant::now() > deadline => panic!("port 8443: {err}"),
-            Err(_) => thread::sleep(Duration::from_millis(50)),
-        }
-    };
+    let first = wait::until_ok(PORT_MAX, || everywhere(8443));
     std::iter::once(first).chain(everywhere(443)).collect()
 }
 
@@ -211,17 +203,15 @@ fn the_server_dials_neither_rebound_names_nor_proxies() {
     let list = site.write("new.csv", format!("domain,drop_date\nsolar.com,{today}\n"));
     site.ingest(&list, &format!("{today}T00:00:01Z"));
     assert_eq!(receiver.wait_for(1).len(), 1, "straight to who is allowed");
-    let deadline = Instant::now() + PORT_MAX;
     for rule in inside {
         let path = format!("/api/v1/alerts/{rule}/deliveries");
-        let failed = loop {
+        let failed = wait::until_ok(PORT_MAX, || {
             let delivery = client.get(&path).json()["deliveries"][0].clone();
             if delivery["status"] == "failed" {
-                break delivery;
+                return Ok(delivery);
             }
-            assert!(Instant::now() < deadline, "{delivery}\n{}", server.log());
-            thread::sleep(Duration::from_millis(50));
-        };
+            Err(format!("{delivery}\n{}", server.log()))
+        });
         assert_eq!((&failed["attempts"], &failed["problem"]), (&json!(2), &json!("refused")));
     }
     assert_silent(&canaries);

@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dropdex::telemetry::catalogue::METRICS;
 use serde_json::{Value, json};
 
-use crate::common::{Client, Server, Site, tools};
+use crate::common::{Client, Server, Site, TODAY, tools, wait};
 
 const LIST: &str = "domain,drop_date\nsolar.com,2026-03-10\nsolar.de,2026-03-14\n";
-const TODAY: &str = "2026-03-15";
 
 /// A scrape, validated and parsed by Prometheus' own client.
 pub struct Scrape {
@@ -156,10 +155,9 @@ fn a_scrape_reports_counters_and_gauges() {
 /// Waits until a scrape has this line.
 #[track_caller]
 fn wait_for(metrics: &mut Client, line: &str) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !metrics.get("/metrics").text().lines().any(|told| told == line) {
-        assert!(Instant::now() < deadline, "no scrape says {line}");
-    }
+    wait::until(Duration::from_secs(60), line, || {
+        metrics.get("/metrics").text().lines().any(|scraped| scraped == line)
+    });
 }
 
 #[test]

@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use super::metrics::watched;
-use crate::common::{Response, Server, Site};
-
-const TODAY: &str = "2026-03-15";
+use crate::common::{Response, Server, Site, TODAY};
 
 fn site() -> (Site, String) {
     let site = Site::with_names(["solar.com".to_owned()].into_iter(), "2026-03-10");
