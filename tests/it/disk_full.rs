@@ -237,7 +237,7 @@ impl World {
             let mut client = server.client_with(&self.key);
             loop {
                 match writer.add_claim(&mut client).expect("the server is there") {
-                    Step::Done(_) => break,
+                    Step::Done => break,
                     Step::Refused(response) => assert_refusal(&response),
                 }
                 assert!(Instant::now() < deadline, "no write taken in {RESUME_MAX:?}");
@@ -286,7 +286,7 @@ fn fill(filler: &Path) {
 fn write_until_refused(writer: &mut Writer, mut client: Client) -> usize {
     loop {
         match writer.step(&mut client).expect("the server is there") {
-            Step::Done(_) => {}
+            Step::Done => {}
             Step::Refused(response) => {
                 assert_refusal(&response);
                 return 1;

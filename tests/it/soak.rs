@@ -230,7 +230,7 @@ impl Load<'_> {
         let mut client = Client::new(self.address).with_key(self.key);
         self.pace(WRITE_EVERY, || {
             match writer.step(&mut client).expect("the server is there") {
-                Step::Done(_) => counts.writes.fetch_add(1, Ordering::Relaxed),
+                Step::Done => counts.writes.fetch_add(1, Ordering::Relaxed),
                 Step::Refused(_) => counts.sheds.fetch_add(1, Ordering::Relaxed),
             };
         });

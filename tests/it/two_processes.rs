@@ -55,7 +55,7 @@ fn writer(mark: &str, seed: u64) -> Writer {
 fn write(writer: &mut Writer, client: &mut Client) {
     for _ in 0..CHANGES {
         match writer.step(client).expect("the server is there") {
-            Step::Done(_) => {}
+            Step::Done => {}
             Step::Refused(response) => panic!("{} {}", response.status, response.text()),
         }
     }
