@@ -68,7 +68,7 @@ fn list_address_and_csv_say_the_same() {
         assert!(is_idn || label.len() <= 8 && label.contains('a'), "{name}");
     }
     assert_eq!(shown, api(&mut client, &browser));
-    assert_eq!(shown, csv(&browser, "these"));
+    assert_eq!(shown, csv(&browser, "this page"));
 
     // The address alone gives the same page, its fields filled in.
     let place = browser.place();
@@ -83,7 +83,7 @@ fn list_address_and_csv_say_the_same() {
     browser.link("Next").click();
     browser.is_at("/?tld=com&offset=100");
     let second = names(&browser);
-    assert_eq!(second, csv(&browser, "these"));
+    assert_eq!(second, csv(&browser, "this page"));
     assert_ne!(first, second);
     let whole = csv(&browser, "all");
     assert_eq!([first.clone(), second].concat(), whole[..200]);

@@ -69,7 +69,7 @@ fn a_rule_is_previewed_and_its_deliveries_are_shown() {
     });
     delivered.text("1 name").wait();
     // No mail server is there: that message waits, and says what is in it and why.
-    let waiting = browser.main().at("//*[@id='deliveries']").row("to be tried again");
+    let waiting = browser.main().at("//*[@id='deliveries']").row("retrying");
     waiting.text("The connection failed").wait();
     waiting.button("1 name").click();
     waiting.text("lanternbay.com").wait();

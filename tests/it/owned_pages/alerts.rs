@@ -35,7 +35,7 @@ fn a_rule_is_made_changed_paused_and_removed() {
     ];
     let id = ann.add_rule("short and good", &filter);
     let path = format!("/alerts/{id}");
-    let words = "Names in .com, .de or .рф, with a DQS of 10 or more, of at most 12 characters, that contain \
+    let words = "Names in .com, .de or .рф, with a score of 10 or more, of at most 12 characters, that contain \
                  “shop”, that are catchable or pending delete.";
     for page in ["/alerts", &path] {
         ann.get(page).assert_says(200, words);
@@ -411,7 +411,7 @@ fn a_410_switches_its_channel_off() {
     page.assert_says(200, "no active channel");
     page.assert_says(200, "the receiver responded 410 Gone");
     ann.get("/alerts").assert_says(200, "the receiver responded 410 Gone");
-    ann.post(&format!("{path}/test"), &[]).assert_says(409, "Every channel of this rule is off.");
+    ann.post(&format!("{path}/test"), &[]).assert_says(409, "Every channel of this rule is off;");
     // A new name alone does not switch it on; an explicit request does.
     ann.post(&path, &[("name", "renamed"), ("webhook", &url)])
         .assert_goes_to(&format!("{path}?notice=saved"));
