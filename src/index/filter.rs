@@ -2,12 +2,22 @@
 
 use compact_str::CompactString;
 
-use crate::index::columns::day::{CATCHABLE, PENDING_DELETE, REDEMPTION, code_of};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::query::{NamePrefix, Substring};
 use crate::vocab::stage::Stage;
+
+/// Stage code of [`Stage::Redemption`].
+pub const REDEMPTION: u8 = 1;
+/// Stage code of [`Stage::PendingDelete`].
+pub const PENDING_DELETE: u8 = 2;
+/// Stage code of [`Stage::Catchable`].
+pub const CATCHABLE: u8 = 4;
+/// Stage code of [`Stage::Released`].
+pub const RELEASED: u8 = 8;
+/// Added to the code of a name that dropped today.
+pub const DROPPED_TODAY: u8 = 16;
 
 /// Day for which a query is answered; fixed for the whole request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +52,16 @@ impl View {
         View::All,
     ];
 
+    /// Returns the code bits of a view: a doc belongs to it if its code has one of them.
+    pub(super) fn code_mask(self) -> u8 {
+        match self {
+            View::Active => REDEMPTION | PENDING_DELETE | CATCHABLE,
+            View::Today => DROPPED_TODAY,
+            View::All => REDEMPTION | PENDING_DELETE | CATCHABLE | RELEASED,
+            View::Stage(stage) => stage_code(stage),
+        }
+    }
+
     /// Returns the position in [`View::EVERY`].
     pub(super) fn position(self) -> usize {
         let position = View::EVERY.iter().position(|&other| other == self);
@@ -65,7 +85,7 @@ impl Default for CommonFilter {
     }
 }
 
-/// Set of stages, as bits of the codes in [`crate::index::columns::day`].
+/// Set of stages, as bits of stage codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StageSet(u8);
 
@@ -75,7 +95,7 @@ impl StageSet {
 
     /// Returns a set of these stages; [`StageSet::ACTIVE`] if there are none.
     pub fn from_stages(stages: &[Stage]) -> StageSet {
-        let bits = stages.iter().fold(0, |bits, &stage| bits | code_of(stage));
+        let bits = stages.iter().fold(0, |bits, &stage| bits | stage_code(stage));
         if bits == 0 { StageSet::ACTIVE } else { StageSet(bits) }
     }
 
@@ -136,4 +156,24 @@ pub struct SearchFilter {
     pub view: Option<View>,
     pub limit: u32,
     pub offset: u32,
+}
+
+/// Returns the bit of a stage; later stages have higher bits.
+pub fn stage_code(stage: Stage) -> u8 {
+    match stage {
+        Stage::Redemption => REDEMPTION,
+        Stage::PendingDelete => PENDING_DELETE,
+        Stage::Catchable => CATCHABLE,
+        Stage::Released => RELEASED,
+    }
+}
+
+/// Returns the bit of the stage `days_left` days before the release.
+#[inline]
+pub fn stage_code_in(days_left: i32, pending_days: u16, catch_days: i32) -> u8 {
+    let steps = u8::from(days_left > -catch_days)
+        + u8::from(days_left > 0)
+        + u8::from(days_left > i32::from(pending_days));
+    // Without catch days, a name is released on the day it becomes available.
+    RELEASED >> steps
 }

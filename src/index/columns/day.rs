@@ -4,21 +4,8 @@
 
 use rayon::prelude::*;
 
-use crate::index::columns::drops_by_rank::DropsByRank;
 use crate::index::columns::tlds::Tlds;
-use crate::index::filter::{AsOf, View};
-use crate::vocab::stage::Stage;
-
-/// Stage code of [`Stage::Redemption`].
-pub const REDEMPTION: u8 = 1;
-/// Stage code of [`Stage::PendingDelete`].
-pub const PENDING_DELETE: u8 = 2;
-/// Stage code of [`Stage::Catchable`].
-pub const CATCHABLE: u8 = 4;
-/// Stage code of [`Stage::Released`].
-pub const RELEASED: u8 = 8;
-/// Added to the code of a name that dropped today.
-pub const DROPPED_TODAY: u8 = 16;
+use crate::index::filter::{AsOf, DROPPED_TODAY, RELEASED, View, stage_code, stage_code_in};
 
 /// Bits per code.
 const CODE_BITS: usize = 5;
@@ -29,6 +16,19 @@ const DOCS_PER_PIECE: usize = WORDS_PER_PIECE * 64;
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 /// Multiplier that gathers bytes of 0 or 1 into the bits of the top byte.
 const GATHER: u64 = 0x0102_0408_1020_4080;
+
+/// Columns that stages are computed from, by doc.
+#[derive(Clone, Copy)]
+pub struct DropDates<'a> {
+    /// Number of docs on the drops list.
+    pub listed: u32,
+    /// TLD numbers.
+    pub tlds: &'a [u16],
+    /// Latest drop dates, [`crate::vocab::day::Day::raw`].
+    pub drop_dates: &'a [u16],
+    /// Effective releases.
+    pub releases: &'a [u16],
+}
 
 /// Stages of all dropped names on one day.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ struct Rule<'a> {
 
 impl DayStages {
     /// Computes the stages of all dropped names on a day.
-    pub fn new(listed: &DropsByRank, tlds: &Tlds, as_of: AsOf) -> DayStages {
+    pub fn new(drops: DropDates<'_>, tlds: &Tlds, as_of: AsOf) -> DayStages {
         let numbers = (0..=u16::MAX).take(tlds.len());
         let pending: Vec<u16> = numbers.map(|number| tlds.pending_days(number)).collect();
         let rule = Rule {
@@ -97,12 +97,12 @@ impl DayStages {
             catch_days: as_of.catch_days.into(),
             pending: &pending,
         };
-        let on_list = listed.len() as usize;
-        let mut by_doc = vec![0; listed.tlds().len()];
+        let on_list = drops.listed as usize;
+        let mut by_doc = vec![0; drops.tlds.len()];
         let pieces: Vec<Piece> = by_doc[..on_list]
             .par_chunks_mut(DOCS_PER_PIECE)
             .enumerate()
-            .map(|(at, codes)| rule.judge(listed, at * DOCS_PER_PIECE, codes))
+            .map(|(at, codes)| rule.judge(drops, at * DOCS_PER_PIECE, codes))
             .collect();
         let mut seen = vec![0; tlds.len()];
         let mut bits: [Vec<u64>; CODE_BITS] = Default::default();
@@ -110,8 +110,8 @@ impl DayStages {
             seen.iter_mut().zip(&piece.seen).for_each(|(all, here)| *all |= here);
             bits.iter_mut().zip(piece.bits).for_each(|(all, here)| all.extend(here));
         }
-        let tlds_of = |view| {
-            let present = |&tld: &u16| seen[usize::from(tld)] & DayStages::mask(view) != 0;
+        let tlds_of = |view: View| {
+            let present = |&tld: &u16| seen[usize::from(tld)] & view.code_mask() != 0;
             tlds.sorted().iter().copied().filter(present).collect()
         };
         DayStages { by_doc, bits, tlds: View::EVERY.map(tlds_of) }
@@ -120,16 +120,6 @@ impl DayStages {
     /// Returns the codes by doc.
     pub fn by_doc(&self) -> &[u8] {
         &self.by_doc
-    }
-
-    /// Returns the code bits of a view: a doc belongs to it if its code has one of them.
-    pub fn mask(view: View) -> u8 {
-        match view {
-            View::Active => REDEMPTION | PENDING_DELETE | CATCHABLE,
-            View::Today => DROPPED_TODAY,
-            View::All => REDEMPTION | PENDING_DELETE | CATCHABLE | RELEASED,
-            View::Stage(stage) => code_of(stage),
-        }
     }
 
     /// Returns the TLD numbers in `view`, sorted by TLD name.
@@ -144,28 +134,18 @@ impl DayStages {
             View::All => StageDocs::All,
             View::Active => StageDocs::NotIn(bits(RELEASED)),
             View::Today => StageDocs::In(bits(DROPPED_TODAY)),
-            View::Stage(stage) => StageDocs::In(bits(code_of(stage))),
+            View::Stage(stage) => StageDocs::In(bits(stage_code(stage))),
         }
-    }
-}
-
-/// Returns the bit of a stage; later stages have higher bits.
-pub fn code_of(stage: Stage) -> u8 {
-    match stage {
-        Stage::Redemption => REDEMPTION,
-        Stage::PendingDelete => PENDING_DELETE,
-        Stage::Catchable => CATCHABLE,
-        Stage::Released => RELEASED,
     }
 }
 
 impl Rule<'_> {
     /// Computes the codes of the docs from `first` on.
-    fn judge(&self, listed: &DropsByRank, first: usize, codes: &mut [u8]) -> Piece {
+    fn judge(&self, drops: DropDates<'_>, first: usize, codes: &mut [u8]) -> Piece {
         let docs = first..first + codes.len();
-        let tlds = &listed.tlds()[docs.clone()];
-        let releases = &listed.releases()[docs.clone()];
-        let drop_dates = &listed.drop_dates()[docs];
+        let tlds = &drops.tlds[docs.clone()];
+        let releases = &drops.releases[docs.clone()];
+        let drop_dates = &drops.drop_dates[docs];
         let mut seen = vec![0; self.pending.len()];
         for (((code, &tld), &release), &drop_date) in
             codes.iter_mut().zip(tlds).zip(releases).zip(drop_dates)
@@ -187,18 +167,9 @@ impl Rule<'_> {
     fn code(&self, tld: u16, drop_date: u16, release: u16) -> u8 {
         let left = i32::from(release) - self.today;
         let today = u8::from(i32::from(drop_date) == self.today);
-        stage_code(left, self.pending[usize::from(tld)], self.catch_days) | (today * DROPPED_TODAY)
+        stage_code_in(left, self.pending[usize::from(tld)], self.catch_days)
+            | (today * DROPPED_TODAY)
     }
-}
-
-/// Returns the bit of the stage `days_left` days before the release.
-#[inline]
-pub fn stage_code(days_left: i32, pending_days: u16, catch_days: i32) -> u8 {
-    let steps = u8::from(days_left > -catch_days)
-        + u8::from(days_left > 0)
-        + u8::from(days_left > i32::from(pending_days));
-    // Without catch days, a name is released on the day it becomes available.
-    RELEASED >> steps
 }
 
 /// Transposes up to 64 codes into one word per bit.

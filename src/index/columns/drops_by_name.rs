@@ -10,7 +10,6 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::index::columns::by_tld::{ByTld, nth_one};
-use crate::index::columns::day::DayStages;
 use crate::index::columns::rank_table::{ABSENT, Coded, Order, Tables};
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
@@ -224,7 +223,7 @@ pub struct StagedDrops {
 }
 
 impl StagedDrops {
-    /// Builds the tables from the code of each doc, see [`DayStages`]. Takes about 100 ms per
+    /// Builds the tables from the code of each doc, see [`crate::index::columns::day::DayStages`]. Takes about 100 ms per
     /// million names: run it in the background.
     pub fn new(dropped: &DropsByName, stages_by_doc: &[u8]) -> StagedDrops {
         let code = |doc: &u32| stages_by_doc[*doc as usize];
@@ -270,7 +269,7 @@ impl Codes {
     fn new(codes: Vec<u8>, keys: &[u16]) -> Codes {
         let tables =
             PIPELINES.into_par_iter().map(|view| {
-                let mask = DayStages::mask(view);
+                let mask = view.code_mask();
                 Tables::new(codes.len(), |place| {
                     if codes[place] & mask == 0 { ABSENT } else { keys[place] }
                 })
@@ -281,7 +280,7 @@ impl Codes {
     fn order<'a>(&'a self, keys: &'a [u16], view: View) -> Order<'a, Coded<'a>> {
         let at = PIPELINES.iter().position(|&known| known == view);
         let at = at.expect("a search in the whole pipeline is one without any");
-        let column = Coded { keys, codes: &self.codes, mask: DayStages::mask(view) };
+        let column = Coded { keys, codes: &self.codes, mask: view.code_mask() };
         Order { column, tables: &self.tables[at] }
     }
 }

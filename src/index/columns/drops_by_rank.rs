@@ -17,7 +17,7 @@ use std::hint::black_box;
 use std::io;
 use std::ops::{ControlFlow, Range};
 
-use crate::index::columns::day::{DayStages, StageDocs};
+use crate::index::columns::day::{DayStages, DropDates, StageDocs};
 use crate::index::columns::first_batches::FirstBatches;
 use crate::index::columns::rank_key::{dqs_of, length_of, rank_key};
 use crate::index::columns::rank_order::{DropRows, RankOrder};
@@ -25,7 +25,7 @@ use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::table::Table;
 use crate::index::columns::tld_docs::{DocSet, TldDocs};
 use crate::index::columns::tlds::Tlds;
-use crate::index::columns::trigrams::{Seeker, Trigrams};
+use crate::index::columns::trigrams::{SearchedNames, Seeker, Trigrams};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::filter::{CommonFilter, DropFilter};
 use crate::index::storage::draft::Draft;
@@ -119,6 +119,12 @@ impl DropsByRank {
             tld_docs,
             trigrams,
         })
+    }
+
+    /// Returns the columns that stages are computed from.
+    pub fn dates(&self) -> DropDates<'_> {
+        let DropsByRank { listed, tld, drop_date, release, .. } = self;
+        DropDates { listed: *listed, tlds: tld, drop_dates: drop_date, releases: release }
     }
 
     /// Returns the number of docs on the drops list.
@@ -219,10 +225,15 @@ impl DropsByRank {
         tlds: &'a Tlds,
         records: &'a ScoreRecords,
     ) -> io::Result<Walk<'a>> {
-        let names = Names { tld: &self.tld, tlds, records, tld_docs: &self.tld_docs };
+        let names = SearchedNames { tld: &self.tld, tlds, records };
         let wanted = tlds.numbers(&filter.common.tlds);
         let seeker = match &filter.contains {
-            Some(text) => Some(self.trigrams.seeker(text.as_str(), names, wanted.as_deref())?),
+            Some(text) => Some(self.trigrams.seeker(
+                text.as_str(),
+                names,
+                &self.tld_docs,
+                wanted.as_deref(),
+            )?),
             None => None,
         };
         Ok(Walk {
@@ -245,16 +256,6 @@ impl DropsByRank {
             .filter(|range| !range.is_empty())
             .collect()
     }
-}
-
-/// Columns that a substring is searched in.
-#[derive(Clone, Copy)]
-pub struct Names<'a> {
-    /// TLD numbers by doc.
-    pub tld: &'a [u16],
-    pub tlds: &'a Tlds,
-    pub records: &'a ScoreRecords,
-    pub tld_docs: &'a TldDocs,
 }
 
 /// Computes [`DropsByRank::cuts`]; an extra score ends the last one.
@@ -541,7 +542,7 @@ mod tests {
             let today = Day::from_raw(1_000).expect("a day");
             for catch_days in [0, 5] {
                 let as_of = AsOf { today, catch_days };
-                let day = DayStages::new(&built.listed, &built.tlds, as_of);
+                let day = DayStages::new(built.listed.dates(), &built.tlds, as_of);
                 let turns = if names > 10_000 { 400 } else { 1_500 };
                 for _ in 0..turns {
                     built.check(&filter(&mut made, &built.rows), &day, as_of);
@@ -559,7 +560,7 @@ mod tests {
         let built = build(TestTables::new(3).table_of(vec![name]));
         assert_eq!(built.rows.len(), 1, "this seed drops it");
         let as_of = AsOf { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };
-        let day = DayStages::new(&built.listed, &built.tlds, as_of);
+        let day = DayStages::new(built.listed.dates(), &built.tlds, as_of);
         for text in ["se.xn", "e.xn", "se.р", "se.рф", "se.", "sé.xn"] {
             let filter = DropFilter {
                 common: CommonFilter::default(),
@@ -599,21 +600,21 @@ mod tests {
         for catch_days in [0, 1, 5] {
             for today in 980..1_060 {
                 let as_of = AsOf { today: raw(today), catch_days };
-                let day = DayStages::new(&built.listed, &built.tlds, as_of);
+                let day = DayStages::new(built.listed.dates(), &built.tlds, as_of);
                 let mut present = vec![0; built.tlds.len()];
                 for (code, row) in day.by_doc().iter().zip(&built.rows) {
                     let pending = built.tlds.pending_days(row.tld);
                     let stage = Stage::on(as_of.today, raw(row.release), pending, catch_days);
-                    let of_today = u8::from(row.drop_date == today)
-                        * crate::index::columns::day::DROPPED_TODAY;
-                    assert_eq!(*code, DayStages::mask(View::Stage(stage)) | of_today);
+                    let of_today =
+                        u8::from(row.drop_date == today) * crate::index::filter::DROPPED_TODAY;
+                    assert_eq!(*code, View::Stage(stage).code_mask() | of_today);
                     present[usize::from(row.tld)] |= code;
                 }
                 assert_eq!(day.by_doc().len(), built.listed.tlds().len());
                 assert!(day.by_doc()[built.rows.len()..].iter().all(|&code| code == 0));
                 for view in View::EVERY {
                     let mut tlds: Vec<u16> = (0..present.len() as u16)
-                        .filter(|&tld| present[usize::from(tld)] & DayStages::mask(view) != 0)
+                        .filter(|&tld| present[usize::from(tld)] & view.code_mask() != 0)
                         .collect();
                     tlds.sort_by_key(|&tld| built.tlds.name(tld));
                     assert_eq!(day.tlds_in(view), tlds);

@@ -29,10 +29,9 @@ use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextO
 use tantivy::{IndexMeta, InvertedIndexReader, Segment, SegmentReader};
 
 use crate::index::columns::char_bitmaps::{self, ALPHABET, CODES, CharBitmaps};
-use crate::index::columns::drops_by_rank::Names;
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::records::ScoreRecords;
-use crate::index::columns::tld_docs::{DocSet, mark_docs};
+use crate::index::columns::tld_docs::{DocSet, TldDocs, mark_docs};
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
@@ -61,6 +60,15 @@ const DOCS_READ: usize = 64;
 /// Up to this number of postings, lists are asked for the next doc, to skip windows without one.
 const SPARSE: u64 = 1 << 14;
 
+/// Names on the drops list, by doc.
+#[derive(Clone, Copy)]
+pub struct SearchedNames<'a> {
+    pub records: &'a ScoreRecords,
+    /// TLD numbers.
+    pub tld: &'a [u16],
+    pub tlds: &'a Tlds,
+}
+
 /// Trigrams of the drops list of a generation.
 pub struct Trigrams {
     postings: Arc<InvertedIndexReader>,
@@ -84,7 +92,7 @@ impl Trigrams {
         let folder = draft.folder().join(FOLDER);
         std::fs::create_dir(&folder)
             .map_err(|source| BuildError::Io { path: folder.clone(), source })?;
-        let texts = Texts { records, tld, tlds };
+        let texts = SearchedNames { records, tld, tlds };
         for file in write_segment(&texts, &folder)? {
             draft.adopt(&format!("{FOLDER}/{}", file.display()))?;
         }
@@ -121,7 +129,8 @@ impl Trigrams {
     pub fn seeker<'a>(
         &'a self,
         text: &str,
-        names: Names<'a>,
+        names: SearchedNames<'a>,
+        tld_docs: &'a TldDocs,
         wanted: Option<&[u16]>,
     ) -> io::Result<Seeker<'a>> {
         let needle = Needle::new(text);
@@ -131,7 +140,7 @@ impl Trigrams {
         let mut tlds = DocSet::default();
         if matches!(label, InLabel::None | InLabel::Posted(_)) {
             let numbers = self.dotted.holding(&needle.finder);
-            tlds = names.tld_docs.members(numbers.into_iter().filter(is_wanted));
+            tlds = tld_docs.members(numbers.into_iter().filter(is_wanted));
         }
         if let (InLabel::Posted(posted), Some(tail)) = (&mut label, needle.tail()) {
             let mut numbers = self.dotted.starting_with(tail);
@@ -139,7 +148,7 @@ impl Trigrams {
             // A name whose head matches in one form and tail in the other must be read.
             let plain = |&number: &u16| !names.tlds.name(number).contains("xn--");
             posted.exact |= needle.dot <= Some(GRAM_CHARS - 1) && numbers.iter().all(plain);
-            posted.tails = Some(names.tld_docs.members(numbers));
+            posted.tails = Some(tld_docs.members(numbers));
         }
         Ok(Seeker { needle, label, tlds, names, listed: self.listed, scratch: Vec::new() })
     }
@@ -354,7 +363,7 @@ pub struct Seeker<'a> {
     label: InLabel<'a>,
     /// Docs of the TLDs that contain the text.
     tlds: DocSet<'a>,
-    names: Names<'a>,
+    names: SearchedNames<'a>,
     listed: u32,
     scratch: Vec<u64>,
 }
@@ -401,7 +410,7 @@ impl Seeker<'_> {
 
     /// Clears the bits of the docs in whose label the text does not start.
     fn read(&self, first: usize, words: &mut [u64]) {
-        let Names { tld, tlds, records, .. } = self.names;
+        let SearchedNames { tld, tlds, records, .. } = self.names;
         let mut docs = Vec::with_capacity(DOCS_READ);
         for (at, chunk) in words.chunks_mut(WORDS_READ).enumerate() {
             let start = ((first + at * WORDS_READ) * 64) as u32;
@@ -528,14 +537,6 @@ impl Cursor {
     }
 }
 
-/// Names of the docs on the list.
-struct Texts<'a> {
-    records: &'a ScoreRecords,
-    /// TLD numbers by doc.
-    tld: &'a [u16],
-    tlds: &'a Tlds,
-}
-
 /// Unit that a doc is indexed by.
 enum Gram<'a> {
     /// Three characters of the alphabet, numbered in byte order.
@@ -543,7 +544,7 @@ enum Gram<'a> {
     Other(&'a str),
 }
 
-impl Texts<'_> {
+impl SearchedNames<'_> {
     /// Visits the grams of a doc that start in the label, in both forms. One may occur twice.
     fn grams(&self, doc: usize, mut visit: impl FnMut(Gram<'_>)) {
         let label = self.records.label(doc as u32);
@@ -597,7 +598,10 @@ struct Sorted {
 type Others = BTreeMap<CompactString, Vec<u32>>;
 
 /// Counts each id in a range of docs, and collects the docs of all other grams.
-fn count(texts: &Texts<'_>, docs: Range<usize>) -> (Vec<u32>, FxHashMap<CompactString, Vec<u32>>) {
+fn count(
+    texts: &SearchedNames<'_>,
+    docs: Range<usize>,
+) -> (Vec<u32>, FxHashMap<CompactString, Vec<u32>>) {
     let mut counts = vec![0; IDS];
     let mut others = FxHashMap::<CompactString, Vec<u32>>::default();
     for doc in docs {
@@ -615,7 +619,12 @@ fn count(texts: &Texts<'_>, docs: Range<usize>) -> (Vec<u32>, FxHashMap<CompactS
 }
 
 /// Sorts `docs` by those of their grams that are in `ids`, which occur `counts` times.
-fn sort(texts: &Texts<'_>, docs: Range<usize>, ids: &Range<usize>, counts: &[u32]) -> Sorted {
+fn sort(
+    texts: &SearchedNames<'_>,
+    docs: Range<usize>,
+    ids: &Range<usize>,
+    counts: &[u32],
+) -> Sorted {
     let mut starts = Vec::with_capacity(ids.len());
     let mut room = 0;
     for &count in &counts[ids.clone()] {
@@ -667,7 +676,7 @@ fn text_of(id: usize) -> [u8; GRAM_CHARS] {
 
 /// Writes all postings of `texts`, terms in order.
 fn write_postings(
-    texts: &Texts<'_>,
+    texts: &SearchedNames<'_>,
     out: &mut tantivy::postings::FieldSerializer<'_>,
 ) -> io::Result<()> {
     let pieces: Vec<Range<usize>> = (0..texts.tld.len())
@@ -726,7 +735,7 @@ fn schema() -> (Schema, Field) {
 }
 
 /// Writes a tantivy index of one segment and returns the names of its files.
-fn write_segment(texts: &Texts<'_>, folder: &Path) -> tantivy::Result<Vec<PathBuf>> {
+fn write_segment(texts: &SearchedNames<'_>, folder: &Path) -> tantivy::Result<Vec<PathBuf>> {
     let (schema, field) = schema();
     let index = tantivy::Index::create(MmapDirectory::open(folder)?, schema, Default::default())?;
     let segment = index.new_segment().with_max_doc(texts.tld.len() as u32);

@@ -23,8 +23,7 @@ use crate::index::columns::records::{ScoreRecord, ScoreRecords};
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, SearchFilter, View};
-use crate::index::query::profile::Lifecycle;
-use crate::index::query::rows::{DropRow, LatestDrop, SearchRow, Status};
+use crate::index::query::rows::{DropRow, LatestDrop, Lifecycle, SearchRow, Status};
 use crate::index::query::search;
 use crate::index::query::summary::{DaySummary, DroppedOn};
 use crate::index::storage::manifest::Manifest;
@@ -567,6 +566,22 @@ impl Index {
         Stage::on(as_of.today, drop.release, pending, as_of.catch_days)
     }
 
+    /// Returns the lifecycle of a doc of the drops list.
+    pub(in crate::index) fn doc_lifecycle(&self, doc: u32, as_of: AsOf) -> Lifecycle {
+        let tld = self.drops_by_rank.tlds()[doc as usize];
+        self.lifecycle(tld, &self.row_drop(doc), as_of)
+    }
+
+    pub(in crate::index) fn lifecycle(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Lifecycle {
+        Lifecycle {
+            dropped: drop.date,
+            pending_delete: drop.release.plus(-i32::from(self.tlds.pending_days(tld))),
+            release: drop.release,
+            stage: self.stage(tld, drop, as_of),
+            registered_again: drop.registered_again,
+        }
+    }
+
     pub(in crate::index) fn status(&self, row: &NameRow, as_of: AsOf) -> Status {
         match row.drop {
             Some(drop) if drop.registered_again => Status::Registered,
@@ -647,7 +662,7 @@ impl Index {
 
 impl DayIndex {
     fn new(index: &Index, as_of: AsOf) -> DayIndex {
-        let stages = DayStages::new(&index.drops_by_rank, &index.tlds, as_of);
+        let stages = DayStages::new(index.drops_by_rank.dates(), &index.tlds, as_of);
         let dropped = StagedDrops::new(&index.drops_by_name, stages.by_doc());
         DayIndex { as_of, stages, dropped, tld_texts: Default::default(), summary: OnceLock::new() }
     }

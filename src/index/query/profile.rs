@@ -4,29 +4,11 @@
 use crate::index::columns::drop_history::EarlierDrop;
 use crate::index::columns::names::NameBuf;
 use crate::index::filter::AsOf;
-use crate::index::query::index::{Index, NameRow, RowDrop, with_row_buffers};
-use crate::index::query::rows::Status;
+use crate::index::query::index::{Index, NameRow, with_row_buffers};
+use crate::index::query::rows::{Lifecycle, Status};
 use crate::scorer::{Restored, Scorer, Signals, StoredScore};
-use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
-use crate::vocab::stage::Stage;
-
-/// Lifecycle of a drop on one day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lifecycle {
-    /// Day on which the name left its zone.
-    pub dropped: Day,
-    /// First day on which the name cannot be restored; the release day if its TLD has no
-    /// pending-delete days.
-    pub pending_delete: Day,
-    /// Effective release: first day on which the name can be registered.
-    pub release: Day,
-    /// Stage today, unless registered again.
-    pub stage: Stage,
-    /// Registered again after this drop.
-    pub registered_again: bool,
-}
 
 /// Page data of a known name.
 #[derive(Debug)]
@@ -102,21 +84,5 @@ impl Index {
             }
         };
         (found.into_iter().take(limit).map(sibling).collect(), total)
-    }
-
-    /// Returns the lifecycle of a doc of the drops list.
-    pub(super) fn doc_lifecycle(&self, doc: u32, as_of: AsOf) -> Lifecycle {
-        let tld = self.drops_by_rank.tlds()[doc as usize];
-        self.lifecycle(tld, &self.row_drop(doc), as_of)
-    }
-
-    pub(super) fn lifecycle(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Lifecycle {
-        Lifecycle {
-            dropped: drop.date,
-            pending_delete: drop.release.plus(-i32::from(self.tlds.pending_days(tld))),
-            release: drop.release,
-            stage: self.stage(tld, drop, as_of),
-            registered_again: drop.registered_again,
-        }
     }
 }

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::scorer::Signals;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::stage::Stage;
 
 /// Registration status of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -72,4 +73,20 @@ pub struct DropRow<'a> {
     #[schema(max_length = 160)]
     pub explanation: &'a str,
     pub signals: &'a Signals<'a>,
+}
+
+/// Lifecycle of a drop on one day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifecycle {
+    /// Day on which the name left its zone.
+    pub dropped: Day,
+    /// First day on which the name cannot be restored; the release day if its TLD has no
+    /// pending-delete days.
+    pub pending_delete: Day,
+    /// Effective release: first day on which the name can be registered.
+    pub release: Day,
+    /// Stage today, unless registered again.
+    pub stage: Stage,
+    /// Registered again after this drop.
+    pub registered_again: bool,
 }

@@ -10,7 +10,6 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::index::columns::by_tld::ByTld;
-use crate::index::columns::day::DayStages;
 use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
 use crate::index::columns::idn::Matches;
 use crate::index::columns::rank_table::{Column, KeyFilter, Order, RankTable, key_of};
@@ -197,7 +196,7 @@ impl Narrowed<'_> {
     fn in_pipeline(&self, ordinal: u32) -> bool {
         let Some(view) = self.view else { return true };
         let place = self.parts.dropped.place(ordinal);
-        place.is_some_and(|place| self.day.code(place) & DayStages::mask(view) != 0)
+        place.is_some_and(|place| self.day.code(place) & view.code_mask() != 0)
     }
 }
 
@@ -444,7 +443,7 @@ mod tests {
                 && (common.tlds.is_empty() || common.tlds.iter().any(|wanted| is_it(wanted)))
                 && filter
                     .view
-                    .is_none_or(|view| code.is_some_and(|code| code & DayStages::mask(view) != 0))
+                    .is_none_or(|view| code.is_some_and(|code| code & view.code_mask() != 0))
         }
 
         fn matches(&self, random: &mut Random) -> Matches {

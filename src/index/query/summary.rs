@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::index::columns::day::{DROPPED_TODAY, DayStages};
+use crate::index::columns::day::DayStages;
 use crate::index::columns::drops_by_rank::DropsByRank;
 use crate::index::columns::tlds::Tlds;
-use crate::index::filter::View;
+use crate::index::filter::{DROPPED_TODAY, View};
 use crate::vocab::day::Day;
 
 /// Number of drop dates counted, up to today.
@@ -102,8 +102,8 @@ impl DaySummary {
     ) -> DaySummary {
         let walk = Walk { listed, codes: stages.by_doc(), first: first_day(today), today };
         let counts = walk.count_all(tlds.len());
-        let of = |counts: &[u32; CODES], view| {
-            let mask = DayStages::mask(view);
+        let of = |counts: &[u32; CODES], view: View| {
+            let mask = view.code_mask();
             let codes = (0u8..).zip(counts).filter(|(code, _)| code & mask != 0);
             codes.map(|(_, count)| count).sum::<u32>()
         };
@@ -273,7 +273,7 @@ mod tests {
 
     fn check(listed: &DropsByRank, tlds: &Tlds, today: Day) {
         let as_of = AsOf { today, catch_days: 5 };
-        let stages = DayStages::new(listed, tlds, as_of);
+        let stages = DayStages::new(listed.dates(), tlds, as_of);
         let newest = raw(1_002);
         let summary = DaySummary::new(listed, tlds, &stages, today, newest);
         let docs = || 0..listed.len() as usize;

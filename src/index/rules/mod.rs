@@ -17,8 +17,8 @@ mod tests;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::index::columns::day::{DayStages, stage_code};
-use crate::index::filter::{AsOf, RuleQuery, StageSet, View};
+use crate::index::columns::day::DayStages;
+use crate::index::filter::{AsOf, RuleQuery, StageSet, View, stage_code_in};
 use crate::index::query::index::Index;
 use crate::index::rules::block::Block;
 use crate::index::rules::needles::Needles;
@@ -199,7 +199,7 @@ impl<'a> Plan<'a> {
         let docs = self.rules.iter().map(|rule| rule.docs).max().unwrap_or(0);
         let first_batches = self.index.drops_by_rank.first_batches();
         let may_fire = |&doc: &u32| {
-            let code = day.by_doc()[doc as usize] & DayStages::mask(View::All);
+            let code = day.by_doc()[doc as usize] & View::All.code_mask();
             code & stages != 0
                 && (u64::from(first_batches.number(doc)) > oldest || self.code(doc, since) < code)
         };
@@ -217,7 +217,7 @@ impl<'a> Plan<'a> {
         let at = doc as usize;
         let left = i32::from(listed.releases()[at]) - i32::from(day.raw());
         let pending = tlds.pending_days(listed.tlds()[at]);
-        stage_code(left, pending, self.as_of.catch_days.into())
+        stage_code_in(left, pending, self.as_of.catch_days.into())
     }
 }
 

@@ -6,8 +6,8 @@
 
 use rayon::prelude::*;
 
-use crate::index::columns::day::{DayStages, RELEASED, stage_code};
-use crate::index::filter::View;
+use crate::index::columns::day::DayStages;
+use crate::index::filter::{RELEASED, View, stage_code_in};
 use crate::index::rules::{Interner, NewsCriteria, Plan};
 use crate::vocab::day::Day;
 use crate::vocab::watermark::Watermark;
@@ -84,7 +84,7 @@ impl Since {
             redemption_until: base.day,
         };
         for (place, &doc) in (0u32..).zip(docs) {
-            let now = day.by_doc()[doc as usize] & DayStages::mask(View::All);
+            let now = day.by_doc()[doc as usize] & View::All.code_mask();
             let batch = first_batches.number(doc);
             if u64::from(batch) > base.batch {
                 let word = &mut since.new[now.trailing_zeros() as usize][place as usize / WORD];
@@ -128,7 +128,7 @@ impl Moved {
     fn is_news(self, stages: u8, created: Day, catch_days: i32) -> bool {
         let left = i32::from(self.release) - i32::from(created.raw());
         // Stages only advance, so the later of two days has the later stage.
-        let from = self.known.max(stage_code(left, self.pending_days, catch_days));
+        let from = self.known.max(stage_code_in(left, self.pending_days, catch_days));
         let between = (self.then << 1).wrapping_sub(from);
         stages & self.now != 0 && stages & between == 0
     }

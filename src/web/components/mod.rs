@@ -8,7 +8,7 @@ use chrono::Datelike;
 use maud::{Markup, html};
 
 use crate::accounts::UserData;
-use crate::index::query::profile::Lifecycle;
+use crate::index::query::rows::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::index::columns::drop_history::EarlierDrop;
 use crate::index::filter::AsOf;
-use crate::index::query::profile::Lifecycle;
+use crate::index::query::rows::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
 use crate::web::components::{date, date_text, stage_word};

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use crate::index::filter::View;
-use crate::index::query::profile::Lifecycle;
 use crate::index::query::rows::DropRow;
+use crate::index::query::rows::Lifecycle;
 use crate::index::{DropsPage, Overview};
 use crate::vocab::limits::{DROPS_OFFSET_MAX, EXPORT_ROWS_MAX};
 use crate::vocab::name::{DomainName, to_unicode};

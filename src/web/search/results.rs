@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::accounts::UserData;
 use crate::index::SearchPage;
-use crate::index::query::profile::Lifecycle;
+use crate::index::query::rows::Lifecycle;
 use crate::index::query::rows::{SearchRow, Status};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
