@@ -1,8 +1,8 @@
-//! The contract around the answers: who may ask, how often, what a bad request gets, what an
-//! operator reads when a command fails, and what clients see while a new list goes live.
+//! The HTTP API around its content: authentication, quotas, bad requests, error messages of failed
+//! commands, and responses while a new list goes live.
 //!
-//! The contents of the responses are the oracle's part (`tests/oracle.rs`). Where the specification leaves
-//! something open, a comment `Choice:` says what is expected here.
+//! The `oracle` module checks the content of responses. Where the specification leaves something open, a
+//! comment `Choice:` states the expectation.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -32,7 +32,7 @@ bestshop.co.uk,2026-03-14,2026-03-17,
 kept.org,,,registered
 ";
 
-/// The folder of an installation that holds [`LIST`].
+/// Creates an installation that holds [`LIST`].
 fn site_with_list() -> Site {
     let site = Site::new();
     let list = site.write("list.csv", LIST);
@@ -40,13 +40,13 @@ fn site_with_list() -> Site {
     site
 }
 
-/// A server over [`LIST`] on [`TODAY`], and a key of plan `api`.
+/// Starts a server over [`LIST`] on [`TODAY`], and returns it with a key of plan `api`.
 fn server_with_list(site: &Site) -> (Server, String) {
     let key = site.account("owner@example.com", "api");
     (site.serve(TODAY), key)
 }
 
-/// A server over [`LIST`] on [`TODAY`] for tests that ask without end, and a key.
+/// As [`served`], with an unlimited allowance.
 fn server_without_allowance(site: &Site) -> (Server, String) {
     let plenty = "[plans.api]\nrequests_per_day = 1000000000\nexports_per_day = 1000000000\n";
     let settings = &site.settings(plenty);
@@ -58,7 +58,7 @@ fn error_body(text: &str) -> Value {
     json!({ "error": text })
 }
 
-/// Asserts a 400 that names the parameter, in the one shape of errors (§3).
+/// Asserts a 400 that names the parameter, in the error format.
 #[track_caller]
 fn assert_refuses(response: &Response, parameter: &str, target: &str) {
     let (status, body) = response.answer();
@@ -77,7 +77,7 @@ fn assert_no_allowance_headers(response: &Response) {
     }
 }
 
-/// The three rate-limit headers: limit, remaining, reset.
+/// Returns the three rate-limit headers: limit, remaining, reset.
 #[track_caller]
 fn allowance(response: &Response) -> (i64, i64, i64) {
     let number = |name: &str| {
@@ -90,13 +90,13 @@ fn day(text: &str) -> Day {
     text.parse().expect("a date")
 }
 
-/// 00:00 UTC after `day`, seconds of the Unix clock.
+/// Returns 00:00 UTC after `day` as a Unix time.
 fn next_midnight(text: &str) -> i64 {
     day(text).plus(1).start().timestamp()
 }
 
 #[test]
-fn only_a_good_key_opens_the_api() {
+fn only_a_valid_key_authenticates() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client();
@@ -144,7 +144,7 @@ fn only_a_good_key_opens_the_api() {
 }
 
 #[test]
-fn a_disabled_account_is_out_at_once() {
+fn disabling_an_account_takes_effect_immediately() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client_with(&key);
@@ -155,16 +155,16 @@ fn a_disabled_account_is_out_at_once() {
 }
 
 #[test]
-fn each_plan_opens_its_endpoints() {
+fn each_plan_allows_its_endpoints() {
     let site = site_with_list();
     let server = site.serve(TODAY);
-    // Accounts made while the server runs work at once.
+    // Accounts created while the server runs work immediately.
     for (plan, json_api, export) in
         [("free", false, false), ("core", false, true), ("pro", true, true), ("api", true, true)]
     {
         let key = site.account(&format!("{plan}@example.com"), plan);
         let mut client = server.client_with(&key);
-        // The plan is judged before the parameters.
+        // The plan is checked before the parameters.
         for target in [
             "/api/v1/drops",
             "/api/v1/drops?limit=0",
@@ -190,7 +190,7 @@ fn each_plan_opens_its_endpoints() {
             continue;
         }
         let (status, body) = response.answer();
-        // Choice: the message is not given word for word; `code` and `plan` may stand beside it.
+        // Choice: the message is not specified; `code` and `plan` may accompany it.
         let error = body["error"].as_str().unwrap_or_default();
         assert_eq!(status, 403, "{body}");
         assert!(error.contains("CSV export") && error.contains("Core plan or above"), "{body}");
@@ -200,7 +200,7 @@ fn each_plan_opens_its_endpoints() {
     assert_eq!(server.client_with(&key).get("/api/v1/drops").status, 200, "the plan was changed");
 }
 
-/// A parameter and values that are wrong for it, escaped.
+/// A parameter and invalid values for it, escaped.
 type Wrong = (&'static str, &'static [&'static str]);
 
 const WRONG_FILTERS: &[Wrong] = &[
@@ -221,7 +221,7 @@ const WRONG_EXPORT_PAGES: &[Wrong] =
 const WRONG_SEARCH_PAGES: &[Wrong] =
     &[("limit", &["0", "101", "-1", "abc", "1.5"]), ("offset", &["-1", "10001", "abc"])];
 
-/// Every parameter twice, each value good in itself.
+/// Every parameter twice, with valid values.
 const TWICE: &[(&str, &str)] = &[
     ("tld", "tld=com&tld=de"),
     ("min_dqs", "min_dqs=1&min_dqs=1"),
@@ -233,7 +233,7 @@ const TWICE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_wrong_parameter_is_named() {
+fn errors_name_the_invalid_parameter() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client_with(&key);
@@ -260,7 +260,7 @@ fn every_wrong_parameter_is_named() {
 }
 
 #[test]
-fn q_has_its_bounds() {
+fn q_is_bounded() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client_with(&key);
@@ -315,7 +315,7 @@ fn limits_are_inclusive_and_unknown_parameters_are_ignored() {
         "?unknown=1&unknown=2&Limit=0&min-dqs=x",
         "?limit",
         "?&&",
-        // Choice: a list of nothing but empty items filters as little as an empty value.
+        // Choice: a list of only empty items does not filter, like an empty value.
         "?tld=,",
     ] {
         assert_eq!(client.get(&format!("/api/v1/drops{same}")).answer(), plain, "{same}");
@@ -327,7 +327,7 @@ fn limits_are_inclusive_and_unknown_parameters_are_ignored() {
 }
 
 #[test]
-fn a_bad_name_is_refused_with_the_reason() {
+fn invalid_names_are_refused_with_the_reason() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client_with(&key);
@@ -369,7 +369,7 @@ fn a_bad_name_is_refused_with_the_reason() {
 }
 
 #[test]
-fn unknown_paths_and_methods_get_json() {
+fn unknown_paths_and_methods_return_json_errors() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client_with(&key);
@@ -406,17 +406,17 @@ fn unknown_paths_and_methods_get_json() {
             assert!(get, "{method} {target}: Allow is {allowed:?}");
         }
     }
-    // Choice: HEAD is as good as GET without its body, or refused as a method that is not there.
+    // Choice: HEAD is GET without its body, or 405.
     for target in ["/api/health", "/api/v1/drops", "/api/v1/search?q=s", "/api/export/drops"] {
         let response = client.request("HEAD", target, &[]);
         assert!(matches!(response.status, 200 | 405), "HEAD {target}: {}", response.status);
-        // What a body sent by mistake would break.
+        // A body sent by mistake would break the next response.
         assert_eq!(client.get("/api/health").status, 200, "the request after HEAD {target}");
     }
 }
 
 #[test]
-fn strange_requests_are_never_the_servers_fault() {
+fn unusual_requests_never_return_5xx() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client_with(&key);
@@ -451,7 +451,7 @@ fn strange_requests_are_never_the_servers_fault() {
 }
 
 #[test]
-fn the_allowance_counts_every_request_and_outlives_restart_and_rotation() {
+fn the_allowance_counts_every_request_across_restarts_and_key_rotation() {
     let site = site_with_list();
     let settings = "[plans.pro]\nrequests_per_day = 5\nexports_per_day = 2\n";
     let settings = &site.settings(settings);
@@ -472,7 +472,7 @@ fn the_allowance_counts_every_request_and_outlives_restart_and_rotation() {
     // Neither the unauthenticated endpoints nor the exports use the allowance.
     assert_eq!(client.get("/api/health").status, 200);
     assert_eq!(client.get("/api/v1").status, 200);
-    // Choice: a successful export carries the rate-limit headers too, of the export budget.
+    // Choice: a successful export has the rate-limit headers of the export budget.
     let response = client.get("/api/export/drops");
     assert_eq!((response.status, allowance(&response)), (200, (2, 1, next_midnight(TODAY))));
 
@@ -488,7 +488,7 @@ fn the_allowance_counts_every_request_and_outlives_restart_and_rotation() {
     let mut client = server.client_with(&second_key);
     let response = client.get("/api/v1/domain/solar.com");
     assert_eq!((response.status, allowance(&response)), (200, (5, 0, next_midnight(TODAY))));
-    // A bad request beyond the allowance is judged by the allowance.
+    // A bad request beyond the allowance returns 429, not 400.
     for target in ["/api/v1/drops", "/api/v1/search", "/api/v1/domain/solar.com"] {
         assert_exhausted(&mut client, target, 5);
     }
@@ -523,7 +523,7 @@ fn assert_exhausted(client: &mut Client, target: &str, limit: i64) {
     assert_eq!(response.answer(), (429, expected), "{target}");
     assert_eq!(allowance(&response), (limit, 0, next_midnight(TODAY)), "{target}");
     let retry_after = response.number("retry-after").expect("429 says when to come back");
-    // The pinned clock keeps the time of day. Rounded either way; midnight may pass meanwhile.
+    // The pinned clock keeps the time of day. Either rounding is fine, and midnight may pass meanwhile.
     let possible = (after - 1..=before + 1).contains(&retry_after) || after > before;
     assert!(possible, "{target}: Retry-After {retry_after}, {before} s before midnight");
     assert!((1..=86_400).contains(&retry_after), "{target}: Retry-After {retry_after}");
@@ -574,7 +574,7 @@ fn keys(object: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn health_and_index_need_no_key() {
+fn health_and_index_endpoints_need_no_key() {
     let site = site_with_list();
     let server = site.serve(TODAY);
     let mut client = server.client();
@@ -620,7 +620,7 @@ fn health_and_index_need_no_key() {
 
 #[test]
 fn lists_older_than_two_days_are_stale() {
-    // By the real clock: a pinned one would start its day again if midnight passed meanwhile.
+    // With the real clock: a pinned one would restart its day if midnight passed meanwhile.
     let ago = |minutes: i64| {
         let then = Clock::system().now() - TimeDelta::minutes(minutes);
         then.to_rfc3339_opts(SecondsFormat::Secs, true)
@@ -653,14 +653,14 @@ fn lists_older_than_two_days_are_stale() {
     }
 }
 
-/// Requests that clients repeat while a list goes live.
+/// Requests that clients repeat while a new list goes live.
 const WATCHED: [&str; 4] = [
     "/api/v1/drops?limit=1000&view=all",
     "/api/v1/search?q=s&limit=100",
     "/api/v1/domain/solar.com",
     "/api/export/drops",
 ];
-/// 2 s are promised (§11); the rest is for a machine that runs other tests meanwhile.
+/// 2 s are promised; the rest is slack for a busy machine.
 const SWITCH_MAX: Duration = Duration::from_secs(60);
 
 #[test]
@@ -670,12 +670,12 @@ fn a_new_list_goes_live_under_running_clients() {
     let mut client = server.client_with(&key);
     let old = WATCHED.map(|target| client.get(target));
     let stop = AtomicBool::new(false);
-    // Every reader has its first answers before the list comes.
+    // Every reader gets its first responses before the list arrives.
     let readers: Vec<Reader> = (0..4).map(|_| Reader::new(server.client_with(&key))).collect();
     let (readers, new) = thread::scope(|scope| {
         let asking: Vec<_> =
             readers.into_iter().map(|reader| scope.spawn(|| reader.keep_asking(&stop))).collect();
-        // However this thread ends, the readers must.
+        // The readers must stop even if this thread panics.
         let stop_readers = StopAtDrop(&stop);
         let mut rows = String::from("domain,drop_date,registered_again\n");
         rows.push_str("solar.com,2026-03-15,true\n");
@@ -696,7 +696,7 @@ fn a_new_list_goes_live_under_running_clients() {
     }
 }
 
-/// Sets the flag that ends other threads, also when this one ends in a failed assertion.
+/// Stops the other threads when dropped, also after a failed assertion.
 struct StopAtDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopAtDrop<'_> {
@@ -705,7 +705,7 @@ impl Drop for StopAtDrop<'_> {
     }
 }
 
-/// A client and what it was answered: which of [`WATCHED`], and which of `bodies`.
+/// A client and its responses: indexes into [`WATCHED`] and `bodies`.
 struct Reader {
     client: Client,
     answers: Vec<(usize, usize)>,
@@ -713,14 +713,14 @@ struct Reader {
 }
 
 impl Reader {
-    /// A client that has asked its first round.
+    /// Creates a client and sends its first round of requests.
     fn new(client: Client) -> Reader {
         let mut reader = Reader { client, answers: Vec::new(), bodies: HashMap::new() };
         reader.ask_all();
         reader
     }
 
-    /// Asks round after round until `stop`, and a few rounds more.
+    /// Repeats the requests until `stop`, and a few rounds more.
     fn keep_asking(mut self, stop: &AtomicBool) -> Reader {
         while !stop.load(Ordering::Relaxed) {
             self.ask_all();
@@ -739,8 +739,8 @@ impl Reader {
         }
     }
 
-    /// Asserts that every answer is wholly the old or wholly the new one, none old after a new,
-    /// and that both were seen on one connection.
+    /// Asserts that every response is the complete old or new one, none old after a new one, and that
+    /// both were seen on one connection.
     fn assert_old_then_new(&self, old: &[Response], new: &[Response]) {
         let is = |body: usize, answer: &Response| self.bodies.get(&answer.body) == Some(&body);
         let mut switched = false;
@@ -758,7 +758,7 @@ impl Reader {
 }
 
 #[test]
-fn a_rollback_goes_live_as_well() {
+fn a_rollback_goes_live() {
     let site = site_with_list();
     let (server, key) = server_without_allowance(&site);
     let mut client = server.client_with(&key);
@@ -775,8 +775,8 @@ fn a_rollback_goes_live_as_well() {
     assert!(within(SWITCH_MAX, || ask() == first), "the generation before is not served again");
 }
 
-/// True once `condition` is, false when it is not in time. It is asked without a pause: every
-/// question here is a request.
+/// Waits until `condition` holds; false if it does not in time. Polls without a pause, because every
+/// condition here sends a request.
 fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + time;
     while Instant::now() < deadline {
@@ -788,7 +788,7 @@ fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
 }
 
 #[test]
-fn the_demo_serves_the_sample_to_the_key_it_prints() {
+fn the_demo_serves_the_sample_with_the_printed_key() {
     let site = Site::new();
     let server = site.demo();
     let printed = |line: &str| line.strip_prefix("key ").map(str::to_owned);
@@ -837,7 +837,7 @@ fn wrong_usage_ends_with_2() {
 }
 
 #[test]
-fn an_unusable_data_folder_is_named() {
+fn errors_name_an_unusable_data_folder() {
     let site = site_with_list();
     let not_a_folder = site.write("not-a-folder", "");
     let not_a_folder = not_a_folder.to_str().expect("temporary paths are UTF-8");
@@ -854,7 +854,7 @@ fn an_unusable_data_folder_is_named() {
 }
 
 #[test]
-fn a_missing_index_is_named_and_can_be_made() {
+fn errors_name_a_missing_index_and_how_to_build_it() {
     let site = Site::new();
     let index = site.index();
     let index = index.to_str().expect("temporary paths are UTF-8");
@@ -863,7 +863,7 @@ fn a_missing_index_is_named_and_can_be_made() {
     finished.assert_failed(1, &[index]);
     let advice = finished.stderr.contains("ingest") || finished.stderr.contains("rebuild");
     assert!(advice, "it should say what makes an index\n{finished}");
-    // So is a folder that is not there, and a corpus that was never built.
+    // The same for a missing folder, and for a corpus that was never built.
     std::fs::remove_dir_all(site.index()).expect("a folder can be removed");
     site.run(&serve).assert_failed(1, &[index]);
     let list = site.write("list.csv", LIST);
@@ -876,7 +876,7 @@ fn a_missing_index_is_named_and_can_be_made() {
 }
 
 #[test]
-fn a_port_in_use_is_named() {
+fn errors_name_a_port_in_use() {
     let site = site_with_list();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("it is bound").to_string();
@@ -885,7 +885,7 @@ fn a_port_in_use_is_named() {
     assert!(!finished.stdout.contains("listening on"), "{finished}");
 }
 
-/// Every file below `folder`.
+/// Returns every file below `folder`.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -903,7 +903,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Flips one bit in the middle of each file that holds anything; says how many those were.
+/// Flips one bit in the middle of each file that is not empty, and returns their number.
 fn damage(files: &[PathBuf]) -> usize {
     let mut damaged = 0;
     for file in files {
@@ -933,7 +933,7 @@ fn a_damaged_index_is_refused_and_can_be_rebuilt() {
 }
 
 #[test]
-fn a_damaged_generation_gives_way_to_the_one_before() {
+fn a_damaged_generation_falls_back_to_the_previous_one() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let before = server.client_with(&key).get("/api/v1/drops").answer();
@@ -951,7 +951,7 @@ fn a_damaged_generation_gives_way_to_the_one_before() {
 }
 
 #[test]
-fn a_damaged_list_is_refused_as_a_whole() {
+fn a_damaged_list_is_refused_completely() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client_with(&key);
@@ -974,7 +974,7 @@ fn a_damaged_list_is_refused_as_a_whole() {
         let path = path.to_str().expect("temporary paths are UTF-8");
         site.run(&["ingest", "--observed-at", OBSERVED, path]).assert_failed(1, words);
     }
-    // Nothing of them waits in the corpus for the next rebuild either.
+    // None of their rows is in the corpus for the next rebuild.
     site.ok(&["rebuild"]);
     server.stop();
     let server = site.serve(TODAY);
@@ -1009,7 +1009,7 @@ fn a_zone_pair_yields_drops_and_registrations() {
 }
 
 #[test]
-fn the_same_list_again_is_a_no_op_that_says_so() {
+fn ingesting_the_same_list_again_reports_a_no_op() {
     let site = site_with_list();
     let generations = || site.ok(&["index", "list"]).lines().count();
     let before = generations();
@@ -1018,14 +1018,14 @@ fn the_same_list_again_is_a_no_op_that_says_so() {
     let finished = site.run(&["ingest", "--observed-at", OBSERVED, list]);
     assert_eq!(finished.code, Some(0), "{finished}");
     let said = format!("{}{}", finished.stdout, finished.stderr).to_lowercase();
-    // Choice: one of the words in which this can be said.
+    // Choice: the message uses one of these words.
     let says_so = ["already", "the same", "unchanged"].iter().any(|word| said.contains(word));
     assert!(says_so, "{finished}");
     assert_eq!(generations(), before, "nothing was rebuilt");
 }
 
 #[test]
-fn flags_beat_the_environment_which_beats_the_file() {
+fn flags_override_the_environment_which_overrides_the_file() {
     let site = site_with_list();
     site.account("owner@example.com", "api");
     let bad = site.write("not-a-folder", "");

@@ -1,8 +1,7 @@
-//! User data over HTTP: whole responses of every endpoint of claims, watchlists, alert rules
-//! and votes, their refusals, their exports, and that all of it is there after a crash.
+//! User data over HTTP: complete responses of every endpoint of claims, watchlists, alert rules and
+//! votes, their errors and exports, and durability after a crash.
 //!
-//! Nothing here is random. Where the specification leaves something open, a comment `Choice:` says
-//! the expectations here.
+//! Where the specification leaves something open, a comment `Choice:` states the expectation.
 
 mod alerts;
 mod contract;
@@ -19,7 +18,7 @@ use crate::common::{Client, Response, Server, Site, TODAY};
 const TOMORROW: &str = "2026-03-16";
 const OBSERVED: &str = "2026-03-15T00:00:00Z";
 
-/// On [`TODAY`], .com frees a name 35 days after its drop, of which the last 5 are pending delete.
+/// A .com name is released 35 days after its drop; the last 5 of them are pending delete.
 const LIST: &str = "\
 domain,drop_date,release_date,status,registered_again
 free-early.com,2026-02-06,,,
@@ -32,7 +31,7 @@ back.com,2026-02-01,,,true
 münchen.de,2026-03-01,,,
 ";
 
-/// An installation that serves [`LIST`].
+/// Creates an installation that holds [`LIST`].
 fn site() -> Site {
     let site = Site::new();
     let list = site.write("list.csv", LIST);
@@ -40,7 +39,7 @@ fn site() -> Site {
     site
 }
 
-/// A server over [`LIST`] on [`TODAY`], and a client of plan `api`.
+/// Starts a server over [`LIST`] on [`TODAY`], and returns it with a client of plan `api`.
 fn served(site: &Site) -> (Server, Client) {
     let key = site.account("owner@example.com", "api");
     let server = site.serve(TODAY);
@@ -48,7 +47,7 @@ fn served(site: &Site) -> (Server, Client) {
     (server, client)
 }
 
-/// A server on `today` with settings of its own.
+/// Starts a server on `today` with these settings.
 fn serve_with(site: &Site, settings: &str, today: &str) -> Server {
     site.serve_with(&["--config", &site.settings(settings), "--today", today])
 }
@@ -57,7 +56,7 @@ fn error(text: &str) -> Value {
     json!({ "error": text })
 }
 
-/// The refusal of more than a plan allows; its message is the service's own.
+/// Asserts the error of a plan limit. The message is not specified.
 #[track_caller]
 fn assert_plan_limit(response: &Response, plan: &str, limit: u32) {
     let (status, mut body) = response.answer();
@@ -68,7 +67,7 @@ fn assert_plan_limit(response: &Response, plan: &str, limit: u32) {
     assert_eq!((status, body), (403, expected), "{message}");
 }
 
-/// Replaces each of `members`, which must be timestamps of [`TODAY`], by `"now"`.
+/// Replaces each of `members`, which must be timestamps of [`TODAY`], with `"now"`.
 #[track_caller]
 fn hide_times(object: &mut Value, members: &[&str]) {
     for member in members {
@@ -87,7 +86,7 @@ fn hide_times(object: &mut Value, members: &[&str]) {
     }
 }
 
-/// The id of what a 201 added, which its `Location` must name.
+/// Returns the id of a 201's object, which its `Location` must name.
 #[track_caller]
 fn added_id(response: &Response, collection: &str) -> u64 {
     assert_eq!(response.status, 201, "{}", response.text());
@@ -97,7 +96,7 @@ fn added_id(response: &Response, collection: &str) -> u64 {
     id
 }
 
-/// Adds an object; the next one is of a later millisecond, since lists are ordered by it.
+/// Adds an object. The next one gets a later millisecond, because lists are sorted by it.
 #[track_caller]
 fn add(client: &mut Client, path: &str, body: &Value) -> Response {
     let response = client.send("POST", path, body);
@@ -122,12 +121,12 @@ fn watch(client: &mut Client, name: &str) {
     assert_eq!(response.status, 201, "{name}: {}", response.text());
 }
 
-/// The members of `rows` called `member`, in order.
+/// Returns the values of `member` in `rows`, in order.
 fn column(rows: &Value, member: &str) -> Vec<Value> {
     rows.as_array().expect("an array").iter().map(|row| row[member].clone()).collect()
 }
 
-/// The same object with one member changed.
+/// Returns the same object with one member changed.
 fn with(object: &Value, member: &str, value: Value) -> Value {
     let mut changed: Map<String, Value> = object.as_object().expect("an object").clone();
     changed.insert(member.to_owned(), value);

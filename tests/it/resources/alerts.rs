@@ -24,7 +24,7 @@ fn good() -> Value {
 }
 
 #[test]
-fn a_rule_is_added_read_changed_and_removed() {
+fn rules_can_be_created_read_changed_and_deleted() {
     let site = site();
     let (_server, mut client) = served(&site);
     let sent = json!({
@@ -77,7 +77,7 @@ fn a_rule_is_added_read_changed_and_removed() {
     });
     assert_eq!(body, json!({"id": id, "alert": alert, "secret": null, "secrets": null}));
 
-    // The secrets are shown this once.
+    // Secrets are shown only in this response.
     let one = format!("{PATH}/{id}");
     let mut read = client.get(&one).json();
     hide_times(&mut read["alert"], &["createdAt"]);
@@ -95,12 +95,12 @@ fn a_rule_is_added_read_changed_and_removed() {
     let mut alert = with(&alert, "active", json!(false));
     assert_eq!(change(json!({"active": false})), json!({"alert": alert}));
     alert["name"] = json!("renamed");
-    // A filter is replaced whole.
+    // A PATCH replaces the filter completely.
     alert["filter"] = json!({"minDqs": 0});
     let patch = json!({"name": "renamed", "filter": {"minDqs": 0}});
     assert_eq!(change(patch), json!({"alert": alert}));
     assert_eq!(change(json!({})), json!({"alert": alert}));
-    // A webhook keeps its secret; a new one's is shown once.
+    // A kept webhook keeps its secret; a new webhook's secret is shown once.
     let channels = json!([
         {"type": "webhook", "url": "https://8.8.8.8:8443"},
         {"type": "webhook", "url": "https://new.example.com/"},
@@ -137,7 +137,7 @@ fn a_rule_without_a_webhook_has_no_secret() {
 }
 
 #[test]
-fn a_list_is_newest_first_and_paged() {
+fn lists_are_newest_first_and_paged() {
     let site = site();
     let (_server, mut client) = served(&site);
     let names = ["a", "b", "c"];
@@ -168,7 +168,7 @@ fn a_list_is_newest_first_and_paged() {
 }
 
 #[test]
-fn a_plan_caps_the_active_rules() {
+fn plans_limit_active_rules() {
     let site = site();
     let key = site.account("pro@example.com", "pro");
     let server = serve_with(&site, "[plans.pro]\nactive_rules = 2\n", TODAY);
@@ -176,7 +176,7 @@ fn a_plan_caps_the_active_rules() {
     let first = add_alert(&mut client, "first");
     add_alert(&mut client, "second");
     assert_plan_limit(&client.send("POST", PATH, &good()), "pro", 2);
-    // A malformed rule gets 400 first.
+    // A malformed rule returns 400 first.
     let answer = client.send("POST", PATH, &with(&good(), "name", json!(""))).answer();
     assert_eq!(answer, (400, error("name: must have 1 to 100 characters")));
     let first = format!("{PATH}/{first}");
@@ -309,14 +309,14 @@ fn errors_name_their_member() {
 }
 
 #[test]
-fn no_webhook_leads_inside() {
+fn webhooks_to_internal_addresses_are_refused() {
     let site = site();
     let (_server, mut client) = served(&site);
     let try_url = |client: &mut Client, url: &str| {
         let channels = json!([{"type": "email"}, {"type": "webhook", "url": url}]);
         client.send("POST", PATH, &with(&good(), "channels", channels)).answer()
     };
-    // `vocab::url` has the whole table; these show that the door asks it.
+    // `vocab::url` tests the whole table; these show that the endpoint uses it.
     for (url, what) in [
         ("http://hooks.example.com/", "must start with https://"),
         ("https://127.0.0.1/", "127.0.0.1 is not a public address"),
@@ -346,6 +346,6 @@ fn no_webhook_leads_inside() {
         let refusal = error(&format!("channels[1].url: {what}"));
         assert_eq!(try_url(&mut client, url), (400, refusal), "{url}");
     }
-    // A name that does not resolve now may resolve later: it is judged when it is dialled.
+    // A name that does not resolve now may resolve later: the address is checked when it is dialled.
     assert_eq!(try_url(&mut client, "https://hooks.no-such-name.example/").0, 201);
 }

@@ -1,5 +1,5 @@
-//! Rules of every resource endpoint: who may ask, what a body may be, what doing
-//! something twice means, and that a crash takes nothing back.
+//! Rules of every resource endpoint: authentication, request bodies, idempotency, and durability after
+//! a crash.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use crate::common::{Client, Response, Server};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
-/// Every endpoint, with a body that it takes; `{claim}` and `{alert}` stand for ids.
+/// Every endpoint with a valid body; `{claim}` and `{alert}` stand for ids.
 const ENDPOINTS: &[(&str, &str, &str)] = &[
     ("GET", "/api/v1/portfolio", ""),
     ("POST", "/api/v1/portfolio", r#"{"domain": "a.com", "status": "lost"}"#),
@@ -36,7 +36,7 @@ const ENDPOINTS: &[(&str, &str, &str)] = &[
     ("POST", "/api/v1/alerts/{alert}/deliveries/{delivery}/retry", ""),
     ("PUT", "/api/v1/domain/pending.com/feedback", r#"{"vote": "up"}"#),
 ];
-/// The id of no delivery.
+/// An id that no delivery has.
 const NO_DELIVERY: &str = "0123456789abcdef0123456789abcdef";
 
 fn call(client: &mut Client, method: &str, target: &str, body: &str) -> Response {
@@ -76,7 +76,7 @@ fn the_json_api_needs_a_plan_and_counts_every_request() {
             assert_eq!(response.header("x-ratelimit-limit"), None);
         }
     }
-    // Refused for its body or not, each one counts.
+    // Each request counts, even if its body is refused.
     let before = client.get("/api/v1/drops").number("x-ratelimit-remaining").expect("a number");
     let mut asked = 0;
     for (method, path, body) in ENDPOINTS {
@@ -99,7 +99,7 @@ fn the_last_request_of_a_day_can_be_a_write_and_the_next_is_refused() {
     let mut client = server.client_with(&key);
     add_claim(&mut client, &json!({"domain": "pending.com", "status": "caught"}));
     for (method, path, body) in ENDPOINTS {
-        // The allowance is judged before the body and the object.
+        // The allowance is checked before the body and the object.
         for body in [*body, "{nonsense"] {
             let (status, refusal) = call(&mut client, method, path, body).answer();
             assert_eq!((status, &refusal["error"]), (429, &json!("rate limit exceeded")), "{path}");
@@ -202,7 +202,7 @@ fn a_405_lists_the_allowed_methods() {
             assert_eq!(allowed, there, "{target}");
         }
     }
-    // The index lists every one of them.
+    // The endpoint index lists all of them.
     let listed = client.get("/api/v1").json()["endpoints"].take();
     for (method, path, _) in ENDPOINTS {
         let path = path.split('?').next().unwrap_or_default();
@@ -244,7 +244,7 @@ fn a_body_is_a_small_json_object() {
         ] {
             let answer = client.send_with(method, target, &[JSON], body.as_bytes()).answer();
             let required = answer.1["error"].as_str().is_some_and(|e| e.ends_with("is required"));
-            // `{}{}` may be refused for what its first object lacks.
+            // `{}{}` may be refused for a missing member of its first object.
             assert!(
                 answer == (400, error(refusal)) || body == "{}{}" && required,
                 "{target} {body}: {answer:?}"
@@ -254,7 +254,7 @@ fn a_body_is_a_small_json_object() {
         let answer = client.send_with(method, target, &[JSON], deep.as_bytes()).answer();
         let refusal = "body: is nested more than 16 levels deep";
         assert_eq!(answer, (400, error(refusal)), "{target}");
-        // Exactly the limit is read, one byte more is not.
+        // A body of exactly the limit is read, one byte more is not.
         let padding = 64 * 1024 - good.len();
         let full = format!("{good}{}", " ".repeat(padding));
         let response = client.send_with(method, target, &[JSON], full.as_bytes());
@@ -270,17 +270,17 @@ fn a_body_is_a_small_json_object() {
     assert_eq!(client.send_with("POST", "/api/v1/watchlist", &kind, body).status, 201);
 }
 
-/// The first line of the answer to a request whose body never ends.
+/// Returns the status line of the response to a request whose body never ends.
 fn status_of_endless(server: &Server, key: &str, length: &str, piece: Option<&[u8]>) -> String {
     let mut stream = TcpStream::connect(server.address()).expect("the server listens");
-    // A server that reads on and on would never answer: the test must end all the same.
+    // A server that reads forever would never respond; the test must still end.
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout can be set");
     let head = format!(
         "POST /api/v1/watchlist HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {key}\r\n\
          Content-Type: application/json\r\n{length}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).expect("the head is taken");
-    // Just over the limit, and the connection stays open: nothing more ever comes.
+    // Just over the limit; the connection stays open and nothing more is sent.
     for _ in 0..piece.map_or(0, |_| 65) {
         stream.write_all(piece.unwrap_or_default()).expect("what is read is taken");
     }
@@ -290,7 +290,7 @@ fn status_of_endless(server: &Server, key: &str, length: &str, piece: Option<&[u
 }
 
 #[test]
-fn an_endless_body_is_not_waited_for() {
+fn an_endless_body_is_refused_at_the_limit() {
     let site = site();
     let key = site.account("owner@example.com", "api");
     let server = site.serve(TODAY);
@@ -305,7 +305,7 @@ fn an_endless_body_is_not_waited_for() {
 }
 
 #[test]
-fn a_post_with_a_key_is_done_once() {
+fn a_post_with_an_idempotency_key_takes_effect_once() {
     let site = site();
     let (server, mut client) = served(&site);
     let adds = |path: &str| !path.contains('{') && !path.ends_with("/preview");
@@ -323,7 +323,7 @@ fn a_post_with_a_key_is_done_once() {
         assert_eq!((again.status, &again.body), (201, &done.body), "{target}");
         assert_eq!(again.header("location"), done.header("location"));
         assert_eq!(again.header("cache-control"), done.header("cache-control"));
-        // One more space is another body; the same key at another path is another request.
+        // One more space makes a different body; the same key at another path is a different request.
         let conflict = error("Idempotency-Key: was used with another request in the last 24 h");
         let other = send(&mut client, target, &key, &format!("{body} "));
         assert_eq!(other.answer(), (409, conflict.clone()), "{target}");
@@ -337,15 +337,15 @@ fn a_post_with_a_key_is_done_once() {
     for (target, _, _, _) in &first {
         assert_eq!(count(&mut client, target), json!(1), "{target}");
     }
-    // Keys are each account's own.
+    // Keys are scoped to the account.
     let mut other = server.client_with(&site.account("other@example.com", "api"));
     for (target, key, body, done) in &first {
         let theirs = send(&mut other, target, key, body);
         assert_eq!((theirs.status, theirs.header("idempotency-replayed")), (201, None));
-        // What has no id looks the same to everybody.
+        // Objects without an id look the same to every account.
         assert_eq!(theirs.body == done.body, target.ends_with("watchlist"), "{target}");
     }
-    // A crash forgets no answer.
+    // Stored responses survive a crash.
     let key_of_owner = site.new_key("owner@example.com");
     server.kill();
     let server = site.serve(TODAY);
@@ -357,7 +357,7 @@ fn a_post_with_a_key_is_done_once() {
         assert_eq!(count(&mut client, target), json!(1), "{target}");
     }
     server.stop();
-    // A day later the key is good for another request.
+    // After a day the key can be used for another request.
     let server = site.serve("2026-03-17");
     let mut client = server.client_with(&key_of_owner);
     let (target, key, _, _) = &first[0];
@@ -383,7 +383,7 @@ fn only_successful_posts_are_replayed() {
     assert_eq!(send(&mut client, "k", "{}").status, 400);
     let done = send(&mut client, "k", wanted);
     assert_eq!((done.status, done.header("idempotency-replayed")), (201, None));
-    // That it was there is an answer too.
+    // A response for an existing object is replayed too.
     let there = send(&mut client, "l", wanted);
     assert_eq!(there.status, 200);
     assert_eq!(client.request("DELETE", "/api/v1/watchlist?domain=wanted.com", &[]).status, 200);
@@ -402,7 +402,7 @@ fn only_successful_posts_are_replayed() {
 }
 
 #[test]
-fn every_account_has_one_vote_on_a_name() {
+fn an_account_has_one_vote_on_a_name() {
     let site = site();
     let (server, mut first) = served(&site);
     let mut second = server.client_with(&site.account("second@example.com", "pro"));

@@ -1,7 +1,7 @@
 //! Alert rules at work: previews, test messages, deliveries, and the link in mails.
 //!
-//! Nothing listens where this server's mails and chat messages go, so that none is delivered here;
-//! whether it was tried meanwhile, and what came of it, differs from run to run.
+//! Nothing listens where this server sends mails and chat messages, so none is delivered. Whether one
+//! was tried yet, and with what result, differs between runs.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::common::{Client, Response};
 const PATH: &str = "/api/v1/alerts";
 const NO_DELIVERY: &str = "0123456789abcdef0123456789abcdef";
 
-/// A rule with mails and a chat.
+/// Returns a rule with mail and a chat.
 fn add_rule(client: &mut Client) -> u64 {
     let channels = json!([{"type": "email"}, {"type": "telegram", "chatId": -100}]);
     let body = json!({"name": "n", "filter": {"tlds": ["com"]}, "channels": channels});
@@ -29,7 +29,7 @@ fn preview(client: &mut Client, filter: Value) -> Value {
     body
 }
 
-/// Takes out what trying changes.
+/// Removes the members that attempts change.
 fn untried(delivery: &mut Value) {
     for member in ["attempts", "lastAttemptAt", "nextAttemptAt", "problem"] {
         let value = delivery.as_object_mut().expect("an object").remove(member);
@@ -69,7 +69,7 @@ fn a_preview_counts_the_names_a_rule_would_match() {
     assert_eq!(preview(&mut client, json!({"minDqs": 100}))["today"], 0);
     assert_eq!(client.get(PATH).json()["count"], 0, "nothing was added");
 
-    // The body is a rule's, whose other members may be there and must be sound.
+    // The body is a rule; its other members are optional and must be valid.
     let whole = json!({"name": "n", "filter": {}, "channels": [{"type": "email"}]});
     assert_eq!(client.send("POST", &format!("{PATH}/preview"), &whole).status, 200);
     for (body, refusal) in [
@@ -122,7 +122,7 @@ fn a_test_message_is_queued_for_every_channel_and_listed() {
     listed["deliveries"].as_array_mut().expect("an array").iter_mut().for_each(untried);
     assert_eq!(listed, json!({"count": 2, "deliveries": newest_first}));
 
-    // A body is not needed, and must say nothing.
+    // A body is optional and must be empty.
     let test = format!("{PATH}/{id}/test");
     assert_eq!(client.send("POST", &test, &json!({})).status, 202);
     let answer = client.send("POST", &test, &json!({"now": true})).answer();
@@ -137,7 +137,7 @@ fn a_test_message_is_queued_for_every_channel_and_listed() {
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     assert_eq!(client.get(&list).json()["count"], 6);
 
-    // With the rule goes what it sent.
+    // Deleting the rule deletes its deliveries.
     assert_eq!(client.request("DELETE", &format!("{PATH}/{id}"), &[]).status, 200);
     assert_eq!(client.get(&list).answer(), (404, error("not found")));
     assert_eq!(post(&mut client, &test).answer(), (404, error("not found")));
@@ -165,7 +165,7 @@ fn test_messages_of_a_day_are_limited() {
     let mut other = server.client_with(&site.account("other@example.com", "pro"));
     let theirs = add_alert(&mut other, "n");
     assert_eq!(post(&mut other, &format!("{PATH}/{theirs}/test")).status, 202);
-    // What was sent is not forgotten over a restart, and the next day is another.
+    // The count survives a restart and resets on the next day.
     drop(server);
     let key = site.new_key("owner@example.com");
     for (day, status) in [(TODAY, 429), (TOMORROW, 202)] {
@@ -176,7 +176,7 @@ fn test_messages_of_a_day_are_limited() {
 }
 
 #[test]
-fn a_link_in_a_mail_switches_mails_off_and_channels_switch_them_on() {
+fn the_mail_link_unsubscribes_and_new_channels_resubscribe() {
     let site = site();
     let (server, mut client) = served(&site);
     let id = add_rule(&mut client);
@@ -188,7 +188,7 @@ fn a_link_in_a_mail_switches_mails_off_and_channels_switch_them_on() {
     let pending = conflict("it is pending and will be retried by itself");
     assert_eq!(post(&mut client, &retry(mail)).answer(), pending);
 
-    // Without a key: the link in the mail is enough.
+    // The link needs no key.
     let mut reader = server.client();
     let mut asked = Vec::new();
     for link in [mail, chat, NO_DELIVERY, "x", "%ff"] {
@@ -231,7 +231,7 @@ fn a_link_in_a_mail_switches_mails_off_and_channels_switch_them_on() {
         [json!({"type": "telegram", "chatId": "-100"})]
     );
 
-    // A PATCH with channels switches them on; any other leaves them off.
+    // A PATCH with channels switches mail on again; any other leaves it off.
     let renamed = client.send("PATCH", &one, &json!({"name": "renamed"})).json();
     assert_eq!(renamed["alert"]["channels"][0]["switchedOff"]["reason"], "unsubscribed");
     let channels = json!([{"type": "email"}]);
@@ -245,7 +245,7 @@ fn a_link_in_a_mail_switches_mails_off_and_channels_switch_them_on() {
     );
     assert_eq!(post(&mut client, &retry(chat)).answer(), off, "chats are gone");
     assert_eq!(post(&mut client, &retry(NO_DELIVERY)).answer(), (404, error("not found")));
-    // The link goes on working; a rule with no channel that is on has nothing to test.
+    // The link keeps working; a rule without an active channel cannot be tested.
     let target = format!("/unsubscribe/{mail}");
     assert_eq!(post(&mut reader, &target).status, 200);
     let refusal = "all channels of this alert rule are switched off; PATCH it with `channels` to \
@@ -257,7 +257,7 @@ fn a_link_in_a_mail_switches_mails_off_and_channels_switch_them_on() {
 }
 
 #[test]
-fn a_channel_that_is_not_set_up_is_refused() {
+fn unconfigured_channels_are_refused() {
     let site = site();
     let key = site.account("owner@example.com", "api");
     let path = site.write("bare.toml", "[rdap]\nenabled = false\n");
@@ -280,7 +280,7 @@ fn a_channel_that_is_not_set_up_is_refused() {
         let patched = client.send("PATCH", &target, &json!({"channels": channels}));
         assert_eq!(patched.answer(), (400, error(&refusal)));
     }
-    // Set up, the same is taken.
+    // Once configured, the same rule is accepted.
     drop(server);
     let server = serve_with(&site, "", TODAY);
     let posted = server.client_with(&key).send("POST", PATH, &rule(json!([{"type": "email"}])));

@@ -8,7 +8,7 @@ use crate::common::{Client, Response};
 const WATCHLIST: &str = "/api/export/watchlist";
 const PORTFOLIO: &str = "/api/export/portfolio";
 
-/// The body of an export that went well, as text.
+/// Returns the body of a successful export as text.
 #[track_caller]
 fn csv(response: &Response, file: &str) -> String {
     assert_eq!(response.status, 200, "{}", response.text());
@@ -18,7 +18,7 @@ fn csv(response: &Response, file: &str) -> String {
     response.text().to_owned()
 }
 
-/// Rows of CSV as another program reads them: header first.
+/// Parses CSV; the header comes first.
 fn records(text: &str) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     reader
@@ -39,7 +39,7 @@ fn a_watchlist_is_exported() {
     }
     let list = client.get("/api/v1/watchlist").json();
     let text = csv(&client.get(WATCHLIST), "watchlist");
-    // Only the export has the time a name was added: its shape is checked, and its order below.
+    // Only the export shows when a name was added: its format is checked here, its order below.
     let rows = records(&text);
     let added_at = |name: &str| {
         let row = rows.iter().find(|row| row[0] == name).expect("the name has a row");
@@ -133,7 +133,7 @@ fn a_portfolio_is_exported_and_no_cell_is_a_formula() {
 }
 
 #[test]
-fn more_rows_than_a_chunk_all_come() {
+fn exports_larger_than_a_chunk_are_complete() {
     let site = site();
     let (_server, mut client) = served(&site);
     for at in 0..1_201 {
@@ -166,13 +166,13 @@ fn exports_are_for_core_and_above_and_share_a_budget() {
     let mut free = server.client_with(&free);
     let mut core = server.client_with(&core);
     for target in [WATCHLIST, PORTFOLIO] {
-        // The plan is judged before the parameters.
+        // The plan is checked before the parameters.
         refused(&mut free, target);
         refused(&mut free, &format!("{target}?limit=0"));
         let answer = server.client().get(target).answer();
         assert_eq!(answer, (401, error("authentication required")));
     }
-    // What is asked for wrongly costs nothing.
+    // A bad request costs nothing.
     for (target, refusal) in [
         (format!("{WATCHLIST}?limit=10001"), "limit: must be an integer from 1 to 10000"),
         (format!("{WATCHLIST}?sort=x"), "sort: must be one of lifecycle, name, dqs, added"),

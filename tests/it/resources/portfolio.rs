@@ -9,7 +9,7 @@ use super::{
 const PATH: &str = "/api/v1/portfolio";
 
 #[test]
-fn a_claim_is_added_read_changed_and_removed() {
+fn claims_can_be_created_read_changed_and_deleted() {
     let site = site();
     let (_server, mut client) = served(&site);
     let full = json!({
@@ -45,7 +45,7 @@ fn a_claim_is_added_read_changed_and_removed() {
     hide_times(&mut read["claim"], &["reportedAt", "updatedAt"]);
     assert_eq!(read, json!({"claim": claim}));
 
-    // Leaving `sold` takes the sale away; null takes away what may be absent.
+    // Leaving `sold` removes the sale; null removes an optional member.
     let patch = json!({"status": "caught", "registrar": null, "acquiredPriceUsd": 0.07});
     let (status, mut changed) = client.send("PATCH", &one, &patch).answer();
     hide_times(&mut changed["claim"], &["reportedAt", "updatedAt"]);
@@ -93,7 +93,7 @@ fn absent_members_are_null_and_notes_are_text() {
         "soldAt": null,
         "reportedAt": "now",
         "updatedAt": "now",
-        // data/docs/api.md types notes as a string, so none is an empty one.
+        // data/docs/api.md types notes as a string, so no notes are an empty one.
         "userNotes": "",
     });
     assert_eq!(claim, expected);
@@ -114,7 +114,7 @@ fn only_a_sold_claim_has_a_sale_time() {
     let sold = client.send("POST", PATH, &sent).json();
     assert_eq!(sold["claim"]["soldAt"], sold["claim"]["reportedAt"], "now unless given");
     let one = format!("{PATH}/{}", sold["id"]);
-    // Sold again is no other sale.
+    // Setting `sold` again keeps the first sale.
     let again = client.send("PATCH", &one, &json!({"status": "sold"})).json();
     assert_eq!(again["claim"]["soldAt"], sold["claim"]["soldAt"]);
     let moved = json!({"soldAt": "2026-01-02T03:04:05Z", "resalePriceUsd": 5});
@@ -122,7 +122,7 @@ fn only_a_sold_claim_has_a_sale_time() {
     assert_eq!(moved["claim"]["soldAt"], "2026-01-02T03:04:05.000Z");
     let (status, body) = client.send("PATCH", &one, &json!({"soldAt": null})).answer();
     assert_eq!((status, body), (400, error("soldAt: a sold claim has one")));
-    // Every status may follow every other.
+    // Every status may follow any other.
     let all = ["attempted", "caught", "registered", "lost", "sold"];
     for (from, to) in all.iter().flat_map(|from| all.iter().map(move |to| (from, to))) {
         for status in [from, to] {
@@ -145,7 +145,7 @@ fn only_a_sold_claim_has_a_sale_time() {
 }
 
 #[test]
-fn a_list_is_filtered_ordered_and_paged() {
+fn lists_are_filtered_sorted_and_paged() {
     let site = site();
     let (server, mut client) = served(&site);
     let mut ids = Vec::new();
@@ -306,7 +306,7 @@ fn errors_name_their_member() {
 }
 
 #[test]
-fn a_claim_keeps_the_rule_that_led_to_it() {
+fn a_claim_keeps_its_alert_rule() {
     let site = site();
     let (server, mut client) = served(&site);
     let rule = add_alert(&mut client, "short names");

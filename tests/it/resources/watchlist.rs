@@ -10,7 +10,7 @@ use crate::common::{Client, Site};
 const PATH: &str = "/api/v1/watchlist";
 const EXTERNAL_TWO: &str = "[plans.pro]\nexternal_names = 2\n";
 
-/// Score of a name by `dropdex score`, with the corpus's spread.
+/// Returns the score of a name by `dropdex score`, with the corpus's spread.
 fn dqs(site: &Site, name: &str) -> Value {
     let line = site.ok(&["score", "--json", name]);
     let mut score: Value = serde_json::from_str(&line).expect("a line of JSON");
@@ -48,7 +48,7 @@ fn remove(client: &mut Client, name: &str) -> (u16, Value) {
 }
 
 #[test]
-fn a_name_is_watched_once_and_forgotten() {
+fn a_name_is_watched_once_and_can_be_removed() {
     let site = site();
     let (_server, mut client) = served(&site);
     let empty = json!({
@@ -84,7 +84,7 @@ fn a_name_is_watched_once_and_forgotten() {
 }
 
 #[test]
-fn a_list_is_sorted_as_asked() {
+fn lists_are_sorted_as_requested() {
     let site = site();
     let (_server, mut client) = served(&site);
     let added = [
@@ -127,7 +127,7 @@ fn a_list_is_sorted_as_asked() {
         let body = client.get(&format!("{PATH}?sort={sort}")).json();
         assert_eq!(column(&body["watchlist"], "domain"), names, "{sort}");
         assert_eq!((&body["sort"], &body["count"]), (&json!(sort), &json!(8)));
-        // A page has the summary of the whole list.
+        // Every page has the summary of the whole list.
         let page = client.get(&format!("{PATH}?sort={sort}&limit=2&offset=3")).json();
         assert_eq!(column(&page["watchlist"], "domain"), names[3..5], "{sort}");
         assert_eq!(page["summary"], body["summary"]);
@@ -177,7 +177,7 @@ fn names_that_are_not_registrable_are_refused() {
 }
 
 #[test]
-fn external_names_cost_quota_until_a_list_brings_them() {
+fn external_names_use_quota_until_a_list_contains_them() {
     let site = site();
     let key = site.account("pro@example.com", "pro");
     let server = serve_with(&site, EXTERNAL_TWO, TODAY);
@@ -186,10 +186,10 @@ fn external_names_cost_quota_until_a_list_brings_them() {
     watch(&mut client, "second.com");
     let refused = client.send("POST", PATH, &json!({"domainName": "third.com"}));
     assert_plan_limit(&refused, "pro", 2);
-    // What is there, and what the corpus holds, costs nothing.
+    // Watched names and names in the corpus use no quota.
     assert_eq!(add(&mut client, "second.com").0, 200);
     watch(&mut client, "pending.com");
-    // A name that goes gives its place back.
+    // Removing a name frees its quota.
     assert_eq!(remove(&mut client, "second.com").0, 200);
     watch(&mut client, "third.com");
     assert_plan_limit(&client.send("POST", PATH, &json!({"domainName": "second.com"})), "pro", 2);
@@ -211,7 +211,7 @@ fn external_names_cost_quota_until_a_list_brings_them() {
 fn renewed_counts_names_registered_again_since_they_were_added() {
     let site = site();
     let (server, mut client) = served(&site);
-    // Registered again already.
+    // Registered again before it was added.
     watch(&mut client, "back.com");
     watch(&mut client, "redeem.com");
     watch(&mut client, "pending.com");
