@@ -1,6 +1,5 @@
-//! Alert rules at work, as their owners see it: lists come, and each rule's deliveries are read back
-//! over HTTP. What a match is, is held against a scan elsewhere (`index/matching`); here it is when
-//! lists are matched, and how often: once, whatever happens in between.
+//! When lists are matched with alert rules, and that each drop is matched once, whatever happens in
+//! between. The deliveries are read over HTTP. Unit tests of the index check what a rule matches.
 
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Client, Server, Site, wait};
 
-/// Lists are matched within moments; this is a hang, on a busy machine in a debug build.
+/// Deadline of a match, which takes moments.
 const MATCH_MAX: Duration = Duration::from_secs(60);
 const DAY_1: &str = "2026-03-15";
 
@@ -22,7 +21,7 @@ struct World {
 }
 
 impl World {
-    /// Served on [`DAY_1`], with a first list of a name that no rule here is about.
+    /// Serves on [`DAY_1`] a first list with a name that no rule here matches.
     fn new() -> World {
         let site = Site::new();
         let key = site.account("owner@example.com", "api");
@@ -32,7 +31,7 @@ impl World {
         world
     }
 
-    /// Adds lists in one go, today, and rebuilds.
+    /// Ingests lists in one command, and rebuilds.
     fn ingest(&mut self, lists: &[&[(&str, &str)]]) {
         let mut paths = Vec::new();
         for rows in lists {
@@ -57,7 +56,7 @@ impl World {
         self.server.take().expect("it runs").stop();
     }
 
-    /// From now on it is this day.
+    /// Restarts the server on this day.
     fn turn_to(&mut self, day: &str) {
         self.stop();
         self.day = day.to_owned();
@@ -88,7 +87,7 @@ impl World {
         });
     }
 
-    /// Adds a rule and gives its id.
+    /// Adds a rule and returns its id.
     fn rule(&self, filter: Value) -> u64 {
         let rule = json!({
             "name": "a rule",
@@ -106,7 +105,7 @@ impl World {
         assert_eq!(status, 200, "{body}");
     }
 
-    /// How many names each message of a rule was about, the first first.
+    /// Returns the number of names in each message of a rule, oldest first.
     fn told(&self, rule: u64) -> Vec<u64> {
         let target = format!("/api/v1/alerts/{rule}/deliveries");
         let (status, body) = self.client().get(&target).answer();
@@ -146,14 +145,13 @@ fn a_rule_fires_once_for_each_drop() {
     assert_eq!(world.told(idn), [1]);
     assert_eq!(world.told(none), [] as [u64; 0]);
 
-    // A correction of a drop is no news; another drop of the name is, and a new name beside it.
+    // A corrected drop date does not fire; another drop of the name does, and a new name.
     world.match_lists(&[&[("teapots.com", "2026-03-15"), ("teatime.co.uk", "2026-03-15")]]);
     assert_eq!((world.told(com), world.told(tea)), (vec![2], vec![2]));
     world.match_lists(&[&[("teapots.com", "2026-03-14"), ("others.com", "2026-03-15")]]);
     assert_eq!((world.told(com), world.told(tea)), (vec![2, 1], vec![2]));
 
-    // The same file again changes nothing, nor does a rebuild, nor going back to the generation
-    // before, nor making one batch of all lists.
+    // Ingesting the same file again, a rebuild, a rollback and compaction do not fire.
     let again = world.site.write("2.csv", text_of(&first));
     world.run(&["ingest", again.to_str().expect("UTF-8")]);
     world.run(&["rebuild"]);
@@ -170,7 +168,7 @@ fn a_rule_fires_once_for_each_drop() {
 #[test]
 fn a_rule_fires_when_a_name_enters_its_stages() {
     let mut world = World::new();
-    // Free 35 days after they drop, pending delete in the last five.
+    // Released 35 days after their drop, pending delete in the last five.
     let pending = world.rule(json!({"stages": ["pending-delete"]}));
     let late = world.rule(json!({"stages": ["catchable", "released"], "tlds": ["com"]}));
     let all = world.rule(json!({}));
@@ -178,7 +176,7 @@ fn a_rule_fires_when_a_name_enters_its_stages() {
     assert_eq!(world.told(pending), [] as [u64; 0]);
     assert_eq!(world.told(all), [2]);
 
-    // A day alone tells nothing: the next list does.
+    // A new day alone does not fire; the next list does.
     world.turn_to("2026-03-19");
     assert_eq!(world.told(pending), [] as [u64; 0]);
     world.match_lists(&[&[("other.de", "2026-03-18")]]);
@@ -190,7 +188,7 @@ fn a_rule_fires_when_a_name_enters_its_stages() {
     world.turn_to("2026-03-25");
     world.match_lists(&[&[("third.de", "2026-03-18")]]);
     assert_eq!(world.told(late), [1]);
-    // Added when sooner.com had been catchable for long: not what this rule waits for.
+    // Added when sooner.com had long been catchable, so it does not fire.
     let added_late = world.rule(json!({"stages": ["catchable", "released"], "tlds": ["com"]}));
     world.turn_to("2026-04-05");
     world.match_lists(&[&[("fourth.de", "2026-03-18")]]);
@@ -207,16 +205,16 @@ fn lists_are_matched_however_they_come() {
     let paused = world.rule(json!({"tlds": ["com"]}));
     let edited = world.rule(json!({"tlds": ["com"]}));
     world.change(paused, json!({"active": false}));
-    // Two lists at once are one message.
+    // Two lists in one command make one message.
     world.match_lists(&[&[("one.com", "2026-03-15")], &[("two.net", "2026-03-15")]]);
     assert_eq!(world.told(both), [2]);
     assert_eq!(world.told(paused), [] as [u64; 0]);
     assert_eq!(world.told(edited), [1]);
 
-    // Neither going on nor another filter brings back what is past.
+    // Neither resuming nor a new filter fires for past drops.
     world.change(paused, json!({"active": true}));
     world.change(edited, json!({"filter": {"tlds": ["net"]}}));
-    // A list that comes while no server runs is matched at the next start.
+    // A list ingested without a server is matched at the next start.
     world.stop();
     world.ingest(&[&[("three.com", "2026-03-15"), ("four.net", "2026-03-15")]]);
     world.ingest(&[&[("five.net", "2026-03-15")]]);
@@ -226,7 +224,7 @@ fn lists_are_matched_however_they_come() {
     assert_eq!(world.told(paused), [1]);
     assert_eq!(world.told(edited), [1, 2]);
 
-    // A removed rule matches nothing, and its deliveries are gone.
+    // A deleted rule matches nothing, and its deliveries are deleted.
     let target = format!("/api/v1/alerts/{edited}");
     assert_eq!(world.client().request("DELETE", &target, &[]).status, 200);
     assert_eq!(world.client().get(&format!("{target}/deliveries")).status, 404);

@@ -2,15 +2,15 @@
 //! allows and what it does not, as every plan and without a key. No server error, no response that the document
 //! does not describe, nothing refused that it allows and nothing taken that it forbids.
 //!
-//! The slice tries each operation some twenty times beside every border of its parameters;
-//! `DROPDEX_FULL=1` tries each a thousand times. `DROPDEX_SEED` repeats a run.
+//! At the small size each operation gets some 20 requests and the boundary values of its parameters; with
+//! `DROPDEX_FULL=1` it gets 1,000. `DROPDEX_SEED` repeats a run.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::common::{Server, Site, TODAY, runs, tools};
 
-/// Allowances that no run uses up: what is beyond them is `races.rs`' to try.
+/// Allowances that no run uses up; the `races` module tests the limits.
 const SETTINGS: &str = "\
 [plans.core]\nexports_per_day = 2000000000\n\
 [plans.pro]\nrequests_per_day = 2000000000\nexports_per_day = 2000000000\nactive_rules = 100000\n\
@@ -31,7 +31,7 @@ fn tried(key: Option<&str>) -> Tried {
     }
 }
 
-/// Every operation of the document, with `key`.
+/// Runs every operation of the document with `key`.
 fn judge(site: &Site, server: &Server, key: Option<&str>) {
     let Tried { phases, examples } = tried(key);
     let seed = runs::seed_of_the_commit();
@@ -77,14 +77,14 @@ fn plan_api() {
 }
 
 #[test]
-fn nobody() {
+fn anonymous() {
     let site = Site::with_a_name_of_each_kind();
     let config = site.settings(SETTINGS);
     let server = site.serve_with(&["--today", TODAY, "--config", &config]);
     judge(&site, &server, None);
 }
 
-// Those below differ from it by their refusals: in the full run alone.
+// The other plans differ only in what they refuse, so they run at full size only.
 
 #[test]
 fn plan_pro() {

@@ -1,7 +1,7 @@
-//! Alerts on their way out: the real binary, a list that goes live, and receivers on loopback of every
-//! sort; real servers of others for mail, and the reference library for signatures.
+//! Delivery of alerts: a list goes live, and receivers on loopback take webhooks, mail (a real SMTP
+//! server) and Telegram messages. The reference library checks signatures.
 //!
-//! Times are checked only as the receivers see them: that a try comes not before another.
+//! Times are checked only as receivers see them: a retry does not come too early.
 
 mod channels;
 mod examples;
@@ -31,7 +31,7 @@ struct World {
 }
 
 impl World {
-    /// With these settings, and receivers that are trusted and allowed.
+    /// Creates one with these settings and with receivers that are trusted and allowed.
     fn new(settings: &str, receivers: &[&Receiver]) -> World {
         World::of("owner@example.com", settings, receivers)
     }
@@ -63,7 +63,7 @@ impl World {
         World { site, server, client, settings, key, lists: self.lists }
     }
 
-    /// Adds a rule that every name matches; gives its id and secret.
+    /// Adds a rule that matches every name, and returns its id and secret.
     #[track_caller]
     fn rule(&mut self, name: &str, channel: Value) -> (u64, String) {
         let rule = json!({"name": name, "filter": {}, "channels": [channel]});
@@ -88,14 +88,14 @@ impl World {
         self.site.ingest(&path, &format!("{today}T00:00:{list:02}Z"));
     }
 
-    /// The deliveries of a rule, newest first.
+    /// Returns the deliveries of a rule, newest first.
     #[track_caller]
     fn deliveries(&mut self, rule: u64) -> Vec<Value> {
         let body = self.client.get(&format!("{PATH}/{rule}/deliveries")).json();
         body["deliveries"].as_array().expect("a list").clone()
     }
 
-    /// Waits until the newest delivery of a rule has this status, and gives it.
+    /// Waits until the newest delivery of a rule has this status, and returns it.
     #[track_caller]
     fn wait(&mut self, rule: u64, status: &str) -> Value {
         wait::until_ok(WAIT_MAX, || {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::common::{Finished, Server, Site, TODAY, wait};
 use serde_json::Value;
 
-/// From a list's arrival to its place: seconds, in a debug build on a busy machine a minute.
+/// Deadline of an arriving list; it takes seconds, on a busy machine a minute.
 const ARRIVAL_MAX: Duration = Duration::from_secs(90);
 
 fn list(names: &[&str]) -> String {
@@ -38,7 +38,7 @@ fn ingest(site: &Site, file: &Path) -> Finished {
     site.run(&["--today", TODAY, "ingest", file])
 }
 
-/// An installation with a first list and a server that looks into the inbox every second.
+/// Creates an installation with a first list, and starts a server that checks the inbox every second.
 fn world() -> (Site, String, Server) {
     let site = Site::new();
     let key = site.account("owner@example.com", "api");
@@ -74,7 +74,7 @@ fn commands_beside_a_server_run_one_at_a_time() {
     assert_eq!(generation(&site), 5, "nothing was built");
     let rebuilt = site.run(&["rebuild"]);
     assert_eq!((rebuilt.code, generation(&site)), (Some(0), 6), "{rebuilt}");
-    // As without a server: codes, and the last line on standard error.
+    // Exit codes and the last line on standard error are the same as without a server.
     let bad = site.write("bad.csv", "domain,drop_date\nno name at all,2026-03-14\n");
     let refused = ingest(&site, &bad);
     refused.assert_failed(1, &["bad.csv", "was not ingested"]);
@@ -86,7 +86,7 @@ fn commands_beside_a_server_run_one_at_a_time() {
     here.assert_failed(1, &["bad.csv", "was not ingested"]);
     assert!(here.stderr.contains("--here is now called --local"), "{here}");
     assert_eq!(refused.stderr.lines().last(), here.stderr.lines().last());
-    // A file that the server does not see is left to the command, which says why it fails.
+    // A file that the server cannot see is read by the command, which reports the error.
     let gone = ingest(&site, Path::new("/nonexistent/list.csv"));
     gone.assert_failed(1, &["cannot read", "/nonexistent/list.csv"]);
     assert!(gone.stderr.contains("running here instead"), "{gone}");
@@ -136,7 +136,7 @@ fn the_inbox_ingests_lists_as_they_arrive() {
 
     fs::rename(inbox.join("still.csv.part"), inbox.join("still.csv")).expect("moved");
     until("the last one too", || total(&server, &key, "arrived") == 5);
-    // The same name and another list: neither of the two is lost.
+    // Another list of the same name: both are kept.
     arrive("a.csv", list(&["arrivedg.com"]).as_bytes());
     until("a second a.csv", || there("done", "a.csv.2"));
     server.stop();
@@ -148,7 +148,7 @@ fn the_inbox_resumes_after_a_kill() {
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
     server.kill();
-    // Killed between an ingest and the rebuild: the list is in the corpus, and in the inbox still.
+    // Killed between an ingest and the rebuild: the list is in the corpus and still in the inbox.
     let path = inbox.join("late.csv");
     fs::write(&path, list(&["lately.com"])).expect("written");
     fs::write(inbox.join(".rebuild"), "").expect("written");
@@ -192,7 +192,7 @@ fn a_list_whose_ingest_fails_three_times_is_refused() {
     let (site, key, server) = world();
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
-    // Rejected rows are written to this folder, which is not one.
+    // Rejected rows are written to this folder, which is a file here.
     fs::write(site.data().join("rejects"), "").expect("written");
     let names: Vec<String> = (0..20).map(|number| format!("partly{number}.com")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -230,14 +230,14 @@ fn a_marker_without_new_lists_builds_no_index() {
     let (site, _key, server) = world();
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
-    // As it is left by a list that cannot be read now.
+    // The state after a list that cannot be read now.
     fs::write(inbox.join(".rebuild"), "").expect("written");
     until("it was checked", || !inbox.join(".rebuild").exists());
     assert_eq!(generation(&site), 1);
     server.stop();
 }
 
-/// The child process of `parent` that has a file of this name open.
+/// Finds the child process of `parent` that has a file of this name open.
 fn reader_of(parent: u32, file: &str) -> Option<u32> {
     let parent = format!("PPid:\t{parent}\n");
     fs::read_dir("/proc").expect("Linux has it").find_map(|entry| {
@@ -266,7 +266,7 @@ fn work_ends_with_the_server_that_is_killed() {
         let pid = worker().expect("it waits for the list");
         server.kill();
         let stat = format!("/proc/{pid}/stat");
-        // Dead, if not buried: the process that inherits it here may not reap it.
+        // It may be a zombie: the process that inherits it here may not reap it.
         until("it has ended", || {
             fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
         });
@@ -276,7 +276,7 @@ fn work_ends_with_the_server_that_is_killed() {
     assert_eq!(ingest(&site, &list).code, Some(0), "the lists are unlocked");
 }
 
-/// The manifest of the current generation, but for what tells one generation from another.
+/// Returns the manifest of the current generation without the members that differ in every generation.
 fn manifest(site: &Site) -> Value {
     let current = fs::read_to_string(site.index().join("CURRENT")).expect("there is one");
     let text = fs::read_to_string(site.index().join(current.trim()).join("MANIFEST"));
@@ -286,7 +286,7 @@ fn manifest(site: &Site) -> Value {
     for member in ["generation", "created", "corpus"] {
         manifest[member].take();
     }
-    // tantivy calls its files by a random number, which two of them hold too.
+    // tantivy puts a random number into its file names and into two files.
     let files = manifest["files"].as_object().expect("an object");
     let sums = files.iter().filter(|(name, _)| !name.ends_with(".json"));
     let named = sums.map(|(name, sum)| match name.strip_prefix("trigrams/") {
@@ -309,7 +309,7 @@ fn batches(site: &Site) -> Vec<String> {
     names
 }
 
-/// A list of names of which some are in every list, some in one alone, and some dropped again.
+/// Returns a list with names of every list, names of this list alone, and names that dropped again.
 fn write_numbered(site: &Site, number: usize) -> PathBuf {
     let mut rows = String::from("domain,drop_date\n");
     for at in 0..60 {

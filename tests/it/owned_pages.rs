@@ -1,7 +1,5 @@
-//! Pages of what accounts own, without a browser: watchlist, alerts, portfolio. The real binary, a
-//! client with a cookie, whole stories by forms; and that a form and the API judge alike.
-//!
-//! How they look and what scripts add is for `browser.rs`.
+//! Watchlist, alert and portfolio pages without a browser: forms sent with a cookie, and the same
+//! validation as the API. The `browser` module tests layout and scripts.
 
 mod alerts;
 mod person;
@@ -13,8 +11,7 @@ use std::path::PathBuf;
 use crate::common::{Server, Site, TODAY};
 use person::{PASSWORD, Person};
 
-/// The day of every server here, and of the newest list.
-/// Text that a browser would act on, were it not text.
+/// Markup that must be shown as text.
 const HTML: &str = "<img src=x onerror=alert(1)>\"'&amp;";
 
 /// An installation with a few names of each stage, and its server.
@@ -28,7 +25,7 @@ impl World {
         World::with("")
     }
 
-    /// With these settings besides.
+    /// Starts a server with more settings.
     fn with(settings: &str) -> World {
         World::with_files(&[], |_| settings.to_owned())
     }
@@ -55,14 +52,14 @@ impl World {
         World { site, server }
     }
 
-    /// A new account of this plan, logged in.
+    /// Creates an account of this plan and logs it in.
     fn person(&self, email: &str, plan: &str) -> Person {
         self.site.account_with_password(email, plan, PASSWORD);
         Person::logged_in(&self.server, email)
     }
 }
 
-/// Every form that changes something, with fields that would.
+/// Every form that changes something, with valid fields.
 const FORMS: [(&str, &str); 15] = [
     ("/watch", "domain=a.com"),
     ("/unwatch", "domain=solar.com"),
@@ -92,7 +89,7 @@ const PAGES: [&str; 8] = [
     "/portfolio/{claim}/delete",
 ];
 
-/// A person with one name, one rule and one claim, and what puts their ids into paths.
+/// Creates a user with one name, one rule and one claim, and a function that puts their ids into paths.
 fn owner(world: &World) -> (Person, impl Fn(&str) -> String + use<>) {
     let mut owner = world.person("owner@example.com", "api");
     owner.post("/watch", &[("domain", "solar.com")]).assert_goes_to("/");

@@ -1,6 +1,5 @@
-//! Accounts through their pages, over HTTP and against the real binary: who gets in, who stays, whom a
-//! page believes, and what another site or a stolen cookie can do. What
-//! people see of it in a browser is in `browser.rs`.
+//! Account pages over HTTP: log-in, sessions, cross-site requests and stolen cookies. The `browser` module
+//! tests the same pages in a browser.
 
 mod account;
 pub mod browser;
@@ -16,7 +15,7 @@ const TOMORROW: &str = "2026-11-22";
 const PASSWORD: &str = "correct horse battery";
 const PLAIN: &str = "[web]\nplain_http = true\n";
 
-/// An installation with a few names and these settings.
+/// Creates an installation with a few names and these settings.
 fn site(settings: &str) -> Site {
     let names = ["good.com", "fine.net", "solar.org"].map(str::to_owned);
     let site = Site::with_names(names.into_iter(), TODAY);
@@ -24,7 +23,7 @@ fn site(settings: &str) -> Site {
     site
 }
 
-/// Its server, on a day.
+/// Starts its server on a day.
 fn serve_on(site: &Site, today: &str) -> Server {
     let settings = site.lists().join("settings.toml");
     let settings = settings.to_str().expect("temporary paths are UTF-8");
@@ -40,7 +39,7 @@ fn add(site: &Site, email: &str, plan: &str) {
     site.account_with_password(email, plan, PASSWORD);
 }
 
-/// A browser whose owner has logged in.
+/// Returns a browser with a logged-in session.
 fn logged_in(server: &Server, email: &str) -> Browser {
     let mut browser = Browser::new(server);
     let answer = browser.log_in(email, PASSWORD);

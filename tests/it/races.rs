@@ -1,8 +1,8 @@
-//! Sixty-four requests at once at every limit there is: exactly as many succeed as have room, and
-//! one effect is one effect.
+//! 64 concurrent requests at every limit: exactly as many succeed as the limit allows, and a repeated
+//! request takes effect once.
 //!
-//! `DROPDEX_SEED=<number>` repeats the choices of a run; `DROPDEX_FULL=1` runs each race 10,000 times
-//! and fills a portfolio to its 100,000 claims.
+//! `DROPDEX_SEED=<number>` repeats the choices of a run; `DROPDEX_FULL=1` runs each race 1,000 times or
+//! more and fills a portfolio to its 100,000 claims.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Barrier;
@@ -15,13 +15,13 @@ use crate::common::rng::Rng;
 use crate::common::runs::{figure, say, seed};
 use crate::common::{Client, Response, Server, Site, TODAY};
 
-/// Requests that are sent at once, each on a connection of its own.
+/// Concurrent requests, each on its own connection.
 const CROWD: usize = 64;
 const RULES: usize = 5;
 const EXTERNAL: usize = 6;
 const REQUESTS: usize = 7;
 const EXPORTS: usize = 3;
-/// Test messages of a day, of any plan.
+/// Daily limit of test messages in every plan.
 const TESTS: usize = 30;
 const WATCHES_MAX: usize = 10_000;
 const CLAIMS_MAX: usize = 100_000;
@@ -34,12 +34,12 @@ struct World {
 }
 
 impl World {
-    /// A server whose plan `api` has small caps and whose plan `pro` has small days.
+    /// Starts a server with small caps in plan `api` and small daily limits in plan `pro`.
     fn new() -> World {
         World::with(RULES, EXTERNAL, 1)
     }
 
-    /// With other caps, and this many names in its corpus.
+    /// Starts a server with other caps and this many names in its corpus.
     fn with(rules: usize, external: usize, known: usize) -> World {
         let seed = seed();
         let site = Site::with_names((0..known).map(|number| format!("name{number}.com")), TODAY);
@@ -105,7 +105,7 @@ impl Sent {
     }
 }
 
-/// Sends all of them at once; the answers in the order of `all`.
+/// Sends all requests at once and returns the responses in the order of `all`.
 fn at_once(crowd: &mut [Client], all: &[Sent]) -> Vec<Response> {
     assert_eq!(crowd.len(), all.len());
     let start = Barrier::new(all.len());
@@ -184,7 +184,7 @@ fn test_messages_never_exceed_their_day() {
     assert_eq!(listed["count"], TESTS, "{listed}");
 }
 
-/// Leaves `RULES - room` rules active and some inactive; gives the inactive ones.
+/// Leaves `RULES - room` rules active and some inactive, and returns the inactive ones.
 fn make_room_for_rules(world: &World, room: usize) -> Vec<u64> {
     let mut client = world.client();
     let alerts = world.read("/api/v1/alerts?limit=1000");
@@ -205,7 +205,7 @@ fn make_room_for_rules(world: &World, room: usize) -> Vec<u64> {
     let all = alerts["alerts"].as_array().expect("a list");
     let idle = all.iter().filter(|rule| rule["active"] == json!(false));
     let idle: Vec<u64> = idle.map(|rule| rule["id"].as_u64().expect("an id")).collect();
-    // Enough that a long run does not reach the cap on rules.
+    // Few enough that a long run does not reach the cap on rules.
     for id in idle.iter().skip(CROWD / 2) {
         let answer = client.request("DELETE", &format!("/api/v1/alerts/{id}"), &[]);
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -245,7 +245,7 @@ fn external_names_never_exceed_their_quota() {
     say(&format!("{rounds} rounds of {CROWD} requests"));
 }
 
-/// How many names were added; each was added once and then was there, or never had room.
+/// Returns how many names were added. Each was added once and found afterwards, or never had room.
 #[track_caller]
 fn names_taken(names: &[String], answers: &[Response]) -> usize {
     let mut by_name: BTreeMap<&String, Vec<u16>> = BTreeMap::new();
@@ -266,7 +266,7 @@ fn names_taken(names: &[String], answers: &[Response]) -> usize {
     taken
 }
 
-/// Leaves exactly `kept` external names on the list.
+/// Removes external names until exactly `kept` are left.
 fn make_room_on_watchlist(world: &World, kept: usize, round: usize) {
     let mut client = world.client();
     let list = world.read("/api/v1/watchlist");
@@ -284,7 +284,7 @@ fn make_room_on_watchlist(world: &World, kept: usize, round: usize) {
 }
 
 #[test]
-fn one_idempotency_key_is_one_effect_however_often_it_is_sent_at_once() {
+fn concurrent_posts_with_one_idempotency_key_take_effect_once() {
     let world = World::with(1_000, 1_000, 1);
     let mut crowd = world.crowd(&world.key.clone());
     let rounds = figure(20, 1_000);
@@ -308,7 +308,7 @@ fn one_idempotency_key_is_one_effect_however_often_it_is_sent_at_once() {
 }
 
 #[test]
-fn of_two_requests_with_one_idempotency_key_one_is_carried_out() {
+fn different_requests_with_one_idempotency_key_take_effect_once() {
     let mut world = World::with(1_000, 1_000, 1);
     let mut crowd = world.crowd(&world.key.clone());
     let rounds = figure(10, 1_000);
@@ -337,7 +337,7 @@ fn of_two_requests_with_one_idempotency_key_one_is_carried_out() {
     }
 }
 
-/// All responses are equal byte for byte, and all but one are marked as replayed.
+/// Asserts that all responses are equal byte for byte, and all but one marked as replayed.
 #[track_caller]
 fn assert_one_effect(answers: &[&Response]) {
     let bodies: BTreeSet<(u16, &str)> =
@@ -358,7 +358,7 @@ fn objects_made(world: &World, target: &str, round: usize) -> usize {
     rows.iter().filter(|row| row[member] == json!(name)).count()
 }
 
-/// Removes what the round made, so that a long run does not meet a cap.
+/// Removes the objects of the round, so that a long run does not reach a cap.
 fn clear(world: &World, target: &str, round: usize) {
     let (list, member, name) = named(target, round);
     let body = world.read(&format!("{target}?limit=1000"));
@@ -381,16 +381,16 @@ fn named(target: &str, round: usize) -> (&'static str, &'static str, String) {
 }
 
 #[test]
-fn the_last_requests_of_a_day_are_given_out_once() {
+fn the_last_requests_of_a_day_are_granted_once() {
     last_of_the_day("/api/v1/alerts", REQUESTS, figure(10, 1_000));
 }
 
 #[test]
-fn the_last_exports_of_a_day_are_given_out_once() {
+fn the_last_exports_of_a_day_are_granted_once() {
     last_of_the_day("/api/export/portfolio", EXPORTS, figure(10, 1_000));
 }
 
-/// A new account in every round: what is used stays used.
+/// Every round needs a new account, because used requests stay used.
 fn last_of_the_day(target: &str, limit: usize, rounds: usize) {
     let world = World::new();
     for round in 0..rounds {
@@ -415,7 +415,7 @@ fn last_of_the_day(target: &str, limit: usize, rounds: usize) {
 }
 
 #[test]
-fn an_old_key_never_works_after_the_answer_that_replaced_it() {
+fn a_replaced_key_never_works_after_the_response() {
     let world = World::new();
     let mut key = world.key.clone();
     let rounds = figure(10, 2_000);
@@ -428,8 +428,8 @@ fn an_old_key_never_works_after_the_answer_that_replaced_it() {
     say(&format!("{rounds} keys replaced under requests"));
 }
 
-/// Does `change` while many clients ask with `key`. A request that was begun after the change was
-/// answered must be refused; before it, both answers are right, but none after a refusal.
+/// Runs `change` while many clients send requests with `key`. A request begun after the response to the
+/// change must be refused. Before that both outcomes are right, but no success may follow a refusal.
 fn while_asked<T>(world: &World, key: &str, change: impl FnOnce() -> T) -> T {
     let changed = AtomicBool::new(false);
     let asking = Barrier::new(CROWD / 4 + 1);
@@ -463,10 +463,10 @@ fn while_asked<T>(world: &World, key: &str, change: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Caps that are not settings; in the slice the unit tests of `accounts` hold them.
+/// Caps that are not settings. At the small size only the unit tests of `accounts` cover them.
 #[test]
 #[ignore = "fills 10,000 names and 100,000 claims over HTTP: a minute and more; in the full run"]
-fn a_watchlist_and_a_portfolio_end_at_their_caps() {
+fn watchlists_and_portfolios_never_exceed_their_caps() {
     // Names of the corpus consume no quota.
     let world = World::with(RULES, EXTERNAL, WATCHES_MAX + CROWD);
     fill_to(&world, WATCHES_MAX, &|number| {
@@ -483,7 +483,7 @@ fn a_watchlist_and_a_portfolio_end_at_their_caps() {
     assert_eq!(last["count"], json!(1));
 }
 
-/// Adds objects side by side up to `cap`; of the last crowd as many fit as there is room.
+/// Adds objects concurrently up to `cap`; of the last requests only as many succeed as there is room.
 fn fill_to(world: &World, cap: usize, add: &(dyn Fn(usize) -> Sent + Sync)) {
     let room = CROWD / 2;
     let mut crowd = world.crowd(&world.key);

@@ -1,5 +1,5 @@
-//! The pages that are read: drops, search, dossier, overview, through the real binary. What they show
-//! is held against the API and the CSV export over the same list.
+//! Public pages: drops, search, dossier, overview. Their rows are compared with the API and the CSV
+//! export of the same list.
 
 mod html;
 
@@ -16,7 +16,7 @@ const TODAY: &str = "2026-11-20";
 const EMAIL: &str = "reader@example.com";
 const PASSWORD: &str = "correct horse battery";
 
-/// Names with what pages have to show: dates of every stage, letters of other scripts, two drops.
+/// Names for everything that pages show: every stage, other scripts, two drops.
 const OWN_ROWS: &str = "\
     müller.de,2026-11-19,,\n\
     xn--pple-43d.com,2026-11-18,,\n\
@@ -82,7 +82,7 @@ impl World {
         body
     }
 
-    /// The cookie of a session.
+    /// Logs in and returns the session cookie.
     fn log_in(&self) -> String {
         let form = format!("email={}&password={}", escape(EMAIL), escape(PASSWORD));
         let response = self.post("/login", &form, None);
@@ -110,7 +110,7 @@ fn add_account(site: &Site) {
     assert!(child.wait().expect("it ends").success());
 }
 
-/// The names of the rows of a drops page.
+/// Returns the names in the rows of a drops page.
 fn names(page: &Page) -> Vec<String> {
     let rows = page.all(|element| element.name == "tr" && element.get("data-name").is_some());
     rows.into_iter().filter_map(|row| row.get("data-name")).map(str::to_owned).collect()
@@ -138,7 +138,7 @@ const FILTERS: [&str; 9] = [
 ];
 
 #[test]
-fn the_list_is_that_of_the_api_and_of_the_csv() {
+fn the_list_matches_the_api_and_the_csv() {
     let world = World::new();
     let cookie = world.log_in();
     for filter in FILTERS {
@@ -197,7 +197,7 @@ fn rel(page: &Page, rel: &str) -> Option<String> {
     links.first().and_then(|link| link.get("href")).map(str::to_owned)
 }
 
-/// The names in the file that a link leads to.
+/// Returns the names in the linked file.
 #[track_caller]
 fn csv_names(world: &World, page: &Page, link: &str) -> Vec<String> {
     let target = *page.links(link).first().unwrap_or_else(|| panic!("no link {link:?}"));
@@ -225,7 +225,7 @@ fn rows_show_stage_and_date() {
 #[test]
 fn links_keep_the_filters_and_forms_show_them() {
     let world = World::new();
-    // As a form sends it: chips one by one, everything else whether or not it is set.
+    // As a form sends it: one parameter per chip, and empty values for unset fields.
     let page = world.page("/?q=r&min_dqs=1&max_len=63&tld=com&tld=net&tld=de%2C+co.uk&stage=");
     assert_eq!(
         rel(&page, "next").as_deref(),
@@ -275,7 +275,7 @@ fn errors_are_shown_beside_their_field() {
     }
 }
 
-/// Text that would be markup if it were not escaped.
+/// Markup that must be escaped.
 const MARKUP: &str = "\"><script>alert(1)</script><b id=own>&amp;";
 
 #[test]
@@ -302,7 +302,7 @@ fn user_input_stays_text() {
 }
 
 #[test]
-fn scripts_get_the_part_that_changes() {
+fn scripts_receive_only_the_changed_part() {
     let world = World::new();
     for (target, wanted, parts) in [
         ("/?tld=com", "1", vec!["chips", "list"]),
@@ -374,7 +374,7 @@ fn search_results_match_the_api() {
 }
 
 #[test]
-fn options_lead_to_names_and_to_all_of_them() {
+fn suggestions_link_to_names_and_to_all_results() {
     let world = World::new();
     let options = |query: &str| {
         let target = format!("/search?{query}");
@@ -445,7 +445,7 @@ fn a_name_has_one_page_whatever_its_spelling() {
 }
 
 #[test]
-fn a_name_never_seen_has_its_score() {
+fn an_unseen_name_shows_its_score() {
     let world = World::new();
     let response = world.client().get("/domain/goldenhorse.com");
     assert_eq!(response.status, 404);
@@ -532,12 +532,12 @@ fn the_overview_counts_match_the_api() {
     let best = today["drops"][0]["name"].as_str().expect("a name");
     let list = page.all(|element| element.has_class("best"))[0];
     assert!(list.text.contains(best), "{best} in {}", list.text);
-    // The same page again comes from what was made.
+    // The second request is served from the cache.
     assert_eq!(page.id("main").text, world.page("/overview").id("main").text);
 }
 
 #[test]
-fn the_first_page_is_light() {
+fn the_first_page_is_small() {
     let world = World::new();
     let mut client = world.client();
     let mut transferred = 0;

@@ -1,6 +1,5 @@
-//! No secret is logged: a server that logs everything there is (`RUST_LOG=trace`), its
-//! libraries' words as well, is used by people and programs in every way that takes a secret, and not one
-//! of them is found in what it wrote. Nor in what commands write beside it.
+//! No secret is logged. A server at `RUST_LOG=trace`, libraries included, is used in every way that takes
+//! a secret, and none is found in its log or in the output of commands.
 
 use std::process::Command;
 
@@ -140,7 +139,7 @@ fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
     assert_eq!(added.status, 201, "{}", added.text());
     let added = added.json();
     secrets.keep("the secret of a webhook", added["secret"].as_str().expect("a secret"));
-    // What its owner made unguessable: an address is a secret too.
+    // A webhook URL with an unguessable path is a secret too.
     secrets.keep("the path of a webhook", "of-somebody-5a5a");
     let path = format!("/api/v1/alerts/{}", added["id"]);
     assert_eq!(client.send("POST", &format!("{path}/test"), &json!({})).status, 202);
@@ -150,7 +149,7 @@ fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
         assert!(std::time::Instant::now() < deadline, "{} of 3 channels were tried", tried());
         std::thread::yield_now();
     }
-    // The same over HTTP/2, whose library says other things; where it is not spoken, nothing comes of it.
+    // The same over HTTP/2, whose library logs other things. Without HTTP/2 support this does nothing.
     let url = format!("http://{}/api/v1/drops?key={key}", server.address());
     let bearer = format!("Authorization: Bearer {key}");
     let cookie =

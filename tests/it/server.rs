@@ -1,9 +1,9 @@
-//! The real binary against clients that are slow, many, gone or hostile: each is ended within its
-//! deadline, and everybody else is served meanwhile. Then what the server does by itself: compresses,
-//! answers from what the client holds, sheds what is too much, and ends well.
+//! The real binary against slow, numerous, vanished and hostile clients: each connection is closed within
+//! its deadline, and other clients are served meanwhile. Also compression, conditional requests, load
+//! shedding and shutdown.
 //!
-//! Deadlines are promises, set to a second or so here: nothing may end before its own, and the metrics
-//! say which one ended it. `DROPDEX_FULL=1` runs the full figures, and asserts that none is late.
+//! Deadlines are about a second here. No connection may be closed before its deadline, and the metrics
+//! name the one that closed it. `DROPDEX_FULL=1` also asserts that none is closed late.
 
 mod answers;
 mod drain;
@@ -16,12 +16,12 @@ mod tls;
 use crate::common::{Server, Site};
 
 const TODAY: &str = "2026-11-21";
-/// Deadlines that a test can wait for.
+/// Deadlines short enough for a test to wait for.
 const SHORT: &str = "header_seconds = 1\nbody_seconds = 1\n\
                      write_stall_seconds = 1\nidle_seconds = 2\nrequest_seconds = 3\nexport_seconds = 4\n";
 
-/// An installation with these names and these lines in its section `[server]`, and its server, which
-/// gives its metrics away.
+/// Creates an installation with this many names and these lines in `[server]`, and starts its server,
+/// with metrics.
 fn served(names: usize, settings: &str) -> (Site, Server) {
     let site = Site::with_names((0..names).map(|number| format!("name{number:05}.com")), TODAY);
     let server = serve(&site, settings);

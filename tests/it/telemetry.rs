@@ -1,5 +1,5 @@
-//! How a running server is watched: `/metrics` on its own listener, judged by the parser of Prometheus'
-//! own client, alerts and the dashboard by Prometheus; request ids; the log.
+//! Monitoring: `/metrics` on its own listener, parsed by Prometheus' own client; alerts and the dashboard,
+//! checked by `promtool`; request ids; the log.
 
 mod alerts;
 mod catalogue;

@@ -35,7 +35,7 @@ impl MailServer {
         server
     }
 
-    /// The next line, which it is waited for.
+    /// Waits for the next line.
     fn line(&mut self) -> Value {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("its output can be read");
@@ -84,7 +84,7 @@ fn check_mail(mail: &Value, rule: u64, id: &str) {
 }
 
 #[test]
-fn mails_go_through_a_real_server_with_tls_and_login() {
+fn mails_are_sent_through_a_real_server_with_tls_and_login() {
     for mode in ["starttls", "tls"] {
         let files = Site::new();
         let [certificate, key] = certificate(&files);
@@ -103,7 +103,7 @@ fn mails_go_through_a_real_server_with_tls_and_login() {
         let delivered = world.wait(rule, "delivered");
         check_mail(&mail, rule, delivered["id"].as_str().expect("an id"));
         assert_eq!((&mail["tls"], &mail["login"]), (&json!(true), &json!(true)), "{mode}");
-        // The link of the mail switches them off, in one click.
+        // The mail's link unsubscribes with one click.
         let link = mail["headers"]["list-unsubscribe"].as_str().expect("a link");
         let path = link.trim_matches(['<', '>']).strip_prefix("https://drops.example.net");
         let form = [("Content-Type", "application/x-www-form-urlencoded")];
@@ -137,7 +137,7 @@ fn an_unverified_mail_server_gets_no_password() {
 }
 
 #[test]
-fn a_mailbox_that_is_not_there_is_given_up_and_a_busy_one_tried_again() {
+fn missing_mailboxes_are_given_up_and_busy_ones_retried() {
     for (email, status, attempts, problem) in [
         ("nobody@example.com", "failed", 1, json!("rejected")),
         ("later@example.com", "delivered", 2, json!(null)),
@@ -156,7 +156,7 @@ fn a_mailbox_that_is_not_there_is_given_up_and_a_busy_one_tried_again() {
 }
 
 #[test]
-fn messages_go_to_telegram_and_its_limits_are_kept() {
+fn telegram_messages_respect_its_rate_limits() {
     let api = Receiver::http(|before, seen| {
         let sent: Value = serde_json::from_slice(&seen.body).expect("JSON");
         let (status, reply) = match sent["chat_id"].as_str() {

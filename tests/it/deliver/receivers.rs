@@ -1,4 +1,4 @@
-//! Receivers of every sort, while another is served as if it were alone.
+//! Failing receivers of every kind, beside a healthy one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     let of = |world: &mut World, name: &str, receiver: &Receiver| {
         world.webhook(name, &receiver.url(&format!("/{name}"))).0
     };
-    // The slow ones come first, and there are more of them than a host has places.
+    // The slow ones come first, and there are more of them than connections per host.
     let slow_rules: Vec<u64> =
         (0..5).map(|at| of(&mut world, &format!("slow{at}"), &slow)).collect();
     let flapping_rule = of(&mut world, "flapping", &flapping);
@@ -57,7 +57,7 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     let good_rule = of(&mut world, "good", &good);
     world.list();
 
-    // The good one has its message while the slow ones keep us waiting.
+    // The healthy one gets its message while the slow ones are still open.
     world.wait(good_rule, "delivered");
     assert_eq!(good.seen().len(), 1);
     let waiting = slow_rules.iter().map(|&rule| world.deliveries(rule)[0]["status"].clone());
@@ -67,9 +67,9 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     assert_eq!(said["data"]["rule"], json!({"id": good_rule, "name": "good"}));
     assert_eq!(said["data"]["names"].as_array().map(Vec::len), Some(3));
 
-    // An endless answer is an answer.
+    // An endless response counts as a response.
     world.wait(huge_rule, "delivered");
-    // Two failures, then success: one ID, and increasing times.
+    // Two failures, then success: one ID, and increasing timestamps.
     let flapped = world.wait(flapping_rule, "delivered");
     assert_eq!((&flapped["attempts"], &flapped["problem"]), (&json!(3), &json!(null)));
     let seen = flapping.seen();
@@ -77,17 +77,17 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     assert!(ids(&seen).iter().all(|id| *id == ids(&seen)[0] && id.starts_with("msg_")));
     assert!(seen.windows(2).all(|two| two[0].body == two[1].body));
     assert!(seen.windows(2).all(|two| second(&two[0]) <= second(&two[1])));
-    // Asked for two seconds, of one to two that are granted.
+    // It asked for two seconds; one to two are granted.
     world.wait(busy_rule, "delivered");
     let seen = busy.seen();
     assert_eq!((seen.len(), ids(&seen)[0]), (2, ids(&seen)[1]));
     assert!(second(&seen[1]) > second(&seen[0]));
-    // No redirect is followed, and nothing is tried for ever.
+    // Redirects are not followed, and retries end.
     let failed = world.wait(moved_rule, "failed");
     assert_eq!((&failed["attempts"], &failed["problem"]), (&json!(3), &json!("3xx")));
     assert_eq!(moved.seen().len(), 3);
 
-    // What has failed can be sent after all, under its id.
+    // A failed delivery can be sent again under its id.
     let failed = world.wait(broken_rule, "failed");
     assert_eq!(failed["problem"], "4xx");
     mended.store(true, Ordering::SeqCst);
@@ -99,7 +99,7 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     assert_eq!(seen.len(), 4);
     assert!(ids(&seen).iter().all(|sent| *sent == format!("msg_{id}")));
 
-    // Who is gone is left alone, until the owner says so.
+    // A receiver that returned 410 is not called until its owner resumes it.
     let failed = world.wait(gone_rule, "failed");
     assert_eq!((&failed["attempts"], &failed["problem"]), (&json!(1), &json!("gone")));
     let rule = world.client.get(&format!("{PATH}/{gone_rule}")).json();
@@ -111,7 +111,7 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     assert_eq!(world.deliveries(gone_rule).len(), 1);
     assert_eq!(gone.seen().len(), 1);
 
-    // The slow ones are given so long and no longer, and nothing of them ends up elsewhere.
+    // The slow ones time out, and none of their messages reaches another receiver.
     let mut problems = slow_rules.iter().cycle().map(|&rule| {
         let deliveries = world.deliveries(rule);
         thread::sleep(PERIOD);
@@ -124,7 +124,7 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
 }
 
 #[test]
-fn a_dead_receiver_is_tried_and_given_up() {
+fn a_dead_receiver_is_retried_and_given_up() {
     let good = serve(|_, _| Reply::status(200));
     let closing = serve(|_, _| Reply::Close);
     let mut world = World::new("", &[&good, &closing]);
@@ -138,7 +138,7 @@ fn a_dead_receiver_is_tried_and_given_up() {
         assert_eq!((&failed["attempts"], &failed["problem"]), (&json!(3), &json!("unreachable")));
     }
     assert_eq!(closing.seen().len(), 3);
-    // Its owner may not be told where a name leads; the operator is.
+    // The address of a name is logged for the operator, not shown to the owner.
     let log = world.server.stop();
     assert!(log.contains("delivery failed"), "{log}");
 }

@@ -13,7 +13,7 @@ use crate::common::wait;
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
 #[test]
-fn a_rule_is_made_changed_paused_and_removed() {
+fn rules_can_be_created_changed_paused_and_deleted() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "free");
     ann.get("/alerts").assert_says(200, "Create alert");
@@ -63,7 +63,7 @@ fn a_rule_is_made_changed_paused_and_removed() {
 }
 
 #[test]
-fn a_plan_has_its_caps_here_too() {
+fn plan_limits_apply_to_forms() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "free");
     let first = ann.add_rule("first", &[("email", "on")]);
@@ -90,7 +90,7 @@ fn a_plan_has_its_caps_here_too() {
     page.assert_says(200, "Webhooks: available with the Core plan.");
     page.assert_lacks("name=\"webhook\"");
 
-    // A plan that shrank: what was there stays, what is beyond it waits.
+    // After a downgrade, rules are kept and those beyond the limit are suspended.
     let mut bob = world.person("bob@example.com", "core");
     let old = bob.add_rule("old", &[("email", "on")]);
     let page =
@@ -105,14 +105,14 @@ fn a_plan_has_its_caps_here_too() {
     bob.get(&format!("/alerts/{old}")).assert_says(200, "old active");
     bob.get(&format!("/alerts/{young}")).assert_says(200, "young over plan limit");
     bob.get("/alerts").assert_says(200, "not included in the free plan");
-    // Its name can be changed still: its channels are as they were.
+    // Its name can still be changed, because its channels stay the same.
     let fields = [("name", "renamed"), ("webhook", "https://hooks.example.com/")];
     bob.post(&format!("/alerts/{young}"), &fields)
         .assert_goes_to(&format!("/alerts/{young}?notice=saved"));
 }
 
 #[test]
-fn forms_and_the_api_refuse_alike() {
+fn forms_and_the_api_return_the_same_errors() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "api");
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
@@ -254,7 +254,7 @@ fn html_in_every_field_stays_text() {
 }
 
 #[test]
-fn a_preview_is_the_one_of_the_api() {
+fn the_preview_matches_the_api() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "api");
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
@@ -281,7 +281,7 @@ fn a_preview_is_the_one_of_the_api() {
             let name = sample["name"].as_str().expect("a name");
             assert!(part.text.contains(&format!("/domain/{name}")), "{name}: {}", part.text);
         }
-        // Without scripts it is a page, with the form as it was.
+        // Without scripts it is a page that keeps the form's values.
         let page = ann.post("/alerts/preview", &fields);
         page.assert_says(200, &words);
         page.assert_says(200, "New alert rule");
@@ -314,7 +314,7 @@ fn a_secret_is_shown_once() {
     assert!(page.text.contains("href=\"/docs#webhooks\""));
     let secret = secret_of(&page);
     let id = between(&page.text, "class=\"button\" href=\"/alerts/", "\"").to_owned();
-    // A second click, or a reload of the answer: the same rule, the same secret.
+    // A second click or a reload shows the same rule and secret.
     let again = ann.post("/alerts/new", &fields);
     assert_eq!(secret_of(&again), secret);
     ann.get("/alerts").assert_says(200, "1 of 5 active rules");
@@ -323,7 +323,7 @@ fn a_secret_is_shown_once() {
     for page in ["/alerts".to_owned(), format!("/alerts/{id}")] {
         ann.get(&page).assert_lacks("whsec_");
     }
-    // Another webhook has another secret; the one that was there keeps its own.
+    // A new webhook gets a new secret; the existing one keeps its own.
     let two = [
         ("name", "hooks"),
         ("webhook", "https://hooks.example.com/a"),
@@ -340,7 +340,7 @@ fn secret_of(page: &Page) -> String {
     format!("whsec_{}", between(&page.text, ">whsec_", "<"))
 }
 
-/// A world that trusts `receiver`, may call it, and calls it once more after a failure.
+/// Starts a server that trusts `receiver`, may call it, and retries once.
 fn world_of(receiver: &Receiver) -> World {
     World::with_files(&[("ca.pem", receiver.certificate())], |paths| {
         let allow = receiver.address().to_string();
@@ -355,7 +355,7 @@ fn add_webhook(person: &mut Person, url: &str) -> String {
     between(&page.text, "class=\"button\" href=\"/alerts/", "\"").to_owned()
 }
 
-/// Asks for a page until it says so.
+/// Requests a page until it contains `words`.
 #[track_caller]
 fn wait_for(person: &mut Person, path: &str, words: &str) -> Page {
     wait::until_ok(WAIT_MAX, || {
@@ -369,7 +369,7 @@ fn wait_for(person: &mut Person, path: &str, words: &str) -> Page {
 
 #[test]
 fn failed_deliveries_are_shown_and_can_be_retried() {
-    // Refused until the mistake is corrected.
+    // The receiver refuses until it is repaired.
     let receiver = Receiver::https(&["127.0.0.1"], |before, _| {
         Reply::status(if before < 1 { 500 } else { 204 })
     });

@@ -5,32 +5,32 @@ use serde_json::Value;
 use crate::common::http::escape;
 use crate::common::{Client, Response, Server};
 
-/// Everybody's.
+/// The password of every account.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// A person, who may have logged in.
+/// A user, logged in or not.
 pub struct Person {
     client: Client,
     cookie: Option<String>,
 }
 
-/// A page as it came.
+/// A received page.
 #[derive(Debug)]
 pub struct Page {
     pub status: u16,
-    /// Where the server sends one on.
+    /// Target of a redirect.
     pub location: Option<String>,
     pub text: String,
     response: Response,
 }
 
 impl Person {
-    /// A user who has not logged in.
+    /// Returns a user who is not logged in.
     pub fn nobody(server: &Server) -> Person {
         Person { client: server.client(), cookie: None }
     }
 
-    /// The person whose address this is.
+    /// Logs in the user with this address.
     #[track_caller]
     pub fn logged_in(server: &Server, email: &str) -> Person {
         let mut person = Person::nobody(server);
@@ -47,7 +47,7 @@ impl Person {
         self.ask("GET", target, &[], None)
     }
 
-    /// The part of a page that a script asks for.
+    /// Requests a part of a page, as a script does.
     #[track_caller]
     pub fn get_part(&mut self, target: &str) -> Page {
         self.ask("GET", target, &[("X-Fragment", "1")], None)
@@ -59,7 +59,7 @@ impl Person {
         self.post_text(target, &form(fields))
     }
 
-    /// The same by a script that wants no page.
+    /// Sends a form from a script.
     #[track_caller]
     pub fn post_by_script(&mut self, target: &str, fields: &[(&str, &str)]) -> Page {
         let headers = [("Sec-Fetch-Site", "same-origin"), ("X-Fragment", "1")];
@@ -71,7 +71,7 @@ impl Person {
         self.post_from(target, fields, &[("Sec-Fetch-Site", "same-origin")])
     }
 
-    /// Sends a form with headers that say where it was.
+    /// Sends a form with headers that state its origin.
     #[track_caller]
     pub fn post_from(&mut self, target: &str, fields: &str, from: &[(&str, &str)]) -> Page {
         self.ask("POST", target, from, Some(fields))
@@ -104,7 +104,7 @@ impl Person {
         }
     }
 
-    /// Adds a rule that has no webhook; its id.
+    /// Adds a rule without a webhook and returns its id.
     #[track_caller]
     pub fn add_rule(&mut self, name: &str, fields: &[(&str, &str)]) -> String {
         let fields = [&[("name", name)], fields].concat();
@@ -115,13 +115,13 @@ impl Person {
         id.unwrap_or_else(|| panic!("{location}")).to_owned()
     }
 
-    /// Adds a claim; its id.
+    /// Adds a claim and returns its id.
     #[track_caller]
     pub fn add_claim(&mut self, domain: &str, fields: &[(&str, &str)]) -> String {
         let fields = [&[("domain", domain)], fields].concat();
         self.post("/portfolio/new", &fields).assert_goes_to("/portfolio?notice=added");
         let list = self.get("/portfolio").text;
-        // The newest is the first.
+        // The newest comes first.
         between(&list, "href=\"/portfolio/", "\" aria-label=\"Edit").rsplit('"').next().map_or_else(
             || panic!("no claim in {list}"),
             |id| id.rsplit('/').next().unwrap_or_default().to_owned(),
@@ -140,7 +140,7 @@ impl Page {
         );
     }
 
-    /// Asserts a status, and that the page says something.
+    /// Asserts a status and text of the page.
     #[track_caller]
     pub fn assert_says(&self, status: u16, words: &str) {
         assert_eq!(self.status, status, "{}", self.visible());
@@ -153,7 +153,7 @@ impl Page {
         assert!(!self.text.contains(words), "`{words}` in\n{}", self.visible());
     }
 
-    /// As one reads it.
+    /// Returns the visible text.
     pub fn visible(&self) -> String {
         visible(&self.text)
     }
@@ -163,12 +163,12 @@ impl Page {
         self.response.header(name)
     }
 
-    /// Whether a header was sent with this value: of some there are several.
+    /// Whether a header was sent with this value. Some headers are sent several times.
     pub fn has_header(&self, name: &str, value: &str) -> bool {
         self.response.headers.iter().any(|sent| *sent == (name.to_owned(), value.to_owned()))
     }
 
-    /// Names in their order, by the boxes that choose them.
+    /// Returns the names in order, from the checkboxes of the rows.
     pub fn chosen_by(&self) -> Vec<String> {
         let boxes = self.text.split("name=\"domain\" value=\"").skip(1);
         boxes.filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
@@ -189,20 +189,20 @@ pub fn form(fields: &[(&str, &str)]) -> String {
     pairs.join("&")
 }
 
-/// The text between two others, at its first occurrence.
+/// Returns the first text between two others.
 #[track_caller]
 pub fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
     let rest = text.split_once(start).unwrap_or_else(|| panic!("no `{start}` in\n{text}")).1;
     rest.split_once(end).unwrap_or_else(|| panic!("no `{end}` after `{start}` in\n{text}")).0
 }
 
-/// A page as one reads it: without tags, white space as single spaces.
+/// Returns the visible text of a page: no tags, and white space as single spaces.
 pub fn visible(html: &str) -> String {
     let mut text = String::new();
     let mut rest = html;
     while let Some((before, after)) = rest.split_once('<') {
         text.push_str(before);
-        // A suffix stands right after its label.
+        // A suffix follows its label without a space.
         if !after.starts_with("span class=\"suffix\"") {
             text.push(' ');
         }

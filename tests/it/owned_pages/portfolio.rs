@@ -6,7 +6,7 @@ use super::person::{between, form, what};
 use super::{HTML, World};
 
 #[test]
-fn a_claim_is_added_changed_and_removed() {
+fn claims_can_be_created_changed_and_deleted() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "free");
     ann.get("/portfolio").assert_says(200, "Track your backorders");
@@ -47,7 +47,7 @@ fn a_claim_is_added_changed_and_removed() {
         assert!(page.contains(value), "no {value} in {page}");
     }
 
-    // Another status takes the sale away, though its fields were sent as they were.
+    // Another status removes the sale, although its fields are sent unchanged.
     let lost: Vec<_> = fields
         .iter()
         .map(|&(name, value)| (name, if name == "status" { "lost" } else { value }))
@@ -56,7 +56,7 @@ fn a_claim_is_added_changed_and_removed() {
     ann.get("/portfolio").assert_says(200, "Lost");
     let page = ann.get(&editor).text;
     assert!(!page.contains("1999") && page.contains("value=\"Gandi\""), "{page}");
-    // A sale without a day is of today.
+    // A sale without a date gets today's.
     ann.post(&editor, &[("status", "sold"), ("resale", "5")])
         .assert_goes_to("/portfolio?notice=saved");
     let page = ann.get(&editor).text;
@@ -68,7 +68,7 @@ fn a_claim_is_added_changed_and_removed() {
 }
 
 #[test]
-fn forms_and_the_api_refuse_alike() {
+fn forms_and_the_api_return_the_same_errors() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "api");
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
@@ -183,7 +183,7 @@ fn claims_are_filtered_and_summed() {
     ann.get("/portfolio").assert_says(200, "Sold 1 1 1 $100 $400 +$300 +300 %");
     ann.get("/portfolio?by=rule").assert_says(200, "No alert rule 4 2 1");
 
-    // A status for each box that is ticked, as a form sends it.
+    // One status for each ticked box, as a form sends it.
     let page = ann.get("/portfolio?status=lost&status=attempted&from=2026-03-15&to=2026-03-16");
     page.assert_says(200, "c.de");
     page.assert_says(200, "All 2 0 0 $7");

@@ -6,7 +6,7 @@ use super::person::{Person, between};
 use super::{HTML, World};
 
 #[test]
-fn a_name_is_watched_from_a_page_and_let_go() {
+fn a_name_can_be_watched_and_removed_from_a_page() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "free");
     ann.get("/watchlist").assert_says(200, "Your watchlist is empty");
@@ -17,7 +17,7 @@ fn a_name_is_watched_from_a_page_and_let_go() {
     assert_eq!(page.chosen_by(), ["solar.com"]);
     ann.post("/unwatch", &fields).assert_goes_to("/domain/solar.com?a=b");
     assert_eq!(ann.get("/watchlist").chosen_by(), [] as [&str; 0]);
-    // As it should be, however often one asks.
+    // Repeating the request changes nothing.
     ann.post("/unwatch", &fields).assert_goes_to("/domain/solar.com?a=b");
 
     for next in ["//evil.example", "/\\evil.example", "https://evil.example/", ""] {
@@ -30,13 +30,13 @@ fn a_name_is_watched_from_a_page_and_let_go() {
     assert_eq!(ann.post_by_script("/unwatch", &[("domain", "solar.com")]).status, 204);
     ann.post("/watch", &[("domain", "www.solar.com")])
         .assert_says(400, "host below a registrable name");
-    // The free plan has no names that no list knows.
+    // The free plan allows no external names.
     ann.post("/watch", &[("domain", "unseen.com")])
         .assert_says(403, "The free plan has no watchlist names");
 }
 
 #[test]
-fn a_thousand_names_are_pasted_in_one_go() {
+fn a_thousand_names_can_be_pasted_at_once() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "api");
     let names: Vec<_> = (0..998).map(|at| format!("name{at}.com")).collect();
@@ -45,20 +45,20 @@ fn a_thousand_names_are_pasted_in_one_go() {
     let (second, third) = rest.split_at(300);
     let text = [first.join(lines), second.join(spaces), third.join(commas)].join(";");
     let text = format!("{text}\n{HTML} solar.com");
-    // The text of HTML has a space in it, and a quote, which separate as well.
+    // The HTML text contains a space and a quote, which are separators too.
     let page = ann.post("/watchlist/add", &[("names", &text.replace(HTML, "<b>x</b>"))]);
     page.assert_says(200, "999 names added");
     page.assert_says(200, "1 name not added");
     page.assert_says(200, "The name holds `<`; letters, digits, hyphens and dots are allowed.");
     page.assert_lacks("<b>x");
-    // What was refused is left in the field.
+    // Refused names stay in the field.
     assert_eq!(
         between(&page.text, "spellcheck=\"false\"", "</textarea>").lines().last(),
         Some("&lt;b&gt;x&lt;/b&gt;")
     );
     page.assert_says(200, "1 to 100 of 999");
 
-    // Once more: nothing changes. One more: too many at once.
+    // Repeating it changes nothing. One name more is too many at once.
     let page = ann.post("/watchlist/add", &[("names", &names.join("\n"))]);
     page.assert_says(200, "998 names already on your watchlist");
     let many = format!("{} a.com b.com c.com", names.join(" "));
@@ -67,7 +67,7 @@ fn a_thousand_names_are_pasted_in_one_go() {
     assert!(page.text.contains("b.com c.com</textarea>"), "the field keeps what was sent");
     assert!(page.text.contains("aria-invalid=\"true\""));
 
-    // All of it survives a restart, which reads the one record that was written.
+    // Everything survives a restart, from the one record that was written.
     let World { site, server } = world;
     server.kill();
     let server = site.serve_with(&["--config", &site.settings(""), "--today", super::TODAY]);
@@ -87,11 +87,11 @@ fn names_above_the_plans_limit_are_listed() {
     page.assert_says(200, "The core plan allows 10 watchlist names that are not in the corpus");
     assert!(page.text.contains("\nunseen10.com\nunseen11.com</textarea>"), "{}", page.visible());
     page.assert_says(200, "10 of 10");
-    // Nothing came of it at all: a refusal.
+    // Nothing was added, so the form returns an error.
     let page = ann.post("/watchlist/add", &[("names", "unseen10.com")]);
     page.assert_says(400, "No names were added");
     ann.post("/watchlist/add", &[("names", " ;, ")]).assert_says(400, "Enter at least one name.");
-    // One that is let go makes room.
+    // Removing a name makes room.
     ann.post("/unwatch", &[("domain", "unseen00.com"), ("next", "/watchlist")])
         .assert_goes_to("/watchlist?notice=removed");
     ann.post("/watchlist/add", &[("names", "unseen10.com")])
@@ -101,7 +101,7 @@ fn names_above_the_plans_limit_are_listed() {
 }
 
 #[test]
-fn the_page_has_the_list_of_the_api_in_every_order() {
+fn the_page_matches_the_api_in_every_order() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "api");
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
@@ -127,7 +127,7 @@ fn the_page_has_the_list_of_the_api_in_every_order() {
         ann.get(target).assert_says(400, error);
     }
 
-    // Several at once, and one by its own button whatever is chosen.
+    // Several at once, and one by its own button whatever is selected.
     let several = [("domain", "solar.com"), ("domain", "fresh.com"), ("next", "/watchlist")];
     ann.post("/unwatch", &several).assert_goes_to("/watchlist?notice=removed");
     let only = [("only", "unseen.com"), ("domain", "pending.com"), ("next", "/watchlist")];

@@ -1,4 +1,4 @@
-//! Connections that do as they please, and what the process of a server holds.
+//! Raw connections, and the resources of a server's process.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Server, runs, wait};
 
-/// How long is waited for what happens soon. A machine that is busy with other tests is late by itself.
+/// Deadline of things that happen soon, with slack for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A plain connection.
@@ -17,7 +17,7 @@ pub fn connect(server: &Server) -> TcpStream {
     stream
 }
 
-/// Bytes until the peer closes the connection, which it must.
+/// Reads until the peer closes the connection, which it must.
 #[track_caller]
 pub fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -28,7 +28,7 @@ pub fn rest(stream: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-/// Sends a byte now and then until the other side ends the connection; gives how long that took.
+/// Sends a byte now and then until the peer closes the connection; returns how long that took.
 pub fn drip(stream: &mut TcpStream, bytes: &[u8], every: Duration) -> Duration {
     let began = Instant::now();
     stream.set_read_timeout(Some(every)).expect("a timeout can be set");
@@ -36,7 +36,7 @@ pub fn drip(stream: &mut TcpStream, bytes: &[u8], every: Duration) -> Duration {
         if stream.write_all(&[*byte]).is_err() {
             break;
         }
-        // Waits, and hears of the end.
+        // Waits, and notices a closed connection.
         match stream.peek(&mut [0]) {
             Ok(_) => break,
             Err(err) if matches!(err.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
@@ -48,7 +48,7 @@ pub fn drip(stream: &mut TcpStream, bytes: &[u8], every: Duration) -> Duration {
     began.elapsed()
 }
 
-/// Sockets that a process has open.
+/// Returns the number of sockets that a process has open.
 pub fn sockets(server: &Server) -> usize {
     let folder = format!("/proc/{}/fd", server.pid());
     let Ok(files) = std::fs::read_dir(folder) else { return 0 };
@@ -56,7 +56,7 @@ pub fn sockets(server: &Server) -> usize {
     targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
 }
 
-/// Memory of a process that is in use, in bytes.
+/// Returns the resident memory of a process in bytes.
 pub fn resident(server: &Server) -> u64 {
     let text =
         std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
@@ -65,8 +65,8 @@ pub fn resident(server: &Server) -> u64 {
     kib * 1024
 }
 
-/// Asserts that what began then took as long as its deadline. How little longer is measured by a full
-/// run alone: a machine that lends its cores to others is seconds late at times.
+/// Asserts that the time since `began` is the deadline or a little more. Only full runs are strict about
+/// how much more, because a busy machine can be seconds late.
 #[track_caller]
 pub fn assert_in_time(began: Instant, deadline: Duration) {
     let took = began.elapsed();
@@ -75,7 +75,7 @@ pub fn assert_in_time(began: Instant, deadline: Duration) {
     assert!(took <= deadline + slack, "too late: {took:?}, deadline {deadline:?}");
 }
 
-/// Waits until this many connections were closed by this timeout, and none by another.
+/// Waits until this many connections were closed by these timeouts, and none by others.
 #[track_caller]
 pub fn wait_until_reaped(server: &Server, expected: &[(&str, usize)]) {
     const NAME: &str = "dropdex_connections_reaped_total{late=";

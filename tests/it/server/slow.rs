@@ -1,4 +1,4 @@
-//! Clients that take their time.
+//! Slow clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -31,7 +31,7 @@ fn a_slow_head_is_closed() {
         drip(&mut stream, b"X", SECOND / 10);
         assert_in_time(began, SECOND);
     }
-    // The second head of a connection as the first.
+    // The same for the second request on a connection.
     let mut stream = connect(&server);
     stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
     let read = stream.read(&mut [0; 4096]).expect("an answer");
@@ -43,7 +43,7 @@ fn a_slow_head_is_closed() {
 }
 
 #[test]
-fn a_connection_that_is_not_used_is_ended() {
+fn an_idle_connection_is_closed() {
     let (_site, server) = served(1, SHORT);
     let mut client = server.client();
     client.get("/api/health");
@@ -84,7 +84,7 @@ fn a_slow_body_gets_408() {
 }
 
 #[test]
-fn who_does_not_read_is_not_waited_for() {
+fn a_client_that_does_not_read_is_disconnected() {
     let (_site, server) = served(1, SHORT);
     let memory = resident(&server);
     let asks = "GET /api/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(300);
@@ -106,7 +106,7 @@ fn who_does_not_read_is_not_waited_for() {
     drop(streams);
 }
 
-/// The slowest of a hundred requests but one.
+/// Returns the 99th percentile of 100 requests.
 fn p99(server: &crate::common::Server) -> Duration {
     let mut client = server.client();
     let mut times: Vec<Duration> = (0..200)
@@ -147,9 +147,9 @@ fn thousands_of_silent_connections_do_not_slow_others() {
          all ended {took:?} later",
         silent.len()
     ));
-    // Buffers and a task: about 13 KiB for each was seen.
+    // Buffers and a task: about 13 KiB each was measured.
     assert!(grown < 32 * silent.len() as u64, "{grown} KiB more");
-    // Neither is a promise on a machine that tests other things as well.
+    // Neither holds on a machine that runs other tests.
     if runs::full() {
         assert!(took <= 6 * SECOND, "all ended {took:?} later");
         let most = 50 * quiet.max(Duration::from_millis(1));
@@ -158,7 +158,7 @@ fn thousands_of_silent_connections_do_not_slow_others() {
 }
 
 #[test]
-fn connections_beyond_the_limit_are_reset_and_leave_room_when_they_go() {
+fn connections_beyond_the_limit_are_reset_until_others_close() {
     let (_site, server) = served(1, "max_connections = 5\n");
     let held: Vec<TcpStream> = (0..5).map(|_| connect(&server)).collect();
     wait_until("refused", || {
@@ -175,13 +175,13 @@ fn connections_beyond_the_limit_are_reset_and_leave_room_when_they_go() {
 }
 
 #[test]
-fn heads_have_a_size() {
+fn oversized_heads_are_refused() {
     let (_site, server) = served(1, "");
     let ask = |headers: &str| {
         let mut stream = connect(&server);
         let text =
             format!("GET /api/health HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n");
-        // The answer may come, and the connection go, before all is sent.
+        // The response may arrive, and the connection close, before everything is sent.
         let _ = stream.write_all(text.as_bytes());
         String::from_utf8_lossy(&rest(&mut stream)).chars().take(12).collect::<String>()
     };

@@ -1,4 +1,4 @@
-//! TLS by the server itself.
+//! TLS in the server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use crate::common::{Server, Site};
 
 const NAME: &str = "drops.example";
 
-/// A new certificate in the two files; gives it.
+/// Writes a new certificate and key to the two files, and returns the certificate.
 fn renew(site: &Site) -> CertificateDer<'static> {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed([NAME.to_owned()]).expect("a certificate can be made");
@@ -25,7 +25,7 @@ fn renew(site: &Site) -> CertificateDer<'static> {
 }
 
 fn settings(site: &Site) -> String {
-    // Long enough for every handshake that is to succeed.
+    // Long enough for every handshake that should succeed.
     settings_with(site, 20)
 }
 
@@ -40,7 +40,7 @@ fn settings_with(site: &Site, handshake_s: u32) -> String {
 
 type Secured = StreamOwned<ClientConnection, TcpStream>;
 
-/// Connects as a client that trusts `certificate` alone.
+/// Connects as a client that trusts only `certificate`.
 fn secured(server: &Server, certificate: &CertificateDer<'static>, protocol: &[u8]) -> Secured {
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).expect("a certificate");
@@ -56,7 +56,7 @@ fn secured(server: &Server, certificate: &CertificateDer<'static>, protocol: &[u
     StreamOwned::new(connection, connect(server))
 }
 
-/// The answer to a request, or that there was none.
+/// Returns the response to a request, or an error.
 fn ask(stream: &mut Secured) -> std::io::Result<String> {
     stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: drops.example\r\n\r\n")?;
     let mut bytes = [0; 4096];
@@ -70,7 +70,7 @@ fn is_served(server: &Server, certificate: &CertificateDer<'static>) -> bool {
 }
 
 #[test]
-fn a_certificate_is_used_and_renewed() {
+fn a_renewed_certificate_is_loaded() {
     let site = Site::with_names(std::iter::once("good.com".to_owned()), TODAY);
     let first = renew(&site);
     let server = serve(&site, &settings(&site));
@@ -89,7 +89,7 @@ fn a_certificate_is_used_and_renewed() {
     site.write("cert.pem", "nonsense");
     wait_until("told", || server.log().contains("the old one stays in use"));
     assert!(is_served(&server, &second));
-    // A key of another certificate.
+    // The key of another certificate.
     let third = renew(&site);
     std::fs::copy(site.lists().join("cert.pem"), site.lists().join("keep.pem")).expect("copied");
     renew(&site);
@@ -116,7 +116,7 @@ fn http2_is_spoken_where_both_know_it() {
 }
 
 #[test]
-fn a_handshake_that_stalls_is_not_waited_for() {
+fn a_stalled_handshake_is_closed() {
     let site = Site::with_names(std::iter::once("good.com".to_owned()), TODAY);
     let certificate = renew(&site);
     let server = serve(&site, &settings_with(&site, 1));
@@ -127,21 +127,21 @@ fn a_handshake_that_stalls_is_not_waited_for() {
         rest(&mut stream);
         assert_in_time(began, Duration::from_secs(1));
     }
-    // Who shook hands and says nothing.
+    // A client that completed the handshake and sends nothing.
     let mut stream = secured(&server, &certificate, b"http/1.1");
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock).expect("a handshake");
     }
     let _ = stream.read(&mut [0; 16]);
     wait_until_reaped(&server, &[("handshake", 2), ("first_byte", 1)]);
-    // Who speaks without TLS learns nothing.
+    // A client without TLS gets no response.
     let mut stream = connect(&server);
     stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
     assert!(!rest(&mut stream).starts_with(b"HTTP/"));
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named_at_the_start() {
+fn unusable_files_are_named_at_startup() {
     let site = Site::with_names(std::iter::once("good.com".to_owned()), TODAY);
     let fails = |words: &[&str]| {
         let settings = site.settings(&format!("[server]\n{}", settings(&site)));

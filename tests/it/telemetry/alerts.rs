@@ -1,4 +1,4 @@
-//! Alerts and the dashboard, by Prometheus itself.
+//! Alerts and the dashboard, checked by `promtool`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,14 +11,14 @@ use tempfile::TempDir;
 use super::catalogue::{here, read};
 use crate::common::tools;
 
-/// Runs Prometheus' tool with a file, which it is to find nothing wrong with.
+/// Runs `promtool`, which must find no error in the file.
 fn promtool(words: [&str; 2], file: &Path) {
     let output = Command::new(tools::promtool()).args(words).arg(file).output().expect("it runs");
     let told = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&told));
 }
 
-/// Names of alerts: what stands behind `key`.
+/// Returns the alert names after each `key`.
 fn names(text: &str, key: &str) -> BTreeSet<String> {
     let behind = text.split(key).skip(1);
     behind.map(|text| text.chars().take_while(char::is_ascii_alphanumeric).collect()).collect()
@@ -44,7 +44,7 @@ fn the_dashboards_queries_are_valid_promql() {
         }
     }
     assert!(asked.len() > 40, "{asked:?}");
-    // As Grafana fills them in.
+    // Replaces Grafana's variables.
     let rules: Vec<Value> = asked
         .iter()
         .map(|expr| expr.replace("$__rate_interval", "1m").replace('$', ""))

@@ -47,7 +47,7 @@ impl Scrape {
     }
 }
 
-/// A server with metrics, and a client of theirs.
+/// Starts a server with metrics, and returns it with a client of the metrics listener.
 pub fn watched(site: &Site, settings: &str) -> (Server, Client) {
     let config = site.settings(&format!("{settings}\n[metrics]\nlisten = \"127.0.0.1:0\"\n"));
     let server = site.serve_with(&["--today", TODAY, "--config", &config]);
@@ -161,7 +161,7 @@ fn wait_for(metrics: &mut Client, line: &str) {
 }
 
 #[test]
-fn a_new_generation_and_one_that_is_damaged_are_seen() {
+fn new_and_damaged_generations_are_counted() {
     let site = Site::new();
     site.ingest(&site.write("list.csv", LIST), "2026-03-14T12:00:00Z");
     let (_server, mut metrics) = watched(&site, "");
@@ -174,7 +174,7 @@ fn a_new_generation_and_one_that_is_damaged_are_seen() {
     assert_eq!(scrape.value("dropdex_index_generation"), 2.0);
     assert_eq!(scrape.value("dropdex_index_names"), 3.0);
     assert_eq!(scrape.value("dropdex_index_fallback"), 0.0);
-    // A third that is damaged: the second goes on being served.
+    // The third generation is damaged, so the second stays in use.
     let path = site.index().join("gen-00000000000000000003");
     std::fs::create_dir(&path).expect("a folder");
     std::fs::write(path.join("MANIFEST"), "damaged").expect("written");
