@@ -18,6 +18,7 @@ mod field;
 mod form;
 mod fragment;
 mod layout;
+mod logged_in;
 mod next;
 mod notice;
 pub mod overview;

@@ -15,7 +15,7 @@ use crate::web::components::grouped;
 use crate::web::error::PageError;
 use crate::web::form::Fields;
 use crate::web::layout::{NavItem, Page};
-use crate::web::viewer::LoggedIn;
+use crate::web::logged_in::LoggedIn;
 
 /// Rows per page.
 pub const ROWS: u32 = 100;
@@ -130,7 +130,7 @@ pub struct Deletion<'a> {
     /// Path of the resource.
     pub path: &'a str,
     pub description: Markup,
-    /// What else is lost.
+    /// Consequences of the deletion.
     pub consequence: &'a str,
 }
 

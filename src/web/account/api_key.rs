@@ -12,8 +12,8 @@ use crate::web::account::plan::word;
 use crate::web::account::{Tab, profile_of, tab_page};
 use crate::web::components::grouped;
 use crate::web::error::PageError;
+use crate::web::logged_in::LoggedIn;
 use crate::web::notice::{self, Notice};
-use crate::web::viewer::LoggedIn;
 
 pub const WELCOME: Notice =
     Notice::new("welcome", "Your account is ready. Create an API key, or go to the drops.");

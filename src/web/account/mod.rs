@@ -22,8 +22,9 @@ use crate::http::error::ApiError;
 use crate::web::Web;
 use crate::web::error::PageError;
 use crate::web::layout::{NavItem, Page};
+use crate::web::logged_in::LoggedIn;
 use crate::web::throttle::Wait;
-use crate::web::viewer::{LoggedIn, Viewer};
+use crate::web::viewer::Viewer;
 
 /// Routes of the account pages.
 pub fn routes() -> Router<Web> {

@@ -17,8 +17,8 @@ use crate::web::account::verify::VERIFIED;
 use crate::web::account::{Tab, profile_of, tab_page};
 use crate::web::error::PageError;
 use crate::web::form::Form;
+use crate::web::logged_in::LoggedIn;
 use crate::web::notice::{self, Notice};
-use crate::web::viewer::LoggedIn;
 
 const SENT: Notice = Notice::new(
     "sent",

@@ -11,7 +11,7 @@ use crate::web::Web;
 use crate::web::account::{Tab, profile_of, tab_page};
 use crate::web::components::grouped;
 use crate::web::error::PageError;
-use crate::web::viewer::LoggedIn;
+use crate::web::logged_in::LoggedIn;
 
 /// Current usage of the limits that are not counted per day.
 struct Usage {

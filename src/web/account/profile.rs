@@ -15,9 +15,9 @@ use crate::web::account::plan::word;
 use crate::web::account::{Tab, profile_of, tab_page, too_many, wait_text};
 use crate::web::error::{PageError, sentence};
 use crate::web::form::Form;
+use crate::web::logged_in::LoggedIn;
 use crate::web::notice::{self, Notice};
 use crate::web::peer::Peer;
-use crate::web::viewer::LoggedIn;
 
 const CHANGED: Notice =
     Notice::new("password", "Password changed. All other sessions were logged out.");

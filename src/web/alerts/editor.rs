@@ -12,8 +12,8 @@ use crate::vocab::stage::Stage;
 use crate::web::Web;
 use crate::web::field::{Field, FormError, Input};
 use crate::web::layout::{NavItem, Page};
+use crate::web::logged_in::LoggedIn;
 use crate::web::owned::{STYLES, idempotency_field};
-use crate::web::viewer::LoggedIn;
 
 /// Path of the rules.
 pub const PATH: &str = "/alerts";

@@ -10,9 +10,9 @@ use crate::vocab::ids::RuleId;
 use crate::vocab::plan::Plan;
 use crate::web::components::{counted, grouped, query};
 use crate::web::layout::{NavItem, Page};
+use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
 use crate::web::owned::{STYLES, instant, pager};
-use crate::web::viewer::LoggedIn;
 
 /// Deliveries shown per rule.
 const LAST: usize = 3;

@@ -32,9 +32,9 @@ use crate::web::error::PageError;
 use crate::web::field::FormError;
 use crate::web::form::{Fields, Form};
 use crate::web::fragment::{Wanted, vary, wanted};
+use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
 use crate::web::owned::{ROW_LIMITS, idempotent_post, path_param, repeatable_post};
-use crate::web::viewer::LoggedIn;
 use editor::{Editor, PATH};
 use form::{ChannelDefaults, RuleForm};
 

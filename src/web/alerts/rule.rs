@@ -13,9 +13,9 @@ use crate::vocab::limits::DELIVERIES_KEPT_MAX;
 use crate::web::components::{self, counted, grouped};
 use crate::web::field::FormError;
 use crate::web::layout::{NavItem, Page};
+use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
 use crate::web::owned::{Deletion, STYLES, day, instant};
-use crate::web::viewer::LoggedIn;
 
 /// Maximum names shown per delivery. The message has all.
 const NAMES_SHOWN_MAX: usize = 100;

@@ -14,8 +14,9 @@ use crate::web::components::{dossier_path, grouped, query};
 use crate::web::dossier::name_in;
 use crate::web::error::PageError;
 use crate::web::form::Form;
+use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
-use crate::web::viewer::{LoggedIn, Viewer};
+use crate::web::viewer::Viewer;
 
 const VOTED: Notice = Notice::new("voted", "Your vote was saved.");
 const TAKEN_BACK: Notice = Notice::new("vote-taken-back", "Your vote was removed.");

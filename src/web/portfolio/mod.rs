@@ -24,9 +24,9 @@ use crate::web::components::query;
 use crate::web::error::PageError;
 use crate::web::field::FormError;
 use crate::web::form::{Fields, Form};
+use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
 use crate::web::owned::{ROW_LIMITS, idempotent_post, path_param};
-use crate::web::viewer::LoggedIn;
 use form::ClaimForm;
 use summary::{GroupBy, Summary};
 

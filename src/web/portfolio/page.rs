@@ -13,9 +13,9 @@ use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::web::components::{grouped, name_linked};
 use crate::web::field::{Field, FormError, Input};
 use crate::web::layout::{NavItem, Page};
+use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
 use crate::web::owned::{Deletion, STYLES, csv, day, idempotency_field, nothing, pager, tile};
-use crate::web::viewer::LoggedIn;
 
 /// Maximum groups in the chart. The table below it has all.
 const BARS_MAX: usize = 8;

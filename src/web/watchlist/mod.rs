@@ -27,10 +27,10 @@ use crate::web::error::{PageError, sentence};
 use crate::web::field::FormError;
 use crate::web::form::{Fields, Form};
 use crate::web::fragment::{Wanted, wanted};
+use crate::web::logged_in::LoggedIn;
 use crate::web::next::local_path;
 use crate::web::notice::Notice;
 use crate::web::owned::{ROW_LIMITS, ROWS};
-use crate::web::viewer::LoggedIn;
 
 /// Where the page is.
 const PATH: &str = "/watchlist";

@@ -10,9 +10,9 @@ use crate::vocab::observation::RdapState;
 use crate::web::components::{self, counted, grouped, query};
 use crate::web::field::Field;
 use crate::web::layout::{NavItem, Page};
+use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
 use crate::web::owned::{STYLES, csv, day, instant, nothing, pager, tile};
-use crate::web::viewer::LoggedIn;
 
 /// Maximum rejected names shown without expanding the list.
 const REFUSED_OPEN_MAX: usize = 20;
