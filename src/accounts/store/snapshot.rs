@@ -73,8 +73,8 @@ enum Item {
     Names(Vec<MatchedName>),
     /// The latest UTC day with test messages, and their number.
     Tests(Day, u32),
-    /// In order of rules: the id in their unsubscribe links, and channels that are off.
-    Outboxes(Vec<(RuleId, Option<DeliveryId>, Vec<(Channel, SwitchedOff)>)>),
+    /// In order of rules.
+    Outboxes(Vec<StoredOutbox>),
     /// In order of rules, then oldest first.
     Deliveries(Vec<(RuleId, StoredDelivery)>),
     /// Oldest first: digest, begin, last recorded use.
@@ -84,6 +84,9 @@ enum Item {
     /// The default chat of new alert rules.
     TelegramChat(CompactString),
 }
+
+/// A rule, the id in its unsubscribe links, and its channels that are off.
+type StoredOutbox = (RuleId, Option<DeliveryId>, Vec<(Channel, SwitchedOff)>);
 
 #[derive(Serialize, Deserialize)]
 struct StoredAccount {
