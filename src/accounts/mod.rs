@@ -9,7 +9,9 @@
 //! | changes as the journal stores them | `event` |
 //! | stored data and its collections | `data`, and values such as `email` and `keys` |
 //!
-//! A new field of a claim goes into `data/claims.rs` (as stored) and `claims.rs` (as meant).
+//! Stored types such as `data::claims::Claim` are part of the journal's format: adding a field takes
+//! a new event and a new item of snapshots. `data/docs/contributing.md` has the steps.
+//!
 //! Nothing here knows HTTP, sockets or the index: facts about names come in as arguments, and
 //! responses to be kept are opaque bytes.
 

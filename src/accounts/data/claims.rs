@@ -14,6 +14,9 @@ use crate::vocab::time::UnixMs;
 
 /// A backorder claim. Invariant: `sold_at` is present exactly if the claim is sold, and
 /// `resale_price` only then.
+///
+/// Events and snapshots store the fields by position: a change of them makes old journals unreadable
+/// (`data/docs/contributing.md`, Add a field to a claim).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub id: ClaimId,
