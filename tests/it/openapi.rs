@@ -18,7 +18,7 @@ fn document(site: &Site) -> Value {
 }
 
 /// The document as it was last agreed to. After a change of the API: `DROPDEX_BLESS=1 cargo test
-/// --test openapi`, and read the difference.
+/// --test it openapi::`, and read the difference.
 #[test]
 fn no_member_changes_unnoticed() {
     let printed = Site::new().ok(&["openapi"]);
@@ -30,7 +30,8 @@ fn no_member_changes_unnoticed() {
     let differs = kept.lines().zip(printed.lines()).find(|(kept, printed)| kept != printed);
     assert!(
         kept == printed,
-        "the document changed: {differs:?}; if it is meant, DROPDEX_BLESS=1 cargo test --test openapi"
+        "the document changed: {differs:?}; if it is meant, \
+         DROPDEX_BLESS=1 cargo test --test it openapi::"
     );
 }
 

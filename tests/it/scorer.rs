@@ -15,8 +15,8 @@ use proptest::prelude::*;
 /// One line per name: name, tldSpread, score, signals, explanation, tabs between them.
 ///
 /// To add names, append lines of a name and a tldSpread; then, as for any wanted change, run
-/// `DROPDEX_BLESS=1 cargo test --test scorer` and read the difference. A change that is not only
-/// new names needs a new `SCORER_VERSION`.
+/// `DROPDEX_BLESS=1 cargo test --test it scorer::` and read the difference. A change that is not
+/// only new names needs a new `SCORER_VERSION`.
 const GOLDEN: &str = "tests/golden/scores.txt";
 
 fn score(name: &DomainName, tld_spread: u32) -> Scored {
@@ -63,7 +63,8 @@ fn known_names_are_scored_as_before() {
     for (before, now) in before.lines().zip(now.lines()) {
         assert_eq!(
             before, now,
-            "a score changed: raise SCORER_VERSION, then DROPDEX_BLESS=1 cargo test --test scorer"
+            "a score changed: raise SCORER_VERSION, then \
+             DROPDEX_BLESS=1 cargo test --test it scorer::"
         );
     }
     assert_eq!(before, now, "a line is missing or ends differently");
@@ -243,7 +244,7 @@ fn restored_scores_equal_computed_ones() {
     assert!(bytes <= 13 * names.len(), "{bytes} bytes of features for {} names", names.len());
 }
 
-/// `cargo test --release --test scorer -- --ignored`: as above, for all names there are.
+/// `cargo test --release --test it scorer:: -- --ignored`: as above, for all names there are.
 #[test]
 #[ignore = "takes minutes without optimisation"]
 fn restored_scores_equal_computed_ones_for_the_whole_sample() {
