@@ -15,7 +15,7 @@ use crate::vocab::url::{BaseUrl, DeniedName, HostRules};
 pub const RDAP_BOOTSTRAP_DEFAULT: &str = "https://data.iana.org/rdap/dns.json";
 /// Telegram's Bot API.
 pub const TELEGRAM_BASE_DEFAULT: &str = "https://api.telegram.org";
-/// Times of the delivery attempts after the first one, as Standard Webhooks recommends.
+/// Times of all delivery attempts in seconds after the first one, as Standard Webhooks recommends.
 pub const RETRY_SECONDS_DEFAULT: [u32; 10] =
     [0, 5, 5 * 60, 30 * 60, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
 const HOUR: u32 = 3_600;
