@@ -24,7 +24,7 @@ pub enum BuildError {
     Fst(#[from] fst::Error),
     #[error("the corpus holds more than {limit} {what}")]
     TooMany { what: &'static str, limit: u64 },
-    #[error("the new generation is not what was built: {0}")]
+    #[error("the self-test of the new generation failed: {0}; the current one stays in use")]
     SelfTest(String),
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
@@ -83,16 +83,16 @@ pub enum OpenError {
     Generation(#[from] GenerationError),
 }
 
-/// Why nothing is built.
+/// The disk has too little room for a build.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRoom {
     #[error(
-        "{folder} has {} MB free, and this takes {} MB there, {} MB of them left over for \
-         others; make room (`[index] keep` says how many generations stay), or move the folder with \
-         --index", free >> 20, mb_up(*needed), mb_up(*left_alone)
+        "{folder} has {} MB free; this needs {} MB, including {} MB that stay free for other \
+         programs; free some space (`[index] keep` sets how many generations stay), or move the \
+         folder with --index", free >> 20, mb_up(*needed), mb_up(*left_alone)
     )]
     Full { folder: PathBuf, free: u64, needed: u64, left_alone: u64 },
-    #[error("{folder}: how much room there is cannot be asked: {source}")]
+    #[error("{folder}: cannot read the free space: {source}")]
     Unknown { folder: PathBuf, source: io::Error },
 }
 

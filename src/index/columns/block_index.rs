@@ -151,7 +151,7 @@ impl BlockIndex {
                 || fst.is_empty()
                 || (at == 0 && (cut[0] != 0 || !fst.root().is_final()))
             {
-                return Err(files.malformed(&name, "is not of the blocks it should be of"));
+                return Err(files.malformed(&name, "has another number of blocks than the names"));
             }
             Ok(Shard { first: first_key(&fst), blocks: cut[0]..cut[1], fst })
         };

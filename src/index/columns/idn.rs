@@ -115,7 +115,9 @@ impl IdnNames {
         let (keys, tlds) = (files.take(KEYS)?, files.take(TLDS)?);
         for (name, column) in [(KEYS, &keys), (TLDS, &tlds)] {
             if column.len() != labels.ordinals.len() {
-                return Err(files.malformed(name, "is not of as many forms as the others"));
+                return Err(
+                    files.malformed(name, "has another number of forms than the other files")
+                );
             }
         }
         Ok(IdnNames { labels, suffixes, keys, tlds })

@@ -152,10 +152,10 @@ impl Names {
         let bases: Vec<u64> = files.take(BASES)?;
         let blocks = names.div_ceil(BLOCK_NAMES);
         if offsets.len() != blocks as usize {
-            return Err(files.malformed(OFFSETS, format!("is not of {blocks} blocks")));
+            return Err(files.malformed(OFFSETS, format!("does not have {blocks} blocks")));
         }
         if bases.len() != offsets.len().div_ceil(GROUP_BLOCKS) {
-            return Err(files.malformed(BASES, format!("is not of {blocks} blocks")));
+            return Err(files.malformed(BASES, format!("does not have {blocks} blocks")));
         }
         if text.len() < STRIDE {
             return Err(files.malformed(TEXT, "ends too early"));

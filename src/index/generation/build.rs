@@ -487,7 +487,7 @@ mod tests {
         leave();
         let lock = FolderLock::take(&index, LOCK).expect("free");
         tidy(&index).expect("not now");
-        assert_eq!(left(), 3, "somebody builds");
+        assert_eq!(left(), 3, "another process builds");
         drop(lock);
         tidy(&index).expect("tidied");
         assert_eq!(left(), 0);

@@ -68,10 +68,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let space = Space::for_folder(folder.path()).expect("a file system");
         space.check(0).expect("the tests have room");
-        let refused = space.check(u64::MAX / 100).expect_err("nobody has that").to_string();
+        let refused = space.check(u64::MAX / 100).expect_err("no name has it").to_string();
         assert!(refused.contains("MB free") && refused.contains("--index"), "{refused}");
         let nowhere =
             Space::for_folder(&folder.path().join("gone")).expect_err("not there").to_string();
-        assert!(nowhere.contains("cannot be asked"), "{nowhere}");
+        assert!(nowhere.contains("cannot read the free space"), "{nowhere}");
     }
 }
