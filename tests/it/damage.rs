@@ -121,7 +121,7 @@ fn a_server_is_independent_of_its_index_files() {
     };
     assert_eq!(generation(QUESTIONS[3]), (200, Some("1".to_owned())));
     let page = server.client().get("/status");
-    assert!(page.text().contains("the one before it is served"), "{}", page.text());
+    assert!(page.text().contains("the previous one is served"), "{}", page.text());
     server.stop();
 }
 
