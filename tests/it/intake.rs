@@ -132,7 +132,7 @@ fn the_inbox_ingests_lists_as_they_arrive() {
     assert!(inbox.join("still.csv.part").exists());
     let page = server.client().get("/status");
     let page = page.text();
-    assert!(page.contains("2 refused") && page.contains("3 lists taken in"), "{page}");
+    assert!(page.contains("2 refused") && page.contains("3 lists ingested"), "{page}");
 
     fs::rename(inbox.join("still.csv.part"), inbox.join("still.csv")).expect("moved");
     until("the last one too", || total(&server, &key, "arrived") == 5);
@@ -163,7 +163,7 @@ fn the_inbox_resumes_after_a_kill() {
     server.stop();
     let settings = site.settings("[inbox]\nenabled = false\n");
     let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
-    assert!(server.client().get("/status").text().contains("nothing has arrived"));
+    assert!(server.client().get("/status").text().contains("no lists since the last restart"));
     server.stop();
 }
 
@@ -221,7 +221,7 @@ fn a_list_whose_ingest_fails_three_times_is_refused() {
     assert!(inbox.join("done").join("good.csv").exists());
     assert_eq!((total(&server, &key, "partly"), total(&server, &key, "crash")), (0, 0));
     let page = server.client().get("/status").text().to_owned();
-    assert!(page.contains("2 refused") && page.contains("1 lists taken in"), "{page}");
+    assert!(page.contains("2 refused") && page.contains("1 lists ingested"), "{page}");
     server.stop();
 }
 
