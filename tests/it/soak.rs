@@ -1,7 +1,7 @@
 //! A server under mixed load while its index is rebuilt again and
 //! again: nothing fails, and neither memory nor descriptors grow.
 //!
-//! A slice runs for six rebuilds, a second or so apart; `DROPDEX_FULL=1` for an hour with one every
+//! A slice runs for nine rebuilds, a few seconds apart; `DROPDEX_FULL=1` for an hour with one every
 //! minute, and prints a row a minute.
 
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::common::{Client, Site};
 const TODAY: &str = "2026-11-20";
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample/sample.csv.gz");
 /// Rebuilds, and between the starts of two.
-const REBUILDS: (usize, usize) = (6, 60);
+const REBUILDS: (usize, usize) = (9, 60);
 const PERIODS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 /// Threads that read, each at this pace whatever the answers take.
 const READERS: usize = 2;
