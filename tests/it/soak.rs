@@ -22,7 +22,7 @@ use crate::common::{Client, Site};
 const TODAY: &str = "2026-11-20";
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample/sample.csv.gz");
 /// Rebuilds, and between the starts of two.
-const REBUILDS: (usize, usize) = (9, 60);
+const REBUILDS: (usize, usize) = (18, 60);
 const PERIODS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 /// Threads that read, each at this pace whatever the answers take.
 const READERS: usize = 2;
@@ -32,7 +32,7 @@ const LOG_IN_EVERY: Duration = Duration::from_secs(3);
 /// Names in each list that is ingested; nearly the same ones, so that the corpus stays what it is.
 const LIST_NAMES: usize = 500;
 /// Rebuilds until all is warm: pools, arenas of the allocator, two generations in memory at once.
-const WARM_UP: usize = 3;
+const WARM_UP: usize = 6;
 /// More memory or descriptors at the end than after the warm-up, at most.
 const GROWTH_KB_MAX: u64 = 24 << 10;
 const GROWTH_PERCENT_MAX: u64 = 10;
