@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{SecondsFormat, TimeDelta};
 use dropdex::vocab::clock::Clock;
@@ -17,7 +17,7 @@ use dropdex::vocab::day::Day;
 use serde_json::{Value, json};
 
 use crate::common::http::escape;
-use crate::common::{Client, Response, Server, Site, TODAY, gzip};
+use crate::common::{Client, Response, Server, Site, TODAY, gzip, wait};
 
 const TOMORROW: &str = "2026-03-16";
 const OBSERVED: &str = "2026-03-15T00:00:00Z";
@@ -681,8 +681,8 @@ fn a_new_list_goes_live_under_running_clients() {
         rows.push_str("solar.com,2026-03-15,true\n");
         (0..500).for_each(|at| rows.push_str(&format!("solar{at}.net,2026-03-14,\n")));
         site.ingest(&site.write("second.csv", rows), "2026-03-15T06:00:00Z");
-        let live = within(SWITCH_MAX, || client.get(WATCHED[0]).body != old[0].body);
-        assert!(live, "the new list is not served {SWITCH_MAX:?} after its ingest");
+        let is_live = || client.get(WATCHED[0]).body != old[0].body;
+        wait::until(SWITCH_MAX, "the new list is served", is_live);
         drop(stop_readers);
         let readers = asking.into_iter().map(|reader| reader.join().expect("no answer failed"));
         (readers.collect::<Vec<_>>(), WATCHED.map(|target| client.get(target)))
@@ -770,34 +770,16 @@ fn a_rollback_goes_live() {
     let first = ask();
     let second = site.write("second.csv", "domain,drop_date\nsolar.net,2026-03-12\n");
     site.ingest(&second, "2026-03-15T06:00:00Z");
-    assert!(within(SWITCH_MAX, || ask() != first), "the second list is not served");
+    wait::until(SWITCH_MAX, "the second list is served", || ask() != first);
     site.ok(&["index", "rollback"]);
-    assert!(within(SWITCH_MAX, || ask() == first), "the generation before is not served again");
-}
-
-/// Waits until `condition` holds; false if it does not in time. Polls without a pause, because every
-/// condition here sends a request.
-fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while Instant::now() < deadline {
-        if condition() {
-            return true;
-        }
-    }
-    false
+    wait::until(SWITCH_MAX, "the generation before is served again", || ask() == first);
 }
 
 #[test]
 fn the_demo_serves_the_sample_with_the_printed_key() {
     let site = Site::new();
     let server = site.demo();
-    let printed = |line: &str| line.strip_prefix("key ").map(str::to_owned);
-    let mut key = None;
-    assert!(within(Duration::from_secs(60), || {
-        key = server.stdout().lines().find_map(printed);
-        key.is_some()
-    }));
-    let mut client = server.client_with(&key.expect("printed"));
+    let mut client = server.client_with(&server.printed("key "));
     let drops = client.get("/api/v1/drops?tld=com&max_len=8&limit=5");
     assert_eq!((drops.status, drops.json()["count"].clone()), (200, json!(5)), "{}", drops.text());
     let claim = json!({"domain": "example.com", "status": "attempted"});

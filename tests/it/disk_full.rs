@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ use crate::common::mounts;
 use crate::common::rng::Rng;
 use crate::common::runs::{figure, say, seed};
 use crate::common::writer::{Step, Writer};
-use crate::common::{Client, Response, Server, Site, TODAY};
+use crate::common::{Client, Response, Server, Site, TODAY, wait};
 
 /// Room for the journal's folder and some segments; small, so that filling it takes milliseconds.
 const DISK_BYTES: u64 = 24 << 20;
@@ -232,16 +232,17 @@ impl World {
 
     /// With space again the same process takes writes again.
     fn assert_resumes(&mut self, server: &Server) {
-        let deadline = Instant::now() + RESUME_MAX;
         for writer in &mut self.writers {
             let mut client = server.client_with(&self.key);
-            loop {
+            wait::until(RESUME_MAX, "a write is taken", || {
                 match writer.add_claim(&mut client).expect("the server is there") {
-                    Step::Done => break,
-                    Step::Refused(response) => assert_refusal(&response),
+                    Step::Done => true,
+                    Step::Refused(response) => {
+                        assert_refusal(&response);
+                        false
+                    }
                 }
-                assert!(Instant::now() < deadline, "no write taken in {RESUME_MAX:?}");
-            }
+            });
         }
         let (status, ready) = server.client().get("/api/ready").answer();
         assert_eq!((status, &ready["checks"]["database"]), (200, &json!("ok")), "{ready}");

@@ -23,6 +23,16 @@ fn until(what: &str, condition: impl Fn() -> bool) {
     wait::until(ARRIVAL_MAX, what, condition);
 }
 
+/// Waits until the status page has these counts: a list is counted after it was moved.
+#[track_caller]
+fn until_counted(server: &Server, counts: &[&str]) {
+    let mut client = server.client();
+    wait::until_ok(ARRIVAL_MAX, || {
+        let page = client.get("/status").text().to_owned();
+        if counts.iter().all(|count| page.contains(count)) { Ok(()) } else { Err(page) }
+    });
+}
+
 fn total(server: &Server, key: &str, query: &str) -> u64 {
     let answer = server.client_with(key).get(&format!("/api/v1/search?q={query}"));
     answer.json()["total"].as_u64().expect("a number")
@@ -130,9 +140,7 @@ fn the_inbox_ingests_lists_as_they_arrive() {
     let built = generation(&site);
     assert!((2..=3).contains(&built), "one rebuild for all that came at once, not {built}");
     assert!(inbox.join("still.csv.part").exists());
-    let page = server.client().get("/status");
-    let page = page.text();
-    assert!(page.contains("2 refused") && page.contains("3 lists ingested"), "{page}");
+    until_counted(&server, &["2 refused", "3 lists ingested"]);
 
     fs::rename(inbox.join("still.csv.part"), inbox.join("still.csv")).expect("moved");
     until("the last one too", || total(&server, &key, "arrived") == 5);
@@ -215,13 +223,12 @@ fn a_list_whose_ingest_fails_three_times_is_refused() {
         let note = inbox.join("refused").join(format!("{file}.why.txt"));
         let note = fs::read_to_string(note).expect("a note");
         assert!(note.contains("failed 3 times") && note.contains(reason), "{note}");
-        assert!(server.log().contains(file), "{}", server.log());
+        server.logged(file);
     }
     until("the others are added", || total(&server, &key, "afterall") == 1);
     assert!(inbox.join("done").join("good.csv").exists());
     assert_eq!((total(&server, &key, "partly"), total(&server, &key, "crash")), (0, 0));
-    let page = server.client().get("/status").text().to_owned();
-    assert!(page.contains("2 refused") && page.contains("1 lists ingested"), "{page}");
+    until_counted(&server, &["2 refused", "1 lists ingested"]);
     server.stop();
 }
 

@@ -189,7 +189,7 @@ fn a_name_is_judged_by_all_that_it_leads_to() {
     // Only the operator sees the address behind a name.
     let told = post(&mut client, &[format!("https://inner.{ZONE}/")]).text().to_owned();
     assert!(!told.contains("169.254"), "{told}");
-    assert!(server.log().contains("169.254.169.254"), "{}", server.log());
+    server.logged("169.254.169.254");
     // A change of a rule is judged alike.
     let id = nowhere.json()["id"].as_u64().expect("an id");
     let patch = json!({"channels": [{"type": "webhook", "url": format!("https://mixed.{ZONE}/")}]});

@@ -10,11 +10,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::http::Client;
+use super::wait;
 
 /// Deadline of a command, which takes seconds even in a debug build.
 const COMMAND_MAX: Duration = Duration::from_secs(240);
 /// Deadline of a server's `listening on` line.
 const START_MAX: Duration = Duration::from_secs(120);
+/// Deadline of a line that is printed or logged soon.
+const PRINTED_MAX: Duration = Duration::from_secs(60);
 /// Deadline of a shutdown after SIGTERM.
 const STOP_MAX: Duration = Duration::from_secs(30);
 
@@ -125,16 +128,19 @@ impl Server {
 
     /// Returns a client of the metrics listener, which the settings must enable.
     pub fn metrics(&self) -> Client {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        loop {
+        let address = self.printed("metrics on http://");
+        let address = address.strip_suffix("/metrics").expect("their path");
+        Client::new(address.parse().expect("an address"))
+    }
+
+    /// Waits for a line on standard output that starts like this, and returns the rest of it.
+    #[track_caller]
+    pub fn printed(&self, start: &str) -> String {
+        wait::until_ok(PRINTED_MAX, || {
             let text = self.stdout();
-            let line = text.lines().find_map(|line| line.strip_prefix("metrics on http://"));
-            if let Some(address) = line.and_then(|line| line.strip_suffix("/metrics")) {
-                return Client::new(address.parse().expect("an address"));
-            }
-            assert!(Instant::now() < deadline, "no line about metrics: {text}");
-            std::thread::yield_now();
-        }
+            let rest = text.lines().find_map(|line| line.strip_prefix(start)).map(str::to_owned);
+            rest.ok_or_else(|| format!("no line starts with {start:?}: {text}"))
+        })
     }
 
     /// Process id.
@@ -150,6 +156,20 @@ impl Server {
     /// Standard output so far.
     pub fn stdout(&self) -> String {
         self.running.stdout()
+    }
+
+    /// Waits until standard error has this text, and returns all of it. A line may come after the answer
+    /// or the file that it is about.
+    #[track_caller]
+    pub fn logged(&self, text: &str) -> String {
+        wait::until_ok(PRINTED_MAX, || {
+            let log = self.log();
+            if log.contains(text) {
+                Ok(log)
+            } else {
+                Err(format!("no {text:?} in the log:\n{log}"))
+            }
+        })
     }
 
     /// Standard error so far.

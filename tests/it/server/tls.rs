@@ -87,14 +87,14 @@ fn a_renewed_certificate_is_loaded() {
     assert!(ask(&mut held).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")), "it goes on");
 
     site.write("cert.pem", "nonsense");
-    wait_until("told", || server.log().contains("the old one stays in use"));
+    server.logged("the old one stays in use");
     assert!(is_served(&server, &second));
     // The key of another certificate.
     let third = renew(&site);
     std::fs::copy(site.lists().join("cert.pem"), site.lists().join("keep.pem")).expect("copied");
     renew(&site);
     std::fs::copy(site.lists().join("keep.pem"), site.lists().join("cert.pem")).expect("copied");
-    wait_until("told why", || server.log().contains("is not the key of"));
+    server.logged("is not the key of");
     assert!(is_served(&server, &second) || is_served(&server, &third));
     let last = renew(&site);
     server.signal("HUP");

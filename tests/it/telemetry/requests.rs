@@ -18,17 +18,8 @@ fn id(response: &Response) -> String {
 
 /// The lines of the log that hold `text`, once there is one.
 fn lines_with(server: &Server, text: &str) -> Vec<String> {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    loop {
-        let log = server.log();
-        let lines: Vec<String> =
-            log.lines().filter(|line| line.contains(text)).map(str::to_owned).collect();
-        if !lines.is_empty() {
-            return lines;
-        }
-        assert!(std::time::Instant::now() < deadline, "no line has {text}:\n{log}");
-        std::thread::yield_now();
-    }
+    let log = server.logged(text);
+    log.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
 }
 
 #[test]
