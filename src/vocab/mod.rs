@@ -1,5 +1,5 @@
-//! Values that every stage shares. Nothing here reads a file or a socket; only [`clock`] and
-//! [`budget`] read the time. Each type is parsed once, where it enters, and cannot hold an invalid
+//! Values that every stage shares. Nothing here reads a file or a socket, except [`memory`] its limit;
+//! only [`clock`] and [`budget`] read the time. Each type is parsed once, where it enters, and cannot hold an invalid
 //! value afterwards.
 
 pub mod budget;
@@ -10,6 +10,7 @@ pub mod dqs;
 pub mod ids;
 pub mod json;
 pub mod limits;
+pub mod memory;
 pub mod money;
 pub mod name;
 pub(crate) mod named;
