@@ -158,10 +158,17 @@ fn classify(err: &Error) -> SendError {
         tracing::error!(error = %err, "the mail server rejects mail from dropdex; check the [smtp] settings");
     }
     // The server's message may contain the recipient, so only its code is logged.
-    match code {
+    let error = match code {
         Some(code) => {
             SendError::new(failure, format_args!("the mail server responded with {code}"))
         }
         None => SendError::new(failure, err),
-    }
+    };
+    // A response to one mail is about its recipient, except a failed log-in.
+    let is_down = match failure {
+        Failure::Timeout | Failure::Tls | Failure::Unreachable => true,
+        Failure::NotConfigured => code.is_some(),
+        _ => false,
+    };
+    SendError { is_down, ..error }
 }

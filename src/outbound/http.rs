@@ -83,6 +83,9 @@ pub enum CallError {
     Refused(GuardError),
     #[error("{0}")]
     Unresolved(GuardError),
+    /// There was no connection in time.
+    #[error("timed out: {0}")]
+    ConnectTimeout(&'static str),
     #[error("timed out: {0}")]
     Timeout(&'static str),
     #[error("cannot connect: {0}")]
@@ -142,13 +145,13 @@ impl Client {
         }
         let name = server_name(&request.url)?;
         let handshake = timeout(TLS_MAX, self.tls.connect(name, stream)).await;
-        let stream = handshake.map_err(|_| CallError::Timeout("the TLS handshake"))?;
+        let stream = handshake.map_err(|_| CallError::ConnectTimeout("the TLS handshake"))?;
         exchange(stream.map_err(CallError::Tls)?, request, body).await
     }
 
     /// Connects to the first of `addresses` that accepts.
     async fn connect(&self, addresses: &[SocketAddr]) -> Result<TcpStream, CallError> {
-        let mut failed = CallError::Timeout("connecting");
+        let mut failed = CallError::ConnectTimeout("connecting");
         for &address in addresses {
             match timeout(CONNECT_MAX, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
@@ -158,7 +161,7 @@ impl Client {
                     return Ok(stream);
                 }
                 Ok(Err(err)) => failed = CallError::Unreachable(err),
-                Err(_) => failed = CallError::Timeout("connecting"),
+                Err(_) => failed = CallError::ConnectTimeout("connecting"),
             }
         }
         Err(failed)
@@ -180,6 +183,17 @@ impl Client {
 }
 
 impl CallError {
+    /// Whether there was no connection, so that the host fails for any request.
+    pub fn is_unconnected(&self) -> bool {
+        matches!(
+            self,
+            CallError::Unresolved(_)
+                | CallError::Unreachable(_)
+                | CallError::ConnectTimeout(_)
+                | CallError::Tls(_)
+        )
+    }
+
     fn from_guard(err: GuardError) -> CallError {
         match err {
             GuardError::Refused(_) | GuardError::Excess { .. } => CallError::Refused(err),

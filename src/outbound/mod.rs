@@ -54,13 +54,16 @@ pub struct SendError {
     pub failure: Failure,
     /// Delay that the receiver asks for.
     pub retry_after: Option<Duration>,
+    /// Whether the receiver could not be reached at all, whatever the message.
+    pub is_down: bool,
     /// Detail for the operator's log, without secrets and without the response body.
     pub detail: String,
 }
 
 impl SendError {
-    fn new(failure: Failure, detail: impl fmt::Display) -> SendError {
-        SendError { failure, retry_after: None, detail: detail.to_string() }
+    /// An error of a receiver that was reached.
+    pub fn new(failure: Failure, detail: impl fmt::Display) -> SendError {
+        SendError { failure, retry_after: None, is_down: false, detail: detail.to_string() }
     }
 
     fn status(status: u16) -> SendError {
@@ -77,7 +80,7 @@ impl From<CallError> for SendError {
         let failure = match &err {
             CallError::Refused(GuardError::Refused(_) | GuardError::Excess { .. })
             | CallError::WrongPeer { .. } => Failure::Refused,
-            CallError::Timeout(_) => Failure::Timeout,
+            CallError::Timeout(_) | CallError::ConnectTimeout(_) => Failure::Timeout,
             CallError::Tls(_) => Failure::Tls,
             CallError::Refused(GuardError::Unresolved { .. })
             | CallError::Unresolved(_)
@@ -86,6 +89,6 @@ impl From<CallError> for SendError {
             | CallError::TooLarge(_)
             | CallError::BadRequest(_) => Failure::Unreachable,
         };
-        SendError::new(failure, err)
+        SendError { is_down: err.is_unconnected(), ..SendError::new(failure, err) }
     }
 }

@@ -152,9 +152,7 @@ impl Work {
             Ok(ended) => ended,
             // A panic, which is logged by its hook. The delivery is retried by schedule.
             Err(err) => {
-                let detail = "sending it panicked".to_owned();
-                let failure = Failure::NotConfigured;
-                (err.id(), Err(SendError { failure, retry_after: None, detail }))
+                (err.id(), Err(SendError::new(Failure::NotConfigured, "sending it panicked")))
             }
         };
         let Some((key, attempts)) = self.in_flight.remove(&id) else { return };

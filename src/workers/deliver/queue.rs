@@ -1,12 +1,14 @@
 //! Decides which delivery is sent next. Pure: times are arguments.
 //!
-//! Deliveries wait in the order they are due, in one lane per *target* (a webhook host, the mail server,
-//! Telegram), so that a slow receiver delays only its own. A target gets a few deliveries at a time; after
-//! several failures in a row it gets one at a time, with growing pauses (a circuit breaker). The number in
-//! flight per account is limited, so that dead receivers of one account do not use up the capacity of
-//! others. Targets take turns.
+//! The deliveries of an account to a *target* (a webhook host, the mail server, Telegram) wait in a lane, in
+//! the order they are due. Accounts take turns, and so do the lanes of an account. A lane and a target each
+//! get a few deliveries at a time; after several failures in a row they get one at a time, with growing
+//! pauses (a circuit breaker). An error response or a requested pause concerns the lane alone, so that no
+//! account can hold up the deliveries of another to the same host; only failed connections concern the
+//! target.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
@@ -18,13 +20,13 @@ use crate::vocab::time::UnixMs;
 pub const IN_FLIGHT_MAX: usize = 256;
 /// Maximum in flight for one account.
 const ACCOUNT_IN_FLIGHT_MAX: usize = 32;
-/// Maximum in flight to one webhook host: receivers are small.
-const HOST_IN_FLIGHT_MAX: usize = 2;
-/// Maximum in flight to the mail server and to Telegram each.
-const SERVICE_IN_FLIGHT_MAX: usize = 8;
-/// Failures in a row after which a target gets one delivery at a time.
+/// Maximum in flight from one account to one webhook host: receivers are small.
+const LANE_IN_FLIGHT_MAX: usize = 2;
+/// Maximum in flight to one target.
+const TARGET_IN_FLIGHT_MAX: usize = 8;
+/// Failures in a row after which a lane or a target gets one delivery at a time.
 const FAILURES_MAX: u32 = 5;
-/// Maximum pause of a target.
+/// Maximum pause of a lane or a target.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
 /// A receiver with limits and a circuit breaker of its own.
@@ -38,10 +40,11 @@ pub enum Target {
 }
 
 impl Target {
-    fn in_flight_max(&self) -> usize {
+    /// Maximum in flight from one account.
+    fn lane_in_flight_max(&self) -> usize {
         match self {
-            Target::Host(_) => HOST_IN_FLIGHT_MAX,
-            Target::Mail | Target::Telegram => SERVICE_IN_FLIGHT_MAX,
+            Target::Host(_) => LANE_IN_FLIGHT_MAX,
+            Target::Mail | Target::Telegram => TARGET_IN_FLIGHT_MAX,
         }
     }
 }
@@ -54,108 +57,130 @@ pub struct Key {
     pub id: DeliveryId,
 }
 
-/// The health of a target after an attempt.
+/// The health of a receiver after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     Healthy,
-    /// It did not respond, or responded with an error.
+    /// There was no connection.
+    Down,
+    /// It did not respond in time, or responded with an error.
     Unhealthy,
     /// It asked for a pause of this length.
     Busy(Duration),
 }
 
+/// A circuit breaker.
 #[derive(Default)]
-struct Lane {
-    waiting: BTreeSet<(UnixMs, Key)>,
+struct Breaker {
     in_flight: usize,
+    /// Failures in a row.
     failures: u32,
     paused_until: Option<Instant>,
 }
 
-/// Waiting deliveries and those in flight.
-pub struct Queue {
+/// The deliveries of one account to one target.
+#[derive(Default)]
+struct Lane {
+    waiting: BTreeSet<(UnixMs, Key)>,
+    breaker: Breaker,
+}
+
+/// The deliveries of one account.
+#[derive(Default)]
+struct Sender {
     lanes: BTreeMap<Target, Lane>,
-    in_flight: HashMap<Key, Target>,
-    account_in_flight: HashMap<AccountId, usize>,
+    in_flight: usize,
     /// The target of the last delivery taken.
     turn: Option<Target>,
-    /// The first pause of a target.
+}
+
+/// Waiting deliveries and those in flight.
+pub struct Queue {
+    senders: BTreeMap<AccountId, Sender>,
+    /// Shared by all accounts.
+    targets: HashMap<Target, Breaker>,
+    in_flight: HashMap<Key, Target>,
+    /// The account of the last delivery taken.
+    turn: Option<AccountId>,
+    /// The first pause after failures.
     pause: Duration,
 }
 
 impl Queue {
-    /// Creates an empty queue whose first pause of a target is `pause`.
+    /// Creates an empty queue whose first pause after failures is `pause`.
     pub fn new(pause: Duration) -> Queue {
-        let (lanes, in_flight, account_in_flight) = Default::default();
-        Queue { lanes, in_flight, account_in_flight, turn: None, pause }
+        let (senders, targets, in_flight) = Default::default();
+        Queue { senders, targets, in_flight, turn: None, pause }
     }
 
     /// Replaces all waiting deliveries. Those in flight stay.
     pub fn replace(&mut self, pending: impl Iterator<Item = (Target, UnixMs, Key)>) {
-        self.lanes.values_mut().for_each(|lane| lane.waiting.clear());
+        let lanes = self.senders.values_mut().flat_map(|sender| sender.lanes.values_mut());
+        lanes.for_each(|lane| lane.waiting.clear());
         for (target, due, key) in pending {
             self.put(target, due, key);
         }
-        let is_active = |lane: &Lane| lane.in_flight > 0 || lane.failures > 0;
-        self.lanes.retain(|_, lane| !lane.waiting.is_empty() || is_active(lane));
+        self.senders.retain(|_, sender| {
+            sender.lanes.retain(|_, lane| !lane.is_idle());
+            !sender.lanes.is_empty()
+        });
+        let lanes = self.senders.values().flat_map(|sender| sender.lanes.keys());
+        let used: BTreeSet<_> = lanes.collect();
+        self.targets.retain(|target, breaker| used.contains(target) || !breaker.is_idle());
     }
 
     /// Adds a delivery unless it is in flight.
     pub fn put(&mut self, target: Target, due: UnixMs, key: Key) {
         if !self.in_flight.contains_key(&key) {
-            self.lanes.entry(target).or_default().waiting.insert((due, key));
+            if !self.targets.contains_key(&target) {
+                self.targets.insert(target.clone(), Breaker::default());
+            }
+            let sender = self.senders.entry(key.account).or_default();
+            sender.lanes.entry(target).or_default().waiting.insert((due, key));
         }
     }
 
     /// Takes a delivery that may be sent now. It is in flight from here on.
     pub fn take(&mut self, now: DateTime<Utc>, instant: Instant) -> Option<(Target, Key)> {
-        if self.in_flight.len() >= IN_FLIGHT_MAX {
+        let is_open = |target: &Breaker| target.is_open(TARGET_IN_FLIGHT_MAX, instant);
+        if self.in_flight.len() >= IN_FLIGHT_MAX || !self.targets.values().any(is_open) {
             return None;
         }
         let now = UnixMs::from_instant(now);
-        let full: HashSet<AccountId> = self
-            .account_in_flight
-            .iter()
-            .filter(|&(_, &count)| count >= ACCOUNT_IN_FLIGHT_MAX)
-            .map(|(&account, _)| account)
-            .collect();
-        let next = |(target, lane): (&Target, &Lane)| {
-            let key = lane.first(target, now, instant, &full)?;
-            Some((target.clone(), key))
-        };
-        let found = match &self.turn {
-            Some(turn) => {
-                use std::ops::Bound::{Excluded, Unbounded};
-                let after = self.lanes.range((Excluded(turn.clone()), Unbounded));
-                after.chain(self.lanes.range(..=turn.clone())).find_map(next)
-            }
-            None => self.lanes.iter().find_map(next),
-        };
-        let (target, (due, key)) = found?;
-        let lane = self.lanes.get_mut(&target)?;
+        let is_open = |target: &Target| self.targets.get(target).is_some_and(is_open);
+        let (due, key, target) = in_turn(&self.senders, self.turn.as_ref())
+            .find_map(|(_, sender)| sender.next(is_open, now, instant))?;
+        let sender = self.senders.get_mut(&key.account)?;
+        let lane = sender.lanes.get_mut(&target)?;
         lane.waiting.remove(&(due, key));
-        lane.in_flight += 1;
+        lane.breaker.in_flight += 1;
+        sender.in_flight += 1;
+        sender.turn = Some(target.clone());
+        self.targets.get_mut(&target)?.in_flight += 1;
         self.in_flight.insert(key, target.clone());
-        *self.account_in_flight.entry(key.account).or_default() += 1;
-        self.turn = Some(target.clone());
+        self.turn = Some(key.account);
         Some((target, key))
     }
 
     /// Ends the flight of a delivery and returns its target.
     pub fn done(&mut self, key: Key, health: Health, instant: Instant) -> Option<Target> {
         let target = self.in_flight.remove(&key)?;
-        if let Some(count) = self.account_in_flight.get_mut(&key.account) {
-            *count -= 1;
-            if *count == 0 {
-                self.account_in_flight.remove(&key.account);
-            }
+        let sender = self.senders.entry(key.account).or_default();
+        sender.in_flight = sender.in_flight.saturating_sub(1);
+        let lane = sender.lanes.entry(target.clone()).or_default();
+        let shared = self.targets.entry(target.clone()).or_default();
+        // With a connection, the target is up whatever it responds.
+        let (own, common) = match health {
+            Health::Down => (None, Health::Down),
+            other => (Some(other), Health::Healthy),
+        };
+        lane.breaker.end(own, self.pause, instant);
+        shared.end(Some(common), self.pause, instant);
+        if lane.is_idle() {
+            sender.lanes.remove(&target);
         }
-        let pause = self.pause;
-        let lane = self.lanes.entry(target.clone()).or_default();
-        lane.in_flight -= 1;
-        lane.judge(health, pause, instant);
-        if lane.waiting.is_empty() && lane.in_flight == 0 && lane.failures == 0 {
-            self.lanes.remove(&target);
+        if sender.lanes.is_empty() {
+            self.senders.remove(&key.account);
         }
         Some(target)
     }
@@ -163,55 +188,98 @@ impl Queue {
     /// The time until [`Queue::take`] may return another delivery after it returned `None`; `None` if only
     /// a new or finished delivery can change that.
     pub fn idle(&self, now: DateTime<Utc>, instant: Instant) -> Option<Duration> {
-        let waits = self.lanes.iter().filter(|(target, lane)| lane.has_capacity(target));
-        let waits = waits.filter_map(|(_, lane)| {
-            let &(due, _) = lane.waiting.first()?;
+        let lanes = self.senders.values().flat_map(|sender| &sender.lanes);
+        let waits = lanes.filter_map(|(target, lane)| {
+            let shared = self.targets.get(target)?;
+            let has_capacity = lane.breaker.has_capacity(target.lane_in_flight_max())
+                && shared.has_capacity(TARGET_IN_FLIGHT_MAX);
+            let &(due, _) = lane.waiting.first().filter(|_| has_capacity)?;
             let due = (due.instant() - now).to_std().unwrap_or_default();
-            let pause = lane.paused_until.map(|until| until.saturating_duration_since(instant));
-            Some(due.max(pause.unwrap_or_default()))
+            Some(due.max(lane.breaker.pause(instant)).max(shared.pause(instant)))
         });
         // A delivery that is due but not taken waits for another one to finish.
         waits.filter(|wait| !wait.is_zero()).min()
     }
 }
 
-impl Lane {
+impl Sender {
     /// The first delivery that may be sent.
-    fn first(
+    fn next(
         &self,
-        target: &Target,
+        is_open: impl Fn(&Target) -> bool,
         now: UnixMs,
         instant: Instant,
-        full: &HashSet<AccountId>,
-    ) -> Option<(UnixMs, Key)> {
-        let paused = self.paused_until.is_some_and(|until| until > instant);
-        if paused || !self.has_capacity(target) {
+    ) -> Option<(UnixMs, Key, Target)> {
+        if self.in_flight >= ACCOUNT_IN_FLIGHT_MAX {
             return None;
         }
-        let due = self.waiting.iter().take_while(|(due, _)| *due <= now);
-        due.copied().find(|(_, key)| !full.contains(&key.account))
+        in_turn(&self.lanes, self.turn.as_ref()).find_map(|(target, lane)| {
+            let &(due, key) = lane.waiting.first().filter(|(due, _)| *due <= now)?;
+            let may_be_sent =
+                lane.breaker.is_open(target.lane_in_flight_max(), instant) && is_open(target);
+            may_be_sent.then(|| (due, key, target.clone()))
+        })
+    }
+}
+
+impl Lane {
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.breaker.is_idle()
+    }
+}
+
+impl Breaker {
+    fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.failures == 0
     }
 
-    fn has_capacity(&self, target: &Target) -> bool {
+    fn is_open(&self, in_flight_max: usize, instant: Instant) -> bool {
+        self.has_capacity(in_flight_max) && self.pause(instant).is_zero()
+    }
+
+    fn has_capacity(&self, in_flight_max: usize) -> bool {
         let is_broken = self.failures >= FAILURES_MAX;
-        self.in_flight < if is_broken { 1 } else { target.in_flight_max() }
+        self.in_flight < if is_broken { 1 } else { in_flight_max }
     }
 
-    fn judge(&mut self, health: Health, pause: Duration, instant: Instant) {
+    /// The rest of its pause.
+    fn pause(&self, instant: Instant) -> Duration {
+        self.paused_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(instant))
+    }
+
+    /// Ends the flight of a delivery; `None` says nothing about the health. `first` is the first pause. A
+    /// pause that the receiver asks for is held between one and two times our own.
+    fn end(&mut self, health: Option<Health>, first: Duration, instant: Instant) {
+        self.in_flight = self.in_flight.saturating_sub(1);
         let asked = match health {
-            Health::Healthy => {
+            None => return,
+            Some(Health::Healthy) => {
                 (self.failures, self.paused_until) = (0, None);
                 return;
             }
-            Health::Unhealthy => Duration::ZERO,
-            Health::Busy(asked) => asked,
+            Some(Health::Down | Health::Unhealthy) => None,
+            Some(Health::Busy(asked)) => Some(asked),
         };
         self.failures = self.failures.saturating_add(1);
         let breaks = self.failures.checked_sub(FAILURES_MAX);
-        let pause = breaks.map(|breaks| pause.saturating_mul(1 << breaks.min(16)));
-        let pause = pause.unwrap_or_default().max(asked).min(PAUSE_MAX);
-        self.paused_until = Some(instant + pause);
+        let step = first.saturating_mul(1 << breaks.unwrap_or_default().min(16)).min(PAUSE_MAX);
+        let pause = match asked {
+            Some(asked) => asked.clamp(step, 2 * step),
+            None if breaks.is_some() => step,
+            None => Duration::ZERO,
+        };
+        self.paused_until = Some(instant + pause.min(PAUSE_MAX));
     }
+}
+
+/// The entries of a map, beginning after `turn`.
+fn in_turn<'a, K: Ord, V>(
+    map: &'a BTreeMap<K, V>,
+    turn: Option<&'a K>,
+) -> impl Iterator<Item = (&'a K, &'a V)> {
+    let after = turn.map_or(Unbounded, Excluded);
+    map.range::<K, _>((after, Unbounded))
+        .chain(turn.into_iter().flat_map(|turn| map.range(..=turn)))
 }
 
 #[cfg(test)]
@@ -299,7 +367,7 @@ mod tests {
         assert!(queue.take(at(0), after(14)).is_none(), "now for 10 s");
         let (_, single) = queue.take(at(0), after(15)).expect("one try");
         queue.done(single, Health::Healthy, after(15));
-        assert_eq!(drain(&mut queue, at(0), after(15)).len(), HOST_IN_FLIGHT_MAX);
+        assert_eq!(drain(&mut queue, at(0), after(15)).len(), LANE_IN_FLIGHT_MAX);
     }
 
     #[test]
@@ -312,10 +380,70 @@ mod tests {
         let left = drain(&mut queue, at(0), instant);
         assert!(left.len() <= 2, "{left:?}");
         let target = host("busy");
-        let paused = queue.lanes.get(&target).and_then(|lane| lane.paused_until);
+        let lane = queue.senders.get(&AccountId(1)).and_then(|sender| sender.lanes.get(&target));
+        let paused = lane.and_then(|lane| lane.breaker.paused_until);
         if left.iter().all(|key| *key == self::key(1, 3)) {
-            assert_eq!(paused, Some(instant + Duration::from_secs(3)));
+            assert_eq!(paused, Some(instant + Duration::from_secs(5)), "our own first pause");
         }
+    }
+
+    #[test]
+    fn a_busy_response_delays_only_the_account_that_got_it() {
+        let instant = Instant::now();
+        let day = Duration::from_secs(86_400);
+        let after = |seconds: u64| instant + Duration::from_secs(seconds);
+        let mut queue =
+            queue(&[("hooks", 0, key(1, 1)), ("hooks", 0, key(1, 2)), ("hooks", 0, key(2, 3))]);
+        let (_, busy) = queue.take(at(0), instant).expect("one");
+        assert_eq!(busy.account, AccountId(1));
+        queue.done(busy, Health::Busy(day), instant);
+        for id in 4..20 {
+            queue.put(host("hooks"), UnixMs::from_instant(at(0)), key(2, id));
+        }
+        let mut sent = 0;
+        while let Some((_, key)) = queue.take(at(0), instant) {
+            assert_eq!(key.account, AccountId(2), "the other one is paused");
+            queue.done(key, Health::Healthy, instant);
+            sent += 1;
+        }
+        assert!(sent >= 16, "{sent}");
+        assert!(queue.take(at(0), after(9)).is_none(), "a day is held to twice our own pause");
+        assert_eq!(queue.take(at(0), after(10)).map(|(_, key)| key.account), Some(AccountId(1)));
+    }
+
+    #[test]
+    fn error_responses_break_a_lane_and_failed_connections_break_a_host() {
+        let instant = Instant::now();
+        for (health, is_other_delayed) in [(Health::Unhealthy, false), (Health::Down, true)] {
+            let many: Vec<_> = (0..20u8).map(|id| ("hooks", 0, key(1, id))).collect();
+            let mut queue = queue(&many);
+            for _ in 0..FAILURES_MAX {
+                let (_, key) = queue.take(at(0), instant).expect("not broken yet");
+                queue.done(key, health, instant);
+            }
+            queue.put(host("hooks"), UnixMs::from_instant(at(0)), key(2, 99));
+            let next = queue.take(at(0), instant).map(|(_, key)| key.account);
+            assert_eq!(next, (!is_other_delayed).then_some(AccountId(2)), "{health:?}");
+        }
+    }
+
+    #[test]
+    fn accounts_take_turns_whatever_the_number_of_their_hosts() {
+        let instant = Instant::now();
+        let mut queue = Queue::new(Duration::from_secs(5));
+        for id in 0..200u8 {
+            queue.put(host(&format!("a{id}")), UnixMs::from_instant(at(0)), key(1, id));
+        }
+        for id in 0..20u8 {
+            queue.put(host("z"), UnixMs::from_instant(at(0)), key(2, id));
+        }
+        let mut accounts = Vec::new();
+        for _ in 0..20 {
+            let (_, key) = queue.take(at(0), instant).expect("one");
+            queue.done(key, Health::Healthy, instant);
+            accounts.push(key.account.0);
+        }
+        assert_eq!(accounts, [1, 2].repeat(10));
     }
 
     #[test]
@@ -328,6 +456,8 @@ mod tests {
         assert_eq!(queue.done(first, Health::Healthy, instant), Some(host("a")));
         assert_eq!(queue.done(first, Health::Healthy, instant), None);
         assert_eq!(queue.idle(at(0), instant), None);
-        assert!(queue.lanes.is_empty());
+        assert!(queue.senders.is_empty());
+        queue.replace(std::iter::empty());
+        assert!(queue.targets.is_empty());
     }
 }

@@ -104,7 +104,7 @@ mod tests {
 
     fn failed(failure: Failure, retry_after: Option<u64>) -> Result<(), SendError> {
         let retry_after = retry_after.map(Duration::from_secs);
-        Err(SendError { failure, retry_after, detail: String::new() })
+        Err(SendError { retry_after, ..SendError::new(failure, "") })
     }
 
     fn now() -> DateTime<Utc> {
