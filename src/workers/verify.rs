@@ -9,9 +9,11 @@ pub mod plan;
 pub mod server;
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use hyper::Method;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, HeaderMap, HeaderValue, LOCATION};
@@ -62,6 +64,9 @@ const NAME_PAUSE_FIRST: Duration = Duration::from_secs(300);
 const NAME_PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Time until a failed write is tried again.
 const WRITE_RETRY_AFTER: Duration = Duration::from_secs(5);
+/// Time until a refresh of the bootstrap registry that panicked is tried again.
+const REFRESH_RETRY_AFTER: Duration = Duration::from_secs(3600);
+const PANICKED: &str = "the query panicked";
 /// Maximum time to finish queries in flight after the signal to stop.
 const STOP_MAX: Duration = Duration::from_secs(10);
 
@@ -69,7 +74,8 @@ const STOP_MAX: Duration = Duration::from_secs(10);
 pub struct Verify {
     pub store: Store,
     pub live: Arc<LiveIndex>,
-    pub registry: Registry,
+    /// `None` during a refresh.
+    pub registry: Option<Box<Registry>>,
     pub client: Client,
     pub dns: Dns,
     pub clock: Clock,
@@ -108,40 +114,7 @@ impl Verify {
     /// Verifies until `stop` is done, then finishes queries in flight.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let changed = self.store.watches_changed();
-        let now = Instant::now();
-        let Verify { store, live, registry, client, dns, clock, catch_days, limits } = self;
-        let refresh_at = now + registry.due_in();
-        let mut work = Work {
-            store,
-            live,
-            client,
-            dns,
-            clock,
-            catch_days,
-            limits,
-            bootstrap: registry.live(),
-            registry: Some(Box::new(registry)),
-            refresh_at,
-            has_names: false,
-            // A registry older than a day is refreshed before its servers are queried.
-            waits_for_registry: refresh_at <= now,
-            plan: Plan::default(),
-            ahead: HashMap::new(),
-            servers: HashMap::new(),
-            in_flight: 0,
-            dns_in_flight: 0,
-            dns_turn: None,
-            busy: HashSet::new(),
-            settled: Vec::new(),
-            pauses: HashMap::new(),
-            planning: false,
-            plan_at: now,
-            plan_not_before: now,
-            answers: Vec::new(),
-            write_at: None,
-            writing: 0,
-            tasks: JoinSet::new(),
-        };
+        let mut work = Work::new(self, Instant::now());
         work.run(&changed, stop).await;
         work.finish().await;
     }
@@ -149,16 +122,8 @@ impl Verify {
 
 /// The state of the worker.
 struct Work {
-    store: Store,
-    live: Arc<LiveIndex>,
-    client: Client,
-    dns: Dns,
-    clock: Clock,
-    catch_days: u16,
-    limits: Limits,
+    verify: Verify,
     bootstrap: Arc<LiveBootstrap>,
-    /// `None` during a refresh.
-    registry: Option<Box<Registry>>,
     refresh_at: Instant,
     /// Whether there ever was a name to verify. Without one, no server is called.
     has_names: bool,
@@ -190,6 +155,35 @@ struct Work {
 }
 
 impl Work {
+    fn new(verify: Verify, now: Instant) -> Work {
+        let registry = verify.registry.as_ref().expect("no refresh before the start");
+        let refresh_at = now + registry.due_in();
+        Work {
+            bootstrap: registry.live(),
+            verify,
+            refresh_at,
+            has_names: false,
+            // A registry older than a day is refreshed before its servers are queried.
+            waits_for_registry: refresh_at <= now,
+            plan: Plan::default(),
+            ahead: HashMap::new(),
+            servers: HashMap::new(),
+            in_flight: 0,
+            dns_in_flight: 0,
+            dns_turn: None,
+            busy: HashSet::new(),
+            settled: Vec::new(),
+            pauses: HashMap::new(),
+            planning: false,
+            plan_at: now,
+            plan_not_before: now,
+            answers: Vec::new(),
+            write_at: None,
+            writing: 0,
+            tasks: JoinSet::new(),
+        }
+    }
+
     async fn run(&mut self, changed: &Notify, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         loop {
@@ -219,7 +213,7 @@ impl Work {
         }
         self.tasks.abort_all();
         let answers = std::mem::take(&mut self.answers);
-        if let Err(err) = self.store.record_observations(answers).await {
+        if let Err(err) = self.verify.store.record_observations(answers).await {
             tracing::warn!(error = %err, "cannot write the last observations");
         }
     }
@@ -232,15 +226,14 @@ impl Work {
             Ok(Done::Dns(due, answer)) => self.take_dns(*due, answer, now),
             Ok(Done::Written(rows, outcome)) => self.take_written(rows, outcome, now),
             Ok(Done::Refreshed(registry, again)) => {
-                self.registry = Some(registry);
+                self.verify.registry = Some(registry);
                 self.refresh_at = now + again;
                 self.waits_for_registry = false;
                 // The plan may use servers that changed.
                 self.plan = Plan::default();
                 self.plan_at = now;
             }
-            // A panic, which is logged by its hook. The name stays busy until a restart, so that a query
-            // that causes a panic is not repeated forever.
+            // A plan or a write that panicked; queries and refreshes report their panics.
             Err(err) => {
                 tracing::error!(error = %err, "a verification task panicked");
                 (self.planning, self.writing) = (false, 0);
@@ -255,11 +248,11 @@ impl Work {
         if self.refresh_at > now || !self.has_names {
             return;
         }
-        if let Some(mut registry) = self.registry.take() {
-            let client = self.client.clone();
+        if let Some(mut registry) = self.verify.registry.take() {
+            let client = self.verify.client.clone();
             self.tasks.spawn(async move {
-                let again = registry.refresh(&client).await;
-                Done::Refreshed(registry, again)
+                let again = contained(registry.refresh(&client)).await;
+                Done::Refreshed(registry, again.unwrap_or(REFRESH_RETRY_AFTER))
             });
         }
     }
@@ -271,8 +264,8 @@ impl Work {
         self.planning = true;
         // A new watch moves it forward.
         self.plan_at = now + PLAN_EVERY;
-        let (store, index) = (self.store.clone(), self.live.current());
-        let (clock, catch_days) = (self.clock, self.catch_days);
+        let (store, index) = (self.verify.store.clone(), self.verify.live.current());
+        let (clock, catch_days) = (self.verify.clock, self.verify.catch_days);
         let bootstrap = self.bootstrap.current();
         self.pauses.retain(|_, pause| pause.until + NAME_PAUSE_MAX > now);
         let (pauses, busy) = (self.pauses.clone(), self.busy.clone());
@@ -340,7 +333,7 @@ impl Work {
         let rows = std::mem::replace(&mut self.answers, rest);
         self.writing = rows.len();
         self.write_at = (!self.answers.is_empty()).then_some(now + GROUP_WAIT);
-        let store = self.store.clone();
+        let store = self.verify.store.clone();
         self.tasks.spawn(async move {
             let outcome = store.record_observations(rows.clone()).await;
             Done::Written(rows, outcome)
@@ -408,7 +401,7 @@ impl Work {
     }
 
     fn server(&mut self, name: &str, now: Instant) -> &mut Server {
-        let limits = self.limits;
+        let limits = self.verify.limits;
         self.servers.entry(name.to_owned()).or_insert_with(|| Server::new(limits, now))
     }
 
@@ -441,9 +434,10 @@ impl Work {
         server.begin(now);
         server.turn = Some(ask.due.account);
         self.in_flight += 1;
-        let (client, clock) = (self.client.clone(), self.clock);
+        let (client, clock) = (self.verify.client.clone(), self.verify.clock);
         self.tasks.spawn(async move {
-            let reply = ask_server(&client, ask.url.clone(), &ask.due.name, clock).await;
+            let reply = contained(ask_server(&client, ask.url.clone(), &ask.due.name, clock)).await;
+            let reply = reply.unwrap_or_else(|| Err(CallError::BadRequest(PANICKED.to_owned())));
             Done::Rdap(Box::new(ask), reply)
         });
     }
@@ -452,9 +446,10 @@ impl Work {
         self.in_flight += 1;
         self.dns_in_flight += 1;
         self.dns_turn = Some(due.account);
-        let dns = self.dns.clone();
+        let dns = self.verify.dns.clone();
         self.tasks.spawn(async move {
-            let answer = dns.is_delegated(&due.name).await;
+            let answer = contained(dns.is_delegated(&due.name)).await;
+            let answer = answer.unwrap_or_else(|| Err(DnsError::Failed(PANICKED.to_owned())));
             Done::Dns(Box::new(due), answer)
         });
     }
@@ -465,7 +460,7 @@ impl Work {
         if !self.planning {
             wake = wake.min(self.plan_at);
         }
-        if self.registry.is_some() && self.has_names {
+        if self.verify.registry.is_some() && self.has_names {
             wake = wake.min(self.refresh_at);
         }
         if let Some(at) = self.write_at.filter(|_| self.writing == 0) {
@@ -563,7 +558,7 @@ impl Work {
     }
 
     fn seen(&self, state: RdapState, source: ObservedBy) -> Observation {
-        let at = UnixMs::from_instant(self.clock.now());
+        let at = UnixMs::from_instant(self.verify.clock.now());
         Observation { state, at, registered_on: None, statuses: RdapStatuses::NONE, source }
     }
 
@@ -617,6 +612,12 @@ impl RdapQuery {
         let (url, server) = (base.domain(&due.name), plan::server_key(base));
         Some(RdapQuery { due, url, server, redirects: 0 })
     }
+}
+
+/// Runs the work of a task; `None` if it panicked, which the panic hook logs. Without this, the task would
+/// end without its result, and its place among those in flight would stay taken.
+async fn contained<T>(work: impl Future<Output = T>) -> Option<T> {
+    AssertUnwindSafe(work).catch_unwind().await.ok()
 }
 
 /// Sends one query to one server (RFC 7480 §4).
