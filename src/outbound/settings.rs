@@ -7,7 +7,7 @@ use std::time::Duration;
 use lettre::message::Mailbox;
 use serde::Deserialize;
 
-use crate::vocab::net::AllowList;
+use crate::vocab::net::{AllowList, Network};
 use crate::vocab::secret::Secret;
 use crate::vocab::url::{BaseUrl, DeniedName, HostRules};
 
@@ -30,14 +30,31 @@ pub struct Settings {
     pub webhooks: Webhooks,
     pub rdap: Rdap,
     pub dns: Dns,
+    pub calls: Calls,
+}
+
+/// Public networks that are never called (`data/docs/network.md`).
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Calls {
+    pub deny_networks: Vec<Network>,
+    /// Addresses of this installation from outside. A router may lead calls to them back inside.
+    pub own_addresses: Vec<Network>,
 }
 
 impl Settings {
+    /// Rules for the hosts of calls, with the exceptions of an allow list.
+    pub fn rules(&self, allow: &AllowList) -> HostRules {
+        let Calls { deny_networks, own_addresses } = &self.calls;
+        let deny_networks = deny_networks.iter().chain(own_addresses).copied().collect();
+        HostRules { allow: allow.clone(), deny_names: Vec::new(), deny_networks }
+    }
+
     /// Rules for hosts of webhooks: the configured ones, and no webhook to this server itself.
     pub fn webhook_rules(&self) -> HostRules {
         let own = self.public_url.as_ref().and_then(BaseUrl::host_name);
         let deny_names = self.webhooks.deny_names.iter().cloned().chain(own).collect();
-        HostRules { allow: self.webhooks.allow.clone(), deny_names }
+        HostRules { deny_names, ..self.rules(&self.webhooks.allow) }
     }
 }
 

@@ -76,22 +76,20 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
         && isatap(address).is_none_or(is_global_v4)
 }
 
-/// A block of addresses and a port that an operator allows although they are not public:
-/// `10.1.0.0/16:8443`, `127.0.0.1/32:9000`, `[fd00::/8]:443`. Without a prefix length, one address.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// A block of addresses: `10.1.0.0/16`, `fd00::/8`. Without a prefix length, one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Allowed {
+pub struct Network {
     first: IpAddr,
     /// Bits of the prefix, at most the width of the address.
     bits: u32,
-    port: u16,
 }
 
-impl Allowed {
+impl Network {
     /// Returns true when the block holds `address`. An IPv4-mapped IPv6 address is not the IPv4
     /// address.
-    pub fn covers(&self, address: SocketAddr) -> bool {
-        let same = match (self.first, address.ip()) {
+    pub fn covers(&self, address: IpAddr) -> bool {
+        match (self.first, address) {
             (IpAddr::V4(first), IpAddr::V4(ip)) => {
                 (u32::from(first) ^ u32::from(ip)).leading_zeros() >= self.bits
             }
@@ -99,8 +97,51 @@ impl Allowed {
                 (u128::from(first) ^ u128::from(ip)).leading_zeros() >= self.bits
             }
             _ => false,
+        }
+    }
+
+    /// Parses a block. The error completes a sentence that begins with the text.
+    fn parse(text: &str) -> Result<Network, &'static str> {
+        let (first, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+        let first: IpAddr = first.parse().map_err(|_| "is not an IP address")?;
+        let width = if first.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(width), |bits| bits.parse::<u32>().map_err(drop));
+        let bits = bits.ok().filter(|&bits| bits <= width).ok_or("has an invalid prefix length")?;
+        let rest = match first {
+            IpAddr::V4(first) => u32::from(first).checked_shl(bits).unwrap_or(0) != 0,
+            IpAddr::V6(first) => u128::from(first).checked_shl(bits).unwrap_or(0) != 0,
         };
-        same && self.port == address.port()
+        if rest {
+            Err("is not the first address of its block")
+        } else {
+            Ok(Network { first, bits })
+        }
+    }
+}
+
+impl TryFrom<String> for Network {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Network, String> {
+        Network::parse(&text).map_err(|what| {
+            format!("`{text}` {what}; write an address and its prefix length, such as 192.0.2.0/24")
+        })
+    }
+}
+
+/// A block of addresses and a port that an operator allows although they are not public:
+/// `10.1.0.0/16:8443`, `127.0.0.1/32:9000`, `[fd00::/8]:443`. Without a prefix length, one address.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Allowed {
+    network: Network,
+    port: u16,
+}
+
+impl Allowed {
+    /// Returns true when the block holds `address`.
+    pub fn covers(&self, address: SocketAddr) -> bool {
+        self.network.covers(address.ip()) && self.port == address.port()
     }
 }
 
@@ -118,26 +159,11 @@ impl FromStr for Allowed {
         let port =
             port.parse().ok().filter(|&port| port > 0).ok_or_else(|| wrong("has no port"))?;
         let bare = block.strip_prefix('[').and_then(|block| block.strip_suffix(']'));
-        let block = bare.unwrap_or(block);
-        let (first, bits) = block.split_once('/').map_or((block, None), |(a, b)| (a, Some(b)));
-        let first: IpAddr = first.parse().map_err(|_| wrong("is not an IP address"))?;
-        if first.is_ipv6() != bare.is_some() {
+        let network = Network::parse(bare.unwrap_or(block)).map_err(wrong)?;
+        if network.first.is_ipv6() != bare.is_some() {
             return Err(wrong("needs brackets around IPv6 and none around IPv4"));
         }
-        let width = if first.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(width), |bits| bits.parse::<u32>().map_err(drop));
-        let bits = bits
-            .ok()
-            .filter(|&bits| bits <= width)
-            .ok_or_else(|| wrong("has an invalid prefix length"))?;
-        let rest = match first {
-            IpAddr::V4(first) => u32::from(first).checked_shl(bits).unwrap_or(0) != 0,
-            IpAddr::V6(first) => u128::from(first).checked_shl(bits).unwrap_or(0) != 0,
-        };
-        if rest {
-            return Err(wrong("is not the first address of its block"));
-        }
-        Ok(Allowed { first, bits, port })
+        Ok(Allowed { network, port })
     }
 }
 

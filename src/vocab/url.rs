@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-use crate::vocab::net::{self, AllowList};
+use crate::vocab::net::{self, AllowList, Network};
 use crate::vocab::query::is_label;
 
 /// Maximum bytes of a webhook URL, as sent and in canonical form.
@@ -22,18 +22,36 @@ pub const WEBHOOK_PORTS: [u16; 2] = [443, 8443];
 /// Maximum bytes of a URL in the settings.
 const BASE_URL_MAX: usize = 2_048;
 
-/// Host names of private networks; names below them are denied too.
+/// Host names that never belong to a public server; names below them are denied too. They are denied
+/// by name, since a private resolver may give them any address, and some resolvers answer for addresses
+/// in `in-addr.arpa` and `ip6.arpa` themselves.
 const NAMES_DENIED: &[&str] = &[
-    "localhost",
-    "localdomain",
+    // Special use: RFC 6761, 6762, 7686 and 9476. Nothing below `arpa` is a web server (RFC 3172).
+    "alt",
+    "arpa",
+    "example",
+    "invalid",
     "local",
-    "internal",
-    "lan",
-    "home.arpa",
+    "localhost",
     "onion",
-    "metadata.goog",
-    "metadata.amazonaws.com",
+    "test",
+    // Reserved by ICANN for private networks, or kept back since they use it.
+    "corp",
+    "home",
+    "internal",
+    "mail",
+    // Not delegated, and common in private networks.
+    "domain",
+    "intranet",
+    "lan",
+    "localdomain",
+    "private",
+    "svc",
+    "workgroup",
+    // Metadata of clouds.
     "instance-data",
+    "metadata.amazonaws.com",
+    "metadata.goog",
 ];
 /// Name of a Kubernetes cluster's API, followed by any cluster domain.
 const KUBERNETES: &str = "kubernetes.default";
@@ -148,6 +166,8 @@ pub struct HostRules {
     pub allow: AllowList,
     /// Denied names; names below them are denied too.
     pub deny_names: Vec<DeniedName>,
+    /// Denied networks that are public, such as the operator's own.
+    pub deny_networks: Vec<Network>,
 }
 
 impl HostRules {
@@ -175,13 +195,15 @@ impl HostRules {
     /// Checks an address before it is dialled.
     ///
     /// # Errors
-    /// The address is neither allowed nor public with one of [`WEBHOOK_PORTS`].
+    /// The address is neither allowed, nor public with one of [`WEBHOOK_PORTS`] and not denied.
     pub fn check_address(&self, address: SocketAddr) -> Result<(), WebhookUrlError> {
         if self.allow.covers(address) {
             Ok(())
         } else if !WEBHOOK_PORTS.contains(&address.port()) {
             Err(WebhookUrlError::Port(address.port()))
-        } else if !net::is_global(address.ip()) {
+        } else if !net::is_global(address.ip())
+            || self.deny_networks.iter().any(|denied| denied.covers(address.ip()))
+        {
             Err(WebhookUrlError::DeniedAddress(address.ip()))
         } else {
             Ok(())
@@ -396,14 +418,15 @@ mod tests {
     fn rules(allow: &[&str], deny: &[&str]) -> HostRules {
         let allow = serde_json::from_value(serde_json::json!(allow)).expect("a list");
         let deny = deny.iter().map(|name| DeniedName::try_from((*name).to_owned()));
-        HostRules { allow, deny_names: deny.collect::<Result<_, _>>().expect("names") }
+        let deny_names = deny.collect::<Result<_, _>>().expect("names");
+        HostRules { allow, deny_names, deny_networks: Vec::new() }
     }
 
     #[test]
     fn configured_rules_allow_and_deny_hosts() {
         let rules = rules(
             &["127.0.0.1/32:9000", "[::1/128]:443", "10.0.0.0/8:8443"],
-            &["Example.org", "*.mü.example."],
+            &["Example.org", "*.mü.com."],
         );
         for (text, allowed) in [
             ("https://127.0.0.1:9000/x", true),
@@ -423,13 +446,42 @@ mod tests {
             ("https://example.org/", false),
             ("https://a.b.example.org/", false),
             ("https://notexample.org/", true),
-            ("https://a.xn--m-eha.example/", false),
+            ("https://a.xn--m-eha.com/", false),
+            ("https://xn--m-eha.com.net/", true),
         ] {
             let got = WebhookUrl::parse_by(&rules, text);
             assert_eq!(got.is_ok(), allowed, "{text}: {got:?}");
         }
         for wrong in ["", ".", "a..b", "127.0.0.1", "a b", "-a"] {
             assert!(DeniedName::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn configured_networks_are_denied_unless_an_address_is_allowed() {
+        let networks = ["8.8.8.0/24", "2606:4700::/32", "1.1.1.1"];
+        let rules = HostRules {
+            deny_networks: serde_json::from_value(serde_json::json!(networks)).expect("networks"),
+            ..rules(&["8.8.8.8/32:8443"], &[])
+        };
+        for (text, allowed) in [
+            ("https://8.8.8.8/", false),
+            ("https://8.8.8.255/", false),
+            ("https://0x8080808/", false),
+            ("https://8.8.9.0/", true),
+            ("https://8.8.7.255/", true),
+            ("https://8.8.8.8:8443/", true),
+            ("https://8.8.8.9:8443/", false),
+            ("https://1.1.1.1/", false),
+            ("https://1.1.1.2/", true),
+            ("https://[2606:4700::1111]/", false),
+            ("https://[2606:4701::1111]/", true),
+        ] {
+            let got = WebhookUrl::parse_by(&rules, text);
+            assert_eq!(got.is_ok(), allowed, "{text}: {got:?}");
+        }
+        for wrong in ["", "8.8.8.1/24", "8.8.8.0/33", "8.8.8.0/24:443", "[::1]", "host"] {
+            assert!(serde_json::from_value::<Network>(wrong.into()).is_err(), "{wrong}");
         }
     }
 
@@ -464,8 +516,11 @@ mod tests {
             ("HTTPS://Hooks.Example.COM:443/A?B=C", "https://hooks.example.com/A?B=C"),
             ("https://hooks.example.com.:8443/x", "https://hooks.example.com:8443/x"),
             ("https://münchen.de/ü", "https://xn--mnchen-3ya.de/%C3%BC"),
-            ("https://a.b-c.d.example/../x/./y", "https://a.b-c.d.example/x/y"),
-            ("https://1.2.3.4.example/", "https://1.2.3.4.example/"),
+            ("https://a.b-c.d.net/../x/./y", "https://a.b-c.d.net/x/y"),
+            ("https://1.2.3.4.net/", "https://1.2.3.4.net/"),
+            ("https://corp.com/", "https://corp.com/"),
+            ("https://in-addr.arpa.com/", "https://in-addr.arpa.com/"),
+            ("https://my-svc.dev/", "https://my-svc.dev/"),
             ("https://mylocalhost.com/", "https://mylocalhost.com/"),
             ("https://internal.example.com/", "https://internal.example.com/"),
             ("https://kubernetes.defaults.com/", "https://kubernetes.defaults.com/"),
@@ -498,6 +553,22 @@ mod tests {
             "router.home.arpa",
             "abc.onion",
             "instance-data",
+            "254.169.254.169.in-addr.arpa",
+            "8.8.8.8.in-addr.arpa",
+            "8.8.8.8.in-addr.arpa.",
+            "8.8.8.8.IN-ADDR.ARPA",
+            "1.0.0.ip6.arpa",
+            "arpa",
+            "x.corp",
+            "x.home",
+            "x.svc",
+            "x.mail",
+            "x.intranet",
+            "x.private",
+            "x.test",
+            "x.invalid",
+            "x.example",
+            "x.alt",
             "kubernetes.default",
             "kubernetes.default.svc",
             "kubernetes.default.svc.cluster.local",

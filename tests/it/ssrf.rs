@@ -70,6 +70,39 @@ fn private_addresses_are_refused_in_every_notation() {
 }
 
 #[test]
+fn names_and_networks_are_refused_by_rule_without_a_resolver() {
+    let (_site, _server, mut client) = served(
+        "[dns]\nservers = [\"127.0.0.1:9\"]\n\
+         [outbound]\ndeny_networks = [\"8.8.8.0/24\"]\nown_addresses = [\"1.1.1.1\"]\n",
+    );
+    for host in [
+        "254.169.254.169.in-addr.arpa",
+        "8.8.8.8.in-addr.arpa",
+        "1.0.0.0.ip6.arpa",
+        "router.home.arpa",
+        "x.corp",
+        "x.home",
+        "x.svc",
+        "x.lan",
+        "x.internal",
+        "x.local",
+        "x.localhost",
+        "x.test",
+        "x.invalid",
+        "x.example",
+        "x.onion",
+        "8.8.8.8",
+        "1.1.1.1",
+    ] {
+        assert_refused(&mut client, &format!("https://{host}/"));
+        assert_refused(&mut client, &format!("https://{host}:8443/hook"));
+    }
+    let other =
+        post(&mut client, &["https://8.8.4.4/".into(), "https://x.dropdex-tests.com/".into()]);
+    assert_eq!(other.status, 201, "{}", other.text());
+}
+
+#[test]
 fn public_addresses_are_accepted() {
     let mut rng = Rng::new(runs::seed());
     let (_site, _server, mut client) = served("");
@@ -208,7 +241,8 @@ fn a_silent_name_server_does_not_delay_others() {
 
 #[test]
 fn only_allow_listed_private_addresses_are_accepted() {
-    let settings = "[webhooks]\nallow = [\"127.0.0.1/32:9000\"]\ndeny_hosts = [\"corp.example\"]\n";
+    let settings =
+        "[webhooks]\nallow = [\"127.0.0.1/32:9000\"]\ndeny_hosts = [\"corp.dropdex-tests.com\"]\n";
     let settings = format!("public_url = \"https://drops.example.net\"\n{PLENTY}{settings}");
     let site = Site::with_names(std::iter::once("some.com".to_owned()), TODAY);
     let key = site.account("owner@example.com", "api");
@@ -225,7 +259,7 @@ fn only_allow_listed_private_addresses_are_accepted() {
         "https://[::ffff:127.0.0.1]:9000/",
         "https://8.8.8.8:9000/",
         "https://localhost:9000/",
-        "https://a.corp.example/",
+        "https://a.corp.dropdex-tests.com/",
         "https://drops.example.net/api/v1/alerts",
     ] {
         assert_refused(&mut client, url);

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::{tools, wait};
 
 /// The zone; its names exist nowhere else.
-pub const ZONE: &str = "zone.example";
+pub const ZONE: &str = "zone.dropdex-tests.com";
 /// Deadline of the first response.
 const START_MAX: Duration = Duration::from_secs(60);
 

@@ -128,7 +128,7 @@ fn a_dead_receiver_is_retried_and_given_up() {
     let good = serve(|_, _| Reply::status(200));
     let closing = serve(|_, _| Reply::Close);
     let mut world = World::new("", &[&good, &closing]);
-    let dead = ["https://nobody.example/".to_owned(), closing.url("/")];
+    let dead = ["https://nobody.dropdex-tests.com/".to_owned(), closing.url("/")];
     let dead_rules = dead.map(|url| world.webhook("dead", &url).0);
     let (good_rule, _) = world.webhook("good", &good.url("/"));
     world.list();

@@ -198,15 +198,18 @@ fn forms_and_the_api_return_the_same_errors() {
     let channels = ann.post("/alerts/new", &[("name", "a")]);
     channels.assert_says(400, "Must be 1 to 5 channels.");
     let six = [
-        ("webhook", "https://a.example/1"),
-        ("webhook", "https://a.example/2"),
-        ("webhook", "https://a.example/3"),
+        ("webhook", "https://a.dropdex-tests.com/1"),
+        ("webhook", "https://a.dropdex-tests.com/2"),
+        ("webhook", "https://a.dropdex-tests.com/3"),
     ];
     let six =
         [&[("name", "a"), ("email", "on"), ("chat", "1"), ("chat", "2")], six.as_slice()].concat();
     ann.post("/alerts/new", &six).assert_says(400, "Must be 1 to 5 channels.");
-    let twice =
-        [("name", "a"), ("webhook", "https://a.example/"), ("webhook", "https://A.example")];
+    let twice = [
+        ("name", "a"),
+        ("webhook", "https://a.dropdex-tests.com/"),
+        ("webhook", "https://A.dropdex-tests.com"),
+    ];
     let page = ann.post("/alerts/new", &twice);
     assert_eq!(page.error_of("webhook-1").as_deref(), Some("Must not repeat another channel."));
     ann.post("/alerts/new", &[("name", "a"), ("email", "on"), ("stage", "gone")])

@@ -347,5 +347,5 @@ fn webhooks_to_internal_addresses_are_refused() {
         assert_eq!(try_url(&mut client, url), (400, refusal), "{url}");
     }
     // A name that does not resolve now may resolve later: the address is checked when it is dialled.
-    assert_eq!(try_url(&mut client, "https://hooks.no-such-name.example/").0, 201);
+    assert_eq!(try_url(&mut client, "https://hooks.no-such-name.dropdex-tests.com/").0, 201);
 }
