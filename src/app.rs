@@ -17,7 +17,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tower::util::MapRequestLayer;
 
-use crate::accounts::Store;
+use crate::accounts::{Store, StoreOptions};
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
@@ -41,7 +41,7 @@ use crate::telemetry::listener::{Listener as MetricsListener, Sample};
 use crate::telemetry::process::Started;
 use crate::telemetry::requests;
 use crate::telemetry::{catalogue, query};
-use crate::vocab::url::HostRules;
+use crate::vocab::plan::AccountLimits;
 use crate::web::{self, Outside, Web};
 use crate::workers::admin::{AdminSocket, Backend};
 use crate::workers::bootstrap::Registry;
@@ -86,7 +86,16 @@ pub fn serve(
     // The server does not open the corpus, but an unusable data folder is an error at once.
     check_folder(&config.data)?;
     let disk = Arc::new(MeteredFs::new(Disk));
-    let store = Store::open_on(disk, &config.data, config.plans.clone(), config.clock)?;
+    // Without a mail server, no address can be verified.
+    let limits = match config.outbound.smtp {
+        Some(_) => config.accounts,
+        None => AccountLimits { unverified_bytes: u64::MAX, ..config.accounts },
+    };
+    let store = Store::open_with(StoreOptions {
+        fs: disk,
+        limits: Some(limits),
+        ..StoreOptions::new(&config.data, config.plans.clone(), config.clock)
+    })?;
     let dns = Dns::new(&config.outbound.dns)?;
     let registry = Registry::open(&config.data, &config.outbound.rdap, config.clock)?;
     let guard = Guard::new(config.outbound.webhook_rules(), dns.clone());
@@ -317,12 +326,11 @@ impl Workers {
 fn verify(config: &Config, app: &App, registry: Registry) -> anyhow::Result<Verify> {
     let settings = &config.outbound.rdap;
     let dns = Dns::new(&config.outbound.dns)?;
-    let rules = HostRules { allow: settings.allow.clone(), deny_names: Vec::new() };
-    let guard = Guard::new(rules, dns.clone());
+    let guard = Guard::new(config.outbound.rules(&settings.allow), dns.clone());
     Ok(Verify {
         store: app.store.clone(),
         live: Arc::clone(&app.live),
-        registry,
+        registry: Some(Box::new(registry)),
         client: Client::new(guard, settings.ca_file.as_deref())?,
         dns,
         clock: config.clock,

@@ -13,6 +13,7 @@ pub mod telemetry;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -30,18 +31,24 @@ use crate::config::renamed::Renamed;
 use crate::config::server::ServerFile;
 use crate::config::telemetry::{LogFile, MetricsFile, Telemetry};
 use crate::intake::request::Site;
-use crate::outbound::settings::Settings;
+use crate::outbound::settings::{Calls, Settings};
 use crate::server::settings::ServerSettings;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::limits::CATCH_DAYS_DEFAULT;
-use crate::vocab::plan::{Plan, PlanLimits, Plans};
+use crate::vocab::memory;
+use crate::vocab::plan::{AccountLimits, Plan, Plans};
 use crate::vocab::url::BaseUrl;
 use crate::web::WebSettings;
 
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 /// Longer than any registry keeps a name.
 const CATCH_DAYS_MAX: u32 = 3_650;
+/// The data of all accounts takes at most one part in this many of the memory: the index, a second
+/// generation during a reload, and requests need the rest.
+const DATA_SHARE: u64 = 4;
+/// Some hundred claims with ordinary notes.
+const UNVERIFIED_DATA_KB_DEFAULT: u32 = 256;
 
 /// A host and port to listen on: `127.0.0.1:8080`, `[::1]:0`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -106,6 +113,7 @@ pub struct Config {
     pub node: String,
     pub catch_days: u16,
     pub plans: Plans,
+    pub accounts: AccountLimits,
     pub outbound: Settings,
     pub web: WebSettings,
     pub telemetry: Telemetry,
@@ -154,7 +162,9 @@ struct File {
     listen: Option<ListenAddress>,
     node: Option<String>,
     catch_days: Option<Bounded<0, CATCH_DAYS_MAX>>,
-    plans: BTreeMap<Plan, PlanFile>,
+    /// Complete: [`read`] adds the defaults.
+    plans: Plans,
+    accounts: AccountsFile,
     public_url: Option<BaseUrl>,
     /// `None` disables mail.
     smtp: Option<SmtpFile>,
@@ -163,56 +173,47 @@ struct File {
     webhooks: WebhooksFile,
     rdap: RdapFile,
     dns: DnsFile,
+    outbound: Calls,
     web: WebSettings,
     metrics: MetricsFile,
     log: LogFile,
     server: ServerFile,
 }
 
-/// A section `[plans.NAME]`.
+/// The section `[accounts]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct PlanFile {
-    requests_per_day: Option<u32>,
-    exports_per_day: Option<u32>,
-    active_rules: Option<u32>,
-    external_names: Option<u32>,
-    price_usd: Option<u32>,
+struct AccountsFile {
+    max_data_mb: Option<NonZeroU32>,
+    unverified_data_kb: Option<NonZeroU32>,
 }
 
-impl PlanFile {
-    /// Applies the section to `limits`.
-    ///
-    /// # Errors
-    /// A limit for a feature that the plan does not include.
-    fn apply(&self, plan: Plan, limits: &mut PlanLimits) -> anyhow::Result<()> {
-        let is_given = |setting: Option<u32>| setting.is_some_and(|number| number > 0);
+impl AccountsFile {
+    fn limits(&self) -> AccountLimits {
+        let total_bytes = self.max_data_mb.map(|mb| u64::from(mb.get()) << 20);
+        let unverified_kb =
+            self.unverified_data_kb.map_or(UNVERIFIED_DATA_KB_DEFAULT, NonZeroU32::get);
+        AccountLimits {
+            total_bytes: total_bytes.unwrap_or_else(|| memory::available_bytes() / DATA_SHARE),
+            unverified_bytes: u64::from(unverified_kb) << 10,
+        }
+    }
+}
+
+/// Checks that no plan has an allowance for a feature that it does not include.
+fn check_plans(plans: &Plans) -> anyhow::Result<()> {
+    for plan in Plan::ALL {
+        let limits = plans.limits(plan);
         anyhow::ensure!(
-            plan >= Plan::Pro || !is_given(self.requests_per_day),
+            plan >= Plan::Pro || limits.requests_per_day == 0,
             "plans.{plan}.requests_per_day: the JSON API requires the plan pro"
         );
         anyhow::ensure!(
-            plan >= Plan::Core || !is_given(self.exports_per_day),
+            plan >= Plan::Core || limits.exports_per_day == 0,
             "plans.{plan}.exports_per_day: exports require the plan core"
         );
-        let PlanLimits {
-            requests_per_day,
-            exports_per_day,
-            active_rules,
-            external_names,
-            price_usd,
-        } = limits;
-        for (limit, value) in [
-            (requests_per_day, self.requests_per_day),
-            (exports_per_day, self.exports_per_day),
-            (active_rules, self.active_rules),
-            (external_names, self.external_names),
-            (price_usd, self.price_usd),
-        ] {
-            *limit = value.unwrap_or(*limit);
-        }
-        Ok(())
     }
+    Ok(())
 }
 
 impl Config {
@@ -222,10 +223,7 @@ impl Config {
     /// The file is unreadable, is not TOML, or has an unknown key or an invalid value.
     pub fn load(given: Given) -> anyhow::Result<Config> {
         let (file, renamed) = given.config.as_deref().map(read).transpose()?.unwrap_or_default();
-        let mut plans = Plans::default();
-        for (plan, section) in &file.plans {
-            section.apply(*plan, plans.limits_mut(*plan))?;
-        }
+        check_plans(&file.plans)?;
         let drain_delay = given.drain_delay.map(Seconds::try_from).transpose();
         let drain_delay = drain_delay.map_err(|err| anyhow::anyhow!("--drain-delay: {err}"))?;
         let server = file.server.settings(drain_delay)?;
@@ -242,6 +240,7 @@ impl Config {
             webhooks: file.webhooks.settings()?,
             rdap: file.rdap.settings(),
             dns: file.dns.settings()?,
+            calls: file.outbound,
         };
         Ok(Config {
             data: given.data.or(file.data).unwrap_or_else(|| "data".into()),
@@ -252,7 +251,8 @@ impl Config {
             listen: given.listen.or(file.listen).unwrap_or_default(),
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
             catch_days: file.catch_days.map_or(CATCH_DAYS_DEFAULT, Bounded::get),
-            plans,
+            plans: file.plans,
+            accounts: file.accounts.limits(),
             web: file.web,
             telemetry: telemetry::settings(file.metrics, file.log, given.log_json),
             server,
@@ -269,7 +269,8 @@ fn read(path: &Path) -> anyhow::Result<(File, Vec<&'static Renamed>)> {
     })?;
     let source = config::File::from(path).format(config::FileFormat::Toml).required(true);
     let load = || {
-        let config = config::Config::builder().add_source(source).build()?;
+        let defaults = config::Config::try_from(&BTreeMap::from([("plans", Plans::default())]))?;
+        let config = config::Config::builder().add_source(defaults).add_source(source).build()?;
         let mut sections = config.cache.into_table()?;
         // `index = "folder"` is short for a section with a folder.
         if let Some(Value { kind: ValueKind::String(folder), .. }) = sections.get("index") {

@@ -184,6 +184,10 @@ pub enum Refusal {
     /// A disabled account gets no key and no password.
     #[error("the account for {0} is disabled permanently; add another with another address")]
     Disabled(Email),
+    #[error(
+        "the data of all accounts has reached its limit; raise accounts.max_data_mb in the settings"
+    )]
+    Full,
 }
 
 #[derive(Debug, Error)]
@@ -258,6 +262,9 @@ impl Store {
         if self.state().by_email(email).is_some() {
             return Err(Refusal::EmailTaken(email.clone()).into());
         }
+        if self.is_full() {
+            return Err(Refusal::Full.into());
+        }
         let (account, email, on) = (self.next_account_id(), email.clone(), self.0.clock.today());
         self.append_blocking(Event::AccountAdded { account, email, plan, password, on }, lock)?;
         Ok(account)
@@ -316,9 +323,8 @@ impl Store {
     pub fn list(&self) -> Vec<AccountSummary> {
         let today = self.day(self.0.clock.now());
         let summary = |account| AccountSummary::new(account, today);
-        let mut all: Vec<_> = self.state().accounts().map(|it| summary(it)).collect();
-        all.sort_by_key(|account| account.id);
-        all
+        let accounts = self.state().accounts.clone();
+        accounts.values().map(|it| summary(it)).collect()
     }
 
     /// Decides on the account of `email` and makes the event durable, if there is one.

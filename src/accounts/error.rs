@@ -33,6 +33,15 @@ pub enum WriteError {
     /// The resource is in another state than the request needs.
     #[error("{0}")]
     Conflict(String),
+    /// The data of all accounts has reached the operator's limit.
+    #[error(
+        "the server holds the most user data that its operator allows; delete rows that you no longer \
+         need, or try again later"
+    )]
+    ServerFull,
+    /// The account writes faster than its plan allows.
+    #[error("the {plan} plan allows {limit} writes a minute; try again in {retry_after_s} s")]
+    TooManyWrites { plan: Plan, limit: u32, retry_after_s: i64 },
     /// The day's test messages are used up.
     #[error("an account may send at most {limit} test messages a day")]
     TooManyTests {

@@ -7,6 +7,7 @@
 use chrono::{DateTime, Utc};
 use thiserror::Error;
 
+use super::ceilings::{Room, growth};
 use super::data::account::Account;
 use super::data::responses::{KeptResponse, KeyDigest};
 use super::decide::Decided;
@@ -23,8 +24,6 @@ use crate::vocab::time::UnixMs;
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 /// Maximum bytes of a kept response: it shares a record with its effect.
 const REPLY_BYTES_MAX: usize = 256 << 10;
-/// Maximum bytes of all kept responses of an account: enough for a day of the longest claims.
-const REPLIES_BYTES_MAX: usize = 64 << 20;
 
 /// The client's name for a request. Invariant: 1 to 255 printable ASCII characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +100,9 @@ pub struct Draft<'a, T> {
     store: &'a Store,
     /// The account itself is not held: applying the write would have to copy its data.
     account: AccountId,
-    kept_bytes: usize,
+    room: Room,
+    /// Bytes that the write adds to the account, without the kept response.
+    growth: i64,
     lock: AccountLock,
     post: Post,
     outcome: Outcome<T>,
@@ -112,12 +113,21 @@ enum Outcome<T> {
     Repeat(Reply),
 }
 
+impl<T> Outcome<T> {
+    fn growth(&self, account: &Account) -> i64 {
+        match self {
+            Outcome::New(decided) => growth(&account.data, &decided.events),
+            Outcome::Repeat(_) => 0,
+        }
+    }
+}
+
 impl<T> Draft<'_, T> {
     /// Makes the write durable together with the response to it. A repeat gets the kept response
     /// instead, and `reply` is not called.
     ///
     /// # Errors
-    /// [`WriteError::Journal`], or too many bytes of responses.
+    /// [`WriteError::Journal`], or the response does not fit the account's limit of bytes.
     pub async fn respond(self, reply: impl FnOnce(&T) -> Reply) -> Result<Answered<T>, WriteError> {
         let Decided { mut events, value } = match self.outcome {
             Outcome::New(decided) => decided,
@@ -126,7 +136,8 @@ impl<T> Draft<'_, T> {
         let reply = reply(&value);
         if let Some(idempotency) = self.post.idempotency {
             let at = UnixMs::from_instant(self.post.now);
-            let kept = kept(&idempotency, at, &reply, self.kept_bytes)?;
+            let kept = kept(&idempotency, at, &reply)?;
+            self.room.check(self.growth + kept.bytes() as i64)?;
             events.push(Event::ReplyKept { account: self.account, reply: kept });
         }
         self.store.append(events, Some(self.lock)).await?;
@@ -143,13 +154,15 @@ impl Store {
         post: Post,
         decide: impl FnOnce(&Account, &PlanLimits) -> Result<Decided<T>, WriteError>,
     ) -> Result<Draft<'_, T>, WriteError> {
+        self.admit(caller)?;
         let (lock, account) = self.lock_account(caller.account).await?;
         let outcome = match kept_response(&account, &post) {
             Some(kept) => Outcome::Repeat(kept?),
             None => Outcome::New(decide(&account, self.plan_limits(account.plan))?),
         };
-        let kept_bytes = account.data.responses.body_bytes();
-        Ok(Draft { store: self, lock, post, account: account.id, kept_bytes, outcome })
+        let (room, growth) = (self.room(&account), outcome.growth(&account));
+        room.check(growth)?;
+        Ok(Draft { store: self, lock, post, account: account.id, room, growth, outcome })
     }
 }
 
@@ -164,20 +177,15 @@ fn kept_response(account: &Account, post: &Post) -> Option<Result<Reply, WriteEr
     })
 }
 
-/// The response as it is stored, unless it is too long after the `kept_bytes` there are.
+/// The response as it is stored, unless it is too long.
 fn kept(
     Idempotency { key, fingerprint }: &Idempotency,
     at: UnixMs,
     reply: &Reply,
-    kept_bytes: usize,
 ) -> Result<KeptResponse, WriteError> {
     let len = reply.body.len();
     if len > REPLY_BYTES_MAX {
         return Err(AppendError::TooLong { len }.into());
-    }
-    if kept_bytes + len > REPLIES_BYTES_MAX {
-        let limit = (REPLIES_BYTES_MAX >> 20) as u32;
-        return Err(WriteError::TooMany { what: "MiB of responses kept for a day", limit });
     }
     Ok(KeptResponse {
         key: key.digest(),

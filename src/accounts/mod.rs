@@ -4,7 +4,7 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | one file per resource: requests as meant, the decision on them, `Store` methods | `claims`, `watches`, `votes`, `rules`, `matches`, `deliveries`, `verification`, `sessions`, `profile`, `idempotency`, `admin`, `audit` |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | `claims`, `watches`, `votes`, `rules`, `matches`, `deliveries`, `verification`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
 //! | the durable store: decide, append, apply; snapshots | `store` |
 //! | changes as the journal stores them | `event` |
 //! | stored data and its collections | `data`, and values such as `email` and `keys` |
@@ -17,6 +17,7 @@
 
 pub mod admin;
 mod audit;
+mod ceilings;
 mod claims;
 mod data;
 mod decide;

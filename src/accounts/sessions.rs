@@ -66,7 +66,7 @@ impl Store {
     /// Adds an account with an unverified address, and a session.
     ///
     /// # Errors
-    /// [`WriteError::Overloaded`], [`WriteError::Journal`].
+    /// [`WriteError::Overloaded`], [`WriteError::ServerFull`], [`WriteError::Journal`].
     pub async fn sign_up(
         &self,
         email: Email,
@@ -77,6 +77,9 @@ impl Store {
         let token = Token::generate().map_err(WriteError::Random)?;
         // Hashed even if the address is taken, so that the response time does not reveal it.
         let password = self.0.hashing.run(move || password.hash()).await??;
+        if self.is_full() {
+            return Err(WriteError::ServerFull);
+        }
         let lock = self.0.locks.lock(&email).await;
         if self.state().by_email(&email).is_some() {
             return Ok(SignUp::EmailTaken);
@@ -141,7 +144,8 @@ impl Store {
     /// # Errors
     /// [`WriteError::Journal`].
     pub async fn log_out_everywhere(&self, caller: &Caller) -> Result<(), WriteError> {
-        self.write(caller, |account, _| {
+        // Not counted as a write: an owner may always end the sessions of an intruder.
+        self.write_to(caller.account, |account, _| {
             let digests = account.access.sessions.iter().map(|session| session.digest);
             let ended = |digest| Event::SessionEnded { account: account.id, digest };
             Ok(Decided::new(digests.map(ended), ()))

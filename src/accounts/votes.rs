@@ -39,7 +39,7 @@ impl Store {
     ) -> Result<Feedback, WriteError> {
         self.write(caller, |account, _| {
             let votes = &account.data.votes;
-            let before = votes.get(name.as_str()).copied();
+            let before = votes.get(name.as_str());
             if before.is_none() && vote.is_some() && votes.len() >= VOTES_MAX as usize {
                 return Err(WriteError::TooMany { what: "votes", limit: VOTES_MAX });
             }

@@ -50,6 +50,8 @@ pub enum ApiError {
     Conflict(String),
     /// 429: the quota of test messages for this UTC day is used up.
     TooManyTests { limit: u32, resets_at: DateTime<Utc>, retry_after_s: i64, message: String },
+    /// 429: the account writes faster than its plan allows.
+    TooManyWrites { plan: Plan, limit: u32, retry_after_s: i64, message: String },
     /// 503: the journal refuses writes.
     Unavailable(AppendError),
     /// 503: too many password checks are queued.
@@ -87,6 +89,10 @@ impl From<WriteError> for ApiError {
                 ApiError::PlanLimit { plan: None, limit: Some(limit), message: err.to_string() }
             }
             WriteError::Conflict(message) => ApiError::Conflict(message),
+            WriteError::ServerFull => ApiError::Conflict(err.to_string()),
+            WriteError::TooManyWrites { plan, limit, retry_after_s } => {
+                ApiError::TooManyWrites { plan, limit, retry_after_s, message: err.to_string() }
+            }
             WriteError::TooManyTests { limit, resets_at, retry_after_s } => {
                 ApiError::TooManyTests { limit, resets_at, retry_after_s, message: err.to_string() }
             }
@@ -141,8 +147,8 @@ impl From<QueryError> for ApiError {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Error, example = json!({"error": "min_dqs: must be an integer from 0 to 100"}))]
 pub struct ErrorResponse {
-    /// Machine-readable reason, where a status has several: `PLAN_REQUIRED`, `PLAN_LIMIT` or
-    /// `TEST_LIMIT`.
+    /// Machine-readable reason, where a status has several: `PLAN_REQUIRED`, `PLAN_LIMIT`,
+    /// `TEST_LIMIT` or `WRITE_LIMIT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     code: Option<&'static str>,
@@ -320,6 +326,15 @@ impl From<ApiError> for Refusal {
                     code: Some("TEST_LIMIT"),
                     limit: Some(limit),
                     reset_at: Some(resets_at.timestamp_millis()),
+                    ..ErrorResponse::new(message)
+                };
+                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
+            }
+            ApiError::TooManyWrites { plan, limit, retry_after_s, message } => {
+                let body = ErrorResponse {
+                    code: Some("WRITE_LIMIT"),
+                    plan: Some(plan.as_str()),
+                    limit: Some(limit),
                     ..ErrorResponse::new(message)
                 };
                 Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)

@@ -82,6 +82,8 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Gauge, "dropdex_claims", "Claims of all accounts."),
     metric(Kind::Gauge, "dropdex_watches", "Watchlist entries of all accounts."),
     metric(Kind::Gauge, "dropdex_rules", "Alert rules of all accounts."),
+    metric(Kind::Gauge, "dropdex_account_data_bytes", "Approximate memory of all accounts and their rows."),
+    metric(Kind::Gauge, "dropdex_account_data_limit_bytes", "Value of `dropdex_account_data_bytes` above which new accounts and rows are refused."),
     // Workers
     metric(Kind::Gauge, "dropdex_deliveries_waiting", "Pending alert deliveries."),
     metric(Kind::Gauge, "dropdex_deliveries_late_seconds", "Time since the oldest pending delivery was due; 0 without one."),

@@ -1,5 +1,7 @@
 //! Plans and their limits (`data/docs/api.md`, Plans).
 
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -39,7 +41,8 @@ impl FromStr for Plan {
 }
 
 /// Limits and price of one plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PlanLimits {
     /// JSON API requests per account and UTC day; 0 means no JSON API.
     pub requests_per_day: u32,
@@ -49,28 +52,62 @@ pub struct PlanLimits {
     pub active_rules: u32,
     /// Maximum watchlist names outside the corpus.
     pub external_names: u32,
+    /// Approximate memory of the rows of an account, in MiB. Every cap on rows can be reached with
+    /// ordinary notes.
+    pub data_mb: u32,
+    /// Writes per account and minute, by API and pages together. As many may come at once.
+    pub writes_per_minute: NonZeroU32,
     /// Price per month, in US dollars.
     pub price_usd: u32,
 }
 
+/// Limits of an operator for accounts of all plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountLimits {
+    /// Approximate memory of all accounts. Above it, new accounts and rows are refused.
+    pub total_bytes: u64,
+    /// Approximate memory of the rows of an account whose address is unverified, if that is less than
+    /// its plan allows.
+    pub unverified_bytes: u64,
+}
+
 /// The limits of every plan. Each can be set; `data/docs/api.md` lists the defaults.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<Plan, PlanLimits>", into = "BTreeMap<Plan, PlanLimits>")]
 pub struct Plans([PlanLimits; 4]);
+
+impl TryFrom<BTreeMap<Plan, PlanLimits>> for Plans {
+    type Error = &'static str;
+
+    fn try_from(by_plan: BTreeMap<Plan, PlanLimits>) -> Result<Plans, &'static str> {
+        let limits: Vec<_> = by_plan.into_values().collect();
+        limits.try_into().map(Plans).map_err(|_| "every plan has limits")
+    }
+}
+
+impl From<Plans> for BTreeMap<Plan, PlanLimits> {
+    fn from(Plans(limits): Plans) -> BTreeMap<Plan, PlanLimits> {
+        Plan::ALL.into_iter().zip(limits).collect()
+    }
+}
 
 impl Default for Plans {
     fn default() -> Plans {
-        let limits = |requests, exports, rules, external_names, price_usd| PlanLimits {
-            requests_per_day: requests,
-            exports_per_day: exports,
-            active_rules: rules,
-            external_names,
-            price_usd,
-        };
+        let limits =
+            |requests, exports, rules, external_names, (data_mb, writes), price_usd| PlanLimits {
+                requests_per_day: requests,
+                exports_per_day: exports,
+                active_rules: rules,
+                external_names,
+                data_mb,
+                writes_per_minute: NonZeroU32::new(writes).expect("above 0"),
+                price_usd,
+            };
         Plans([
-            limits(0, 0, 1, 0, 0),
-            limits(0, 20, 5, 10, 12),
-            limits(100, 50, 25, 100, 29),
-            limits(10_000, 500, 250, 1_000, 99),
+            limits(0, 0, 1, 0, (64, 120), 0),
+            limits(0, 20, 5, 10, (96, 300), 12),
+            limits(100, 50, 25, 100, (128, 600), 29),
+            limits(10_000, 500, 250, 1_000, (256, 6_000), 99),
         ])
     }
 }

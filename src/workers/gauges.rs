@@ -54,6 +54,9 @@ impl Gauges {
         gauge!("dropdex_claims").set(counts.claims as f64);
         gauge!("dropdex_watches").set(counts.watches as f64);
         gauge!("dropdex_rules").set(counts.rules as f64);
+        gauge!("dropdex_account_data_bytes").set(self.store.data_bytes() as f64);
+        gauge!("dropdex_account_data_limit_bytes")
+            .set(self.store.data_bytes_max().unwrap_or(u64::MAX) as f64);
         counter!("dropdex_journal_records_total").absolute(self.store.journal_records());
         gauge!("dropdex_journal_log_bytes").set(self.store.log_bytes_since_snapshot() as f64);
         let writable = self.store.health().is_ok();
