@@ -16,7 +16,7 @@ use super::event::Event;
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, ROWS_MAX, Store};
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
+use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::limits::{TEST_NAMES_MAX, TESTS_PER_DAY_MAX};
 use crate::vocab::plan::Plan;
 use crate::vocab::secret::Secret;
@@ -32,9 +32,9 @@ pub struct PendingDelivery {
     pub rule: Arc<Rule>,
     /// The key that signs a webhook's message.
     pub secret: Option<Secret>,
-    /// The id in the unsubscribe link of a mail: the same for all mails of the rule, so that links
+    /// The secret in the unsubscribe link of a mail: the same for all mails of the rule, so that links
     /// work after their delivery was dropped.
-    pub unsubscribe: Option<DeliveryId>,
+    pub unsubscribe: Option<UnsubscribeToken>,
     pub delivery: Delivery,
 }
 
@@ -43,7 +43,7 @@ impl Store {
     pub fn pending_deliveries(&self) -> Vec<PendingDelivery> {
         let found: Vec<_> = {
             let state = self.state();
-            let due = state.pending().filter_map(|&(_, account, rule, delivery)| {
+            let due = state.queue.pending().filter_map(|&(_, account, rule, delivery)| {
                 Some((Arc::clone(state.account(account)?), rule, delivery))
             });
             due.collect()
@@ -124,13 +124,17 @@ impl Store {
         self.draft(caller, post, |account, _| requeue(account, rule, delivery, now)).await
     }
 
-    /// Switches off the mails of the rule whose unsubscribe links contain `id`. Returns whether
+    /// Switches off the mails of the rule whose unsubscribe links contain `token`. Returns whether
     /// there is such a rule; its mails may have been off before.
     ///
     /// # Errors
     /// [`WriteError::Journal`].
-    pub async fn unsubscribe(&self, id: DeliveryId, at: UnixMs) -> Result<bool, WriteError> {
-        let Some((account, rule)) = self.state().rule_of_mail(id) else { return Ok(false) };
+    pub async fn unsubscribe(
+        &self,
+        token: UnsubscribeToken,
+        at: UnixMs,
+    ) -> Result<bool, WriteError> {
+        let Some((account, rule)) = self.state().queue.rule_of(token) else { return Ok(false) };
         self.write_to(account, |account, _| Ok(unsubscribe(account, rule, at))).await?;
         Ok(true)
     }
@@ -160,6 +164,22 @@ pub fn draw_deliveries(channels: &[usize]) -> Result<Vec<(u8, DeliveryId)>, Writ
     channels.iter().map(draw).collect()
 }
 
+/// Draws the token of unsubscribe links if one of these positions of channels is the first mail of the
+/// rule.
+pub fn new_unsubscribe_token(
+    account: &Account,
+    rule: &Rule,
+    channels: &[usize],
+) -> Result<Option<Event>, WriteError> {
+    let is_mailed = channels.iter().any(|position| rule.channels[*position] == Channel::Email);
+    let outbox = account.data.outbox.get(rule.id);
+    if !is_mailed || outbox.is_some_and(|outbox| outbox.unsubscribe.is_some()) {
+        return Ok(None);
+    }
+    let token = UnsubscribeToken::new(random_bytes()?);
+    Ok(Some(Event::UnsubscribeTokenSet { account: account.id, rule: rule.id, token }))
+}
+
 fn pending(account: &Account, rule: RuleId, id: DeliveryId) -> Option<PendingDelivery> {
     let data = &account.data;
     let delivery = data.delivery(rule, id).filter(|it| it.is_pending() && !account.disabled)?;
@@ -174,7 +194,7 @@ fn pending(account: &Account, rule: RuleId, id: DeliveryId) -> Option<PendingDel
         email: account.email.clone(),
         rule: Arc::clone(rule),
         secret: secret.map(|it| it.secret.clone()),
-        unsubscribe: data.outbox.get(rule.id).and_then(|it| it.mail_id).filter(|_| is_mail),
+        unsubscribe: data.outbox.get(rule.id).and_then(|it| it.unsubscribe).filter(|_| is_mail),
         delivery: delivery.clone(),
     })
 }
@@ -200,9 +220,10 @@ fn queue_test(
     // The deliveries that applying the event will add.
     let mut queued = RuleOutbox::default();
     queued.queue(rule, &Message::test(now, day, total, names.clone()), &deliveries);
+    let token = new_unsubscribe_token(account, rule, &channels)?;
     let (account, rule) = (account.id, rule.id);
     let event = Event::TestQueued { account, rule, at: now, day, total, names, deliveries };
-    Ok(Decided::new([event], queued.deliveries.into()))
+    Ok(Decided::new(token.into_iter().chain([event]), queued.deliveries.into()))
 }
 
 /// Checks that `more` test messages are allowed today.

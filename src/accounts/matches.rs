@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::data::account::Account;
 use super::data::deliveries::MatchedName;
 use super::data::rules::Rule;
-use super::deliveries::{draw_deliveries, live_channels};
+use super::deliveries::{draw_deliveries, live_channels, new_unsubscribe_token};
 use super::error::WriteError;
 use super::event::{Event, RecordedMatch};
 use super::store::Store;
@@ -24,8 +24,9 @@ use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
-/// Maximum bytes of a record of matches: half of what a record may have.
-const MATCHES_BYTES_MAX: usize = 512 << 10;
+/// Maximum bytes of a record of matches. Applying one of this length takes a millisecond, and the state is
+/// locked meanwhile.
+const MATCHES_BYTES_MAX: usize = 300 << 10;
 /// Approximate bytes of a match in a record, without its positions.
 const MATCH_BYTES: usize = 64;
 /// Approximate bytes of a matched name in a record, without the name itself.
@@ -60,7 +61,7 @@ pub struct RuleMatch {
 impl Store {
     /// How far all alert rules are matched; `None` before the first start of a server.
     pub fn watermark(&self) -> Option<Watermark> {
-        self.state().watermark()
+        self.state().progress.all
     }
 
     /// Sets the watermark if there is none, so that nothing up to `through` triggers an alert.
@@ -73,18 +74,21 @@ impl Store {
             return Ok(());
         }
         let at = UnixMs::from_instant(self.0.clock.now());
-        self.append(vec![Batch::default().take_event(through, at, true)], None).await
+        self.append(Batch::default().take_events(through, at, true), None).await
     }
 
     /// The rules to be matched: active, within the plan, with a live channel, of accounts that are
     /// not disabled. Empty before a watermark was set.
     pub fn matchable_rules(&self) -> Vec<MatchableRule> {
-        let state = self.state();
+        let (accounts, progress) = {
+            let state = self.state();
+            (state.accounts.clone(), state.progress.clone())
+        };
         let mut rules = Vec::new();
-        for account in state.accounts().filter(|account| !account.disabled) {
+        for account in accounts.values().filter(|account| !account.disabled) {
             let limit = self.plan_limits(account.plan).active_rules;
             for rule in account.data.rules.active_within(limit) {
-                let Some(base) = state.matched(account.id, rule.id) else { return Vec::new() };
+                let Some(base) = progress.get(account.id, rule.id) else { return Vec::new() };
                 let live_channels = live_channels(account, rule);
                 if live_channels.is_empty() {
                     continue;
@@ -126,7 +130,7 @@ impl Store {
                 }
                 left = rest;
             }
-            self.append(vec![batch.take_event(through, at, left.is_empty())], None).await?;
+            self.append(batch.take_events(through, at, left.is_empty()), None).await?;
             if left.is_empty() {
                 return Ok(());
             }
@@ -141,6 +145,8 @@ pub(super) struct Batch {
     /// Positions in `names` by position in the caller's table.
     positions: FxHashMap<u32, u16>,
     matches: Vec<RecordedMatch>,
+    /// Tokens of rules that mail for the first time.
+    tokens: Vec<Event>,
     bytes: usize,
 }
 
@@ -158,7 +164,8 @@ impl Batch {
         table: &[MatchedName],
     ) -> Result<bool, WriteError> {
         let Some((account, rule)) = active_rule(state, found) else { return Ok(true) };
-        let is_done = state.matched(found.account, found.rule).is_some_and(|it| it.covers(through));
+        let is_done =
+            state.progress.get(found.account, found.rule).is_some_and(|it| it.covers(through));
         let channels = live_channels(account, rule);
         if is_done || channels.is_empty() {
             return Ok(true);
@@ -174,6 +181,7 @@ impl Batch {
             return Ok(false);
         }
         self.bytes += bytes;
+        self.tokens.extend(new_unsubscribe_token(account, rule, &channels)?);
         let names = best.iter().filter_map(|at| self.position(*at, table)).collect();
         let (account, rule, total) = (found.account, found.rule, found.total);
         let deliveries = draw_deliveries(&channels)?;
@@ -181,10 +189,11 @@ impl Batch {
         Ok(true)
     }
 
-    /// The event of this record; the batch is empty afterwards.
-    pub(super) fn take_event(&mut self, through: Watermark, at: UnixMs, done: bool) -> Event {
-        let Batch { names, matches, .. } = mem::take(self);
-        Event::ListMatched { through, done, at, names, matches }
+    /// The events of this record; the batch is empty afterwards.
+    pub(super) fn take_events(&mut self, through: Watermark, at: UnixMs, done: bool) -> Vec<Event> {
+        let Batch { names, matches, tokens, .. } = mem::take(self);
+        let matched = Event::ListMatched { through, done, at, names, matches };
+        tokens.into_iter().chain([matched]).collect()
     }
 
     fn position(&mut self, at: u32, table: &[MatchedName]) -> Option<u16> {

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use crate::http::App;
 use crate::http::body::read_bytes;
 use crate::http::error::ApiError;
-use crate::vocab::ids::DeliveryId;
+use crate::vocab::ids::UnsubscribeToken;
 use crate::vocab::time::UnixMs;
 
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
@@ -40,9 +40,9 @@ pub async fn unsubscribe(
     request: Request,
 ) -> Result<Response, ApiError> {
     read_bytes(request.into_body()).await?;
-    let id = link.ok().and_then(|Path(text)| DeliveryId::parse(&text));
-    if let Some(id) = id
-        && app.store.unsubscribe(id, UnixMs::from_instant(app.clock.now())).await?
+    let token = link.ok().and_then(|Path(text)| UnsubscribeToken::parse(&text));
+    if let Some(token) = token
+        && app.store.unsubscribe(token, UnixMs::from_instant(app.clock.now())).await?
     {
         tracing::info!("alert mails switched off by unsubscribe link");
     }

@@ -73,8 +73,7 @@ random_id! {
 }
 
 /// Id of a delivery: 16 random bytes drawn when its match is recorded, kept over retries and
-/// restarts. Written as 32 hex digits in JSON, in `webhook-id` (after `msg_`) and in unsubscribe
-/// links, where it also serves as an unguessable token.
+/// restarts. Written as 32 hex digits in JSON, in `webhook-id` (after `msg_`) and in `Message-ID`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryId([u8; 16]);
 
@@ -129,6 +128,39 @@ impl<'de> Deserialize<'de> for DeliveryId {
         } else {
             <[u8; 16]>::deserialize(deserializer).map(DeliveryId)
         }
+    }
+}
+
+/// The secret in the unsubscribe links of a rule's mails. Its `Debug` hides it, and it is never logged.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UnsubscribeToken(DeliveryId);
+
+impl UnsubscribeToken {
+    /// The token of these random bytes.
+    pub fn new(bytes: [u8; 16]) -> UnsubscribeToken {
+        UnsubscribeToken(DeliveryId(bytes))
+    }
+
+    /// The token of a rule whose first mail was queued by an older version: the id of that mail.
+    pub fn of_older_version(first_mail: DeliveryId) -> UnsubscribeToken {
+        UnsubscribeToken(first_mail)
+    }
+
+    /// Parses 32 lower-case hex digits; `None` for any other text.
+    pub fn parse(text: &str) -> Option<UnsubscribeToken> {
+        DeliveryId::parse(text).map(UnsubscribeToken)
+    }
+
+    /// The text of the link, only for the mail.
+    pub fn reveal(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+impl fmt::Debug for UnsubscribeToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UnsubscribeToken(hidden)")
     }
 }
 

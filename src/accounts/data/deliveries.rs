@@ -5,15 +5,16 @@
 //! queue a failed one again. The outbox is separate from the rules because the stored bytes of a
 //! rule never change.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::rules::{Channel, Rule};
+use crate::accounts::data::sorted::Sorted;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::ids::{DeliveryId, RuleId};
+use crate::vocab::ids::{DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::limits::{DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX};
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
@@ -194,9 +195,8 @@ impl Delivery {
 /// The outbox of one rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleOutbox {
-    /// The id of the rule's first mail. The unsubscribe links of all its mails contain it, so that
-    /// they work after the delivery itself was dropped.
-    pub mail_id: Option<DeliveryId>,
+    /// The secret in the unsubscribe links of all mails of the rule, set before the first of them.
+    pub unsubscribe: Option<UnsubscribeToken>,
     /// Channels that are off. Invariant: distinct, and each is a channel of the rule.
     pub off: Vec<(Arc<Channel>, SwitchedOff)>,
     /// Oldest first. Invariant: at most [`DELIVERIES_KEPT_MAX`] that are not pending.
@@ -205,7 +205,7 @@ pub struct RuleOutbox {
 
 impl RuleOutbox {
     pub fn is_empty(&self) -> bool {
-        self.mail_id.is_none() && self.off.is_empty() && self.deliveries.is_empty()
+        self.unsubscribe.is_none() && self.off.is_empty() && self.deliveries.is_empty()
     }
 
     pub fn get(&self, id: DeliveryId) -> Option<&Delivery> {
@@ -230,7 +230,7 @@ impl RuleOutbox {
                 continue;
             }
             if *channel == Channel::Email {
-                self.mail_id.get_or_insert(id);
+                self.unsubscribe.get_or_insert(UnsubscribeToken::of_older_version(id));
             }
             self.deliveries.push_back(Delivery {
                 id,
@@ -342,9 +342,9 @@ impl RuleOutbox {
     }
 }
 
-/// The outboxes of all rules of an account. A clone copies pointers.
+/// The outboxes of all rules of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outbox(BTreeMap<RuleId, Arc<RuleOutbox>>);
+pub struct Outbox(Sorted<RuleId, Arc<RuleOutbox>>);
 
 impl Outbox {
     pub fn get(&self, rule: RuleId) -> Option<&Arc<RuleOutbox>> {
@@ -363,10 +363,11 @@ impl Outbox {
 
     /// Changes the outbox of `rule`; removes it if it is empty afterwards.
     pub fn change(&mut self, rule: RuleId, change: impl FnOnce(&mut RuleOutbox)) {
-        let outbox = self.0.entry(rule).or_default();
-        change(Arc::make_mut(outbox));
-        if outbox.is_empty() {
-            self.0.remove(&rule);
+        // Taken out first, so that it is not shared with the map.
+        let mut outbox = self.0.remove(&rule).unwrap_or_default();
+        change(Arc::make_mut(&mut outbox));
+        if !outbox.is_empty() {
+            self.0.insert(rule, outbox);
         }
     }
 

@@ -6,8 +6,8 @@ use super::{Event, Transaction};
 
 /// Members that are never shown, at any depth. Digests are hidden too: they can be compared with
 /// guesses.
-const HIDDEN: [&str; 8] =
-    ["password", "key", "secrets", "secret", "body", "fingerprint", "digest", "last4"];
+const HIDDEN: [&str; 9] =
+    ["password", "key", "secrets", "secret", "token", "body", "fingerprint", "digest", "last4"];
 
 impl Transaction {
     /// The events as a JSON array in which secrets are replaced by `(hidden)`.

@@ -26,7 +26,7 @@ use super::token::TokenDigest;
 use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId};
+use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::Observation;
 use crate::vocab::plan::Plan;
@@ -224,6 +224,12 @@ pub enum Event {
     TelegramChatSet {
         account: AccountId,
         chat: Option<CompactString>,
+    },
+    /// The secret in the unsubscribe links of a rule was drawn, before its first mail was queued.
+    UnsubscribeTokenSet {
+        account: AccountId,
+        rule: RuleId,
+        token: UnsubscribeToken,
     },
 }
 

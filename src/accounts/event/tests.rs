@@ -325,6 +325,21 @@ fn the_bytes_of_login_events_never_change() {
     assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v4.hex"));
 }
 
+fn token() -> Event {
+    let (account, rule) = (AccountId(0x0102), rule().id);
+    let token = UnsubscribeToken::new([0x55; 16]);
+    Event::UnsubscribeTokenSet { account, rule, token }
+}
+
+#[test]
+fn the_bytes_of_unsubscribe_tokens_never_change() {
+    let (kind, payload) = Transaction(vec![token()]).encode();
+    let ours = format!("unsubscribe token: {} {}\n", kind.number(), hex::encode(payload));
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v5.hex"));
+    let shown = Transaction(vec![token()]).describe().to_string();
+    assert!(shown.contains("(hidden)") && !shown.contains("5555"), "{shown}");
+}
+
 #[test]
 fn transactions_round_trip() {
     for (name, transaction) in everything().into_iter().chain(newest()).chain(sessions()) {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::accounts::data::deliveries::RuleOutbox;
-use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
+use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
@@ -40,11 +40,11 @@ impl MatchProgress {
     }
 }
 
-/// An index over all outboxes: pending deliveries, and rules by the id in their unsubscribe links.
+/// An index over all outboxes: pending deliveries, and rules by the token in their unsubscribe links.
 #[derive(Default)]
 pub struct DeliveryQueue {
     pending: BTreeSet<Due>,
-    by_mail: HashMap<DeliveryId, (AccountId, RuleId)>,
+    by_token: HashMap<UnsubscribeToken, (AccountId, RuleId)>,
 }
 
 impl DeliveryQueue {
@@ -53,16 +53,16 @@ impl DeliveryQueue {
         for (at, id) in outbox.pending() {
             self.pending.remove(&(at, account, rule, id));
         }
-        if let Some(id) = outbox.mail_id {
-            self.by_mail.remove(&id);
+        if let Some(token) = outbox.unsubscribe {
+            self.by_token.remove(&token);
         }
     }
 
     /// Adds the entries of an outbox after it changed.
     pub fn add(&mut self, account: AccountId, rule: RuleId, outbox: &RuleOutbox) {
         self.pending.extend(outbox.pending().map(|(at, id)| (at, account, rule, id)));
-        if let Some(id) = outbox.mail_id {
-            self.by_mail.insert(id, (account, rule));
+        if let Some(token) = outbox.unsubscribe {
+            self.by_token.insert(token, (account, rule));
         }
     }
 
@@ -71,8 +71,8 @@ impl DeliveryQueue {
         self.pending.iter()
     }
 
-    /// The rule whose unsubscribe links contain `id`.
-    pub fn rule_of_mail(&self, id: DeliveryId) -> Option<(AccountId, RuleId)> {
-        self.by_mail.get(&id).copied()
+    /// The rule whose unsubscribe links contain `token`.
+    pub fn rule_of(&self, token: UnsubscribeToken) -> Option<(AccountId, RuleId)> {
+        self.by_token.get(&token).copied()
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::ids::DeliveryId;
+use crate::vocab::ids::{DeliveryId, UnsubscribeToken};
 use crate::vocab::limits::{
     DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX, MESSAGE_NAMES_MAX, TEST_NAMES_MAX,
     TESTS_PER_DAY_MAX,
@@ -138,7 +138,9 @@ fn a_match_is_queued_once_per_channel() {
         let is_webhook = matches!(*one.delivery.channel, Channel::Webhook { .. });
         assert_eq!(one.secret, is_webhook.then(|| rule.secrets[0].secret.clone()));
         let is_mail = *one.delivery.channel == Channel::Email;
-        assert_eq!(one.unsubscribe, is_mail.then_some(one.delivery.id));
+        assert_eq!(one.unsubscribe.is_some(), is_mail);
+        let token = one.unsubscribe.map(|token| token.reveal());
+        assert_ne!(token, Some(one.delivery.id.to_string()), "it would be the mail's Message-ID");
     }
 }
 
@@ -217,8 +219,8 @@ fn a_crash_in_a_long_list_queues_nothing_twice() {
     let names = table(2);
     let taken = batch.add(&world.store.state(), through(2), &found(&ann, first, &[0]), &names);
     assert!(taken.expect("drawn"));
-    let event = batch.take_event(through(2), at(0), false);
-    world.wait(world.store.append(vec![event], None)).expect("written");
+    let events = batch.take_events(through(2), at(0), false);
+    world.wait(world.store.append(events, None)).expect("written");
     world.store.snapshot_now().expect("written");
     let world = world.reopened();
     assert_eq!(world.store.watermark(), Some(through(1)));
@@ -307,14 +309,19 @@ fn channels_stay_off_until_their_owner_changes_them() {
     assert_eq!(off, Some(SwitchedOff { reason: OffReason::Gone, at: at(1) }));
     assert_conflict(world.requeue(&ann, rule, hooks[1].delivery.id), "switched off");
 
-    // Any mail of the rule names the first, in the link that all have.
+    // All mails of the rule have the same link.
     let mails: Vec<_> =
         pending.iter().filter(|it| *it.delivery.channel == Channel::Email).collect();
     let link = mails[1].unsubscribe.expect("a mail");
     assert_eq!(mails[0].unsubscribe, Some(link));
     let world = world.reopened();
-    let unsubscribe = |id| world.wait(world.store.unsubscribe(id, at(2))).expect("written");
-    assert!(!unsubscribe(hooks[0].delivery.id), "no mail");
+    let unsubscribe = |token| world.wait(world.store.unsubscribe(token, at(2))).expect("written");
+    for id in [hooks[0].delivery.id, mails[0].delivery.id] {
+        assert!(
+            !unsubscribe(UnsubscribeToken::new(*id.bytes())),
+            "the id of a delivery is no token"
+        );
+    }
     assert!(unsubscribe(link));
     let digest = world.store.state_digest();
     assert!(unsubscribe(link), "already off");
@@ -371,7 +378,8 @@ fn the_last_100_deliveries_and_the_names_of_10_failed_ones_are_kept() {
     // The first mail is forgotten by then, the link in it is not.
     let world = world.reopened();
     assert!(world.store.user_data(&ann).delivery(rule, first.delivery.id).is_none());
-    assert!(world.wait(world.store.unsubscribe(first.delivery.id, at(0))).expect("written"));
+    let link = first.unsubscribe.expect("a mail");
+    assert!(world.wait(world.store.unsubscribe(link, at(0))).expect("written"));
 }
 
 #[test]
@@ -406,8 +414,9 @@ fn test_messages_are_limited_per_account_and_day() {
 impl World {
     /// Switches the mails of a rule off.
     fn record_off(&self, caller: &Caller, rule: RuleId) {
-        let owned = self.store.user_data(caller);
-        let link = owned.deliveries(rule).last().expect("a mail").id;
+        let pending = self.store.pending_deliveries();
+        let of_rule = |it: &&PendingDelivery| it.account == caller.account && it.rule.id == rule;
+        let link = pending.iter().find(of_rule).and_then(|it| it.unsubscribe).expect("a mail");
         assert!(self.wait(self.store.unsubscribe(link, at(0))).expect("written"));
     }
 }

@@ -13,7 +13,7 @@ use crate::outbound::settings::Settings;
 use crate::outbound::telegram::Bot;
 use crate::outbound::webhook;
 use crate::outbound::{Failure, SendError};
-use crate::vocab::url::HostRules;
+use crate::vocab::ids::UnsubscribeToken;
 use crate::workers::deliver::queue::{Health, Target};
 
 /// The clients of all channels. Cheap to clone.
@@ -35,8 +35,8 @@ impl Senders {
         let webhooks = Client::new(guard, settings.webhooks.ca_file.as_deref());
         let mailer = settings.smtp.as_ref().map(Mailer::new).transpose()?;
         let bot = settings.telegram.as_ref().map(|telegram| {
-            let rules = HostRules { allow: telegram.allow.clone(), deny_names: Vec::new() };
-            let client = Client::new(Guard::new(rules, dns.clone()), telegram.ca_file.as_deref());
+            let guard = Guard::new(settings.rules(&telegram.allow), dns.clone());
+            let client = Client::new(guard, telegram.ca_file.as_deref());
             Bot::new(telegram, client.context("telegram.ca_file")?)
         });
         Ok(Senders {
@@ -82,9 +82,9 @@ impl Senders {
         pending: &PendingDelivery,
         alert: &Alert,
     ) -> Result<(), SendError> {
-        let unsubscribe = pending.unsubscribe.unwrap_or(pending.delivery.id);
-        let unsubscribe =
-            self.home.as_ref().map(|home| format!("{home}/unsubscribe/{unsubscribe}"));
+        let token = pending.unsubscribe.as_ref().map(UnsubscribeToken::reveal);
+        let unsubscribe = self.home.as_ref().zip(token);
+        let unsubscribe = unsubscribe.map(|(home, token)| format!("{home}/unsubscribe/{token}"));
         let links = Links { home: self.home.as_deref(), unsubscribe: unsubscribe.as_deref() };
         let mail = Mail {
             id: &alert.delivery_id,
@@ -112,10 +112,11 @@ pub fn target(channel: &Channel) -> Target {
     }
 }
 
-/// The health of a target after an attempt. A receiver that rejects one message is healthy.
+/// The health of a receiver after an attempt. One that rejects a single message is healthy.
 pub fn health(result: &Result<(), SendError>) -> Health {
     let Err(err) = result else { return Health::Healthy };
     match (err.failure, err.retry_after) {
+        _ if err.is_down => Health::Down,
         (Failure::Status(_), Some(asked)) => Health::Busy(asked),
         (Failure::Status(429 | 500..), None)
         | (Failure::Timeout | Failure::Unreachable | Failure::Tls | Failure::NotConfigured, _) => {
@@ -128,7 +129,7 @@ pub fn health(result: &Result<(), SendError>) -> Health {
 fn not_configured(setting: &str) -> SendError {
     tracing::error!(setting, "a delivery needs a setting that is missing");
     let detail = format!("{setting} is not set");
-    SendError { failure: Failure::NotConfigured, retry_after: None, detail }
+    SendError { is_down: true, ..SendError::new(Failure::NotConfigured, detail) }
 }
 
 fn alert(pending: &PendingDelivery) -> Alert {

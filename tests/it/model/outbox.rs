@@ -10,7 +10,7 @@ use dropdex::accounts::{
 };
 use dropdex::vocab::day::Day;
 use dropdex::vocab::dqs::Dqs;
-use dropdex::vocab::ids::{AccountId, DeliveryId, RuleId};
+use dropdex::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use dropdex::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
 use dropdex::vocab::plan::Plan;
 use dropdex::vocab::stage::Stage;
@@ -27,7 +27,9 @@ const FAILED_WITH_NAMES: usize = 10;
 #[derive(Default)]
 pub struct ModelOutbox {
     /// Token in the unsubscribe link of its mails.
-    mail: Option<DeliveryId>,
+    token: Option<UnsubscribeToken>,
+    /// Whether it was mailed to, so that it has a token.
+    is_mailed: bool,
     off: Vec<(Channel, OffReason, UnixMs)>,
     /// Oldest first.
     deliveries: Vec<ModelDelivery>,
@@ -244,7 +246,7 @@ impl Run {
             let of_channel = new.iter().find(|it| *it.delivery.channel == channel);
             let id = of_channel.expect("one for each channel").delivery.id;
             if channel == Channel::Email {
-                outbox.mail.get_or_insert(id);
+                outbox.is_mailed = true;
             }
             outbox.deliveries.push(ModelDelivery {
                 id,
@@ -283,10 +285,14 @@ impl Run {
         expected.sort_unstable();
         assert_eq!(told, expected);
         for one in &due {
-            let account = &self.model[one.account.0 as usize - 1];
-            let outbox = &account.outboxes[&one.rule.id.get()];
+            let account = &mut self.model[one.account.0 as usize - 1];
+            let outbox = account.outboxes.get_mut(&one.rule.id.get()).expect("it has one");
             let is_mail = *one.delivery.channel == Channel::Email;
-            assert_eq!(one.unsubscribe, outbox.mail.filter(|_| is_mail));
+            assert_eq!(one.unsubscribe.is_some(), outbox.is_mailed && is_mail);
+            if let Some(token) = one.unsubscribe {
+                assert_eq!(*outbox.token.get_or_insert(token), token, "it never changes");
+                assert!(outbox.deliveries.iter().all(|it| it.id.to_string() != token.reveal()));
+            }
             let is_webhook = matches!(*one.delivery.channel, Channel::Webhook { .. });
             assert_eq!(one.secret.is_some(), is_webhook);
         }
@@ -447,12 +453,13 @@ impl Run {
         let all = self.model.iter().enumerate();
         let outboxes =
             all.flat_map(|(at, account)| account.outboxes.iter().map(move |it| (at, it)));
-        let links: Vec<_> =
-            outboxes.flat_map(|(at, (rule, it))| it.mail.map(|mail| (at, *rule, mail))).collect();
+        let links: Vec<_> = outboxes
+            .flat_map(|(at, (rule, it))| it.token.map(|token| (at, *rule, token)))
+            .collect();
         let one = (!links.is_empty()).then(|| *self.rng.pick(&links));
-        let id = one.map_or(DeliveryId::new([9; 16]), |(_, _, mail)| mail);
+        let token = one.map_or(UnsubscribeToken::new([9; 16]), |(_, _, token)| token);
         let (store, now) = (self.store(), self.now_ms());
-        let told = self.runtime.block_on(store.unsubscribe(id, now)).expect("written");
+        let told = self.runtime.block_on(store.unsubscribe(token, now)).expect("written");
         assert_eq!(told, one.is_some());
         let Some((at, rule, _)) = one else { return };
         let account = &mut self.model[at];
