@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::admin::JournalFacts;
 use super::store::JOURNAL_FOLDER;
 use super::store::snapshot::{self, Loader};
+use super::store::state::Counts;
 use crate::journal::fs::Disk;
 use crate::journal::{JournalError, inspect};
 
@@ -33,6 +34,7 @@ pub fn audit(data: &Path) -> Result<Audit, JournalError> {
     let log_bytes = found.recovery.log_bytes;
     let state = loader.into_state(found.recovery.position);
     let digest = snapshot::digest(&state.freeze());
-    let facts = JournalFacts::new(found, log_bytes, digest, state.counts());
+    let counts = Counts::new(&state.accounts, state.queue.pending().len());
+    let facts = JournalFacts::new(found, log_bytes, digest, counts);
     Ok(Audit { facts, torn_bytes })
 }

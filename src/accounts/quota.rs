@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::vocab::day::Day;
 
@@ -33,13 +34,30 @@ pub enum Counter {
     Exports,
 }
 
-/// Usage of an account on one UTC day.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Usage of an account on one UTC day. Stored as `Option<(day, requests, exports)>`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Option<(Day, u32, u32)>", into = "Option<(Day, u32, u32)>")]
 pub struct DayUsage {
     /// `None` if it never used anything.
     pub day: Option<Day>,
     pub requests: u32,
     pub exports: u32,
+}
+
+impl From<Option<(Day, u32, u32)>> for DayUsage {
+    fn from(stored: Option<(Day, u32, u32)>) -> DayUsage {
+        stored.map_or_else(DayUsage::default, |(day, requests, exports)| DayUsage {
+            day: Some(day),
+            requests,
+            exports,
+        })
+    }
+}
+
+impl From<DayUsage> for Option<(Day, u32, u32)> {
+    fn from(DayUsage { day, requests, exports }: DayUsage) -> Option<(Day, u32, u32)> {
+        day.map(|day| (day, requests, exports))
+    }
 }
 
 /// The live count of one account, shared by its requests.

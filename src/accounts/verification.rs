@@ -1,7 +1,6 @@
 //! Watched names to be verified with registries, and the observations made of them.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::error::WriteError;
 use super::event::Event;
@@ -40,19 +39,14 @@ impl Store {
         names: impl IntoIterator<Item = &'a DomainName>,
     ) -> Vec<Option<Observation>> {
         let state = self.state();
-        names.into_iter().map(|name| state.observation(name)).collect()
+        names.into_iter().map(|name| state.watched.observation(name)).collect()
     }
 
     /// All names watched by accounts that are not disabled, in order of names.
     pub fn verification_targets(&self) -> Vec<Target> {
-        let mut accounts: Vec<_> = {
-            let state = self.state();
-            let watching = state.accounts().filter(|it| !it.disabled && it.data.watches.len() > 0);
-            watching.map(Arc::clone).collect()
-        };
-        accounts.sort_unstable_by_key(|account| account.id);
+        let accounts = self.state().accounts.clone();
         let mut targets: HashMap<DomainName, Target> = HashMap::new();
-        for account in &accounts {
+        for account in accounts.values().filter(|account| !account.disabled) {
             for entry in account.data.watches() {
                 let target = targets.entry(entry.name).or_insert_with_key(|name| Target {
                     name: name.clone(),

@@ -211,7 +211,7 @@ impl WatchRow {
 
 /// Approximate cost of looking up a whole watchlist, in microseconds, for [`work::run`].
 pub fn watches_cost_us(owned: &UserData) -> u32 {
-    cost_us(owned.watches().len())
+    cost_us(owned.watch_count())
 }
 
 fn cost_us(names: usize) -> u32 {

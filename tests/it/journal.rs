@@ -1482,7 +1482,7 @@ mod accounts {
     use chrono::{DateTime, Utc};
     use clap::Parser;
     use dropdex::accounts::admin::{AdminCommand, AdminReply};
-    use dropdex::accounts::{Caller, CommandError, Email, Store};
+    use dropdex::accounts::{Caller, CommandError, Email, Store, StoreOptions};
     use dropdex::cli::account::{AccountArgs, Streams, run_with};
     use dropdex::index::generation::build::Keep;
     use dropdex::intake::queue::Queue;
@@ -1670,7 +1670,11 @@ mod accounts {
         let dir = tempfile::tempdir().expect("a folder");
         let disk = Watched::default();
         let fs = Arc::new(disk.clone());
-        let store = Store::open_on(fs, dir.path(), Plans::default(), clock()).expect("opened");
+        let store = Store::open_with(StoreOptions {
+            fs,
+            ..StoreOptions::new(dir.path(), Plans::default(), clock())
+        })
+        .expect("opened");
         let key = account(&store, "ann@example.com", Plan::Pro);
         disk.fail_syncs.store(true, Ordering::SeqCst);
         let refused = store.add_account(&email("bob@example.com"), Plan::Pro, None);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::accounts::data::UserData;
 use crate::accounts::data::access::Access;
 use crate::accounts::email::Email;
@@ -12,8 +14,9 @@ use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::Plan;
 
-/// An account and everything it owns.
-#[derive(Clone)]
+/// An account and everything it owns. Snapshots store its fields by position, and what it owns in
+/// items of their own.
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Account {
     pub id: AccountId,
     pub email: Email,
@@ -30,8 +33,11 @@ pub struct Account {
     pub noted: DayUsage,
     /// The live count, exact to the last request. Not part of the stored state. It belongs to the
     /// account, not to the key: a new key has no fresh allowance.
+    #[serde(skip)]
     pub usage: Arc<Usage>,
+    #[serde(skip)]
     pub access: Arc<Access>,
+    #[serde(skip)]
     pub data: Arc<UserData>,
 }
 

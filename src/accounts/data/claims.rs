@@ -1,11 +1,11 @@
 //! The claims of one account.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::sorted::Sorted;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::money::Usd;
@@ -43,23 +43,36 @@ pub struct Attribution {
     pub name: CompactString,
 }
 
-/// All claims of an account, by id and in list order. A clone copies pointers, not claims.
+/// Approximate memory of a claim besides its texts.
+const CLAIM_BYTES: u64 = 256;
+
+impl Claim {
+    /// Approximate memory of the claim.
+    pub fn bytes(&self) -> u64 {
+        let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
+        let rule =
+            self.alert_rule.as_ref().map_or(0, |rule| size_of::<Attribution>() + rule.name.len());
+        let texts = self.domain.as_str().len() + text(&self.registrar) + text(&self.user_notes);
+        CLAIM_BYTES + (texts + rule) as u64
+    }
+}
+
+/// All claims of an account, by id and in list order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    by_id: BTreeMap<ClaimId, Arc<Claim>>,
-    by_time: BTreeSet<(UnixMs, ClaimId)>,
+    by_id: Sorted<ClaimId, Arc<Claim>>,
+    by_time: Sorted<(UnixMs, ClaimId), ()>,
+    bytes: u64,
 }
 
 impl Claims {
-    /// Builds the collection from claims in ascending order of ids.
-    pub fn from_sorted(claims: Vec<Claim>) -> Claims {
-        let by_time = claims.iter().map(|claim| (claim.reported_at, claim.id)).collect();
-        let by_id = claims.into_iter().map(|claim| (claim.id, Arc::new(claim))).collect();
-        Claims { by_id, by_time }
-    }
-
     pub fn len(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// Approximate memory of all claims.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     pub fn get(&self, id: ClaimId) -> Option<&Claim> {
@@ -68,24 +81,26 @@ impl Claims {
 
     /// Newest `reported_at` first, then id descending.
     pub fn newest_first(&self) -> impl DoubleEndedIterator<Item = &Claim> {
-        self.by_time.iter().rev().filter_map(|(_, id)| self.get(*id))
+        self.by_time.iter().rev().filter_map(|((_, id), ())| self.get(*id))
     }
 
     /// In ascending order of ids.
-    pub fn by_id(&self) -> impl ExactSizeIterator<Item = &Claim> {
+    pub fn by_id(&self) -> impl Iterator<Item = &Claim> {
         self.by_id.values().map(Arc::as_ref)
     }
 
     /// Adds a claim, or replaces the one with its id.
     pub fn put(&mut self, claim: Claim) {
         self.remove(claim.id);
-        self.by_time.insert((claim.reported_at, claim.id));
+        self.bytes += claim.bytes();
+        self.by_time.insert((claim.reported_at, claim.id), ());
         self.by_id.insert(claim.id, Arc::new(claim));
     }
 
     pub fn remove(&mut self, id: ClaimId) {
         if let Some(old) = self.by_id.remove(&id) {
             self.by_time.remove(&(old.reported_at, id));
+            self.bytes -= old.bytes();
         }
     }
 }

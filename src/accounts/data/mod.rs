@@ -11,42 +11,45 @@ pub mod claims;
 pub mod deliveries;
 pub mod responses;
 pub mod rules;
+pub mod sorted;
+pub mod votes;
 pub mod watches;
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use compact_str::CompactString;
 
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
-use crate::vocab::time::UnixMs;
 use claims::{Claim, Claims};
 use deliveries::{Delivery, Outbox, SwitchedOff};
 use responses::Responses;
 use rules::{Channel, Rule, Rules};
+use votes::Votes;
 use watches::{WatchEntry, Watches};
 
-/// Everything that one account owns, at one moment. Each part is shared with its readers: a change
-/// copies only the part that it is about, and only if a reader holds it.
+/// Everything that one account owns, at one moment. A clone shares all rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserData {
-    pub(super) claims: Arc<Claims>,
-    pub(super) watches: Arc<Watches>,
-    pub(super) rules: Arc<Rules>,
-    pub(super) votes: Arc<Votes>,
-    pub(super) responses: Arc<Responses>,
-    pub(super) outbox: Arc<Outbox>,
+    pub(super) claims: Claims,
+    pub(super) watches: Watches,
+    pub(super) rules: Rules,
+    pub(super) votes: Votes,
+    pub(super) responses: Responses,
+    pub(super) outbox: Outbox,
     /// The latest UTC day with test messages, and their number.
     pub(super) tests: Option<(Day, u32)>,
 }
 
-/// The votes of one account, by name.
-pub type Votes = BTreeMap<CompactString, Vote>;
-
 impl UserData {
+    /// Approximate memory of all rows: claims, watchlist, rules, votes and kept responses. Depends on
+    /// the rows alone, however they got there.
+    pub fn bytes(&self) -> u64 {
+        self.claims.bytes()
+            + self.watches.bytes()
+            + self.rules.bytes()
+            + self.votes.bytes()
+            + self.responses.bytes()
+    }
+
     /// Claims, newest `reported_at` first, then id descending.
     pub fn claims(&self) -> impl DoubleEndedIterator<Item = &Claim> {
         self.claims.newest_first()
@@ -67,8 +70,13 @@ impl UserData {
         self.watches.get(name)
     }
 
+    /// Number of names on the watchlist.
+    pub fn watch_count(&self) -> usize {
+        self.watches.len()
+    }
+
     /// The watchlist, in order of names.
-    pub fn watches(&self) -> impl ExactSizeIterator<Item = WatchEntry> {
+    pub fn watches(&self) -> impl Iterator<Item = WatchEntry> {
         self.watches.iter()
     }
 
@@ -77,8 +85,13 @@ impl UserData {
         self.watches.iter().filter(|entry| entry.external).map(|entry| entry.name)
     }
 
+    /// Number of alert rules.
+    pub fn rule_count(&self) -> usize {
+        self.rules.len()
+    }
+
     /// Alert rules, newest first, then id descending.
-    pub fn rules(&self) -> impl DoubleEndedIterator<Item = &Rule> + ExactSizeIterator {
+    pub fn rules(&self) -> impl DoubleEndedIterator<Item = &Rule> {
         self.rules.newest_first()
     }
 
@@ -89,7 +102,7 @@ impl UserData {
 
     /// The account's own vote on a name.
     pub fn vote(&self, name: &DomainName) -> Option<Vote> {
-        self.votes.get(name.as_str()).copied()
+        self.votes.get(name.as_str())
     }
 
     /// Deliveries of a rule, newest first.
@@ -105,13 +118,5 @@ impl UserData {
     /// Why a channel of a rule is off; `None` if it is on.
     pub fn switched_off(&self, rule: RuleId, channel: &Channel) -> Option<SwitchedOff> {
         self.outbox.get(rule)?.switched_off(channel)
-    }
-
-    /// Drops the kept responses that have expired by `now`. `now` is the time of an event, never
-    /// the clock's, so that a replay drops the same ones.
-    pub(super) fn expire_responses(&mut self, now: UnixMs) {
-        if self.responses.has_expired(now) {
-            Arc::make_mut(&mut self.responses).expire(now);
-        }
     }
 }

@@ -1,14 +1,20 @@
 //! Responses kept for 24 hours under the idempotency key of their request.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::sorted::Sorted;
 use crate::vocab::time::UnixMs;
 
 /// How long a response is kept (`data/docs/api.md`, Idempotency).
 const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Approximate memory of a response besides its body.
+const RESPONSE_BYTES: u64 = 256;
+/// Maximum responses dropped by one event: a whole day's would hold the lock of the state for long. Each
+/// event adds at most one, so they do not pile up.
+const EXPIRED_AT_ONCE_MAX: usize = 64;
 
 /// The first 16 bytes of the BLAKE3 digest of an idempotency key.
 pub type KeyDigest = [u8; 16];
@@ -26,6 +32,11 @@ pub struct KeptResponse {
 }
 
 impl KeptResponse {
+    /// Approximate memory of the response.
+    pub fn bytes(&self) -> u64 {
+        RESPONSE_BYTES + self.body.len() as u64
+    }
+
     /// Whether its 24 hours are over at `now`.
     pub fn has_expired(&self, now: UnixMs) -> bool {
         now.get() >= self.at.get().saturating_add(KEPT_MS)
@@ -35,15 +46,21 @@ impl KeptResponse {
 /// All responses kept for one account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Responses {
-    by_key: BTreeMap<KeyDigest, Arc<KeptResponse>>,
-    by_time: BTreeSet<(UnixMs, KeyDigest)>,
-    body_bytes: usize,
+    by_key: Sorted<KeyDigest, Arc<KeptResponse>>,
+    by_time: Sorted<(UnixMs, KeyDigest), ()>,
+    bytes: u64,
 }
 
 impl Responses {
-    /// Bytes of all bodies.
-    pub fn body_bytes(&self) -> usize {
-        self.body_bytes
+    /// Approximate memory of all responses.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Approximate memory of the responses that have expired by `now`: the next event drops them.
+    pub fn expired_bytes(&self, now: UnixMs) -> u64 {
+        let oldest = self.by_time.iter().filter_map(|((_, key), ())| self.by_key.get(key));
+        oldest.take_while(|it| it.has_expired(now)).map(|it| it.bytes()).sum()
     }
 
     /// The response under `key`, unless it has expired by `now`.
@@ -52,18 +69,16 @@ impl Responses {
     }
 
     /// In order of the keys' digests.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &KeptResponse> {
+    pub fn iter(&self) -> impl Iterator<Item = &KeptResponse> {
         self.by_key.values().map(Arc::as_ref)
     }
 
-    /// Whether [`Responses::expire`] would drop any.
-    pub fn has_expired(&self, now: UnixMs) -> bool {
-        self.oldest().is_some_and(|response| response.has_expired(now))
-    }
-
-    /// Drops the responses that have expired by `now`.
+    /// Drops responses that have expired by `now`, oldest first and at most [`EXPIRED_AT_ONCE_MAX`].
+    /// `now` is the time of an event, never the clock's, so that a replay drops the same ones.
     pub fn expire(&mut self, now: UnixMs) {
-        while let Some(key) = self.oldest().filter(|it| it.has_expired(now)).map(|it| it.key) {
+        for _ in 0..EXPIRED_AT_ONCE_MAX {
+            let Some(expired) = self.oldest().filter(|it| it.has_expired(now)) else { return };
+            let key = expired.key;
             self.remove(&key);
         }
     }
@@ -71,19 +86,20 @@ impl Responses {
     /// Adds a response, or replaces the one under its key.
     pub fn put(&mut self, response: KeptResponse) {
         self.remove(&response.key);
-        self.body_bytes += response.body.len();
-        self.by_time.insert((response.at, response.key));
+        self.bytes += response.bytes();
+        self.by_time.insert((response.at, response.key), ());
         self.by_key.insert(response.key, Arc::new(response));
     }
 
     fn oldest(&self) -> Option<&KeptResponse> {
-        self.by_key.get(&self.by_time.first()?.1).map(Arc::as_ref)
+        let ((_, key), ()) = self.by_time.first()?;
+        self.by_key.get(key).map(Arc::as_ref)
     }
 
     fn remove(&mut self, key: &KeyDigest) {
         if let Some(old) = self.by_key.remove(key) {
             self.by_time.remove(&(old.at, old.key));
-            self.body_bytes -= old.body.len();
+            self.bytes -= old.bytes();
         }
     }
 }

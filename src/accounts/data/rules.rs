@@ -5,6 +5,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::sorted::Sorted;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
 use crate::vocab::query::Substring;
@@ -60,24 +61,44 @@ pub struct WebhookSecret {
     pub secret: Secret,
 }
 
-/// All rules of an account, at most 1,000: newest first, then id descending. A clone copies
-/// pointers.
+/// Approximate memory of a rule besides its texts, its outbox included.
+const RULE_BYTES: u64 = 1_024;
+
+impl Rule {
+    /// Approximate memory of the rule.
+    pub fn bytes(&self) -> u64 {
+        let tlds: usize = self.filter.tlds.iter().map(|tld| size_of_val(tld) + tld.len()).sum();
+        let channel = |channel: &Channel| match channel {
+            Channel::Email => 0,
+            // The URL is stored with its secret too.
+            Channel::Webhook { url } => 2 * url.as_str().len(),
+            Channel::Telegram { chat_id } => chat_id.len(),
+        };
+        let channels: usize = self.channels.iter().map(channel).sum();
+        RULE_BYTES + (self.name.len() + tlds + channels) as u64
+    }
+}
+
+/// All rules of an account, at most 1,000, by age and id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules(Vec<Arc<Rule>>);
+pub struct Rules {
+    by_age: Sorted<(UnixMs, RuleId), Arc<Rule>>,
+    bytes: u64,
+}
 
 impl Rules {
-    pub fn from_unsorted(mut rules: Vec<Rule>) -> Rules {
-        rules.sort_by_key(|rule| std::cmp::Reverse((rule.created_at, rule.id)));
-        Rules(rules.into_iter().map(Arc::new).collect())
+    pub fn len(&self) -> usize {
+        self.by_age.len()
     }
 
-    pub fn len(&self) -> usize {
-        self.0.len()
+    /// Approximate memory of all rules.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Number of active rules.
     pub fn active(&self) -> usize {
-        self.0.iter().filter(|rule| rule.active).count()
+        self.by_age.values().filter(|rule| rule.active).count()
     }
 
     pub fn get(&self, id: RuleId) -> Option<&Rule> {
@@ -85,27 +106,30 @@ impl Rules {
     }
 
     pub fn get_shared(&self, id: RuleId) -> Option<&Arc<Rule>> {
-        self.0.iter().find(|rule| rule.id == id)
+        self.by_age.values().find(|rule| rule.id == id)
     }
 
     /// The first `limit` active rules, oldest first: those that the plan allows if it has shrunk.
     pub fn active_within(&self, limit: u32) -> impl Iterator<Item = &Arc<Rule>> {
-        self.0.iter().rev().filter(|rule| rule.active).take(limit as usize)
+        self.by_age.values().filter(|rule| rule.active).take(limit as usize)
     }
 
-    pub fn newest_first(&self) -> impl DoubleEndedIterator<Item = &Rule> + ExactSizeIterator {
-        self.0.iter().map(Arc::as_ref)
+    /// Newest first, then id descending.
+    pub fn newest_first(&self) -> impl DoubleEndedIterator<Item = &Rule> {
+        self.by_age.values().rev().map(Arc::as_ref)
     }
 
     /// Adds a rule, or replaces the one with its id.
     pub fn put(&mut self, rule: Rule) {
         self.remove(rule.id);
-        let key = |rule: &Rule| (rule.created_at, rule.id);
-        let place = self.0.partition_point(|other| key(other) > key(&rule));
-        self.0.insert(place, Arc::new(rule));
+        self.bytes += rule.bytes();
+        self.by_age.insert((rule.created_at, rule.id), Arc::new(rule));
     }
 
     pub fn remove(&mut self, id: RuleId) {
-        self.0.retain(|rule| rule.id != id);
+        if let Some(rule) = self.get_shared(id).map(Arc::clone) {
+            self.by_age.remove(&(rule.created_at, id));
+            self.bytes -= rule.bytes();
+        }
     }
 }

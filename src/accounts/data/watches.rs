@@ -1,11 +1,10 @@
 //! The watchlist of one account. It may have 10,000 entries, so each is packed into a name and
 //! eight bytes.
 
-use std::collections::BTreeMap;
-
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::sorted::Sorted;
 use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
@@ -28,8 +27,17 @@ struct Packed(u64);
 /// A watchlist, in order of names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watches {
-    entries: BTreeMap<CompactString, Packed>,
+    entries: Sorted<CompactString, Packed>,
     external: u32,
+    bytes: u64,
+}
+
+/// Approximate memory of a watched name besides the name itself, the share of its observation included.
+const WATCH_BYTES: u64 = 192;
+
+/// Approximate memory of a watched name, which the table of observations holds too.
+pub fn watch_bytes(name: &DomainName) -> u64 {
+    WATCH_BYTES + 2 * name.as_str().len() as u64
 }
 
 const LABEL_SHIFT: u32 = 48;
@@ -65,16 +73,13 @@ impl Packed {
 }
 
 impl Watches {
-    /// Builds the watchlist from entries in ascending order of names.
-    pub fn from_sorted(entries: Vec<WatchEntry>) -> Watches {
-        let external = entries.iter().filter(|entry| entry.external).count() as u32;
-        let packed =
-            |entry: WatchEntry| (CompactString::new(entry.name.as_str()), Packed::new(&entry));
-        Watches { entries: entries.into_iter().map(packed).collect(), external }
-    }
-
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Approximate memory of the watchlist.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Number of entries that consume quota.
@@ -87,7 +92,7 @@ impl Watches {
     }
 
     /// In order of names.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = WatchEntry> {
+    pub fn iter(&self) -> impl Iterator<Item = WatchEntry> {
         self.entries.iter().map(|(name, packed)| packed.entry(name))
     }
 
@@ -97,6 +102,9 @@ impl Watches {
         let old = self.entries.insert(name, Packed::new(entry));
         self.external += u32::from(entry.external);
         self.external -= u32::from(old.is_some_and(|old| old.has(EXTERNAL)));
+        if old.is_none() {
+            self.bytes += watch_bytes(&entry.name);
+        }
         old.is_none()
     }
 
@@ -104,12 +112,18 @@ impl Watches {
     pub fn remove(&mut self, name: &DomainName) -> bool {
         let old = self.entries.remove(name.as_str());
         self.external -= u32::from(old.is_some_and(|old| old.has(EXTERNAL)));
+        if old.is_some() {
+            self.bytes -= watch_bytes(name);
+        }
         old.is_some()
     }
 
     /// Marks a name as known to the corpus: it no longer consumes quota.
     pub fn mark_in_corpus(&mut self, name: &DomainName) {
-        if let Some(packed) = self.entries.get_mut(name.as_str()).filter(|it| it.has(EXTERNAL)) {
+        // Looked up first, so that a list without a change is not copied.
+        if self.entries.get(name.as_str()).is_some_and(|it| it.has(EXTERNAL))
+            && let Some(packed) = self.entries.get_mut(name.as_str())
+        {
             packed.0 &= !EXTERNAL;
             self.external -= 1;
         }

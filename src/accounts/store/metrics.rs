@@ -26,7 +26,8 @@ impl Store {
     /// Number of accounts by plan, in the order of [`Plan::ALL`], and of disabled accounts.
     pub fn accounts_by_plan(&self) -> ([u64; Plan::ALL.len()], u64) {
         let (mut plans, mut disabled) = ([0; Plan::ALL.len()], 0);
-        for account in self.state().accounts() {
+        let accounts = self.state().accounts.clone();
+        for account in accounts.values() {
             match account.disabled {
                 true => disabled += 1,
                 false => plans[account.plan as usize] += 1,
@@ -44,8 +45,8 @@ impl Store {
     pub fn queues(&self) -> Queues {
         let (deliveries, first_due, watched) = {
             let state = self.state();
-            let mut pending = state.pending();
-            (pending.len(), pending.next().map(|due| due.0), state.watched().clone())
+            let mut pending = state.queue.pending();
+            (pending.len(), pending.next().map(|due| due.0), state.watched.clone())
         };
         let (watched, unseen) = watched.counts();
         Queues { deliveries, first_due, watched, unseen }

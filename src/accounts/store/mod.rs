@@ -20,6 +20,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::{Mutex, Notify};
 
+use super::ceilings::{self, Ceilings};
 use super::data::UserData;
 use super::data::account::Account;
 use super::decide::Decided;
@@ -36,7 +37,7 @@ use crate::journal::{
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
-use crate::vocab::plan::{Plan, PlanLimits, Plans};
+use crate::vocab::plan::{AccountLimits, Plan, PlanLimits, Plans};
 use locks::{AccountLock, AccountLocks};
 use shared::Shared;
 use snapshot::Loader;
@@ -77,6 +78,8 @@ pub struct Inner {
     pub(super) matching: Mutex<()>,
     wakes: Wakes,
     plans: Plans,
+    /// `None` outside of servers.
+    pub(super) ceilings: Option<Ceilings>,
     pub(super) clock: Clock,
     recovery: Recovery,
 }
@@ -86,6 +89,8 @@ pub struct StoreOptions {
     /// The data folder; the journal is in its folder `journal`.
     pub dir: PathBuf,
     pub plans: Plans,
+    /// Limits of bytes and write rates; `None` enforces only those of the plan's bytes.
+    pub limits: Option<AccountLimits>,
     pub clock: Clock,
     pub fs: Arc<dyn Fs>,
     /// Bytes of a journal segment.
@@ -100,6 +105,7 @@ impl StoreOptions {
         StoreOptions {
             dir: dir.to_owned(),
             plans,
+            limits: None,
             clock,
             fs: Arc::new(Disk),
             segment_bytes: SEGMENT_BYTES_DEFAULT,
@@ -131,25 +137,13 @@ impl Store {
         Store::open_with(StoreOptions::new(dir, plans, clock))
     }
 
-    /// As [`Store::open`], on another disk: tests use one that fails.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
-    pub fn open_on(
-        fs: Arc<dyn Fs>,
-        dir: &Path,
-        plans: Plans,
-        clock: Clock,
-    ) -> Result<Store, JournalError> {
-        Store::open_with(StoreOptions { fs, ..StoreOptions::new(dir, plans, clock) })
-    }
-
     /// As [`Store::open`], with all options.
     ///
     /// # Errors
     /// As [`Store::open`].
     pub fn open_with(options: StoreOptions) -> Result<Store, JournalError> {
-        let StoreOptions { dir, plans, clock, fs, segment_bytes, snapshot_after_bytes } = options;
+        let StoreOptions { dir, plans, limits, clock, fs, segment_bytes, snapshot_after_bytes } =
+            options;
         let clock_ms = Arc::new(move || clock.now().timestamp_millis().max(0) as u64);
         let dir = dir.join(JOURNAL_FOLDER);
         let options =
@@ -158,7 +152,7 @@ impl Store {
         let (journal, recovery) = Journal::open(options, &mut loader)?;
         let snapshot_bytes = recovery.snapshot.as_ref().map_or(0, |snapshot| snapshot.bytes);
         let state = loader.into_state(recovery.position);
-        let (last_account, last_day) = (state.last_account(), state.last_day());
+        let (last_account, last_day) = (state.last_account, state.last_day);
         let state = Arc::new(RwLock::new(state));
         let shared = Arc::new(Shared { journal, dir, fs, state });
         Ok(Store(Arc::new(Inner {
@@ -171,6 +165,7 @@ impl Store {
             warned_of_clock: AtomicBool::new(false),
             matching: Mutex::default(),
             wakes: Wakes::default(),
+            ceilings: limits.map(|limits| Ceilings::new(limits, &plans)),
             plans,
             clock,
             recovery,
@@ -206,12 +201,17 @@ impl Store {
     /// Digest of the state. Stores with equal states have equal digests, however they got there, and
     /// so have their snapshots and backups. Usage that is not recorded yet is not included.
     pub fn state_digest(&self) -> [u8; 32] {
-        self.0.shared.digest()
+        let state = self.state().freeze();
+        snapshot::digest(&state)
     }
 
     /// Numbers of accounts and rows.
     pub fn counts(&self) -> Counts {
-        self.state().counts()
+        let (accounts, pending) = {
+            let state = self.state();
+            (state.accounts.clone(), state.queue.pending().len())
+        };
+        Counts::new(&accounts, pending)
     }
 
     /// Writes a snapshot into the journal's folder, so that the next start reads little log. Blocks;
@@ -287,17 +287,18 @@ impl Store {
         self.0.shared.journal.close()
     }
 
-    /// Decides on the caller's account and makes the events durable before it returns. A write that
-    /// was appended goes on if the caller stops waiting.
+    /// Decides on the caller's account and makes the events durable before it returns, within the limits
+    /// of bytes and writes. A write that was appended goes on if the caller stops waiting.
     pub(super) async fn write<T>(
         &self,
         caller: &Caller,
         decide: impl FnOnce(&Account, &PlanLimits) -> Result<Decided<T>, WriteError>,
     ) -> Result<T, WriteError> {
+        self.admit(caller)?;
         self.write_to(caller.account, decide).await
     }
 
-    /// As [`Store::write`], for an account without a caller.
+    /// As [`Store::write`], for an account without a caller. Does not count towards its writes.
     pub(super) async fn write_to<T>(
         &self,
         account: AccountId,
@@ -305,6 +306,7 @@ impl Store {
     ) -> Result<T, WriteError> {
         let (lock, account) = self.lock_account(account).await?;
         let Decided { events, value } = decide(&account, self.plan_limits(account.plan))?;
+        self.room(&account).check(ceilings::growth(&account.data, &events))?;
         drop(account);
         self.append(events, Some(lock)).await?;
         Ok(value)

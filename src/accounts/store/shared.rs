@@ -1,9 +1,9 @@
 //! The part of the store that its snapshot thread shares.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
-use super::snapshot;
+use super::snapshotter::SnapshotError;
 use super::state::{Frozen, State};
 use crate::journal::fs::Fs;
 use crate::journal::{Journal, Position};
@@ -20,13 +20,11 @@ pub struct Shared {
 
 impl Shared {
     /// The state at one record, and the position of that record.
-    pub fn freeze(&self) -> (Frozen, Position) {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        (state.freeze(), state.position())
-    }
-
-    /// Digest of the state as it is now.
-    pub fn digest(&self) -> [u8; 32] {
-        snapshot::digest(&self.freeze().0)
+    ///
+    /// # Errors
+    /// [`SnapshotError::Poisoned`]: a record was applied in part.
+    pub fn freeze(&self) -> Result<(Frozen, Position), SnapshotError> {
+        let state = self.state.read().map_err(|_| SnapshotError::Poisoned)?;
+        Ok((state.freeze(), state.position))
     }
 }

@@ -14,29 +14,23 @@ use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use super::state::{Frozen, State};
-use crate::accounts::data::UserData;
 use crate::accounts::data::access::{Access, Address, Links, Session};
 use crate::accounts::data::account::Account;
-use crate::accounts::data::claims::{Claim, Claims};
+use crate::accounts::data::claims::Claim;
 use crate::accounts::data::deliveries::{
     Delivery, DeliveryStatus, MatchedName, Message, MessageKind, Outbox, Problem, SwitchedOff,
 };
-use crate::accounts::data::responses::{KeptResponse, Responses};
-use crate::accounts::data::rules::{Channel, Rule, Rules};
-use crate::accounts::data::watches::{WatchEntry, Watches};
-use crate::accounts::email::Email;
+use crate::accounts::data::responses::KeptResponse;
+use crate::accounts::data::rules::{Channel, Rule};
+use crate::accounts::data::watches::WatchEntry;
 use crate::accounts::event::{EventError, Transaction, codec};
-use crate::accounts::keys::StoredKey;
-use crate::accounts::password::PasswordHash;
-use crate::accounts::quota::DayUsage;
 use crate::accounts::token::TokenDigest;
 use crate::journal::{CHUNK_BYTES_MAX, Position, Record, Replay, ReplayResult};
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
+use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::Observation;
-use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
@@ -52,7 +46,7 @@ enum Item {
     /// The first item.
     Header { last_account: u64, last_day: Option<Day> },
     /// An account. The items up to the next account are its data.
-    Account(Box<StoredAccount>),
+    Account(Box<Account>),
     /// In order of ids.
     Claims(Vec<Claim>),
     /// In order of names.
@@ -85,21 +79,8 @@ enum Item {
     TelegramChat(CompactString),
 }
 
-/// A rule, the id in its unsubscribe links, and its channels that are off.
-type StoredOutbox = (RuleId, Option<DeliveryId>, Vec<(Channel, SwitchedOff)>);
-
-#[derive(Serialize, Deserialize)]
-struct StoredAccount {
-    id: AccountId,
-    email: Email,
-    plan: Plan,
-    password: Option<PasswordHash>,
-    disabled: bool,
-    created: Day,
-    key: Option<StoredKey>,
-    /// Day, requests, exports.
-    noted: Option<(Day, u32, u32)>,
-}
+/// A rule, the token in its unsubscribe links, and its channels that are off.
+type StoredOutbox = (RuleId, Option<UnsubscribeToken>, Vec<(Channel, SwitchedOff)>);
 
 /// A [`Delivery`] whose names are positions in the snapshot's table.
 #[derive(Serialize, Deserialize)]
@@ -129,7 +110,7 @@ pub fn write_chunks<E>(state: &Frozen, write: impl FnMut(&[u8]) -> Result<(), E>
         write,
     };
     chunks.header(state)?;
-    for account in &state.accounts {
+    for account in state.accounts.values() {
         chunks.account(account)?;
     }
     chunks.finish()
@@ -168,13 +149,13 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         }
         let ahead = state.progress.ahead.iter();
         self.rows(ahead.map(|(&(account, rule), it)| (account, rule, *it)), Item::Ahead)?;
-        let observed = state.watched.by_name().into_iter();
+        let observed = state.watched.by_name();
         self.rows(observed.map(|(name, seen)| (name.clone(), seen)), Item::Observed)
     }
 
     fn account(&mut self, account: &Account) -> Result<(), E> {
         let data = &account.data;
-        self.item(&Item::Account(Box::new(StoredAccount::new(account))))?;
+        self.item(&Item::Account(Box::new(account.clone())))?;
         self.access(&account.access)?;
         self.rows(data.claims.by_id().cloned(), Item::Claims)?;
         self.rows(data.watches.iter(), Item::Watches)?;
@@ -185,10 +166,10 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
             self.item(&Item::Tests(day, count))?;
         }
         let outboxes =
-            data.outbox.iter().filter(|(_, it)| it.mail_id.is_some() || !it.off.is_empty());
+            data.outbox.iter().filter(|(_, it)| it.unsubscribe.is_some() || !it.off.is_empty());
         let off = |(channel, off): &(Arc<Channel>, _)| (Channel::clone(channel), *off);
         let outboxes =
-            outboxes.map(|(rule, it)| (rule, it.mail_id, it.off.iter().map(off).collect()));
+            outboxes.map(|(rule, it)| (rule, it.unsubscribe, it.off.iter().map(off).collect()));
         self.rows(outboxes, Item::Outboxes)?;
         self.deliveries(&data.outbox)
     }
@@ -283,34 +264,6 @@ fn size_of(row: &impl Serialize) -> u64 {
     codec().serialized_size(row).expect("every row fits a record")
 }
 
-impl StoredAccount {
-    fn new(account: &Account) -> StoredAccount {
-        let DayUsage { day, requests, exports } = account.noted;
-        StoredAccount {
-            id: account.id,
-            email: account.email.clone(),
-            plan: account.plan,
-            password: account.password.clone(),
-            disabled: account.disabled,
-            created: account.created,
-            key: account.key,
-            noted: day.map(|day| (day, requests, exports)),
-        }
-    }
-
-    fn into_account(self) -> Account {
-        let StoredAccount { id, email, plan, password, disabled, created, key, noted } = self;
-        let noted =
-            noted.map(|(day, requests, exports)| DayUsage { day: Some(day), requests, exports });
-        Account {
-            disabled,
-            key,
-            noted: noted.unwrap_or_default(),
-            ..Account::new(id, email, plan, password, created)
-        }
-    }
-}
-
 impl StoredDelivery {
     fn new(delivery: &Delivery, position: impl FnMut(&Arc<MatchedName>) -> u32) -> StoredDelivery {
         let Message { kind, at, list_day, total, names } = &delivery.message;
@@ -355,18 +308,8 @@ pub struct Loader {
     state: State,
     /// The table of names that deliveries refer to.
     names: Vec<Arc<MatchedName>>,
-    /// The account whose data is being read.
-    open: Option<OpenAccount>,
-}
-
-/// An account whose lists may go on in the next item.
-struct OpenAccount {
-    account: Account,
-    access: Access,
-    claims: Vec<Claim>,
-    watches: Vec<WatchEntry>,
-    rules: Vec<Rule>,
-    data: UserData,
+    /// The account whose data is being read. Its lists may go on in the next item.
+    open: Option<Box<Account>>,
 }
 
 impl Loader {
@@ -379,26 +322,28 @@ impl Loader {
 
     fn item(&mut self, item: Item) -> Result<(), &'static str> {
         match item {
-            Item::Header { last_account, last_day } => self.state.set_last(last_account, last_day),
-            Item::Matched(through) => self.state.progress_mut().finish(through),
+            Item::Header { last_account, last_day } => {
+                (self.state.last_account, self.state.last_day) = (last_account, last_day);
+            }
+            Item::Matched(through) => self.state.progress.finish(through),
             Item::Ahead(rows) => {
                 for (account, rule, through) in rows {
-                    self.state.progress_mut().advance(account, rule, through);
+                    self.state.progress.advance(account, rule, through);
                 }
             }
             Item::Observed(rows) => {
                 for (name, observation) in rows {
-                    self.state.put_observation(name, observation);
+                    self.state.watched.put(name, observation);
                 }
             }
             Item::Names(rows) => self.names.extend(rows.into_iter().map(Arc::new)),
             Item::Account(account) => {
                 self.finish_account();
-                self.open = Some(OpenAccount::new(account.into_account()));
+                self.open = Some(account);
             }
             item => {
                 let open = self.open.as_mut().ok_or("data of an account precedes all accounts")?;
-                open.item(item, &self.names)?;
+                add_item(open, item, &self.names)?;
             }
         }
         Ok(())
@@ -406,73 +351,65 @@ impl Loader {
 
     fn finish_account(&mut self) {
         if let Some(open) = self.open.take() {
-            self.state.put_account(open.close());
+            self.state.put_account(*open);
         }
     }
 }
 
-impl OpenAccount {
-    fn new(account: Account) -> OpenAccount {
-        let (claims, watches, rules) = (Vec::new(), Vec::new(), Vec::new());
-        let (access, data) = (Access::default(), UserData::default());
-        OpenAccount { account, access, claims, watches, rules, data }
-    }
-
-    fn item(&mut self, item: Item, names: &[Arc<MatchedName>]) -> Result<(), &'static str> {
-        match item {
-            Item::Claims(rows) => self.claims.extend(rows),
-            Item::Watches(rows) => self.watches.extend(rows),
-            Item::Rules(rows) => self.rules.extend(rows),
-            Item::Votes(rows) => Arc::make_mut(&mut self.data.votes).extend(rows),
-            Item::Responses(rows) => {
-                let responses: &mut Responses = Arc::make_mut(&mut self.data.responses);
-                rows.into_iter().for_each(|row| responses.put(row));
+/// Adds an item to the account that it belongs to.
+fn add_item(
+    account: &mut Account,
+    item: Item,
+    names: &[Arc<MatchedName>],
+) -> Result<(), &'static str> {
+    let (data, access) = (Arc::make_mut(&mut account.data), Arc::make_mut(&mut account.access));
+    match item {
+        Item::Claims(rows) => rows.into_iter().for_each(|row| data.claims.put(row)),
+        Item::Watches(rows) => {
+            for row in &rows {
+                data.watches.put(row);
             }
-            Item::Tests(day, count) => self.data.tests = Some((day, count)),
-            Item::Outboxes(rows) => {
-                for (rule, mail_id, off) in rows {
-                    let off = off.into_iter().map(|(channel, off)| (Arc::new(channel), off));
-                    Arc::make_mut(&mut self.data.outbox).change(rule, |outbox| {
-                        (outbox.mail_id, outbox.off) = (mail_id, off.collect());
-                    });
-                }
-            }
-            Item::Deliveries(rows) => {
-                for (rule, delivery) in rows {
-                    let delivery = delivery.into_delivery(names);
-                    let delivery = delivery.ok_or("a delivery refers to an unknown name")?;
-                    let outbox = Arc::make_mut(&mut self.data.outbox);
-                    outbox.change(rule, |outbox| outbox.put(delivery));
-                }
-            }
-            Item::Sessions(rows) => {
-                let session = |(digest, began, seen)| Session { digest, began, seen };
-                self.access.sessions.extend(rows.into_iter().map(session));
-            }
-            Item::Unverified(newest, on) => {
-                self.access.address = Address::Unverified(Links { newest, on });
-            }
-            Item::TelegramChat(chat) => self.access.telegram_chat = Some(chat),
-            // Not data of an account: read by `Loader::item`.
-            Item::Header { .. }
-            | Item::Account(_)
-            | Item::Matched(_)
-            | Item::Ahead(_)
-            | Item::Observed(_)
-            | Item::Names(_) => {}
         }
-        Ok(())
+        Item::Rules(rows) => rows.into_iter().for_each(|row| data.rules.put(row)),
+        Item::Votes(rows) => {
+            for (name, vote) in &rows {
+                data.votes.set(name, Some(*vote));
+            }
+        }
+        Item::Responses(rows) => rows.into_iter().for_each(|row| data.responses.put(row)),
+        Item::Tests(day, count) => data.tests = Some((day, count)),
+        Item::Outboxes(rows) => {
+            for (rule, token, off) in rows {
+                let off = off.into_iter().map(|(channel, off)| (Arc::new(channel), off));
+                data.outbox.change(rule, |outbox| {
+                    (outbox.unsubscribe, outbox.off) = (token, off.collect());
+                });
+            }
+        }
+        Item::Deliveries(rows) => {
+            for (rule, delivery) in rows {
+                let delivery = delivery.into_delivery(names);
+                let delivery = delivery.ok_or("a delivery refers to an unknown name")?;
+                data.outbox.change(rule, |outbox| outbox.put(delivery));
+            }
+        }
+        Item::Sessions(rows) => {
+            let session = |(digest, began, seen)| Session { digest, began, seen };
+            access.sessions.extend(rows.into_iter().map(session));
+        }
+        Item::Unverified(newest, on) => {
+            access.address = Address::Unverified(Links { newest, on });
+        }
+        Item::TelegramChat(chat) => access.telegram_chat = Some(chat),
+        // Not data of an account: read by `Loader::item`.
+        Item::Header { .. }
+        | Item::Account(_)
+        | Item::Matched(_)
+        | Item::Ahead(_)
+        | Item::Observed(_)
+        | Item::Names(_) => {}
     }
-
-    fn close(self) -> Account {
-        let data = UserData {
-            claims: Arc::new(Claims::from_sorted(self.claims)),
-            watches: Arc::new(Watches::from_sorted(self.watches)),
-            rules: Arc::new(Rules::from_unsorted(self.rules)),
-            ..self.data
-        };
-        Account { data: Arc::new(data), access: Arc::new(self.access), ..self.account }
-    }
+    Ok(())
 }
 
 impl Replay for Loader {

@@ -20,6 +20,9 @@ pub enum SnapshotError {
     Journal(#[from] JournalError),
     #[error("the store is closing")]
     Stopping,
+    /// A snapshot of such a state would replace the sound log.
+    #[error("a change panicked halfway; restart the server, which reads the journal again")]
+    Poisoned,
 }
 
 /// The snapshot thread. Dropping it stops it.
@@ -77,7 +80,7 @@ impl Snapshotter {
     /// Writes a snapshot to `file`.
     pub fn backup(&self, shared: &Shared, file: &Path) -> Result<SnapshotReport, SnapshotError> {
         let _writing = lock(&self.control.writing);
-        let (state, at) = shared.freeze();
+        let (state, at) = shared.freeze()?;
         self.control.write(&state, shared.journal.backup(at, file)?)
     }
 
@@ -136,7 +139,7 @@ impl Control {
 
     fn snapshot(&self, shared: &Shared) -> Result<SnapshotReport, SnapshotError> {
         let _writing = lock(&self.writing);
-        let (state, at) = shared.freeze();
+        let (state, at) = shared.freeze()?;
         let report = self.write(&state, shared.journal.snapshot(at)?)?;
         self.due_bytes.store(self.after_bytes.max(report.bytes / 2), Ordering::Relaxed);
         tracing::info!(

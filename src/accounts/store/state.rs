@@ -1,19 +1,20 @@
 //! The users' state in memory: the result of all events so far.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use compact_str::CompactString;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use super::progress::{DeliveryQueue, Due, MatchProgress};
+use super::progress::{DeliveryQueue, MatchProgress};
 use super::watched::Watched;
 use crate::accounts::data::UserData;
 use crate::accounts::data::access::{Access, Address, Session};
 use crate::accounts::data::account::Account;
 use crate::accounts::data::deliveries::{MatchedName, Message, MessageKind, RuleOutbox};
 use crate::accounts::data::rules::Rule;
+use crate::accounts::data::sorted::Sorted;
 use crate::accounts::data::watches::WatchEntry;
 use crate::accounts::email::Email;
 use crate::accounts::event::{Event, RecordedMatch, Transaction};
@@ -25,33 +26,45 @@ use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::Observation;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
 /// All accounts and their data.
 ///
-/// Everything is behind `Arc`s and changed by `Arc::make_mut`: a reader keeps the moment that it
-/// took, and a change copies only what a reader holds.
+/// A reader keeps the moment that it took, and a change copies only a chunk of what a reader holds: no
+/// event holds the lock of the state for longer than a millisecond.
 #[derive(Default)]
 pub struct State {
-    accounts: HashMap<AccountId, Arc<Account>>,
-    by_email: HashMap<Email, AccountId>,
+    pub accounts: Accounts,
+    by_email: Sorted<Email, AccountId>,
     by_key: HashMap<KeyDigest, AccountId>,
     by_session: HashMap<TokenDigest, AccountId>,
     /// By verification link.
     by_link: HashMap<TokenDigest, AccountId>,
     /// Sums of the accounts' votes, by name.
-    votes: HashMap<CompactString, Tally>,
-    watched: Watched,
-    progress: MatchProgress,
-    queue: DeliveryQueue,
+    votes: Sorted<CompactString, Tally>,
+    /// All watched names and their observations.
+    pub watched: Watched,
+    /// How far all alert rules are matched.
+    pub progress: MatchProgress,
+    pub queue: DeliveryQueue,
+    /// Approximate memory of all accounts and their rows.
+    pub data_bytes: u64,
     /// Names of a list that is recorded in several records, to be shared by its messages.
-    list_names: HashSet<Arc<MatchedName>>,
-    last_account: u64,
-    last_day: Option<Day>,
-    position: Position,
+    list_names: FxHashSet<Arc<MatchedName>>,
+    /// The highest account id so far.
+    pub last_account: u64,
+    /// The latest UTC day of any event.
+    pub last_day: Option<Day>,
+    /// The last record applied, or the position of the journal when it was opened.
+    pub position: Position,
 }
+
+/// Approximate memory of an account without rows: names, hashes, sessions and its place in each index.
+const ACCOUNT_BYTES: u64 = 2_048;
+
+/// All accounts, in order of their ids.
+pub type Accounts = Sorted<AccountId, Arc<Account>>;
 
 /// Votes on one name. Invariant: not both 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,13 +98,29 @@ pub struct Counts {
     pub pending_deliveries: u64,
 }
 
+impl Counts {
+    pub fn new(accounts: &Accounts, pending_deliveries: usize) -> Counts {
+        let mut counts = Counts {
+            accounts: accounts.len() as u64,
+            pending_deliveries: pending_deliveries as u64,
+            ..Counts::default()
+        };
+        for account in accounts.values() {
+            let data = &account.data;
+            counts.claims += data.claims.len() as u64;
+            counts.watches += data.watches.len() as u64;
+            counts.rules += data.rules.len() as u64;
+            counts.votes += data.votes.len() as u64;
+            counts.deliveries += data.outbox.len() as u64;
+        }
+        counts
+    }
+}
+
 /// The state at one moment, to be written as a snapshot while the state changes.
 pub struct Frozen {
-    /// In order of their ids.
-    pub accounts: Vec<Arc<Account>>,
-    /// The highest account id so far.
+    pub accounts: Accounts,
     pub last_account: u64,
-    /// The latest UTC day of any event.
     pub last_day: Option<Day>,
     pub progress: MatchProgress,
     pub watched: Watched,
@@ -151,18 +180,17 @@ impl State {
             }
             Event::ClaimAdded { account, claim } | Event::ClaimChanged { account, claim } => {
                 self.change_data(account, |data| {
-                    data.expire_responses(claim.updated_at);
-                    Arc::make_mut(&mut data.claims).put(*claim);
+                    data.responses.expire(claim.updated_at);
+                    data.claims.put(*claim);
                 });
             }
             Event::ClaimRemoved { account, claim } => {
-                self.change_data(account, |data| Arc::make_mut(&mut data.claims).remove(claim));
+                self.change_data(account, |data| data.claims.remove(claim));
             }
             Event::WatchAdded { account, watch } => self.add_watch(account, &watch),
             Event::WatchRemoved { account, name } => self.remove_watch(account, &name),
             Event::WatchesArrived { account, names } => self.change_data(account, |data| {
-                let watches = Arc::make_mut(&mut data.watches);
-                names.iter().for_each(|name| watches.mark_in_corpus(name));
+                names.iter().for_each(|name| data.watches.mark_in_corpus(name));
             }),
             Event::RuleAdded { account, rule } | Event::RuleChanged { account, rule } => {
                 self.put_rule(account, *rule);
@@ -170,14 +198,14 @@ impl State {
             Event::RuleRemoved { account, rule } => self.remove_rule(account, rule),
             Event::VoteSet { account, name, vote } => self.set_vote(account, &name, vote),
             Event::ReplyKept { account, reply } => self.change_data(account, |data| {
-                data.expire_responses(reply.at);
-                Arc::make_mut(&mut data.responses).put(reply);
+                data.responses.expire(reply.at);
+                data.responses.put(reply);
             }),
             Event::ListMatched { through, done, at, names, matches } => {
                 self.queue_matches(through, at, names, matches);
                 if done {
                     self.progress.finish(through);
-                    self.list_names = HashSet::new();
+                    self.list_names = FxHashSet::default();
                 }
             }
             Event::TestQueued { account, rule, at, day, total, names, deliveries } => {
@@ -201,6 +229,9 @@ impl State {
             }
             Event::ChannelsSwitchedOn { account, rule } => {
                 self.change_outbox(account, rule, |outbox, _| outbox.switch_on());
+            }
+            Event::UnsubscribeTokenSet { account, rule, token } => {
+                self.change_outbox(account, rule, |outbox, _| outbox.unsubscribe = Some(token));
             }
             Event::NamesVerified { rows } => {
                 rows.iter().for_each(|(name, seen)| self.watched.observe(name, *seen));
@@ -236,89 +267,21 @@ impl State {
         account.access.link().is_some_and(|(link, _)| link.is(presented)).then_some(account)
     }
 
-    /// All accounts, in no order.
-    pub fn accounts(&self) -> impl Iterator<Item = &Arc<Account>> {
-        self.accounts.values()
-    }
-
     /// Number of votes for and against a name.
     pub fn votes(&self, name: &DomainName) -> (u32, u32) {
         let Tally { up, down } = self.votes.get(name.as_str()).copied().unwrap_or_default();
         (up, down)
     }
 
-    /// The newest observation of a watched name.
-    pub fn observation(&self, name: &DomainName) -> Option<Observation> {
-        self.watched.observation(name)
-    }
-
-    /// All watched names. A clone costs a few hundred pointers.
-    pub fn watched(&self) -> &Watched {
-        &self.watched
-    }
-
-    /// How far all alert rules are matched; `None` before the first start of a server.
-    pub fn watermark(&self) -> Option<Watermark> {
-        self.progress.all
-    }
-
-    /// How far one rule is matched.
-    pub fn matched(&self, account: AccountId, rule: RuleId) -> Option<Watermark> {
-        self.progress.get(account, rule)
-    }
-
-    /// Pending deliveries, earliest due first.
-    pub fn pending(&self) -> impl ExactSizeIterator<Item = &Due> {
-        self.queue.pending()
-    }
-
-    /// The rule whose unsubscribe links contain `id`.
-    pub fn rule_of_mail(&self, id: DeliveryId) -> Option<(AccountId, RuleId)> {
-        self.queue.rule_of_mail(id)
-    }
-
-    /// The highest account id so far.
-    pub fn last_account(&self) -> u64 {
-        self.last_account
-    }
-
-    /// The latest UTC day of any event.
-    pub fn last_day(&self) -> Option<Day> {
-        self.last_day
-    }
-
-    /// The last record applied, or the position of the journal when it was opened.
-    pub fn position(&self) -> Position {
-        self.position
-    }
-
-    /// Numbers of accounts and rows.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for account in self.accounts.values() {
-            let data = &account.data;
-            counts.accounts += 1;
-            counts.claims += data.claims.len() as u64;
-            counts.watches += data.watches.len() as u64;
-            counts.rules += data.rules.len() as u64;
-            counts.votes += data.votes.len() as u64;
-            counts.deliveries += data.outbox.len() as u64;
-        }
-        counts.pending_deliveries = self.queue.pending().len() as u64;
-        counts
-    }
-
-    /// The state as it is now, at the cost of a pointer per account.
+    /// The state as it is now, at the cost of a pointer per hundred accounts and watched names.
     pub fn freeze(&self) -> Frozen {
-        let mut frozen = Frozen {
-            accounts: self.accounts.values().cloned().collect(),
+        Frozen {
+            accounts: self.accounts.clone(),
             last_account: self.last_account,
             last_day: self.last_day,
             progress: self.progress.clone(),
             watched: self.watched.clone(),
-        };
-        frozen.accounts.sort_unstable_by_key(|account| account.id);
-        frozen
+        }
     }
 
     /// Adds an account with all its data.
@@ -329,8 +292,9 @@ impl State {
             self.by_key.insert(*key.digest(), account.id);
         }
         self.index_access(account.id, &account.access);
+        self.data_bytes += ACCOUNT_BYTES + account.data.bytes();
         for (name, vote) in account.data.votes.iter() {
-            *self.votes.entry(name.clone()).or_default().count_mut(*vote) += 1;
+            self.count_vote(name, None, Some(*vote));
         }
         for entry in account.data.watches.iter() {
             self.watched.add(&entry.name);
@@ -339,22 +303,6 @@ impl State {
             self.queue.add(account.id, rule, outbox);
         }
         self.accounts.insert(account.id, Arc::new(account));
-    }
-
-    /// Restores the highest account id and the latest day from a snapshot.
-    pub fn set_last(&mut self, account: u64, day: Option<Day>) {
-        self.last_account = self.last_account.max(account);
-        self.last_day = self.last_day.max(day);
-    }
-
-    /// The progress of matching, for a snapshot that is loaded.
-    pub fn progress_mut(&mut self) -> &mut MatchProgress {
-        &mut self.progress
-    }
-
-    /// Restores an observation from a snapshot, before the accounts that watch the name.
-    pub fn put_observation(&mut self, name: DomainName, observation: Observation) {
-        self.watched.put(name, observation);
     }
 
     /// Ends the recovery of a journal that stands at `position`: live counts begin with the recorded
@@ -373,7 +321,11 @@ impl State {
     }
 
     fn change_data(&mut self, account: AccountId, change: impl FnOnce(&mut UserData)) {
-        self.change(account, |account| change(Arc::make_mut(&mut account.data)));
+        let Some(found) = self.accounts.get_mut(&account) else { return };
+        let data = Arc::make_mut(&mut Arc::make_mut(found).data);
+        let before = data.bytes();
+        change(data);
+        self.data_bytes = self.data_bytes - before + data.bytes();
     }
 
     /// Changes the access of an account and the indexes over it.
@@ -421,39 +373,33 @@ impl State {
     fn set_vote(&mut self, account: AccountId, name: &DomainName, vote: Option<Vote>) {
         let mut before = None;
         self.change_data(account, |data| {
-            let votes = Arc::make_mut(&mut data.votes);
-            before = match vote {
-                Some(vote) => votes.insert(CompactString::new(name.as_str()), vote),
-                None => votes.remove(name.as_str()),
-            };
+            before = data.votes.set(name.as_str(), vote);
         });
-        if self.accounts.contains_key(&account) {
-            self.count_vote(name, before, vote);
+        if self.accounts.get(&account).is_some() {
+            self.count_vote(name.as_str(), before, vote);
         }
     }
 
-    fn count_vote(&mut self, name: &DomainName, before: Option<Vote>, now: Option<Vote>) {
-        let mut entry = match self.votes.entry(CompactString::new(name.as_str())) {
-            Entry::Occupied(entry) => entry,
-            Entry::Vacant(entry) => entry.insert_entry(Tally::default()),
-        };
-        let tally = entry.get_mut();
+    fn count_vote(&mut self, name: &str, before: Option<Vote>, now: Option<Vote>) {
+        let mut tally = self.votes.get(name).copied().unwrap_or_default();
         if let Some(before) = before {
             *tally.count_mut(before) -= 1;
         }
         if let Some(now) = now {
             *tally.count_mut(now) += 1;
         }
-        if *tally == Tally::default() {
-            entry.remove();
+        if tally == Tally::default() {
+            self.votes.remove(name);
+        } else {
+            self.votes.insert(name.into(), tally);
         }
     }
 
     fn add_watch(&mut self, account: AccountId, entry: &WatchEntry) {
         let mut is_new = false;
         self.change_data(account, |data| {
-            data.expire_responses(entry.added_at);
-            is_new = Arc::make_mut(&mut data.watches).put(entry);
+            data.responses.expire(entry.added_at);
+            is_new = data.watches.put(entry);
         });
         if is_new {
             self.watched.add(&entry.name);
@@ -462,7 +408,7 @@ impl State {
 
     fn remove_watch(&mut self, account: AccountId, name: &DomainName) {
         let mut was_there = false;
-        self.change_data(account, |data| was_there = Arc::make_mut(&mut data.watches).remove(name));
+        self.change_data(account, |data| was_there = data.watches.remove(name));
         if was_there {
             self.watched.remove(name);
         }
@@ -473,7 +419,7 @@ impl State {
         let mut has_outbox = false;
         self.change_data(account, |data| {
             has_outbox = data.outbox.get(id).is_some();
-            Arc::make_mut(&mut data.rules).put(rule);
+            data.rules.put(rule);
         });
         if has_outbox {
             self.change_outbox(account, id, |outbox, _| outbox.keep_channels(&channels));
@@ -483,10 +429,8 @@ impl State {
     fn remove_rule(&mut self, account: AccountId, rule: RuleId) {
         let mut outbox = None;
         self.change_data(account, |data| {
-            Arc::make_mut(&mut data.rules).remove(rule);
-            if data.outbox.get(rule).is_some() {
-                outbox = Arc::make_mut(&mut data.outbox).remove(rule);
-            }
+            data.rules.remove(rule);
+            outbox = data.outbox.remove(rule);
         });
         if let Some(outbox) = outbox {
             self.queue.remove(account, rule, &outbox);
@@ -502,8 +446,7 @@ impl State {
     ) {
         let Some(found) = self.accounts.get_mut(&account) else { return };
         let Some(rule) = found.data.rules.get_shared(rule).map(Arc::clone) else { return };
-        let data = Arc::make_mut(&mut Arc::make_mut(found).data);
-        let outbox = Arc::make_mut(&mut data.outbox);
+        let outbox = &mut Arc::make_mut(&mut Arc::make_mut(found).data).outbox;
         if let Some(before) = outbox.get(rule.id) {
             self.queue.remove(account, rule.id, before);
         }

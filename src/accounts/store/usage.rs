@@ -64,12 +64,10 @@ impl Store {
 
     /// Records all usage that is not recorded yet.
     pub(super) fn note_all_usage(&self) -> Result<(), AppendError> {
-        let usages: Vec<_> = {
-            let state = self.state();
-            state.accounts().map(|account| (account.id, account.usage.clone())).collect()
-        };
-        for (account, usage) in usages {
-            let note = usage.take_unnoted().and_then(|used| usage_noted(account, used));
+        let accounts = self.state().accounts.clone();
+        for account in accounts.values() {
+            let unnoted = account.usage.take_unnoted();
+            let note = unnoted.and_then(|used| usage_noted(account.id, used));
             if let Some(note) = note {
                 self.note_when_free(&note)?;
             }

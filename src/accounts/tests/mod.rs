@@ -1,5 +1,6 @@
 //! The store as a whole: refusals, limits under races, and restarts.
 
+mod ceilings;
 mod deliveries;
 mod sessions;
 
@@ -253,7 +254,7 @@ fn texts_have_limits() {
     }
     let owned = world.store.user_data(&ann);
     assert_eq!(
-        (owned.claim_count(), owned.rules().len()),
+        (owned.claim_count(), owned.rule_count()),
         (2, 0),
         "no other claim or rule was added"
     );
@@ -387,7 +388,7 @@ fn invalid_rules_name_the_field() {
         let filter = RuleFilter { max_length: Some(length), ..RuleFilter::default() };
         assert_invalid(world.add_rule(&ann, filtered(filter)), Field::FilterMaxLength);
     }
-    assert_eq!(world.store.user_data(&ann).rules().len(), 0);
+    assert_eq!(world.store.user_data(&ann).rule_count(), 0);
     world.add_rule(&ann, with(hooks(5).collect())).expect("five are fine");
 }
 
@@ -455,13 +456,13 @@ fn an_idempotency_key_replays_its_response_for_24_hours() {
     let world = world.reopened();
     let last = noon() + Duration::days(1) - Duration::milliseconds(1);
     assert_eq!(post(&world, &ann, keyed(last, "k", 1)).expect("still kept").reply, first.reply);
-    assert_eq!(world.store.user_data(&ann).responses.iter().len(), 2);
+    assert_eq!(world.store.user_data(&ann).responses.iter().count(), 2);
     let over = noon() + Duration::days(1);
     let anew = post(&world, &ann, keyed(over, "k", 2)).expect("expired");
     assert!(!anew.is_replay() && anew.reply != first.reply);
     let owned = world.store.user_data(&ann);
     assert_eq!(
-        (owned.claim_count(), owned.responses.iter().len()),
+        (owned.claim_count(), owned.responses.iter().count()),
         (4, 1),
         "the expired ones were dropped"
     );
@@ -550,7 +551,7 @@ fn limits_hold_under_64_concurrent_writes() {
     assert_eq!((names, rules, claims), (10, 5, 1));
     let owned = world.store.user_data(&ann);
     assert_eq!(owned.external_names().count(), 10);
-    assert_eq!((owned.rules().len(), owned.claim_count()), (5, 1));
+    assert_eq!((owned.rule_count(), owned.claim_count()), (5, 1));
     let votes = race(&world, |at| {
         let (store, ann) = (world.store.clone(), ann.clone());
         let vote = if at % 2 == 0 { Vote::Up } else { Vote::Down };

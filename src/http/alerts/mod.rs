@@ -494,7 +494,7 @@ pub async fn list_alerts(
 ) -> Result<Response, ApiError> {
     let page = Params::new(query.as_deref()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
     let owned = app.store.user_data(&caller);
-    let cost_us = u32::try_from(owned.rules().len() * RULE_US).unwrap_or(u32::MAX);
+    let cost_us = u32::try_from(owned.rule_count() * RULE_US).unwrap_or(u32::MAX);
     let body = work::run(cost_us, move || {
         let alerts: Vec<_> =
             page.rows(owned.rules()).map(|rule| RuleResponse::new(rule, &owned)).collect();

@@ -28,7 +28,7 @@ pub async fn show(State(web): State<Web>, member: LoggedIn) -> Result<Markup, Pa
     let in_use = Usage {
         active_rules: owned.rules().filter(|rule| rule.active).count(),
         external_names: owned.external_names().count(),
-        watches: owned.watches().len(),
+        watches: owned.watch_count(),
         claims: owned.claim_count(),
     };
     let plans = web.app.store.plans();

@@ -85,7 +85,7 @@ pub fn show(
     rows: Rows,
     query: Option<&str>,
 ) -> Markup {
-    let total = owned.rules().len();
+    let total = owned.rule_count();
     let active = owned.rules().filter(|rule| rule.active).count();
     let plan = member.caller.plan;
     let at = |offset: u32| query::with(&[("offset", &query::offset(offset))], PATH);

@@ -1,13 +1,16 @@
 use super::*;
+use crate::accounts::data::UserData;
 use crate::accounts::data::access::Session;
 use crate::accounts::data::deliveries::{OffReason, StatusClass};
 use crate::accounts::fixtures::{self, at, day, name, rule};
-use crate::accounts::quota::Usage;
+use crate::accounts::quota::{DayUsage, Usage};
 use crate::accounts::store::progress::MatchProgress;
+use crate::accounts::store::state::Accounts;
 use crate::accounts::store::watched::Watched;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::ClaimId;
 use crate::vocab::observation::{ObservedBy, RdapState, RdapStatus, RdapStatuses};
+use crate::vocab::plan::Plan;
 use crate::vocab::stage::Stage;
 
 fn claim(id: u64, notes: &str) -> Claim {
@@ -31,16 +34,15 @@ fn reply(key: u8, len: usize) -> KeptResponse {
 
 fn account(number: u64, claims: Vec<Claim>, watches: Vec<WatchEntry>) -> Arc<Account> {
     let email = format!("a{number}@example.com").parse().expect("an address");
-    let mut responses = Responses::default();
-    responses.put(reply(9, 2));
-    let data = UserData {
-        claims: Arc::new(Claims::from_sorted(claims)),
-        watches: Arc::new(Watches::from_sorted(watches)),
-        rules: Arc::new(Rules::from_unsorted(vec![rule()])),
-        votes: Arc::new([("a.com".into(), Vote::Up), ("b.com".into(), Vote::Down)].into()),
-        responses: Arc::new(responses),
-        ..UserData::default()
-    };
+    let mut data = UserData::default();
+    claims.into_iter().for_each(|claim| data.claims.put(claim));
+    for watch in &watches {
+        data.watches.put(watch);
+    }
+    data.rules.put(rule());
+    data.votes.set("a.com", Some(Vote::Up));
+    data.votes.set("b.com", Some(Vote::Down));
+    data.responses.put(reply(9, 2));
     Arc::new(Account {
         data: Arc::new(data),
         noted: DayUsage { day: Some(day()), requests: 5, exports: 6 },
@@ -51,7 +53,9 @@ fn account(number: u64, claims: Vec<Claim>, watches: Vec<WatchEntry>) -> Arc<Acc
 
 fn frozen(accounts: Vec<Arc<Account>>) -> Frozen {
     let (progress, watched) = (MatchProgress::default(), Watched::default());
-    Frozen { accounts, last_account: 9, last_day: Some(day()), progress, watched }
+    let mut by_id = Accounts::default();
+    accounts.into_iter().for_each(|account| drop(by_id.insert(account.id, account)));
+    Frozen { accounts: by_id, last_account: 9, last_day: Some(day()), progress, watched }
 }
 
 fn chunks(state: &Frozen) -> Vec<Vec<u8>> {
@@ -112,7 +116,7 @@ fn sending() -> Frozen {
     let (rule_id, mut outbox) = (rule().id, Outbox::default());
     let telegram = Channel::Telegram { chat_id: "-100".into() };
     outbox.change(rule_id, |outbox| {
-        outbox.mail_id = Some(DeliveryId::new([1; 16]));
+        outbox.unsubscribe = Some(UnsubscribeToken::new([1; 16]));
         outbox.put(Delivery {
             status: DeliveryStatus::Delivered,
             last_attempt_at: Some(at(7)),
@@ -129,7 +133,7 @@ fn sending() -> Frozen {
     });
     let mut full = (*account(3, Vec::new(), vec![watch("a.com"), watch("b.com")])).clone();
     let data = Arc::make_mut(&mut full.data);
-    data.outbox = Arc::new(outbox);
+    data.outbox = outbox;
     data.tests = Some((day(), 4));
     let mut state = frozen(vec![Arc::new(full)]);
     let through = |batch| Watermark { batch, day: day() };
@@ -180,7 +184,7 @@ fn the_bytes_of_logins_never_change() {
 #[test]
 fn sessions_and_links_of_a_snapshot_are_found() {
     let state = load(&chunks(&entered())).expect("read");
-    for (read, written) in state.freeze().accounts.iter().zip(entered().accounts) {
+    for (read, written) in state.freeze().accounts.values().zip(entered().accounts.values()) {
         assert_eq!(read.access, written.access);
     }
     let session = state.by_session(&TokenDigest::new([2; 32])).expect("there");
@@ -202,10 +206,10 @@ fn snapshots_of_every_version_are_read() {
         let bytes: Vec<_> = golden.lines().map(|line| hex::decode(line).expect("hex")).collect();
         let state = load(&bytes).expect("read");
         assert_eq!(chunks(&state.freeze()), bytes, "and written as it was");
-        assert_eq!(state.watermark().is_none(), is_bare);
-        assert_eq!(state.pending().len(), usize::from(!is_bare));
-        assert_eq!(state.observation(&name("b.com")).is_none(), is_bare);
-        assert_eq!(state.rule_of_mail(DeliveryId::new([1; 16])).is_none(), is_bare);
+        assert_eq!(state.progress.all.is_none(), is_bare);
+        assert_eq!(state.queue.pending().len(), usize::from(!is_bare));
+        assert_eq!(state.watched.observation(&name("b.com")).is_none(), is_bare);
+        assert_eq!(state.queue.rule_of(UnsubscribeToken::new([1; 16])).is_none(), is_bare);
     }
 }
 
@@ -229,14 +233,16 @@ fn names_are_written_once() {
         });
     }
     let mut full = (*account(3, Vec::new(), Vec::new())).clone();
-    Arc::make_mut(&mut full.data).outbox = Arc::new(outbox);
+    Arc::make_mut(&mut full.data).outbox = outbox;
     let state = frozen(vec![Arc::new(full)]);
     let chunks = chunks(&state);
     assert!(chunks.iter().all(|chunk| (1..=CHUNK_BYTES_MAX).contains(&chunk.len())));
     let bytes: usize = chunks.iter().map(Vec::len).sum();
     assert!(bytes < 10_000 * (500 * 4 + 200), "{bytes} bytes");
     let read = load(&chunks).expect("read").freeze();
-    assert!(read.accounts[0].data == state.accounts[0].data);
+    let data =
+        |state: &Frozen| state.accounts.values().map(|it| Arc::clone(&it.data)).collect::<Vec<_>>();
+    assert!(data(&read) == data(&state));
     assert_eq!(digest(&read), digest(&state));
 }
 
@@ -249,14 +255,14 @@ fn snapshots_of_any_size_round_trip() {
     let watches = names.iter().map(|name| watch(name)).collect();
     let mut long = (*account(3, claims, watches)).clone();
     let data = Arc::make_mut(&mut long.data);
-    (0..8).for_each(|key| Arc::make_mut(&mut data.responses).put(reply(key, 256 << 10)));
+    (0..8).for_each(|key| data.responses.put(reply(key, 256 << 10)));
     let state = frozen(vec![account(1, Vec::new(), Vec::new()), Arc::new(long)]);
     let chunks = chunks(&state);
     assert!(chunks.len() > 2);
     assert!(chunks.iter().all(|chunk| (1..=CHUNK_BYTES_MAX).contains(&chunk.len())));
     let read = load(&chunks).expect("read").freeze();
     assert_eq!(digest(&read), digest(&state));
-    for (read, written) in read.accounts.iter().zip(&state.accounts) {
+    for (read, written) in read.accounts.values().zip(state.accounts.values()) {
         assert!(read.data == written.data && read.noted == written.noted);
     }
 }
