@@ -19,6 +19,7 @@ mod generator;
 mod intake;
 mod journal;
 mod journal_cli;
+mod limits;
 mod midnight;
 mod model;
 mod openapi;

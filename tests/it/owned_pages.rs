@@ -2,6 +2,7 @@
 //! validation as the API. The `browser` module tests layout and scripts.
 
 mod alerts;
+mod limits;
 mod person;
 mod portfolio;
 mod watchlist;

@@ -9,7 +9,7 @@ mod answers;
 mod drain;
 mod http2;
 mod overload;
-mod raw;
+pub mod raw;
 mod slow;
 mod tls;
 

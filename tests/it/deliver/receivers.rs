@@ -6,8 +6,9 @@ use std::thread;
 
 use serde_json::json;
 
-use super::{PATH, PERIOD, World};
+use super::{PATH, PERIOD, WAIT_MAX, World};
 use crate::common::receiver::{Receiver, Reply, Seen};
+use crate::common::wait;
 
 fn ids(seen: &[Seen]) -> Vec<&str> {
     seen.iter().map(|seen| seen.header("webhook-id")).collect()
@@ -121,6 +122,32 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
     assert!(timeout.is_some());
     assert!(slow.seen().iter().all(|seen| seen.target.starts_with("/slow")));
     world.server.stop();
+}
+
+#[test]
+fn a_pause_asked_of_one_account_does_not_delay_another() {
+    let host = serve(|_, seen| match seen.target.as_str() {
+        "/busy" => Reply::Answer(503, vec![("Retry-After", "86400".to_owned())], vec![]),
+        _ => Reply::status(204),
+    });
+    let mut world = World::new("", &[&host]);
+    let (busy, _) = world.webhook("busy", &host.url("/busy"));
+    let key = world.site.account("other@example.com", "api");
+    let other = world.server.client_with(&key);
+    let owner = std::mem::replace(&mut world.client, other);
+    world.webhook("other", &host.url("/fine"));
+    let count = |target: &str| host.seen().iter().filter(|seen| seen.target == target).count();
+    for list in 1..=2 {
+        world.list();
+        wait::until_ok(WAIT_MAX, || match (count("/busy"), count("/fine")) {
+            (1.., fine) if fine == list => Ok(()),
+            counts => Err(format!("list {list}: {counts:?}\n{}", world.server.log())),
+        });
+    }
+    // A day is held to twice the scheduled delay.
+    world.client = owner;
+    let failed = world.wait(busy, "failed");
+    assert_eq!(failed["problem"], "5xx");
 }
 
 #[test]
