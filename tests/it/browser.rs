@@ -6,7 +6,7 @@
 //! Things are found as people find them: by role, label and visible text. Nothing sleeps: what a page
 //! comes to is asked for until it is so, with a deadline.
 
-mod access;
+pub mod access;
 mod account;
 mod driver;
 mod drops;
@@ -15,4 +15,4 @@ mod find;
 mod judge;
 mod owned;
 mod pace;
-mod world;
+pub mod world;

@@ -180,14 +180,19 @@ fn a_replaced_list_is_ingested_too() {
     let (site, key, server) = world();
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
-    // Large enough that its ingest is still under way.
-    let names: Vec<String> = (0..60_000).map(|number| format!("former{number}.com")).collect();
+    // Large enough that its ingest is still under way; held until the file is another.
+    let names: Vec<String> = (0..20_000).map(|number| format!("former{number}.com")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (place, next) = (inbox.join("daily.csv"), inbox.join(".next.csv"));
     fs::write(&place, list(&names)).expect("written");
     fs::write(&next, list(&["latter.com"])).expect("written");
-    until("the server works on it", || reader_of(server.pid(), "daily.csv").is_some());
+    let mut reader = None;
+    wait::until(ARRIVAL_MAX, "the server works on it", || {
+        reader = reader_of(server.pid(), "daily.csv").filter(|&pid| signal(pid, "STOP"));
+        reader.is_some()
+    });
     fs::rename(&next, &place).expect("moved");
+    assert!(signal(reader.expect("it was stopped"), "CONT"));
     until("the second is found", || total(&server, &key, "latter") == 1);
     until("it is put away", || !place.exists());
     let put_away = fs::read_to_string(inbox.join("done").join("daily.csv")).expect("it is there");
@@ -207,15 +212,14 @@ fn a_list_whose_ingest_fails_three_times_is_refused() {
     let partly = list(&names) + "no name at all,2026-03-14\n";
     fs::write(inbox.join("fails.csv"), partly).expect("written");
     // The worker is killed whenever it reads this one.
-    let names: Vec<String> = (0..60_000).map(|number| format!("crash{number}.com")).collect();
+    let names: Vec<String> = (0..20_000).map(|number| format!("crash{number}.com")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     fs::write(inbox.join("crashes.csv"), list(&names)).expect("written");
     fs::write(inbox.join("good.csv"), list(&["afterall.com"])).expect("written");
     let is_refused = |file: &str| inbox.join("refused").join(file).exists();
     until("both are refused", || {
         if let Some(pid) = reader_of(server.pid(), "crashes.csv") {
-            let pid = pid.to_string();
-            Command::new("kill").args(["-KILL", &pid]).status().expect("it runs");
+            signal(pid, "KILL");
         }
         is_refused("crashes.csv") && is_refused("fails.csv")
     });
@@ -242,6 +246,12 @@ fn a_marker_without_new_lists_builds_no_index() {
     until("it was checked", || !inbox.join(".rebuild").exists());
     assert_eq!(generation(&site), 1);
     server.stop();
+}
+
+/// Sends a signal; says whether there was a process.
+fn signal(pid: u32, name: &str) -> bool {
+    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    sent.expect("it runs").success()
 }
 
 /// Finds the child process of `parent` that has a file of this name open.

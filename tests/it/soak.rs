@@ -1,7 +1,7 @@
 //! A server under mixed load while its index is rebuilt again and
 //! again: nothing fails, and neither memory nor descriptors grow.
 //!
-//! A slice runs for nine rebuilds, a few seconds apart; `DROPDEX_FULL=1` for an hour with one every
+//! A slice runs for 18 rebuilds, a second apart; `DROPDEX_FULL=1` for an hour with one every
 //! minute, and prints a row a minute.
 
 use std::fmt;
@@ -23,7 +23,7 @@ const TODAY: &str = "2026-11-20";
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample/sample.csv.gz");
 /// Rebuilds, and between the starts of two.
 const REBUILDS: (usize, usize) = (18, 60);
-const PERIODS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
+const PERIODS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// Threads that read, each at this pace whatever the answers take.
 const READERS: usize = 2;
 const READ_EVERY: Duration = Duration::from_millis(10);

@@ -8,7 +8,7 @@ use super::world::{PASSWORD, World};
 use crate::common::receiver::{Receiver, Reply};
 
 /// Pages that need no log-in: what their pictures are called, and their paths.
-const OPEN: [(&str, &str); 14] = [
+pub const OPEN: [(&str, &str); 14] = [
     ("drops", "/"),
     ("drops-narrowed", "/?tld=com,net&q=a&min_dqs=40&max_len=9"),
     ("drops-none", "/?q=zzzzzzzz"),
@@ -26,7 +26,7 @@ const OPEN: [(&str, &str); 14] = [
 ];
 
 /// Pages of a user with rules, names and claims.
-const OWN: [(&str, &str); 10] = [
+pub const OWN: [(&str, &str); 10] = [
     ("signed-in-drops", "/?stage=catchable"),
     ("watchlist", "/watchlist"),
     ("alerts", "/alerts"),
@@ -52,7 +52,7 @@ fn public_pages_pass_every_page_check() {
 }
 
 /// Names, a rule that was tested, and claims with money in them, of the account with this key.
-fn fill(world: &World, key: &str, hook: &str) -> String {
+pub fn fill(world: &World, key: &str, hook: &str) -> String {
     let mut client = world.server.client_with(key);
     let mut post = |path: &str, body: Value| {
         let answer = client.send("POST", path, &body);

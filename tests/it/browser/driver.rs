@@ -65,13 +65,10 @@ impl Look {
     pub const DESKTOP: Look = Look { width: DESKTOP, dark: false };
     /// A phone, light.
     pub const PHONE: Look = Look { width: PHONE, dark: false };
-    /// Every look there is.
-    pub const EVERY: [Look; 4] = [
-        Look::DESKTOP,
-        Look { width: DESKTOP, dark: true },
-        Look::PHONE,
-        Look { width: PHONE, dark: true },
-    ];
+    /// Each width and each colour scheme once.
+    pub const OPPOSITE: [Look; 2] = [Look::DESKTOP, Look { width: PHONE, dark: true }];
+    /// The other looks.
+    pub const OTHERS: [Look; 2] = [Look { width: DESKTOP, dark: true }, Look::PHONE];
 
     /// In words that can be part of a file's name.
     pub fn word(self) -> String {

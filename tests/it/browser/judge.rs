@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::driver::{Browser, Look};
+use crate::common::runs::full;
 use crate::common::tools;
 
 /// Maximum bytes over the wire for a first page with its assets.
@@ -46,16 +47,19 @@ const MEASURE: &str = "
 ";
 
 impl Browser {
-    /// Opens a page in every look, takes a picture of each (`target/screenshots/<name>-1280-dark.png`)
-    /// and says what is wrong with them.
+    /// Opens a page in several looks and says what is wrong with it. Two looks have each width and each
+    /// colour scheme once: in those all is asked. At full size the other two are asked what differs,
+    /// and a picture of each is left (`target/screenshots/<name>-1280-dark.png`).
     pub fn problems_everywhere(&self, name: &str, path: &str) -> Vec<String> {
         let mut problems = Vec::new();
-        for look in Look::EVERY {
+        let others: &[Look] = if full() { &Look::OTHERS } else { &[] };
+        for &look in Look::OPPOSITE.iter().chain(others) {
             self.look(look);
             self.open(path);
-            self.keep_picture(&format!("{name}-{}", look.word()));
-            // Once in each width and in each colour scheme all is asked, else what differs.
-            let found = self.problems(path, look == Look::DESKTOP || look == Look::EVERY[3]);
+            if full() {
+                self.keep_picture(&format!("{name}-{}", look.word()));
+            }
+            let found = self.problems(path, Look::OPPOSITE.contains(&look));
             problems.extend(found.into_iter().map(|it| format!("{path} {}: {it}", look.word())));
         }
         self.look(Look::DESKTOP);

@@ -280,7 +280,7 @@ fn cut_everywhere(sample: &Sample, verdicts: &Verdicts, is_chosen: impl Fn(&str)
 }
 
 fn records() -> usize {
-    if full() { 1_000 } else { 200 }
+    if full() { 1_000 } else { 100 }
 }
 
 /// A journal with two snapshots, of which the log is a part.

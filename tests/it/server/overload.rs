@@ -269,7 +269,7 @@ fn goodput_holds_at_three_times_saturation() {
     let (_site, server) = if runs::full() { apart() } else { served(2_000, "max_reads = 4\n") };
     // In turns, since a machine that has neighbours is now faster, now slower.
     let turns = runs::figure(1, 32) as u32;
-    let time = Duration::from_secs(if runs::full() { 3 } else { 2 });
+    let time = Duration::from_secs(if runs::full() { 3 } else { 1 });
     runtime().block_on(async {
         closed(&server, 4, time).await;
         // The most of few and of many clients.
