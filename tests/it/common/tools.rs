@@ -1,7 +1,6 @@
 //! Finds third-party programs that tests run. `tests/tools` installs them.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const INSTALL: &str = "run tests/tools, which installs what the tests use";
 
@@ -13,6 +12,11 @@ pub fn knotd() -> PathBuf {
 /// Path of `knotc`, its control program.
 pub fn knotc() -> PathBuf {
     program("knotc", &["/usr/sbin/knotc", "/usr/local/sbin/knotc", "/usr/bin/knotc"])
+}
+
+/// Path of nginx, the cache.
+pub fn nginx() -> PathBuf {
+    program("nginx", &["/usr/sbin/nginx", "/usr/local/sbin/nginx"])
 }
 
 /// Node.js.
@@ -50,6 +54,13 @@ pub fn root() -> PathBuf {
     root
 }
 
+/// Path of a program that full runs alone use.
+pub fn full(path: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/full-tools").join(path);
+    assert!(path.exists(), "{} is missing: run tests/tools full", path.display());
+    path
+}
+
 /// Path of Schemathesis, which makes requests from an OpenAPI document.
 pub fn schemathesis() -> PathBuf {
     let path = root().join("bin/schemathesis");
@@ -67,15 +78,7 @@ pub fn libfaketime() -> PathBuf {
 
 /// Python with the packages that tests use.
 pub fn python() -> PathBuf {
-    let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/test-tools/bin/python");
-    let given = std::env::var_os("DROPDEX_TEST_PYTHON").map(PathBuf::from);
-    let python = given.unwrap_or(venv);
-    let check = Command::new(&python)
-        .args(["-c", "import aiosmtpd, jsonschema, openapi_spec_validator, prometheus_client, standardwebhooks"])
-        .output();
-    let works = check.is_ok_and(|output| output.status.success());
-    assert!(works, "{} lacks packages that tests use: {INSTALL}", python.display());
-    python
+    root().join("bin/python")
 }
 
 fn program(name: &str, places: &[&str]) -> PathBuf {
