@@ -128,7 +128,7 @@ fn no_answer_has_a_fault_in_its_head() {
         stream.write_all(head.as_bytes()).expect("it listens");
         let answer = filled.world.site.write("answer", rest(&mut stream));
         let mut lint = Command::new(tools::full("bin/httplint"));
-        let (notes, told) = run(lint.arg("--now").stdin(fs::File::open(answer).expect("there")));
+        let (notes, told) = run(lint.stdin(fs::File::open(answer).expect("there")));
         assert!(notes.contains("###"), "{target}: {told}");
         let bad = notes.lines().filter(|note| note.contains("[WARN]") || note.contains("[BAD]"));
         for note in bad {
