@@ -26,42 +26,28 @@ const UNLISTED: (Language, u8) = (Language::ENGLISH, 1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Language(u8);
 
-/// Properties of a [`Language`].
-struct LanguageInfo {
-    /// ISO 639-1, or `None` for proper names, which belong to no language.
-    code: Option<&'static str>,
-    /// Name in explanations.
-    name: &'static str,
-    /// Suffixes under which this language is expected.
-    suffixes: &'static [&'static str],
-}
-
-const fn spoken(
-    code: &'static str,
-    name: &'static str,
-    suffixes: &'static [&'static str],
-) -> LanguageInfo {
-    LanguageInfo { code: Some(code), name, suffixes }
-}
+/// ISO 639-1 code (`None` for proper names, which belong to no language), name in explanations, and
+/// the suffixes under which the language is expected.
+type LanguageInfo = (Option<&'static str>, &'static str, &'static [&'static str]);
 
 /// By number. At most sixteen: a word's levels take four bits each of one `u64`.
 static LANGUAGES: [LanguageInfo; 16] = [
-    spoken("en", "English", &["uk", "us", "au", "nz", "ie", "ca", "in", "za"]),
-    spoken("de", "German", &["de", "at", "ch", "li", "koeln", "wien", "hamburg", "berlin"]),
-    spoken("fr", "French", &["fr", "re"]),
-    spoken("es", "Spanish", &["es", "mx", "ar", "cl", "pe", "uy", "ve", "ec"]),
-    spoken("it", "Italian", &["it", "sm"]),
-    spoken("pl", "Polish", &["pl"]),
-    spoken("sv", "Swedish", &["se", "nu"]),
-    spoken("nl", "Dutch", &["nl", "be", "amsterdam", "vlaanderen"]),
-    spoken("pt", "Portuguese", &["pt", "br"]),
-    spoken("da", "Danish", &["dk"]),
-    spoken("no", "Norwegian", &["no"]),
-    spoken("fi", "Finnish", &["fi"]),
-    spoken("cs", "Czech", &["cz"]),
-    spoken("tr", "Turkish", &["tr"]),
-    LanguageInfo { code: None, name: "name", suffixes: &[] },
-    LanguageInfo { code: None, name: "place", suffixes: &[] },
+    (Some("en"), "English", &["uk", "us", "au", "nz", "ie", "ca", "in", "za"]),
+    (Some("de"), "German", &["de", "at", "ch", "li", "koeln", "wien", "hamburg", "berlin"]),
+    (Some("fr"), "French", &["fr", "re"]),
+    (Some("es"), "Spanish", &["es", "mx", "ar", "cl", "pe", "uy", "ve", "ec"]),
+    (Some("it"), "Italian", &["it", "sm"]),
+    (Some("pl"), "Polish", &["pl"]),
+    (Some("sv"), "Swedish", &["se", "nu"]),
+    (Some("nl"), "Dutch", &["nl", "be", "amsterdam", "vlaanderen"]),
+    (Some("pt"), "Portuguese", &["pt", "br"]),
+    (Some("da"), "Danish", &["dk"]),
+    (Some("no"), "Norwegian", &["no"]),
+    (Some("fi"), "Finnish", &["fi"]),
+    (Some("cs"), "Czech", &["cz"]),
+    (Some("tr"), "Turkish", &["tr"]),
+    (None, "name", &[]),
+    (None, "place", &[]),
 ];
 
 impl Language {
@@ -74,12 +60,12 @@ impl Language {
 
     /// ISO 639-1 code; `None` for names and places.
     pub fn code(self) -> Option<&'static str> {
-        self.info().code
+        self.info().0
     }
 
     /// `German`, or the kind of proper name.
     pub fn name(self) -> &'static str {
-        self.info().name
+        self.info().1
     }
 
     /// Its number: 0 to 15.
@@ -259,9 +245,8 @@ pub struct Reading {
 impl Dictionary {
     /// The dictionary the program was built with.
     pub fn new() -> Dictionary {
-        let by_suffix = Language::all().flat_map(|language| {
-            language.info().suffixes.iter().map(move |&suffix| (suffix, language))
-        });
+        let by_suffix = Language::all()
+            .flat_map(|language| language.info().2.iter().map(move |&suffix| (suffix, language)));
         let words = prebuilt::words();
         let segmenter = Segmenter::new(prebuilt::trie(), words.costs);
         Dictionary { segmenter, words, by_suffix: by_suffix.collect() }

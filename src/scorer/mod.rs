@@ -292,7 +292,11 @@ impl Scorer {
     /// including its own; 0 counts as 1. Its `dqs` is `base(name).with_spread(tld_spread)`.
     pub fn score(&self, name: &DomainName, tld_spread: u32, scratch: &mut Scratch) -> Scored {
         let (label, tld) = (name.label(), name.tld());
-        let known = StoredScore { label, tld, spread: tld_spread, features: &[] };
+        self.restore_owned(StoredScore { label, tld, spread: tld_spread, features: &[] }, scratch)
+    }
+
+    /// As [`Scorer::restore`], as an owned value.
+    pub fn restore_owned(&self, known: StoredScore<'_>, scratch: &mut Scratch) -> Scored {
         let Restored { dqs, signals, explanation } = self.restore(known, scratch);
         let explanation = explanation.to_owned();
         Scored { dqs, signals: signals.into_owned(), explanation }
@@ -301,8 +305,7 @@ impl Scorer {
     /// Restores the result of [`Scorer::score`] from stored features.
     pub fn restore<'a>(&self, known: StoredScore<'a>, scratch: &'a mut Scratch) -> Restored<'a> {
         let seen = self.breakdown(&known, scratch);
-        let explanation = self.write_explanation(&known, &seen, scratch);
-        scratch.sentence = explanation;
+        self.write_explanation(&known, &seen, scratch);
         let scratch: &'a Scratch = scratch;
         let Breakdown { facts, points, .. } = seen;
         let signals = Signals {
@@ -326,8 +329,7 @@ impl Scorer {
     /// Restores only the explanation.
     pub fn explain<'a>(&self, known: StoredScore<'_>, scratch: &'a mut Scratch) -> &'a str {
         let seen = self.breakdown(&known, scratch);
-        let explanation = self.write_explanation(&known, &seen, scratch);
-        scratch.sentence = explanation;
+        self.write_explanation(&known, &seen, scratch);
         &scratch.sentence
     }
 
@@ -364,12 +366,7 @@ impl Scorer {
     }
 
     /// Writes the explanation into the buffer of `scratch`.
-    fn write_explanation(
-        &self,
-        known: &StoredScore<'_>,
-        seen: &Breakdown,
-        scratch: &mut Scratch,
-    ) -> String {
+    fn write_explanation(&self, known: &StoredScore<'_>, seen: &Breakdown, scratch: &mut Scratch) {
         let mut sentence = std::mem::take(&mut scratch.sentence);
         let input = explain::ExplanationInput {
             tld: known.tld,
@@ -381,7 +378,7 @@ impl Scorer {
             tld_spread: known.spread.max(1),
         };
         input.write(&mut sentence);
-        sentence
+        scratch.sentence = sentence;
     }
 
     /// Returns true when explanations may print all words.
