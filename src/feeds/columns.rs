@@ -19,6 +19,38 @@ pub(super) enum Role {
     Drop,
 }
 
+/// Columns or keys by role.
+pub(super) struct Fields<T> {
+    /// Rank and value.
+    pub(super) name: Option<(u8, T)>,
+    pub(super) release: Option<(u8, SlashOrder, T)>,
+    pub(super) drop: Option<T>,
+}
+
+impl<T> Default for Fields<T> {
+    fn default() -> Fields<T> {
+        Fields { name: None, release: None, drop: None }
+    }
+}
+
+impl<T> Fields<T> {
+    /// Stores a value, unless there is one of the same role with a lower or the same rank.
+    pub(super) fn put(&mut self, role: Role, value: T) {
+        match role {
+            Role::Name { rank } if self.name.as_ref().is_none_or(|(best, _)| rank < *best) => {
+                self.name = Some((rank, value));
+            }
+            Role::Release { rank, order }
+                if self.release.as_ref().is_none_or(|(best, ..)| rank < *best) =>
+            {
+                self.release = Some((rank, order, value));
+            }
+            Role::Drop => self.drop = Some(value),
+            Role::Name { .. } | Role::Release { .. } => {}
+        }
+    }
+}
+
 /// Names of the domain column with their ranks; compared without case, spaces and punctuation.
 const NAME_ALIASES: [(&str, u8); 4] =
     [("domain", 0), ("domainname", 0), ("dominio", 0), ("name", 1)];
@@ -175,29 +207,21 @@ impl Columns {
             plain(cell, &mut [0; ALIAS_BYTES_MAX]).is_some_and(|name| name == AU_COLUMN.as_bytes())
         };
         let day_first = header.cells.iter().any(au);
-        let mut name: Option<(u8, usize)> = None;
-        let mut release: Option<(u8, usize, SlashOrder)> = None;
-        let mut drop = None;
+        let mut fields = Fields::default();
         for (at, cell) in header.cells.iter().enumerate() {
             match role(cell) {
-                Some(Role::Name { rank }) if name.is_none_or(|(best, _)| rank < best) => {
-                    name = Some((rank, at));
-                }
-                Some(Role::Release { rank, order })
-                    if release.is_none_or(|(best, _, _)| rank < best) =>
-                {
-                    let order = if day_first { SlashOrder::DayFirst } else { order };
-                    release = Some((rank, at, order));
-                }
-                Some(Role::Drop) => drop = drop.or(Some(at)),
-                _ => {}
+                Some(Role::Drop) if fields.drop.is_some() => {}
+                Some(role) => fields.put(role, at),
+                None => {}
             }
         }
+        let Fields { name, release, drop } = fields;
         if release.is_none() && drop.is_none() {
             return Err(header.lacks("drop_date"));
         }
         let (_, name) = name.ok_or_else(|| header.lacks("domain"))?;
-        Ok(Columns { name, release: release.map(|(_, at, order)| (at, order)), drop })
+        let order = |order| if day_first { SlashOrder::DayFirst } else { order };
+        Ok(Columns { name, release: release.map(|(_, own, at)| (at, order(own))), drop })
     }
 }
 

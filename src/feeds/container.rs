@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+use encoding_rs::UTF_16LE;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use flate2::bufread::MultiGzDecoder;
 use flate2::read::DeflateDecoder;
@@ -28,6 +28,8 @@ const RATIO_MAX: u64 = 100;
 const UNPACKED_BYTES_MAX: u64 = 64 << 30;
 /// Maximum window of a zstd frame: the default limit of the zstd tool.
 const ZSTD_WINDOW_BYTES_MAX: u64 = 128 << 20;
+/// Bytes by which UTF-16 without a byte-order mark is recognised.
+const UTF16_BYTES: usize = 64;
 const READ_BYTES: usize = 128 << 10;
 
 pub(super) type Input = Box<dyn Read + Send>;
@@ -50,55 +52,29 @@ pub(super) fn open(path: &Path) -> Result<Text, FeedProblem> {
     let bytes_read = Arc::new(AtomicU64::new(0));
     let container = Container::detect(&mut file)?;
     let (unpacked, inner_name) = container.unpack(file, &bytes_read)?;
-    let (head, input) = peek(unpacked)?;
-    let (head, input) = match charset(&head) {
-        Charset::Utf8 => (head, input),
-        Charset::Utf8Bom => {
-            let rest = head[UTF8_BOM.len()..].to_vec();
-            let mut input = input;
-            io::copy(&mut (&mut input).take(UTF8_BOM.len() as u64), &mut io::sink())?;
-            (rest, input)
-        }
-        Charset::Utf16(encoding) => {
-            let decode = DecodeReaderBytesBuilder::new().encoding(Some(encoding)).build(input);
-            peek(Box::new(decode))?
-        }
-    };
+    let (start, unpacked) = peek(unpacked, UTF16_BYTES)?;
+    let decoded = DecodeReaderBytesBuilder::new()
+        .encoding(looks_like_utf16le(&start).then_some(UTF_16LE))
+        .utf8_passthru(true)
+        .strip_bom(true)
+        .build(unpacked);
+    let (head, input) = peek(Box::new(decoded), HEAD_BYTES)?;
     if head.contains(&0) {
         return Err(FeedProblem::Binary);
     }
     Ok(Text { input, head, inner_name, bytes_read })
 }
 
-/// Returns the first [`HEAD_BYTES`] of an input, and the complete input.
-fn peek(mut input: Input) -> Result<(Vec<u8>, Input), FeedProblem> {
+/// Returns the first `bytes` of an input, and the complete input.
+fn peek(mut input: Input, bytes: usize) -> Result<(Vec<u8>, Input), FeedProblem> {
     let mut head = Vec::new();
-    (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    (&mut input).take(bytes as u64).read_to_end(&mut head)?;
     let whole = Cursor::new(head.clone()).chain(input);
     Ok((head, Box::new(whole)))
 }
 
-const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
-
-enum Charset {
-    Utf8,
-    Utf8Bom,
-    Utf16(&'static Encoding),
-}
-
-fn charset(head: &[u8]) -> Charset {
-    match head {
-        [0xef, 0xbb, 0xbf, ..] => Charset::Utf8Bom,
-        [0xff, 0xfe, ..] => Charset::Utf16(UTF_16LE),
-        [0xfe, 0xff, ..] => Charset::Utf16(UTF_16BE),
-        _ if looks_like_utf16le(head) => Charset::Utf16(UTF_16LE),
-        _ => Charset::Utf8,
-    }
-}
-
 /// Recognises UTF-16 without a byte-order mark by an ASCII start, where every second byte is 0.
-fn looks_like_utf16le(head: &[u8]) -> bool {
-    let start = &head[..head.len().min(64)];
+fn looks_like_utf16le(start: &[u8]) -> bool {
     let (units, _) = start.as_chunks::<2>();
     units.len() >= 4 && units.iter().all(|&[low, high]| low != 0 && low.is_ascii() && high == 0)
 }
@@ -168,7 +144,7 @@ fn buffered<R: Read>(input: R) -> BufReader<R> {
     BufReader::with_capacity(READ_BYTES, input)
 }
 
-/// Counts the raw bytes read from the file.
+/// Counts the raw bytes read from the file, and repeats interrupted reads.
 struct Counted<R> {
     input: R,
     bytes_read: Arc<AtomicU64>,
@@ -182,7 +158,12 @@ impl<R> Counted<R> {
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let got = self.input.read(buffer)?;
+        let got = loop {
+            match self.input.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
         self.bytes_read.fetch_add(got as u64, Ordering::Relaxed);
         Ok(got)
     }
@@ -208,7 +189,6 @@ impl Bounded {
 impl Read for Bounded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.decoder.read(buffer).map_err(|source| match self.container {
-            _ if source.kind() == io::ErrorKind::Interrupted => source,
             Container::Plain => source,
             container => FeedProblem::Unpack { container: container.word(), source }.into(),
         })?;

@@ -3,7 +3,7 @@
 use super::Given;
 use super::columns::{Columns, Header};
 use super::dates::{self, SlashOrder};
-use super::lines::{Parsed, RowParser, split};
+use super::lines::{Parsed, RowParser, pick};
 use super::rejects::RejectReason;
 use crate::vocab::name::DomainName;
 
@@ -19,22 +19,13 @@ impl Delimited {
         Delimited { columns, delimiter: header.delimiter, given }
     }
 
-    /// The cells with name, release date and drop date.
+    /// The cells with name, release date and drop date; empty for columns that the table lacks.
     fn cells<'a>(&self, row: &'a str) -> Result<[&'a str; 3], RejectReason> {
         let release = self.columns.release.map(|(at, _)| at);
         let wanted = [Some(self.columns.name), release, self.columns.drop];
-        let mut found = wanted.map(|at| at.is_none().then_some(""));
-        for (at, cell) in split(row, self.delimiter).enumerate() {
-            for (slot, wanted) in found.iter_mut().zip(wanted) {
-                if wanted == Some(at) {
-                    *slot = Some(cell);
-                }
-            }
-        }
-        match found {
-            [Some(name), Some(release), Some(drop)] => Ok([name, release, drop]),
-            _ => Err(RejectReason::TooFewColumns),
-        }
+        let (cells, count) = pick(row, self.delimiter, wanted);
+        let is_missing = wanted.into_iter().flatten().any(|at| at >= count);
+        if is_missing { Err(RejectReason::TooFewColumns) } else { Ok(cells) }
     }
 }
 

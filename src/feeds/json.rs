@@ -7,14 +7,14 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader};
 
 use memchr::{memchr_iter, memchr2};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::columns::{Role, role};
+use super::columns::{Fields, role};
 use super::container::Input;
 use super::dates::{self, SlashOrder};
 use super::error::FeedProblem;
@@ -51,7 +51,7 @@ impl JsonRows {
     }
 
     fn observation(&self) -> Result<Observation, RejectReason> {
-        let element: Element<'_> = serde_json::from_slice(&self.element)
+        let Element(element) = serde_json::from_slice(&self.element)
             .map_err(|error| RejectReason::BadJson(error.to_string()))?;
         let Some((_, Cell::Text(name))) = &element.name else {
             return Err(RejectReason::MissingName);
@@ -174,46 +174,30 @@ impl Elements {
 
 /// Reads the text and counts its lines.
 struct Reader {
-    input: Input,
-    buffer: Vec<u8>,
-    at: usize,
-    end: usize,
+    input: BufReader<Input>,
     /// Current line, counted from 1.
     line: u64,
 }
 
 impl Reader {
     fn new(input: Input) -> Reader {
-        Reader { input, buffer: vec![0; BUFFER_BYTES], at: 0, end: 0, line: 1 }
+        Reader { input: BufReader::with_capacity(BUFFER_BYTES, input), line: 1 }
     }
 
     fn broken(&self, why: &'static str) -> FeedProblem {
         FeedProblem::BrokenJson { line: self.line, why }
     }
 
-    /// Returns buffered bytes that are not consumed; empty only at the end of the text.
-    fn held(&mut self) -> io::Result<&[u8]> {
-        while self.at == self.end {
-            match self.input.read(&mut self.buffer) {
-                Ok(0) => break,
-                Ok(got) => (self.at, self.end) = (0, got),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(&self.buffer[self.at..self.end])
-    }
-
     fn consume(&mut self, bytes: usize) {
-        let consumed = &self.buffer[self.at..self.at + bytes];
+        let consumed = &self.input.buffer()[..bytes];
         self.line += memchr_iter(b'\n', consumed).count() as u64;
-        self.at += bytes;
+        self.input.consume(bytes);
     }
 
     /// Skips white space and `separators` and returns the next byte without consuming it.
     fn peek(&mut self, separators: &[u8]) -> io::Result<Option<u8>> {
         loop {
-            let held = self.held()?;
+            let held = self.input.fill_buf()?;
             let skip = |byte: &u8| byte.is_ascii_whitespace() || separators.contains(byte);
             let found = held.iter().position(|byte| !skip(byte));
             let byte = found.map(|at| held[at]);
@@ -231,7 +215,7 @@ impl Reader {
         let mut whole = true;
         let mut scan = Scan::default();
         loop {
-            let held = self.held()?;
+            let held = self.input.fill_buf()?;
             if held.is_empty() {
                 return Err(self.broken("it ends inside a value"));
             }
@@ -297,30 +281,7 @@ impl Scan {
 }
 
 /// Name and dates of an object, or a bare name.
-#[derive(Default)]
-struct Element<'a> {
-    name: Option<(u8, Cell<'a>)>,
-    release: Option<(u8, SlashOrder, Cell<'a>)>,
-    drop: Option<Cell<'a>>,
-}
-
-impl<'a> Element<'a> {
-    fn put(&mut self, role: Role, cell: Cell<'a>) {
-        match role {
-            _ if matches!(cell, Cell::Null) => {}
-            Role::Name { rank } if self.name.as_ref().is_none_or(|(best, _)| rank < *best) => {
-                self.name = Some((rank, cell));
-            }
-            Role::Release { rank, order }
-                if self.release.as_ref().is_none_or(|(best, ..)| rank < *best) =>
-            {
-                self.release = Some((rank, order, cell));
-            }
-            Role::Drop => self.drop = Some(cell),
-            Role::Name { .. } | Role::Release { .. } => {}
-        }
-    }
-}
+struct Element<'a>(Fields<Cell<'a>>);
 
 /// A date or name value of an object.
 enum Cell<'a> {
@@ -356,18 +317,22 @@ impl<'de> Visitor<'de> for ElementVisitor {
 
     fn visit_str<E>(self, name: &str) -> Result<Element<'de>, E> {
         let name = Cell::Text(Cow::Owned(name.to_owned()));
-        Ok(Element { name: Some((0, name)), ..Element::default() })
+        Ok(Element(Fields { name: Some((0, name)), ..Fields::default() }))
     }
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Element<'de>, M::Error> {
-        let mut element = Element::default();
+        let mut fields = Fields::default();
         while let Some(Text(key)) = map.next_key()? {
-            match role(&key) {
-                Some(role) => element.put(role, map.next_value()?),
-                None => drop(map.next_value::<IgnoredAny>()?),
+            let Some(role) = role(&key) else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            match map.next_value()? {
+                Cell::Null => {}
+                cell => fields.put(role, cell),
             }
         }
-        Ok(element)
+        Ok(Element(fields))
     }
 }
 
@@ -390,6 +355,8 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
 
     /// Returns one byte per read, so that every value is split between reads.

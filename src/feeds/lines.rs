@@ -1,5 +1,6 @@
 //! Splits text into numbered rows in bounded memory.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -23,7 +24,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub(super) struct Line<'a> {
     /// Line where it starts, counted from 1.
     pub(super) number: u64,
-    pub(super) bytes: &'a [u8],
+    pub(super) bytes: Cow<'a, [u8]>,
     /// Reason why it cannot be read, if already known.
     pub(super) flaw: Option<RejectReason>,
 }
@@ -79,7 +80,7 @@ impl LineReader {
         let number = self.number;
         self.held.start += end;
         self.number += lines;
-        Line { number, bytes: without_line_end(&self.buffer[from..from + end]), flaw }
+        Line { number, bytes: without_line_end(&self.buffer[from..from + end]).into(), flaw }
     }
 
     fn line(&self, offsets: Range<usize>) -> &[u8] {
@@ -107,7 +108,7 @@ impl LineReader {
     }
 
     /// Skips an over-long line and returns its start.
-    fn overlong(&mut self) -> io::Result<Line<'_>> {
+    fn overlong(&mut self) -> io::Result<Line<'static>> {
         let head = self.buffer[self.held.clone()][..ROW_HEAD_BYTES].to_vec();
         loop {
             let newline = memchr(b'\n', &self.buffer[self.held.clone()]);
@@ -118,21 +119,7 @@ impl LineReader {
         }
         let number = self.number;
         self.number += 1;
-        // Store the head in the free part of the buffer until the next row.
-        let spare = self.spare_for(head.len());
-        self.buffer[spare.clone()].copy_from_slice(&head);
-        Ok(Line { number, bytes: &self.buffer[spare], flaw: Some(RejectReason::TooLong) })
-    }
-
-    /// Free space in the buffer.
-    fn spare_for(&mut self, bytes: usize) -> Range<usize> {
-        if self.held.start >= bytes {
-            return 0..bytes;
-        }
-        if self.buffer.len() < self.held.end + bytes {
-            self.buffer.resize(self.held.end + bytes, 0);
-        }
-        self.held.end..self.held.end + bytes
+        Ok(Line { number, bytes: head.into(), flaw: Some(RejectReason::TooLong) })
     }
 
     /// Reads more; returns false at the end of the text.
@@ -144,16 +131,9 @@ impl LineReader {
         if self.held.end == self.buffer.len() {
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
-        loop {
-            match self.input.read(&mut self.buffer[self.held.end..]) {
-                Ok(got) => {
-                    self.held.end += got;
-                    return Ok(got > 0);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let got = self.input.read(&mut self.buffer[self.held.end..])?;
+        self.held.end += got;
+        Ok(got > 0)
     }
 }
 
@@ -207,6 +187,22 @@ pub(super) fn split(row: &str, delimiter: u8) -> impl Iterator<Item = &str> {
         let inner = field.strip_prefix('"').map(|open| open.strip_suffix('"').unwrap_or(open));
         Some(inner.unwrap_or(field).trim())
     })
+}
+
+/// Returns the fields of a row at these positions, empty where it has none, and their total number.
+pub(super) fn pick<const N: usize>(
+    row: &str,
+    delimiter: u8,
+    positions: [Option<usize>; N],
+) -> ([&str; N], usize) {
+    let (mut picked, mut count) = ([""; N], 0);
+    for field in split(row, delimiter) {
+        for (slot, _) in picked.iter_mut().zip(positions).filter(|(_, at)| *at == Some(count)) {
+            *slot = field;
+        }
+        count += 1;
+    }
+    (picked, count)
 }
 
 fn field_end(row: &[u8], delimiter: u8) -> usize {
@@ -267,7 +263,7 @@ impl<P: RowParser> LineRows<P> {
             if in_preamble {
                 continue;
             }
-            let parsed = match (line.flaw, std::str::from_utf8(line.bytes)) {
+            let parsed = match (line.flaw, std::str::from_utf8(&line.bytes)) {
                 (Some(flaw), _) => Some(Err(flaw)),
                 (None, Ok(text)) => self.parser.parse(text),
                 (None, Err(_)) => Some(Err(RejectReason::InvalidUtf8)),
@@ -275,7 +271,7 @@ impl<P: RowParser> LineRows<P> {
             match parsed {
                 Some(Ok(seen)) => return Ok(Some(Row::Seen(seen))),
                 Some(Err(reason)) => {
-                    let reject = Reject::new(line.number, reason, line.bytes);
+                    let reject = Reject::new(line.number, reason, &line.bytes);
                     return Ok(Some(Row::Rejected(reject)));
                 }
                 None => {}
