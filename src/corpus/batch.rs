@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::feeds::Sighting;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
+use crate::vocab::file_error::{AtPath, FileError};
 
 const MAGIC: &[u8; 8] = b"DDXBATCH";
 /// Raised when the layout changes. Older versions stay readable.
@@ -51,8 +52,8 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// Why a batch cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError {
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Io(#[from] FileError),
     #[error("{path}: not a dropdex batch ({found})")]
     Foreign { path: PathBuf, found: String },
     #[error(
@@ -65,12 +66,6 @@ pub enum BatchError {
     Checksum { path: PathBuf, found: String, expected: String },
     #[error("{path}: damaged at byte {offset}: {what}")]
     Malformed { path: PathBuf, offset: usize, what: &'static str },
-}
-
-impl BatchError {
-    fn io(path: &Path) -> impl FnOnce(io::Error) -> BatchError + '_ {
-        move |source| BatchError::Io { path: path.to_owned(), source }
-    }
 }
 
 /// Origin and content of a batch. The default is that of a temporary sorted run.
@@ -133,20 +128,20 @@ impl BatchMeta {
     /// The file is not readable or not a batch.
     pub fn peek(path: &Path) -> Result<BatchMeta, BatchError> {
         let foreign = || BatchError::Foreign { path: path.to_owned(), found: "cut short".into() };
-        let mut file = File::open(path).map_err(BatchError::io(path))?;
-        let len = file.metadata().map_err(BatchError::io(path))?.len();
+        let mut file = File::open(path).at(path)?;
+        let len = file.metadata().at(path)?.len();
         let trailer_at = len.checked_sub(TRAILER_LEN as u64).ok_or_else(foreign)?;
         let mut trailer = [0; TRAILER_LEN];
-        file.seek(SeekFrom::Start(trailer_at)).map_err(BatchError::io(path))?;
-        file.read_exact(&mut trailer).map_err(BatchError::io(path))?;
+        file.seek(SeekFrom::Start(trailer_at)).at(path)?;
+        file.read_exact(&mut trailer).at(path)?;
         let meta_at = u64::from_le_bytes(trailer[8..16].try_into().expect("eight bytes"));
         if !trailer.ends_with(MAGIC) || meta_at > trailer_at || trailer_at - meta_at > META_LEN_MAX
         {
             return Err(foreign());
         }
         let mut meta = vec![0; (trailer_at - meta_at) as usize];
-        file.seek(SeekFrom::Start(meta_at)).map_err(BatchError::io(path))?;
-        file.read_exact(&mut meta).map_err(BatchError::io(path))?;
+        file.seek(SeekFrom::Start(meta_at)).at(path)?;
+        file.read_exact(&mut meta).at(path)?;
         serde_json::from_slice(&meta).map_err(|_| foreign())
     }
 }
@@ -181,13 +176,9 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Appends `entry`, whose name must not sort before the last one.
-    pub fn push(&mut self, entry: &Entry<'_>) {
-        self.push_from(entry, None);
-    }
-
-    /// As [`Segment::push`], with the position of the list in a compacted batch.
-    fn push_from(&mut self, entry: &Entry<'_>, list: Option<u32>) {
+    /// Appends `entry`, whose name must not sort before the last one; `list` is the position of its
+    /// list in a compacted batch.
+    pub fn push(&mut self, entry: &Entry<'_>, list: Option<u32>) {
         debug_assert!(entry.name >= self.last_name.as_slice(), "entries come in name order");
         let shared = common_prefix(&self.last_name, entry.name);
         let repeated = shared == entry.name.len() && shared == self.last_name.len();
@@ -213,7 +204,7 @@ impl Segment {
 impl<'a> FromIterator<Entry<'a>> for Segment {
     fn from_iter<I: IntoIterator<Item = Entry<'a>>>(entries: I) -> Segment {
         let mut segment = Segment::default();
-        entries.into_iter().for_each(|entry| segment.push(&entry));
+        entries.into_iter().for_each(|entry| segment.push(&entry, None));
         segment
     }
 }
@@ -239,20 +230,12 @@ impl<W: Write> BatchWriter<W> {
         Ok(writer)
     }
 
-    /// Appends `entry`, whose name must not sort before the last one.
+    /// As [`Segment::push`].
     ///
     /// # Errors
     /// An I/O error.
-    pub fn push(&mut self, entry: &Entry<'_>) -> io::Result<()> {
-        self.push_from(entry, None)
-    }
-
-    /// As [`BatchWriter::push`], with the position of the list in a batch of [`create_compacted`].
-    ///
-    /// # Errors
-    /// An I/O error.
-    pub fn push_from(&mut self, entry: &Entry<'_>, list: Option<u32>) -> io::Result<()> {
-        self.tail.push_from(entry, list);
+    pub fn push(&mut self, entry: &Entry<'_>, list: Option<u32>) -> io::Result<()> {
+        self.tail.push(entry, list);
         if self.tail.bytes.len() < BUFFER_BYTES { Ok(()) } else { self.write_tail() }
     }
 
@@ -402,8 +385,8 @@ impl Batch {
     /// # Errors
     /// The file is not readable, not a batch, of a newer format, or damaged.
     pub fn open(path: &Path) -> Result<Batch, BatchError> {
-        let file = File::open(path).map_err(BatchError::io(path))?;
-        let bytes = map(&file).map_err(BatchError::io(path))?;
+        let file = File::open(path).at(path)?;
+        let bytes = map(&file).at(path)?;
         let layout = check(path, &bytes)?;
         let meta = serde_json::from_slice(&bytes[layout.meta.clone()]).map_err(|_| {
             BatchError::Malformed { path: path.to_owned(), offset: layout.meta.start, what: "meta" }
@@ -747,26 +730,15 @@ fn read_blocks(
     Ok(blocks)
 }
 
-/// Creates the file of a batch of one list.
+/// Creates the file of a batch: of one list, or a compacted one, whose entries are written with
+/// [`BatchWriter::push`] and their list.
 ///
 /// # Errors
 /// The file exists or cannot be created.
-pub fn create(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
-    create_version(path, VERSION_WITH_FEATURES)
-}
-
-/// Creates the file of a compacted batch. Entries are written with [`BatchWriter::push_from`].
-///
-/// # Errors
-/// The file exists or cannot be created.
-pub fn create_compacted(path: &Path) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
-    create_version(path, VERSION_WITH_LISTS)
-}
-
-fn create_version(path: &Path, version: u16) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
-    let file = File::create_new(path).map_err(BatchError::io(path))?;
-    let out = BufWriter::with_capacity(1 << 20, file);
-    BatchWriter::new(out, version).map_err(BatchError::io(path))
+pub fn create(path: &Path, compacted: bool) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
+    let version = if compacted { VERSION_WITH_LISTS } else { VERSION_WITH_FEATURES };
+    let out = BufWriter::with_capacity(1 << 20, File::create_new(path).at(path)?);
+    Ok(BatchWriter::new(out, version).at(path)?)
 }
 
 #[cfg(test)]
@@ -799,7 +771,7 @@ mod tests {
     }
 
     fn write(path: &Path, names: &[String]) -> Vec<(String, StoredObservation)> {
-        let mut writer = create(path).expect("a new file");
+        let mut writer = create(path, false).expect("a new file");
         let mut rows = Vec::new();
         for (at, name) in names.iter().enumerate() {
             let record = StoredObservation {
@@ -816,7 +788,7 @@ mod tests {
                 features: features(at),
                 record,
             };
-            writer.push(&entry).expect("written");
+            writer.push(&entry, None).expect("written");
             rows.push((name.clone(), record));
         }
         writer.finish(&meta()).expect("finished");
@@ -871,14 +843,14 @@ mod tests {
         let ends: [&[usize]; 4] = [&[], &[0, 1, 2, 1024, 1025], &[700, 701, 4000], &[3000, 5000]];
         for (at, ends) in ends.into_iter().enumerate() {
             let path = folder.path().join(at.to_string());
-            let mut writer = create(&path).expect("a new file");
+            let mut writer = create(&path, false).expect("a new file");
             let mut start = 0;
             for &end in ends {
                 writer.append((start..end).map(entry).collect()).expect("written");
                 start = end;
             }
             for at in start..names.len() {
-                writer.push(&entry(at)).expect("written");
+                writer.push(&entry(at), None).expect("written");
             }
             assert_eq!(writer.counts(), (5000, 1667));
             writer.finish(&meta()).expect("finished");

@@ -6,8 +6,7 @@
 //! `batch-FIRST-LAST.ddb`; only then are the old ones removed. If a crash leaves both, the next open
 //! verifies the new batch and removes the old ones, or removes the new one if it is damaged.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
@@ -16,6 +15,7 @@ use crate::corpus::batch::{self, Batch, BatchError, BatchMeta};
 use crate::corpus::merge::Merge;
 use crate::corpus::{BatchFile, Corpus, CorpusError, Unpublished};
 use crate::scorer::SCORER_VERSION;
+use crate::vocab::file_error::AtPath;
 
 /// The temporary file of a compacted batch.
 const DRAFT: &str = ".new-compacted";
@@ -35,7 +35,7 @@ impl Corpus {
         let place = self.range_path(1, lists.len() as u64);
         let _unpublished = Unpublished(self.folder.join(DRAFT));
         let draft = self.write_one(batches, lists)?;
-        fs::rename(&draft, &place).map_err(failed(&draft))?;
+        fs::rename(&draft, &place).at(&draft)?;
         self.sync()?;
         tracing::info!(batch = %place.display(), of = batches.len(), "compacted batches");
         self.finish_compaction()?;
@@ -45,15 +45,15 @@ impl Corpus {
     /// Writes the compacted batch to a temporary file and reads it back.
     fn write_one(&self, batches: &[Batch], lists: Vec<BatchMeta>) -> Result<PathBuf, CorpusError> {
         let draft = self.folder.join(DRAFT);
-        let mut writer = batch::create_compacted(&draft)?;
+        let mut writer = batch::create(&draft, true)?;
         let mut merge = Merge::new(batches, b"")?;
         while let Some(entry) = merge.peek() {
-            writer.push_from(&entry, Some(merge.number() - 1)).map_err(failed(&draft))?;
+            writer.push(&entry, Some(merge.number() - 1)).at(&draft)?;
             merge.advance()?;
         }
         let (rows, names) = writer.counts();
-        let file = writer.finish(&meta_of(lists, rows, names)).map_err(failed(&draft))?;
-        file.get_ref().sync_all().map_err(failed(&draft))?;
+        let file = writer.finish(&meta_of(lists, rows, names)).at(&draft)?;
+        file.get_ref().sync_all().at(&draft)?;
         let written = Batch::open(&draft)?;
         let wanted: u64 = batches.iter().map(|batch| batch.meta().rows).sum();
         if written.meta().rows != wanted {
@@ -79,12 +79,12 @@ impl Corpus {
             match Batch::open(&file.path) {
                 Ok(_) => {
                     for old in inside {
-                        fs::remove_file(&old.path).map_err(failed(&old.path))?;
+                        fs::remove_file(&old.path).at(&old.path)?;
                     }
                 }
                 Err(err) if covers(&inside, &file) => {
                     tracing::warn!(error = %err, "a compacted batch is damaged; the batches it was made of are kept");
-                    fs::remove_file(&file.path).map_err(failed(&file.path))?;
+                    fs::remove_file(&file.path).at(&file.path)?;
                 }
                 Err(err) => return Err(err.into()),
             }
@@ -95,14 +95,6 @@ impl Corpus {
     fn range_path(&self, first: u64, last: u64) -> PathBuf {
         self.folder.join(format!("batch-{first:010}-{last:010}.ddb"))
     }
-
-    fn sync(&self) -> Result<(), CorpusError> {
-        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed(&self.folder))
-    }
-}
-
-fn failed(path: &std::path::Path) -> impl FnOnce(io::Error) -> CorpusError + '_ {
-    move |source| CorpusError::Io { path: path.to_owned(), source }
 }
 
 /// Whether `parts`, which are sorted, hold all lists of `whole`.

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use crate::corpus::batch::{self, BatchError, BatchMeta, Entry, StoredObservation};
 use crate::corpus::merge::Merge;
 use crate::corpus::scored;
-use crate::corpus::sorter::{FileWriter, Runs, Scoring, Sorter};
+use crate::corpus::sorter::{FileWriter, Scoring, Sorter};
 use crate::corpus::{Corpus, CorpusError, Unpublished};
-use crate::feeds::{FeedError, Observation, Reject, Row, Sighting, ZoneRow};
+use crate::feeds::{FeedError, Observation, Reject, Row, Sighting};
 use crate::scorer::{SCORER_VERSION, Scorer, Scratch};
 use crate::vocab::day::Day;
+use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;
 
 /// A list with more than one bad row in this many is refused: it is not in the assumed format.
@@ -63,8 +64,8 @@ pub enum IngestError {
     Empty { format: String },
     #[error("both zone files hold the same names, so there is nothing to add")]
     SameZones,
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Io(#[from] FileError),
     #[error(transparent)]
     Corpus(#[from] CorpusError),
     #[error(transparent)]
@@ -92,14 +93,7 @@ impl Corpus {
         rows: impl Iterator<Item = Result<Row, FeedError>>,
     ) -> Result<Ingested, IngestError> {
         let mut tally = RowTally::new(self, source)?;
-        let mut sorter = self.sorter(Scoring::Now)?;
-        for row in rows {
-            if let Some(seen) = tally.take(row?)? {
-                let Observation { name, sighting, first_seen, observed_at } = seen;
-                let observed_at = observed_at.timestamp();
-                sorter.push(name, StoredObservation { sighting, first_seen, observed_at })?;
-            }
-        }
+        let sorter = self.sort(Scoring::Now, &mut tally, rows)?;
         tally.check()?;
         let mut draft = self.draft()?;
         sorter.finish_into(&mut draft.writer, &draft.path)?;
@@ -115,12 +109,12 @@ impl Corpus {
         &self,
         source: &Source,
         day: Day,
-        older: impl Iterator<Item = Result<ZoneRow, FeedError>>,
-        newer: impl Iterator<Item = Result<ZoneRow, FeedError>>,
+        older: impl Iterator<Item = Result<Row, FeedError>>,
+        newer: impl Iterator<Item = Result<Row, FeedError>>,
     ) -> Result<Ingested, IngestError> {
         let mut tally = RowTally::new(self, source)?;
-        let older = self.sort_zone(&mut tally, older)?;
-        let newer = self.sort_zone(&mut tally, newer)?;
+        let older = self.sort(Scoring::Later, &mut tally, older)?.finish()?;
+        let newer = self.sort(Scoring::Later, &mut tally, newer)?.finish()?;
         tally.check()?;
         tally.accepted = 0;
         let mut draft = self.draft()?;
@@ -151,14 +145,8 @@ impl Corpus {
             let base = scored::score(scorer, &parsed, sighting, &mut scratch, &mut features);
             let observed_at = source.observed_at.timestamp();
             let record = StoredObservation { sighting, first_seen: None, observed_at };
-            draft.push(&Entry {
-                name: &name,
-                label_len,
-                length,
-                base,
-                features: &features,
-                record,
-            })?;
+            let entry = Entry { name: &name, label_len, length, base, features: &features, record };
+            draft.writer.push(&entry, None).at(&draft.path)?;
             tally.accepted += 1;
         }
         if tally.accepted == 0 {
@@ -167,37 +155,27 @@ impl Corpus {
         self.seal(draft, source, tally)
     }
 
-    fn sort_zone(
+    fn sort(
         &self,
+        scoring: Scoring,
         tally: &mut RowTally,
-        rows: impl Iterator<Item = Result<ZoneRow, FeedError>>,
-    ) -> Result<Runs, IngestError> {
-        let mut sorter = self.sorter(Scoring::Later)?;
-        let sighting = Sighting::Known { registered: true };
+        rows: impl Iterator<Item = Result<Row, FeedError>>,
+    ) -> Result<Sorter, IngestError> {
+        let mut sorter = Sorter::new(&self.folder, scoring).at(&self.folder)?;
         for row in rows {
-            match row? {
-                ZoneRow::Owner(name) => {
-                    tally.accepted += 1;
-                    sorter.push(
-                        name,
-                        StoredObservation { sighting, first_seen: None, observed_at: 0 },
-                    )?;
-                }
-                ZoneRow::Rejected(reject) => tally.reject(&reject)?,
+            if let Some(seen) = tally.take(row?)? {
+                let Observation { name, sighting, first_seen, observed_at } = seen;
+                let observed_at = observed_at.timestamp();
+                sorter.push(name, StoredObservation { sighting, first_seen, observed_at })?;
             }
         }
-        Ok(sorter.finish()?)
-    }
-
-    fn sorter(&self, scoring: Scoring) -> Result<Sorter, IngestError> {
-        Sorter::new(&self.folder, scoring)
-            .map_err(|source| IngestError::Io { path: self.folder.clone(), source })
+        Ok(sorter)
     }
 
     fn draft(&self) -> Result<Draft, IngestError> {
         let path = self.folder.join(".new-batch");
         let unpublished = Unpublished(path.clone());
-        Ok(Draft { writer: batch::create(&path)?, path, _unpublished: unpublished })
+        Ok(Draft { writer: batch::create(&path, false)?, path, _unpublished: unpublished })
     }
 
     fn seal(
@@ -221,15 +199,12 @@ impl Corpus {
             scorer_version: SCORER_VERSION,
             lists: Vec::new(),
         };
-        let file = draft
-            .writer
-            .finish(&meta)
-            .map_err(|source| IngestError::Io { path: draft.path.clone(), source })?;
+        let file = draft.writer.finish(&meta).at(&draft.path)?;
         let path = self.path(number);
         self.publish(file, &draft.path, &path)?;
         self.note_number(number)?;
         let batch = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        tally.finish(names, batch)
+        Ok(tally.finish(names, batch))
     }
 }
 
@@ -237,14 +212,6 @@ struct Draft {
     writer: FileWriter,
     path: PathBuf,
     _unpublished: Unpublished,
-}
-
-impl Draft {
-    fn push(&mut self, entry: &Entry<'_>) -> Result<(), IngestError> {
-        self.writer
-            .push(entry)
-            .map_err(|source| IngestError::Io { path: self.path.clone(), source })
-    }
 }
 
 /// Counts rows and writes the rejected ones to a file.
@@ -290,19 +257,17 @@ impl RowTally {
 
     fn reject(&mut self, reject: &Reject) -> Result<(), IngestError> {
         *self.rejected.entry(reject.reason.code().to_owned()).or_default() += 1;
-        if self.rejects.is_none() {
-            self.rejects = Some(self.open_rejects().map_err(self.failed())?);
-        }
         let line = reject.line.to_string();
         let reason = reject.reason.to_string();
         self.first.get_or_insert_with(|| (reject.line, reason.clone()));
         let row = [&line, reject.reason.code(), &reason, &reject.text];
-        match &mut self.rejects {
-            Some(rejects) => {
-                rejects.write_record(row).map_err(|err| self.failed()(io::Error::other(err)))
-            }
-            None => Ok(()),
-        }
+        let written = match &mut self.rejects {
+            Some(rejects) => rejects.write_record(row).map_err(io::Error::from),
+            None => self
+                .open_rejects()
+                .and_then(|rejects| Ok(self.rejects.insert(rejects).write_record(row)?)),
+        };
+        Ok(written.at(&self.path)?)
     }
 
     fn open_rejects(&self) -> io::Result<csv::Writer<File>> {
@@ -314,17 +279,10 @@ impl RowTally {
         Ok(rejects)
     }
 
-    fn failed(&self) -> impl FnOnce(io::Error) -> IngestError + use<> {
-        let path = self.path.clone();
-        move |source| IngestError::Io { path, source }
-    }
-
     /// Refuses a list with too many bad rows, or without rows.
     fn check(&mut self) -> Result<(), IngestError> {
         if let Some(rejects) = &mut self.rejects {
-            rejects
-                .flush()
-                .map_err(|source| IngestError::Io { path: self.path.clone(), source })?;
+            rejects.flush().at(&self.path)?;
         }
         let bad: u64 = self.rejected.values().sum();
         let rows = self.accepted + bad;
@@ -345,13 +303,13 @@ impl RowTally {
         Ok(())
     }
 
-    fn finish(self, names: u64, batch: String) -> Result<Ingested, IngestError> {
-        Ok(Ingested {
+    fn finish(self, names: u64, batch: String) -> Ingested {
+        Ingested {
             accepted: self.accepted,
             names,
             batch,
             rejects_file: (!self.rejected.is_empty()).then_some(self.path),
             rejected: self.rejected,
-        })
+        }
     }
 }

@@ -328,7 +328,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let open = |(at, rows): (usize, &&[(&str, Sighting, i64)])| {
             let path = folder.path().join(at.to_string());
-            let mut writer = batch::create(&path).expect("a new file");
+            let mut writer = batch::create(&path, false).expect("a new file");
             for (name, sighting, observed_at) in *rows {
                 let record = StoredObservation {
                     sighting: *sighting,
@@ -340,7 +340,7 @@ mod tests {
                 let dropped = matches!(sighting, Sighting::Dropped { .. });
                 let features = if dropped { name } else { &[] };
                 let entry = Entry { name, label_len: 1, length: 1, base, features, record };
-                writer.push(&entry).expect("fits");
+                writer.push(&entry, None).expect("fits");
             }
             writer.finish(&BatchMeta::default()).expect("finished");
             Batch::open(&path).expect("opens")

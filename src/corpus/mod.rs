@@ -23,6 +23,7 @@ use crate::corpus::batch::{Batch, BatchError, BatchMeta, Entry};
 use crate::corpus::lock::{FolderLock, LockError};
 use crate::corpus::scored::{Features, ScoredRow};
 use crate::scorer::SCORER_VERSION;
+use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;
 
 /// Why the corpus cannot be used.
@@ -30,8 +31,8 @@ use crate::vocab::name::DomainName;
 pub enum CorpusError {
     #[error("{path}: {source}; --data names the data folder")]
     Folder { path: PathBuf, source: io::Error },
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Io(#[from] FileError),
     #[error(
         "another dropdex is ingesting or rebuilding (it holds {0}); try again when it has finished"
     )]
@@ -125,10 +126,9 @@ impl Corpus {
 
     /// Returns the files of batches, oldest first, and those whose lists another file holds too.
     fn files_and_superseded(&self) -> Result<(Vec<BatchFile>, Vec<BatchFile>), CorpusError> {
-        let failed = |source| CorpusError::Io { path: self.folder.clone(), source };
         let mut all = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            all.extend(BatchFile::from_path(&entry.map_err(failed)?.path()));
+        for entry in fs::read_dir(&self.folder).at(&self.folder)? {
+            all.extend(BatchFile::from_path(&entry.at(&self.folder)?.path()));
         }
         // Of files that start with the same list, the one with the most lists comes first.
         all.sort_unstable_by_key(|file| (file.first, Reverse(file.last)));
@@ -164,14 +164,13 @@ impl Corpus {
     }
 
     fn remove_leftovers(&self) -> Result<(), CorpusError> {
-        let failed = |source| CorpusError::Io { path: self.folder.clone(), source };
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name();
+        for entry in fs::read_dir(&self.folder).at(&self.folder)? {
+            let entry = entry.at(&self.folder)?;
+            let (name, path) = (entry.file_name(), entry.path());
             if name.to_string_lossy().starts_with(".sorting-") {
-                fs::remove_dir_all(entry.path()).map_err(failed)?;
+                fs::remove_dir_all(&path).at(&path)?;
             } else if name.to_string_lossy().starts_with(".new-") {
-                fs::remove_file(entry.path()).map_err(failed)?;
+                fs::remove_file(&path).at(&path)?;
             }
         }
         self.finish_compaction()
@@ -187,10 +186,8 @@ impl Corpus {
         );
         let draft = self.folder.join(".new-rescored");
         let _unpublished = Unpublished(draft.clone());
-        let failed = |source| BatchError::Io { path: draft.clone(), source };
         let is_compacted = old.is_compacted();
-        let mut writer =
-            if is_compacted { batch::create_compacted(&draft)? } else { batch::create(&draft)? };
+        let mut writer = batch::create(&draft, is_compacted)?;
         let mut cursor = old.cursor(b"")?;
         let (mut chunk, mut lists) = (Vec::new(), Vec::new());
         loop {
@@ -208,11 +205,11 @@ impl Corpus {
             }
             let features = Features::score(&mut chunk);
             for (row, &list) in chunk.iter().zip(&lists) {
-                writer.push_from(&features.entry(row), list).map_err(failed)?;
+                writer.push(&features.entry(row), list).at(&draft)?;
             }
         }
         let meta = BatchMeta { scorer_version: SCORER_VERSION, ..old.meta().clone() };
-        self.publish(writer.finish(&meta).map_err(failed)?, &draft, old.path())
+        self.publish(writer.finish(&meta).at(&draft)?, &draft, old.path())
     }
 
     /// Syncs the finished `draft` and renames it to `path`.
@@ -222,10 +219,15 @@ impl Corpus {
         draft: &Path,
         path: &Path,
     ) -> Result<(), CorpusError> {
-        let failed = |source| CorpusError::Io { path: draft.to_owned(), source };
-        file.get_ref().sync_all().map_err(failed)?;
-        fs::rename(draft, path).map_err(failed)?;
-        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)
+        file.get_ref().sync_all().at(draft)?;
+        fs::rename(draft, path).at(draft)?;
+        self.sync()
+    }
+
+    /// Syncs the names of files in the folder.
+    fn sync(&self) -> Result<(), CorpusError> {
+        let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        Ok(synced.at(&self.folder)?)
     }
 }
 

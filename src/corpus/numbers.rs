@@ -7,9 +7,10 @@ use std::io::{self, BufWriter, Write};
 
 use chrono::{DateTime, Utc};
 
-use crate::corpus::batch::{self, BatchError, BatchMeta};
+use crate::corpus::batch::{self, BatchMeta};
 use crate::corpus::{Corpus, CorpusError};
 use crate::scorer::SCORER_VERSION;
+use crate::vocab::file_error::AtPath;
 
 /// The file with the last number given, beside the batches.
 const LAST: &str = "LAST";
@@ -36,26 +37,21 @@ impl Corpus {
     /// An I/O error.
     pub(super) fn note_number(&self, number: u64) -> Result<(), CorpusError> {
         let (draft, path) = (self.folder.join(".new-last"), self.folder.join(LAST));
-        let mut file = File::create(&draft)
-            .map(BufWriter::new)
-            .map_err(|source| CorpusError::Io { path: draft.clone(), source })?;
-        writeln!(file, "{number}")
-            .and_then(|()| file.flush())
-            .map_err(|source| CorpusError::Io { path: draft.clone(), source })?;
+        let mut file = BufWriter::new(File::create(&draft).at(&draft)?);
+        writeln!(file, "{number}").and_then(|()| file.flush()).at(&draft)?;
         self.publish(file, &draft, &path)
     }
 
     fn last_number(&self) -> Result<u64, CorpusError> {
         let path = self.folder.join(LAST);
-        let failed = |source| CorpusError::Io { path: path.clone(), source };
-        match fs::read_to_string(&path) {
-            Ok(text) => text.trim_end().parse().map_err(|_| {
-                let what = "not a batch number; remove the file";
-                failed(io::Error::new(io::ErrorKind::InvalidData, what))
-            }),
+        let what = "not a batch number; remove the file";
+        let number = match fs::read_to_string(&path) {
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(0),
-            Err(err) => Err(failed(err)),
-        }
+            read => {
+                read.and_then(|text| text.trim_end().parse().map_err(|_| io::Error::other(what)))
+            }
+        };
+        Ok(number.at(&path)?)
     }
 
     fn fill(&self, number: u64, now: DateTime<Utc>) -> Result<(), CorpusError> {
@@ -66,9 +62,7 @@ impl Corpus {
             scorer_version: SCORER_VERSION,
             ..BatchMeta::default()
         };
-        let file = batch::create(&draft)?
-            .finish(&meta)
-            .map_err(|source| BatchError::Io { path: draft.clone(), source })?;
+        let file = batch::create(&draft, false)?.finish(&meta).at(&draft)?;
         self.publish(file, &draft, &self.path(number))
     }
 }

@@ -15,6 +15,7 @@ use crate::corpus::batch::{
 };
 use crate::corpus::merge::{self, Merge};
 use crate::corpus::scored::{Features, ScoredRow};
+use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
 
 /// Rows per run, about 50 MB. Two runs are in memory: one is filled while the other is scored, sorted
@@ -86,7 +87,7 @@ impl Runs {
         let mut segment = Segment::default();
         let mut merge = Merge::new(&self.batches, from)?;
         while let Some(entry) = merge.peek().filter(|entry| to.is_none_or(|to| entry.name < to)) {
-            segment.push(&entry);
+            segment.push(&entry, None);
             merge.advance()?;
         }
         Ok(segment)
@@ -150,10 +151,9 @@ impl Sorter {
         let (path, scoring) = (self.run_path(self.runs), self.scoring);
         self.runs += 1;
         self.spilling = Spilling(Some(thread::spawn(move || {
-            let mut writer = batch::create(&path)?;
+            let mut writer = batch::create(&path, false)?;
             write_sorted(&mut rows, scoring, &mut writer, &path)?;
-            let finished = writer.finish(&BatchMeta::default());
-            finished.map_err(|source| BatchError::Io { path, source })?;
+            writer.finish(&BatchMeta::default()).at(&path)?;
             Ok(rows)
         })));
         Ok(())
@@ -219,10 +219,7 @@ fn order(rows: &[ScoredRow]) -> Vec<(u64, u32)> {
 }
 
 fn append(segments: Vec<Segment>, out: &mut FileWriter, path: &Path) -> Result<(), BatchError> {
-    segments
-        .into_iter()
-        .try_for_each(|segment| out.append(segment))
-        .map_err(|source| BatchError::Io { path: path.to_owned(), source })
+    Ok(segments.into_iter().try_for_each(|segment| out.append(segment)).at(path)?)
 }
 
 #[cfg(test)]
@@ -254,7 +251,7 @@ mod tests {
                 .expect("pushed");
         }
         let path = folder.path().join("batch");
-        let mut out = batch::create(&path).expect("a new file");
+        let mut out = batch::create(&path, false).expect("a new file");
         sorter.finish_into(&mut out, &path).expect("sorted");
         let counts = out.counts();
         out.finish(&BatchMeta::default()).expect("finished");

@@ -6,9 +6,8 @@
 //!
 //! A list passes through `container` (unpacks to UTF-8 within bounds), `sniff` (recognises the format)
 //! and the module of its format; `lines` splits text into rows for all formats except JSON.
-//! [`ZoneOwners`] reads one file of a zone pair.
+//! [`Feed::open_zone`] reads one file of a zone pair.
 
-mod bardate;
 mod columns;
 mod container;
 mod dates;
@@ -20,7 +19,7 @@ mod json;
 mod lines;
 mod names;
 mod native;
-mod pool;
+mod pairs;
 mod rejects;
 mod sniff;
 mod stamped;
@@ -38,7 +37,7 @@ use sha2::{Digest, Sha256};
 pub use self::error::{FeedError, FeedProblem};
 pub use self::format::{Format, FormatError};
 pub use self::rejects::{REJECT_TEXT_CHARS_MAX, Reject, RejectReason};
-pub use self::zone::{ZoneOwners, ZoneRow, zone_day};
+pub use self::zone::zone_day;
 
 use self::container::{HEAD_BYTES, Input};
 use self::head::Head;
@@ -132,6 +131,30 @@ impl Feed {
             bytes_read: text.bytes_read,
             rows: Some(rows(taken.shape, text.input, given, &names)?),
         })
+    }
+
+    /// Opens a zone file, packed or not. Returns its apex in lower case and without a trailing dot
+    /// (`app`, `co.uk`), and the names that it delegates as known and registered, without a time.
+    ///
+    /// # Errors
+    /// The file cannot be read, or [`FeedProblem::NoApex`].
+    pub fn open_zone(path: &Path) -> Result<(String, Feed), FeedError> {
+        Feed::start_zone(path).map_err(|problem| FeedError::new(path, problem))
+    }
+
+    fn start_zone(path: &Path) -> Result<(String, Feed), FeedProblem> {
+        let text = container::open(path)?;
+        let apex = zone::apex(&String::from_utf8_lossy(&text.head)).ok_or(FeedProblem::NoApex)?;
+        let rows = LineRows::new(text.input, zone::Delegations::new(&apex));
+        let feed = Feed {
+            path: path.to_owned(),
+            format: Format::ZonePair,
+            reason: format!("a file of the zone {apex}"),
+            observed_at: DateTime::UNIX_EPOCH,
+            bytes_read: text.bytes_read,
+            rows: Some(Box::new(rows)),
+        };
+        Ok((apex, feed))
     }
 
     /// Format of the list.
@@ -271,8 +294,12 @@ impl Given {
 fn rows(shape: Shape, input: Input, given: Given, names: &FileNames) -> Result<Rows, FeedProblem> {
     Ok(match shape {
         Shape::Json => Box::new(json::JsonRows::new(input, given)),
-        Shape::Pool => Box::new(LineRows::new(input, pool::Pool(given)).quoted(b',')),
-        Shape::Bardate => Box::new(LineRows::new(input, bardate::Bardate(given))),
+        Shape::Pool => {
+            Box::new(LineRows::new(input, pairs::Pairs { given, read: pairs::pool }).quoted(b','))
+        }
+        Shape::Bardate => {
+            Box::new(LineRows::new(input, pairs::Pairs { given, read: pairs::bardate }))
+        }
         Shape::Native(columns) => {
             let (line, delimiter) = (columns.line, columns.delimiter);
             let parser = native::Native { columns, observed_at: given.observed_at };

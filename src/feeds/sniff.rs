@@ -5,7 +5,7 @@ use super::error::FeedProblem;
 use super::format::Format;
 use super::head::{Head, Sample};
 use super::stamped::Stamped;
-use super::{bardate, names, native, pool, zone};
+use super::{names, native, pairs, zone};
 
 /// The recognised shape of a list, and the reason for it.
 #[derive(Debug)]
@@ -146,12 +146,14 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
         }
         Format::Pool => rows(
             Shape::Pool,
-            pool::fits,
+            |row| pairs::pool(row).is_ok(),
             "a name, a comma and a date as M/D/YYYY, without a header",
         ),
-        Format::Bardate => {
-            rows(Shape::Bardate, bardate::fits, "a name and a date separated by a tab")
-        }
+        Format::Bardate => rows(
+            Shape::Bardate,
+            |row| pairs::bardate(row).is_ok(),
+            "a name and a date separated by a tab",
+        ),
         Format::Names => rows(Shape::Names, names::fits, "one name per line"),
         Format::Registered => rows(Shape::Registered, names::fits, "one name per line"),
         Format::ZonePair => Err(FeedProblem::ZoneFile),

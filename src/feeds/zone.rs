@@ -3,110 +3,49 @@
 //! A drop is a name with NS records in one file of a zone and none in the next; the corpus compares
 //! the two.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::path::Path;
 
-use super::container;
+use chrono::DateTime;
+
 use super::dates;
 use super::error::{FeedError, FeedProblem};
-use super::lines::LineReader;
-use super::rejects::{Reject, RejectReason};
+use super::lines::{Parsed, RowParser};
+use super::rejects::RejectReason;
+use super::{Observation, Sighting};
 use crate::vocab::day::Day;
 use crate::vocab::name::{DomainName, NameError};
 
-/// Streams the names that a zone file delegates: the owners of NS records one level below the apex.
+/// Rows of a zone file: the owners of NS records one level below the apex.
 ///
 /// Records of the apex, glue, DNSSEC, deeper delegations and public suffixes below the apex (`co.uk`
 /// in uk) are skipped. Consecutive NS records of a name give one row; separate ones give several.
-pub struct ZoneOwners {
-    path: PathBuf,
-    lines: LineReader,
+pub(super) struct Delegations {
     records: Records,
     apex: String,
     /// The last owner of NS records.
     last_owner: String,
-    bytes_read: Arc<AtomicU64>,
-    failed: bool,
 }
 
-/// A delegation in a zone file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ZoneRow {
-    /// A registrable name with NS records.
-    Owner(DomainName),
-    /// A malformed record, or an invalid owner of NS records.
-    Rejected(Reject),
+impl Delegations {
+    pub(super) fn new(apex: &str) -> Delegations {
+        let records = Records { origin: Some(apex.to_owned()), ..Records::default() };
+        Delegations { records, apex: apex.to_owned(), last_owner: String::new() }
+    }
 }
 
-impl ZoneOwners {
-    /// Opens a zone file, packed or not.
-    ///
-    /// # Errors
-    /// The file cannot be read, or [`FeedProblem::NoApex`].
-    pub fn open(path: &Path) -> Result<ZoneOwners, FeedError> {
-        let text = container::open(path).map_err(|problem| FeedError::new(path, problem))?;
-        let apex = apex(&String::from_utf8_lossy(&text.head))
-            .ok_or_else(|| FeedError::new(path, FeedProblem::NoApex))?;
-        Ok(ZoneOwners {
-            path: path.to_owned(),
-            lines: LineReader::new(text.input),
-            records: Records { origin: Some(apex.clone()), ..Records::default() },
-            apex,
-            last_owner: String::new(),
-            bytes_read: text.bytes_read,
-            failed: false,
-        })
-    }
-
-    /// Name of the zone in lower case, without a trailing dot: `app`, `co.uk`.
-    pub fn apex(&self) -> &str {
-        &self.apex
-    }
-
-    /// Raw bytes of the file consumed so far, for a progress bar.
-    pub fn bytes_read(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.bytes_read)
-    }
-
-    fn next_row(&mut self) -> Result<Option<ZoneRow>, FeedProblem> {
-        while let Some(line) = self.lines.next(None)? {
-            let kind = match (line.flaw, std::str::from_utf8(line.bytes)) {
-                (Some(flaw), _) => Err(flaw),
-                (None, Ok(text)) => self.records.read(text),
-                (None, Err(_)) => Err(RejectReason::InvalidUtf8),
-            };
-            let owner = match kind {
-                Ok(Kind::Ns) if self.records.owner != self.last_owner => {
-                    self.last_owner.clone_from(&self.records.owner);
-                    delegated(&self.last_owner, &self.apex)
-                }
-                Ok(_) => None,
-                Err(reason) => Some(Err(reason)),
-            };
-            match owner {
-                Some(Ok(name)) => return Ok(Some(ZoneRow::Owner(name))),
-                Some(Err(reason)) => {
-                    let reject = Reject::new(line.number, reason, line.bytes);
-                    return Ok(Some(ZoneRow::Rejected(reject)));
-                }
-                None => {}
+impl RowParser for Delegations {
+    fn parse(&mut self, row: &str) -> Parsed {
+        match self.records.read(row) {
+            Ok(Kind::Ns) if self.records.owner != self.last_owner => {
+                self.last_owner.clone_from(&self.records.owner);
+                let name = delegated(&self.last_owner, &self.apex)?;
+                let sighting = Sighting::Known { registered: true };
+                let observed_at = DateTime::UNIX_EPOCH;
+                Some(name.map(|name| Observation { name, sighting, first_seen: None, observed_at }))
             }
+            Ok(_) => None,
+            Err(reason) => Some(Err(reason)),
         }
-        Ok(None)
-    }
-}
-
-impl Iterator for ZoneOwners {
-    type Item = Result<ZoneRow, FeedError>;
-
-    fn next(&mut self) -> Option<Result<ZoneRow, FeedError>> {
-        if self.failed {
-            return None;
-        }
-        let row = self.next_row().map_err(|problem| FeedError::new(&self.path, problem));
-        self.failed = row.is_err();
-        row.transpose()
     }
 }
 
@@ -136,7 +75,7 @@ fn delegated(owner: &str, apex: &str) -> Option<Result<DomainName, RejectReason>
 
 /// Owner of the first SOA record, or else the first $ORIGIN, if it is a valid zone name in ASCII.
 /// Names are compared with it, so it must be canonical.
-fn apex(head: &str) -> Option<String> {
+pub(super) fn apex(head: &str) -> Option<String> {
     let is_label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };

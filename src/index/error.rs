@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::corpus::batch::BatchError;
 use crate::corpus::lock::LockError;
+use crate::vocab::file_error::FileError;
 
 /// Why there is no new generation. The old one stays current.
 #[derive(Debug, thiserror::Error)]
@@ -14,8 +15,8 @@ pub enum BuildError {
     Busy(PathBuf),
     #[error("{path}: {source}; --index names the index folder")]
     Folder { path: PathBuf, source: io::Error },
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Io(#[from] FileError),
     #[error(transparent)]
     Batch(#[from] BatchError),
     #[error("building the trigrams of the drops: {0}")]
@@ -44,8 +45,8 @@ impl From<LockError> for BuildError {
 /// Why a generation is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerationError {
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Io(#[from] FileError),
     #[error("{path}: {len} bytes, expected {expected}")]
     Length { path: PathBuf, len: u64, expected: u64 },
     #[error("{path}: BLAKE3 is {found}, expected {expected}")]
@@ -57,10 +58,6 @@ pub enum GenerationError {
 }
 
 impl GenerationError {
-    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> GenerationError + '_ {
-        move |source| GenerationError::Io { path: path.to_owned(), source }
-    }
-
     pub(super) fn malformed(path: &Path, what: impl fmt::Display) -> GenerationError {
         GenerationError::Malformed { path: path.to_owned(), what: what.to_string() }
     }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 use sha2::{Digest, Sha256};
 
 use crate::corpus::ingest::{IngestError, Ingested, Source};
 use crate::corpus::{Corpus, CorpusError};
-use crate::feeds::{self, Feed, FeedError, Format, ReadOptions, ZoneOwners};
+use crate::feeds::{self, Feed, FeedError, Format, ReadOptions};
 use crate::index::error::BuildError;
 use crate::index::generation::build;
 use crate::index::storage::manifest::{self, GenerationId, Manifest};
@@ -211,18 +211,15 @@ impl<'a> Work<'a> {
             return Ok(held);
         }
         let day = feeds::zone_day(newer, ingest.drop_date)?;
-        let before = ZoneOwners::open(older)?;
-        let after = ZoneOwners::open(newer)?;
-        if before.apex() != after.apex() {
-            bail!(
-                "{} is a file of the zone {}, {} of the zone {}; give two files of one zone",
-                older.display(),
-                before.apex(),
-                newer.display(),
-                after.apex()
-            );
-        }
-        self.note(format!("{name}: read as zone-pair of {}, dropped on {day}", after.apex()));
+        let (zone_before, before) = Feed::open_zone(older)?;
+        let (zone, after) = Feed::open_zone(newer)?;
+        ensure!(
+            zone_before == zone,
+            "{} is a file of the zone {zone_before}, {} of the zone {zone}; give two files of one zone",
+            older.display(),
+            newer.display()
+        );
+        self.note(format!("{name}: read as zone-pair of {zone}, dropped on {day}"));
         let source = Source {
             name: name.to_owned(),
             sha256,

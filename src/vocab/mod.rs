@@ -7,6 +7,7 @@ pub mod claim;
 pub mod clock;
 pub mod day;
 pub mod dqs;
+pub mod file_error;
 pub mod ids;
 pub mod json;
 pub mod limits;

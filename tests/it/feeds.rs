@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering;
 
 use chrono::{DateTime, Utc};
 use dropdex::feeds::{
-    Feed, FeedError, FeedProblem, Format, ReadOptions, Row, Sighting, ZoneOwners, ZoneRow,
-    file_sha256, zone_day,
+    Feed, FeedError, FeedProblem, Format, ReadOptions, Row, Sighting, file_sha256, zone_day,
 };
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -641,12 +640,11 @@ xn--bcher-kva.app.\tin\t3600\tns\tns1.x.\n\
 broken.app.\n";
 
 fn owners(name: &str, bytes: impl AsRef<[u8]>) -> Result<(String, Vec<String>), FeedError> {
-    let zone = ZoneOwners::open(&file(name, bytes).path)?;
-    let apex = zone.apex().to_owned();
+    let (apex, zone) = Feed::open_zone(&file(name, bytes).path)?;
     let rows = zone
         .map(|row| match row? {
-            ZoneRow::Owner(name) => Ok(name.to_string()),
-            ZoneRow::Rejected(reject) => Ok(format!("{} {}", reject.line, reject.reason.code())),
+            Row::Seen(seen) => Ok(seen.name.to_string()),
+            Row::Rejected(reject) => Ok(format!("{} {}", reject.line, reject.reason.code())),
         })
         .collect::<Result<_, FeedError>>()?;
     Ok((apex, rows))
@@ -721,7 +719,7 @@ proptest! {
                 }
             }
         }
-        if let Ok(zone) = ZoneOwners::open(&list.path) {
+        if let Ok((_, zone)) = Feed::open_zone(&list.path) {
             prop_assert!(zone.count() as u64 <= lines);
         }
     }

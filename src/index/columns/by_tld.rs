@@ -89,11 +89,6 @@ impl ByTld {
         self.ranked.len()
     }
 
-    /// Returns true if it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.ranked.is_empty()
-    }
-
     /// Returns the places of the `rows` that are in a TLD, in row order.
     pub fn places(&self, tld: u16, rows: Range<u32>) -> Range<u32> {
         let Some(&[first, last]) = self.starts.get(usize::from(tld)..usize::from(tld) + 2) else {
@@ -225,8 +220,8 @@ impl Ascending {
             && starts.len() == firsts.len() + 1
             && words.len() == units * UNIT
             && starts.iter().zip(&starts[1..]).all(|(from, to)| from + HIGH_UNITS <= *to);
-        fits.then_some(Ascending { len, firsts, starts, words })
-            .ok_or_else(|| files.malformed(&starts_name, "of other blocks than those there are"))
+        files.check(fits, &starts_name)?;
+        Ok(Ascending { len, firsts, starts, words })
     }
 }
 
@@ -329,7 +324,7 @@ mod tests {
             let tlds: Vec<u16> = (0..len).map(|_| tld()).collect();
             let keys = random.keys(len);
             let by_tld = ByTld::new(tld_count, tlds.iter(), keys.iter());
-            assert_eq!((by_tld.len(), by_tld.is_empty()), (len, len == 0));
+            assert_eq!(by_tld.len(), len);
             for tld in (0..tld_count as u16).step_by(7) {
                 let rows = random.range(len as u32);
                 let expected: Vec<u32> =

@@ -69,8 +69,7 @@ pub fn write(
     for letter in 0..ALPHABET.len() {
         row.clear();
         row.extend(pieces.iter().flatten().map(|word| word[letter]));
-        file.write_values(&row)
-            .map_err(|source| BuildError::Io { path: draft.folder().join(FILE), source })?;
+        file.append(&row)?;
     }
     file.finish()
 }
@@ -113,9 +112,7 @@ impl CharBitmaps {
     pub fn open(files: &Files, listed: u32) -> Result<CharBitmaps, GenerationError> {
         let words = listed.div_ceil(64) as usize;
         let bits: Vec<u64> = files.take(FILE)?;
-        if bits.len() != words * ALPHABET.len() {
-            return Err(files.malformed(FILE, "does not fit the other files"));
-        }
+        files.check(bits.len() == words * ALPHABET.len(), FILE)?;
         Ok(CharBitmaps { bits, words })
     }
 

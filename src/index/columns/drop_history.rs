@@ -72,7 +72,8 @@ impl DropHistory {
             && all.ordinals.last().is_none_or(|&last| last < names)
             && !all.dates.contains(&0)
             && !all.releases.contains(&0);
-        if fits { Ok(all) } else { Err(files.malformed(ORDINALS, "does not fit the other files")) }
+        files.check(fits, ORDINALS)?;
+        Ok(all)
     }
 
     /// Returns the drops of an ordinal before its latest, newest first.
@@ -91,7 +92,7 @@ impl DropHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::test_table::{TestTables, round_trip};
+    use crate::index::columns::fixtures::{TestTables, round_trip};
 
     #[test]
     fn drops_are_read_as_written() {

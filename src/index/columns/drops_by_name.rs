@@ -16,7 +16,6 @@ use crate::index::error::{BuildError, GenerationError};
 use crate::index::filter::View;
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
-use crate::vocab::stage::Stage;
 
 /// Words per stored count of [`Bits`].
 const COUNTED_WORDS: usize = 8;
@@ -134,26 +133,16 @@ impl DropsByName {
             by_tld: ByTld::open("dropped-by-tld", files)?,
         };
         let len = all.len() as usize;
-        if all.registered.len() != all.dropped.words.len() {
-            return Err(files.malformed("dropped.registered", "of another number of names"));
-        }
-        if all.keys.len() != len || all.by_tld.len() != len {
-            return Err(files.malformed("dropped.keys", "of another number of dropped names"));
-        }
-        if all.docs.len() != len || all.docs.iter().any(|&doc| doc as usize >= len) {
-            return Err(files.malformed("dropped.docs", "of another number of dropped names"));
-        }
+        let docs_fit = all.docs.len() == len && all.docs.iter().all(|&doc| (doc as usize) < len);
+        files.check(all.registered.len() == all.dropped.words.len(), "dropped.registered")?;
+        files.check(all.keys.len() == len && all.by_tld.len() == len, "dropped.keys")?;
+        files.check(docs_fit, "dropped.docs")?;
         Ok(all)
     }
 
     /// Returns the number of dropped names.
     pub fn len(&self) -> u32 {
         self.dropped.len()
-    }
-
-    /// Returns true if no name dropped.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Returns the place of an ordinal in dropped order; `None` for a name that never dropped.
@@ -205,16 +194,6 @@ impl DropsByName {
     }
 }
 
-/// Views that search supports, each with its own tables.
-const PIPELINES: [View; 6] = [
-    View::Active,
-    View::Today,
-    View::Stage(Stage::Redemption),
-    View::Stage(Stage::PendingDelete),
-    View::Stage(Stage::Catchable),
-    View::Stage(Stage::Released),
-];
-
 /// Stage codes of the dropped names on one day, in dropped order and by TLD.
 #[derive(Debug, Default)]
 pub struct StagedDrops {
@@ -258,17 +237,18 @@ impl StagedDrops {
     }
 }
 
-/// Stage codes in one order, with the tables of each view.
+/// Stage codes in one order.
 #[derive(Debug, Default)]
 struct Codes {
     codes: Vec<u8>,
+    /// Of each of [`View::EVERY`] except the last: a search in all views is one without a view.
     tables: Vec<Tables>,
 }
 
 impl Codes {
     fn new(codes: Vec<u8>, keys: &[u16]) -> Codes {
         let tables =
-            PIPELINES.into_par_iter().map(|view| {
+            View::EVERY[..View::EVERY.len() - 1].par_iter().map(|view| {
                 let mask = view.code_mask();
                 Tables::new(codes.len(), |place| {
                     if codes[place] & mask == 0 { ABSENT } else { keys[place] }
@@ -278,10 +258,8 @@ impl Codes {
     }
 
     fn order<'a>(&'a self, keys: &'a [u16], view: View) -> Order<'a, Coded<'a>> {
-        let at = PIPELINES.iter().position(|&known| known == view);
-        let at = at.expect("a search in the whole pipeline is one without any");
         let column = Coded { keys, codes: &self.codes, mask: view.code_mask() };
-        Order { column, tables: &self.tables[at] }
+        Order { column, tables: &self.tables[view.position()] }
     }
 }
 

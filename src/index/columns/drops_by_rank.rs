@@ -66,7 +66,7 @@ pub struct DropsByRank {
 /// A write fails, or the records exceed 4 GiB.
 pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
     let mut rows = DropRows::gather(table, order)?;
-    let records = ScoreRecords::from(std::mem::take(&mut rows.records));
+    let records = std::mem::take(&mut rows.records);
     let on_list = &rows.tld[..rows.listed as usize];
     let (flat, grams) = rayon::join(
         || {
@@ -101,9 +101,7 @@ impl DropsByRank {
             && tld.iter().all(|&tld| usize::from(tld) < tlds.len())
             && key[..listed as usize].is_sorted()
             && key.iter().all(|&key| key >> 8 <= rank_key(Dqs::MIN, 0) >> 8);
-        if !fits {
-            return Err(files.malformed(KEY, "does not fit the other files"));
-        }
+        files.check(fits, KEY)?;
         let cuts = cuts(&key[..listed as usize]);
         let first_batches = FirstBatches::open(files, dropped)?;
         let tld_docs = TldDocs::open(files, listed, tlds.len())?;
@@ -130,11 +128,6 @@ impl DropsByRank {
     /// Returns the number of docs on the drops list.
     pub fn len(&self) -> u32 {
         self.listed
-    }
-
-    /// Returns true if it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.listed == 0
     }
 
     /// Returns the TLD numbers of all dropped names, by doc.
@@ -383,8 +376,8 @@ fn visit_bits(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::columns::fixtures::{TestTables, round_trip};
     use crate::index::columns::idn::alias_of;
-    use crate::index::columns::test_table::{TestTables, round_trip};
     use crate::index::filter::{AsOf, View};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;

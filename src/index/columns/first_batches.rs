@@ -57,7 +57,8 @@ impl FirstBatches {
         let fits = read.days.len() == raw.len()
             && read.len() == docs
             && (0..docs).all(|doc| known.contains(&read.number(doc)));
-        if fits { Ok(read) } else { Err(files.malformed(NUMBERS, "does not fit the other files")) }
+        files.check(fits, NUMBERS)?;
+        Ok(read)
     }
 
     fn len(&self) -> u32 {
@@ -113,7 +114,7 @@ fn width(batches: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::test_table::round_trip;
+    use crate::index::columns::fixtures::round_trip;
 
     #[test]
     fn numbers_are_read_as_written_in_any_width() {

@@ -114,11 +114,7 @@ impl IdnNames {
         let suffixes = Forms::open(files, SUFFIXES, names)?;
         let (keys, tlds) = (files.take(KEYS)?, files.take(TLDS)?);
         for (name, column) in [(KEYS, &keys), (TLDS, &tlds)] {
-            if column.len() != labels.ordinals.len() {
-                return Err(
-                    files.malformed(name, "has another number of forms than the other files")
-                );
-            }
+            files.check(column.len() == labels.ordinals.len(), name)?;
         }
         Ok(IdnNames { labels, suffixes, keys, tlds })
     }
@@ -184,12 +180,8 @@ impl Forms {
         let fst =
             Fst::new(files.take(&fst_file)?).map_err(|err| files.malformed(&fst_file, err))?;
         let ordinals: Vec<u32> = files.take(&ordinals_file)?;
-        if fst.len() > ordinals.len() {
-            return Err(files.malformed(&ordinals_file, "has fewer names than forms"));
-        }
-        if ordinals.iter().any(|&ordinal| ordinal >= names) {
-            return Err(files.malformed(&ordinals_file, format!("has more than {names} names")));
-        }
+        let fits = fst.len() <= ordinals.len() && ordinals.iter().all(|&ordinal| ordinal < names);
+        files.check(fits, &ordinals_file)?;
         Ok(Forms { fst, ordinals })
     }
 

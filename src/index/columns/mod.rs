@@ -10,6 +10,8 @@ pub mod drop_history;
 pub mod drops_by_name;
 pub mod drops_by_rank;
 pub mod first_batches;
+#[cfg(test)]
+pub mod fixtures;
 pub mod idn;
 pub mod names;
 pub mod rank_key;
@@ -17,8 +19,6 @@ pub mod rank_order;
 pub mod rank_table;
 pub mod records;
 pub mod table;
-#[cfg(test)]
-pub mod test_table;
 pub mod tld_docs;
 pub mod tlds;
 pub mod trigrams;

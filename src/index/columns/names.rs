@@ -11,7 +11,6 @@
 
 use std::cmp::Ordering;
 use std::hint::black_box;
-use std::io::Write;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -114,7 +113,6 @@ impl Names {
     /// # Errors
     /// A write fails, or names are not in ascending order.
     pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
-        let io = |source| BuildError::Io { path: draft.folder().join(TEXT), source };
         let groups = table.len().div_ceil(BLOCK_NAMES).div_ceil(GROUP_BLOCKS as u32);
         let mut text = draft.create(TEXT)?;
         let mut bases = Vec::with_capacity(groups as usize);
@@ -130,12 +128,12 @@ impl Names {
             for group in written {
                 bases.push(end);
                 end += group.text.len() as u64;
-                text.write_all(&group.text).map_err(io)?;
+                text.append(&group.text)?;
                 offsets.extend_from_slice(&group.offsets);
                 separators.push(group.separators);
             }
         }
-        text.write_all(&[0; STRIDE]).map_err(io)?;
+        text.append(&[0u8; STRIDE])?;
         text.finish()?;
         draft.put(OFFSETS, &offsets)?;
         draft.put(BASES, &bases)?;
@@ -151,15 +149,9 @@ impl Names {
         let offsets: Vec<u32> = files.take(OFFSETS)?;
         let bases: Vec<u64> = files.take(BASES)?;
         let blocks = names.div_ceil(BLOCK_NAMES);
-        if offsets.len() != blocks as usize {
-            return Err(files.malformed(OFFSETS, format!("does not have {blocks} blocks")));
-        }
-        if bases.len() != offsets.len().div_ceil(GROUP_BLOCKS) {
-            return Err(files.malformed(BASES, format!("does not have {blocks} blocks")));
-        }
-        if text.len() < STRIDE {
-            return Err(files.malformed(TEXT, "ends too early"));
-        }
+        files.check(offsets.len() == blocks as usize, OFFSETS)?;
+        files.check(bases.len() == offsets.len().div_ceil(GROUP_BLOCKS), BASES)?;
+        files.check(text.len() >= STRIDE, TEXT)?;
         let separators = BlockIndex::open(files, blocks)?;
         let suffixes = Suffixes::new(tlds);
         Ok(Names { text, offsets, bases, separators, suffixes, len: names })
@@ -179,7 +171,7 @@ impl Names {
     pub fn find(&self, name: &str) -> Option<u32> {
         let (block, _) = self.separators.blocks(name.as_bytes())?;
         let mut seek = Seek::new(self, block, name.as_bytes());
-        let ordinal = seek.until(Border::Start);
+        let ordinal = seek.start();
         (seek.side == Side::Whole).then_some(ordinal)
     }
 
@@ -190,11 +182,11 @@ impl Names {
         }
         let Some((first, last)) = self.separators.blocks(prefix) else { return 0..0 };
         let mut seek = Seek::new(self, first, prefix);
-        let start = seek.until(Border::Start);
+        let start = seek.start();
         if last != first {
             seek = Seek::new(self, last, prefix);
         }
-        start..seek.until(Border::End)
+        start..seek.end()
     }
 
     /// Returns the ordinals of the names whose label is exactly `label`, in A-label form.
@@ -210,7 +202,7 @@ impl Names {
         }
         with_dot(label).map_or(0..0, |(prefix, len)| {
             let mut seek = Seek::new(self, block, &prefix[..len]);
-            seek.until(Border::Start)..seek.until(Border::End)
+            seek.start()..seek.end()
         })
     }
 
@@ -286,23 +278,6 @@ enum Side {
     After,
 }
 
-/// Border of the range of names that start with a target.
-#[derive(Clone, Copy)]
-enum Border {
-    Start,
-    End,
-}
-
-impl Border {
-    /// Returns true if a name on this side of the target is at the border or past it.
-    fn reached(self, side: Side) -> bool {
-        match self {
-            Border::Start => side != Side::Before,
-            Border::End => side == Side::After,
-        }
-    }
-}
-
 /// Search in one block for the borders of the names that start with a target.
 struct Seek<'a> {
     texts: &'a Names,
@@ -324,9 +299,20 @@ impl<'a> Seek<'a> {
         Seek { texts, target, entries, alike: 0, side: Side::Before, left }
     }
 
-    /// Returns the first ordinal at the border or past it, or the one after the block.
-    fn until(&mut self, border: Border) -> u32 {
-        while !border.reached(self.side) {
+    /// Returns the ordinal of the first name that does not sort before the target, or the one after
+    /// the block.
+    fn start(&mut self) -> u32 {
+        self.until(|side| side != Side::Before)
+    }
+
+    /// Returns the ordinal after the names that start with the target, or the one after the block.
+    fn end(&mut self) -> u32 {
+        self.until(|side| side == Side::After)
+    }
+
+    #[inline(always)]
+    fn until(&mut self, reached: impl Fn(Side) -> bool) -> u32 {
+        while !reached(self.side) {
             if self.left.is_empty() {
                 return self.left.start;
             }
@@ -564,8 +550,8 @@ pub(in crate::index) mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::index::columns::fixtures::round_trip;
     use crate::index::columns::table::Part;
-    use crate::index::columns::test_table::round_trip;
 
     /// Xorshift generator: a seed always gives the same numbers.
     pub struct Random(pub u64);

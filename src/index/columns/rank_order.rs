@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::index::columns::records::{NewRecord, RecordBuffer};
+use crate::index::columns::records::{NewRecord, ScoreRecords};
 use crate::index::columns::table::{Part, Table};
 use crate::index::error::BuildError;
 
@@ -43,7 +43,7 @@ pub struct DropRows {
     pub release: Vec<u16>,
     /// First batch that reported the drop.
     pub first_batch: Vec<u32>,
-    pub records: RecordBuffer,
+    pub records: ScoreRecords,
 }
 
 /// Columns of one doc while they are copied.
@@ -59,7 +59,7 @@ struct Row {
 /// Consecutive docs while they are copied.
 struct Piece {
     rows: Vec<Row>,
-    records: RecordBuffer,
+    records: ScoreRecords,
 }
 
 impl RankOrder {
@@ -139,7 +139,7 @@ impl Piece {
             };
             lens[place] = parts_of(part, drop).len() as u32;
         });
-        let mut records = RecordBuffer::with_lens(&lens)?;
+        let mut records = ScoreRecords::with_lens(&lens)?;
         for_each_drop(table, order, &docs, |part, drop, place| {
             records.set(place, &parts_of(part, drop));
         });
@@ -179,8 +179,8 @@ fn for_each_drop<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::columns::fixtures::TestTables;
     use crate::index::columns::records::ScoreRecords;
-    use crate::index::columns::test_table::TestTables;
 
     /// Docs are the places in a plain sort, and rows are those of the names.
     #[test]

@@ -38,32 +38,9 @@ const LANES: usize = 32;
 const ROWS: usize = 101;
 /// Maximum lengths of the classes that tables count. Most filters use one of them; for lengths in
 /// between, counts are bounds and places are scanned.
-const LENGTHS: [u8; 24] = [
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-    14,
-    15,
-    16,
-    17,
-    18,
-    19,
-    20,
-    24,
-    28,
-    36,
-    LABEL_CHARS_MAX,
-];
+const LENGTHS: [u8; 24] =
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24, 28, 36, 63];
+const _: () = assert!(LENGTHS[ANY] == LABEL_CHARS_MAX);
 const CLASSES: usize = LENGTHS.len();
 /// Class of names of any length.
 const ANY: usize = CLASSES - 1;
@@ -427,12 +404,8 @@ impl Tables {
         let minima = files.take(&minima_name)?;
         let counts = files.take(&counts_name)?;
         let mut tables = Tables { len, minima, group_minima: Vec::new(), counts };
-        if tables.minima.len() != CLASSES * tables.blocks() {
-            return Err(files.malformed(&minima_name, "of another number of names"));
-        }
-        if tables.counts.len() != CLASSES * ROWS * tables.supers() {
-            return Err(files.malformed(&counts_name, "of another number of names"));
-        }
+        files.check(tables.minima.len() == CLASSES * tables.blocks(), &minima_name)?;
+        files.check(tables.counts.len() == CLASSES * ROWS * tables.supers(), &counts_name)?;
         tables.group_minima = tables.grouped();
         Ok(tables)
     }
@@ -577,11 +550,6 @@ impl RankTable {
     /// Returns the number of places.
     pub fn len(&self) -> usize {
         self.keys.len()
-    }
-
-    /// Returns true if it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
     }
 
     /// The keys by place.

@@ -42,33 +42,25 @@ pub struct NewRecord<'a> {
     pub features: &'a [u8],
 }
 
-/// ScoreRecords while they are gathered, by doc.
-#[derive(Debug)]
-pub struct RecordBuffer {
-    starts: Vec<u32>,
-    bytes: Vec<u8>,
-}
-
 impl NewRecord<'_> {
     /// Returns the size in bytes.
-    #[expect(clippy::len_without_is_empty, reason = "none is empty: a header is always there")]
     pub fn len(&self) -> usize {
         HEADER + self.label.len() + self.features.len()
     }
 }
 
-impl Default for RecordBuffer {
-    fn default() -> RecordBuffer {
-        RecordBuffer { starts: vec![0], bytes: Vec::new() }
+impl Default for ScoreRecords {
+    fn default() -> ScoreRecords {
+        ScoreRecords { starts: vec![0], bytes: Vec::new() }
     }
 }
 
-impl RecordBuffer {
+impl ScoreRecords {
     /// Allocates records of these sizes.
     ///
     /// # Errors
     /// The records exceed 4 GiB.
-    pub fn with_lens(lens: &[u32]) -> Result<RecordBuffer, BuildError> {
+    pub fn with_lens(lens: &[u32]) -> Result<ScoreRecords, BuildError> {
         let mut starts = Vec::with_capacity(lens.len() + 1);
         let mut end = 0u32;
         starts.push(end);
@@ -76,7 +68,7 @@ impl RecordBuffer {
             end = end.checked_add(len).ok_or_else(too_many)?;
             starts.push(end);
         }
-        Ok(RecordBuffer { starts, bytes: vec![0; end as usize] })
+        Ok(ScoreRecords { starts, bytes: vec![0; end as usize] })
     }
 
     /// Writes the record at a place; it must have the size given before.
@@ -93,7 +85,7 @@ impl RecordBuffer {
     ///
     /// # Errors
     /// More bytes than can be numbered.
-    pub fn append(&mut self, more: RecordBuffer) -> Result<(), BuildError> {
+    pub fn append(&mut self, more: ScoreRecords) -> Result<(), BuildError> {
         let before = self.bytes.len();
         u32::try_from(before + more.bytes.len()).map_err(|_| too_many())?;
         if before == 0 {
@@ -104,19 +96,7 @@ impl RecordBuffer {
         self.bytes.extend_from_slice(&more.bytes);
         Ok(())
     }
-}
 
-fn too_many() -> BuildError {
-    BuildError::TooMany { what: "bytes of dropped names", limit: u32::MAX.into() }
-}
-
-impl From<RecordBuffer> for ScoreRecords {
-    fn from(gathered: RecordBuffer) -> ScoreRecords {
-        ScoreRecords { starts: gathered.starts, bytes: gathered.bytes }
-    }
-}
-
-impl ScoreRecords {
     /// Writes the files.
     ///
     /// # Errors
@@ -137,20 +117,13 @@ impl ScoreRecords {
             && starts.is_sorted()
             && starts.last().is_some_and(|&end| end as usize == bytes.len())
             && bytes.is_empty() == (docs == 0);
-        if !fits {
-            return Err(files.malformed(STARTS, "does not fit the other files"));
-        }
+        files.check(fits, STARTS)?;
         Ok(ScoreRecords { starts, bytes })
     }
 
     /// Returns the number of entries.
     pub fn len(&self) -> u32 {
         self.starts.len() as u32 - 1
-    }
-
-    /// Returns true if it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Returns the record of a doc.
@@ -176,4 +149,8 @@ impl ScoreRecords {
         let text = &self.bytes[start + HEADER..];
         &text[..usize::from(self.bytes[start + 1])]
     }
+}
+
+fn too_many() -> BuildError {
+    BuildError::TooMany { what: "bytes of dropped names", limit: u32::MAX.into() }
 }

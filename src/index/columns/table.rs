@@ -168,11 +168,6 @@ impl Part {
         self.ends.len()
     }
 
-    /// Returns true if it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     /// Returns the full name at a position.
     pub fn name(&self, at: usize) -> &[u8] {
         let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
@@ -194,11 +189,6 @@ impl PartDrops {
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.at.len()
-    }
-
-    /// Returns true if it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.at.is_empty()
     }
 
     /// Returns the features of a drop.
@@ -398,7 +388,7 @@ mod tests {
             let label = format!("l{}", (random >> 8) % 4_000);
             names.insert(format!("{label}.{}", TLDS[(random >> 28) as usize % 4]), random >> 4);
         }
-        let mut writer = batch::create(path).expect("a new file");
+        let mut writer = batch::create(path, false).expect("a new file");
         for (name, random) in &names {
             let dropped = random % 3 == 0;
             let date = Day::from_raw(9_000 + (random % 7) as u16).expect("a day");
@@ -413,7 +403,7 @@ mod tests {
                 StoredObservation { sighting, first_seen: None, observed_at: i64::from(seed) };
             let name_bytes = name.as_bytes();
             let entry = Entry { name: name_bytes, label_len, length, base, features, record };
-            writer.push(&entry).expect("written");
+            writer.push(&entry, None).expect("written");
             let known = expected.entry(name.clone()).or_default();
             known.0 = base.to_bits();
             if dropped {

@@ -100,7 +100,8 @@ impl TldDocs {
             && read.starts.is_sorted()
             && read.starts[tlds] as usize == read.docs.len()
             && read.docs.iter().all(|&doc| doc < listed);
-        if fits { Ok(read) } else { Err(files.malformed(STARTS, "does not fit the other files")) }
+        files.check(fits, STARTS)?;
+        Ok(read)
     }
 
     /// Returns the docs with one of these TLDs; each number occurs once and is known.

@@ -32,11 +32,6 @@ impl Tlds {
         self.names.len()
     }
 
-    /// Returns true if it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-
     /// Returns the TLD of a number.
     pub fn name(&self, number: u16) -> &str {
         &self.names[usize::from(number)]

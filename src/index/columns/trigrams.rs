@@ -22,7 +22,9 @@ use memchr::memmem::Finder;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use tantivy::columnar::ColumnarWriter;
-use tantivy::directory::{CompositeWrite, Directory, MmapDirectory, TerminatingWrite};
+use tantivy::directory::{
+    CompositeWrite, Directory, MmapDirectory, RamDirectory, TerminatingWrite,
+};
 use tantivy::index::SegmentComponent;
 use tantivy::postings::{BlockSegmentPostings, InvertedIndexSerializer, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
@@ -36,7 +38,7 @@ use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
-use crate::index::storage::sealed::SealedDirectory;
+use crate::vocab::file_error::AtPath;
 
 /// Folder of the tantivy index within a generation.
 const FOLDER: &str = "trigrams";
@@ -90,8 +92,7 @@ impl Trigrams {
     ) -> Result<(), BuildError> {
         char_bitmaps::write(records, tld, tlds, draft)?;
         let folder = draft.folder().join(FOLDER);
-        std::fs::create_dir(&folder)
-            .map_err(|source| BuildError::Io { path: folder.clone(), source })?;
+        std::fs::create_dir(&folder).at(&folder)?;
         let texts = SearchedNames { records, tld, tlds };
         for file in write_segment(&texts, &folder)? {
             draft.adopt(&format!("{FOLDER}/{}", file.display()))?;
@@ -106,16 +107,16 @@ impl Trigrams {
     pub fn open(files: &Files, listed: u32, tlds: &Tlds) -> Result<Trigrams, GenerationError> {
         let letters = CharBitmaps::open(files, listed)?;
         let prefix = format!("{FOLDER}/");
-        let sealed = files
-            .names_under(&prefix)
-            .into_iter()
-            .map(|name| Ok((PathBuf::from(&name[prefix.len()..]), files.take::<u8>(&name)?)))
-            .collect::<Result<Vec<_>, _>>()?;
-        let failed = |err: tantivy::TantivyError| files.malformed(FOLDER, err);
-        let segment = open_segment(SealedDirectory::new(sealed)).map_err(failed)?;
-        if segment.max_doc() != listed {
-            return Err(files.malformed(FOLDER, "does not fit the other files"));
+        // In memory: whatever happens to the files on disk does not reach a query.
+        let directory = RamDirectory::create();
+        for name in files.names_under(&prefix) {
+            let copied =
+                directory.atomic_write(Path::new(&name[prefix.len()..]), &files.take(&name)?);
+            copied.map_err(|err| files.malformed(&name, err))?;
         }
+        let failed = |err: tantivy::TantivyError| files.malformed(FOLDER, err);
+        let segment = open_segment(directory).map_err(failed)?;
+        files.check(segment.max_doc() == listed, FOLDER)?;
         let field = segment.schema().get_field(GRAM).map_err(failed)?;
         let postings = segment.inverted_index(field).map_err(failed)?;
         Ok(Trigrams { postings, letters, dotted: DottedTlds::new(tlds), listed })
@@ -770,7 +771,7 @@ fn write_rest(segment: &Segment) -> tantivy::Result<()> {
     Ok(segment.open_write(SegmentComponent::Store)?.terminate()?)
 }
 
-fn open_segment(directory: SealedDirectory) -> tantivy::Result<SegmentReader> {
+fn open_segment(directory: RamDirectory) -> tantivy::Result<SegmentReader> {
     let index = tantivy::Index::open(directory)?;
     match index.searchable_segments()?.as_slice() {
         [segment] => SegmentReader::open(segment),

@@ -1,7 +1,6 @@
 //! Batches in, a new generation out: merged, indexed, verified, and only then made current.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::thread;
 
@@ -28,6 +27,7 @@ use crate::index::storage::draft::Draft;
 use crate::index::storage::manifest::{self, GenerationId, INDEX_FORMAT, Manifest};
 use crate::index::storage::space::Space;
 use crate::scorer::SCORER_VERSION;
+use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
 
 /// Lock file of the index folder: held while building or rolling back.
@@ -80,19 +80,18 @@ pub fn rebuild(
     let newest = manifest::generations(index)?.last().map_or(0, |newest| newest.0);
     let generation = GenerationId(newest + 1);
     let folder = index.join(format!("{BUILDING}{generation}"));
-    let failed = |source| BuildError::Io { path: folder.clone(), source };
-    let draft = Draft::new(folder.clone()).map_err(failed)?;
+    let draft = Draft::new(folder.clone()).at(&folder)?;
     let table = Table::merge(batches)?;
     let order = RankOrder::new(&table);
     write_parts(&table, &order, &draft)?;
     let manifest = describe(generation, &table, &order, &draft, batches, now);
-    manifest.write(&folder).map_err(failed)?;
+    manifest.write(&folder).at(&folder)?;
     let trial = SelfTest::new(&table);
     let specimens = SpotChecks::new(table);
     verify(&draft, generation, &specimens, &trial)?;
     let place = manifest::folder_of(index, generation);
-    fs::rename(&folder, &place).map_err(failed)?;
-    manifest::sync_folder(index).map_err(failed)?;
+    fs::rename(&folder, &place).at(&folder)?;
+    manifest::sync_folder(index).at(index)?;
     // An unreadable `CURRENT` names no generation to return to.
     let before = manifest::current(index).unwrap_or_default();
     manifest::set_current(index, generation)?;
@@ -170,21 +169,17 @@ pub fn tidy(index: &Path) -> Result<(), BuildError> {
 
 /// Requires the lock: no other process uses the leftovers.
 fn remove_leftovers(index: &Path, _lock: &FolderLock) -> Result<(), BuildError> {
-    for entry in fs::read_dir(index).map_err(failed_at(index))? {
-        let entry = entry.map_err(failed_at(index))?;
+    for entry in fs::read_dir(index).at(index)? {
+        let entry = entry.at(index)?;
         let (name, path) = (entry.file_name(), entry.path());
         let name = name.to_string_lossy();
         if name.starts_with(BUILDING) || name.starts_with(REMOVING) {
-            fs::remove_dir_all(&path).map_err(failed_at(&path))?;
+            fs::remove_dir_all(&path).at(&path)?;
         } else if name.starts_with(manifest::CURRENT_DRAFT) {
-            fs::remove_file(&path).map_err(failed_at(&path))?;
+            fs::remove_file(&path).at(&path)?;
         }
     }
     Ok(())
-}
-
-fn failed_at(path: &Path) -> impl Fn(io::Error) -> BuildError + '_ {
-    move |source| BuildError::Io { path: path.to_owned(), source }
 }
 
 /// Keeps the current generation and the newest good ones up to `before`, the previously current
@@ -214,8 +209,8 @@ fn remove_old(
             let folder = manifest::folder_of(index, generation);
             // Renamed first: a partly removed generation must not be found.
             let doomed = index.join(format!("{REMOVING}{generation}"));
-            fs::rename(&folder, &doomed).map_err(failed_at(&folder))?;
-            fs::remove_dir_all(&doomed).map_err(failed_at(&doomed))?;
+            fs::rename(&folder, &doomed).at(&folder)?;
+            fs::remove_dir_all(&doomed).at(&doomed)?;
         }
     }
     Ok(())
@@ -359,7 +354,7 @@ mod tests {
 
     fn batch_of(folder: &Path, names: &[String]) -> Batch {
         let path = folder.join("batch");
-        let mut writer = batch::create(&path).expect("a new file");
+        let mut writer = batch::create(&path, false).expect("a new file");
         let date = "2026-10-03".parse().expect("a date");
         let sighting = Sighting::Dropped { date, release: None, registered_again: false };
         let record = StoredObservation { sighting, first_seen: None, observed_at: 0 };
@@ -376,7 +371,7 @@ mod tests {
                 features: &[],
                 record,
             };
-            writer.push(&entry).expect("written");
+            writer.push(&entry, None).expect("written");
         }
         writer.finish(&BatchMeta::default()).expect("finished");
         Batch::open(&path).expect("opens")

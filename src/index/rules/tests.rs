@@ -8,8 +8,8 @@ use chrono::DateTime;
 use super::*;
 use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
 use crate::feeds::Sighting;
+use crate::index::columns::fixtures::TestTables;
 use crate::index::columns::idn::alias_of;
-use crate::index::columns::test_table::TestTables;
 use crate::index::filter::CommonFilter;
 use crate::index::generation::build::{Keep, rebuild};
 use crate::index::generation::open::open_current;
@@ -91,7 +91,7 @@ fn list(
 }
 
 fn write(path: &Path, rows: &[(DomainName, StoredObservation)], ingested: Day) -> Batch {
-    let mut writer = batch::create(path).expect("a new file");
+    let mut writer = batch::create(path, false).expect("a new file");
     let mut scratch = Scratch::default();
     for (name, record) in rows {
         let entry = Entry {
@@ -102,7 +102,7 @@ fn write(path: &Path, rows: &[(DomainName, StoredObservation)], ingested: Day) -
             features: &[],
             record: *record,
         };
-        writer.push(&entry).expect("written");
+        writer.push(&entry, None).expect("written");
     }
     let meta = BatchMeta { ingested_at: ingested.start(), ..BatchMeta::default() };
     writer.finish(&meta).expect("finished");

@@ -12,6 +12,7 @@ use bytemuck::Pod;
 use crate::index::error::BuildError;
 use crate::index::storage::manifest::{self, FileSum};
 use crate::index::storage::space::Space;
+use crate::vocab::file_error::AtPath;
 
 /// Size of the write buffer.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -32,6 +33,7 @@ pub struct Draft {
 pub struct DraftFile<'a> {
     draft: &'a Draft,
     name: String,
+    path: PathBuf,
     out: BufWriter<Hashed>,
 }
 
@@ -87,11 +89,10 @@ impl Draft {
         let path = self.folder.join(name);
         let parent = path.parent().unwrap_or(&self.folder);
         let made = fs::create_dir_all(parent).and_then(|()| File::create_new(&path));
-        let file = made.map_err(self.failed(name))?;
-        let space = self.space.clone();
+        let (file, space) = (made.at(&path)?, self.space.clone());
         let hashed = Hashed { file, hasher: blake3::Hasher::new(), len: 0, space };
         let out = BufWriter::with_capacity(BUFFER_BYTES, hashed);
-        Ok(DraftFile { draft: self, name: name.to_owned(), out })
+        Ok(DraftFile { draft: self, name: name.to_owned(), path, out })
     }
 
     /// Writes a file of these values, little-endian.
@@ -100,7 +101,7 @@ impl Draft {
     /// As [`Draft::create`], or the disk is full.
     pub fn put<T: Pod>(&self, name: &str, values: &[T]) -> Result<(), BuildError> {
         let mut file = self.create(name)?;
-        file.write_values(values).map_err(self.failed(name))?;
+        file.append(values)?;
         file.finish()
     }
 
@@ -110,10 +111,9 @@ impl Draft {
     /// It cannot be read.
     pub fn adopt(&self, name: &str) -> Result<(), BuildError> {
         let mut hasher = blake3::Hasher::new();
-        let copy = File::open(self.folder.join(name))
-            .and_then(|mut file| io::copy(&mut file, &mut hasher))
-            .map_err(self.failed(name))?;
-        self.add(name.to_owned(), copy, &hasher);
+        let path = self.folder.join(name);
+        let copied = File::open(&path).and_then(|mut file| io::copy(&mut file, &mut hasher));
+        self.add(name.to_owned(), copied.at(&path)?, &hasher);
         Ok(())
     }
 
@@ -131,22 +131,15 @@ impl Draft {
         for name in self.sums().keys() {
             let path = self.folder.join(name);
             folders.extend(path.parent().map(Path::to_owned));
-            File::open(&path).and_then(|file| file.sync_all()).map_err(self.failed(name))?;
+            File::open(&path).and_then(|file| file.sync_all()).at(&path)?;
         }
-        folders.iter().rev().try_for_each(|folder| {
-            manifest::sync_folder(folder)
-                .map_err(|source| BuildError::Io { path: folder.clone(), source })
-        })
+        let mut deepest_first = folders.iter().rev();
+        Ok(deepest_first.try_for_each(|folder| manifest::sync_folder(folder).at(folder))?)
     }
 
     fn add(&self, name: String, len: u64, hasher: &blake3::Hasher) {
         let sum = FileSum { len, blake3: hasher.finalize().to_hex().to_string() };
         self.sums.lock().expect("no code panics holding this lock").insert(name, sum);
-    }
-
-    fn failed(&self, name: &str) -> impl FnOnce(io::Error) -> BuildError + use<> {
-        let path = self.folder.join(name);
-        move |source| BuildError::Io { path, source }
     }
 }
 
@@ -155,9 +148,9 @@ impl DraftFile<'_> {
     ///
     /// # Errors
     /// A write fails.
-    pub fn write_values<T: Pod>(&mut self, values: &[T]) -> io::Result<()> {
+    pub fn append<T: Pod>(&mut self, values: &[T]) -> Result<(), BuildError> {
         const { assert!(cfg!(target_endian = "little"), "files hold flat little-endian values") };
-        self.out.write_all(bytemuck::cast_slice(values))
+        Ok(self.out.write_all(bytemuck::cast_slice(values)).at(&self.path)?)
     }
 
     /// Flushes the buffer and lists the file.
@@ -165,24 +158,10 @@ impl DraftFile<'_> {
     /// # Errors
     /// A write fails.
     pub fn finish(self) -> Result<(), BuildError> {
-        let DraftFile { draft, name, out } = self;
+        let DraftFile { draft, name, path, out } = self;
         let flushed = out.into_inner().map_err(io::IntoInnerError::into_error);
-        let Hashed { hasher, len, .. } = flushed.map_err(draft.failed(&name))?;
+        let Hashed { hasher, len, .. } = flushed.at(&path)?;
         draft.add(name, len, &hasher);
         Ok(())
-    }
-}
-
-impl Write for DraftFile<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.out.write(bytes)
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.out.write_all(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }

@@ -1,7 +1,7 @@
 //! Files of a generation, each read into owned memory and verified before use. Nothing is
 //! memory-mapped: truncating a mapped file kills the process with SIGBUS.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use crate::index::error::GenerationError;
 use crate::index::storage::manifest::{FileSum, Manifest};
+use crate::vocab::file_error::AtPath;
 
 /// Bytes read per thread at a time: page faults on fresh memory are slow, so that all cores share
 /// them.
@@ -25,13 +26,13 @@ pub struct Files {
     folder: PathBuf,
     sums: BTreeMap<String, FileSum>,
     /// Files not taken yet.
-    left: Mutex<BTreeMap<String, ()>>,
+    left: Mutex<BTreeSet<String>>,
 }
 
 impl Files {
     /// Creates the list of files. Nothing is read yet.
     pub fn new(folder: &Path, manifest: &Manifest) -> Files {
-        let left = manifest.files.keys().map(|name| (name.clone(), ())).collect();
+        let left = manifest.files.keys().cloned().collect();
         Files { folder: folder.to_owned(), sums: manifest.files.clone(), left: Mutex::new(left) }
     }
 
@@ -46,8 +47,8 @@ impl Files {
         })?;
         self.left.lock().expect("no code panics holding this lock").remove(name);
         let path = self.folder.join(name);
-        let file = File::open(&path).map_err(GenerationError::io(&path))?;
-        let len = file.metadata().map_err(GenerationError::io(&path))?.len();
+        let file = File::open(&path).at(&path)?;
+        let len = file.metadata().at(&path)?.len();
         if len != sum.len {
             return Err(GenerationError::Length { path, len, expected: sum.len });
         }
@@ -56,8 +57,7 @@ impl Files {
             return Err(self.malformed(name, "ends within a value"));
         }
         let mut values = vec![T::zeroed(); bytes / size_of::<T>()];
-        let found = read(&file, bytemuck::cast_slice_mut(&mut values))
-            .map_err(GenerationError::io(&path))?;
+        let found = read(&file, bytemuck::cast_slice_mut(&mut values)).at(&path)?;
         if found != sum.blake3 {
             return Err(GenerationError::Checksum { path, found, expected: sum.blake3.clone() });
         }
@@ -75,13 +75,21 @@ impl Files {
     /// The manifest lists a file that no part of the index uses.
     pub fn finish(self) -> Result<(), GenerationError> {
         let left = self.left.into_inner().expect("no code panics holding this lock");
-        match left.into_keys().next() {
+        match left.into_iter().next() {
             None => Ok(()),
             Some(name) => {
                 let what = format!("its manifest lists {name}, which no part of an index is");
                 Err(GenerationError::malformed(&self.folder, what))
             }
         }
+    }
+
+    /// Checks that the content of a verified file fits the other files.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn check(&self, fits: bool, name: &str) -> Result<(), GenerationError> {
+        if fits { Ok(()) } else { Err(self.malformed(name, "does not fit the other files")) }
     }
 
     /// Returns the error for a verified file with unexpected content.

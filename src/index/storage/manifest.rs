@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::index::error::GenerationError;
 use crate::vocab::day::Day;
+use crate::vocab::file_error::AtPath;
 
 /// Version of the file formats, raised when one changes. Other versions are rejected; a rebuild
 /// from the corpus replaces them.
@@ -114,7 +115,7 @@ impl Manifest {
     /// The manifest is missing, damaged, or of another format.
     pub fn read(folder: &Path) -> Result<Manifest, GenerationError> {
         let path = folder.join(MANIFEST);
-        let text = fs::read_to_string(&path).map_err(GenerationError::io(&path))?;
+        let text = fs::read_to_string(&path).at(&path)?;
         let (json, sum) = text
             .strip_suffix('\n')
             .and_then(|text| text.split_once('\n'))
@@ -148,13 +149,12 @@ pub fn folder_of(index: &Path, generation: GenerationId) -> PathBuf {
 /// The index folder cannot be read. A missing folder is not an error.
 pub fn generations(index: &Path) -> Result<Vec<GenerationId>, GenerationError> {
     let entries = match fs::read_dir(index) {
-        Ok(entries) => entries,
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(err) => return Err(GenerationError::io(index)(err)),
+        entries => entries.at(index)?,
     };
     let mut found = Vec::new();
     for entry in entries {
-        let name = entry.map_err(GenerationError::io(index))?.file_name();
+        let name = entry.at(index)?.file_name();
         found.extend(name.to_str().and_then(|name| name.parse::<GenerationId>().ok()));
     }
     found.sort_unstable();
@@ -167,19 +167,13 @@ pub fn generations(index: &Path) -> Result<Vec<GenerationId>, GenerationError> {
 /// `CURRENT` is unreadable or malformed.
 pub fn current(index: &Path) -> Result<Option<GenerationId>, GenerationError> {
     let path = index.join(CURRENT);
-    match fs::read_to_string(&path) {
-        Ok(text) => text
-            .strip_suffix('\n')
-            .unwrap_or(&text)
-            .parse()
-            .map(Some)
-            .map_err(|()| GenerationError::malformed(&path, "does not name a generation")),
-        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(err) if err.kind() == io::ErrorKind::InvalidData => {
-            Err(GenerationError::malformed(&path, "does not name a generation"))
-        }
-        Err(err) => Err(GenerationError::io(&path)(err)),
-    }
+    let text = match fs::read(&path) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
+        read => String::from_utf8(read.at(&path)?).unwrap_or_default(),
+    };
+    let generation = text.strip_suffix('\n').unwrap_or(&text).parse();
+    let malformed = |()| GenerationError::malformed(&path, "does not name a generation");
+    generation.map(Some).map_err(malformed)
 }
 
 /// Points `CURRENT` at `generation`: writes a temporary file, syncs it, renames it, syncs the
@@ -195,7 +189,7 @@ pub fn set_current(index: &Path, generation: GenerationId) -> Result<(), Generat
         draft.persist(index.join(CURRENT)).map_err(|err| err.error)?;
         sync_folder(index)
     };
-    flip().map_err(GenerationError::io(&index.join(CURRENT)))
+    Ok(flip().at(&index.join(CURRENT))?)
 }
 
 /// Syncs renames and new files in `folder`.

@@ -4,5 +4,4 @@
 pub mod draft;
 pub mod files;
 pub mod manifest;
-pub mod sealed;
 pub mod space;

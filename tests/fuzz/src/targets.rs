@@ -13,7 +13,7 @@ use dropdex::accounts::event::{EVENT, TRANSACTION, Transaction};
 use dropdex::accounts::{Email, IdempotencyKey};
 use dropdex::corpus::batch::{Batch, BatchMeta};
 use dropdex::corpus::merge::Merge;
-use dropdex::feeds::{Feed, Format, ReadOptions, Row, Sighting, ZoneOwners, ZoneRow};
+use dropdex::feeds::{Feed, Format, ReadOptions, Row, Sighting};
 use dropdex::index::storage::manifest::Manifest;
 use dropdex::journal::frame::{
     Kind, RecordFields, SegmentHeader, decode_record, encode_record, record_bytes,
@@ -111,12 +111,11 @@ pub fn feed_tables(bytes: &[u8]) {
 
 /// A zone file.
 pub fn feed_zone(bytes: &[u8]) {
-    let Ok(owners) = ZoneOwners::open(&as_file("zone.txt", bytes)) else { return };
-    let apex = owners.apex().to_owned();
+    let Ok((apex, owners)) = Feed::open_zone(&as_file("zone.txt", bytes)) else { return };
     for row in owners {
         match row {
-            Ok(ZoneRow::Owner(name)) => assert_eq!(name.tld(), apex),
-            Ok(ZoneRow::Rejected(_)) => {}
+            Ok(Row::Seen(seen)) => assert_eq!(seen.name.tld(), apex),
+            Ok(Row::Rejected(_)) => {}
             Err(_) => return,
         }
     }

@@ -1,0 +1,27 @@
+//! I/O errors that name their file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An I/O error and the file or folder it is about.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {source}")]
+pub struct FileError {
+    pub path: PathBuf,
+    pub source: io::Error,
+}
+
+/// Adds the file to an I/O error.
+pub trait AtPath<T> {
+    /// Adds `path` to the error.
+    ///
+    /// # Errors
+    /// That of `self`.
+    fn at(self, path: &Path) -> Result<T, FileError>;
+}
+
+impl<T> AtPath<T> for io::Result<T> {
+    fn at(self, path: &Path) -> Result<T, FileError> {
+        self.map_err(|source| FileError { path: path.to_owned(), source })
+    }
+}
