@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::index::columns::names::Names;
+use crate::index::Names;
 use crate::index::error::OpenError;
 use crate::index::generation::open;
 use crate::index::query::appraise::Standing;

@@ -94,7 +94,7 @@ pub async fn export_drops(
     });
     let places = places.await?;
     let body = chunks(DROPS_CSV_HEADER, places, move |places, out| {
-        index.shape_drops(places, |row| push_drop_csv(row, out));
+        index.shape_drops(places, |_, row| push_drop_csv(row, out));
         Ok(())
     });
     Ok(etag::from_generation(&served, csv_response("drops", as_of.today, body, &charged)))

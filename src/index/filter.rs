@@ -41,7 +41,7 @@ pub enum View {
 }
 
 impl View {
-    /// Every view and every stage.
+    /// Every view and every stage; the last is [`View::All`].
     pub const EVERY: [View; 7] = [
         View::Stage(Stage::Redemption),
         View::Stage(Stage::PendingDelete),

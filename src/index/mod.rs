@@ -34,7 +34,7 @@
 //! - **stage code**: bit of a stage, plus a bit for "dropped today" ([`filter`]).
 //! - **batch**: one ingested list; batches are numbered from 1.
 
-pub mod columns;
+mod columns;
 pub mod error;
 pub mod filter;
 pub mod generation;
@@ -42,5 +42,7 @@ pub mod query;
 pub mod rules;
 pub mod storage;
 
+pub use columns::drop_history::EarlierDrop;
+pub use columns::names::Names;
 pub use error::QueryError;
 pub use query::index::{Dossier, DropsPage, Index, NameFacts, Overview, PipelineDrop, SearchPage};

@@ -6,6 +6,7 @@
 //! [`Index`]: names are compared as text, one by one.
 
 use compact_str::CompactString;
+use fastrand::Rng;
 use rayon::prelude::*;
 
 use crate::index::columns::idn::alias_of;
@@ -107,30 +108,14 @@ impl SelfTest {
     }
 }
 
-/// Random numbers seeded by the table size: a table always gets the same queries.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        // xorshift64: any spread will do.
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % end.max(1) as u64) as usize
-    }
-
-    fn one_of<T: Copy>(&mut self, them: &[T]) -> T {
-        them[self.below(them.len())]
-    }
-}
-
 fn questions(table: &Table) -> Vec<TestQuery> {
     if table.is_empty() {
         return Vec::new();
     }
     let names = table.len() as usize;
     let per_kind = (LOOKS_MAX / names).clamp(PER_KIND_MIN, PER_KIND);
-    let mut draw = Random(0x9e37_79b9_7f4a_7c15 ^ names as u64);
+    // A table always gets the same queries.
+    let mut draw = Rng::with_seed(names as u64);
     let newest = table.drop_dates.last().copied().unwrap_or(Day::MIN);
     let mut questions = Vec::with_capacity(3 * per_kind);
     for at in 0..per_kind {
@@ -156,7 +141,7 @@ fn questions(table: &Table) -> Vec<TestQuery> {
     questions
 }
 
-fn drops(draw: &mut Random, table: &Table, at: usize, contains: Option<Substring>) -> DropFilter {
+fn drops(draw: &mut Rng, table: &Table, at: usize, contains: Option<Substring>) -> DropFilter {
     DropFilter {
         common: common(draw, table, at),
         view: view(draw),
@@ -166,46 +151,45 @@ fn drops(draw: &mut Random, table: &Table, at: usize, contains: Option<Substring
     }
 }
 
-fn view(draw: &mut Random) -> View {
-    draw.one_of(&View::EVERY)
+fn view(draw: &mut Rng) -> View {
+    View::EVERY[draw.usize(..View::EVERY.len())]
 }
 
-fn offset(draw: &mut Random) -> u32 {
-    draw.one_of(&[0, 0, 7, 300])
+fn offset(draw: &mut Rng) -> u32 {
+    [0, 0, 7, 300][draw.usize(..4)]
 }
 
 /// Leaves every third query without conditions, others get up to three.
-fn common(draw: &mut Random, table: &Table, at: usize) -> CommonFilter {
+fn common(draw: &mut Rng, table: &Table, at: usize) -> CommonFilter {
     let mut common = CommonFilter::default();
     if at.is_multiple_of(3) {
         return common;
     }
-    if draw.below(2) == 0 {
+    if draw.bool() {
         let tlds = table.tlds.names();
         let frequent = tlds.len().min(8);
-        common.tlds = vec![CompactString::from(tlds[draw.below(frequent)].as_str())];
+        common.tlds = vec![CompactString::from(tlds[draw.usize(..frequent)].as_str())];
     }
-    if draw.below(2) == 0 {
-        let points = draw.below(usize::from(Dqs::MAX.points()) + 1);
-        common.min_dqs = Dqs::new(points as u8).unwrap_or(Dqs::MIN);
+    if draw.bool() {
+        common.min_dqs = Dqs::new(draw.u8(..=Dqs::MAX.points())).unwrap_or(Dqs::MIN);
     }
-    if draw.below(2) == 0 {
-        common.max_len = 1 + draw.below(usize::from(LABEL_CHARS_MAX)) as u8;
+    if draw.bool() {
+        common.max_len = draw.u8(1..=LABEL_CHARS_MAX);
     }
     common
 }
 
 /// Returns one to eight characters of a random name, in either form.
-fn part_of_a_name(draw: &mut Random, table: &Table, from_the_start: bool) -> String {
-    let name = table.name(draw.below(table.len() as usize) as u32);
+fn part_of_a_name(draw: &mut Rng, table: &Table, from_the_start: bool) -> String {
+    let name = table.name(draw.u32(..table.len()));
     let name = String::from_utf8_lossy(name).into_owned();
     let name = match alias_of(&name) {
-        Some(alias) if draw.below(2) == 0 => alias,
+        Some(alias) if draw.bool() => alias,
         _ => name,
     };
     let chars: Vec<char> = name.chars().collect();
-    let start = if from_the_start { 0 } else { draw.below(chars.len()) };
-    let end = chars.len().min(start + 1 + draw.below(8));
+    let start = if from_the_start { 0 } else { draw.usize(..chars.len()) };
+    let end = chars.len().min(start + 1 + draw.usize(..8));
     chars[start..end].iter().collect()
 }
 
@@ -396,7 +380,7 @@ fn row(name: &str, length: u8, dqs: Option<Dqs>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::test_table::TestTables;
+    use crate::index::columns::fixtures::TestTables;
 
     #[test]
     fn questions_find_something() {

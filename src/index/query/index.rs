@@ -1,6 +1,4 @@
-//! Dossiers in, answers out. Immutable generations on disk ([`manifest`], [`build`]), verified
-//! and loaded into memory we own ([`open`]), asked through [`Index`] and replaced whole
-//! ([`live`]).
+//! A generation in memory, its queries, and the pages that they return.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -27,7 +25,7 @@ use crate::index::query::rows::{DropRow, LatestDrop, Lifecycle, SearchRow, Statu
 use crate::index::query::search;
 use crate::index::query::summary::{DaySummary, DroppedOn};
 use crate::index::storage::manifest::Manifest;
-use crate::scorer::{Restored, Scorer, Scratch, Signals, StoredScore};
+use crate::scorer::{Restored, Scored, Scorer, Scratch, Signals, StoredScore};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -199,48 +197,51 @@ impl DropsPage<'_> {
     }
 
     /// Calls `visit` with each row, in order.
-    pub fn for_each(&self, visit: impl FnMut(&DropRow<'_>)) {
-        self.index.shape_drops(&self.docs, visit);
+    pub fn for_each(&self, mut visit: impl FnMut(&DropRow<'_>)) {
+        self.index.shape_drops(&self.docs, |_, row| visit(row));
     }
 
     /// Calls `visit` with each row and its lifecycle, in order.
-    pub fn for_each_placed(&self, visit: impl FnMut(&DropRow<'_>, Lifecycle)) {
-        self.index.shape_placed(&self.docs, self.day.as_of, visit);
+    pub fn for_each_placed(&self, mut visit: impl FnMut(&DropRow<'_>, Lifecycle)) {
+        let (index, as_of) = (self.index, self.day.as_of);
+        index.shape_drops(&self.docs, |doc, row| visit(row, index.doc_lifecycle(doc, as_of)));
     }
 }
 
 impl Overview<'_> {
     /// Returns the number of names in a view.
     pub fn total(&self, view: View) -> u32 {
-        self.summary().total(view)
+        self.summary().totals[view.position()]
     }
 
     /// Returns the TLDs of a view with their number of names, most first.
     pub fn tlds(&self, view: View) -> impl ExactSizeIterator<Item = (&str, u32)> {
-        let counted = self.summary().tlds(view).iter();
+        let counted = self.summary().tlds[view.position()].iter();
         counted.map(|&(tld, count)| (self.index.tlds.name(tld), count))
     }
 
     /// Returns the number of names of a view by score, 0 to 100.
     pub fn scores(&self, view: View) -> &[u32] {
-        self.summary().scores(view)
+        &self.summary().scores[view.position()]
     }
 
     /// Returns the last days up to today, oldest first.
     pub fn days(&self) -> &[DroppedOn] {
-        self.summary().days()
+        &self.summary().days
     }
 
     /// Returns the TLDs counted separately on those days, most names first.
     pub fn day_tlds(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.summary().day_tlds().iter().map(|&tld| self.index.tlds.name(tld))
+        self.summary().day_tlds.iter().map(|&tld| self.index.tlds.name(tld))
     }
 
     /// Calls `visit` with the best names of the newest drop date and their position in
     /// [`super::summary::BANDS`], band by band.
     pub fn for_each_best(&self, mut visit: impl FnMut(usize, &DropRow<'_>, Lifecycle)) {
-        for (band, docs) in self.summary().best().iter().enumerate() {
-            self.index.shape_placed(docs, self.as_of, |row, place| visit(band, row, place));
+        for (band, docs) in self.summary().best.iter().enumerate() {
+            self.index.shape_drops(docs, |doc, row| {
+                visit(band, row, self.index.doc_lifecycle(doc, self.as_of));
+            });
         }
     }
 
@@ -265,26 +266,26 @@ impl SearchPage<'_> {
         self.ordinals.len() as u32
     }
 
-    /// Shows `visit` the rows, in their order.
+    /// Calls `visit` with each row, in order.
     pub fn for_each(&self, mut visit: impl FnMut(&SearchRow<'_>)) {
-        with_row_buffers(|shaper| {
-            self.index.prefetch(&self.ordinals, &mut shaper.docs);
-            for &ordinal in self.ordinals.iter().take_while(|_| !budget::spent()) {
-                self.index.shape_result(ordinal, self.as_of, shaper, &mut visit);
-            }
-        });
+        self.visit(|row, _| visit(row));
     }
 
     /// Calls `visit` with each row, its score (dropped or not) and its lifecycle if it ever
     /// dropped, in order.
     pub fn for_each_placed(&self, mut visit: impl FnMut(&SearchRow<'_>, Dqs, Option<Lifecycle>)) {
-        let mut ordinals = self.ordinals.iter();
-        self.for_each(|row| {
-            let found = ordinals.next().zip(self.index.tlds.find(row.tld));
-            let (&ordinal, tld) = found.expect("as many rows as ordinals, all of known TLDs");
-            let facts = self.index.row(ordinal, tld);
-            let place = facts.drop.map(|drop| self.index.lifecycle(tld, &drop, self.as_of));
-            visit(row, facts.dqs, place);
+        self.visit(|row, facts| {
+            let lifecycle = |drop| self.index.lifecycle(facts.tld, &drop, self.as_of);
+            visit(row, facts.dqs, facts.drop.map(lifecycle));
+        });
+    }
+
+    fn visit(&self, mut visit: impl FnMut(&SearchRow<'_>, &NameRow)) {
+        with_row_buffers(|shaper| {
+            self.index.prefetch(&self.ordinals, &mut shaper.docs);
+            for &ordinal in self.ordinals.iter().take_while(|_| !budget::spent()) {
+                self.index.shape_result(ordinal, self.as_of, shaper, &mut visit);
+            }
         });
     }
 }
@@ -413,28 +414,17 @@ impl Index {
         Ok(self.drops(filter, as_of)?.docs)
     }
 
-    /// Calls `visit` with the rows of docs that [`Index::drop_places`] of this generation returned.
-    pub fn shape_drops(&self, places: &[u32], mut visit: impl FnMut(&DropRow<'_>)) {
+    /// Calls `visit` with docs that [`Index::drop_places`] of this generation returned, and the row
+    /// of each.
+    pub fn shape_drops(&self, places: &[u32], mut visit: impl FnMut(u32, &DropRow<'_>)) {
         with_row_buffers(|shaper| {
             for docs in places.chunks(ROWS_PREFETCHED).take_while(|_| !budget::spent()) {
                 self.drops_by_rank.prefetch(docs);
                 self.records.prefetch(docs);
-                docs.iter().for_each(|&doc| self.shape_drop(doc, shaper, &mut visit));
+                for &doc in docs {
+                    self.shape_drop(doc, shaper, &mut |row| visit(doc, row));
+                }
             }
-        });
-    }
-
-    /// Like [`Index::shape_drops`], with lifecycles.
-    fn shape_placed(
-        &self,
-        docs: &[u32],
-        as_of: AsOf,
-        mut visit: impl FnMut(&DropRow<'_>, Lifecycle),
-    ) {
-        let mut places = docs.iter().map(|&doc| self.doc_lifecycle(doc, as_of));
-        self.shape_drops(docs, |row| {
-            let place = places.next().expect("there are as many rows as docs");
-            visit(row, place);
         });
     }
 
@@ -465,8 +455,7 @@ impl Index {
 
     /// Returns the dossier of `name`; `None` for an unknown name.
     pub fn dossier(&self, name: &DomainName, as_of: AsOf) -> Option<Dossier<'_>> {
-        let ordinal = self.names.find(name.as_str())?;
-        let row = self.row(ordinal, self.tlds.find(name.tld())?);
+        let (_, row) = self.find_row(name)?;
         let stage = row.drop.map(|drop| self.stage(row.tld, &drop, as_of));
         let held = |drop: &RowDrop| !drop.registered_again;
         let active = row.drop.filter(held).filter(|_| stage != Some(Stage::Released));
@@ -482,8 +471,7 @@ impl Index {
 
     /// Returns the facts of `name`; `None` for an unknown name.
     pub fn facts(&self, name: &DomainName, as_of: AsOf) -> Option<NameFacts> {
-        let ordinal = self.names.find(name.as_str())?;
-        let row = self.row(ordinal, self.tlds.find(name.tld())?);
+        let (_, row) = self.find_row(name)?;
         let stage = |drop: RowDrop| (self.stage(row.tld, &drop, as_of), drop.release);
         Some(NameFacts {
             dqs: row.dqs,
@@ -512,13 +500,6 @@ impl Index {
         self.day_cost_us(as_of) + filter.limit + looked_at
     }
 
-    /// See [`Index::search_cost_us`].
-    pub fn overview_cost_us(&self, as_of: AsOf) -> u32 {
-        let days = self.days.load();
-        let made = days.iter().any(|day| day.as_of == as_of && day.summary.get().is_some());
-        if made { 0 } else { self.day_cost_us(as_of) + self.drops_by_rank.len() / 100 }
-    }
-
     /// Estimates the time to compute a day that is not cached.
     pub(in crate::index) fn day_cost_us(&self, as_of: AsOf) -> u32 {
         if self.is_prepared(as_of) { 0 } else { self.drops_by_name.len() / 10 }
@@ -531,6 +512,12 @@ impl Index {
         self.drops_by_name.docs_of(ordinals, docs);
         self.drops_by_rank.prefetch(docs);
         self.records.prefetch(docs);
+    }
+
+    /// Returns ordinal and columns of `name`; `None` for an unknown name.
+    pub(in crate::index) fn find_row(&self, name: &DomainName) -> Option<(u32, NameRow)> {
+        let ordinal = self.names.find(name.as_str())?;
+        Some((ordinal, self.row(ordinal, self.tlds.find(name.tld())?)))
     }
 
     /// Returns the columns of an ordinal whose TLD number is `tld`.
@@ -598,9 +585,8 @@ impl Index {
     fn pipeline_drop(&self, row: &NameRow, drop: &RowDrop) -> PipelineDrop {
         with_row_buffers(|shaper| {
             let known = self.known(drop.doc, row.tld);
-            let Restored { signals, explanation, .. } =
-                Scorer::shared().restore(known, &mut shaper.scratch);
-            let (signals, explanation) = (signals.into_owned(), explanation.to_owned());
+            let Scored { signals, explanation, .. } =
+                Scorer::shared().restore_owned(known, &mut shaper.scratch);
             PipelineDrop { date: drop.date, dqs: row.dqs, explanation, signals }
         })
     }
@@ -640,7 +626,7 @@ impl Index {
         ordinal: u32,
         as_of: AsOf,
         shaper: &mut RowBuffers,
-        visit: &mut impl FnMut(&SearchRow<'_>),
+        visit: &mut impl FnMut(&SearchRow<'_>, &NameRow),
     ) {
         let RowBuffers { name, scratch, .. } = shaper;
         self.names.read(ordinal, name);
@@ -650,13 +636,14 @@ impl Index {
             dqs: row.dqs,
             explanation: Scorer::shared().explain(self.known(drop.doc, row.tld), scratch),
         });
-        visit(&SearchRow {
+        let shown = SearchRow {
             domain: name.as_str(),
             tld: self.tlds.name(row.tld),
             length: row.length,
             current_status: self.status(&row, as_of),
             latest_drop,
-        });
+        };
+        visit(&shown, &row);
     }
 }
 

@@ -27,8 +27,8 @@ pub struct Preview<'a> {
 
 impl Preview<'_> {
     /// Calls `visit` with the best names that match now, best first: at most [`PREVIEW_SAMPLES`].
-    pub fn for_each_sample(&self, visit: impl FnMut(&DropRow<'_>)) {
-        self.index.shape_drops(&self.samples, visit);
+    pub fn for_each_sample(&self, mut visit: impl FnMut(&DropRow<'_>)) {
+        self.index.shape_drops(&self.samples, |_, row| visit(row));
     }
 }
 

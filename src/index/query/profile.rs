@@ -6,7 +6,7 @@ use crate::index::columns::names::NameBuf;
 use crate::index::filter::AsOf;
 use crate::index::query::index::{Index, NameRow, with_row_buffers};
 use crate::index::query::rows::{Lifecycle, Status};
-use crate::scorer::{Restored, Scorer, Signals, StoredScore};
+use crate::scorer::{Scored, Scorer, Signals, StoredScore};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
@@ -37,23 +37,16 @@ impl Index {
     /// Returns the profile of `name`; `None` for an unknown name. A name that never dropped is
     /// scored, which loads the dictionaries on the first call of a process.
     pub fn profile(&self, name: &DomainName, as_of: AsOf) -> Option<Profile> {
-        let ordinal = self.names.find(name.as_str())?;
-        let row = self.row(ordinal, self.tlds.find(name.tld())?);
+        let (ordinal, row) = self.find_row(name)?;
         let spread = self.names.label_range(name.label()).len() as u32;
         let unread = StoredScore { label: name.label(), tld: name.tld(), spread, features: &[] };
         let known = row.drop.map_or(unread, |drop| self.known(drop.doc, row.tld));
-        Some(with_row_buffers(|shaper| {
-            let Restored { dqs, signals, explanation } =
-                Scorer::shared().restore(known, &mut shaper.scratch);
-            Profile {
-                status: self.status(&row, as_of),
-                dqs,
-                explanation: explanation.to_owned(),
-                signals: signals.into_owned(),
-                drop: row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of)),
-                earlier: self.drop_history.before_latest(ordinal).collect(),
-            }
-        }))
+        let Scored { dqs, signals, explanation } =
+            with_row_buffers(|shaper| Scorer::shared().restore_owned(known, &mut shaper.scratch));
+        let drop = row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of));
+        let earlier = self.drop_history.before_latest(ordinal).collect();
+        let status = self.status(&row, as_of);
+        Some(Profile { status, dqs, explanation, signals, drop, earlier })
     }
 
     /// Returns the names with the label of `name` in other TLDs, best first and at most `limit`,

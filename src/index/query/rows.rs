@@ -7,29 +7,19 @@ use utoipa::ToSchema;
 use crate::scorer::Signals;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::named::named_enum;
 use crate::vocab::stage::Stage;
 
-/// Registration status of a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    Registered,
-    Redemption,
-    PendingDelete,
-    Available,
-    Unknown,
-}
-
-impl Status {
-    /// Returns the value that the API shows.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Status::Registered => "registered",
-            Status::Redemption => "redemption",
-            Status::PendingDelete => "pending-delete",
-            Status::Available => "available",
-            Status::Unknown => "unknown",
-        }
+named_enum! {
+    /// Registration status of a name, as the API shows it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Status {
+        Registered = "registered",
+        Redemption = "redemption",
+        PendingDelete = "pending-delete",
+        Available = "available",
+        Unknown = "unknown",
     }
 }
 

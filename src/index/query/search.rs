@@ -136,12 +136,12 @@ impl Narrowed<'_> {
                     best.take(order, &spans, self.keys);
                 }
             }
-            (Some(view), tlds) => {
+            (Some(view), None) => {
                 let spans = spans.map(|ordinals| dropped.places(ordinals));
-                let Some(tlds) = tlds else {
-                    best.take(self.day.order(dropped, view), &spans, self.keys);
-                    return self.finish(matches, best, ordinal);
-                };
+                best.take(self.day.order(dropped, view), &spans, self.keys);
+            }
+            (Some(view), Some(tlds)) => {
+                let spans = spans.map(|ordinals| dropped.places(ordinals));
                 let order = self.day.order_by_tld(dropped, view);
                 for &tld in tlds {
                     let spans = spans.map(|rows| dropped.by_tld().places(tld, rows));
@@ -149,15 +149,6 @@ impl Narrowed<'_> {
                 }
             }
         }
-        self.finish(matches, best, ordinal)
-    }
-
-    fn finish(
-        &self,
-        matches: &Matches,
-        mut best: TopHits<'_>,
-        ordinal: impl Fn(u32) -> u32,
-    ) -> SearchHits {
         self.offer_aliases(matches, &mut best);
         self.offer_others(matches, &mut best);
         best.into_found(ordinal)

@@ -35,17 +35,17 @@ const DOCS_PER_PIECE: usize = 1 << 17;
 #[derive(Debug)]
 pub struct DaySummary {
     /// For each of [`View::EVERY`]: TLD numbers with their number of names, most first.
-    tlds: [Vec<(u16, u32)>; View::EVERY.len()],
+    pub tlds: [Vec<(u16, u32)>; View::EVERY.len()],
     /// For each of [`View::EVERY`]: number of names.
-    totals: [u32; View::EVERY.len()],
+    pub totals: [u32; View::EVERY.len()],
     /// For each of [`View::EVERY`]: number of names by score.
-    scores: [Vec<u32>; View::EVERY.len()],
+    pub scores: [Vec<u32>; View::EVERY.len()],
     /// The last days up to today, oldest first.
-    days: Vec<DroppedOn>,
+    pub days: Vec<DroppedOn>,
     /// TLDs counted in [`DroppedOn::by_tld`].
-    day_tlds: Vec<u16>,
+    pub day_tlds: Vec<u16>,
     /// Docs of the newest drop date by length band, best first.
-    best: [Vec<u32>; BANDS.len()],
+    pub best: [Vec<u32>; BANDS.len()],
 }
 
 /// One drop date.
@@ -120,36 +120,6 @@ impl DaySummary {
         let totals = std::array::from_fn(|at| by_tld[at].iter().map(|&(_, count)| count).sum());
         let (day_tlds, days) = by_day(&counts.days, tlds.len(), walk.first);
         DaySummary { tlds: by_tld, totals, scores, days, day_tlds, best: best_of(listed, newest) }
-    }
-
-    /// Returns the TLD numbers of a view with their number of names, most first.
-    pub fn tlds(&self, view: View) -> &[(u16, u32)] {
-        &self.tlds[view.position()]
-    }
-
-    /// Returns the number of names in a view.
-    pub fn total(&self, view: View) -> u32 {
-        self.totals[view.position()]
-    }
-
-    /// Returns the number of names in a view by score, 0 to 100.
-    pub fn scores(&self, view: View) -> &[u32] {
-        &self.scores[view.position()]
-    }
-
-    /// Returns the last [`SUMMARY_DAYS`] days up to today, oldest first.
-    pub fn days(&self) -> &[DroppedOn] {
-        &self.days
-    }
-
-    /// Returns the TLDs counted separately on those days, most names first.
-    pub fn day_tlds(&self) -> &[u16] {
-        &self.day_tlds
-    }
-
-    /// Returns the best docs of the newest drop date for each of [`BANDS`].
-    pub fn best(&self) -> &[Vec<u32>; BANDS.len()] {
-        &self.best
     }
 }
 
@@ -246,8 +216,8 @@ mod tests {
 
     use super::*;
     use crate::index::columns::drops_by_rank;
+    use crate::index::columns::fixtures::{TestTables, round_trip};
     use crate::index::columns::rank_order::RankOrder;
-    use crate::index::columns::test_table::{TestTables, round_trip};
     use crate::index::filter::AsOf;
     use crate::vocab::stage::Stage;
 
@@ -293,24 +263,24 @@ mod tests {
                 *by_tld.entry(listed.tlds()[doc]).or_default() += 1;
                 scores[usize::from(listed.dqs(doc as u32).points())] += 1;
             }
-            assert_eq!(summary.total(view) as usize, docs().filter(is_in).count());
-            let found: BTreeMap<u16, u32> = summary.tlds(view).iter().copied().collect();
+            assert_eq!(summary.totals[view.position()] as usize, docs().filter(is_in).count());
+            let found: BTreeMap<u16, u32> = summary.tlds[view.position()].iter().copied().collect();
             assert_eq!(found, by_tld, "{view:?} on {today}");
-            assert!(summary.tlds(view).is_sorted_by_key(|&(_, count)| Reverse(count)));
-            assert_eq!(summary.scores(view), scores);
+            assert!(summary.tlds[view.position()].is_sorted_by_key(|&(_, count)| Reverse(count)));
+            assert_eq!(summary.scores[view.position()], scores);
         }
-        assert_eq!(summary.days().len(), SUMMARY_DAYS);
-        assert_eq!(summary.days().last().map(|day| day.date), Some(today));
-        for day in summary.days() {
+        assert_eq!(summary.days.len(), SUMMARY_DAYS);
+        assert_eq!(summary.days.last().map(|day| day.date), Some(today));
+        for day in &summary.days {
             let on = |doc: &usize| listed.drop_dates()[*doc] == day.date.raw();
             assert_eq!(day.total as usize, docs().filter(on).count(), "{}", day.date);
-            for (&tld, &count) in summary.day_tlds().iter().zip(&day.by_tld) {
+            for (&tld, &count) in summary.day_tlds.iter().zip(&day.by_tld) {
                 let of_tld = docs().filter(on).filter(|&doc| listed.tlds()[doc] == tld);
                 assert_eq!(count as usize, of_tld.count(), "{} {tld}", day.date);
             }
         }
         let mut shortest = 0;
-        for (docs_found, (_, longest)) in summary.best().iter().zip(BANDS) {
+        for (docs_found, (_, longest)) in summary.best.iter().zip(BANDS) {
             let fits = |doc: &usize| (shortest..=longest).contains(&listed.length(*doc as u32));
             let on = |doc: &usize| listed.drop_dates()[*doc] == newest.raw();
             let expected: Vec<u32> =

@@ -14,8 +14,9 @@ mod news;
 #[cfg(test)]
 mod tests;
 
+use indexmap::IndexSet;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
 
 use crate::index::columns::day::DayStages;
 use crate::index::filter::{AsOf, RuleQuery, StageSet, View, stage_code_in};
@@ -147,44 +148,30 @@ struct NewsCriteria {
     base: Watermark,
 }
 
-/// Numbers distinct values.
-struct Interner<T>(FxHashMap<T, usize>);
-
-impl<T: Eq + std::hash::Hash> Interner<T> {
-    fn new() -> Interner<T> {
-        Interner(FxHashMap::default())
-    }
-
-    fn number(&mut self, value: T) -> usize {
-        let next = self.0.len();
-        *self.0.entry(value).or_insert(next)
-    }
-
-    fn into_values(self) -> Vec<T> {
-        let mut values: Vec<(T, usize)> = self.0.into_iter().collect();
-        values.sort_unstable_by_key(|&(_, number)| number);
-        values.into_iter().map(|(value, _)| value).collect()
-    }
-}
+/// Distinct values by number.
+type Interner<T> = IndexSet<T, FxBuildHasher>;
 
 impl<'a> Plan<'a> {
     fn new(index: &'a Index, rules: &[DueRule], as_of: AsOf) -> Plan<'a> {
         let (mut fresh, mut lengths, mut needles) =
-            (Interner::new(), Interner::new(), Interner::new());
+            (Interner::default(), Interner::default(), Interner::default());
         let planned = rules.iter().map(|rule| {
             let RuleQuery { common, contains, stages } = &rule.query;
             let DueRule { created, base, .. } = *rule;
             PlannedRule {
-                fresh: fresh.number(NewsCriteria { stages: *stages, created, base }.settled()),
+                fresh: fresh
+                    .insert_full(NewsCriteria { stages: *stages, created, base }.settled())
+                    .0,
                 docs: index.drops_by_rank.docs_from(common.min_dqs),
-                length: (common.max_len < LABEL_CHARS_MAX).then(|| lengths.number(common.max_len)),
+                length: (common.max_len < LABEL_CHARS_MAX)
+                    .then(|| lengths.insert_full(common.max_len).0),
                 tlds: index.tlds.numbers(&common.tlds),
-                needle: contains.as_ref().map(|text| needles.number(text.as_str())),
+                needle: contains.as_ref().map(|text| needles.insert_full(text.as_str()).0),
             }
         });
         let rules = planned.collect();
-        let needles = Needles::new(&needles.into_values());
-        let (fresh, lengths) = (fresh.into_values(), lengths.into_values());
+        let needles = Needles::new(needles);
+        let (fresh, lengths) = (Vec::from_iter(fresh), Vec::from_iter(lengths));
         Plan { index, as_of, rules, fresh, lengths, needles }
     }
 

@@ -25,12 +25,12 @@ pub struct Occurrences {
 
 impl Needles {
     /// Builds the automaton of normalised, non-empty texts.
-    pub fn new(texts: &[&str]) -> Needles {
+    pub fn new<'a>(texts: impl IntoIterator<Item = &'a str>) -> Needles {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .build(texts)
             .expect("texts have 63 characters at most: states are numbered for millions of rules");
-        Needles { automaton, count: texts.len() }
+        Needles { count: automaton.patterns_len(), automaton }
     }
 
     /// Searches the names of `docs` for all texts.

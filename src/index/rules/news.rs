@@ -47,20 +47,20 @@ struct Moved {
 
 impl News {
     pub fn new(plan: &Plan<'_>, docs: &[u32], day: &DayStages) -> News {
-        let mut bases = Interner::new();
+        let mut bases = Interner::default();
         let of_fresh: Vec<usize> =
-            plan.fresh.iter().map(|fresh| bases.number(fresh.base)).collect();
+            plan.fresh.iter().map(|fresh| bases.insert_full(fresh.base).0).collect();
+        let bases = Vec::from_iter(bases);
         let since: Vec<Since> =
-            bases.into_values().par_iter().map(|base| Since::new(plan, *base, docs, day)).collect();
-        let mut ways = Interner::new();
+            bases.into_par_iter().map(|base| Since::new(plan, base, docs, day)).collect();
+        let mut ways = Interner::default();
         let places =
             plan.fresh.iter().zip(of_fresh).map(|(&NewsCriteria { stages, created, .. }, base)| {
-                ways.number((base, stages.bits(), created.max(since[base].redemption_until)))
+                ways.insert_full((base, stages.bits(), created.max(since[base].redemption_until))).0
             });
         let places = places.collect();
         let catch_days = plan.as_of.catch_days.into();
-        let bits = ways
-            .into_values()
+        let bits = Vec::from_iter(ways)
             .into_par_iter()
             .map(|(base, stages, created)| since[base].bits(stages, created, catch_days))
             .collect();

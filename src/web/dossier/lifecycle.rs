@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::index::columns::drop_history::EarlierDrop;
+use crate::index::EarlierDrop;
 use crate::index::filter::AsOf;
 use crate::index::query::rows::Lifecycle;
 use crate::vocab::day::Day;
