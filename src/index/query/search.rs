@@ -11,10 +11,15 @@ use std::ops::Range;
 
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
-use crate::index::columns::idn::Matches;
+use crate::index::columns::idn::{self, Matches};
 use crate::index::columns::rank_table::{Column, KeyFilter, Order, RankTable, key_of};
 use crate::index::columns::tlds::Tlds;
-use crate::index::filter::{SearchFilter, View};
+use crate::index::filter::{AsOf, SearchFilter, View};
+use crate::index::query::index::{Index, NameRow, RowBuffers, with_row_buffers};
+use crate::index::query::rows::{LatestDrop, Lifecycle, SearchRow};
+use crate::scorer::Scorer;
+use crate::vocab::budget;
+use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::SEARCH_TOTAL_MAX;
 
 /// Columns that a search reads.
@@ -47,6 +52,114 @@ pub struct SearchHits {
     pub ordinals: Vec<u32>,
     /// Number of matches: exact up to [`SEARCH_TOTAL_MAX`], one more above it.
     pub total: u32,
+}
+
+/// Page of search results. It holds ordinals; rows are built when they are visited.
+pub struct SearchPage<'a> {
+    /// Number of matches, at most [`SEARCH_TOTAL_MAX`].
+    pub total: u32,
+    /// There are more than `total`.
+    pub capped: bool,
+    index: &'a Index,
+    as_of: AsOf,
+    /// Best first.
+    ordinals: Vec<u32>,
+}
+
+impl SearchPage<'_> {
+    /// Rows on the page.
+    pub fn count(&self) -> u32 {
+        self.ordinals.len() as u32
+    }
+
+    /// Calls `visit` with each row, in order.
+    pub fn for_each(&self, mut visit: impl FnMut(&SearchRow<'_>)) {
+        self.visit(|row, _| visit(row));
+    }
+
+    /// Calls `visit` with each row, its score (dropped or not) and its lifecycle if it ever
+    /// dropped, in order.
+    pub fn for_each_placed(&self, mut visit: impl FnMut(&SearchRow<'_>, Dqs, Option<Lifecycle>)) {
+        self.visit(|row, facts| {
+            let lifecycle = |drop| self.index.lifecycle(facts.tld, &drop, self.as_of);
+            visit(row, facts.dqs, facts.drop.map(lifecycle));
+        });
+    }
+
+    fn visit(&self, mut visit: impl FnMut(&SearchRow<'_>, &NameRow)) {
+        with_row_buffers(|shaper| {
+            self.index.prefetch(&self.ordinals, &mut shaper.docs);
+            for &ordinal in self.ordinals.iter().take_while(|_| !budget::spent()) {
+                self.index.shape_result(ordinal, self.as_of, shaper, &mut visit);
+            }
+        });
+    }
+}
+
+impl Index {
+    /// Returns a page of names with a prefix: whole matches first, then best first.
+    pub fn search(&self, filter: &SearchFilter, as_of: AsOf) -> SearchPage<'_> {
+        let day = self.day(as_of);
+        let matches = idn::matches(&self.names, &self.idn, filter.prefix.as_str());
+        let found = search(&self.search_columns(), &matches, filter, &day.dropped, &self.tlds);
+        SearchPage {
+            total: found.total.min(SEARCH_TOTAL_MAX),
+            capped: found.total > SEARCH_TOTAL_MAX,
+            index: self,
+            as_of,
+            ordinals: found.ordinals,
+        }
+    }
+
+    fn search_columns(&self) -> SearchColumns<'_> {
+        let (ordinals, keys) = (self.idn.ordinals(), self.idn.keys());
+        SearchColumns {
+            names: &self.ranks,
+            by_tld: &self.by_tld,
+            dropped: &self.drops_by_name,
+            aliases: IdnColumns { ordinals, keys, tlds: self.idn.tlds() },
+        }
+    }
+
+    /// Estimates the microseconds of a search, to decide whether it may run on an async thread.
+    pub fn search_cost_us(&self, filter: &SearchFilter, as_of: AsOf) -> u32 {
+        // Deep pages are sorted and rows are built; everything else is fast.
+        self.day_cost_us(as_of) + filter.limit + filter.offset / 20
+    }
+
+    /// Loads the memory of several rows in parallel: they are far apart.
+    fn prefetch(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
+        self.names.prefetch(ordinals);
+        docs.clear();
+        self.drops_by_name.docs_of(ordinals, docs);
+        self.drops_by_rank.prefetch(docs);
+        self.records.prefetch(docs);
+    }
+
+    fn shape_result(
+        &self,
+        ordinal: u32,
+        as_of: AsOf,
+        shaper: &mut RowBuffers,
+        visit: &mut impl FnMut(&SearchRow<'_>, &NameRow),
+    ) {
+        let RowBuffers { name, scratch, .. } = shaper;
+        self.names.read(ordinal, name);
+        let row = self.row(ordinal, name.tld());
+        let latest_drop = row.drop.map(|drop| LatestDrop {
+            date: drop.date,
+            dqs: row.dqs,
+            explanation: Scorer::shared().explain(self.known(drop.doc, row.tld), scratch),
+        });
+        let shown = SearchRow {
+            domain: name.as_str(),
+            tld: self.tlds.name(row.tld),
+            length: row.length,
+            current_status: self.status(&row, as_of),
+            latest_drop,
+        };
+        visit(&shown, &row);
+    }
 }
 
 /// Candidate: [`PART`], key, [`BESIDE`] and a place or ordinal. Numbers sort like results, except

@@ -1,0 +1,93 @@
+//! Dossiers of names, and the facts that a watchlist shows.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::index::filter::AsOf;
+use crate::index::query::index::{Index, NameRow, RowDrop, with_row_buffers};
+use crate::index::query::rows::Status;
+use crate::scorer::{Scored, Scorer, Signals};
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::name::DomainName;
+use crate::vocab::stage::Stage;
+
+/// The drop of a name in the active pipeline.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PipelineDrop {
+    #[schema(value_type = String, format = Date)]
+    pub date: Day,
+    #[schema(value_type = u8, minimum = 0, maximum = 100)]
+    pub dqs: Dqs,
+    pub explanation: String,
+    pub signals: Signals<'static>,
+}
+
+/// Dossier of a name (data/docs/api.md, Domain dossier, without feedback).
+#[derive(Debug)]
+pub struct Dossier<'a> {
+    pub tld: &'a str,
+    pub length: u8,
+    pub status: Status,
+    /// Effective release, until the name is available.
+    pub drop_predicted_at: Option<Day>,
+    /// `None` when the name is not in the active pipeline.
+    pub latest_drop: Option<PipelineDrop>,
+}
+
+/// Facts that a watchlist shows of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameFacts {
+    pub dqs: Dqs,
+    /// Date of the latest drop, even if the name was registered again.
+    pub latest_drop: Option<Day>,
+    /// Stage of that drop and its effective release; `None` for a name that never dropped or was
+    /// registered again.
+    pub stage: Option<(Stage, Day)>,
+    /// Registered again after its latest drop.
+    pub registered_again: bool,
+}
+
+impl Index {
+    /// Returns the dossier of `name`; `None` for an unknown name.
+    pub fn dossier(&self, name: &DomainName, as_of: AsOf) -> Option<Dossier<'_>> {
+        let (_, row) = self.find_row(name)?;
+        let stage = row.drop.map(|drop| self.stage(row.tld, &drop, as_of));
+        let held = |drop: &RowDrop| !drop.registered_again;
+        let active = row.drop.filter(held).filter(|_| stage != Some(Stage::Released));
+        let before_release = matches!(stage, Some(Stage::Redemption | Stage::PendingDelete));
+        Some(Dossier {
+            tld: self.tlds.name(row.tld),
+            length: row.length,
+            status: self.status(&row, as_of),
+            drop_predicted_at: active.filter(|_| before_release).map(|drop| drop.release),
+            latest_drop: active.map(|drop| self.pipeline_drop(&row, &drop)),
+        })
+    }
+
+    /// Returns the facts of `name`; `None` for an unknown name.
+    pub fn facts(&self, name: &DomainName, as_of: AsOf) -> Option<NameFacts> {
+        let (_, row) = self.find_row(name)?;
+        let stage = |drop: RowDrop| (self.stage(row.tld, &drop, as_of), drop.release);
+        Some(NameFacts {
+            dqs: row.dqs,
+            latest_drop: row.drop.map(|drop| drop.date),
+            stage: row.drop.filter(|drop| !drop.registered_again).map(stage),
+            registered_again: row.drop.is_some_and(|drop| drop.registered_again),
+        })
+    }
+
+    /// Returns true if the corpus contains `name`.
+    pub fn holds(&self, name: &DomainName) -> bool {
+        self.names.find(name.as_str()).is_some()
+    }
+
+    fn pipeline_drop(&self, row: &NameRow, drop: &RowDrop) -> PipelineDrop {
+        with_row_buffers(|shaper| {
+            let known = self.known(drop.doc, row.tld);
+            let Scored { signals, explanation, .. } =
+                Scorer::shared().restore_owned(known, &mut shaper.scratch);
+            PipelineDrop { date: drop.date, dqs: row.dqs, explanation, signals }
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Overview of a day for pages.
+
+use std::sync::Arc;
+
+use crate::index::filter::{AsOf, View};
+use crate::index::query::index::{DayIndex, Index};
+use crate::index::query::rows::{DropRow, Lifecycle};
+use crate::index::query::summary::{DaySummary, DroppedOn};
+use crate::vocab::budget;
+use crate::vocab::day::Day;
+
+/// Overview of a day for pages: counts of a [`DaySummary`] with TLD names, and rows.
+pub struct Overview<'a> {
+    index: &'a Index,
+    as_of: AsOf,
+    day: Arc<DayIndex>,
+}
+
+impl Overview<'_> {
+    /// Returns the number of names in a view.
+    pub fn total(&self, view: View) -> u32 {
+        self.summary().totals[view.position()]
+    }
+
+    /// Returns the TLDs of a view with their number of names, most first.
+    pub fn tlds(&self, view: View) -> impl ExactSizeIterator<Item = (&str, u32)> {
+        let counted = self.summary().tlds[view.position()].iter();
+        counted.map(|&(tld, count)| (self.index.tlds.name(tld), count))
+    }
+
+    /// Returns the number of names of a view by score, 0 to 100.
+    pub fn scores(&self, view: View) -> &[u32] {
+        &self.summary().scores[view.position()]
+    }
+
+    /// Returns the last days up to today, oldest first.
+    pub fn days(&self) -> &[DroppedOn] {
+        &self.summary().days
+    }
+
+    /// Returns the TLDs counted separately on those days, most names first.
+    pub fn day_tlds(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.summary().day_tlds.iter().map(|&tld| self.index.tlds.name(tld))
+    }
+
+    /// Calls `visit` with the best names of the newest drop date and their position in
+    /// [`super::summary::BANDS`], band by band.
+    pub fn for_each_best(&self, mut visit: impl FnMut(usize, &DropRow<'_>, Lifecycle)) {
+        for (band, docs) in self.summary().best.iter().enumerate() {
+            self.index.shape_drops(docs, |doc, row| {
+                visit(band, row, self.index.doc_lifecycle(doc, self.as_of));
+            });
+        }
+    }
+
+    /// Returns the newest drop date up to today; today if there is none.
+    pub fn newest(&self) -> Day {
+        self.index.newest_drop_date(self.as_of.today).unwrap_or(self.as_of.today)
+    }
+
+    fn summary(&self) -> &DaySummary {
+        self.day.summary.get_or_init(|| {
+            let Index { drops_by_rank: listed, tlds, .. } = self.index;
+            budget::shared(|| {
+                DaySummary::new(listed, tlds, &self.day.stages, self.as_of.today, self.newest())
+            })
+        })
+    }
+}
+
+impl Index {
+    /// Returns the overview of a day. Counts are computed on first use and cached for the day.
+    pub fn overview(&self, as_of: AsOf) -> Overview<'_> {
+        Overview { index: self, as_of, day: self.day(as_of) }
+    }
+}
