@@ -1,6 +1,7 @@
 //! Batches in, a new generation out: merged, indexed, verified, and only then made current.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::thread;
 
@@ -24,7 +25,7 @@ use crate::index::generation::open;
 use crate::index::generation::selftest::SelfTest;
 use crate::index::query::index::Index;
 use crate::index::storage::draft::Draft;
-use crate::index::storage::manifest::{self, GenerationId, INDEX_FORMAT, Manifest};
+use crate::index::storage::manifest::{self, GenerationId, INDEX_FORMAT, Manifest, SuffixesUsed};
 use crate::index::storage::space::Space;
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::file_error::AtPath;
@@ -182,36 +183,42 @@ fn remove_leftovers(index: &Path, _lock: &FolderLock) -> Result<(), BuildError> 
     Ok(())
 }
 
-/// Keeps the current generation and the newest good ones up to `before`, the previously current
-/// one. Newer ones were rolled back from and are removed.
+/// Removes the generations that are not kept. The current one stays, and of those up to `before`,
+/// the previously current one, the newest intact ones: `keep` in all. Newer ones were rolled back
+/// from. A damaged generation does not count and is removed; one that cannot be read now, because of
+/// an I/O error, does not count and stays.
 fn remove_old(
     index: &Path,
     current: GenerationId,
     before: Option<GenerationId>,
     keep: Keep,
 ) -> Result<(), BuildError> {
-    let generations = manifest::generations(index)?;
-    let readable = |generation: &GenerationId| {
-        Manifest::read(&manifest::folder_of(index, *generation)).is_ok()
-    };
-    let kept: Vec<GenerationId> = generations
-        .iter()
-        .rev()
-        .copied()
-        .filter(|generation| {
-            *generation == current || before.is_none_or(|before| *generation <= before)
-        })
-        .filter(|generation| *generation <= current && readable(generation))
-        .take(keep.0.into())
-        .collect();
-    for generation in generations {
-        if !kept.contains(&generation) {
-            let folder = manifest::folder_of(index, generation);
-            // Renamed first: a partly removed generation must not be found.
-            let doomed = index.join(format!("{REMOVING}{generation}"));
-            fs::rename(&folder, &doomed).at(&folder)?;
-            fs::remove_dir_all(&doomed).at(&doomed)?;
+    let mut kept = 1;
+    for generation in manifest::generations(index)?.into_iter().rev() {
+        let is_earlier = generation < current && before.is_none_or(|before| generation <= before);
+        if generation == current {
+            continue;
         }
+        if is_earlier && kept < keep.0 {
+            match open::check(index, generation) {
+                Ok(()) => {
+                    kept += 1;
+                    continue;
+                }
+                Err(GenerationError::Io(err)) if err.source.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!(%generation, error = %err, "an older generation cannot be read");
+                    continue;
+                }
+                Err(err) => {
+                    tracing::warn!(%generation, error = %err, "removing a damaged generation")
+                }
+            }
+        }
+        let folder = manifest::folder_of(index, generation);
+        // Renamed first: a partly removed generation must not be found.
+        let doomed = index.join(format!("{REMOVING}{generation}"));
+        fs::rename(&folder, &doomed).at(&folder)?;
+        fs::remove_dir_all(&doomed).at(&doomed)?;
     }
     Ok(())
 }
@@ -491,6 +498,40 @@ mod tests {
         assert_eq!((left(), numbers()), (0, vec![5, 6]));
         tidy(&folder.path().join("gone")).expect("nothing to do");
         assert!(!folder.path().join("gone").exists());
+    }
+
+    #[test]
+    fn damaged_generations_do_not_count_as_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let batches = [batch_of(folder.path(), &["abc.com".to_owned()])];
+        let index = folder.path().join("index");
+        let build = |keep| {
+            let keep = Keep::new(keep).expect("in range");
+            rebuild(&index, &batches, keep, DateTime::UNIX_EPOCH).expect("built").generation.0
+        };
+        let numbers = || {
+            manifest::generations(&index).expect("read").iter().map(|id| id.0).collect::<Vec<_>>()
+        };
+        let damage = |generation, file: &str| {
+            let path = manifest::folder_of(&index, GenerationId(generation)).join(file);
+            let mut bytes = fs::read(&path).expect("readable");
+            bytes[0] ^= 1;
+            fs::write(&path, bytes).expect("writable");
+        };
+        assert_eq!((build(2), build(2)), (1, 2));
+        damage(2, "names/text");
+        let served = open::open_current(&index).expect("the one before serves").index;
+        assert_eq!(served.manifest().generation, GenerationId(1));
+        assert_eq!((build(2), numbers()), (3, vec![1, 3]));
+        open::open(&index, GenerationId(1)).expect("still intact");
+        // More than one may be damaged, in any file.
+        assert_eq!((build(3), numbers()), (4, vec![1, 3, 4]));
+        damage(4, "MANIFEST");
+        damage(3, "records.bytes");
+        assert_eq!((build(2), numbers()), (5, vec![1, 5]));
+        fs::remove_file(manifest::folder_of(&index, GenerationId(1)).join("names/text"))
+            .expect("removable");
+        assert_eq!((build(2), numbers()), (6, vec![5, 6]));
     }
 
     #[test]

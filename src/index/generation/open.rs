@@ -80,16 +80,30 @@ pub(super) fn open_folder(
     folder: &Path,
     generation: GenerationId,
 ) -> Result<Index, GenerationError> {
-    let manifest = Manifest::read(folder)?;
-    if manifest.generation != generation {
-        let what = format!("is the manifest of {}", manifest.generation);
-        return Err(GenerationError::malformed(folder, what));
-    }
+    let manifest = read_manifest(folder, generation)?;
     let files = Files::new(folder, &manifest);
     let tlds = Tlds::new(manifest.tlds.clone());
     let index = open_parts(manifest, tlds, &files)?;
     files.finish()?;
     Ok(index)
+}
+
+fn read_manifest(folder: &Path, generation: GenerationId) -> Result<Manifest, GenerationError> {
+    let manifest = Manifest::read(folder)?;
+    if manifest.generation != generation {
+        let what = format!("is the manifest of {}", manifest.generation);
+        return Err(GenerationError::malformed(folder, what));
+    }
+    Ok(manifest)
+}
+
+/// Verifies length and hash of every file of a generation, without loading it.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn check(index: &Path, generation: GenerationId) -> Result<(), GenerationError> {
+    let folder = manifest::folder_of(index, generation);
+    Files::new(&folder, &read_manifest(&folder, generation)?).verify()
 }
 
 fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, GenerationError> {

@@ -46,22 +46,39 @@ impl Files {
             GenerationError::malformed(&self.folder, format!("its manifest lists no {name}"))
         })?;
         self.left.lock().expect("no code panics holding this lock").remove(name);
+        let (path, file) = self.open(name, sum)?;
+        let bytes = usize::try_from(sum.len).unwrap_or(usize::MAX);
+        if !bytes.is_multiple_of(size_of::<T>()) {
+            return Err(self.malformed(name, "ends within a value"));
+        }
+        let mut values = vec![T::zeroed(); bytes / size_of::<T>()];
+        let found = read(&file, bytemuck::cast_slice_mut(&mut values)).at(&path)?;
+        compare(path, found, sum)?;
+        Ok(values)
+    }
+
+    /// Verifies every file without keeping any in memory.
+    ///
+    /// # Errors
+    /// A file is not readable, or damaged.
+    pub fn verify(&self) -> Result<(), GenerationError> {
+        self.sums.par_iter().try_for_each(|(name, sum)| {
+            let (path, file) = self.open(name, sum)?;
+            let mut hasher = blake3::Hasher::new();
+            hasher.update_reader(file).at(&path)?;
+            compare(path, hasher.finalize().to_hex().to_string(), sum)
+        })
+    }
+
+    /// Opens a file and checks its length.
+    fn open(&self, name: &str, sum: &FileSum) -> Result<(PathBuf, File), GenerationError> {
         let path = self.folder.join(name);
         let file = File::open(&path).at(&path)?;
         let len = file.metadata().at(&path)?.len();
         if len != sum.len {
             return Err(GenerationError::Length { path, len, expected: sum.len });
         }
-        let bytes = usize::try_from(len).unwrap_or(usize::MAX);
-        if !bytes.is_multiple_of(size_of::<T>()) {
-            return Err(self.malformed(name, "ends within a value"));
-        }
-        let mut values = vec![T::zeroed(); bytes / size_of::<T>()];
-        let found = read(&file, bytemuck::cast_slice_mut(&mut values)).at(&path)?;
-        if found != sum.blake3 {
-            return Err(GenerationError::Checksum { path, found, expected: sum.blake3.clone() });
-        }
-        Ok(values)
+        Ok((path, file))
     }
 
     /// Returns the names of the files that start with `prefix`.
@@ -96,6 +113,13 @@ impl Files {
     pub fn malformed(&self, name: &str, what: impl Display) -> GenerationError {
         GenerationError::malformed(&self.folder.join(name), what)
     }
+}
+
+fn compare(path: PathBuf, found: String, sum: &FileSum) -> Result<(), GenerationError> {
+    if found == sum.blake3 {
+        return Ok(());
+    }
+    Err(GenerationError::Checksum { path, found, expected: sum.blake3.clone() })
 }
 
 /// Fills `bytes` from the start of `file` and returns their hash in hex.
