@@ -42,6 +42,7 @@ use crate::telemetry::process::Started;
 use crate::telemetry::requests;
 use crate::telemetry::{catalogue, query};
 use crate::vocab::plan::AccountLimits;
+use crate::vocab::suffixes;
 use crate::web::{self, Outside, Web};
 use crate::workers::admin::{AdminSocket, Backend};
 use crate::workers::bootstrap::Registry;
@@ -79,6 +80,14 @@ pub fn serve(
             error = %problem,
             serving = %index.manifest().generation,
             "the current generation is damaged; serving the one before it"
+        );
+    }
+    let used = index.manifest().suffixes.as_ref().map(|used| used.sha256.as_str());
+    if used != suffixes::installed() {
+        tracing::warn!(
+            index = used.unwrap_or("compiled in"),
+            server = suffixes::installed().unwrap_or("compiled in"),
+            "the index was built with another Public Suffix List; run `dropdex rebuild`"
         );
     }
     // Computes the tables of the day here instead of in the first request.

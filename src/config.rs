@@ -30,7 +30,7 @@ use crate::config::outbound::{
 use crate::config::renamed::Renamed;
 use crate::config::server::ServerFile;
 use crate::config::telemetry::{LogFile, MetricsFile, Telemetry};
-use crate::intake::request::Site;
+use crate::intake::request::{Site, SuffixFile};
 use crate::outbound::settings::{Calls, Settings};
 use crate::server::settings::ServerSettings;
 use crate::vocab::clock::Clock;
@@ -108,6 +108,8 @@ pub struct Config {
     pub index_life: IndexSettings,
     pub inbox: InboxSettings,
     pub clock: Clock,
+    /// Replaces the compiled Public Suffix List; already in use.
+    pub suffixes: Option<SuffixFile>,
     pub listen: ListenAddress,
     /// Name of this instance in `/api/ready`.
     pub node: String,
@@ -133,6 +135,7 @@ impl Config {
             keep: self.index_life.keep,
             compact_above: self.index_life.compact_above,
             clock: self.clock,
+            suffixes: self.suffixes.clone(),
         }
     }
 }
@@ -159,6 +162,8 @@ struct File {
     index: IndexFile,
     inbox: InboxSettings,
     today: Option<Day>,
+    /// A relative path starts at the working directory.
+    psl: Option<PathBuf>,
     listen: Option<ListenAddress>,
     node: Option<String>,
     catch_days: Option<Bounded<0, CATCH_DAYS_MAX>>,
@@ -232,6 +237,8 @@ impl Config {
             "web.plain_http is for a server without TLS, and server.tls_certificate is set; remove one \
              of them"
         );
+        let psl = file.psl.map(|path| std::path::absolute(&path).unwrap_or(path));
+        let suffixes = psl.map(|path| SuffixFile::install(&path)).transpose();
         let GivenSecrets { smtp_password, telegram_token } = given.secrets;
         let outbound = Settings {
             public_url: file.public_url,
@@ -250,6 +257,7 @@ impl Config {
             clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
             listen: given.listen.or(file.listen).unwrap_or_default(),
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
+            suffixes: suffixes.context("psl")?,
             catch_days: file.catch_days.map_or(CATCH_DAYS_DEFAULT, Bounded::get),
             plans: file.plans,
             accounts: file.accounts.limits(),

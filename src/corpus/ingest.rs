@@ -1,8 +1,9 @@
 //! Ingests one list: its rows become one batch, or nothing changes and the error gives the reason.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
@@ -274,7 +275,13 @@ impl RowTally {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let mut rejects = csv::Writer::from_writer(File::create(&self.path)?);
+        // A file of an earlier try may have another mode.
+        match fs::remove_file(&self.path) {
+            Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
+            _ => {}
+        }
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&self.path)?;
+        let mut rejects = csv::Writer::from_writer(file);
         rejects.write_record(["line", "reason", "explanation", "text"])?;
         Ok(rejects)
     }

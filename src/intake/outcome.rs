@@ -61,6 +61,13 @@ pub enum Step {
 }
 
 impl Outcome {
+    /// The result of a request that could not begin; the cause may pass.
+    pub fn failed(err: &anyhow::Error) -> Outcome {
+        let message = one_line(err.as_ref());
+        let failure = Failure { step: Step::Ingest, is_transient: true, message };
+        Outcome { failure: Some(failure), ..Outcome::default() }
+    }
+
     /// The error to report: a failure, else the reason for which a list was refused.
     pub fn error(&self) -> Option<&str> {
         let refused = self.lists.iter().find_map(|list| match &list.outcome {

@@ -123,7 +123,15 @@ impl<'a> Work<'a> {
         self.step = Step::Rebuild;
         let Site { index, keep, clock, .. } = self.site;
         let batches = compact_if_many(corpus, self.site, corpus.batches()?)?;
-        self.outcome.generation = Some(build::rebuild(index, &batches, *keep, clock.now())?);
+        let manifest = build::rebuild(index, &batches, *keep, clock.now())?;
+        let left_out = manifest.suffixes.as_ref().map_or(0, |used| used.names_left_out);
+        if let Some(file) = self.site.suffixes.as_ref().filter(|_| left_out > 0) {
+            self.note(format!(
+                "{left_out} names of the corpus are not registrable under {} and are left out",
+                file.path.display()
+            ));
+        }
+        self.outcome.generation = Some(manifest);
         Ok(())
     }
 

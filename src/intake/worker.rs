@@ -18,7 +18,7 @@ use rustix::process::{Signal, getpid, kill_process, setpriority_process};
 
 use crate::intake::message::{decode, encode};
 use crate::intake::outcome::Outcome;
-use crate::intake::request::Request;
+use crate::intake::request::{Request, SuffixFile};
 use crate::intake::run::run;
 
 /// The internal subcommand, hidden from `--help`.
@@ -66,6 +66,18 @@ pub fn collect(mut worker: Child) -> anyhow::Result<Outcome> {
     decode(&line)
 }
 
+/// Uses the Public Suffix List of the server.
+fn same_suffixes(request: &Request) -> anyhow::Result<()> {
+    let Some(SuffixFile { path, sha256 }) = &request.site.suffixes else { return Ok(()) };
+    let file = SuffixFile::install(path)?;
+    ensure!(
+        file.sha256 == *sha256,
+        "the Public Suffix List {} changed after the server read it; restart the server",
+        path.display()
+    );
+    Ok(())
+}
+
 /// Runs as a worker: a request from standard input, the outcome to standard output.
 ///
 /// # Errors
@@ -83,7 +95,11 @@ pub fn serve() -> anyhow::Result<()> {
         let _ = io::copy(&mut stdin, &mut io::sink());
         let _ = kill_process(getpid(), Signal::KILL);
     });
-    let outcome = encode(&run(&request, &()))?;
+    let outcome = match same_suffixes(&request) {
+        Ok(()) => run(&request, &()),
+        Err(err) => Outcome::failed(&err),
+    };
+    let outcome = encode(&outcome)?;
     let mut stdout = io::stdout().lock();
     stdout.write_all(&outcome).and_then(|()| stdout.flush()).context("the server is gone")
 }

@@ -22,6 +22,7 @@ pub mod query;
 pub mod rdap;
 pub mod secret;
 pub mod stage;
+pub mod suffixes;
 pub mod time;
 pub mod url;
 pub mod watermark;

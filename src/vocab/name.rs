@@ -1,7 +1,7 @@
 //! Registrable domain names in canonical form (`data/docs/api.md`, Names).
 //!
 //! [`DomainName::parse`] accepts any spelling that people and feeds use. Public suffixes are the
-//! ICANN section of the Public Suffix List, compiled in by `psl`; `idna` maps Unicode by UTS 46
+//! ICANN section of the Public Suffix List ([`suffixes`]); `idna` maps Unicode by UTS 46
 //! (non-transitional, STD3).
 
 use std::borrow::Cow;
@@ -9,11 +9,12 @@ use std::fmt;
 
 use compact_str::CompactString;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
-use psl::{Psl, Type};
+use psl::Type;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::vocab::limits::LABEL_CHARS_MAX;
+use crate::vocab::suffixes;
 
 /// Maximum bytes of a name, without the trailing dot (RFC 1035 §2.3.4).
 pub const NAME_OCTETS_MAX: usize = 253;
@@ -110,6 +111,12 @@ impl DomainName {
         let dot = text.as_bytes().get(usize::from(label_len));
         (dot == Some(&b'.') && label_len > 0)
             .then(|| DomainName { text: CompactString::new(text), label_len })
+    }
+
+    /// Returns true when the public suffixes in use divide a stored name after its label, as they
+    /// did when it was parsed.
+    pub fn is_registrable(text: &str, label_len: u8) -> bool {
+        registrable_label_len(text) == Ok(label_len)
     }
 
     /// The whole name, `example.co.uk`, `xn--mnchen-3ya.de`.
@@ -253,11 +260,11 @@ fn check_labels(name: &str) -> Result<(), NameError> {
 /// Bytes of the label before the public suffix.
 fn registrable_label_len(name: &str) -> Result<u8, NameError> {
     if !name.contains('.') {
-        let known = psl::List.find(name.as_bytes().rsplit(|&byte| byte == b'.')).typ.is_some();
+        let known = suffixes::find(name).section.is_some();
         return Err(if known { NameError::IsPublicSuffix } else { NameError::SingleLabel });
     }
-    let suffix = psl::List.find(name.as_bytes().rsplit(|&byte| byte == b'.'));
-    match suffix.typ {
+    let suffix = suffixes::find(name);
+    match suffix.section {
         Some(Type::Icann) => {}
         Some(Type::Private) => return Err(NameError::PrivateSuffix),
         None => return Err(NameError::UnknownSuffix),

@@ -2,6 +2,7 @@
 //! the folder in which lists arrive.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -368,4 +369,64 @@ fn an_index_of_one_batch_is_that_of_many() {
     let again = site.lists().join("3.csv");
     let again = site.ok(&["ingest", again.to_str().expect("UTF-8")]);
     assert!(again.contains("already ingested"), "{again}");
+}
+
+#[test]
+fn a_newer_public_suffix_list_replaces_the_compiled_one() {
+    let site = Site::new();
+    let key = site.account("owner@example.com", "api");
+    let psl = |icann: &str| {
+        let private = "// ===BEGIN PRIVATE DOMAINS===\n// ===END PRIVATE DOMAINS===\n";
+        let text =
+            format!("// ===BEGIN ICANN DOMAINS===\n{icann}// ===END ICANN DOMAINS===\n{private}");
+        let path = site.write("suffixes.dat", text);
+        site.settings(&format!("psl = \"{}\"\n", path.display()))
+    };
+    let settings = psl("com\nnewtld\nco.newtld\n");
+    let names = ["a.com", "b.com", "c.com", "shop.newtld", "shop.co.newtld", "shop.com"];
+    let file = site.write("names.csv", list(&names));
+    let file = file.to_str().expect("UTF-8");
+    let without = site.run(&["--today", TODAY, "ingest", file]);
+    without.assert_failed(1, &["not in the Public Suffix List"]);
+    let with = site.run(&["--today", TODAY, "--config", &settings, "ingest", file]);
+    assert_eq!(with.code, Some(0), "{with}");
+
+    let arguments = ["--today", TODAY, "--config", &settings];
+    let server = site.serve_with(&arguments);
+    assert_eq!(total(&server, &key, "shop"), 3);
+    let dossier = server.client_with(&key).get("/api/v1/domain/shop.co.newtld");
+    assert_eq!(dossier.status, 200, "{}", dossier.text());
+    assert!(!server.log().contains("another Public Suffix List"), "{}", server.log());
+    // A worker does not mix two lists.
+    psl("com\n");
+    let mixed = site.run(&["--today", TODAY, "--config", &settings, "rebuild"]);
+    mixed.assert_failed(1, &["suffixes.dat changed", "restart the server"]);
+    server.stop();
+
+    let server = site.serve_with(&["--today", TODAY]);
+    until("it warns", || server.log().contains("another Public Suffix List"));
+    server.stop();
+    let rebuilt = site.run(&["--today", TODAY, "--config", &settings, "rebuild"]);
+    assert_eq!(rebuilt.code, Some(0), "{rebuilt}");
+    assert!(rebuilt.stderr.contains("2 names of the corpus are not registrable"), "{rebuilt}");
+    let server = site.serve_with(&arguments);
+    assert_eq!(total(&server, &key, "shop"), 1);
+    server.stop();
+
+    site.write("suffixes.dat", "com\nnet\n");
+    let bad = site.run(&["--config", &settings, "score", "a.com"]);
+    bad.assert_failed(1, &["psl", "suffixes.dat", "BEGIN ICANN"]);
+}
+
+#[test]
+fn other_users_cannot_read_rejected_rows() {
+    let site = Site::new();
+    let names: Vec<String> = (0..20).map(|number| format!("good{number}.com")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let file = site.write("daily.csv", list(&names) + "no name at all,2026-03-14\n");
+    let done = ingest(&site, &file);
+    let summary: Value = serde_json::from_str(&done.stdout).expect("one line of JSON");
+    let rejects = summary["lists"][0]["rejects_file"].as_str().expect("a file");
+    let mode = fs::metadata(rejects).expect("it exists").permissions().mode();
+    assert_eq!(mode & 0o777, 0o640, "{mode:o}");
 }

@@ -86,7 +86,7 @@ impl TestTables {
         }
         let batch_days = (0..BATCHES).map(|_| 985 + self.below(20) as u16);
         let batch_days = batch_days.filter_map(Day::from_raw).collect();
-        Table { parts, tlds, drop_dates: Vec::new(), batch_days }
+        Table { parts, tlds, left_out: 0, drop_dates: Vec::new(), batch_days }
     }
 
     fn push(&mut self, part: &mut Part, name: &DomainName, tlds: &Tlds) {
@@ -142,6 +142,7 @@ pub fn round_trip(
         corpus: String::new(),
         batches: 0,
         newest_observed_at: None,
+        suffixes: None,
         names: 0,
         drops: 0,
         dropped: 0,

@@ -13,7 +13,9 @@ use crate::index::columns::tlds::Tlds;
 use crate::index::error::BuildError;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
+use crate::vocab::name::DomainName;
 use crate::vocab::stage::Periods;
+use crate::vocab::suffixes;
 
 /// Parts per thread: enough to keep every core busy to the end.
 const PARTS_PER_THREAD: usize = 4;
@@ -23,6 +25,8 @@ const PARTS_PER_THREAD: usize = 4;
 pub struct Table {
     pub parts: Vec<Part>,
     pub tlds: Tlds,
+    /// Names left out: an installed Public Suffix List divides them in another place.
+    pub left_out: u64,
     /// Every drop date, ascending.
     pub drop_dates: Vec<Day>,
     /// Ingestion day of each list, by batch number.
@@ -103,6 +107,7 @@ impl Table {
             .filter(|&day| merged.iter().any(|merging| merging.dropped_on[usize::from(day)]))
             .filter_map(Day::from_raw)
             .collect();
+        let left_out = merged.iter().map(|merging| merging.left_out).sum();
         let mut parts: Vec<Part> =
             merged.into_par_iter().map(|merging| merging.numbered(&tlds)).collect();
         let mut first = 0u32;
@@ -114,7 +119,7 @@ impl Table {
         // A clock before 1985 was wrong; the drop then counts as known from the start.
         let ingested = |list: &BatchMeta| Day::from_instant(list.ingested_at).unwrap_or(Day::MIN);
         let batch_days = batches.iter().flat_map(Batch::lists).map(ingested).collect();
-        Ok(Table { parts, tlds, drop_dates, batch_days })
+        Ok(Table { parts, tlds, left_out, drop_dates, batch_days })
     }
 
     /// Returns the number of names.
@@ -212,6 +217,7 @@ struct Merging {
     long: FxHashMap<Vec<u8>, u16>,
     /// By [`Day::raw`].
     dropped_on: Vec<bool>,
+    left_out: u64,
 }
 
 impl Merging {
@@ -225,11 +231,20 @@ impl Merging {
             short: FxHashMap::default(),
             long: FxHashMap::default(),
             dropped_on: vec![false; usize::from(u16::MAX) + 1],
+            left_out: 0,
         };
+        // Names are stored as the compiled list of their time divided them; only a list that an
+        // operator chose is applied again.
+        let must_check = suffixes::installed().is_some();
         let mut dossiers = Dossiers::new(batches, from)?;
         while let Some(dossier) = dossiers.gather()? {
             if to.is_some_and(|to| dossier.name >= to) {
                 break;
+            }
+            let is_registrable = |name| DomainName::is_registrable(name, dossier.label_len);
+            if must_check && !std::str::from_utf8(dossier.name).is_ok_and(is_registrable) {
+                merging.left_out += 1;
+                continue;
             }
             merging.push(&dossier)?;
         }

@@ -30,6 +30,7 @@ use crate::index::storage::space::Space;
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
+use crate::vocab::suffixes;
 
 /// Lock file of the index folder: held while building or rolling back.
 const LOCK: &str = "REBUILD.lock";
@@ -267,6 +268,10 @@ fn describe(
         fst: format!("fst format {}", fst::raw::VERSION),
         corpus: corpus.finalize().to_hex().to_string(),
         batches: batches.iter().map(|batch| batch.lists().len() as u64).sum(),
+        suffixes: suffixes::installed().map(|sha256| SuffixesUsed {
+            sha256: sha256.to_owned(),
+            names_left_out: table.left_out,
+        }),
         newest_observed_at: batches.iter().map(|batch| batch.meta().observed_at).max(),
         names: table.len(),
         dropped: table.dropped(),

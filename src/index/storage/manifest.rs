@@ -62,6 +62,15 @@ pub struct FileSum {
     pub blake3: String,
 }
 
+/// A Public Suffix List and its effect on a generation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuffixesUsed {
+    /// SHA-256 of the file, in hex.
+    pub sha256: String,
+    /// Names of the corpus that are not registrable under it and were left out.
+    pub names_left_out: u64,
+}
+
 /// Description of a generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -77,6 +86,9 @@ pub struct Manifest {
     /// of the newest list.
     pub corpus: String,
     pub batches: u64,
+    /// Public Suffix List that replaced the compiled one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suffixes: Option<SuffixesUsed>,
     /// Observation time of the newest list.
     pub newest_observed_at: Option<DateTime<Utc>>,
     /// Total number of names.
