@@ -77,13 +77,14 @@ pub struct Field<'a> {
     name: &'a str,
     label: &'a str,
     help: &'a str,
-    error: Option<&'a FormError>,
+    error: Option<&'a str>,
 }
 
 /// Attributes of an `<input>`.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     pub kind: &'a str,
+    pub autocomplete: &'a str,
     pub mode: Option<&'a str>,
     pub longest: Option<usize>,
     pub range: Option<(u32, u32)>,
@@ -93,18 +94,34 @@ pub struct Input<'a> {
     pub list: Option<&'a str>,
 }
 
-impl Default for Input<'_> {
-    fn default() -> Self {
-        Input {
-            kind: "text",
-            mode: None,
-            longest: None,
-            range: None,
-            placeholder: None,
-            is_required: false,
-            list: None,
-        }
-    }
+impl Input<'static> {
+    /// A text without limits.
+    pub const TEXT: Self = Input {
+        kind: "text",
+        autocomplete: "off",
+        mode: None,
+        longest: None,
+        range: None,
+        placeholder: None,
+        is_required: false,
+        list: None,
+    };
+    /// The e-mail address of an account.
+    pub const EMAIL: Self = Input {
+        kind: "email",
+        autocomplete: "username",
+        longest: Some(254),
+        is_required: true,
+        ..Self::TEXT
+    };
+    /// An existing password. Passwords are never sent back.
+    pub const PASSWORD: Self = Input {
+        kind: "password",
+        autocomplete: "current-password",
+        longest: Some(128),
+        is_required: true,
+        ..Self::TEXT
+    };
 }
 
 impl<'a> Field<'a> {
@@ -125,34 +142,52 @@ impl<'a> Field<'a> {
 
     /// Adds the error of the form, shown if it concerns this field.
     pub fn error(self, error: Option<&'a FormError>) -> Field<'a> {
+        self.problem(error.and_then(|error| error.about(self.id)))
+    }
+
+    /// Adds an error of this field.
+    pub fn problem(self, error: Option<&'a str>) -> Field<'a> {
         Field { error, ..self }
     }
 
-    fn message(&self) -> Option<&'a str> {
-        self.error.and_then(|error| error.about(self.id))
+    /// Renders the field for the e-mail address of an account.
+    pub fn email(value: &str, problem: Option<&str>) -> Markup {
+        Field::new("email", "E-mail address").problem(problem).input(value, Input::EMAIL)
+    }
+
+    /// Renders the field for an existing password.
+    pub fn password(id: &str, label: &str, problem: Option<&str>) -> Markup {
+        Field::new(id, label).problem(problem).input("", Input::PASSWORD)
+    }
+
+    /// Renders the field for a new password.
+    pub fn new_password(label: &str, problem: Option<&str>) -> Markup {
+        let input = Input { autocomplete: "new-password", ..Input::PASSWORD };
+        let help = "8 to 128 characters. Use a few unrelated words.";
+        Field::new("password", label).help(help).problem(problem).input("", input)
     }
 
     /// Value of `aria-invalid`.
-    pub fn invalid(&self) -> Option<&'static str> {
-        self.message().map(|_| "true")
+    fn invalid(&self) -> Option<&'static str> {
+        self.error.map(|_| "true")
     }
 
     /// Value of `aria-describedby`: the ids of help text and error.
-    pub fn described_by(&self) -> Option<String> {
+    fn described_by(&self) -> Option<String> {
         let help = (!self.help.is_empty()).then(|| format!("{}-help", self.id));
-        let error = self.message().map(|_| format!("{}-error", self.id));
+        let error = self.error.map(|_| format!("{}-error", self.id));
         let ids: Vec<_> = help.into_iter().chain(error).collect();
         (!ids.is_empty()).then(|| ids.join(" "))
     }
 
     /// Renders the field around a control with the same id.
-    pub fn around(&self, control: Markup) -> Markup {
+    fn around(&self, control: Markup) -> Markup {
         html! {
             div.field {
                 label for=(self.id) { (self.label) }
                 (control)
                 @if !self.help.is_empty() { p.help id={ (self.id) "-help" } { (self.help) } }
-                @if let Some(error) = self.message() { p.error id={ (self.id) "-error" } { (error) } }
+                @if let Some(error) = self.error { p.error id={ (self.id) "-error" } { (error) } }
             }
         }
     }
@@ -160,11 +195,15 @@ impl<'a> Field<'a> {
     /// Renders the field with an `<input>`.
     pub fn input(&self, value: &str, input: Input<'_>) -> Markup {
         let (least, most) = input.range.unzip();
+        let is_password = input.kind == "password";
         self.around(html! {
-            input id=(self.id) name=(self.name) type=(input.kind) value=(value) autocomplete="off"
-                inputmode=[input.mode] maxlength=[input.longest] min=[least] max=[most]
+            input id=(self.id) name=(self.name) type=(input.kind) value=[(!is_password).then_some(value)]
+                autocomplete=(input.autocomplete) inputmode=[input.mode] maxlength=[input.longest] min=[least] max=[most]
                 placeholder=[input.placeholder] required[input.is_required] list=[input.list]
                 aria-invalid=[self.invalid()] aria-describedby=[self.described_by()];
+            @if is_password {
+                button.quiet.small.reveal type="button" data-reveal=(self.id) aria-pressed="false" hidden { "Show" }
+            }
         })
     }
 
@@ -200,7 +239,7 @@ mod tests {
         let error =
             FormError::new(err, |name| (name == "filter.minDqs").then(|| "min_dqs".to_owned()));
         let field = Field::new("min_dqs", "Lowest DQS").help("0 to 100").error(Some(&error));
-        let shown = field.input("<b>", Input::default()).into_string();
+        let shown = field.input("<b>", Input::TEXT).into_string();
         assert!(shown.contains("value=\"&lt;b&gt;\""), "{shown}");
         assert!(shown.contains("aria-describedby=\"min_dqs-help min_dqs-error\""), "{shown}");
         assert!(shown.contains("Must be an integer from 0 to 100."), "{shown}");

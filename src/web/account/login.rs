@@ -11,10 +11,11 @@ use crate::accounts::{Email, Token};
 use crate::http::session;
 use crate::vocab::secret::Secret;
 use crate::web::Web;
-use crate::web::account::field::Field;
 use crate::web::account::{form_page, too_many, wait_text};
+use crate::web::components::query;
 use crate::web::error::PageError;
-use crate::web::form::Form;
+use crate::web::field::Field;
+use crate::web::form::{Fields, Form};
 use crate::web::next::local_path;
 use crate::web::notice::{self, Notice};
 use crate::web::peer::Peer;
@@ -26,13 +27,14 @@ const REFUSED: &str = "Wrong e-mail or password.";
 const LOGGED_OUT: Notice = Notice::new("logged-out", "You are logged out.");
 const NOTICES: [Notice; 2] = [LOGGED_OUT, super::verify::VERIFIED];
 
-/// Login form.
+/// Login and sign-up form.
 #[derive(Deserialize)]
-pub struct LoginForm {
+pub struct Credentials {
     #[serde(default)]
-    email: String,
-    password: Option<Secret>,
-    next: Option<String>,
+    pub email: String,
+    #[serde(default)]
+    pub password: Secret,
+    pub next: Option<String>,
 }
 
 /// `GET /login`: the form. Redirects visitors who are already logged in.
@@ -52,7 +54,7 @@ pub async fn log_in(
     viewer: Viewer,
     peer: Peer,
     headers: HeaderMap,
-    Form(sent): Form<LoginForm>,
+    Form(sent): Form<Credentials>,
 ) -> Result<Response, PageError> {
     let again = |problem: &str| {
         let again = form(&web, &sent.email, sent.next.as_deref(), Some(problem));
@@ -63,8 +65,8 @@ pub async fn log_in(
     if let Err(wait) = web.throttle.try_password(peer, &email) {
         return Ok(too_many(wait, again(&wait_text(wait))));
     }
-    let password = sent.password.clone().unwrap_or_else(|| Secret::new(String::new()));
-    let Some(token) = web.app.store.log_in(&email, password, viewer.now.0).await? else {
+    let Some(token) = web.app.store.log_in(&email, sent.password.clone(), viewer.now.0).await?
+    else {
         return Ok(refused());
     };
     web.throttle.remember(peer, &email);
@@ -85,21 +87,14 @@ pub async fn begin(
     Ok((jar, Redirect::to(next)).into_response())
 }
 
-/// Logout form.
-#[derive(Deserialize)]
-pub struct LogoutForm {
-    /// `yes` ends all sessions of the account.
-    everywhere: Option<String>,
-}
-
-/// `POST /logout`: ends this session or all sessions of the account.
+/// `POST /logout`: ends this session or, with `everywhere=yes`, all sessions of the account.
 pub async fn log_out(
     State(web): State<Web>,
     viewer: Viewer,
     headers: HeaderMap,
-    Form(sent): Form<LogoutForm>,
+    Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
-    if let (Some("yes"), Some(member)) = (sent.everywhere.as_deref(), &viewer.member) {
+    if let ("yes", Some(member)) = (fields.text("everywhere"), &viewer.member) {
         web.app.store.log_out_everywhere(&member.caller).await?;
     } else if let Some(token) = session::token(&web.app, &headers) {
         web.app.store.log_out(&token).await?;
@@ -110,23 +105,20 @@ pub async fn log_out(
 
 /// The `next` parameter of a query string.
 pub fn next_of(query: Option<&str>) -> Option<String> {
-    let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-    pairs.into_owned().find(|(name, _)| name == "next").map(|(_, next)| next)
+    Fields::from_query(query).all("next").next().map(str::to_owned)
 }
 
 /// Appends `next` to a path.
 pub fn with_next(path: &str, next: Option<&str>) -> String {
-    let Some(next) = next else { return path.to_owned() };
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    format!("{path}?{}", query.append_pair("next", next).finish())
+    query::with(&[("next", next.unwrap_or_default())], path)
 }
 
 fn form(web: &Web, email: &str, next: Option<&str>, problem: Option<&str>) -> Markup {
     html! {
         form.panel method="post" action="/login" {
             @if let Some(next) = next { input type="hidden" name="next" value=(next); }
-            (Field::email(email, None).show())
-            (Field::password("password", "Password", problem).show())
+            (Field::email(email, None))
+            (Field::password("password", "Password", problem))
             button type="submit" { "Log in" }
         }
         @if web.settings.signup {

@@ -1,7 +1,6 @@
 //! Account pages: sign-up, login, logout and the account settings.
 
 mod api_key;
-mod field;
 mod login;
 mod mail;
 mod notifications;

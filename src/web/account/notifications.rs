@@ -5,18 +5,17 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use crate::accounts::{Profile, WriteError};
 use crate::http::ConfiguredChannels;
 use crate::vocab::plan::Plan;
 use crate::web::Web;
-use crate::web::account::field::Field;
 use crate::web::account::mail::{self, Sent};
 use crate::web::account::verify::VERIFIED;
 use crate::web::account::{Tab, profile_of, tab_page};
 use crate::web::error::PageError;
-use crate::web::form::Form;
+use crate::web::field::{Field, Input};
+use crate::web::form::{Fields, Form};
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice::{self, Notice};
 
@@ -35,13 +34,6 @@ const FAILED: Notice = Notice::new(
 const CHAT_SET: Notice = Notice::new("chat", "Saved. New alert rules use this Telegram chat.");
 const CHAT_GONE: Notice = Notice::new("no-chat", "Removed. New alert rules have no Telegram chat.");
 const NOTICES: [Notice; 6] = [SENT, WAIT, FAILED, CHAT_SET, CHAT_GONE, VERIFIED];
-
-/// Telegram form.
-#[derive(Deserialize)]
-pub struct TelegramForm {
-    #[serde(default)]
-    chat: String,
-}
 
 /// `GET /account/notifications`.
 pub async fn show(
@@ -71,15 +63,15 @@ pub async fn send_link(State(web): State<Web>, member: LoggedIn) -> Result<Redir
 pub async fn set_chat(
     State(web): State<Web>,
     member: LoggedIn,
-    Form(sent): Form<TelegramForm>,
+    Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
-    let chat = Some(sent.chat.trim()).filter(|chat| !chat.is_empty()).map(str::to_owned);
+    let chat = Some(fields.text("chat").trim()).filter(|chat| !chat.is_empty()).map(str::to_owned);
     let notice = if chat.is_some() { CHAT_SET } else { CHAT_GONE };
     match web.app.store.set_telegram_chat(&member.caller, chat).await {
         Ok(()) => Ok(notice.at("/account/notifications").into_response()),
         Err(WriteError::Invalid { .. }) => {
             let what = "Enter a chat ID, such as -1001234567890, or @ and a channel name.";
-            let again = page(&web, &member, &html! {}, Some((&sent.chat, what)))?;
+            let again = page(&web, &member, &html! {}, Some((fields.text("chat"), what)))?;
             Ok((StatusCode::BAD_REQUEST, again).into_response())
         }
         Err(err) => Err(err.into()),
@@ -144,19 +136,10 @@ fn telegram_panel(
     refused: Option<(&str, &str)>,
 ) -> Markup {
     let kept = profile.telegram_chat.as_deref().unwrap_or_default();
-    let field = Field {
-        name: "chat",
-        label: "Default chat",
-        kind: "text",
-        value: refused.map_or(kept, |(sent, _)| sent),
-        autocomplete: "off",
-        chars_max: 40,
-        help: Some(
-            "A chat ID (negative for groups), or @ and the name of a public channel. Leave empty to remove.",
-        ),
-        error: refused.map(|(_, what)| what),
-        required: false,
-    };
+    let value = refused.map_or(kept, |(sent, _)| sent);
+    let help = "A chat ID (negative for groups), or @ and the name of a public channel. Leave empty to remove.";
+    let field =
+        Field::new("chat", "Default chat").help(help).problem(refused.map(|(_, what)| what));
     html! {
         section.panel {
             h2 { "Telegram" }
@@ -168,7 +151,7 @@ fn telegram_panel(
             }
             p { "New alert rules use this chat by default. You can change it in each rule." }
             form method="post" action="/account/telegram" {
-                (field.show())
+                (field.input(value, Input { longest: Some(40), ..Input::TEXT }))
                 button type="submit" { "Save" }
             }
             details {

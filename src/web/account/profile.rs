@@ -9,11 +9,11 @@ use serde::Deserialize;
 use crate::accounts::{Password, PasswordChange, Profile, TokenDigest};
 use crate::vocab::secret::Secret;
 use crate::web::Web;
-use crate::web::account::field::Field;
 use crate::web::account::login::begin;
 use crate::web::account::plan::word;
 use crate::web::account::{Tab, profile_of, tab_page, too_many, wait_text};
 use crate::web::error::{PageError, sentence};
+use crate::web::field::Field;
 use crate::web::form::Form;
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice::{self, Notice};
@@ -26,8 +26,10 @@ const NOTICES: [Notice; 1] = [CHANGED];
 /// Password form.
 #[derive(Deserialize)]
 pub struct PasswordForm {
-    present: Option<Secret>,
-    password: Option<Secret>,
+    #[serde(default)]
+    present: Secret,
+    #[serde(default)]
+    password: Secret,
 }
 
 /// Errors of a form by field.
@@ -57,8 +59,7 @@ pub async fn change_password(
 ) -> Result<Response, PageError> {
     let nothing = html! {};
     let again = |problems| page(&web, &member, &nothing, &problems);
-    let typed = sent.password.unwrap_or_else(|| Secret::new(String::new()));
-    let new = match Password::chosen(typed, Some(&member.email)) {
+    let new = match Password::chosen(sent.password, Some(&member.email)) {
         Ok(new) => new,
         Err(err) => {
             let problems =
@@ -71,9 +72,8 @@ pub async fn change_password(
         let problems = Problems { present: Some(wait_text(wait)), ..Problems::default() };
         return Ok(too_many(wait, again(problems)?));
     }
-    let present = sent.present.unwrap_or_else(|| Secret::new(String::new()));
     let (caller, now) = (&member.caller, member.viewer.now.0);
-    match web.app.store.change_password(caller, present, new, now).await? {
+    match web.app.store.change_password(caller, sent.present, new, now).await? {
         PasswordChange::Done(token) => {
             let path = format!("/account?notice={}", CHANGED.code);
             begin(&web, &headers, &token, &path).await
@@ -149,15 +149,13 @@ fn sessions(profile: &Profile, own: &TokenDigest) -> Markup {
 }
 
 fn password_form(profile: &Profile, problems: &Problems) -> Markup {
-    let present = Field::password("present", "Current password", problems.present.as_deref());
-    let new = Field::new_password(problems.password.as_deref());
     html! {
         form.panel method="post" action="/account/password" {
             h2 { "Change password" }
             // Tells password managers which account the password belongs to.
             input type="email" name="email" value=(profile.email) autocomplete="username" readonly hidden;
-            (present.show())
-            (new.show())
+            (Field::password("present", "Current password", problems.present.as_deref()))
+            (Field::new_password("New password", problems.password.as_deref()))
             button type="submit" { "Change password" }
         }
     }

@@ -5,28 +5,17 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use crate::accounts::{Email, Password, SignUp};
-use crate::vocab::secret::Secret;
 use crate::web::Web;
-use crate::web::account::field::Field;
-use crate::web::account::login::{begin, next_of, with_next};
+use crate::web::account::login::{Credentials, begin, next_of, with_next};
 use crate::web::account::{api_key, form_page, mail, too_many, wait_text};
 use crate::web::error::{PageError, sentence};
+use crate::web::field::Field;
 use crate::web::form::Form;
 use crate::web::next::local_path;
 use crate::web::peer::Peer;
 use crate::web::viewer::Viewer;
-
-/// Sign-up form.
-#[derive(Deserialize)]
-pub struct SignupForm {
-    #[serde(default)]
-    email: String,
-    password: Option<Secret>,
-    next: Option<String>,
-}
 
 /// Errors of a form by field.
 #[derive(Default)]
@@ -54,7 +43,7 @@ pub async fn sign_up(
     viewer: Viewer,
     peer: Peer,
     headers: HeaderMap,
-    Form(sent): Form<SignupForm>,
+    Form(sent): Form<Credentials>,
 ) -> Result<Response, PageError> {
     if !web.settings.signup {
         return Ok(closed(&viewer));
@@ -86,10 +75,9 @@ pub async fn sign_up(
     begin(&web, &headers, &token, next).await
 }
 
-fn parse(sent: &SignupForm) -> Result<(Email, Password), Problems> {
+fn parse(sent: &Credentials) -> Result<(Email, Password), Problems> {
     let email = sent.email.parse::<Email>();
-    let typed = sent.password.clone().unwrap_or_else(|| Secret::new(String::new()));
-    let password = Password::chosen(typed, email.as_ref().ok());
+    let password = Password::chosen(sent.password.clone(), email.as_ref().ok());
     match (email, password) {
         (Ok(email), Ok(password)) => Ok((email, password)),
         (email, password) => Err(Problems {
@@ -108,13 +96,11 @@ fn closed(viewer: &Viewer) -> Response {
 }
 
 fn form(email: &str, next: Option<&str>, problems: &Problems) -> Markup {
-    let new_password =
-        Field { label: "Password", ..Field::new_password(problems.password.as_deref()) };
     html! {
         form.panel method="post" action="/signup" {
             @if let Some(next) = next { input type="hidden" name="next" value=(next); }
-            (Field::email(email, problems.email.as_deref()).show())
-            (new_password.show())
+            (Field::email(email, problems.email.as_deref()))
+            (Field::new_password("Password", problems.password.as_deref()))
             button type="submit" { "Sign up" }
         }
         p { "Already have an account? " a href=(with_next("/login", next)) { "Log in" } "." }
