@@ -4,9 +4,8 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 
-use crate::accounts::WriteError;
 use crate::http::error::{ApiError, Refusal};
-use crate::index::QueryError;
+use crate::web::components::query;
 use crate::web::layout::Page;
 
 /// Reason why a page cannot be shown.
@@ -25,20 +24,8 @@ impl PageError {
     }
 }
 
-impl From<ApiError> for PageError {
-    fn from(err: ApiError) -> PageError {
-        PageError::Refused(err)
-    }
-}
-
-impl From<WriteError> for PageError {
-    fn from(err: WriteError) -> PageError {
-        PageError::Refused(err.into())
-    }
-}
-
-impl From<QueryError> for PageError {
-    fn from(err: QueryError) -> PageError {
+impl<E: Into<ApiError>> From<E> for PageError {
+    fn from(err: E) -> PageError {
         PageError::Refused(err.into())
     }
 }
@@ -46,12 +33,9 @@ impl From<QueryError> for PageError {
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         match self {
-            PageError::LogIn { next: None } => Redirect::to("/login").into_response(),
-            PageError::LogIn { next: Some(next) } => {
-                let query: String = url::form_urlencoded::Serializer::new(String::new())
-                    .append_pair("next", &next)
-                    .finish();
-                Redirect::to(&format!("/login?{query}")).into_response()
+            PageError::LogIn { next } => {
+                let next = next.unwrap_or_default();
+                Redirect::to(&query::with(&[("next", &next)], "/login")).into_response()
             }
             PageError::Refused(err) => refusal_page(err.into()),
         }
@@ -81,7 +65,7 @@ fn refusal_page(refusal: Refusal) -> Response {
 }
 
 /// Converts `Not Found` to `Not found`.
-fn sentence_case(reason: &str) -> String {
+pub fn sentence_case(reason: &str) -> String {
     let mut chars = reason.chars();
     chars.next().into_iter().chain(chars.flat_map(char::to_lowercase)).collect()
 }

@@ -4,6 +4,8 @@
 use axum::response::Redirect;
 use maud::{Markup, html};
 
+use crate::web::form::Fields;
+
 /// A message at the top of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
@@ -25,9 +27,8 @@ impl Notice {
 
 /// Renders the notice whose code is in the query string.
 pub fn shown(notices: &[Notice], query: Option<&str>) -> Markup {
-    let mut pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-    let code = pairs.find(|(name, _)| name == "notice").map(|(_, code)| code);
-    let notice = notices.iter().find(|notice| code.as_deref() == Some(notice.code));
+    let query = Fields::from_query(query);
+    let notice = notices.iter().find(|notice| query.text("notice") == notice.code);
     html! {
         @if let Some(notice) = notice { p.notice role="status" { (notice.text) } }
     }

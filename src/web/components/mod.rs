@@ -3,6 +3,7 @@
 mod name;
 mod parts;
 pub mod query;
+mod table;
 
 use chrono::Datelike;
 use maud::{Markup, html};
@@ -16,6 +17,17 @@ use crate::vocab::stage::Stage;
 
 pub use name::{dossier_path, name, name_linked};
 pub use parts::{part_bar, part_bars, parts_of, signed};
+pub use table::{Column, columns, table};
+
+/// A panel with its title, whose id is `title_id`.
+pub fn panel(title_id: &str, title: &str, content: Markup) -> Markup {
+    html! {
+        section.panel aria-labelledby=(title_id) {
+            h2 id=(title_id) { (title) }
+            (content)
+        }
+    }
+}
 
 /// A score as a number and a bar.
 pub fn score(dqs: Dqs) -> Markup {
@@ -93,7 +105,7 @@ pub fn standing(drop: Option<&Lifecycle>, held: bool, today: Day) -> Markup {
 }
 
 /// Button that copies a name to the clipboard.
-pub fn copy_button(name: &str) -> Markup {
+fn copy_button(name: &str) -> Markup {
     html! {
         button.act.needs-js type="button" data-copy=(name) aria-label={ "Copy " (name) } { "Copy" }
     }
@@ -110,7 +122,7 @@ pub fn watch_form(next: &str) -> Markup {
 
 /// Button that adds a name to the watchlist or removes it. Without `owned`, it leads to the login page
 /// and back to `next`.
-pub fn watch_button(owned: Option<&UserData>, domain: &DomainName, next: &str) -> Markup {
+fn watch_button(owned: Option<&UserData>, domain: &DomainName, next: &str) -> Markup {
     let Some(owned) = owned else {
         let log_in = query::with(&[("next", next)], "/login");
         return html! {
@@ -128,9 +140,48 @@ pub fn watch_button(owned: Option<&UserData>, domain: &DomainName, next: &str) -
 }
 
 /// Link to the form of a new claim.
-pub fn claim_link(name: &str) -> Markup {
+fn claim_link(name: &str) -> Markup {
     html! {
         a.act href={ "/portfolio/new?domain=" (name) } aria-label={ "Claim " (name) } { "Claim" }
+    }
+}
+
+/// Buttons of a name: copy, watch and claim.
+pub fn actions(owned: Option<&UserData>, domain: &DomainName, next: &str) -> Markup {
+    let name = domain.as_str();
+    html! { (copy_button(name)) (watch_button(owned, domain, next)) (claim_link(name)) }
+}
+
+/// As [`actions`], for a name of the index with the suffix `tld`, in a cell.
+pub fn actions_cell(owned: Option<&UserData>, name: &str, tld: &str, next: &str) -> Markup {
+    let label_len = name.len() - tld.len() - 1;
+    let domain = DomainName::from_stored(name.as_bytes(), label_len as u8)
+        .expect("names of the index are a label and a suffix");
+    html! { td.actions { (actions(owned, &domain, next)) } }
+}
+
+/// Position of a page in all results: `1 to 100 of 31,204`.
+pub fn range(offset: u32, rows: u32, total: &str) -> String {
+    let (first, last) = (grouped((offset + 1).into()), grouped((offset + rows).into()));
+    format!("{first} to {last} of {total}")
+}
+
+/// Links to the previous and the next page around the position in all results.
+pub fn pager(previous: Option<String>, position: &str, next: Option<String>) -> Markup {
+    let link = |path: Option<String>, rel: &str, word: &str| {
+        html! {
+            @if let Some(path) = path { a.button.quiet rel=(rel) href=(path) data-load { (word) } }
+            @else { span {} }
+        }
+    };
+    html! {
+        @if previous.is_some() || next.is_some() {
+            nav.pager aria-label="Pages" {
+                (link(previous, "prev", "Previous"))
+                span.soft { (position) }
+                (link(next, "next", "Next"))
+            }
+        }
     }
 }
 

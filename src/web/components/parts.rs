@@ -18,34 +18,20 @@ pub struct PartRow {
 
 /// The parts of a score, in the order of the API.
 pub fn parts_of(points: &Points) -> [PartRow; 12] {
-    let Points {
-        start,
-        length,
-        dictionary,
-        market,
-        language,
-        pronounceability,
-        digits,
-        hyphens,
-        idn,
-        tld,
-        tld_spread,
-        scale,
-    } = *points;
     let part = |word, about, points| PartRow { word, about, points };
     [
-        part("Start", "base value for this kind of suffix", start),
-        part("Length", "short names are rare and easy to remember", length),
-        part("Words", "known words that fit together", dictionary),
-        part("Market", "buyer demand for these words", market),
-        part("Language", "words in the language of the suffix", language),
-        part("Sound", "how natural it sounds", pronounceability),
-        part("Digits", "which digits, how many and where", digits),
-        part("Hyphens", "hyphens have to be spelled out", hyphens),
-        part("IDN", "harder to type, and not accepted everywhere", idn),
-        part("TLD", "value of the suffix", tld),
-        part("Other TLDs", "registered in other TLDs", tld_spread),
-        part("Scale", "adjustment to the scale of 0 to 100", scale),
+        part("Start", "base value for this kind of suffix", points.start),
+        part("Length", "short names are rare and easy to remember", points.length),
+        part("Words", "known words that fit together", points.dictionary),
+        part("Market", "buyer demand for these words", points.market),
+        part("Language", "words in the language of the suffix", points.language),
+        part("Sound", "how natural it sounds", points.pronounceability),
+        part("Digits", "which digits, how many and where", points.digits),
+        part("Hyphens", "hyphens have to be spelled out", points.hyphens),
+        part("IDN", "harder to type, and not accepted everywhere", points.idn),
+        part("TLD", "value of the suffix", points.tld),
+        part("Other TLDs", "registered in other TLDs", points.tld_spread),
+        part("Scale", "adjustment to the scale of 0 to 100", points.scale),
     ]
 }
 

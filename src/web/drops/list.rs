@@ -7,10 +7,11 @@ use crate::index::query::rows::DropRow;
 use crate::index::query::rows::Lifecycle;
 use crate::index::{DropsPage, Overview};
 use crate::vocab::limits::{DROPS_OFFSET_MAX, EXPORT_ROWS_MAX};
-use crate::vocab::name::{DomainName, to_unicode};
+use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
+use crate::web::components::Column::{Hidden, Number, Text};
 use crate::web::components::{
-    claim_link, copy_button, grouped, name_linked, part_bars, score, stage, watch_button,
+    self, actions_cell, columns, grouped, name_linked, part_bars, score, stage,
 };
 use crate::web::drops::Shown;
 use crate::web::drops::state::{ROWS, State};
@@ -95,14 +96,7 @@ fn range(counted: Counted) -> String {
     let Counted { offset, rows, total } = counted;
     match rows {
         0 => "No names".to_owned(),
-        rows => {
-            format!(
-                "{} to {} of {}",
-                grouped((offset + 1).into()),
-                grouped((offset + rows).into()),
-                grouped(total.into())
-            )
-        }
+        rows => components::range(offset, rows, &grouped(total.into())),
     }
 }
 
@@ -152,25 +146,13 @@ fn table(shown: &Shown<'_>, page: &DropsPage<'_>) -> Markup {
     html! {
         table.drops {
             caption.hidden { "Drops, best score first" }
-            thead {
-                tr {
-                    th scope="col" { "Name" }
-                    th scope="col" { "DQS" }
-                    th scope="col" { "Stage" }
-                    th.number scope="col" { "Length" }
-                    th scope="col" { "TLD" }
-                    th scope="col" { span.hidden { "Actions" } }
-                }
-            }
+            (columns(&[Text("Name"), Text("DQS"), Text("Stage"), Number("Length"), Text("TLD"), Hidden("Actions")]))
             tbody { @for row in &rows { (row) } }
         }
     }
 }
 
 fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> Markup {
-    let label_len = drop.name.len() - drop.tld.len() - 1;
-    let domain = DomainName::from_stored(drop.name.as_bytes(), label_len as u8)
-        .expect("names of the index are a label and a suffix");
     html! {
         tr data-name=(drop.name) {
             th scope="row" { (name_linked(drop.name, drop.tld)) }
@@ -183,7 +165,7 @@ fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> M
             td.where { (stage(place.stage, place.release, shown.today)) }
             td.number.length data-label="Length" { (drop.length) }
             td.tld { "." (to_unicode(drop.tld)) }
-            td.actions { (copy_button(drop.name)) (watch_button(shown.owned, &domain, next)) (claim_link(drop.name)) }
+            (actions_cell(shown.owned, drop.name, drop.tld, next))
         }
     }
 }
@@ -192,17 +174,6 @@ fn pager(state: &State, counted: Counted) -> Markup {
     let Counted { offset, rows, total } = counted;
     let after = offset + rows;
     let has_next = rows > 0 && after < total && after <= DROPS_OFFSET_MAX;
-    html! {
-        @if offset > 0 || has_next {
-            nav.pager aria-label="Pages" {
-                @if offset > 0 {
-                    a.button.quiet rel="prev" href=(state.page(offset.saturating_sub(ROWS))) data-load { "Previous" }
-                } @else { span {} }
-                span.soft { (range(counted)) }
-                @if has_next {
-                    a.button.quiet rel="next" href=(state.page(after)) data-load { "Next" }
-                } @else { span {} }
-            }
-        }
-    }
+    let previous = (offset > 0).then(|| state.page(offset.saturating_sub(ROWS)));
+    components::pager(previous, &range(counted), has_next.then(|| state.page(after)))
 }

@@ -1,7 +1,6 @@
 //! State of the drops page, read from the query string and written to the links of the page.
 
 use compact_str::CompactString;
-use url::form_urlencoded::parse;
 
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params};
@@ -10,6 +9,7 @@ use crate::vocab::limits::{DROPS_OFFSET_MAX, EXPORT_ROWS_MAX, LABEL_CHARS_MAX};
 use crate::vocab::query::fold_tld;
 use crate::vocab::stage::Stage;
 use crate::web::components::query;
+use crate::web::form::Fields;
 
 /// Rows per page.
 pub const ROWS: u32 = 100;
@@ -31,29 +31,23 @@ pub struct State {
 impl State {
     /// Parses a query string. Forms send `tld` once per chip; links have one list, as in the API.
     pub fn parse(query: Option<&str>) -> State {
-        let mut state = State::default();
-        for (name, value) in parse(query.unwrap_or_default().as_bytes()) {
-            let value = value.trim();
-            let field = match &*name {
-                "tld" => {
-                    for tld in value.split([',', ' ']).filter_map(fold_tld) {
-                        if !state.tlds.contains(&tld) {
-                            state.tlds.push(tld);
-                        }
-                    }
-                    continue;
-                }
-                "q" => &mut state.contains,
-                "min_dqs" => &mut state.min_dqs,
-                "max_len" => &mut state.max_len,
-                "stage" => &mut state.stage,
-                "view" => &mut state.view,
-                "offset" => &mut state.offset,
-                _ => continue,
-            };
-            value.clone_into(field);
+        let sent = Fields::from_query(query);
+        let text = |name| sent.text(name).trim().to_owned();
+        let mut tlds = Vec::new();
+        for tld in sent.all("tld").flat_map(|list| list.split([',', ' '])).filter_map(fold_tld) {
+            if !tlds.contains(&tld) {
+                tlds.push(tld);
+            }
         }
-        state
+        State {
+            tlds,
+            contains: text("q"),
+            min_dqs: text("min_dqs"),
+            max_len: text("max_len"),
+            stage: text("stage"),
+            view: text("view"),
+            offset: text("offset"),
+        }
     }
 
     /// Validates the parameters as the API does.

@@ -8,7 +8,10 @@ use crate::index::query::summary::{BANDS, DroppedOn};
 use crate::vocab::day::Day;
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
-use crate::web::components::{counted, date, date_text, grouped, name_linked, score, stage};
+use crate::web::components::Column::{Number, Text};
+use crate::web::components::{
+    self, columns, counted, date, date_text, grouped, name_linked, score, stage, table,
+};
 use crate::web::overview::charts::{Bar, Breadth, Direction, bars};
 
 /// Number of TLDs in the chart.
@@ -53,14 +56,12 @@ fn tiles(overview: &Overview<'_>) -> Markup {
 }
 
 fn panel(id: &str, title: &str, text: &str, picture: &Markup, numbers: &Markup) -> Markup {
-    html! {
-        section.panel aria-labelledby=(id) {
-            h2 id=(id) { (title) }
-            p { (text) }
-            (picture)
-            details { summary { "Show as table" } (numbers) }
-        }
-    }
+    let content = html! {
+        p { (text) }
+        (picture)
+        details { summary { "Show as table" } (numbers) }
+    };
+    components::panel(id, title, content)
 }
 
 fn per_day(overview: &Overview<'_>, today: Day) -> Markup {
@@ -83,29 +84,21 @@ fn per_day(overview: &Overview<'_>, today: Day) -> Markup {
         }
     };
     let numbers = html! {
-        div.table tabindex="0" role="region" aria-label="Names by drop date" {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "Drop date" }
-                        th.number scope="col" { "Names" }
-                        @for tld in &tlds { th.number scope="col" { (tld) } }
-                        th.number scope="col" { "others" }
-                    }
-                }
-                tbody {
-                    @for day in days.iter().rev() {
-                        tr {
-                            th scope="row" { (date(day.date, today)) }
-                            td.number { (grouped(day.total.into())) }
-                            @for count in &day.by_tld { td.number { (grouped((*count).into())) } }
-                            td.number { (grouped(rest(day).into())) }
-                        }
-                    }
+        tbody {
+            @for day in days.iter().rev() {
+                tr {
+                    th scope="row" { (date(day.date, today)) }
+                    td.number { (grouped(day.total.into())) }
+                    @for count in &day.by_tld { td.number { (grouped((*count).into())) } }
+                    td.number { (grouped(rest(day).into())) }
                 }
             }
         }
     };
+    let head = tlds.iter().map(|tld| Number(tld));
+    let head: Vec<_> = [Text("Drop date"), Number("Names")].into_iter().chain(head).collect();
+    let head = [head, vec![Number("others")]].concat();
+    let numbers = table("Names by drop date", "", &head, numbers);
     panel("per-day", "Drops per day", &text, &picture, &numbers)
 }
 
@@ -149,7 +142,7 @@ fn tlds(overview: &Overview<'_>) -> Markup {
     let all: Vec<Bar> = counts.iter().map(bar).collect();
     let numbers = html! {
         table {
-            thead { tr { th scope="col" { "TLD" } th.number scope="col" { "Names" } th.number scope="col" { "Share" } } }
+            (columns(&[Text("TLD"), Number("Names"), Number("Share")]))
             tbody {
                 @for (tld, count) in &counts {
                     tr {
@@ -190,7 +183,7 @@ fn scores(overview: &Overview<'_>) -> Markup {
         .collect();
     let numbers = html! {
         table {
-            thead { tr { th scope="col" { "DQS" } th.number scope="col" { "Names" } } }
+            (columns(&[Text("DQS"), Number("Names")]))
             tbody {
                 @for (least, most, count) in bins.iter().rev() {
                     tr {

@@ -17,6 +17,8 @@ use crate::http::operation::{
 use crate::http::operations::{OPERATIONS, document};
 use crate::vocab::plan::Plan;
 use crate::web::Web;
+use crate::web::components::Column::Text;
+use crate::web::components::table;
 use crate::web::layout::{NavItem, Page};
 use crate::web::viewer::Viewer;
 
@@ -125,16 +127,9 @@ fn introduction(plan: Option<Plan>) -> Markup {
         section.panel #errors aria-labelledby="errors-title" {
             h2 #errors-title { "Errors" }
             p { "Errors are JSON with a message in " code { "error" } ". Some also have a machine-readable " code { "code" } "." }
-            div.table tabindex="0" role="region" aria-label="Statuses" {
-                table {
-                    thead { tr { th scope="col" { "Status" } th scope="col" { "Means" } } }
-                    tbody {
-                        @for (status, means) in STATUSES {
-                            tr { th scope="row" { (status) } td { (means) } }
-                        }
-                    }
-                }
-            }
+            (table("Statuses", "", &[Text("Status"), Text("Means")], html! {
+                tbody { @for (status, means) in STATUSES { tr { th scope="row" { (status) } td { (means) } } } }
+            }))
         }
     }
 }
@@ -198,28 +193,23 @@ fn described(operation: &Operation) -> Markup {
 }
 
 fn parameters(operation: &Operation) -> Markup {
-    html! {
-        div.table tabindex="0" role="region" aria-label={ "Parameters of " (operation.summary) } {
-            table {
-                thead {
-                    tr { th scope="col" { "Parameter" } th scope="col" { "Value" } th scope="col" { "Meaning" } }
-                }
-                tbody {
-                    @for parameter in operation.parameters {
-                        tr {
-                            th scope="row" {
-                                code { (parameter.name) }
-                                @if parameter.required { " " span.soft { "required" } }
-                                @if parameter.place == ParameterPlace::Header { " " span.soft { "header" } }
-                            }
-                            td { (value(parameter)) }
-                            td { (code_words(parameter.description)) }
-                        }
+    let label = format!("Parameters of {}", operation.summary);
+    let rows = html! {
+        tbody {
+            @for parameter in operation.parameters {
+                tr {
+                    th scope="row" {
+                        code { (parameter.name) }
+                        @if parameter.required { " " span.soft { "required" } }
+                        @if parameter.place == ParameterPlace::Header { " " span.soft { "header" } }
                     }
+                    td { (value(parameter)) }
+                    td { (code_words(parameter.description)) }
                 }
             }
         }
-    }
+    };
+    table(&label, "", &[Text("Parameter"), Text("Value"), Text("Meaning")], rows)
 }
 
 fn value(parameter: &Parameter) -> Markup {

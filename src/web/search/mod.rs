@@ -20,6 +20,7 @@ use crate::vocab::limits::SEARCH_QUERY_CHARS_MAX;
 use crate::web::Web;
 use crate::web::components::{query, watch_form};
 use crate::web::error::PageError;
+use crate::web::form::Fields;
 use crate::web::fragment::{self, Wanted};
 use crate::web::layout::{NavItem, Page};
 use crate::web::viewer::Viewer;
@@ -44,25 +45,15 @@ struct Search {
 impl Search {
     /// Parses a query string. Returns the error of an invalid parameter beside the search as sent.
     fn parse(query: Option<&str>, rows: u32) -> (Search, Option<ApiError>) {
-        let mut asked =
-            Search { text: String::new(), part: (String::new(), String::new()), filter: None };
-        let mut offset = String::new();
-        for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
-            let field = match &*name {
-                "q" => &mut asked.text,
-                "stage" => &mut asked.part.0,
-                "view" => &mut asked.part.1,
-                "offset" => &mut offset,
-                _ => continue,
-            };
-            value.trim().clone_into(field);
-        }
+        let sent = Fields::from_query(query);
+        let text = |name| sent.text(name).trim().to_owned();
+        let asked = Search { text: text("q"), part: (text("stage"), text("view")), filter: None };
         if asked.text.is_empty() {
             return (asked, None);
         }
         let limit = rows.to_string();
         let mut parameters = asked.parameters().to_vec();
-        parameters.extend([("limit", limit.as_str()), ("offset", &offset)]);
+        parameters.extend([("limit", limit.as_str()), ("offset", sent.text("offset").trim())]);
         match Params::from_pairs(&parameters).search() {
             Ok((_, filter)) => (Search { filter: Some(filter), ..asked }, None),
             Err(err) => (asked, Some(err)),

@@ -10,9 +10,9 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::SEARCH_OFFSET_MAX;
 use crate::vocab::name::DomainName;
+use crate::web::components::Column::{Hidden, Text};
 use crate::web::components::{
-    claim_link, copy_button, counted, date, dossier_path, grouped, name_linked, query, score,
-    standing, watch_button,
+    self, actions_cell, columns, counted, date, dossier_path, name_linked, query, score, standing,
 };
 use crate::web::search::{ROWS, Search};
 
@@ -69,14 +69,10 @@ fn tabs(asked: &Search) -> Markup {
 fn summary(found: &SearchPage<'_>, offset: u32) -> String {
     let rows = found.count();
     let more = if found.capped { "more than " } else { "" };
+    let total = format!("{more}{}", counted(found.total, "name"));
     match rows {
-        0 => format!("{more}{}", counted(found.total, "name")),
-        rows => format!(
-            "{} to {} of {more}{}",
-            grouped((offset + 1).into()),
-            grouped((offset + rows).into()),
-            counted(found.total, "name")
-        ),
+        0 => total,
+        rows => components::range(offset, rows, &total),
     }
 }
 
@@ -107,15 +103,7 @@ fn table(asked: &Search, found: &SearchPage<'_>, owned: Option<&UserData>, today
     html! {
         table.results {
             caption.hidden { "Search results, exact matches first, then by score" }
-            thead {
-                tr {
-                    th scope="col" { "Name" }
-                    th scope="col" { "DQS" }
-                    th scope="col" { "Stage" }
-                    th scope="col" { "Last drop" }
-                    th scope="col" { span.hidden { "Actions" } }
-                }
-            }
+            (columns(&[Text("Name"), Text("DQS"), Text("Stage"), Text("Last drop"), Hidden("Actions")]))
             tbody { @for row in &rows { (row) } }
         }
     }
@@ -129,9 +117,6 @@ fn row(
     next: &str,
     today: Day,
 ) -> Markup {
-    let label_len = result.domain.len() - result.tld.len() - 1;
-    let domain = DomainName::from_stored(result.domain.as_bytes(), label_len as u8)
-        .expect("names of the index are a label and a suffix");
     html! {
         tr {
             th scope="row" {
@@ -143,7 +128,7 @@ fn row(
             td.last data-label="Last drop" {
                 @if let Some(place) = place { (date(place.dropped, today)) } @else { span.soft { "–" } }
             }
-            td.actions { (copy_button(result.domain)) (watch_button(owned, &domain, next)) (claim_link(result.domain)) }
+            (actions_cell(owned, result.domain, result.tld, next))
         }
     }
 }
@@ -152,17 +137,6 @@ fn pager(asked: &Search, found: &SearchPage<'_>, offset: u32) -> Markup {
     let after = offset + found.count();
     let more = found.capped || after < found.total;
     let has_next = found.count() > 0 && more && after <= SEARCH_OFFSET_MAX;
-    html! {
-        @if offset > 0 || has_next {
-            nav.pager aria-label="Pages" {
-                @if offset > 0 {
-                    a.button.quiet rel="prev" href=(asked.page(offset.saturating_sub(ROWS))) data-load { "Previous" }
-                } @else { span {} }
-                span.soft { (summary(found, offset)) }
-                @if has_next {
-                    a.button.quiet rel="next" href=(asked.page(after)) data-load { "Next" }
-                } @else { span {} }
-            }
-        }
-    }
+    let previous = (offset > 0).then(|| asked.page(offset.saturating_sub(ROWS)));
+    components::pager(previous, &summary(found, offset), has_next.then(|| asked.page(after)))
 }
