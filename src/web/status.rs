@@ -20,9 +20,8 @@ use crate::intake::inbox::InboxCounts;
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
 use crate::vocab::time::UnixMs;
-use crate::vocab::watermark::Watermark;
 use crate::web::Web;
-use crate::web::components::grouped;
+use crate::web::components::{grouped, panel};
 use crate::web::error::PageError;
 use crate::web::layout::Page;
 use crate::web::viewer::Viewer;
@@ -47,9 +46,9 @@ pub fn routes() -> Router<Web> {
 async fn status(viewer: Viewer, web: Web, cache: Arc<Cache>) -> Result<Markup, PageError> {
     let app = web.app.clone();
     let totals = work::run(LONG_US, move || Ok::<_, ApiError>(cache.totals(&app))).await?;
-    let service = Service::new(&web.app, viewer.now.0);
+    let service = Service::new(&web.app, &totals.queues, viewer.now.0);
     let page = Page::new("Status").styles(&["status.css"]);
-    Ok(page.show(Some(&viewer), main(&service, &totals, viewer.now.0)))
+    Ok(page.show(Some(&viewer), main(&service, &totals)))
 }
 
 /// The last computed totals, and when.
@@ -84,42 +83,27 @@ impl Totals {
     }
 }
 
-/// State that is available without a scan.
-struct Service {
+/// State of the service.
+struct Service<'a> {
+    app: &'a App,
+    now: DateTime<Utc>,
     index: Arc<Index>,
-    uptime: Duration,
-    node: String,
-    today: Day,
+    queues: &'a Queues,
     /// Reason why the journal refuses writes.
     journal_problem: Option<String>,
-    /// Reason why an older index generation is served.
-    index_problem: Option<String>,
-    /// Journal bytes to replay at the next start.
-    log_bytes: u64,
     /// Age of the newest list; `None` without lists.
     age: Option<TimeDelta>,
-    /// Progress of alert matching.
-    matched: Option<Watermark>,
     /// Counts of the lists that arrived in the inbox.
     inbox: InboxCounts,
 }
 
-impl Service {
-    fn new(app: &App, now: DateTime<Utc>) -> Service {
+impl<'a> Service<'a> {
+    fn new(app: &'a App, queues: &'a Queues, now: DateTime<Utc>) -> Service<'a> {
         let index = app.live.current();
         let observed = index.manifest().newest_observed_at;
-        Service {
-            uptime: app.started.elapsed(),
-            node: app.node.clone(),
-            today: Day::from_instant(now).unwrap_or_else(|| app.clock.today()),
-            journal_problem: app.store.health().err(),
-            index_problem: app.index_problem(),
-            log_bytes: app.store.log_bytes_since_snapshot(),
-            age: observed.map(|observed| (now - observed).max(TimeDelta::zero())),
-            matched: app.store.watermark(),
-            inbox: app.inbox.counts(),
-            index,
-        }
+        let age = observed.map(|observed| (now - observed).max(TimeDelta::zero()));
+        let (journal_problem, inbox) = (app.store.health().err(), app.inbox.counts());
+        Service { app, now, index, queues, journal_problem, age, inbox }
     }
 
     fn is_stale(&self) -> bool {
@@ -127,7 +111,7 @@ impl Service {
     }
 
     /// Problems that need attention.
-    fn problems(&self, queues: &Queues, now: DateTime<Utc>) -> Vec<&'static str> {
+    fn problems(&self) -> Vec<&'static str> {
         let journal = self.journal_problem.as_deref().map(|word| match word {
             "disk_full" => {
                 "The disk is full. Changes are refused until space is available; reading works."
@@ -142,7 +126,7 @@ impl Service {
                  works."
             }
         });
-        let index = self.index_problem.as_ref().map(|_| {
+        let index = self.app.index_problem().map(|_| {
             "The newest index is invalid, so the previous one is served. See the log for the reason."
         });
         let stale = match self.age {
@@ -155,7 +139,7 @@ impl Service {
         let inbox = self.inbox.problem.as_ref().map(|_| {
             "Lists in the inbox cannot be ingested. They are retried automatically; see the log for the reason."
         });
-        let late = late(queues, now)
+        let late = late(self.queues, self.now)
             .then_some("Alert deliveries are late. Receivers may not be responding.");
         [journal, index, stale, inbox, late].into_iter().flatten().collect()
     }
@@ -165,12 +149,12 @@ fn late(queues: &Queues, now: DateTime<Utc>) -> bool {
     queues.first_due.is_some_and(|due| now - due.instant() > LATE_AFTER)
 }
 
-fn main(service: &Service, totals: &Totals, now: DateTime<Utc>) -> Markup {
-    let problems = service.problems(&totals.queues, now);
+fn main(service: &Service<'_>, totals: &Totals) -> Markup {
+    let problems = service.problems();
     html! {
         div.head {
             h1 { "Status" }
-            p.soft { "As of " (time_of(now)) }
+            p.soft { "As of " (time_of(service.now)) }
         }
         @if problems.is_empty() {
             p.notice { strong { "All systems operational." } " Data is fresh, changes are saved and alerts are sent." }
@@ -179,39 +163,32 @@ fn main(service: &Service, totals: &Totals, now: DateTime<Utc>) -> Markup {
         }
         div.columns {
             (data_panel(service))
-            (queues_panel(service, &totals.queues, now))
+            (queues_panel(service))
             (service_panel(service))
         }
         (lists_table(&totals.lists))
     }
 }
 
-fn data_panel(service: &Service) -> Markup {
+fn data_panel(service: &Service<'_>) -> Markup {
     let manifest = service.index.manifest();
-    let newest_drop = service.index.newest_drop_date(service.today);
-    html! {
-        section.panel aria-labelledby="data" {
-            h2 #data { "Data" }
-            dl.facts {
-                dt { "Freshness" }
-                dd { (freshness(service)) }
-                dt { "Newest drops" }
-                dd { (newest_drop.map_or_else(none_yet, |day| html! { time datetime=(day) { (day) } })) }
-                dt { "Names" }
-                dd { (grouped(manifest.names.into())) " known" }
-                dt { "Dropped" }
-                dd { (grouped(manifest.dropped.into())) ", " (grouped(manifest.drops.into())) " in the pipeline" }
-                dt { "TLDs" }
-                dd { (grouped(manifest.tlds.len() as u64)) }
-                dt { "Generation" }
-                dd { (manifest.generation.0) ", built " (time_of(manifest.created)) }
-                dt { "Scorer" }
-                dd { "version " (manifest.scorer_version) }
-                dt { "Inbox" }
-                dd { (inbox(&service.inbox)) }
-            }
+    let today = Day::from_instant(service.now).unwrap_or_else(|| service.app.clock.today());
+    let newest_drop = service.index.newest_drop_date(today);
+    let newest_drop =
+        newest_drop.map_or_else(none_yet, |day| html! { time datetime=(day) { (day) } });
+    let facts = html! {
+        dl.facts {
+            dt { "Freshness" } dd { (freshness(service)) }
+            dt { "Newest drops" } dd { (newest_drop) }
+            dt { "Names" } dd { (grouped(manifest.names.into())) " known" }
+            dt { "Dropped" } dd { (grouped(manifest.dropped.into())) ", " (grouped(manifest.drops.into())) " in the pipeline" }
+            dt { "TLDs" } dd { (grouped(manifest.tlds.len() as u64)) }
+            dt { "Generation" } dd { (manifest.generation.0) ", built " (time_of(manifest.created)) }
+            dt { "Scorer" } dd { "version " (manifest.scorer_version) }
+            dt { "Inbox" } dd { (inbox(&service.inbox)) }
         }
-    }
+    };
+    panel("data", "Data", facts)
 }
 
 /// Lists that arrived since the start, by outcome.
@@ -229,7 +206,7 @@ fn inbox(counts: &InboxCounts) -> Markup {
     }
 }
 
-fn freshness(service: &Service) -> Markup {
+fn freshness(service: &Service<'_>) -> Markup {
     let Some(age) = service.age else { return html! { span.badge.bad { "no data" } } };
     let (class, word) = if service.is_stale() { ("bad", "stale") } else { ("good", "fresh") };
     html! {
@@ -238,29 +215,26 @@ fn freshness(service: &Service) -> Markup {
     }
 }
 
-fn queues_panel(service: &Service, queues: &Queues, now: DateTime<Utc>) -> Markup {
-    let lists = service.index.manifest().batches;
-    html! {
-        section.panel aria-labelledby="queues" {
-            h2 #queues { "Queues" }
-            dl.facts {
-                dt { "Alert matching" }
-                dd {
-                    @match service.matched {
-                        Some(mark) if mark.batch >= lists => { span.badge.good { "up to date" } " through list " (mark.batch) }
-                        Some(mark) => { span.badge.warn { "working" } " at list " (mark.batch) " of " (lists) }
-                        None => { (none_yet()) }
-                    }
-                }
-                dt { "Deliveries queued" }
-                dd { (waiting(queues, now)) }
-                dt { "Watched names" }
-                dd { (grouped(queues.watched as u64)) }
-                dt { "Awaiting first check" }
-                dd { (grouped(queues.unseen as u64)) " names" }
-            }
+fn queues_panel(service: &Service<'_>) -> Markup {
+    let (lists, queues) = (service.index.manifest().batches, service.queues);
+    let matching = match service.app.store.watermark() {
+        Some(mark) if mark.batch >= lists => {
+            html! { span.badge.good { "up to date" } " through list " (mark.batch) }
         }
-    }
+        Some(mark) => {
+            html! { span.badge.warn { "working" } " at list " (mark.batch) " of " (lists) }
+        }
+        None => none_yet(),
+    };
+    let facts = html! {
+        dl.facts {
+            dt { "Alert matching" } dd { (matching) }
+            dt { "Deliveries queued" } dd { (waiting(queues, service.now)) }
+            dt { "Watched names" } dd { (grouped(queues.watched as u64)) }
+            dt { "Awaiting first check" } dd { (grouped(queues.unseen as u64)) " names" }
+        }
+    };
+    panel("queues", "Queues", facts)
 }
 
 /// Number of queued deliveries, and the delay of the first.
@@ -278,29 +252,23 @@ fn waiting(queues: &Queues, now: DateTime<Utc>) -> Markup {
     }
 }
 
-fn service_panel(service: &Service) -> Markup {
-    html! {
-        section.panel aria-labelledby="service" {
-            h2 #service { "Service" }
-            dl.facts {
-                dt { "Changes" }
-                dd {
-                    @match &service.journal_problem {
-                        None => { span.badge.good { "saved" } " to disk before each response" }
-                        Some(_) => { span.badge.bad { "refused" } " reading works" }
-                    }
-                }
-                dt { "Journal" }
-                dd { (size(service.log_bytes)) " to replay at the next start" }
-                dt { "Uptime" }
-                dd { (duration_text(TimeDelta::from_std(service.uptime).unwrap_or(TimeDelta::MAX))) }
-                dt { "Node" }
-                dd { (service.node) }
-                dt { "Version" }
-                dd { "dropdex " (env!("CARGO_PKG_VERSION")) }
-            }
+fn service_panel(service: &Service<'_>) -> Markup {
+    let app = service.app;
+    let uptime = TimeDelta::from_std(app.started.elapsed()).unwrap_or(TimeDelta::MAX);
+    let changes = match &service.journal_problem {
+        None => html! { span.badge.good { "saved" } " to disk before each response" },
+        Some(_) => html! { span.badge.bad { "refused" } " reading works" },
+    };
+    let facts = html! {
+        dl.facts {
+            dt { "Changes" } dd { (changes) }
+            dt { "Journal" } dd { (size(app.store.log_bytes_since_snapshot())) " to replay at the next start" }
+            dt { "Uptime" } dd { (duration_text(uptime)) }
+            dt { "Node" } dd { (app.node) }
+            dt { "Version" } dd { "dropdex " (env!("CARGO_PKG_VERSION")) }
         }
-    }
+    };
+    panel("service", "Service", facts)
 }
 
 fn lists_table(lists: &[(Day, u32)]) -> Markup {

@@ -27,8 +27,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::web::Web;
 use crate::web::components::{
-    claim_link, copy_button, counted, dossier_path, name, name_linked, query, score, standing,
-    watch_button, watch_form,
+    actions, counted, dossier_path, name, name_linked, panel, query, score, standing, watch_form,
 };
 use crate::web::error::PageError;
 use crate::web::fragment::{self, Wanted};
@@ -157,11 +156,7 @@ impl Dossier<'_> {
         html! {
             div.head.title {
                 h1 { (name(text, domain.tld())) }
-                div.actions {
-                    (copy_button(text))
-                    (watch_button(self.owned, domain, &dossier_path(text)))
-                    (claim_link(text))
-                }
+                div.actions { (actions(self.owned, domain, &dossier_path(text))) }
             }
             p.lead {
                 @if profile.is_some() { (standing(drop, held, self.as_of.today)) }
@@ -172,75 +167,60 @@ impl Dossier<'_> {
 
     fn score(&self) -> Markup {
         let (dqs, explanation, signals) = self.known.scored();
-        html! {
-            section.panel aria-labelledby="score-title" {
-                h2 #score-title { "Score" }
-                div.verdict {
-                    div.big { (score(dqs)) }
-                    p { (explanation) }
-                }
-                (points::table(dqs, signals))
+        let content = html! {
+            div.verdict {
+                div.big { (score(dqs)) }
+                p { (explanation) }
             }
-        }
+            (points::table(dqs, signals))
+        };
+        panel("score-title", "Score", content)
     }
 
     fn drops(&self, profile: &Profile) -> Markup {
+        let none = html! { p { "No known drop." } };
+        let Some(drop) = &profile.drop else { return panel("lifecycle-title", "Lifecycle", none) };
         html! {
-            section.panel aria-labelledby="lifecycle-title" {
-                h2 #lifecycle-title { "Lifecycle" }
-                @match &profile.drop {
-                    Some(drop) => (lifecycle::timeline(drop, self.as_of)),
-                    None => p { "No known drop." },
-                }
-            }
-            @if profile.drop.is_some() {
-                section.panel aria-labelledby="earlier-title" {
-                    h2 #earlier-title { "Earlier drops" }
-                    (lifecycle::earlier(&profile.earlier, self.as_of.today))
-                }
-            }
+            (panel("lifecycle-title", "Lifecycle", lifecycle::timeline(drop, self.as_of)))
+            (panel("earlier-title", "Earlier drops", lifecycle::earlier(&profile.earlier, self.as_of.today)))
         }
     }
 
     fn siblings(&self, siblings: &[Sibling], total: u32) -> Markup {
         let label = self.domain.label();
-        html! {
-            section.panel aria-labelledby="siblings-title" {
-                h2 #siblings-title { "Same name in other TLDs" }
-                @if siblings.is_empty() {
-                    p.soft { "No other TLDs in our data." }
-                } @else {
-                    table.siblings {
-                        thead.hidden { tr { th scope="col" { "Name" } th scope="col" { "DQS" } th scope="col" { "Stage" } } }
-                        tbody { @for sibling in siblings { (sibling_row(sibling, label, self.as_of.today)) } }
-                    }
-                    @if total as usize > siblings.len() {
-                        p { a href=(query::with(&[("q", &format!("{label}."))], "/search")) { "Show all " (counted(total, "name")) } }
-                    }
+        let content = html! {
+            @if siblings.is_empty() {
+                p.soft { "No other TLDs in our data." }
+            } @else {
+                table.siblings {
+                    thead.hidden { tr { th scope="col" { "Name" } th scope="col" { "DQS" } th scope="col" { "Stage" } } }
+                    tbody { @for sibling in siblings { (sibling_row(sibling, label, self.as_of.today)) } }
+                }
+                @if total as usize > siblings.len() {
+                    p { a href=(query::with(&[("q", &format!("{label}."))], "/search")) { "Show all " (counted(total, "name")) } }
                 }
             }
-        }
+        };
+        panel("siblings-title", "Same name in other TLDs", content)
     }
 
     fn signals(&self) -> Markup {
         let (_, _, signals) = self.known.scored();
         let words: Vec<&str> = signals.words.iter().collect();
-        html! {
-            section.panel aria-labelledby="signals-title" {
-                h2 #signals-title { "Score details" }
-                dl.facts {
-                    dt { "Words" } dd { bdi { (words.join(" · ")) } }
-                    dt { "Language" } dd { (signals.language.map_or("unknown", language)) }
-                    dt { "Length" } dd { (self.domain.length()) " characters, length band " (signals.length_band) }
-                    dt { "Dictionary" } dd { (signals.dictionary_quality.get()) " of 100" }
-                    dt { "Pronounceability" } dd { (signals.pronounceability.get()) " of 100" }
-                    dt { "Digits, hyphens" } dd { (signals.digits) ", " (signals.hyphens) }
-                    dt { "Value of ." (to_unicode(self.domain.tld())) } dd { (signals.tld_weight.get()) " of 100" }
-                    dt { "Registered in" } dd { (counted(signals.tld_spread, "TLD")) }
-                    dt { "Scorer" } dd { "version " (signals.scorer_version) }
-                }
+        let facts = html! {
+            dl.facts {
+                dt { "Words" } dd { bdi { (words.join(" · ")) } }
+                dt { "Language" } dd { (signals.language.map_or("unknown", language)) }
+                dt { "Length" } dd { (self.domain.length()) " characters, length band " (signals.length_band) }
+                dt { "Dictionary" } dd { (signals.dictionary_quality.get()) " of 100" }
+                dt { "Pronounceability" } dd { (signals.pronounceability.get()) " of 100" }
+                dt { "Digits, hyphens" } dd { (signals.digits) ", " (signals.hyphens) }
+                dt { "Value of ." (to_unicode(self.domain.tld())) } dd { (signals.tld_weight.get()) " of 100" }
+                dt { "Registered in" } dd { (counted(signals.tld_spread, "TLD")) }
+                dt { "Scorer" } dd { "version " (signals.scorer_version) }
             }
-        }
+        };
+        panel("signals-title", "Score details", facts)
     }
 }
 

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use crate::scorer::Signals;
 use crate::vocab::dqs::Dqs;
-use crate::web::components::{part_bar, parts_of, signed};
+use crate::web::components::Column::{Hidden, Number, Text};
+use crate::web::components::{columns, part_bar, parts_of, signed};
 
 /// Renders all parts, their sum and the cap that applies.
 pub fn table(dqs: Dqs, signals: &Signals<'_>) -> Markup {
@@ -13,14 +14,7 @@ pub fn table(dqs: Dqs, signals: &Signals<'_>) -> Markup {
     html! {
         table.points {
             caption.hidden { "Points by part" }
-            thead {
-                tr {
-                    th scope="col" { "Part" }
-                    th scope="col" { span.hidden { "Bar" } }
-                    th.number scope="col" { "Points" }
-                    th scope="col" { "Meaning" }
-                }
-            }
+            (columns(&[Text("Part"), Hidden("Bar"), Number("Points"), Text("Meaning")]))
             tbody {
                 @for part in parts_of(&signals.points) {
                     tr.none[part.points == 0] {

@@ -4,7 +4,6 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use crate::http::error::ApiError;
 use crate::vocab::claim::Vote;
@@ -13,7 +12,7 @@ use crate::web::Web;
 use crate::web::components::{dossier_path, grouped, query};
 use crate::web::dossier::name_in;
 use crate::web::error::PageError;
-use crate::web::form::Form;
+use crate::web::form::{Fields, Form};
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
 use crate::web::viewer::Viewer;
@@ -30,23 +29,12 @@ pub struct Votes {
     may_vote: bool,
 }
 
-/// Vote form.
-#[derive(Debug, Deserialize)]
-pub struct VoteForm {
-    #[serde(default)]
-    vote: String,
-}
-
-impl TryFrom<VoteForm> for Option<Vote> {
-    type Error = ApiError;
-
-    fn try_from(sent: VoteForm) -> Result<Option<Vote>, ApiError> {
-        match sent.vote.as_str() {
-            "up" => Ok(Some(Vote::Up)),
-            "down" => Ok(Some(Vote::Down)),
-            "none" => Ok(None),
-            _ => Err(ApiError::parameter("vote", "must be up, down or none")),
-        }
+fn parse_vote(text: &str) -> Result<Option<Vote>, ApiError> {
+    match text {
+        "up" => Ok(Some(Vote::Up)),
+        "down" => Ok(Some(Vote::Down)),
+        "none" => Ok(None),
+        _ => Err(ApiError::parameter("vote", "must be up, down or none")),
     }
 }
 
@@ -55,10 +43,10 @@ pub async fn vote(
     State(web): State<Web>,
     member: LoggedIn,
     path: Result<Path<String>, PathRejection>,
-    Form(sent): Form<VoteForm>,
+    Form(fields): Form<Fields>,
 ) -> Result<Redirect, PageError> {
     let (domain, _) = name_in(path)?;
-    let vote = Option::<Vote>::try_from(sent)?;
+    let vote = parse_vote(fields.text("vote"))?;
     if !web.app.live.current().holds(&domain) {
         return Err(ApiError::NotFound.into());
     }
@@ -117,7 +105,7 @@ mod tests {
 
     #[test]
     fn votes_parse() {
-        let parse = |vote: &str| Option::<Vote>::try_from(VoteForm { vote: vote.into() }).ok();
+        let parse = |vote: &str| parse_vote(vote).ok();
         assert_eq!(parse("up"), Some(Some(Vote::Up)));
         assert_eq!(parse("none"), Some(None));
         assert_eq!((parse(""), parse("UP")), (None, None));
