@@ -50,9 +50,25 @@ impl Fields {
         Fields(pairs.into_owned().collect())
     }
 
+    /// Adds a field.
+    pub fn push(&mut self, name: &str, value: impl Into<String>) {
+        self.0.push((name.to_owned(), value.into()));
+    }
+
+    /// Replaces each value by the result for its name and itself.
+    pub fn map(mut self, tidy: impl Fn(&str, &str) -> String) -> Fields {
+        self.0.iter_mut().for_each(|(name, value)| *value = tidy(name, value));
+        self
+    }
+
     /// First value of a field, or an empty string.
     pub fn text(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
+    }
+
+    /// Values of a field that are not empty.
+    pub fn filled(&self, name: &str) -> Vec<&str> {
+        self.all(name).filter(|value| !value.is_empty()).collect()
     }
 
     /// All values of a field.

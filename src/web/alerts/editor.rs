@@ -2,17 +2,17 @@
 
 use maud::{Markup, html};
 
-use super::form::{RuleForm, chat_field, webhook_field};
-use crate::accounts::{Rule, UserData};
+use super::EditorPage;
+use super::form::{chat_field, webhook_field};
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, RULE_CHANNELS_MAX, RULE_NAME_CHARS_MAX, RULE_TLDS_MAX, SUBSTRING_CHARS_MAX,
 };
 use crate::vocab::plan::Plan;
 use crate::vocab::stage::Stage;
-use crate::web::Web;
+use crate::web::components::stage_word;
+use crate::web::error::sentence_case;
 use crate::web::field::{Field, FormError, Input};
 use crate::web::layout::{NavItem, Page};
-use crate::web::logged_in::LoggedIn;
 use crate::web::owned::{STYLES, idempotency_field};
 
 /// Path of the rules.
@@ -20,14 +20,7 @@ pub const PATH: &str = "/alerts";
 
 /// Input of the form.
 pub struct Editor<'a> {
-    pub web: &'a Web,
-    pub member: &'a LoggedIn,
-    pub form: &'a RuleForm,
-    /// The rule that is edited; `None` for a new one.
-    pub rule: Option<&'a Rule>,
-    pub owned: &'a UserData,
-    /// True if the e-mail address of the account is verified.
-    pub is_verified: bool,
+    pub page: &'a EditorPage,
     pub error: Option<&'a FormError>,
     /// Matches of the form.
     pub preview: Markup,
@@ -36,7 +29,7 @@ pub struct Editor<'a> {
 /// Renders the page of a new rule.
 pub fn new_page(editor: &Editor<'_>) -> Markup {
     Page::new("New alert rule").at(NavItem::Alerts).styles(STYLES).scripts(&["alerts.js"]).show(
-        Some(&editor.member.viewer),
+        Some(&editor.page.member.viewer),
         html! {
             p.trail { a href=(PATH) { "Alerts" } }
             h1 { "New alert rule" }
@@ -50,14 +43,14 @@ pub fn new_page(editor: &Editor<'_>) -> Markup {
 impl Editor<'_> {
     /// Renders the form and the preview.
     pub fn shown(&self) -> Markup {
-        let action = match self.rule {
+        let action = match &self.page.rule {
             Some(rule) => format!("{PATH}/{}", rule.id),
             None => format!("{PATH}/new"),
         };
         html! {
             div.editor {
                 form #rule.panel method="post" action=(action) {
-                    @match self.rule {
+                    @match &self.page.rule {
                         Some(rule) => { input type="hidden" name="rule" value=(rule.id); }
                         None => { (idempotency_field()) }
                     }
@@ -65,7 +58,7 @@ impl Editor<'_> {
                     (self.filter())
                     (self.channels())
                     p.send {
-                        button type="submit" { @if self.rule.is_some() { "Save" } @else { "Create alert" } }
+                        button type="submit" { @if self.page.rule.is_some() { "Save" } @else { "Create alert" } }
                         button.quiet #look type="submit" formaction="/alerts/preview" { "Preview" }
                     }
                 }
@@ -82,28 +75,27 @@ impl Editor<'_> {
     }
 
     fn name(&self) -> Markup {
-        let input =
-            Input { longest: Some(RULE_NAME_CHARS_MAX), is_required: true, ..Input::default() };
+        let input = Input { longest: Some(RULE_NAME_CHARS_MAX), is_required: true, ..Input::TEXT };
         self.field("name", "Name")
             .help("Shown in the subject of its messages.")
-            .input(&self.form.name, input)
+            .input(self.page.form.text("name"), input)
     }
 
     fn filter(&self) -> Markup {
-        let form = self.form;
+        let form = &self.page.form;
         let tlds_help = format!("Up to {RULE_TLDS_MAX}, separated by commas. Leave empty for all.");
-        let text = Input::default();
+        let text = Input::TEXT;
         let number =
             |range| Input { kind: "number", mode: Some("numeric"), range: Some(range), ..text };
         html! {
             fieldset.group {
                 legend { "Names" }
-                (self.field("tlds", "TLDs").help(&tlds_help).input(&form.tlds, Input { placeholder: Some("com, net, co.uk"), ..text }))
+                (self.field("tlds", "TLDs").help(&tlds_help).input(form.text("tlds"), Input { placeholder: Some("com, net, co.uk"), ..text }))
                 div.pair {
-                    (self.field("min_dqs", "Minimum score").help("DQS, 0 to 100.").input(&form.min_dqs, number((0, 100))))
-                    (self.field("max_length", "Maximum length").help("Characters before the first dot.").input(&form.max_length, number((1, u32::from(LABEL_CHARS_MAX)))))
+                    (self.field("min_dqs", "Minimum score").help("DQS, 0 to 100.").input(form.text("min_dqs"), number((0, 100))))
+                    (self.field("max_length", "Maximum length").help("Characters before the first dot.").input(form.text("max_length"), number((1, u32::from(LABEL_CHARS_MAX)))))
                 }
-                (self.field("contains", "Contains").help("Text anywhere in the name.").input(&form.contains, Input { longest: Some(SUBSTRING_CHARS_MAX), ..text }))
+                (self.field("contains", "Contains").help("Text anywhere in the name.").input(form.text("contains"), Input { longest: Some(SUBSTRING_CHARS_MAX), ..text }))
                 (self.stages())
             }
         }
@@ -111,20 +103,15 @@ impl Editor<'_> {
 
     fn stages(&self) -> Markup {
         let error = self.error.and_then(|error| error.about("stages"));
-        let word = |stage| match stage {
-            Stage::Redemption => "Redemption",
-            Stage::PendingDelete => "Pending delete",
-            Stage::Catchable => "Catchable",
-            Stage::Released => "Released",
-        };
+        let chosen = self.page.form.filled("stage");
         html! {
             fieldset.field #stages {
                 legend { "Stages" }
                 div.chips {
                     @for stage in Stage::ALL {
                         label.chip {
-                            input type="checkbox" name="stage" value=(stage) checked[self.form.stages.iter().any(|it| it == stage.as_str())];
-                            span { (word(stage)) }
+                            input type="checkbox" name="stage" value=(stage) checked[chosen.contains(&stage.as_str())];
+                            span { (sentence_case(stage_word(stage))) }
                         }
                     }
                 }
@@ -137,9 +124,9 @@ impl Editor<'_> {
     fn channels(&self) -> Markup {
         let all = self.error.and_then(|error| error.about("channels"));
         let email = self.error.and_then(|error| error.about("email"));
-        let configured = self.web.app.channels;
-        let is_off = self.rule.is_some_and(|rule| {
-            rule.channels.iter().any(|it| self.owned.switched_off(rule.id, it).is_some())
+        let configured = self.page.web.app.channels;
+        let is_off = self.page.rule.as_ref().is_some_and(|rule| {
+            rule.channels.iter().any(|it| self.page.owned.switched_off(rule.id, it).is_some())
         });
         html! {
             fieldset.group #channels {
@@ -148,14 +135,14 @@ impl Editor<'_> {
                 @if let Some(error) = all { p.error { (error) } }
                 p.line {
                     label for="email" {
-                        input #email type="checkbox" name="email" value="on" checked[self.form.channels.email]
+                        input #email type="checkbox" name="email" value="on" checked[self.page.form.is_on("email")]
                             aria-invalid=[email.map(|_| "true")] aria-describedby=[email.map(|_| "email-error")];
-                        "E-mail to " span.address { (self.member.email) }
+                        "E-mail to " span.address { (self.page.member.email) }
                     }
                 }
                 @if !configured.email {
                     p.help { "E-mail is not set up on this server. Ask the administrator." }
-                } @else if !self.is_verified {
+                } @else if !self.page.is_verified() {
                     p.help { a href="/account/notifications" { "Verify your e-mail address" } " to receive alerts by e-mail." }
                 }
                 @if let Some(error) = email { p.error #email-error { (error) } }
@@ -166,7 +153,7 @@ impl Editor<'_> {
                     many: "Webhooks",
                     placeholder: "https://example.com/hook",
                     help: "Messages are signed JSON, sent by POST. Requires https on port 443 or 8443.",
-                    values: &self.form.channels.webhooks,
+                    values: &self.page.form.filled("webhook"),
                     id: webhook_field,
                     is_configured: configured.webhook,
                 }))
@@ -177,14 +164,14 @@ impl Editor<'_> {
                     many: "Telegram",
                     placeholder: "-1001234567890 or @channel",
                     help: "A chat ID, or @ and the name of a public channel.",
-                    values: &self.form.channels.chats,
+                    values: &self.page.form.filled("chat"),
                     id: chat_field,
                     is_configured: configured.telegram,
                 }))
                 @if is_off {
                     p.line {
                         label for="switch_on" {
-                            input #switch_on type="checkbox" name="switch_on" value="on" checked[self.form.switch_on];
+                            input #switch_on type="checkbox" name="switch_on" value="on" checked[self.page.form.is_on("switch_on")];
                             "Turn channels back on that were switched off"
                         }
                     }
@@ -195,7 +182,7 @@ impl Editor<'_> {
 
     /// Renders the fields of a channel type and an empty one, or the reason why it is unavailable.
     fn lines(&self, lines: &Lines<'_>) -> Markup {
-        let plan = self.member.caller.plan;
+        let plan = self.page.member.caller.plan;
         let values = lines.values;
         let room = if values.len() < RULE_CHANNELS_MAX { 1 } else { 0 };
         let empty = std::iter::repeat_n("", room);
@@ -212,12 +199,12 @@ impl Editor<'_> {
             @match why_not {
                 Some(why) if values.is_empty() => { p.help.off { (why) } }
                 _ => div.lines {
-                    @for (at, value) in values.iter().map(String::as_str).chain(empty).enumerate() {
+                    @for (at, value) in values.iter().copied().chain(empty).enumerate() {
                         @let label = if at == 0 { lines.one.to_owned() } else { format!("{} {}", lines.one, at + 1) };
                         @let id = (lines.id)(at);
                         @let field = self.field(&id, &label).named(lines.name);
                         @let field = if at == 0 { field.help(lines.help) } else { field };
-                        (field.input(value, Input { kind: lines.kind, placeholder: Some(lines.placeholder), ..Input::default() }))
+                        (field.input(value, Input { kind: lines.kind, placeholder: Some(lines.placeholder), ..Input::TEXT }))
                     }
                 }
             }
@@ -233,7 +220,7 @@ struct Lines<'a> {
     many: &'a str,
     placeholder: &'a str,
     help: &'a str,
-    values: &'a [String],
+    values: &'a [&'a str],
     id: fn(usize) -> String,
     is_configured: bool,
 }

@@ -2,8 +2,7 @@
 
 use crate::accounts::{Channel, Rule};
 use crate::http::alerts::{
-    ChannelRequest, ChatIdRequest, PreviewRequest, RuleFilterRequest, RulePatchRequest,
-    RuleRequest, TldRequest,
+    ChannelRequest, ChatIdRequest, RuleFilterRequest, RulePatchRequest, RuleRequest, TldRequest,
 };
 use crate::http::body::{JsonInteger, Object, Patch};
 use crate::vocab::dqs::Dqs;
@@ -11,28 +10,9 @@ use crate::vocab::name::to_unicode;
 use crate::vocab::query::Substring;
 use crate::web::form::Fields;
 
-/// A rule form as sent. Values are not validated.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RuleForm {
-    pub name: String,
-    /// Separated by commas or white space.
-    pub tlds: String,
-    pub min_dqs: String,
-    pub max_length: String,
-    pub contains: String,
-    pub stages: Vec<String>,
-    pub channels: Channels,
-    /// Turns channels back on that were switched off.
-    pub switch_on: bool,
-}
-
-/// Channels of a form, without empty lines.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Channels {
-    pub email: bool,
-    pub webhooks: Vec<String>,
-    pub chats: Vec<String>,
-}
+/// A rule form as sent, by the names of its fields. Values are trimmed, but not validated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleForm(Fields);
 
 /// Default channels of a new rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,27 +20,6 @@ pub struct ChannelDefaults {
     pub email: bool,
     /// Default chat of the account.
     pub chat: Option<String>,
-}
-
-impl Channels {
-    fn is_empty(&self) -> bool {
-        *self == Channels::default()
-    }
-
-    /// The channels with the ids of their fields, in the order of the API's list.
-    fn requests(&self) -> Vec<(String, ChannelRequest)> {
-        let channel =
-            |kind: &str| ChannelRequest { r#type: Some(kind.to_owned()), url: None, chat_id: None };
-        let email = self.email.then(|| ("email".to_owned(), channel("email")));
-        let webhooks = self.webhooks.iter().enumerate().map(|(at, url)| {
-            (webhook_field(at), ChannelRequest { url: Some(url.clone()), ..channel("webhook") })
-        });
-        let chats = self.chats.iter().enumerate().map(|(at, chat)| {
-            let chat_id = Some(ChatIdRequest::Text(chat.clone()));
-            (chat_field(at), ChannelRequest { chat_id, ..channel("telegram") })
-        });
-        email.into_iter().chain(webhooks).chain(chats).collect()
-    }
 }
 
 /// Field id of a webhook.
@@ -74,39 +33,23 @@ pub fn chat_field(at: usize) -> String {
 }
 
 impl RuleForm {
-    /// Reads a submitted form.
-    pub fn from_fields(fields: &Fields) -> RuleForm {
-        let text = |name| fields.text(name).trim().to_owned();
-        let filled = |name| {
-            let values = fields.all(name).map(str::trim).filter(|value| !value.is_empty());
-            values.map(str::to_owned).collect()
-        };
-        RuleForm {
-            name: text("name"),
-            tlds: text("tlds"),
-            min_dqs: text("min_dqs"),
-            max_length: text("max_length"),
-            contains: text("contains"),
-            stages: filled("stage"),
-            channels: Channels {
-                email: !fields.text("email").is_empty(),
-                webhooks: filled("webhook"),
-                chats: filled("chat"),
-            },
-            switch_on: !fields.text("switch_on").is_empty(),
-        }
+    /// A submitted form.
+    pub fn new(fields: Fields) -> RuleForm {
+        RuleForm(fields.map(|_, value| value.trim().to_owned()))
     }
 
     /// A new form filled from a link. Without channels in the link, the defaults apply.
-    pub fn from_link(fields: &Fields, usual: ChannelDefaults) -> RuleForm {
-        let asked = RuleForm::from_fields(fields);
-        let usual = || Channels {
-            email: usual.email,
-            webhooks: Vec::new(),
-            chats: usual.chat.into_iter().collect(),
-        };
-        let channels = if asked.channels.is_empty() { usual() } else { asked.channels };
-        RuleForm { channels, ..asked }
+    pub fn from_link(fields: Fields, usual: ChannelDefaults) -> RuleForm {
+        let mut form = RuleForm::new(fields);
+        if form.channels().is_empty() {
+            if usual.email {
+                form.0.push("email", "on");
+            }
+            if let Some(chat) = usual.chat {
+                form.0.push("chat", chat);
+            }
+        }
+        form
     }
 
     /// The form of an existing rule.
@@ -114,52 +57,76 @@ impl RuleForm {
         let number = |number: Option<u8>| number.map(|it| it.to_string()).unwrap_or_default();
         let filter = &rule.filter;
         let tlds: Vec<_> = filter.tlds.iter().map(|tld| to_unicode(tld)).collect();
-        RuleForm {
-            name: rule.name.to_string(),
-            tlds: tlds.join(", "),
-            min_dqs: number(filter.min_dqs.map(Dqs::points)),
-            max_length: number(filter.max_length),
-            contains: filter
-                .contains
-                .as_ref()
-                .map(Substring::as_str)
-                .unwrap_or_default()
-                .to_owned(),
-            stages: filter.stages.iter().map(|stage| stage.as_str().to_owned()).collect(),
-            channels: Channels::for_rule(rule),
-            switch_on: false,
+        let mut fields = Fields::default();
+        fields.push("name", &*rule.name);
+        fields.push("tlds", tlds.join(", "));
+        fields.push("min_dqs", number(filter.min_dqs.map(Dqs::points)));
+        fields.push("max_length", number(filter.max_length));
+        fields.push("contains", filter.contains.as_ref().map_or("", Substring::as_str));
+        filter.stages.iter().for_each(|stage| fields.push("stage", stage.as_str()));
+        for channel in &rule.channels {
+            match channel {
+                Channel::Email => fields.push("email", "on"),
+                Channel::Webhook { url } => fields.push("webhook", url.as_str()),
+                Channel::Telegram { chat_id } => fields.push("chat", chat_id),
+            }
         }
+        RuleForm::new(fields)
+    }
+
+    /// First value of a field.
+    pub fn text(&self, field: &str) -> &str {
+        self.0.text(field)
+    }
+
+    /// Values of a field, without empty lines.
+    pub fn filled(&self, field: &str) -> Vec<&str> {
+        self.0.filled(field)
+    }
+
+    /// The channels with the ids of their fields, in the order of the API's list.
+    fn channels(&self) -> Vec<(String, ChannelRequest)> {
+        let channel =
+            |kind: &str| ChannelRequest { r#type: Some(kind.to_owned()), url: None, chat_id: None };
+        let email = self.is_on("email").then(|| ("email".to_owned(), channel("email")));
+        let webhooks = self.filled("webhook").into_iter().enumerate().map(|(at, url)| {
+            let url = Some(url.to_owned());
+            (webhook_field(at), ChannelRequest { url, ..channel("webhook") })
+        });
+        let chats = self.filled("chat").into_iter().enumerate().map(|(at, chat)| {
+            let chat_id = Some(ChatIdRequest::Text(chat.to_owned()));
+            (chat_field(at), ChannelRequest { chat_id, ..channel("telegram") })
+        });
+        email.into_iter().chain(webhooks).chain(chats).collect()
+    }
+
+    /// True if a checkbox is set.
+    pub fn is_on(&self, field: &str) -> bool {
+        !self.text(field).is_empty()
     }
 
     /// Request that creates the rule.
     pub fn request(&self) -> RuleRequest {
         RuleRequest {
-            name: Some(self.name.clone()),
+            name: Some(self.text("name").to_owned()),
             filter: Some(self.filter_request()),
             channels: Some(self.channel_requests()),
-        }
-    }
-
-    /// Request without channels, for the preview.
-    pub fn draft(&self) -> PreviewRequest {
-        PreviewRequest {
-            name: Some(self.name.clone()),
-            filter: Some(self.filter_request()),
-            channels: None,
         }
     }
 
     /// Patch of an existing rule. Sending channels turns them back on, so they are sent only if they
     /// changed or `switch_on` is set.
     pub fn patch(&self, rule: &Rule) -> RulePatchRequest {
-        let is_changed = self.channels != Channels::for_rule(rule) || self.switch_on;
+        let before = RuleForm::for_rule(rule);
+        let is_changed = ["email", "webhook", "chat"]
+            .iter()
+            .any(|channels| self.filled(channels) != before.filled(channels));
         RulePatchRequest {
-            name: Patch::Value(self.name.clone()),
+            name: Patch::Value(self.text("name").to_owned()),
             filter: Patch::Value(self.filter_request()),
-            channels: if is_changed {
-                Patch::Value(self.channel_requests())
-            } else {
-                Patch::Absent
+            channels: match is_changed || self.is_on("switch_on") {
+                true => Patch::Value(self.channel_requests()),
+                false => Patch::Absent,
             },
             active: Patch::Absent,
         }
@@ -184,38 +151,25 @@ impl RuleForm {
     fn channel_field(&self, property: &str) -> String {
         let place = property.strip_prefix("channels[").and_then(|rest| rest.split_once(']'));
         let place = place.and_then(|(place, _)| place.parse::<usize>().ok());
-        let field = place.and_then(|place| self.channels.requests().into_iter().nth(place));
+        let field = place.and_then(|place| self.channels().into_iter().nth(place));
         field.map_or_else(|| "channels".to_owned(), |(field, _)| field)
     }
 
-    fn filter_request(&self) -> Object<RuleFilterRequest> {
+    /// Conditions of the form.
+    pub fn filter_request(&self) -> Object<RuleFilterRequest> {
         let separates = |char: char| char.is_whitespace() || ",;".contains(char);
-        let tlds = self.tlds.split(separates).filter(|tld| !tld.is_empty());
+        let tlds = self.text("tlds").split(separates).filter(|tld| !tld.is_empty());
         Object(RuleFilterRequest {
             tlds: Some(tlds.map(|tld| TldRequest(tld.to_owned())).collect()),
-            min_dqs: integer(&self.min_dqs),
-            max_length: integer(&self.max_length),
-            contains: (!self.contains.is_empty()).then(|| self.contains.clone()),
-            stages: Some(self.stages.clone()),
+            min_dqs: integer(self.text("min_dqs")),
+            max_length: integer(self.text("max_length")),
+            contains: self.is_on("contains").then(|| self.text("contains").to_owned()),
+            stages: Some(self.filled("stage").into_iter().map(str::to_owned).collect()),
         })
     }
 
     fn channel_requests(&self) -> Vec<Object<ChannelRequest>> {
-        self.channels.requests().into_iter().map(|(_, channel)| Object(channel)).collect()
-    }
-}
-
-impl Channels {
-    fn for_rule(rule: &Rule) -> Channels {
-        let mut channels = Channels::default();
-        for channel in &rule.channels {
-            match channel {
-                Channel::Email => channels.email = true,
-                Channel::Webhook { url } => channels.webhooks.push(url.as_str().to_owned()),
-                Channel::Telegram { chat_id } => channels.chats.push(chat_id.clone()),
-            }
-        }
-        channels
+        self.channels().into_iter().map(|(_, channel)| Object(channel)).collect()
     }
 }
 
@@ -230,16 +184,16 @@ mod tests {
     use super::*;
 
     fn form(query: &str) -> RuleForm {
-        RuleForm::from_fields(&Fields::from_query(Some(query)))
+        RuleForm::new(Fields::from_query(Some(query)))
     }
 
     #[test]
     fn empty_lines_are_ignored() {
         let form = form("webhook=&webhook=+https://a.example/+&chat=&email=on&stage=catchable");
-        assert_eq!(form.channels.webhooks, ["https://a.example/"]);
-        assert!(form.channels.email && form.channels.chats.is_empty());
+        assert_eq!(form.filled("webhook"), ["https://a.example/"]);
+        assert!(form.is_on("email") && form.filled("chat").is_empty());
         assert_eq!(form.request().channels.map(|channels| channels.len()), Some(2));
-        assert_eq!(form.stages, ["catchable"]);
+        assert_eq!(form.filled("stage"), ["catchable"]);
     }
 
     #[test]
@@ -271,8 +225,8 @@ mod tests {
     fn a_link_without_channels_gets_the_defaults() {
         let fields = Fields::from_query(Some("tlds=com&min_dqs=70"));
         let usual = ChannelDefaults { email: true, chat: Some("42".to_owned()) };
-        let form = RuleForm::from_link(&fields, usual);
-        assert!(form.channels.email);
-        assert_eq!((form.tlds.as_str(), form.channels.chats), ("com", vec!["42".to_owned()]));
+        let form = RuleForm::from_link(fields, usual);
+        assert!(form.is_on("email"));
+        assert_eq!((form.text("tlds"), form.filled("chat")), ("com", vec!["42"]));
     }
 }

@@ -115,7 +115,7 @@ impl EditorPage {
     ) -> Markup {
         let found = preview::preview(&self.web, self.member.viewer.now, &self.form).await;
         let (_, preview) = preview::show(found, form_error.is_none());
-        let editor = self.editor(form_error, preview);
+        let editor = Editor { page: self, error: form_error, preview };
         match &self.rule {
             Some(rule) => rule::show(rule, &editor, action_error, self.query.as_deref()),
             None => editor::new_page(&editor),
@@ -154,12 +154,10 @@ impl EditorPage {
         self.finish(changed, notice).await
     }
 
-    fn editor<'a>(&'a self, error: Option<&'a FormError>, preview: Markup) -> Editor<'a> {
-        let EditorPage { web, member, form, owned, .. } = self;
-        let profile = web.app.store.profile(&member.caller, member.viewer.now.0);
-        let is_verified = profile.is_some_and(|profile| profile.is_verified);
-        let rule = self.rule.as_ref();
-        Editor { web, member, form, rule, owned, is_verified, error, preview }
+    /// True if the e-mail address of the account is verified.
+    fn is_verified(&self) -> bool {
+        let profile = self.web.app.store.profile(&self.member.caller, self.member.viewer.now.0);
+        profile.is_some_and(|profile| profile.is_verified)
     }
 }
 
@@ -184,7 +182,7 @@ async fn new_rule(State(web): State<Web>, member: LoggedIn, RawQuery(query): Raw
             .and_then(|profile| profile.telegram_chat)
             .filter(|_| member.caller.plan != Plan::Free && configured.telegram),
     };
-    let form = RuleForm::from_link(&Fields::from_query(query.as_deref()), defaults);
+    let form = RuleForm::from_link(Fields::from_query(query.as_deref()), defaults);
     EditorPage::for_new(web, member, form).page().await
 }
 
@@ -194,8 +192,8 @@ async fn add(
     member: LoggedIn,
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
-    let form = RuleForm::from_fields(&fields);
     let post = idempotent_post(&fields, member.viewer.now);
+    let form = RuleForm::new(fields);
     let answered = match alerts::add(&web.app, &member.caller, form.request(), post).await {
         Ok(answered) => answered,
         Err(err) => return Ok(EditorPage::for_new(web, member, form).rejected(err).await),
@@ -214,12 +212,13 @@ async fn preview(
     headers: HeaderMap,
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
-    let form = RuleForm::from_fields(&fields);
+    let rule = RuleId::parse(fields.text("rule"));
+    let form = RuleForm::new(fields);
     if wanted(&headers) == Wanted::Part {
         let found = preview::preview(&web, member.viewer.now, &form).await;
         return Ok(vary(preview::show(found, true).into_response()));
     }
-    let page = match RuleId::parse(fields.text("rule")) {
+    let page = match rule {
         Some(id) => EditorPage { form, ..EditorPage::for_rule(web, member, id)? },
         None => EditorPage::for_new(web, member, form),
     };
@@ -238,7 +237,7 @@ async fn show_rule(page: EditorPage, headers: HeaderMap) -> Response {
 
 /// `POST /alerts/{id}`: saves the form.
 async fn save(page: EditorPage, Form(fields): Form<Fields>) -> Result<Response, PageError> {
-    let page = EditorPage { form: RuleForm::from_fields(&fields), ..page };
+    let page = EditorPage { form: RuleForm::new(fields), ..page };
     let rule = page.rule()?;
     let patch = page.form.patch(rule);
     match alerts::change(&page.web.app, &page.member.caller, rule.id, patch).await {

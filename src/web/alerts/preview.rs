@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::form::RuleForm;
 use crate::accounts::MatchedName;
 use crate::http::alerts::deliveries::matched_samples;
-use crate::http::alerts::{preview_filter, rule_query};
+use crate::http::alerts::{PreviewRequest, preview_filter, rule_query};
 use crate::http::allowance::Now;
 use crate::http::error::{ApiError, Refusal};
 use crate::http::work;
@@ -14,6 +14,7 @@ use crate::vocab::day::Day;
 use crate::web::Web;
 use crate::web::components::{self, counted, grouped};
 use crate::web::error::sentence;
+use crate::web::form::Fields;
 
 /// Height and width of a bar, and width of the gap, in SVG units.
 const BARS: (u32, u32, u32) = (48, 8, 2);
@@ -33,7 +34,8 @@ pub struct Preview {
 /// # Errors
 /// The first invalid value of the filter.
 pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, ApiError> {
-    let filter = preview_filter(form.draft(), web.app.guard.rules())?;
+    let draft = PreviewRequest { name: None, filter: Some(form.filter_request()), channels: None };
+    let filter = preview_filter(draft, web.app.guard.rules())?;
     let (index, as_of) = (web.app.live.current(), web.app.as_of(now));
     work::run(index.preview_cost_us(as_of), move || {
         let preview = index.preview(&rule_query(&filter), as_of)?;
@@ -63,7 +65,7 @@ pub fn show(preview: Result<Preview, ApiError>, show_error: bool) -> (StatusCode
 /// Error text with the label of its field.
 fn field_message(err: &ApiError) -> Option<String> {
     let ApiError::BadParameter { name, what } = err else { return None };
-    let label = match RuleForm::default().field_of(name)?.as_str() {
+    let label = match RuleForm::new(Fields::default()).field_of(name)?.as_str() {
         "tlds" => "TLDs",
         "min_dqs" => "Minimum score",
         "max_length" => "Maximum length",

@@ -4,12 +4,13 @@ use maud::{Markup, html};
 
 use super::editor::{Editor, PATH};
 use super::list::{Standing, channels, status};
-use super::{NOTICES, words};
+use super::{EditorPage, NOTICES, words};
 use crate::accounts::{Delivery, MatchedName, MessageKind, Rule, UserData, WebhookSecret};
 use crate::http::allowance::Now;
 use crate::vocab::day::Day;
 use crate::vocab::ids::RuleId;
 use crate::vocab::limits::DELIVERIES_KEPT_MAX;
+use crate::web::components::Column::{self, Hidden, Number, Text};
 use crate::web::components::{self, counted, grouped};
 use crate::web::field::FormError;
 use crate::web::layout::{NavItem, Page};
@@ -20,6 +21,16 @@ use crate::web::owned::{Deletion, STYLES, day, instant};
 /// Maximum names shown per delivery. The message has all.
 const NAMES_SHOWN_MAX: usize = 100;
 
+const DELIVERY_COLUMNS: [Column<'_>; 7] = [
+    Text("Queued"),
+    Text("Status"),
+    Text("Names"),
+    Text("Channel"),
+    Number("Attempts"),
+    Text("Last attempt"),
+    Hidden("Retry"),
+];
+
 /// Renders the page. `action_error` is the error of an action other than saving.
 pub fn show(
     rule: &Rule,
@@ -27,10 +38,10 @@ pub fn show(
     action_error: Option<&FormError>,
     query: Option<&str>,
 ) -> Markup {
-    let member = editor.member;
-    let limit = editor.web.app.store.limits(&member.caller).active_rules;
+    let EditorPage { web, member, owned, .. } = editor.page;
+    let limit = web.app.store.limits(&member.caller).active_rules;
     let plan = member.caller.plan;
-    let standing = Standing::new(rule, editor.owned, plan, limit);
+    let standing = Standing::new(rule, owned, plan, limit);
     Page::new(&rule.name)
         .at(NavItem::Alerts)
         .styles(STYLES)
@@ -47,8 +58,8 @@ pub fn show(
                 @for error in action_error.into_iter().chain(editor.error) { (error.shown()) }
                 @if let Some(hint) = standing.hint() { p.hint { (hint) } }
                 p.lead { (words::filter(&rule.filter)) ". " span.soft { "Added " (day(rule.created_at)) "." } }
-                (channels(rule, editor.owned, plan))
-                (deliveries(rule, editor.owned, member.viewer.now))
+                (channels(rule, owned, plan))
+                (deliveries(rule, owned, member.viewer.now))
                 h2 #edit { "Edit rule" }
                 (editor.shown())
             },
@@ -80,22 +91,9 @@ pub fn deliveries(rule: &Rule, owned: &UserData, Now(now): Now) -> Markup {
                     "No messages sent yet. Matching names are sent with the next list. Send a test to see what a message looks like."
                 }
             } @else {
-                div.table tabindex="0" role="region" aria-label="Table of deliveries" {
-                    table.cards {
-                        thead {
-                            tr {
-                                th scope="col" { "Queued" }
-                                th scope="col" { "Status" }
-                                th scope="col" { "Names" }
-                                th scope="col" { "Channel" }
-                                th.number scope="col" { "Attempts" }
-                                th scope="col" { "Last attempt" }
-                                th scope="col" { span.hidden { "Retry" } }
-                            }
-                        }
-                        tbody { @for delivery in &sent { (row(rule, delivery, today)) } }
-                    }
-                }
+                (components::table("Table of deliveries", "cards", &DELIVERY_COLUMNS, html! {
+                    tbody { @for delivery in &sent { (row(rule, delivery, today)) } }
+                }))
                 @if sent.len() >= DELIVERIES_KEPT_MAX {
                     p.soft { "Only the last " (DELIVERIES_KEPT_MAX) " messages are kept." }
                 }

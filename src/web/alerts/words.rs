@@ -4,6 +4,7 @@ use crate::accounts::{Channel, OffReason, Problem, RuleFilter, StatusClass, Swit
 use crate::vocab::name::to_unicode;
 use crate::vocab::query::Substring;
 use crate::vocab::stage::Stage;
+use crate::web::components::stage_word;
 
 /// Maximum TLDs listed by name. Others are counted.
 const TLDS_NAMED_MAX: usize = 6;
@@ -37,7 +38,11 @@ fn tlds(filter: &RuleFilter) -> String {
 }
 
 fn stages(stages: &[Stage]) -> String {
-    either(&stages.iter().map(|stage| stage_word(*stage).to_owned()).collect::<Vec<_>>())
+    let word = |stage: &Stage| match stage {
+        Stage::Redemption => "in redemption".to_owned(),
+        stage => stage_word(*stage).to_owned(),
+    };
+    either(&stages.iter().map(word).collect::<Vec<_>>())
 }
 
 /// `a`, `a or b`, `a, b or c`.
@@ -46,16 +51,6 @@ fn either(words: &[String]) -> String {
         [] => String::new(),
         [word] => word.clone(),
         [words @ .., last] => format!("{} or {last}", words.join(", ")),
-    }
-}
-
-/// Display name of a stage.
-pub fn stage_word(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Redemption => "in redemption",
-        Stage::PendingDelete => "pending delete",
-        Stage::Catchable => "catchable",
-        Stage::Released => "released",
     }
 }
 

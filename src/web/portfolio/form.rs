@@ -11,58 +11,48 @@ use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 use crate::web::form::Fields;
 
-/// A claim form as sent. Values are not validated.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClaimForm {
-    pub domain: String,
-    pub status: String,
-    pub registrar: String,
-    pub acquired: String,
-    pub resale: String,
-    /// Date of the sale. The form does not ask for a time.
-    pub sold_on: String,
-    pub notes: String,
-    /// Id of an alert rule.
-    pub rule: String,
-}
+/// A claim form as sent, by the names of its fields. Values are trimmed, but not validated. The sale has
+/// a date without a time, and the rule is an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimForm(Fields);
 
 impl ClaimForm {
-    /// An empty form for a name.
-    pub fn blank(domain: &str) -> ClaimForm {
-        let status = ClaimStatus::Attempted.as_str().to_owned();
-        ClaimForm { domain: domain.to_owned(), status, ..ClaimForm::default() }
+    /// A submitted form.
+    pub fn new(fields: Fields) -> ClaimForm {
+        ClaimForm(fields.map(|name, value| match name {
+            // Browsers submit line breaks as CRLF.
+            "notes" => value.replace("\r\n", "\n").trim_end().to_owned(),
+            _ => value.trim().to_owned(),
+        }))
     }
 
-    /// Reads a submitted form.
-    pub fn from_fields(fields: &Fields) -> ClaimForm {
-        let text = |name| fields.text(name).trim().to_owned();
-        ClaimForm {
-            domain: text("domain"),
-            status: text("status"),
-            registrar: text("registrar"),
-            acquired: text("acquired"),
-            resale: text("resale"),
-            sold_on: text("sold_on"),
-            // Browsers submit line breaks as CRLF.
-            notes: normalize_line_breaks(fields.text("notes")),
-            rule: text("rule"),
-        }
+    /// An empty form for a name.
+    pub fn blank(domain: &str) -> ClaimForm {
+        let mut fields = Fields::default();
+        fields.push("domain", domain);
+        fields.push("status", ClaimStatus::Attempted.as_str());
+        ClaimForm::new(fields)
     }
 
     /// The form of an existing claim.
     pub fn for_claim(claim: &Claim) -> ClaimForm {
         let price = |price: Option<Usd>| price.map(|it| it.to_string()).unwrap_or_default();
         let rule = claim.alert_rule.as_ref().map(|rule| rule.id.to_string());
-        ClaimForm {
-            domain: claim.domain.unicode().into_owned(),
-            status: claim.status.as_str().to_owned(),
-            registrar: claim.registrar.as_deref().unwrap_or_default().to_owned(),
-            acquired: price(claim.acquired_price),
-            resale: price(claim.resale_price),
-            sold_on: claim.sold_at.map(date_of).unwrap_or_default(),
-            notes: normalize_line_breaks(claim.user_notes.as_deref().unwrap_or_default()),
-            rule: rule.unwrap_or_default(),
-        }
+        let mut fields = Fields::default();
+        fields.push("domain", claim.domain.unicode());
+        fields.push("status", claim.status.as_str());
+        fields.push("registrar", claim.registrar.as_deref().unwrap_or_default());
+        fields.push("acquired", price(claim.acquired_price));
+        fields.push("resale", price(claim.resale_price));
+        fields.push("sold_on", claim.sold_at.map(date_of).unwrap_or_default());
+        fields.push("notes", claim.user_notes.as_deref().unwrap_or_default());
+        fields.push("rule", rule.unwrap_or_default());
+        ClaimForm::new(fields)
+    }
+
+    /// Value of a field.
+    pub fn text(&self, field: &str) -> &str {
+        self.0.text(field)
     }
 
     /// Converts the form to a new claim.
@@ -70,16 +60,16 @@ impl ClaimForm {
     /// # Errors
     /// The first invalid value.
     pub fn new_claim(&self) -> Result<NewClaim, ApiError> {
-        let domain = DomainName::parse(&self.domain);
+        let domain = DomainName::parse(self.text("domain"));
         Ok(NewClaim {
             domain: domain.map_err(|err| ApiError::parameter("domain", err))?,
-            status: status(&self.status)?,
-            registrar: filled(&self.registrar, text)?,
-            acquired_price: filled(&self.acquired, acquired)?,
-            resale_price: filled(&self.resale, resale)?,
-            sold_at: filled(&self.sold_on, sold_at)?,
-            user_notes: filled(&self.notes, text)?,
-            alert_rule: filled(&self.rule, rule_id)?,
+            status: status(self.text("status"))?,
+            registrar: self.filled("registrar", text)?,
+            acquired_price: self.filled("acquired", acquired)?,
+            resale_price: self.filled("resale", resale)?,
+            sold_at: self.filled("sold_on", sold_at)?,
+            user_notes: self.filled("notes", text)?,
+            alert_rule: self.filled("rule", rule_id)?,
         })
     }
 
@@ -90,18 +80,40 @@ impl ClaimForm {
     /// The first invalid value.
     pub fn patch(&self, claim: &Claim) -> Result<ClaimPatch, ApiError> {
         let before = ClaimForm::for_claim(claim);
-        let new_status = (self.status != before.status).then(|| status(&self.status));
-        let sold_at = changed(&before.sold_on, &self.sold_on, sold_at)?;
+        let sent = self.text("status");
+        let new_status = (sent != before.text("status")).then(|| status(sent));
+        let sold_at = self.changed(&before, "sold_on", sold_at)?;
         Ok(ClaimPatch {
             status: new_status.transpose()?,
-            registrar: changed(&before.registrar, &self.registrar, text)?,
-            acquired_price: changed(&before.acquired, &self.acquired, acquired)?,
-            resale_price: changed(&before.resale, &self.resale, resale)?,
+            registrar: self.changed(&before, "registrar", text)?,
+            acquired_price: self.changed(&before, "acquired", acquired)?,
+            resale_price: self.changed(&before, "resale", resale)?,
             // A sold claim always has a date; an emptied field keeps it.
             sold_at: sold_at.filter(Option::is_some),
-            user_notes: changed(&before.notes, &self.notes, text)?,
-            alert_rule: changed(&before.rule, &self.rule, rule_id)?,
+            user_notes: self.changed(&before, "notes", text)?,
+            alert_rule: self.changed(&before, "rule", rule_id)?,
         })
+    }
+
+    /// Parses a value; an empty one is `None`.
+    fn filled<T>(
+        &self,
+        field: &str,
+        parse: impl FnOnce(&str) -> Result<T, ApiError>,
+    ) -> Result<Option<T>, ApiError> {
+        let value = self.text(field);
+        (!value.is_empty()).then(|| parse(value)).transpose()
+    }
+
+    /// As [`ClaimForm::filled`], but `None` if the value did not change.
+    fn changed<T>(
+        &self,
+        before: &ClaimForm,
+        field: &str,
+        parse: impl FnOnce(&str) -> Result<T, ApiError>,
+    ) -> Result<Option<Option<T>>, ApiError> {
+        let is_changed = self.text(field) != before.text(field);
+        is_changed.then(|| self.filled(field, parse)).transpose()
     }
 
     /// Id of the field of a property of the API.
@@ -117,23 +129,6 @@ impl ClaimForm {
         };
         Some(field.to_owned())
     }
-}
-
-/// Parses a value; an empty one is `None`.
-fn filled<T>(
-    value: &str,
-    parse: impl FnOnce(&str) -> Result<T, ApiError>,
-) -> Result<Option<T>, ApiError> {
-    (!value.is_empty()).then(|| parse(value)).transpose()
-}
-
-/// As [`filled`], but `None` if the value did not change.
-fn changed<T>(
-    before: &str,
-    now: &str,
-    parse: impl FnOnce(&str) -> Result<T, ApiError>,
-) -> Result<Option<Option<T>>, ApiError> {
-    (now != before).then(|| filled(now, parse)).transpose()
 }
 
 fn text(value: &str) -> Result<String, ApiError> {
@@ -171,15 +166,17 @@ fn date_of(at: UnixMs) -> String {
     at.instant().format("%Y-%m-%d").to_string()
 }
 
-fn normalize_line_breaks(text: &str) -> String {
-    text.replace("\r\n", "\n").trim_end().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::vocab::ids::ClaimId;
     use crate::vocab::name::DomainName;
+
+    fn with(mut form: ClaimForm, field: &str, value: &str) -> ClaimForm {
+        form.0.push(field, "");
+        let tidy = |name: &str, old: &str| if name == field { value } else { old }.to_owned();
+        ClaimForm(form.0.map(tidy))
+    }
 
     fn sold() -> Claim {
         let at: UnixMs = "2026-03-15T12:34:56.789Z".parse().expect("an instant");
@@ -203,8 +200,12 @@ mod tests {
         let claim = sold();
         let sent = "domain=a.com&status=sold&registrar=Gandi&acquired=12.5&resale=999&sold_on=2026-03-15\
                     &notes=two%0D%0Alines&rule=";
-        let form = ClaimForm::from_fields(&Fields::from_query(Some(sent)));
-        assert_eq!(form, ClaimForm::for_claim(&claim));
+        let form = ClaimForm::new(Fields::from_query(Some(sent)));
+        let fields =
+            ["domain", "status", "registrar", "acquired", "resale", "sold_on", "notes", "rule"];
+        for field in fields {
+            assert_eq!(form.text(field), ClaimForm::for_claim(&claim).text(field), "{field}");
+        }
         let patch = form.patch(&claim).expect("a change");
         assert_eq!(format!("{patch:?}"), format!("{:?}", ClaimPatch::default()));
     }
@@ -212,15 +213,11 @@ mod tests {
     #[test]
     fn leaving_sold_keeps_the_sale_out_of_the_patch() {
         let claim = sold();
-        let form = ClaimForm { status: "lost".into(), ..ClaimForm::for_claim(&claim) };
+        let form = with(ClaimForm::for_claim(&claim), "status", "lost");
         let patch = form.patch(&claim).expect("a change");
         assert_eq!(patch.status, Some(ClaimStatus::Lost));
         assert_eq!((patch.resale_price, patch.sold_at), (None, None));
-        let form = ClaimForm {
-            resale: String::new(),
-            sold_on: String::new(),
-            ..ClaimForm::for_claim(&claim)
-        };
+        let form = with(with(ClaimForm::for_claim(&claim), "resale", ""), "sold_on", "");
         let patch = form.patch(&claim).expect("a change");
         assert_eq!((patch.resale_price, patch.sold_at), (Some(None), None));
     }
@@ -228,12 +225,9 @@ mod tests {
     #[test]
     fn invalid_values_name_their_field() {
         for (form, member) in [
-            (
-                ClaimForm { acquired: "12,50".into(), ..ClaimForm::blank("a.com") },
-                "acquiredPriceUsd",
-            ),
-            (ClaimForm { resale: "-1".into(), ..ClaimForm::blank("a.com") }, "resalePriceUsd"),
-            (ClaimForm { sold_on: "yesterday".into(), ..ClaimForm::blank("a.com") }, "soldAt"),
+            (with(ClaimForm::blank("a.com"), "acquired", "12,50"), "acquiredPriceUsd"),
+            (with(ClaimForm::blank("a.com"), "resale", "-1"), "resalePriceUsd"),
+            (with(ClaimForm::blank("a.com"), "sold_on", "yesterday"), "soldAt"),
         ] {
             let Err(ApiError::BadParameter { name, .. }) = form.new_claim() else {
                 panic!("{form:?}")
@@ -241,7 +235,7 @@ mod tests {
             assert_eq!(name, member);
             assert!(ClaimForm::field_of(&name).is_some());
         }
-        let form = ClaimForm { sold_on: "2026-03-15".into(), ..ClaimForm::blank("a.com") };
+        let form = with(ClaimForm::blank("a.com"), "sold_on", "2026-03-15");
         let claim = form.new_claim().expect("a claim");
         let sold_at = claim.sold_at.map(|at| at.to_string());
         assert_eq!(sold_at.as_deref(), Some("2026-03-15T00:00:00.000Z"));

@@ -137,8 +137,8 @@ async fn new_claim(State(web): State<Web>, member: LoggedIn, RawQuery(query): Ra
 
 /// `POST /portfolio/new`.
 async fn add(State(web): State<Web>, member: LoggedIn, Form(fields): Form<Fields>) -> Response {
-    let page = EditorPage::for_new(web, member, ClaimForm::from_fields(&fields));
-    let post = idempotent_post(&fields, page.member.viewer.now);
+    let post = idempotent_post(&fields, member.viewer.now);
+    let page = EditorPage::for_new(web, member, ClaimForm::new(fields));
     let added = match page.form.new_claim() {
         Ok(claim) => portfolio::add(&page.web.app, &page.member.caller, claim, post).await,
         Err(err) => Err(err),
@@ -153,7 +153,7 @@ async fn show_claim(page: EditorPage) -> Markup {
 
 /// `POST /portfolio/{id}`: saves the form.
 async fn save(page: EditorPage, Form(fields): Form<Fields>) -> Response {
-    let page = EditorPage { form: ClaimForm::from_fields(&fields), ..page };
+    let page = EditorPage { form: ClaimForm::new(fields), ..page };
     let saved = page.save().await;
     page.finish(saved, SAVED)
 }

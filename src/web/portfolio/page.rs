@@ -10,13 +10,24 @@ use crate::vocab::claim::ClaimStatus;
 use crate::vocab::limits::{NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX};
 use crate::vocab::money::Usd;
 use crate::vocab::name::NAME_OCTETS_MAX;
-use crate::web::components::{grouped, name_linked};
+use crate::web::components::Column::{self, Hidden, Number, Text};
+use crate::web::components::{grouped, name_linked, table};
 use crate::web::field::{Field, FormError, Input};
 use crate::web::layout::{NavItem, Page};
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
 use crate::web::owned::{Deletion, STYLES, csv, day, idempotency_field, nothing, pager, tile};
 
+const CLAIM_COLUMNS: [Column<'_>; 8] = [
+    Text("Name"),
+    Text("Status"),
+    Text("Registrar"),
+    Number("Cost"),
+    Number("Sold for"),
+    Number("Profit"),
+    Text("Added"),
+    Hidden("Edit"),
+];
 /// Maximum groups in the chart. The table below it has all.
 const BARS_MAX: usize = 8;
 /// Characters of a note shown in a row.
@@ -105,23 +116,7 @@ fn claims(list: &List) -> Markup {
         @if list.claims.is_empty() {
             p.panel.empty { "No claims match this filter." }
         } @else {
-            div.table tabindex="0" role="region" aria-label="Claims" {
-                table.cards {
-                    thead {
-                        tr {
-                            th scope="col" { "Name" }
-                            th scope="col" { "Status" }
-                            th scope="col" { "Registrar" }
-                            th.number scope="col" { "Cost" }
-                            th.number scope="col" { "Sold for" }
-                            th.number scope="col" { "Profit" }
-                            th scope="col" { "Added" }
-                            th scope="col" { span.hidden { "Edit" } }
-                        }
-                    }
-                    tbody { @for claim in &list.claims { (row(claim)) } }
-                }
-            }
+            (table("Claims", "cards", &CLAIM_COLUMNS, html! { tbody { @for claim in &list.claims { (row(claim)) } } }))
             (pager(list.filter.page(), total, |offset| list.address(PATH, Some(list.by), offset)))
         }
     }
@@ -175,6 +170,8 @@ fn short(notes: &str) -> String {
 /// Sums by group, as a chart and a table.
 fn groups(list: &List) -> Markup {
     let Summary { by, groups, .. } = &list.summary;
+    let numbers = ["Claims", "Won", "Sold", "Cost", "Revenue", "Profit", "Return"].map(Number);
+    let head: Vec<_> = std::iter::once(Text(by.label())).chain(numbers).collect();
     html! {
         section.panel #groups aria-labelledby="groups-title" {
             h2 #groups-title { "Cost and revenue" }
@@ -190,26 +187,10 @@ fn groups(list: &List) -> Markup {
             (chart(groups))
             details {
                 summary { "Show as table" }
-            div.table tabindex="0" role="region" aria-label="Table of sums" {
-                table.cards {
-                    thead {
-                        tr {
-                            th scope="col" { (by.label()) }
-                            th.number scope="col" { "Claims" }
-                            th.number scope="col" { "Won" }
-                            th.number scope="col" { "Sold" }
-                            th.number scope="col" { "Cost" }
-                            th.number scope="col" { "Revenue" }
-                            th.number scope="col" { "Profit" }
-                            th.number scope="col" { "Return" }
-                        }
-                    }
-                    tbody {
-                        @for (label, sums) in groups { (sums_row(label, sums)) }
-                    }
+                (table("Table of sums", "cards", &head, html! {
+                    tbody { @for (label, sums) in groups { (sums_row(label, sums)) } }
                     tfoot { (sums_row("All", &list.summary.all)) }
-                }
-            }
+                }))
                 p.soft.small { "Profit is revenue minus all costs. Return is the profit on sold names relative to their cost." }
             }
         }
@@ -269,8 +250,8 @@ pub fn editor(page: &EditorPage, error: Option<&FormError>) -> Markup {
     let action =
         claim.map_or_else(|| format!("{PATH}/new"), |claim| format!("{PATH}/{}", claim.id));
     let field = |id, label| Field::new(id, label).error(error);
-    let price = Input { mode: Some("decimal"), placeholder: Some("0.00"), ..Input::default() };
-    let text = Input::default();
+    let price = Input { mode: Some("decimal"), placeholder: Some("0.00"), ..Input::TEXT };
+    let text = Input::TEXT;
     let statuses = ClaimStatus::ALL.map(|status| (status.as_str(), status_word(status)));
     Page::new(title)
         .at(NavItem::Portfolio)
@@ -286,26 +267,26 @@ pub fn editor(page: &EditorPage, error: Option<&FormError>) -> Markup {
                     form #claim.panel method="post" action=(action) {
                         @if claim.is_none() {
                             (idempotency_field())
-                            (field("domain", "Name").input(&form.domain, Input { longest: Some(NAME_OCTETS_MAX + 1), is_required: true, placeholder: Some("example.com"), ..text }))
+                            (field("domain", "Name").input(form.text("domain"), Input { longest: Some(NAME_OCTETS_MAX + 1), is_required: true, placeholder: Some("example.com"), ..text }))
                         }
                         div.pair {
-                            (field("status", "Status").select(&form.status, &statuses))
-                            (field("registrar", "Registrar").input(&form.registrar, Input { longest: Some(REGISTRAR_CHARS_MAX), list: Some("registrars"), ..text }))
+                            (field("status", "Status").select(form.text("status"), &statuses))
+                            (field("registrar", "Registrar").input(form.text("registrar"), Input { longest: Some(REGISTRAR_CHARS_MAX), list: Some("registrars"), ..text }))
                         }
                         datalist #registrars { @for registrar in registrars(owned) { option value=(registrar) {} } }
                         div.pair {
-                            (field("acquired", "Cost (USD)").input(&form.acquired, price))
+                            (field("acquired", "Cost (USD)").input(form.text("acquired"), price))
                         }
                         fieldset.group #sale {
                             legend { "Sale" }
                             p.help { "For sold names only. Changing the status removes the sale." }
                             div.pair {
-                                (field("resale", "Sold for (USD)").input(&form.resale, price))
-                                (field("sold_on", "Sold on").help("Leave empty for today.").input(&form.sold_on, Input { kind: "date", ..text }))
+                                (field("resale", "Sold for (USD)").input(form.text("resale"), price))
+                                (field("sold_on", "Sold on").help("Leave empty for today.").input(form.text("sold_on"), Input { kind: "date", ..text }))
                             }
                         }
                         (rule(owned, form, claim, error))
-                        (field("notes", "Notes").textarea(&form.notes, 4, Some(NOTES_CHARS_MAX)))
+                        (field("notes", "Notes").textarea(form.text("notes"), 4, Some(NOTES_CHARS_MAX)))
                         p.send {
                             button type="submit" { @if claim.is_some() { "Save" } @else { "Add claim" } }
                             a.button.quiet href=(PATH) { "Cancel" }
@@ -334,7 +315,7 @@ fn rule(
     let rules: Vec<_> = gone.into_iter().chain(rules).collect();
     let options = rules.iter().map(|(id, name)| (id.as_str(), name.as_str()));
     let options: Vec<_> = std::iter::once(("", "None")).chain(options).collect();
-    Field::new("rule", "Alert rule").error(error).select(&form.rule, &options)
+    Field::new("rule", "Alert rule").error(error).select(form.text("rule"), &options)
 }
 
 /// Registrars of recent claims, latest first.

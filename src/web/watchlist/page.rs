@@ -7,6 +7,7 @@ use crate::http::watchlist::{WatchRow, WatchSort};
 use crate::vocab::day::Day;
 use crate::vocab::limits::WATCHES_PASTED_MAX;
 use crate::vocab::observation::RdapState;
+use crate::web::components::Column::Text;
 use crate::web::components::{self, counted, grouped, query};
 use crate::web::field::Field;
 use crate::web::layout::{NavItem, Page};
@@ -94,16 +95,13 @@ fn reported(report: &Report) -> Markup {
                 p { "Names that were not added are in the field below. Correct or remove them." }
                 details open[report.refused.len() <= REFUSED_OPEN_MAX] {
                     summary { "Why were they not added?" }
-                    div.table tabindex="0" role="region" aria-label="Names that were not added" {
-                        table.cards {
-                            thead { tr { th scope="col" { "Name" } th scope="col" { "Reason" } } }
-                            tbody {
-                                @for (text, why) in &report.refused {
-                                    tr { th.sent scope="row" { (text) } td { (why) } }
-                                }
+                    (components::table("Names that were not added", "cards", &[Text("Name"), Text("Reason")], html! {
+                        tbody {
+                            @for (text, why) in &report.refused {
+                                tr { th.sent scope="row" { (text) } td { (why) } }
                             }
                         }
-                    }
+                    }))
                 }
             }
         }
