@@ -352,11 +352,11 @@ mod tests {
         let text = "[web]\nsignup = false\nsignup_plan = \"pro\"\nplain_http = true\n\
                     proxies = [\"10.0.0.1\", \"::ffff:10.0.0.2\"]\n";
         let Config { web, server, .. } = load(text, Given::default()).expect("loads");
-        assert_eq!((web.signup, web.signup_plan, web.plain_http), (false, Plan::Pro, true));
+        assert_eq!((web.signup, web.signup_plan, web.plain_http), (Some(false), Plan::Pro, true));
         let proxies: Vec<_> = server.proxies.iter().map(ToString::to_string).collect();
         assert_eq!(proxies, ["10.0.0.1", "10.0.0.2"]);
         let web = load("", Given::default()).expect("loads").web;
-        assert_eq!((web.signup, web.signup_plan, web.plain_http), (true, Plan::Free, false));
+        assert_eq!((web.signup, web.signup_plan, web.plain_http), (None, Plan::Free, false));
     }
 
     #[test]

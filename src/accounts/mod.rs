@@ -67,7 +67,7 @@ pub use password::{Password, PasswordError, PasswordHash};
 pub use profile::{Profile, VerificationLink};
 pub use quota::Allowance;
 pub use rules::{ChangedRule, NewRule, RulePatch};
-pub use sessions::{PasswordChange, Person, SignUp};
+pub use sessions::{PasswordChange, Person};
 pub use store::metrics::Queues;
 pub use store::snapshotter::SnapshotError;
 pub use store::state::Counts;

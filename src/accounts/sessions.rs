@@ -25,14 +25,6 @@ pub struct Person {
     pub session: TokenDigest,
 }
 
-/// The outcome of a sign-up.
-pub enum SignUp {
-    /// The account was added; the token is that of its first session.
-    Done(Token),
-    /// The address has an account.
-    EmailTaken,
-}
-
 /// The outcome of a change of password.
 pub enum PasswordChange {
     /// The password was changed and all sessions were ended; the token is that of a new one.
@@ -63,7 +55,12 @@ impl Store {
         Some(person)
     }
 
-    /// Adds an account with an unverified address, and a session.
+    /// Whether an address has an account, disabled or not.
+    pub fn has_account(&self, email: &Email) -> bool {
+        self.state().by_email(email).is_some()
+    }
+
+    /// Adds an account unless the address has one. Returns whether it was added.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`], [`WriteError::ServerFull`], [`WriteError::Journal`].
@@ -72,25 +69,23 @@ impl Store {
         email: Email,
         plan: Plan,
         password: Password,
+        is_verified: bool,
         now: DateTime<Utc>,
-    ) -> Result<SignUp, WriteError> {
-        let token = Token::generate().map_err(WriteError::Random)?;
+    ) -> Result<bool, WriteError> {
         // Hashed even if the address is taken, so that the response time does not reveal it.
         let password = self.0.hashing.run(move || password.hash()).await??;
         if self.is_full() {
             return Err(WriteError::ServerFull);
         }
         let lock = self.0.locks.lock(&email).await;
-        if self.state().by_email(&email).is_some() {
-            return Ok(SignUp::EmailTaken);
+        if self.has_account(&email) {
+            return Ok(false);
         }
         let (account, on) = (self.next_account_id(), Day::nearest(now));
-        let events = vec![
-            Event::AccountSignedUp { account, email, plan, password, on },
-            Event::SessionBegan { account, digest: token.digest(), at: UnixMs::from_instant(now) },
-        ];
+        let mut events = vec![Event::AccountSignedUp { account, email, plan, password, on }];
+        events.extend(is_verified.then_some(Event::EmailVerified { account }));
         self.append(events, Some(lock)).await?;
-        Ok(SignUp::Done(token))
+        Ok(true)
     }
 
     /// Begins a session if the password is right. A wrong password, an unknown address, an account

@@ -62,6 +62,7 @@ pub struct WebState {
     pub settings: WebSettings,
     pub outside: Outside,
     throttle: Throttle,
+    signup_links: account::SignupLinks,
     /// Charts of the day.
     overview: overview::Cache,
 }
@@ -84,7 +85,8 @@ impl Web {
     /// As [`Web::new`], with a public URL and a mail server.
     pub fn with_outside(app: App, settings: WebSettings, outside: Outside) -> Web {
         let (throttle, overview) = (Throttle::default(), overview::Cache::default());
-        Web(Arc::new(WebState { app, settings, outside, throttle, overview }))
+        let signup_links = account::SignupLinks::new();
+        Web(Arc::new(WebState { app, settings, outside, throttle, signup_links, overview }))
     }
 
     /// Current watches, rules and claims of an account.

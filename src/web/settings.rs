@@ -9,8 +9,9 @@ use crate::vocab::plan::Plan;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebSettings {
-    /// Allows self-service sign-up.
-    pub signup: bool,
+    /// Allows self-service sign-up. Without it, sign-up is open if mail and the public URL are set up,
+    /// since a mailed link then proves the address.
+    pub signup: Option<bool>,
     /// Plan of accounts created by sign-up.
     pub signup_plan: Plan,
     /// Sends session cookies over plain HTTP, for a loopback server without TLS.
@@ -19,7 +20,7 @@ pub struct WebSettings {
 
 impl Default for WebSettings {
     fn default() -> WebSettings {
-        WebSettings { signup: true, signup_plan: Plan::Free, plain_http: false }
+        WebSettings { signup: None, signup_plan: Plan::Free, plain_http: false }
     }
 }
 

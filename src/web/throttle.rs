@@ -26,6 +26,8 @@ const PER_PAIR: Limit = Limit { burst: 20, refill_every: Duration::from_secs(30)
 const PER_ACCOUNT: Limit = Limit { burst: 30, refill_every: Duration::from_secs(60) };
 /// Sign-ups per network.
 const SIGN_UPS: Limit = Limit { burst: 10, refill_every: Duration::from_secs(300) };
+/// Mails by sign-ups to one address, so that nobody's mailbox is flooded.
+const SIGN_UP_MAILS: Limit = Limit { burst: 3, refill_every: Duration::from_secs(4 * 3_600) };
 /// Maximum remembered pairs of account and network. Beyond it, all are dropped; their owners then count
 /// towards [`PER_ACCOUNT`] until the next login.
 const KNOWN_MAX: usize = 200_000;
@@ -47,6 +49,7 @@ pub struct Throttle<C: Clock = DefaultClock> {
     per_pair: Limiter<C>,
     per_account: Limiter<C>,
     sign_ups: Limiter<C>,
+    sign_up_mails: Limiter<C>,
     /// Pairs of account and network with a successful login. Locked for a lookup only.
     known: Mutex<HashSet<u64>>,
     hasher: RandomState,
@@ -78,6 +81,7 @@ impl<C: Clock + Clone> Throttle<C> {
             per_pair: limiter(PER_PAIR),
             per_account: limiter(PER_ACCOUNT),
             sign_ups: limiter(SIGN_UPS),
+            sign_up_mails: limiter(SIGN_UP_MAILS),
             known: Mutex::default(),
             hasher: RandomState::new(),
             clock,
@@ -118,6 +122,14 @@ impl<C: Clock + Clone> Throttle<C> {
         self.check(&self.sign_ups, self.hash(&peer))
     }
 
+    /// Counts a mail by a sign-up.
+    ///
+    /// # Errors
+    /// [`Wait`] above the limit.
+    pub fn sign_up_mail(&self, email: &Email) -> Result<(), Wait> {
+        self.check(&self.sign_up_mails, self.hash(email))
+    }
+
     fn check(&self, limiter: &Limiter<C>, key: u64) -> Result<(), Wait> {
         limiter.check_key(&key).map_err(|refused| {
             let left = refused.wait_time_from(self.clock.now());
@@ -128,7 +140,13 @@ impl<C: Clock + Clone> Throttle<C> {
 
     fn sweep(&self) {
         if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP_EVERY) {
-            for limiter in [&self.per_address, &self.per_pair, &self.per_account, &self.sign_ups] {
+            for limiter in [
+                &self.per_address,
+                &self.per_pair,
+                &self.per_account,
+                &self.sign_ups,
+                &self.sign_up_mails,
+            ] {
                 limiter.retain_recent();
             }
         }

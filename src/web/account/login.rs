@@ -11,6 +11,7 @@ use crate::accounts::{Email, Token};
 use crate::http::session;
 use crate::vocab::secret::Secret;
 use crate::web::Web;
+use crate::web::account::signup::{SIGNED_UP, SignUps};
 use crate::web::account::{form_page, too_many, wait_text};
 use crate::web::components::query;
 use crate::web::error::PageError;
@@ -25,7 +26,7 @@ use crate::web::viewer::Viewer;
 const REFUSED: &str = "Wrong e-mail or password.";
 
 const LOGGED_OUT: Notice = Notice::new("logged-out", "You are logged out.");
-const NOTICES: [Notice; 2] = [LOGGED_OUT, super::verify::VERIFIED];
+const NOTICES: [Notice; 3] = [LOGGED_OUT, SIGNED_UP, super::verify::VERIFIED];
 
 /// Login and sign-up form.
 #[derive(Deserialize)]
@@ -121,7 +122,7 @@ fn form(web: &Web, email: &str, next: Option<&str>, problem: Option<&str>) -> Ma
             (Field::password("password", "Password", problem))
             button type="submit" { "Log in" }
         }
-        @if web.settings.signup {
+        @if SignUps::of(web) != SignUps::Closed {
             p { "New to dropdex? " a href=(with_next("/signup", next)) { "Sign up" } "." }
         }
         p.soft { "Forgot your password? Ask the administrator of this server to reset it." }

@@ -1,4 +1,4 @@
-//! The verification e-mail, the only one sent to an unverified address.
+//! The e-mails of the account pages: the links that start an account or verify an address.
 
 use std::time::Duration;
 
@@ -6,10 +6,9 @@ use chrono::{DateTime, Utc};
 use maud::html;
 use tokio::time::timeout;
 
-use crate::accounts::LINK_AGE_MAX;
-use crate::accounts::{Caller, Email, Token, VerificationLink};
+use crate::accounts::{Caller, Email, LINK_AGE_MAX, Token, VerificationLink};
 use crate::outbound::SendError;
-use crate::outbound::email::{Mail, Mailer};
+use crate::outbound::email::Mail;
 use crate::web::Web;
 use crate::web::error::PageError;
 
@@ -40,79 +39,127 @@ pub fn is_set_up(web: &Web) -> bool {
 /// # Errors
 /// The journal refuses writes.
 pub async fn send(web: &Web, caller: &Caller, now: DateTime<Utc>) -> Result<Sent, PageError> {
-    let (Some(mailer), Some(home)) = (web.outside.mailer.clone(), &web.outside.home) else {
+    if !is_set_up(web) {
         return Ok(Sent::NotSetUp);
-    };
+    }
     let (token, email) = match web.app.store.ask_verification(caller, now).await? {
         VerificationLink::Made { token, email } => (token, email),
         VerificationLink::Verified => return Ok(Sent::Verified),
         VerificationLink::Wait(_) => return Ok(Sent::Wait),
     };
-    let link = format!("{}/verify/{}", home.as_str(), token.reveal());
-    let sending = tokio::spawn(async move { hand_over(&mailer, &email, &link, now).await });
+    let (web, letter) = (web.clone(), Letter::verification(&format!("/verify/{}", token.reveal())));
+    let sending = tokio::spawn(async move { letter.send(&web, &email, now).await });
     Ok(match timeout(WAIT_MAX, sending).await {
         Ok(Ok(Err(_)) | Err(_)) => Sent::Failed,
         Ok(Ok(Ok(()))) | Err(_) => Sent::Done,
     })
 }
 
-/// Sends the first link of a new account in the background. The owner can request another one.
-pub async fn send_first(web: &Web, caller: &Caller, now: DateTime<Utc>) {
-    if !is_set_up(web) {
-        return;
-    }
-    let (web, caller) = (web.clone(), caller.clone());
+/// E-mails, in the background, the link that creates an account, or a note that the address has one. An
+/// address that got many e-mails lately gets none.
+pub fn send_sign_up(web: &Web, email: Email, now: DateTime<Utc>) {
+    let web = web.clone();
     tokio::spawn(async move {
-        if send(&web, &caller, now).await.is_err() {
-            tracing::warn!("verification link of a new account could not be created");
+        if web.throttle.sign_up_mail(&email).is_err() {
+            return;
+        }
+        let letter = if web.app.store.has_account(&email) {
+            Some(Letter::existing_account())
+        } else {
+            web.signup_links
+                .link(&email, now)
+                .map(|link| Letter::sign_up(&format!("/signup/{link}")))
+        };
+        if let Some(letter) = letter {
+            // A failure is logged; the owner can sign up again.
+            let _ = letter.send(&web, &email, now).await;
         }
     });
 }
 
-async fn hand_over(
-    mailer: &Mailer,
-    email: &Email,
-    link: &str,
-    now: DateTime<Utc>,
-) -> Result<(), SendError> {
-    // A random message id, so that it reveals nothing about the link.
-    let id = Token::generate()
-        .map_or_else(|_| now.timestamp_millis().to_string(), |id| id.reveal()[..32].to_owned());
-    let mail = Mail {
-        id: &id,
-        to: email.as_str(),
-        subject: "Verify your e-mail address for dropdex",
-        text: text(link),
-        html: markup(link),
-        unsubscribe: None,
-        at: now,
-    };
-    let sent = mailer.send(mail).await;
-    if let Err(err) = &sent {
-        tracing::warn!(error = %err, "verification e-mail could not be sent");
-    }
-    sent
+/// An e-mail: text around a link to a path of this server.
+struct Letter {
+    subject: &'static str,
+    before: String,
+    path: String,
+    after: &'static str,
 }
 
-fn text(link: &str) -> String {
-    format!(
-        "You signed up for dropdex with this address.\n\n\
-         Open this link within {} hours to verify it and to receive alerts here:\n\n{link}\n\n\
-         If you did not sign up, ignore this e-mail: no alerts will be sent here.\n",
-        LINK_AGE_MAX.num_hours()
-    )
-}
-
-fn markup(link: &str) -> String {
-    let page = html! {
-        p { "You signed up for dropdex with this address." }
-        p {
-            "Open this link within " (LINK_AGE_MAX.num_hours()) " hours to verify it and to receive alerts here: "
-            a href=(link) { (link) }
+impl Letter {
+    fn verification(path: &str) -> Letter {
+        let hours = LINK_AGE_MAX.num_hours();
+        Letter {
+            subject: "Verify your e-mail address for dropdex",
+            before: format!(
+                "You signed up for dropdex with this address. Open this link within {hours} hours to verify \
+                 it and to receive alerts here:"
+            ),
+            path: path.to_owned(),
+            after: "If you did not sign up, ignore this e-mail: no alerts will be sent here.",
         }
-        p { "If you did not sign up, ignore this e-mail: no alerts will be sent here." }
-    };
-    page.into_string()
+    }
+
+    fn sign_up(path: &str) -> Letter {
+        let hours = LINK_AGE_MAX.num_hours();
+        Letter {
+            subject: "Create your dropdex account",
+            before: format!(
+                "You signed up for dropdex with this address. Open this link within {hours} hours to choose \
+                 a password and create your account:"
+            ),
+            path: path.to_owned(),
+            after: "If you did not sign up, ignore this e-mail: no account will be created.",
+        }
+    }
+
+    fn existing_account() -> Letter {
+        Letter {
+            subject: "You already have a dropdex account",
+            before:
+                "You signed up for dropdex with this address, which already has an account. Log in \
+                     here:"
+                    .to_owned(),
+            path: "/login".to_owned(),
+            after: "If you forgot your password, ask the administrator of the server to reset it. If you \
+                    did not sign up, ignore this e-mail.",
+        }
+    }
+
+    async fn send(&self, web: &Web, to: &Email, now: DateTime<Utc>) -> Result<(), SendError> {
+        let (Some(mailer), Some(home)) = (&web.outside.mailer, &web.outside.home) else {
+            return Ok(());
+        };
+        let link = format!("{}{}", home.as_str(), self.path);
+        // A random message id, so that it reveals nothing about the link.
+        let id = Token::generate()
+            .map_or_else(|_| now.timestamp_millis().to_string(), |id| id.reveal()[..32].to_owned());
+        let mail = Mail {
+            id: &id,
+            to: to.as_str(),
+            subject: self.subject,
+            text: self.text(&link),
+            html: self.html(&link),
+            unsubscribe: None,
+            at: now,
+        };
+        let sent = mailer.send(mail).await;
+        if let Err(err) = &sent {
+            tracing::warn!(error = %err, "e-mail with a link could not be sent");
+        }
+        sent
+    }
+
+    fn text(&self, link: &str) -> String {
+        format!("{}\n\n{link}\n\n{}\n", self.before, self.after)
+    }
+
+    fn html(&self, link: &str) -> String {
+        let page = html! {
+            p { (self.before) " " a href=(link) { (link) } }
+            p { (self.after) }
+        };
+        page.into_string()
+    }
 }
 
 #[cfg(test)]
@@ -122,7 +169,9 @@ mod tests {
     #[test]
     fn both_parts_contain_the_link() {
         let link = "https://drops.example/verify/00ff";
-        assert!(text(link).lines().any(|line| line == link), "on a line of its own");
-        assert!(markup(link).contains(&format!("<a href=\"{link}\">{link}</a>")));
+        for letter in [Letter::verification(""), Letter::sign_up(""), Letter::existing_account()] {
+            assert!(letter.text(link).lines().any(|line| line == link), "on a line of its own");
+            assert!(letter.html(link).contains(&format!("<a href=\"{link}\">{link}</a>")));
+        }
     }
 }

@@ -7,6 +7,7 @@ mod notifications;
 mod plan;
 mod profile;
 mod signup;
+mod signup_links;
 mod verify;
 
 use axum::Router;
@@ -24,6 +25,7 @@ use crate::web::layout::{NavItem, Page};
 use crate::web::logged_in::LoggedIn;
 use crate::web::throttle::Wait;
 use crate::web::viewer::Viewer;
+pub use signup_links::SignupLinks;
 
 /// Routes of the account pages.
 pub fn routes() -> Router<Web> {
@@ -31,6 +33,7 @@ pub fn routes() -> Router<Web> {
         .route("/login", get(login::ask).post(login::log_in))
         .route("/logout", post(login::log_out))
         .route("/signup", get(signup::ask).post(signup::sign_up))
+        .route("/signup/{link}", get(signup::ask_password).post(signup::start))
         .route("/account", get(profile::show))
         .route("/account/password", post(profile::change_password))
         .route("/account/plan", get(plan::show))

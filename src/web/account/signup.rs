@@ -1,21 +1,56 @@
-//! `/signup`: creates an account and logs its owner in, unless the operator disabled self-service
-//! sign-up.
+//! `/signup`: creates an account. No response says which addresses have an account.
+//!
+//! With mail set up, the form takes an address, and the account starts with the link that is mailed to
+//! it: GET `/signup/{link}` asks for a password, POST creates the account and logs its owner in. An
+//! address that has an account gets a mail that says so. Without mail, the operator can allow sign-up by
+//! address and password alone.
 
-use axum::extract::{RawQuery, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use crate::accounts::{Email, Password, SignUp};
+use crate::accounts::{Email, Password};
 use crate::web::Web;
 use crate::web::account::login::{Credentials, begin, next_of, with_next};
 use crate::web::account::{api_key, form_page, mail, too_many, wait_text};
+use crate::web::components::query;
 use crate::web::error::{PageError, sentence};
 use crate::web::field::Field;
 use crate::web::form::Form;
 use crate::web::next::local_path;
+use crate::web::notice::{self, Notice};
 use crate::web::peer::Peer;
 use crate::web::viewer::Viewer;
+
+const MAILED: Notice = Notice::new(
+    "mailed",
+    "We sent an e-mail to this address. Open the link in it within 24 hours. If it does not arrive, check your spam folder.",
+);
+/// Shown on the login page, also if the address had an account before.
+pub const SIGNED_UP: Notice =
+    Notice::new("signed-up", "Sign-up complete. Log in with your e-mail and password.");
+
+/// How the pages create accounts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SignUps {
+    Closed,
+    /// By a link that is mailed to the address.
+    ByMail,
+    /// By address and password, without a check of the address.
+    AtOnce,
+}
+
+impl SignUps {
+    /// Follows the setting `signup`. Without it, sign-up is open if mail is set up.
+    pub fn of(web: &Web) -> SignUps {
+        match (web.settings.signup, mail::is_set_up(web)) {
+            (Some(false), _) | (None, false) => SignUps::Closed,
+            (_, true) => SignUps::ByMail,
+            (Some(true), false) => SignUps::AtOnce,
+        }
+    }
+}
 
 /// Errors of a form by field.
 #[derive(Default)]
@@ -30,78 +65,153 @@ pub async fn ask(State(web): State<Web>, viewer: Viewer, RawQuery(query): RawQue
     if viewer.member.is_some() {
         return Redirect::to(local_path(next.as_deref())).into_response();
     }
-    if !web.settings.signup {
+    let how = SignUps::of(&web);
+    if how == SignUps::Closed {
         return closed(&viewer);
     }
-    let asked = form("", next.as_deref(), &Problems::default());
-    form_page(&viewer, "Sign up", &asked).into_response()
+    let notice = notice::shown(&[MAILED], query.as_deref());
+    let asked = form(how, "", next.as_deref(), &Problems::default());
+    form_page(&viewer, "Sign up", &html! { (notice) (asked) }).into_response()
 }
 
-/// `POST /signup`: creates the account, logs its owner in and e-mails the verification link.
+/// `POST /signup`: mails a link, or creates the account if mail is not set up. The response is the same
+/// for addresses with and without an account.
 pub async fn sign_up(
     State(web): State<Web>,
     viewer: Viewer,
     peer: Peer,
-    headers: HeaderMap,
     Form(sent): Form<Credentials>,
 ) -> Result<Response, PageError> {
-    if !web.settings.signup {
-        return Ok(closed(&viewer));
-    }
-    let again = |problems| {
-        form_page(&viewer, "Sign up", &form(&sent.email, sent.next.as_deref(), &problems))
+    let (how, next) = (SignUps::of(&web), sent.next.as_deref());
+    let again = |problems| form_page(&viewer, "Sign up", &form(how, &sent.email, next, &problems));
+    let refused = |problems| Ok((StatusCode::BAD_REQUEST, again(problems)).into_response());
+    let email = sent.email.parse::<Email>();
+    let password = match how {
+        SignUps::Closed => return Ok(closed(&viewer)),
+        SignUps::ByMail => Ok(None),
+        SignUps::AtOnce => Password::chosen(sent.password.clone(), email.as_ref().ok()).map(Some),
     };
-    let (email, password) = match parse(&sent) {
-        Ok(meant) => meant,
-        Err(problems) => return Ok((StatusCode::BAD_REQUEST, again(problems)).into_response()),
+    let (email, password) = match (email, password) {
+        (Ok(email), Ok(password)) => (email, password),
+        (email, password) => {
+            return refused(Problems {
+                email: email.err().map(|err| sentence(&err.to_string())),
+                password: password.err().map(|err| sentence(&err.to_string())),
+            });
+        }
     };
     if let Err(wait) = web.throttle.sign_up(peer) {
         let problems = Problems { email: Some(wait_text(wait)), ..Problems::default() };
         return Ok(too_many(wait, again(problems)));
     }
-    let (plan, now) = (web.settings.signup_plan, viewer.now.0);
-    let SignUp::Done(token) = web.app.store.sign_up(email.clone(), plan, password, now).await?
-    else {
-        let taken = "An account with this address already exists. Log in instead.".to_owned();
-        let problems = Problems { email: Some(taken), ..Problems::default() };
-        return Ok((StatusCode::BAD_REQUEST, again(problems)).into_response());
+    let Some(password) = password else {
+        mail::send_sign_up(&web, email, viewer.now.0);
+        return Ok(MAILED.at("/signup").into_response());
     };
-    web.throttle.remember(peer, &email);
-    if let Some(person) = web.app.store.person(&token, now) {
-        mail::send_first(&web, &person.caller, now).await;
-    }
-    let welcome = format!("/account/api?notice={}", api_key::WELCOME.code);
-    let next = sent.next.as_deref().map_or(welcome.as_str(), |next| local_path(Some(next)));
-    begin(&web, &headers, &token, next).await
+    let (plan, now) = (web.settings.signup_plan, viewer.now.0);
+    // The same response if the address was taken: whoever owns it can log in.
+    web.app.store.sign_up(email, plan, password, false, now).await?;
+    let next = next.unwrap_or("/account/api");
+    let parameters = [("notice", SIGNED_UP.code), ("next", next)];
+    Ok(Redirect::to(&query::with(&parameters, "/login")).into_response())
 }
 
-fn parse(sent: &Credentials) -> Result<(Email, Password), Problems> {
-    let email = sent.email.parse::<Email>();
-    let password = Password::chosen(sent.password.clone(), email.as_ref().ok());
-    match (email, password) {
-        (Ok(email), Ok(password)) => Ok((email, password)),
-        (email, password) => Err(Problems {
-            email: email.err().map(|err| sentence(&err.to_string())),
-            password: password.err().map(|err| sentence(&err.to_string())),
-        }),
+/// `GET /signup/{link}`: asks for the password of the new account and changes nothing.
+pub async fn ask_password(
+    State(web): State<Web>,
+    viewer: Viewer,
+    Path(link): Path<String>,
+) -> Response {
+    match address_of(&web, &viewer, &link) {
+        Some(email) => password_page(&viewer, &link, &email, None).into_response(),
+        None => invalid_link(&viewer),
     }
+}
+
+/// `POST /signup/{link}`: creates the account with a verified address and begins its first session.
+pub async fn start(
+    State(web): State<Web>,
+    viewer: Viewer,
+    peer: Peer,
+    headers: HeaderMap,
+    Path(link): Path<String>,
+    Form(sent): Form<Credentials>,
+) -> Result<Response, PageError> {
+    let Some(email) = address_of(&web, &viewer, &link) else { return Ok(invalid_link(&viewer)) };
+    let again = |problem: &str| password_page(&viewer, &link, &email, Some(problem));
+    let password = match Password::chosen(sent.password.clone(), Some(&email)) {
+        Ok(password) => password,
+        Err(err) => {
+            let page = again(&sentence(&err.to_string()));
+            return Ok((StatusCode::BAD_REQUEST, page).into_response());
+        }
+    };
+    if let Err(wait) = web.throttle.try_password(peer, &email) {
+        return Ok(too_many(wait, again(&wait_text(wait))));
+    }
+    let (store, plan, now) = (&web.app.store, web.settings.signup_plan, viewer.now.0);
+    if !store.sign_up(email.clone(), plan, password, true, now).await? {
+        return Ok(invalid_link(&viewer));
+    }
+    web.throttle.remember(peer, &email);
+    match store.log_in(&email, sent.password, now).await? {
+        Some(token) => {
+            let welcome = format!("/account/api?notice={}", api_key::WELCOME.code);
+            begin(&web, &headers, &token, &welcome).await
+        }
+        None => Ok(SIGNED_UP.at("/login").into_response()),
+    }
+}
+
+/// The address of a valid link, unless it has an account by now.
+fn address_of(web: &Web, viewer: &Viewer, link: &str) -> Option<Email> {
+    let email = web.signup_links.email(link, viewer.now.0)?;
+    (SignUps::of(web) == SignUps::ByMail && !web.app.store.has_account(&email)).then_some(email)
+}
+
+fn password_page(viewer: &Viewer, link: &str, email: &Email, problem: Option<&str>) -> Markup {
+    let main = html! {
+        form.panel method="post" action={ "/signup/" (link) } {
+            p { "Choose a password for " b { (email) } "." }
+            // Tells password managers which account the password belongs to.
+            input type="email" name="email" value=(email) autocomplete="username" readonly hidden;
+            (Field::new_password("Password", problem))
+            button type="submit" { "Create account" }
+        }
+    };
+    form_page(viewer, "Create your account", &main)
+}
+
+/// Response to used, expired and unknown links. It does not tell them apart.
+fn invalid_link(viewer: &Viewer) -> Response {
+    let main = html! {
+        p.hint { "It was already used, has expired, or was sent before the server restarted." }
+        p { a href="/login" { "Log in" } " or " a href="/signup" { "sign up again" } "." }
+    };
+    (StatusCode::NOT_FOUND, form_page(viewer, "This link no longer works", &main)).into_response()
 }
 
 fn closed(viewer: &Viewer) -> Response {
     let main = html! {
         p.hint { "This server does not allow self-service sign-up. Ask the administrator for an account." }
+        p.soft { "Administrators add accounts with " code { "dropdex account add" } "." }
         p { a href="/login" { "Log in" } " · " a href="/" { "Browse drops" } }
     };
     (StatusCode::FORBIDDEN, form_page(viewer, "Sign-up is closed", &main)).into_response()
 }
 
-fn form(email: &str, next: Option<&str>, problems: &Problems) -> Markup {
+fn form(how: SignUps, email: &str, next: Option<&str>, problems: &Problems) -> Markup {
     html! {
         form.panel method="post" action="/signup" {
             @if let Some(next) = next { input type="hidden" name="next" value=(next); }
             (Field::email(email, problems.email.as_deref()))
-            (Field::new_password("Password", problems.password.as_deref()))
-            button type="submit" { "Sign up" }
+            @if how == SignUps::AtOnce {
+                (Field::new_password("Password", problems.password.as_deref()))
+                button type="submit" { "Sign up" }
+            } @else {
+                p.soft { "We send you a link. It opens a page where you choose your password." }
+                button type="submit" { "Send link" }
+            }
         }
         p { "Already have an account? " a href=(with_next("/login", next)) { "Log in" } "." }
     }
