@@ -29,8 +29,12 @@ pub enum Class {
 
 /// POST requests that change nothing: their queries are too long for a query string.
 const READING_POSTS: [&str; 2] = ["/api/v1/appraise", "/api/v1/alerts/preview"];
+/// The page's form of the preview.
+const PREVIEW_PAGE: &str = "/alerts/preview";
 /// Pages whose forms contain a password.
 const PASSWORD_PAGES: [&str; 3] = ["/login", "/signup", "/account/password"];
+/// Pages whose path contains a secret and whose forms contain a password.
+const PASSWORD_PREFIX: &str = "/signup/";
 
 impl Class {
     /// Classifies a request.
@@ -40,9 +44,9 @@ impl Class {
             Class::Health
         } else if reads && path.starts_with("/api/export/") {
             Class::Export
-        } else if reads || READING_POSTS.contains(&path) {
+        } else if reads || READING_POSTS.contains(&path) || path == PREVIEW_PAGE {
             Class::Read
-        } else if PASSWORD_PAGES.contains(&path) {
+        } else if PASSWORD_PAGES.contains(&path) || path.starts_with(PASSWORD_PREFIX) {
             Class::LogIn
         } else {
             Class::Write
@@ -236,6 +240,9 @@ mod tests {
             (Method::GET, "/login", Class::Read),
             (Method::POST, "/login", Class::LogIn),
             (Method::POST, "/signup", Class::LogIn),
+            (Method::POST, "/signup/AbC-_", Class::LogIn),
+            (Method::POST, "/alerts/preview", Class::Read),
+            (Method::POST, "/alerts/1", Class::Write),
             (Method::POST, "/watchlist", Class::Write),
             (Method::HEAD, "/api/export/drops", Class::Export),
             (Method::POST, "/api/export/drops", Class::Write),
