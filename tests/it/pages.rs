@@ -14,6 +14,8 @@ const TODAY: &str = "2026-11-21";
 const TOMORROW: &str = "2026-11-22";
 const PASSWORD: &str = "correct horse battery";
 const PLAIN: &str = "[web]\nplain_http = true\n";
+/// Sign-up without mail, which is off by default.
+const SIGN_UP: &str = "[web]\nplain_http = true\nsignup = true\n";
 
 /// Creates an installation with a few names and these settings.
 fn site(settings: &str) -> Site {

@@ -1,7 +1,7 @@
 //! Signing up, keys, passwords and chats, as forms bring them.
 
 use super::browser::Browser;
-use super::{PASSWORD, PLAIN, add, logged_in, serve, site};
+use super::{PASSWORD, PLAIN, SIGN_UP, add, logged_in, serve, site};
 
 /// Text of the element with this ID, up to the next tag.
 #[track_caller]
@@ -13,12 +13,16 @@ fn text_of<'a>(page: &'a str, id: &str) -> &'a str {
 
 #[test]
 fn sign_up_leads_to_a_working_key() {
-    let site = site("[web]\nplain_http = true\nsignup_plan = \"pro\"\n");
+    let site = site("[web]\nplain_http = true\nsignup = true\nsignup_plan = \"pro\"\n");
     let server = serve(&site);
     let mut browser = Browser::new(&server);
     let fields = [("email", "Ann@Example.com"), ("password", PASSWORD)];
     let answer = browser.post("/signup", &fields);
-    assert_eq!(answer.header("location"), Some("/account/api?notice=welcome"), "{}", answer.text());
+    let login = "/login?notice=signed-up&next=%2Faccount%2Fapi";
+    assert_eq!(answer.header("location"), Some(login), "{}", answer.text());
+    assert_eq!(browser.cookie, None);
+    assert!(browser.get(login).text().contains("Sign-up complete."));
+    assert_eq!(browser.log_in("ann@example.com", PASSWORD).status, 303);
     assert!(browser.is_in());
     let page = browser.get("/account/api?notice=welcome");
     assert!(
@@ -48,15 +52,13 @@ fn sign_up_leads_to_a_working_key() {
 
 #[test]
 fn an_invalid_form_is_shown_again_with_its_errors() {
-    let site = site(PLAIN);
-    add(&site, "ann@example.com", "core");
+    let site = site(SIGN_UP);
     let server = serve(&site);
     for (email, password, words) in [
         ("nobody", PASSWORD, "An e-mail address has one @"),
         ("bob@example.com", "short", "8 to 128 characters, this has 5"),
         ("bob@example.com", "password1", "too common or too easy to guess"),
         ("bobbybob@example.com", "bobbybob", "too common or too easy to guess"),
-        ("ann@example.com", PASSWORD, "An account with this address already exists"),
     ] {
         let mut browser = Browser::new(&server);
         let answer = browser.post("/signup", &[("email", email), ("password", password)]);
@@ -92,8 +94,44 @@ fn an_operator_closes_sign_up() {
 }
 
 #[test]
-fn accounts_are_not_made_by_the_hundred() {
+fn sign_up_responds_alike_to_known_and_unknown_addresses() {
+    let site = site(SIGN_UP);
+    add(&site, "ann@example.com", "core");
+    let server = serve(&site);
+    let sign_up = |email: &str| {
+        let fields = [("email", email), ("password", "another horse"), ("next", "/watchlist")];
+        let answer = Browser::new(&server).post("/signup", &fields);
+        let told = |(name, _): &&(String, String)| name != "date" && name != "x-request-id";
+        let headers: Vec<_> = answer.headers.iter().filter(told).cloned().collect();
+        (answer.status, headers, answer.body.clone())
+    };
+    let known = sign_up("ann@example.com");
+    assert_eq!(known, sign_up("bob@example.com"));
+    assert_eq!(known.0, 303);
+    let mut browser = Browser::new(&server);
+    assert_eq!(browser.log_in("ann@example.com", "another horse").status, 400, "hers is kept");
+    assert_eq!(browser.log_in("ann@example.com", PASSWORD).status, 303);
+    assert_eq!(browser.log_in("bob@example.com", "another horse").status, 303);
+}
+
+#[test]
+fn sign_up_is_closed_by_default_without_mail() {
     let site = site(PLAIN);
+    let server = serve(&site);
+    let mut browser = Browser::new(&server);
+    let page = browser.get("/signup");
+    assert_eq!(page.status, 403);
+    assert!(page.text().contains("Ask the administrator for an account"), "{}", page.text());
+    let fields = [("email", "ann@example.com"), ("password", PASSWORD)];
+    assert_eq!(browser.post("/signup", &fields).status, 403);
+    assert_eq!(browser.get("/signup/AAAA").status, 404);
+    assert_eq!(browser.post("/signup/AAAA", &fields).status, 404);
+    assert_eq!(site.ok(&["account", "list", "--json"]).trim(), "[]");
+}
+
+#[test]
+fn accounts_are_not_made_by_the_hundred() {
+    let site = site(SIGN_UP);
     let server = serve(&site);
     let mut statuses = Vec::new();
     for number in 0..14 {
@@ -193,7 +231,7 @@ fn a_chat_is_kept_for_new_rules() {
 
 #[test]
 fn html_in_a_field_stays_text() {
-    let site = site(PLAIN);
+    let site = site(SIGN_UP);
     let server = serve(&site);
     let mut browser = Browser::new(&server);
     let evil = "\"><script>alert(1)</script>@example.com";
@@ -211,6 +249,7 @@ fn html_in_a_field_stays_text() {
     // An address that is one by our rules, and shown on every tab.
     let fields = [("email", "<b>ann</b>@example.com"), ("password", PASSWORD)];
     assert_eq!(browser.post("/signup", &fields).status, 303);
+    assert_eq!(browser.log_in("<b>ann</b>@example.com", PASSWORD).status, 303);
     let page = browser.get("/account");
     assert!(page.text().contains("&lt;b&gt;ann&lt;/b&gt;@example.com"), "{}", page.text());
     assert!(!page.text().contains("<b>ann"));
@@ -218,10 +257,11 @@ fn html_in_a_field_stays_text() {
 
 #[test]
 fn credentials_are_neither_stored_nor_logged() {
-    let site = site(PLAIN);
+    let site = site(SIGN_UP);
     let server = serve(&site);
     let mut browser = Browser::new(&server);
     browser.post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
+    browser.log_in("ann@example.com", PASSWORD);
     let (token, key) = {
         let answer = browser.post("/account/key", &[]);
         (browser.token(), text_of(answer.text(), "key").to_owned())

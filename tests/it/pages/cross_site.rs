@@ -7,6 +7,7 @@ use super::{PLAIN, add, logged_in, serve, site};
 const FORMS: &[(&str, &[(&str, &str)])] = &[
     ("/login", &[("email", "ann@example.com"), ("password", "correct horse battery")]),
     ("/signup", &[("email", "eve@example.com"), ("password", "correct horse battery")]),
+    ("/signup/00", &[("password", "correct horse battery")]),
     ("/logout", &[]),
     ("/logout", &[("everywhere", "yes")]),
     (

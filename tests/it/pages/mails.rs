@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::browser::Browser;
-use super::{PASSWORD, PLAIN, TOMORROW, serve, serve_on, site};
+use super::{PASSWORD, PLAIN, SIGN_UP, TOMORROW, add, logged_in, serve, serve_on, site};
+use crate::common::Site;
 
 /// A mail that was taken.
 struct Mail {
@@ -82,17 +83,84 @@ fn converse(stream: TcpStream, mails: &Sender<Mail>) -> std::io::Result<()> {
 /// The path of the link in a mail.
 fn link(mail: &Mail) -> String {
     let lines = mail.text.lines();
-    let mut links = lines.filter_map(|line| line.strip_prefix("https://drops.example.net/verify/"));
-    format!("/verify/{}", links.next().unwrap_or_else(|| panic!("{}", mail.text)).trim())
+    let mut links = lines.filter_map(|line| line.strip_prefix("https://drops.example.net"));
+    links.next().unwrap_or_else(|| panic!("{}", mail.text)).trim().to_owned()
+}
+
+/// An installation with mail, and an account that was made before it had any.
+fn site_of_ann(mailbox: &Mailbox) -> Site {
+    let site = site(SIGN_UP);
+    let server = serve(&site);
+    Browser::new(&server).post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
+    drop(server);
+    site.settings(&mailbox.settings());
+    site
+}
+
+#[test]
+fn an_account_starts_with_the_mailed_link() {
+    let mailbox = Mailbox::new();
+    let site = site(&mailbox.settings());
+    add(&site, "bob@example.com", "core");
+    let server = serve(&site);
+    let mut ann = Browser::new(&server);
+    assert!(ann.get("/signup").text().contains("Send link"));
+    let sign_up = |email: &str| {
+        let answer = Browser::new(&server).post("/signup", &[("email", email)]);
+        let told = |(name, _): &&(String, String)| name != "date" && name != "x-request-id";
+        let headers: Vec<_> = answer.headers.iter().filter(told).cloned().collect();
+        (answer.status, headers, answer.body.clone())
+    };
+    let unknown = sign_up("Ann@example.com");
+    assert_eq!(unknown.0, 303);
+    let first = mailbox.next();
+    assert!(first.to.contains("<ann@example.com>"), "{}", first.to);
+    assert!(ann.get("/signup?notice=mailed").text().contains("We sent an e-mail"));
+    assert_eq!(site.ok(&["account", "list", "--json"]).matches("\"email\"").count(), 1);
+
+    // An address with an account gets the same response and another mail.
+    assert_eq!(sign_up("bob@example.com"), unknown);
+    let known = mailbox.next();
+    assert!(known.to.contains("<bob@example.com>"), "{}", known.to);
+    assert!(known.text.contains("already has an account"), "{}", known.text);
+    assert_eq!(link(&known), "/login");
+
+    // A scanner that follows the link changes nothing.
+    let link = link(&first);
+    let page = ann.get(&link);
+    assert_eq!(page.status, 200);
+    assert!(page.text().contains(&format!("action=\"{link}\"")), "{}", page.text());
+    let weak = ann.post(&link, &[("password", "short")]);
+    assert_eq!(weak.status, 400);
+    assert!(weak.text().contains("8 to 128 characters"), "{}", weak.text());
+    let done = ann.post(&link, &[("password", PASSWORD)]);
+    assert_eq!(done.header("location"), Some("/account/api?notice=welcome"), "{}", done.text());
+    assert!(ann.is_in());
+    let page = ann.get("/account/notifications");
+    assert!(!page.text().contains("not verified"), "the link has verified the address");
+    // Once, and only as it was sent.
+    assert_eq!(Browser::new(&server).get(&link).status, 404);
+    assert_eq!(Browser::new(&server).post(&link, &[("password", PASSWORD)]).status, 404);
+    assert_eq!(ann.get(&format!("{link}A")).status, 404);
+
+    // Nobody's mailbox is flooded.
+    for _ in 0..5 {
+        assert_eq!(sign_up("eve@example.com"), unknown);
+    }
+    let eve = (0..3).map(|_| mailbox.next());
+    assert!(eve.into_iter().all(|mail| mail.to.contains("<eve@example.com>")));
+    assert_eq!(sign_up("dan@example.com"), unknown);
+    assert!(mailbox.next().to.contains("<dan@example.com>"), "and none more to eve");
 }
 
 #[test]
 fn an_address_is_verified_by_the_link_that_is_mailed_to_it() {
     let mailbox = Mailbox::new();
-    let site = site(&mailbox.settings());
+    let site = site_of_ann(&mailbox);
     let server = serve(&site);
-    let mut ann = Browser::new(&server);
-    ann.post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
+    let mut ann = logged_in(&server, "ann@example.com");
+    let sent = ann.post("/account/email/send", &[]);
+    assert_eq!(sent.header("location"), Some("/account/notifications?notice=sent"));
     let mail = mailbox.next();
     assert!(mail.to.contains("<ann@example.com>"), "{}", mail.to);
     let first = link(&mail);
@@ -134,9 +202,9 @@ fn an_address_is_verified_by_the_link_that_is_mailed_to_it() {
 #[test]
 fn a_link_is_over_after_a_day() {
     let mailbox = Mailbox::new();
-    let site = site(&mailbox.settings());
+    let site = site_of_ann(&mailbox);
     let server = serve(&site);
-    Browser::new(&server).post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
+    logged_in(&server, "ann@example.com").post("/account/email/send", &[]);
     let link = link(&mailbox.next());
     drop(server);
     let server = serve_on(&site, TOMORROW);
@@ -159,10 +227,11 @@ fn a_link_is_over_after_a_day() {
 
 #[test]
 fn without_mail_a_page_says_so() {
-    let site = site(PLAIN);
+    let site = site(SIGN_UP);
     let server = serve(&site);
     let mut browser = Browser::new(&server);
     browser.post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
+    browser.log_in("ann@example.com", PASSWORD);
     // There is a mail server in every test's settings, but no address for links.
     let page = browser.get("/account/notifications");
     assert!(page.text().contains("cannot send verification links"), "{}", page.text());
