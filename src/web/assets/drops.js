@@ -151,6 +151,17 @@ addEventListener("popstate", () => {
   load(location.pathname + location.search);
 });
 
+// ---- Score details, loaded when they are opened
+
+document.addEventListener("toggle", async (event) => {
+  const link = event.target.open && event.target.querySelector(".why > a");
+  if (!link) return;
+  try {
+    const response = await fetch(link.href, { headers: { "X-Fragment": "parts" } });
+    if (response.ok && link.isConnected) link.outerHTML = await response.text();
+  } catch { /* The link leads to the same details. */ }
+}, true);
+
 // ---- Keyboard
 
 const rows = () => [...list().querySelectorAll("tbody tr")];

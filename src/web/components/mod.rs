@@ -14,6 +14,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
+use crate::web::viewer::Viewer;
 
 pub use name::{dossier_path, name, name_linked};
 pub use parts::{part_bar, part_bars, parts_of, signed};
@@ -35,10 +36,7 @@ pub fn score(dqs: Dqs) -> Markup {
     html! {
         span.score.(score_class(dqs)) {
             b { (points) }
-            svg viewBox="0 0 100 8" width="64" height="6" preserveAspectRatio="none" aria-hidden="true" focusable="false" {
-                rect.track width="100" height="8" rx="4" {}
-                rect.bar width=(points) height="8" rx="4" {}
-            }
+            svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" { rect width=(points) height="8" rx="4" {} }
         }
     }
 }
@@ -164,6 +162,26 @@ pub fn actions_cell(owned: Option<&UserData>, name: &str, tld: &str, next: &str)
 pub fn range(offset: u32, rows: u32, total: &str) -> String {
     let (first, last) = (grouped((offset + 1).into()), grouped((offset + rows).into()));
     format!("{first} to {last} of {total}")
+}
+
+/// Rows of a list that visitors without an account can page through. Nobody reads on that far; whoever
+/// collects names has the API.
+pub const ANONYMOUS_DEPTH: u32 = 1_000;
+
+/// Offset from which a list shows no rows to this viewer.
+pub fn depth(viewer: &Viewer, offset_max: u32) -> u32 {
+    if viewer.member.is_some() { offset_max.saturating_add(1) } else { ANONYMOUS_DEPTH }
+}
+
+/// Says that a list goes on for visitors who log in, and return to `next`.
+pub fn log_in_for_more(next: &str) -> Markup {
+    html! {
+        p.soft.more {
+            "Without an account, a list ends after " (grouped(ANONYMOUS_DEPTH.into())) " names. "
+            a href=(query::with(&[("next", next)], "/login")) { "Log in to see more" }
+            ", or narrow the filters."
+        }
+    }
 }
 
 /// Links to the previous and the next page around the position in all results.

@@ -27,9 +27,10 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::web::Web;
 use crate::web::components::{
-    actions, counted, dossier_path, name, name_linked, panel, query, score, standing, watch_form,
+    actions, counted, dossier_path, name, name_linked, panel, part_bars, query, score, standing,
+    watch_form,
 };
-use crate::web::error::PageError;
+use crate::web::error::{PageError, sentence};
 use crate::web::fragment::{self, Wanted};
 use crate::web::layout::Page;
 use crate::web::notice;
@@ -58,7 +59,8 @@ async fn find_domain(
         return Ok(Redirect::permanent(&dossier_path(domain.as_str())).into_response());
     }
     let votes = Votes::find(&web, &viewer, &domain);
-    if fragment::wanted(&headers) != Wanted::Page {
+    let wanted = fragment::wanted(&headers);
+    if !matches!(wanted, Wanted::Page | Wanted::Parts) {
         return Ok(fragment::vary(votes.section(&domain).into_response()));
     }
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
@@ -68,6 +70,10 @@ async fn find_domain(
         let known = Known::find(&index, &domain, as_of);
         let status = if known.profile().is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
         let dossier = Dossier { domain: &domain, known, as_of, owned: owned.as_deref() };
+        if wanted == Wanted::Parts {
+            let (_, _, signals) = dossier.known.scored();
+            return Ok((status, part_bars(&signals.points, &signals.caps)));
+        }
         let notice = notice::shown(&votes::NOTICES, query.as_deref());
         Ok((status, dossier.page(&viewer, &index, &votes, &notice)))
     })
@@ -142,7 +148,14 @@ impl Dossier<'_> {
             }
             (watch_form(&dossier_path(self.domain.as_str())))
         };
-        Page::new(&self.domain.unicode())
+        let (dqs, explanation, _) = self.known.scored();
+        let domain = self.domain.unicode();
+        let about = format!(
+            "{domain} scores {} of 100. {} Lifecycle, earlier drops and other TLDs.",
+            dqs.points(),
+            sentence(explanation)
+        );
+        Page::new(&domain, &about)
             .styles(&["components.css", "dossier.css"])
             .scripts(&["dossier.js"])
             .show(Some(viewer), main)

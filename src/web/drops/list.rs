@@ -6,19 +6,21 @@ use crate::index::filter::View;
 use crate::index::query::rows::DropRow;
 use crate::index::query::rows::Lifecycle;
 use crate::index::{DropsPage, Overview};
-use crate::vocab::limits::{DROPS_OFFSET_MAX, EXPORT_ROWS_MAX};
+use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
+use crate::web::components::ANONYMOUS_DEPTH;
 use crate::web::components::Column::{Hidden, Number, Text};
 use crate::web::components::{
-    self, actions_cell, columns, grouped, name_linked, part_bars, score, stage,
+    self, actions_cell, columns, dossier_path, grouped, log_in_for_more, name_linked, score, stage,
 };
 use crate::web::drops::Shown;
 use crate::web::drops::state::{ROWS, State};
 
 /// A page of results.
 pub struct Listing<'a> {
-    pub page: DropsPage<'a>,
+    /// `None` beyond the depth of the viewer.
+    pub page: Option<DropsPage<'a>>,
     pub counted: Counted,
 }
 
@@ -53,8 +55,11 @@ pub fn section(shown: &Shown<'_>, listing: &Listing<'_>, overview: &Overview<'_>
                 (files(shown, counted))
                 button.quiet.small.needs-js #show-keys type="button" { "Shortcuts" }
             }
-            @if counted.rows == 0 { (empty(shown, counted)) } @else { (table(shown, &listing.page)) }
-            (pager(shown.state, counted))
+            @match &listing.page {
+                Some(page) if counted.rows > 0 => (table(shown, page)),
+                _ => (empty(shown, counted)),
+            }
+            (pager(shown, counted))
         }
     }
 }
@@ -127,7 +132,8 @@ fn empty(shown: &Shown<'_>, counted: Counted) -> Markup {
     html! {
         div.panel.empty {
             @if counted.total > 0 {
-                p { "There are no more names." }
+                @if counted.offset >= shown.depth && counted.offset < counted.total { (log_in_for_more(&state.path())) }
+                @else { p { "There are no more names." } }
                 p { a href=(state.page(0)) data-load { "Back to the first page" } }
             } @else if state.is_narrowed() {
                 p { "No names match these filters." }
@@ -159,7 +165,8 @@ fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> M
             td.dqs {
                 details name="parts" {
                     summary { (score(drop.dqs)) span.hidden { ": why " (drop.name) " has this score" } }
-                    div.why { p { (drop.explanation) } (part_bars(&drop.signals.points, &drop.signals.caps)) }
+                    // Its script replaces the link by the parts of the score: they are three quarters of a page.
+                    div.why { p { (drop.explanation) } a href=(dossier_path(drop.name)) { "Score details" } }
                 }
             }
             td.where { (stage(place.stage, place.release, shown.today)) }
@@ -170,10 +177,15 @@ fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> M
     }
 }
 
-fn pager(state: &State, counted: Counted) -> Markup {
+fn pager(shown: &Shown<'_>, counted: Counted) -> Markup {
+    let state = shown.state;
     let Counted { offset, rows, total } = counted;
     let after = offset + rows;
-    let has_next = rows > 0 && after < total && after <= DROPS_OFFSET_MAX;
+    let has_more = rows > 0 && after < total;
+    let has_next = has_more && after < shown.depth;
     let previous = (offset > 0).then(|| state.page(offset.saturating_sub(ROWS)));
-    components::pager(previous, &range(counted), has_next.then(|| state.page(after)))
+    html! {
+        (components::pager(previous, &range(counted), has_next.then(|| state.page(after))))
+        @if has_more && !has_next && shown.depth == ANONYMOUS_DEPTH { (log_in_for_more(&state.path())) }
+    }
 }

@@ -15,16 +15,17 @@ use maud::{Markup, html};
 use crate::accounts::UserData;
 use crate::http::error::ApiError;
 use crate::http::work;
-use crate::index::Index;
 use crate::index::filter::{AsOf, View};
+use crate::index::{DropsPage, Index};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
+use crate::vocab::limits::DROPS_OFFSET_MAX;
 use crate::vocab::plan::Plan;
 use crate::web::Web;
-use crate::web::components::{counted, date, watch_form};
+use crate::web::components::{self, counted, date, watch_form};
 use crate::web::error::PageError;
 use crate::web::fragment::{self, Wanted};
-use crate::web::layout::{NavItem, Page};
+use crate::web::layout::{NavItem, Page, shrunk};
 use crate::web::viewer::Viewer;
 use list::{Counted, Listing};
 use state::State;
@@ -50,8 +51,9 @@ async fn list_drops(
     } else {
         QueryKind::Substring
     });
+    let depth = components::depth(&viewer, DROPS_OFFSET_MAX);
     let (status, markup) = work::run(u32::MAX, move || {
-        let found = find(&index, &state, as_of, timer);
+        let found = find(&index, &state, depth, as_of, timer);
         let (status, listing, problem) = match found {
             Ok(listing) => (StatusCode::OK, Some(listing), None),
             Err(err @ ApiError::BadParameter { .. }) => (StatusCode::BAD_REQUEST, None, Some(err)),
@@ -59,14 +61,14 @@ async fn list_drops(
         };
         let overview = index.overview(as_of);
         let (today, owned) = (as_of.today, owned.as_deref());
-        let shown = Shown { state: &state, problem, exports, owned, today };
+        let shown = Shown { state: &state, problem, exports, depth, owned, today };
         let list = match &listing {
             Some(listing) => list::section(&shown, listing, &overview),
             None => list::invalid(&shown),
         };
         let chips = filters::chips(&state, &overview);
         let markup = if wanted != Wanted::Page {
-            html! { (chips) (list) }
+            shrunk(html! { (chips) (list) })
         } else {
             let newest = overview.newest();
             let active = overview.total(View::Active);
@@ -82,7 +84,7 @@ async fn list_drops(
                 (watch_form(&state.path()))
                 (keys())
             };
-            Page::new("Drops")
+            Page::new("Drops", "Domain names that are leaving registration, best score first: filter by TLD, score, length and stage.")
                 .at(NavItem::Drops)
                 .styles(&["components.css", "drops.css"])
                 .scripts(&["drops.js"])
@@ -101,6 +103,8 @@ struct Shown<'a> {
     problem: Option<ApiError>,
     /// The plan includes CSV exports.
     exports: bool,
+    /// Offset from which the viewer sees no rows.
+    depth: u32,
     today: Day,
     /// Watches, rules and claims of the viewer; `None` if not logged in.
     owned: Option<&'a UserData>,
@@ -119,12 +123,14 @@ impl Shown<'_> {
 fn find<'a>(
     index: &'a Index,
     state: &State,
+    depth: u32,
     as_of: AsOf,
     timer: QueryTimer,
 ) -> Result<Listing<'a>, ApiError> {
     let filter = state.filter()?;
-    let page = index.drops(&filter, as_of)?;
-    let rows = page.count();
+    let is_shown = filter.offset < depth;
+    let page = is_shown.then(|| index.drops(&filter, as_of)).transpose()?;
+    let rows = page.as_ref().map_or(0, DropsPage::count);
     // A partly filled page is the last one, so the total is known without counting.
     let total = match rows < filter.limit && (rows > 0 || filter.offset == 0) {
         true => filter.offset + rows,

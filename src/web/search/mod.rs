@@ -16,13 +16,13 @@ use crate::http::params::Params;
 use crate::http::work;
 use crate::index::filter::SearchFilter;
 use crate::telemetry::query::{QueryKind, QueryTimer};
-use crate::vocab::limits::SEARCH_QUERY_CHARS_MAX;
+use crate::vocab::limits::{SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX};
 use crate::web::Web;
-use crate::web::components::{query, watch_form};
+use crate::web::components::{self, query, watch_form};
 use crate::web::error::PageError;
 use crate::web::form::Fields;
 use crate::web::fragment::{self, Wanted};
-use crate::web::layout::{NavItem, Page};
+use crate::web::layout::{NavItem, Page, shrunk};
 use crate::web::viewer::Viewer;
 
 /// Rows of a page.
@@ -40,14 +40,17 @@ struct Search {
     part: (String, String),
     /// `None` for an empty query or an invalid parameter.
     filter: Option<SearchFilter>,
+    /// Offset from which the viewer sees no rows.
+    depth: u32,
 }
 
 impl Search {
     /// Parses a query string. Returns the error of an invalid parameter beside the search as sent.
-    fn parse(query: Option<&str>, rows: u32) -> (Search, Option<ApiError>) {
+    fn parse(query: Option<&str>, rows: u32, depth: u32) -> (Search, Option<ApiError>) {
         let sent = Fields::from_query(query);
         let text = |name| sent.text(name).trim().to_owned();
-        let asked = Search { text: text("q"), part: (text("stage"), text("view")), filter: None };
+        let asked =
+            Search { text: text("q"), part: (text("stage"), text("view")), filter: None, depth };
         if asked.text.is_empty() {
             return (asked, None);
         }
@@ -89,15 +92,17 @@ async fn search_names(
 ) -> Result<Response, PageError> {
     let wanted = fragment::wanted(&headers);
     let rows = if wanted == Wanted::Options { options::ROWS } else { ROWS };
-    let (asked, problem) = Search::parse(query.as_deref(), rows);
+    let depth = components::depth(&viewer, SEARCH_OFFSET_MAX);
+    let (asked, problem) = Search::parse(query.as_deref(), rows, depth);
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let cost = asked.filter.as_ref().map_or(0, |filter| index.search_cost_us(filter, as_of));
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let timer = QueryTimer::start(QueryKind::Search);
     let markup = work::run(cost, move || {
-        let found = asked.filter.as_ref().map(|filter| index.search(filter, as_of));
-        if let (Some(filter), Some(found)) = (&asked.filter, &found) {
+        let filter = asked.filter.as_ref().filter(|filter| filter.offset < depth);
+        let found = filter.map(|filter| index.search(filter, as_of));
+        if let (Some(filter), Some(found)) = (filter, &found) {
             timer.finish(found.count() as usize, filter);
         }
         if wanted == Wanted::Options {
@@ -106,7 +111,7 @@ async fn search_names(
         let results = results::section(&asked, found.as_ref(), owned.as_deref(), as_of.today);
         Ok(match wanted {
             Wanted::Page => page(&viewer, &asked, problem.as_ref(), &results),
-            _ => results,
+            _ => shrunk(results),
         })
     })
     .await?;
@@ -144,7 +149,7 @@ fn page(viewer: &Viewer, asked: &Search, problem: Option<&ApiError>, results: &M
         (results)
         (watch_form(&asked.page(asked.filter.as_ref().map_or(0, |filter| filter.offset))))
     };
-    Page::new("Search")
+    Page::new("Search", "Search all known domain names, dropping or not, by how they start.")
         .at(NavItem::Search)
         .styles(&["components.css", "search.css"])
         .scripts(&["search.js"])
@@ -156,7 +161,7 @@ mod tests {
     use super::*;
 
     fn asked(query: &str) -> Search {
-        let (asked, problem) = Search::parse(Some(query), ROWS);
+        let (asked, problem) = Search::parse(Some(query), ROWS, u32::MAX);
         assert!(problem.is_none(), "{query}: {problem:?}");
         asked
     }
@@ -183,7 +188,7 @@ mod tests {
         for (query, parameter) in
             [("q=a%00", "q"), ("q=a&stage=x", "stage"), ("q=a&offset=10001", "offset")]
         {
-            let (asked, problem) = Search::parse(Some(query), ROWS);
+            let (asked, problem) = Search::parse(Some(query), ROWS, u32::MAX);
             let Some(ApiError::BadParameter { name, .. }) = problem else { panic!("{query}") };
             assert_eq!(name, parameter);
             assert!(asked.text.starts_with('a'));

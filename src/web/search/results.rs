@@ -8,11 +8,12 @@ use crate::index::query::rows::Lifecycle;
 use crate::index::query::rows::{SearchRow, Status};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::limits::SEARCH_OFFSET_MAX;
 use crate::vocab::name::DomainName;
+use crate::web::components::ANONYMOUS_DEPTH;
 use crate::web::components::Column::{Hidden, Text};
 use crate::web::components::{
-    self, actions_cell, columns, counted, date, dossier_path, name_linked, query, score, standing,
+    self, actions_cell, columns, counted, date, dossier_path, log_in_for_more, name_linked, query,
+    score, standing,
 };
 use crate::web::search::{ROWS, Search};
 
@@ -41,6 +42,11 @@ pub fn section(
                 p.bar role="status" { (summary(found, offset)) }
                 @if found.count() == 0 { (nothing(asked, found)) } @else { (table(asked, found, owned, today)) }
                 (pager(asked, found, offset))
+            } @else if asked.filter.is_some() {
+                div.panel.empty {
+                    (log_in_for_more(&asked.page(offset)))
+                    p { a href=(asked.page(0)) data-load { "Back to the first page" } }
+                }
             } @else {
                 div.panel.empty {
                     p { "Enter the start of a name: a word, or a full name in Unicode or as an A-label." }
@@ -136,7 +142,11 @@ fn row(
 fn pager(asked: &Search, found: &SearchPage<'_>, offset: u32) -> Markup {
     let after = offset + found.count();
     let more = found.capped || after < found.total;
-    let has_next = found.count() > 0 && more && after <= SEARCH_OFFSET_MAX;
+    let has_more = found.count() > 0 && more;
+    let has_next = has_more && after < asked.depth;
     let previous = (offset > 0).then(|| asked.page(offset.saturating_sub(ROWS)));
-    components::pager(previous, &summary(found, offset), has_next.then(|| asked.page(after)))
+    html! {
+        (components::pager(previous, &summary(found, offset), has_next.then(|| asked.page(after))))
+        @if has_more && !has_next && asked.depth == ANONYMOUS_DEPTH { (log_in_for_more(&asked.page(offset))) }
+    }
 }

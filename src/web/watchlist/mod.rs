@@ -147,7 +147,7 @@ fn parse_name(text: &str) -> Result<DomainName, PageError> {
 fn done(headers: &HeaderMap, fields: &Fields) -> Response {
     match wanted(headers) {
         Wanted::Page => Redirect::to(next(fields)).into_response(),
-        Wanted::Part | Wanted::Options => StatusCode::NO_CONTENT.into_response(),
+        _ => StatusCode::NO_CONTENT.into_response(),
     }
 }
 
