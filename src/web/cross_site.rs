@@ -10,10 +10,10 @@ use crate::http::error::ApiError;
 use crate::http::origin;
 use crate::web::error::PageError;
 
-/// Lets safe methods and same-origin requests pass, and responds 403 to others.
+/// Responds 403 to a POST from another site.
 pub async fn refuse(request: Request, next: Next) -> Response {
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    if reads || origin::is_same_origin(request.headers()) {
+    // No page has another method: the router answers those with 405.
+    if *request.method() != Method::POST || origin::is_same_origin(request.headers()) {
         return next.run(request).await;
     }
     PageError::from(ApiError::CrossSite).into_response()

@@ -46,7 +46,7 @@ fn refusal_page(refusal: Refusal) -> Response {
     let reason = refusal.status.canonical_reason().unwrap_or("Error");
     let title = sentence_case(reason);
     let is_bare = refusal.message().eq_ignore_ascii_case(reason);
-    let page = Page::new(&title).show(
+    let page = Page::new(&title, "This page cannot be shown.").show(
         None,
         html! {
             section.narrow.refusal {

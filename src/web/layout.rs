@@ -6,7 +6,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::web::assets;
 use crate::web::viewer::Viewer;
@@ -41,15 +41,17 @@ const NAVIGATION: [(NavItem, &str, &str); 7] = [
 /// Builder of a page.
 pub struct Page<'a> {
     title: &'a str,
+    /// What the page is for, as search engines show it.
+    description: &'a str,
     place: Option<NavItem>,
     styles: &'a [&'a str],
     scripts: &'a [&'a str],
 }
 
 impl<'a> Page<'a> {
-    /// A page with this title and the base style.
-    pub fn new(title: &'a str) -> Page<'a> {
-        Page { title, place: None, styles: &[], scripts: &[] }
+    /// A page with this title and description, and the base style.
+    pub fn new(title: &'a str, description: &'a str) -> Page<'a> {
+        Page { title, description, place: None, styles: &[], scripts: &[] }
     }
 
     /// Marks the entry of the navigation as current.
@@ -69,12 +71,13 @@ impl<'a> Page<'a> {
 
     /// Renders the whole page. Without `viewer`, the header shows no account links.
     pub fn show(self, viewer: Option<&Viewer>, main: Markup) -> Markup {
-        html! {
+        let page = html! {
             (DOCTYPE)
             html lang="en" {
                 head {
                     meta charset="utf-8";
                     title { (self.title) " · dropdex" }
+                    meta name="description" content=(self.description);
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     link rel="icon" type="image/svg+xml" href=(assets::path("icon.svg"));
@@ -93,7 +96,8 @@ impl<'a> Page<'a> {
                     }
                 }
             }
-        }
+        };
+        shrunk(page)
     }
 
     fn header(&self, viewer: Option<&Viewer>) -> Markup {
@@ -126,6 +130,12 @@ impl<'a> Page<'a> {
     }
 }
 
+/// Gives back the spare capacity of markup: a response that waits for its client holds what it was given.
+pub fn shrunk(PreEscaped(mut html): Markup) -> Markup {
+    html.shrink_to_fit();
+    PreEscaped(html)
+}
+
 /// The logo of `icon.svg` in the colours of the page.
 fn mark() -> Markup {
     html! {
@@ -135,6 +145,12 @@ fn mark() -> Markup {
             path.light d="M12.4 18.2a3.6 3.6 0 0 0 3.6 3.6" fill="none" stroke-width="1.8" stroke-linecap="round" {}
         }
     }
+}
+
+/// Notes that the response is a page or JSON, by the header `Accept`.
+pub fn vary_by_accept(mut response: Response) -> Response {
+    response.headers_mut().append(VARY, HeaderValue::from_static("accept"));
+    response
 }
 
 /// Adds security and cache headers to a response unless it already has them.
@@ -160,6 +176,9 @@ pub fn protect_now(response: Response) -> Response {
     set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
     // Pages depend on the session.
     set(CACHE_CONTROL, if is_page { "no-store" } else { "no-cache" });
-    set(VARY, "cookie");
+    let varies = |value: &HeaderValue| value.as_bytes().starts_with(b"cookie");
+    if !headers.get_all(VARY).iter().any(varies) {
+        headers.append(VARY, HeaderValue::from_static("cookie"));
+    }
     response
 }

@@ -138,7 +138,7 @@ impl Deletion<'_> {
     /// Renders the page. Its form posts to `{path}/delete`.
     pub fn page(self, member: &LoggedIn) -> Markup {
         let Deletion { item, noun, path, description, consequence } = self;
-        Page::new(&format!("Delete {noun}")).at(item).styles(STYLES).show(
+        Page::new(&format!("Delete {noun}"), consequence).at(item).styles(STYLES).show(
             Some(&member.viewer),
             html! {
                 section.narrow.panel {

@@ -47,7 +47,11 @@ async fn status(viewer: Viewer, web: Web, cache: Arc<Cache>) -> Result<Markup, P
     let app = web.app.clone();
     let totals = work::run(LONG_US, move || Ok::<_, ApiError>(cache.totals(&app))).await?;
     let service = Service::new(&web.app, &totals.queues, viewer.now.0);
-    let page = Page::new("Status").styles(&["status.css"]);
+    let page = Page::new(
+        "Status",
+        "State of the service: freshness of the data, queues and the latest lists.",
+    )
+    .styles(&["status.css"]);
     Ok(page.show(Some(&viewer), main(&service, &totals)))
 }
 

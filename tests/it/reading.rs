@@ -3,6 +3,7 @@
 
 mod html;
 
+use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
 use std::process::Stdio;
 
@@ -15,6 +16,8 @@ use html::{Element, Page};
 const TODAY: &str = "2026-11-20";
 const EMAIL: &str = "reader@example.com";
 const PASSWORD: &str = "correct horse battery";
+
+const HEADER: &str = "domain,drop_date,release_date,registered_again\n";
 
 /// Names for everything that pages show: every stage, other scripts, two drops.
 const OWN_ROWS: &str = "\
@@ -30,7 +33,7 @@ const OWN_ROWS: &str = "\
 fn list() -> String {
     const WORDS: [&str; 10] =
         ["solar", "harbor", "night", "paper", "stone", "river", "cloud", "green", "swift", "amber"];
-    let mut text = "domain,drop_date,release_date,registered_again\n".to_owned();
+    let mut text = HEADER.to_owned();
     for at in 0..250usize {
         let (first, second) = (WORDS[at % 10], WORDS[at / 10 % 10]);
         let tld = ["com", "net", "de", "co.uk", "shop"][at / 50];
@@ -149,10 +152,13 @@ fn the_list_matches_the_api_and_the_csv() {
         while let Some(target) = next {
             let page = world.page_as(&target, &[("Cookie", &cookie)]);
             let rows = names(&page);
-            let answer = world.api(&format!("/api/v1/drops?{filter}&limit=100&offset={seen}"));
+            let answer = world.api(&format!("/api/v1/drops?{filter}&limit=50&offset={seen}"));
             assert_eq!(rows, api_names(&answer, "drops", "name"), "{target}");
             for drop in answer["drops"].as_array().expect("a list") {
                 assert_row(&page, drop);
+                if filter.is_empty() {
+                    assert_parts(&world, drop);
+                }
             }
             if !rows.is_empty() {
                 let shown = format!("{} to {} of {total}", seen + 1, seen + rows.len());
@@ -163,7 +169,7 @@ fn the_list_matches_the_api_and_the_csv() {
             next = rel(&page, "next");
         }
         assert_eq!(seen, total, "{filter}");
-        if total > 100 {
+        if total > 50 {
             let page = world.page_as(&format!("/?{filter}"), &[("Cookie", &cookie)]);
             let all = csv_names(&world, &page, &format!("all {total}"));
             assert_eq!(all, api_names(&whole, "drops", "name"));
@@ -171,7 +177,7 @@ fn the_list_matches_the_api_and_the_csv() {
     }
 }
 
-/// A row shows score, sentence, length and parts of its drop, and where it stands.
+/// A row shows score, sentence and length of its drop, and leads to the parts of its score.
 #[track_caller]
 fn assert_row(page: &Page, drop: &Value) {
     let name = drop["name"].as_str().expect("a name");
@@ -183,11 +189,20 @@ fn assert_row(page: &Page, drop: &Value) {
     assert_eq!(score.text, drop["dqs"].to_string(), "{name}");
     let why = page.within(row, |element| element.has_class("why"))[0];
     assert!(why.text.contains(drop["explanation"].as_str().expect("a sentence")), "{name}");
+    let details = page.within(why, |element| element.name == "a");
+    assert_eq!(details[0].get("href"), Some(format!("/domain/{name}").as_str()));
+}
+
+/// The parts of a score, which a script puts into the row.
+#[track_caller]
+fn assert_parts(world: &World, drop: &Value) {
+    let name = drop["name"].as_str().expect("a name");
+    let page = world.page_as(&format!("/domain/{name}"), &[("X-Fragment", "parts")]);
     let points = drop["signals"]["points"].as_object().expect("parts");
     let parts: Vec<i64> =
         points.values().filter_map(Value::as_i64).filter(|&part| part != 0).collect();
-    let shown = page.within(row, |element| element.name == "rect" && element.has_class("plus"));
-    let taken = page.within(row, |element| element.name == "rect" && element.has_class("minus"));
+    let shown = page.all(|element| element.name == "rect" && element.has_class("plus"));
+    let taken = page.all(|element| element.name == "rect" && element.has_class("minus"));
     assert_eq!(shown.len(), parts.iter().filter(|&&part| part > 0).count(), "{name}");
     assert_eq!(taken.len(), parts.iter().filter(|&&part| part < 0).count(), "{name}");
 }
@@ -229,7 +244,7 @@ fn links_keep_the_filters_and_forms_show_them() {
     let page = world.page("/?q=r&min_dqs=1&max_len=63&tld=com&tld=net&tld=de%2C+co.uk&stage=");
     assert_eq!(
         rel(&page, "next").as_deref(),
-        Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=100")
+        Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=50")
     );
     assert_eq!(page.id("contains").get("value"), Some("r"));
     assert_eq!(page.id("min-dqs").get("value"), Some("1"));
@@ -245,9 +260,12 @@ fn links_keep_the_filters_and_forms_show_them() {
     });
     assert_eq!(tabs.len(), 1);
     assert_eq!(page.links("Clear filters"), ["/"]);
-    let second = world.page("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=100");
+    let second = world.page("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=50");
     assert_eq!(rel(&second, "prev").as_deref(), Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1"));
-    let beyond = world.page("/?offset=100000");
+    let beyond = world.page("/?offset=900");
+    assert!(beyond.id("list").text.contains("There are no more names."));
+    let cookie = world.log_in();
+    let beyond = world.page_as("/?offset=100000", &[("Cookie", &cookie)]);
     assert!(beyond.id("list").text.contains("There are no more names."));
 }
 
@@ -545,8 +563,10 @@ fn the_first_page_is_small() {
     let page = client.request("GET", "/", &gzip);
     assert_eq!(page.header("content-encoding"), Some("gzip"));
     transferred += page.body.len();
+    let whole = world.client().request("GET", "/?view=all", &[]).body.len();
+    assert!(whole < 60_000, "{whole} bytes, uncompressed");
     let read = world.page("/");
-    assert_eq!(names(&read).len(), 100);
+    assert_eq!(names(&read).len(), 50);
     let files = read.all(|element| matches!(element.name.as_str(), "link" | "script"));
     for path in files.iter().filter_map(|file| file.get("href").or(file.get("src"))) {
         let file = client.request("GET", path, &gzip);
@@ -558,4 +578,111 @@ fn the_first_page_is_small() {
     // Modules import it.
     transferred += client.request("GET", &format!("{folder}/names.js"), &gzip).body.len();
     assert!(transferred < 60_000, "{transferred} bytes");
+}
+
+#[test]
+fn lists_end_after_a_thousand_names_without_an_account() {
+    let site = Site::new();
+    let names = (0..1_200).map(|at| format!("solar{at:04}.com,{TODAY},,"));
+    let list =
+        site.write("list.csv", names.fold(HEADER.to_owned(), |text, row| text + &row + "\n"));
+    site.ingest(&list, "2026-11-20T06:00:00Z");
+    add_account(&site);
+    let key = site.new_key(EMAIL);
+    let settings = site.settings("[web]\nplain_http = true\n");
+    let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
+    let world = World { _site: site, server, key };
+    let cookie = world.log_in();
+    for (list, id) in [("/?q=solar", "list"), ("/search?q=solar", "results")] {
+        let last = world.page(&format!("{list}&offset=950"));
+        assert_eq!(last.all(|element| element.name == "tr").len(), 51, "{list}: rows and a head");
+        assert_eq!(rel(&last, "next"), None, "{list}");
+        let log_in = last.links("Log in to see more");
+        let here = list.replace('/', "%2F").replace('?', "%3F").replace('=', "%3D");
+        assert_eq!(log_in, [format!("/login?next={here}%26offset%3D950")], "{list}");
+        let beyond = world.page(&format!("{list}&offset=1000"));
+        assert!(beyond.id(id).text.contains("Without an account"), "{list}");
+        assert!(beyond.all(|element| element.name == "tr").is_empty(), "{list}");
+        // An account sees them all.
+        let cookie = [("Cookie", cookie.as_str())];
+        let last = world.page_as(&format!("{list}&offset=950"), &cookie);
+        assert_eq!(rel(&last, "next"), Some(format!("{list}&offset=1000")));
+        let beyond = world.page_as(&format!("{list}&offset=1000"), &cookie);
+        assert_eq!(beyond.all(|element| element.name == "tr").len(), 51, "{list}");
+    }
+}
+
+/// Whether `Vary` names a request header.
+fn varies(response: &Response, name: &str) -> bool {
+    let values = response.headers.iter().filter(|(header, _)| header == "vary");
+    values.into_iter().flat_map(|(_, value)| value.split(", ")).any(|value| value == name)
+}
+
+/// Pages for everybody and pages of an account.
+const PAGES: [&str; 24] = [
+    "/",
+    "/search",
+    "/search?q=harbor",
+    "/domain/oldharbor.com",
+    "/domain/never-seen-by-anybody.com",
+    "/overview",
+    "/login",
+    "/signup",
+    "/status",
+    "/docs",
+    "/docs/api",
+    "/docs/configuration",
+    "/docs/metrics",
+    "/docs/architecture",
+    "/nowhere",
+    "/watchlist",
+    "/alerts",
+    "/alerts/new",
+    "/portfolio",
+    "/portfolio/new",
+    "/account",
+    "/account/plan",
+    "/account/api",
+    "/account/notifications",
+];
+
+#[test]
+fn every_page_has_a_description_headings_in_order_and_valid_labels() {
+    let world = World::new();
+    let cookie = world.log_in();
+    let mut descriptions = HashMap::new();
+    for path in PAGES {
+        let is_public = matches!(path, "/login" | "/signup");
+        let mut headers = vec![("Accept", "text/html")];
+        headers.extend((!is_public).then_some(("Cookie", cookie.as_str())));
+        let response = world.client().request("GET", path, &headers);
+        let page = Page::read(response.text());
+        let about = page.all(|it| it.name == "meta" && it.get("name") == Some("description"));
+        let about = about.first().and_then(|it| it.get("content")).unwrap_or_default().to_owned();
+        assert!((20..=260).contains(&about.len()), "{path}: {about}");
+        if let Some(other) = descriptions.insert(about, path.split('?').next().unwrap_or(path)) {
+            assert_eq!(path.split('?').next(), Some(other), "two pages share a description");
+        }
+        let headings = page.all(|it| matches!(it.name.as_str(), "h1" | "h2" | "h3" | "h4" | "h5"));
+        let levels: Vec<_> = headings.iter().map(|it| it.name.as_bytes()[1] - b'0').collect();
+        assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1, "{path}: {levels:?}");
+        assert_eq!(levels[0], 1, "{path}: {levels:?}");
+        assert!(levels.is_sorted_by(|above, below| *below <= above + 1), "{path}: {levels:?}");
+        // These elements have no role of their own, and a label without a role means nothing.
+        let is_generic = |name: &str| matches!(name, "pre" | "div" | "span" | "p" | "code");
+        let unnamed = page.all(|it| {
+            is_generic(&it.name) && it.get("role").is_none() && it.get("aria-label").is_some()
+        });
+        assert!(unnamed.is_empty(), "{path}: {unnamed:?}");
+        let with_id = page.all(|it| it.get("id").is_some());
+        let ids: HashSet<_> = with_id.iter().filter_map(|it| it.get("id")).collect();
+        assert_eq!(ids.len(), with_id.len(), "{path}: an id is used twice");
+        assert!(varies(&response, "cookie"), "{path}");
+        assert_eq!(varies(&response, "accept"), path == "/nowhere", "{path}");
+    }
+    let json = world.client().request("GET", "/nowhere", &[("Accept", "application/json")]);
+    assert!(json.json()["error"].is_string() && varies(&json, "accept"));
+    for method in ["PUT", "DELETE", "TRACE"] {
+        assert_eq!(world.client().request(method, "/", &[]).status, 405, "{method}");
+    }
 }

@@ -54,11 +54,22 @@ enum Tab {
     Notifications,
 }
 
-const TABS: [(Tab, &str, &str); 4] = [
-    (Tab::Profile, "/account", "Profile"),
-    (Tab::Plan, "/account/plan", "Plan"),
-    (Tab::Api, "/account/api", "API"),
-    (Tab::Notifications, "/account/notifications", "Notifications"),
+/// Path, name and description of each tab.
+const TABS: [(Tab, &str, &str, &str); 4] = [
+    (
+        Tab::Profile,
+        "/account",
+        "Profile",
+        "Your e-mail address, plan, password and active sessions.",
+    ),
+    (
+        Tab::Plan,
+        "/account/plan",
+        "Plan",
+        "The limits of each plan, and what you have used of yours.",
+    ),
+    (Tab::Api, "/account/api", "API", "Create or replace your API key, with examples of its use."),
+    (Tab::Notifications, "/account/notifications", "Notifications", "Where your alerts are sent."),
 ];
 
 /// Returns the current profile of the logged-in account.
@@ -69,29 +80,38 @@ fn profile_of(web: &Web, member: &LoggedIn) -> Result<Profile, PageError> {
 
 /// Renders a tab of the account settings below the notice of the last form.
 fn tab_page(viewer: &Viewer, tab: Tab, notice: &Markup, main: &Markup) -> Markup {
-    let title = TABS.iter().find(|(it, ..)| *it == tab).map_or("Account", |(.., word)| word);
-    let title = format!("Account: {title}");
-    let current = |it| (it == tab).then_some("page");
-    Page::new(&title).at(NavItem::Account).styles(&["account.css"]).scripts(&["account.js"]).show(
-        Some(viewer),
-        html! {
-            h1 { "Account" }
-            nav aria-label="Account" {
-                ul.tabs {
-                    @for (it, path, word) in TABS {
-                        li { a href=(path) aria-current=[current(it)] { (word) } }
+    let (_, _, word, about) = TABS[tab as usize];
+    let title = format!("Account: {word}");
+    let current = |it: Tab| (it == tab).then_some("page");
+    Page::new(&title, about)
+        .at(NavItem::Account)
+        .styles(&["account.css"])
+        .scripts(&["account.js"])
+        .show(
+            Some(viewer),
+            html! {
+                h1 { "Account" }
+                nav aria-label="Account" {
+                    ul.tabs {
+                        @for (it, path, word, _) in TABS {
+                            li { a href=(path) aria-current=[current(it)] { (word) } }
+                        }
                     }
                 }
-            }
-            (notice)
-            (main)
-        },
-    )
+                (notice)
+                (main)
+            },
+        )
 }
 
 /// Renders a page with a single form.
 fn form_page(viewer: &Viewer, title: &str, main: &Markup) -> Markup {
-    Page::new(title)
+    let about = match title {
+        "Log in" => "Log in to your watchlist, alerts and portfolio.",
+        "Sign up" => "Create an account to watch names, get alerts and track your backorders.",
+        _ => "Your account on this server.",
+    };
+    Page::new(title, about)
         .at(NavItem::Account)
         .styles(&["account.css"])
         .scripts(&["account.js"])

@@ -28,16 +28,20 @@ pub struct Editor<'a> {
 
 /// Renders the page of a new rule.
 pub fn new_page(editor: &Editor<'_>) -> Markup {
-    Page::new("New alert rule").at(NavItem::Alerts).styles(STYLES).scripts(&["alerts.js"]).show(
-        Some(&editor.page.member.viewer),
-        html! {
-            p.trail { a href=(PATH) { "Alerts" } }
-            h1 { "New alert rule" }
-            p.soft.lead { "You get one message for each new list with matching names." }
-            @if let Some(error) = editor.error { (error.shown()) }
-            (editor.shown())
-        },
-    )
+    Page::new("New alert rule", "Describe the names you want and where alerts about them are sent.")
+        .at(NavItem::Alerts)
+        .styles(STYLES)
+        .scripts(&["alerts.js"])
+        .show(
+            Some(&editor.page.member.viewer),
+            html! {
+                p.trail { a href=(PATH) { "Alerts" } }
+                h1 { "New alert rule" }
+                p.soft.lead { "You get one message for each new list with matching names." }
+                @if let Some(error) = editor.error { (error.shown()) }
+                (editor.shown())
+            },
+        )
 }
 
 impl Editor<'_> {

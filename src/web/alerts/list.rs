@@ -89,7 +89,7 @@ pub fn show(
     let active = owned.rules().filter(|rule| rule.active).count();
     let plan = member.caller.plan;
     let at = |offset: u32| query::with(&[("offset", &query::offset(offset))], PATH);
-    Page::new("Alerts").at(NavItem::Alerts).styles(STYLES).show(
+    Page::new("Alerts", "Your alert rules: which names you hear about when they drop, and how.").at(NavItem::Alerts).styles(STYLES).show(
         Some(&member.viewer),
         html! {
             div.head {

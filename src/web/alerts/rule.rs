@@ -42,7 +42,7 @@ pub fn show(
     let limit = web.app.store.limits(&member.caller).active_rules;
     let plan = member.caller.plan;
     let standing = Standing::new(rule, owned, plan, limit);
-    Page::new(&rule.name)
+    Page::new(&rule.name, "An alert rule, its matches and its deliveries.")
         .at(NavItem::Alerts)
         .styles(STYLES)
         .scripts(&["alerts.js"])
@@ -161,7 +161,7 @@ fn named<'a>(
 /// Shows the signing secrets of new webhooks, once.
 pub fn secrets(member: &LoggedIn, rule: RuleId, secrets: &[WebhookSecret]) -> Markup {
     let is_one = secrets.len() == 1;
-    Page::new("Rule saved").at(NavItem::Alerts).styles(STYLES).show(
+    Page::new("Rule saved", "The signing secrets of new webhooks, shown once.").at(NavItem::Alerts).styles(STYLES).show(
         Some(&member.viewer),
         html! {
             section.middling {

@@ -125,6 +125,8 @@ fn frame(
     main: impl Render,
 ) -> Markup {
     let slug = current.map(|page| page.slug);
+    let about = current
+        .map_or("Search the headings of the documentation.", |page| page.document.about.as_str());
     let main = html! {
         div.reference.docs {
             nav.contents aria-label="Documentation" {
@@ -147,7 +149,10 @@ fn frame(
             div.prose { (main) }
         }
     };
-    Page::new(title).at(NavItem::Reference).styles(&["reference.css"]).show(Some(viewer), main)
+    Page::new(title, about)
+        .at(NavItem::Reference)
+        .styles(&["reference.css"])
+        .show(Some(viewer), main)
 }
 
 fn contents(document: &Document) -> Markup {

@@ -14,6 +14,8 @@ struct Examples;
 /// A rendered page.
 pub struct Document {
     pub html: String,
+    /// The text of its first paragraph, cut at a word.
+    pub about: String,
     /// Its headings in order; the first is its title.
     pub headings: Vec<Heading>,
 }
@@ -36,9 +38,30 @@ pub struct Heading {
 pub fn render(markdown: &str) -> Document {
     let mut events: Vec<Event<'_>> = Parser::new_ext(markdown, Options::ENABLE_TABLES).collect();
     let headings = name_headings(&mut events);
+    let about = first_paragraph(&events);
     let mut html = String::new();
     html::push_html(&mut html, adapt(show_examples(events)).into_iter());
-    Document { html, headings }
+    Document { html, about, headings }
+}
+
+/// Maximum characters of a description, as search engines show it.
+const ABOUT_CHARS_MAX: usize = 155;
+
+fn first_paragraph(events: &[Event<'_>]) -> String {
+    let text: String = events
+        .iter()
+        .skip_while(|event| !matches!(event, Event::Start(Tag::Paragraph)))
+        .take_while(|event| !matches!(event, Event::End(TagEnd::Paragraph)))
+        .filter_map(|event| match event {
+            Event::Text(text) | Event::Code(text) => Some(&**text),
+            Event::SoftBreak => Some(" "),
+            _ => None,
+        })
+        .collect();
+    match text.char_indices().nth(ABOUT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", text[..end].rsplit_once(' ').map_or("", |(cut, _)| cut)),
+        None => text,
+    }
 }
 
 /// Gives each heading an ID, the one that code forges give it too.
@@ -135,7 +158,9 @@ fn adapt(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
                 adapted.extend([Event::End(TagEnd::Table), Event::Html("</div>".into())]);
             }
             Event::Start(Tag::CodeBlock(_)) => {
-                adapted.push(Event::Html(r#"<pre tabindex="0" aria-label="Code"><code>"#.into()));
+                adapted.push(Event::Html(
+                    r#"<pre tabindex="0" role="group" aria-label="Code"><code>"#.into(),
+                ));
             }
             Event::End(TagEnd::CodeBlock) => adapted.push(Event::Html("</code></pre>\n".into())),
             Event::Html(text) | Event::InlineHtml(text) => adapted.push(Event::Text(text)),

@@ -39,7 +39,7 @@ const REGISTRARS_MAX: usize = 50;
 pub fn show(member: &LoggedIn, list: &List, query: Option<&str>) -> Markup {
     let has_claims = list.owned.claim_count() > 0;
     let csv_address = list.address("/api/export/portfolio", None, 0);
-    Page::new("Portfolio")
+    Page::new("Portfolio", "Your backorder claims with their outcome, cost and revenue.")
         .at(NavItem::Portfolio)
         .styles(STYLES)
         .scripts(&["portfolio.js"])
@@ -253,7 +253,7 @@ pub fn editor(page: &EditorPage, error: Option<&FormError>) -> Markup {
     let price = Input { mode: Some("decimal"), placeholder: Some("0.00"), ..Input::TEXT };
     let text = Input::TEXT;
     let statuses = ClaimStatus::ALL.map(|status| (status.as_str(), status_word(status)));
-    Page::new(title)
+    Page::new(title, "A name you try to catch: its status, registrar, cost, sale and notes.")
         .at(NavItem::Portfolio)
         .styles(STYLES)
         .scripts(&["portfolio.js"])

@@ -43,11 +43,14 @@ async fn show(viewer: Viewer) -> Markup {
             }
         }
     };
-    Page::new("API reference")
-        .at(NavItem::Reference)
-        .styles(&["reference.css"])
-        .scripts(&["reference.js"])
-        .show(Some(&viewer), main)
+    Page::new(
+        "API reference",
+        "Endpoints, parameters, errors, webhooks and schemas of the dropdex JSON API.",
+    )
+    .at(NavItem::Reference)
+    .styles(&["reference.css"])
+    .scripts(&["reference.js"])
+    .show(Some(&viewer), main)
 }
 
 fn contents() -> Markup {
@@ -281,7 +284,7 @@ fn code_words(text: &str) -> Markup {
 fn example(text: &str) -> Markup {
     html! {
         div.example {
-            pre tabindex="0" aria-label="Example" { code data-example { (text) } }
+            pre tabindex="0" role="group" aria-label="Example" { code data-example { (text) } }
             button.quiet.small.needs-js type="button" data-copy-example { "Copy" }
         }
     }

@@ -48,7 +48,7 @@ pub fn section() -> Markup {
                 @for example in EXAMPLES.iter() {
                     details {
                         summary { (super::code_words(example.title)) }
-                        pre tabindex="0" aria-label=(example.title) { code { (example.code) } }
+                        pre tabindex="0" role="group" aria-label=(example.title) { code { (example.code) } }
                     }
                 }
             }

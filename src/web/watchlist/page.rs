@@ -22,20 +22,24 @@ const REFUSED_OPEN_MAX: usize = 20;
 pub fn show(member: &LoggedIn, list: &List, query: Option<&str>, pasted: &Pasted) -> Markup {
     let is_empty = list.summary.total == 0;
     let csv_address = query::with(&[("sort", sort_word(list.sort))], "/api/export/watchlist");
-    Page::new("Watchlist").at(NavItem::Watchlist).styles(STYLES).scripts(&["watchlist.js"]).show(
-        Some(&member.viewer),
-        html! {
-            div.head {
-                h1 { "Watchlist" }
-                @if !is_empty { p { (csv(member.caller.plan, &csv_address)) } }
-            }
-            (notice::shown(&NOTICES, query))
-            @if let Some(report) = &pasted.report { (reported(report)) }
-            @if !is_empty { (summary(list)) }
-            (adding(pasted, is_empty))
-            @if !is_empty { (table(list)) }
-        },
-    )
+    Page::new("Watchlist", "The names you watch, with their stage and what their registry reports.")
+        .at(NavItem::Watchlist)
+        .styles(STYLES)
+        .scripts(&["watchlist.js"])
+        .show(
+            Some(&member.viewer),
+            html! {
+                div.head {
+                    h1 { "Watchlist" }
+                    @if !is_empty { p { (csv(member.caller.plan, &csv_address)) } }
+                }
+                (notice::shown(&NOTICES, query))
+                @if let Some(report) = &pasted.report { (reported(report)) }
+                @if !is_empty { (summary(list)) }
+                (adding(pasted, is_empty))
+                @if !is_empty { (table(list)) }
+            },
+        )
 }
 
 fn summary(list: &List) -> Markup {
