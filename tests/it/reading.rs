@@ -324,6 +324,7 @@ fn scripts_receive_only_the_changed_part() {
     let world = World::new();
     for (target, wanted, parts) in [
         ("/?tld=com", "1", vec!["chips", "list"]),
+        ("/?tld=com", "tlds", vec!["all-tlds"]),
         ("/search?q=solar", "1", vec!["results"]),
         ("/search?q=solar", "options", vec!["find-0", "find-8"]),
         ("/domain/oldharbor.com", "1", vec!["votes"]),

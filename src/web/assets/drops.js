@@ -118,6 +118,14 @@ const takeOthers = async () => {
 };
 form.querySelector("#other-tlds").addEventListener("change", takeOthers);
 
+// Suggestions, loaded when the field is used.
+form.querySelector("#other-tlds").addEventListener("focus", async ({ target }) => {
+  const response = await fetch(location.href, { headers: { "X-Fragment": "tlds" } }).catch(() => null);
+  if (!response?.ok) return;
+  target.insertAdjacentHTML("afterend", await response.text());
+  target.setAttribute("list", "all-tlds");
+}, { once: true });
+
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   if (document.activeElement?.id === "other-tlds") takeOthers();

@@ -54,6 +54,18 @@ pub fn chips(state: &State, overview: &Overview<'_>) -> Markup {
     }
 }
 
+/// All TLDs of the view, most frequent first, as suggestions for the text field. A page does not carry
+/// them: there are more than a thousand.
+pub fn suggestions(state: &State, overview: &Overview<'_>) -> Markup {
+    html! {
+        datalist #all-tlds {
+            @for (tld, count) in overview.tlds(state.view()) {
+                option value=(to_unicode(tld)) { (grouped(count.into())) }
+            }
+        }
+    }
+}
+
 fn chip(tld: &str, chosen: bool, count: Option<u32>) -> Markup {
     html! {
         label.chip {

@@ -1,5 +1,6 @@
-//! `/`: the ranked list of drops, 100 rows per page. The query string is that of the API and of the CSV
-//! export, so the URL, the list and the file agree. A fragment holds the list and the TLD chips only.
+//! `/`: the ranked list of drops, 50 rows per page. The query string is that of the API and of the CSV
+//! export, so the URL, the list and the file agree. Fragments hold the list with the TLD chips, or all
+//! TLDs.
 
 mod filters;
 mod list;
@@ -53,6 +54,10 @@ async fn list_drops(
     });
     let depth = components::depth(&viewer, DROPS_OFFSET_MAX);
     let (status, markup) = work::run(u32::MAX, move || {
+        if wanted == Wanted::Tlds {
+            let tlds = filters::suggestions(&state, &index.overview(as_of));
+            return Ok((StatusCode::OK, shrunk(tlds)));
+        }
         let found = find(&index, &state, depth, as_of, timer);
         let (status, listing, problem) = match found {
             Ok(listing) => (StatusCode::OK, Some(listing), None),
