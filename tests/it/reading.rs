@@ -152,7 +152,7 @@ fn the_list_matches_the_api_and_the_csv() {
         while let Some(target) = next {
             let page = world.page_as(&target, &[("Cookie", &cookie)]);
             let rows = names(&page);
-            let answer = world.api(&format!("/api/v1/drops?{filter}&limit=50&offset={seen}"));
+            let answer = world.api(&format!("/api/v1/drops?{filter}&limit=40&offset={seen}"));
             assert_eq!(rows, api_names(&answer, "drops", "name"), "{target}");
             for drop in answer["drops"].as_array().expect("a list") {
                 assert_row(&page, drop);
@@ -169,7 +169,7 @@ fn the_list_matches_the_api_and_the_csv() {
             next = rel(&page, "next");
         }
         assert_eq!(seen, total, "{filter}");
-        if total > 50 {
+        if total > 40 {
             let page = world.page_as(&format!("/?{filter}"), &[("Cookie", &cookie)]);
             let all = csv_names(&world, &page, &format!("all {total}"));
             assert_eq!(all, api_names(&whole, "drops", "name"));
@@ -189,8 +189,8 @@ fn assert_row(page: &Page, drop: &Value) {
     assert_eq!(score.text, drop["dqs"].to_string(), "{name}");
     let why = page.within(row, |element| element.has_class("why"))[0];
     assert!(why.text.contains(drop["explanation"].as_str().expect("a sentence")), "{name}");
-    let details = page.within(why, |element| element.name == "a");
-    assert_eq!(details[0].get("href"), Some(format!("/domain/{name}").as_str()));
+    let links = page.within(row, |element| element.name == "a");
+    assert_eq!(links[0].get("href"), Some(format!("/domain/{name}").as_str()));
 }
 
 /// The parts of a score, which a script puts into the row.
@@ -244,7 +244,7 @@ fn links_keep_the_filters_and_forms_show_them() {
     let page = world.page("/?q=r&min_dqs=1&max_len=63&tld=com&tld=net&tld=de%2C+co.uk&stage=");
     assert_eq!(
         rel(&page, "next").as_deref(),
-        Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=50")
+        Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=40")
     );
     assert_eq!(page.id("contains").get("value"), Some("r"));
     assert_eq!(page.id("min-dqs").get("value"), Some("1"));
@@ -260,7 +260,7 @@ fn links_keep_the_filters_and_forms_show_them() {
     });
     assert_eq!(tabs.len(), 1);
     assert_eq!(page.links("Clear filters"), ["/"]);
-    let second = world.page("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=50");
+    let second = world.page("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=40");
     assert_eq!(rel(&second, "prev").as_deref(), Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1"));
     let beyond = world.page("/?offset=900");
     assert!(beyond.id("list").text.contains("There are no more names."));
@@ -567,7 +567,7 @@ fn the_first_page_is_small() {
     let whole = world.client().request("GET", "/?view=all", &[]).body.len();
     assert!(whole < 60_000, "{whole} bytes, uncompressed");
     let read = world.page("/");
-    assert_eq!(names(&read).len(), 50);
+    assert_eq!(names(&read).len(), 40);
     let files = read.all(|element| matches!(element.name.as_str(), "link" | "script"));
     for path in files.iter().filter_map(|file| file.get("href").or(file.get("src"))) {
         let file = client.request("GET", path, &gzip);
@@ -594,22 +594,23 @@ fn lists_end_after_a_thousand_names_without_an_account() {
     let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
     let world = World { _site: site, server, key };
     let cookie = world.log_in();
-    for (list, id) in [("/?q=solar", "list"), ("/search?q=solar", "results")] {
-        let last = world.page(&format!("{list}&offset=950"));
-        assert_eq!(last.all(|element| element.name == "tr").len(), 51, "{list}: rows and a head");
+    for (list, id, rows) in [("/?q=solar", "list", 40), ("/search?q=solar", "results", 50)] {
+        let (start, all) = (1_000 - rows, rows + 1);
+        let last = world.page(&format!("{list}&offset={start}"));
+        assert_eq!(last.all(|element| element.name == "tr").len(), all, "{list}: rows and a head");
         assert_eq!(rel(&last, "next"), None, "{list}");
         let log_in = last.links("Log in to see more");
         let here = list.replace('/', "%2F").replace('?', "%3F").replace('=', "%3D");
-        assert_eq!(log_in, [format!("/login?next={here}%26offset%3D950")], "{list}");
+        assert_eq!(log_in, [format!("/login?next={here}%26offset%3D{start}")], "{list}");
         let beyond = world.page(&format!("{list}&offset=1000"));
         assert!(beyond.id(id).text.contains("Without an account"), "{list}");
         assert!(beyond.all(|element| element.name == "tr").is_empty(), "{list}");
         // An account sees them all.
         let cookie = [("Cookie", cookie.as_str())];
-        let last = world.page_as(&format!("{list}&offset=950"), &cookie);
+        let last = world.page_as(&format!("{list}&offset={start}"), &cookie);
         assert_eq!(rel(&last, "next"), Some(format!("{list}&offset=1000")));
         let beyond = world.page_as(&format!("{list}&offset=1000"), &cookie);
-        assert_eq!(beyond.all(|element| element.name == "tr").len(), 51, "{list}");
+        assert_eq!(beyond.all(|element| element.name == "tr").len(), all, "{list}");
     }
 }
 

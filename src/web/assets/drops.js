@@ -162,12 +162,13 @@ addEventListener("popstate", () => {
 // ---- Score details, loaded when they are opened
 
 document.addEventListener("toggle", async (event) => {
-  const link = event.target.open && event.target.querySelector(".why > a");
-  if (!link) return;
-  try {
-    const response = await fetch(link.href, { headers: { "X-Fragment": "parts" } });
-    if (response.ok && link.isConnected) link.outerHTML = await response.text();
-  } catch { /* The link leads to the same details. */ }
+  const why = event.target.open && event.target.querySelector(".why:not(.whole)");
+  if (!why) return;
+  why.classList.add("whole");
+  const { name } = event.target.closest("tr").dataset;
+  const response = await fetch(`/domain/${name}`, { headers: { "X-Fragment": "parts" } }).catch(() => null);
+  if (response?.ok) why.insertAdjacentHTML("beforeend", await response.text());
+  else why.classList.remove("whole"); // Opening it again tries again.
 }, true);
 
 // ---- Keyboard

@@ -36,7 +36,7 @@ pub fn score(dqs: Dqs) -> Markup {
     html! {
         span.score.(score_class(dqs)) {
             b { (points) }
-            svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" { rect width=(points) height="8" rx="4" {} }
+            svg aria-hidden="true" { rect width={ (points) "%" } height="100%" rx="3" {} }
         }
     }
 }
@@ -105,7 +105,7 @@ pub fn standing(drop: Option<&Lifecycle>, held: bool, today: Day) -> Markup {
 /// Button that copies a name to the clipboard.
 fn copy_button(name: &str) -> Markup {
     html! {
-        button.act.needs-js type="button" data-copy=(name) aria-label={ "Copy " (name) } { "Copy" }
+        button.act.needs-js data-copy=(name) aria-label={ "Copy " (name) } { "Copy" }
     }
 }
 

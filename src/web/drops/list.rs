@@ -12,7 +12,7 @@ use crate::vocab::stage::Stage;
 use crate::web::components::ANONYMOUS_DEPTH;
 use crate::web::components::Column::{Hidden, Number, Text};
 use crate::web::components::{
-    self, actions_cell, columns, dossier_path, grouped, log_in_for_more, name_linked, score, stage,
+    self, actions_cell, columns, grouped, log_in_for_more, name_linked, score, stage,
 };
 use crate::web::drops::Shown;
 use crate::web::drops::state::{ROWS, State};
@@ -164,9 +164,9 @@ fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> M
             th scope="row" { (name_linked(drop.name, drop.tld)) }
             td.dqs {
                 details name="parts" {
-                    summary { (score(drop.dqs)) span.hidden { ": why " (drop.name) " has this score" } }
-                    // Its script replaces the link by the parts of the score: they are three quarters of a page.
-                    div.why { p { (drop.explanation) } a href=(dossier_path(drop.name)) { "Score details" } }
+                    summary { (score(drop.dqs)) span.hidden { ": why this score" } }
+                    // A script adds the parts of the score: they would be three quarters of the page.
+                    div.why { p { (drop.explanation) } }
                 }
             }
             td.where { (stage(place.stage, place.release, shown.today)) }

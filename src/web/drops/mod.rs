@@ -1,4 +1,4 @@
-//! `/`: the ranked list of drops, 50 rows per page. The query string is that of the API and of the CSV
+//! `/`: the ranked list of drops, 40 rows per page. The query string is that of the API and of the CSV
 //! export, so the URL, the list and the file agree. Fragments hold the list with the TLD chips, or all
 //! TLDs.
 

@@ -12,7 +12,7 @@ use crate::web::components::query;
 use crate::web::form::Fields;
 
 /// Rows per page.
-pub const ROWS: u32 = 50;
+pub const ROWS: u32 = 40;
 const LIMITS: Limits = Limits { default: ROWS, max: ROWS };
 
 /// Parameters as sent. Absent ones are empty.

@@ -32,7 +32,7 @@ fn csv(browser: &Browser, link: &str) -> Vec<String> {
 fn api(client: &mut Client, browser: &Browser) -> Vec<String> {
     let place = browser.place();
     let query = place.split_once('?').map_or("", |(_, query)| query);
-    let answer = client.get(&format!("/api/v1/drops?limit=50&{query}")).json();
+    let answer = client.get(&format!("/api/v1/drops?limit=40&{query}")).json();
     let drops = answer["drops"].as_array().unwrap_or_else(|| panic!("{answer}"));
     drops.iter().map(|drop| drop["name"].as_str().expect("a name").to_owned()).collect()
 }
@@ -44,7 +44,7 @@ fn list_address_and_csv_say_the_same() {
     let mut client = world.server.client_with(&world.site.new_key("ann@example.com"));
     let chip = browser.main().at("//label[starts-with(normalize-space(.), '.com')]");
     browser.open("/");
-    assert_eq!(names(&browser).len(), 50);
+    assert_eq!(names(&browser).len(), 40);
     assert_eq!(names(&browser), api(&mut client, &browser));
 
     chip.click();
@@ -60,7 +60,7 @@ fn list_address_and_csv_say_the_same() {
     );
     browser.is_at("/?tld=com&q=a&max_len=8");
     let shown = names(&browser);
-    assert!(!shown.is_empty() && shown.len() <= 50);
+    assert!(!shown.is_empty() && shown.len() <= 40);
     for name in &shown {
         let label = name.strip_suffix(".com").unwrap_or_else(|| panic!("{name}"));
         // Letters are counted as people write them.
@@ -81,12 +81,12 @@ fn list_address_and_csv_say_the_same() {
     browser.open("/?tld=com");
     let first = names(&browser);
     browser.link("Next").click();
-    browser.is_at("/?tld=com&offset=50");
+    browser.is_at("/?tld=com&offset=40");
     let second = names(&browser);
     assert_eq!(second, csv(&browser, "this page"));
     assert_ne!(first, second);
     let whole = csv(&browser, "all");
-    assert_eq!([first.clone(), second].concat(), whole[..100]);
+    assert_eq!([first.clone(), second].concat(), whole[..80]);
     browser.script("history.back()", &[]);
     browser.is_at("/?tld=com");
     browser.until("the first page again", || Ok((names(&browser) == first).then_some(())));
@@ -107,7 +107,7 @@ fn the_drop_list_works_by_keyboard() {
     browser.press(ENTER);
     let row = browser.main().row("harborlight.com");
     row.at("//details[@open]").wait();
-    // The parts of the score take the place of the link to them.
+    // A script adds the parts of the score.
     row.at("//details[@open]//dl").wait();
     browser.press(ENTER);
     row.at("//details[@open]").wait_gone();
