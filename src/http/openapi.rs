@@ -161,11 +161,6 @@ fn described(operation: &Operation) -> Value {
 }
 
 fn parameter(parameter: &Parameter) -> Value {
-    let place = match parameter.place {
-        ParameterPlace::Path => "path",
-        ParameterPlace::Query => "query",
-        ParameterPlace::Header => "header",
-    };
     let mut schema = match parameter.kind {
         ParameterKind::Integer { min, max, .. } => {
             json!({ "type": "integer", "minimum": min, "maximum": max })
@@ -191,7 +186,7 @@ fn parameter(parameter: &Parameter) -> Value {
     }
     let mut described = json!({
         "name": parameter.name,
-        "in": place,
+        "in": parameter.place.as_str(),
         "required": parameter.required,
         "description": parameter.description,
         "schema": schema,

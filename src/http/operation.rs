@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::http::App;
+use crate::vocab::named::named_enum;
 
 /// One method of one path.
 pub struct Operation {
@@ -131,37 +132,16 @@ pub enum Access {
     Export,
 }
 
-/// Section of the document, in its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    Names,
-    Watchlist,
-    Alerts,
-    Portfolio,
-    Exports,
-    Service,
-}
-
-impl Group {
-    pub const ALL: [Group; 6] = [
-        Group::Names,
-        Group::Watchlist,
-        Group::Alerts,
-        Group::Portfolio,
-        Group::Exports,
-        Group::Service,
-    ];
-
-    /// The heading of the section.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Group::Names => "Names",
-            Group::Watchlist => "Watchlist",
-            Group::Alerts => "Alerts",
-            Group::Portfolio => "Portfolio",
-            Group::Exports => "Exports",
-            Group::Service => "Service",
-        }
+named_enum! {
+    /// Section of the document, in its order. The name is its heading.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Group {
+        Names = "Names",
+        Watchlist = "Watchlist",
+        Alerts = "Alerts",
+        Portfolio = "Portfolio",
+        Exports = "Exports",
+        Service = "Service",
     }
 }
 
@@ -174,11 +154,13 @@ pub struct Parameter {
     pub description: &'static str,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterPlace {
-    Path,
-    Query,
-    Header,
+named_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ParameterPlace {
+        Path = "path",
+        Query = "query",
+        Header = "header",
+    }
 }
 
 /// Type and range of a parameter.

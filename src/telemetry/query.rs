@@ -9,49 +9,30 @@ use metrics::{Histogram, histogram};
 
 use crate::telemetry::current::{Current, current};
 use crate::telemetry::logs::milliseconds;
+use crate::vocab::named::named_enum;
 
-/// The kind of a query to the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueryKind {
-    /// Names by prefix, without filters.
-    Prefix,
-    /// Names by prefix, with filters.
-    Search,
-    /// The drops list.
-    Drops,
-    /// The drops list, filtered by a substring.
-    Substring,
-    /// Names for a download.
-    Export,
-    /// Names to appraise.
-    Appraise,
-    /// Matching of alert rules with new lists.
-    Match,
+named_enum! {
+    /// The kind of a query to the index.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum QueryKind {
+        /// Names by prefix, without filters.
+        Prefix = "prefix",
+        /// Names by prefix, with filters.
+        Search = "search",
+        /// The drops list.
+        Drops = "drops",
+        /// The drops list, filtered by a substring.
+        Substring = "substring",
+        /// Names for a download.
+        Export = "export",
+        /// Names to appraise.
+        Appraise = "appraise",
+        /// Matching of alert rules with new lists.
+        Match = "match",
+    }
 }
 
 impl QueryKind {
-    const ALL: [QueryKind; 7] = [
-        QueryKind::Prefix,
-        QueryKind::Search,
-        QueryKind::Drops,
-        QueryKind::Substring,
-        QueryKind::Export,
-        QueryKind::Appraise,
-        QueryKind::Match,
-    ];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            QueryKind::Prefix => "prefix",
-            QueryKind::Search => "search",
-            QueryKind::Drops => "drops",
-            QueryKind::Substring => "substring",
-            QueryKind::Export => "export",
-            QueryKind::Appraise => "appraise",
-            QueryKind::Match => "match",
-        }
-    }
-
     fn durations(self) -> &'static Histogram {
         static DURATIONS: LazyLock<[Histogram; QueryKind::ALL.len()]> = LazyLock::new(|| {
             QueryKind::ALL

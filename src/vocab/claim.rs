@@ -1,11 +1,9 @@
 //! Claim statuses and votes, as the API writes them (`data/docs/api.md`).
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::vocab::named::named_enum;
+use crate::vocab::named::{named_enum, parse_named};
 
 named_enum! {
     /// Outcome of a backorder.
@@ -28,18 +26,7 @@ named_enum! {
     }
 }
 
-/// Rejects a text that is no claim status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be one of attempted, caught, registered, lost, sold")]
-pub struct ClaimStatusError;
-
-impl FromStr for ClaimStatus {
-    type Err = ClaimStatusError;
-
-    fn from_str(text: &str) -> Result<ClaimStatus, ClaimStatusError> {
-        ClaimStatus::ALL.into_iter().find(|status| status.as_str() == text).ok_or(ClaimStatusError)
-    }
-}
+parse_named!(ClaimStatus);
 
 /// Vote on a name.
 // Stored by its place in the list: append only.
@@ -63,6 +50,7 @@ mod tests {
             let json = serde_json::to_string(&status).expect("JSON");
             assert_eq!(json, format!("\"{status}\""));
         }
-        assert_eq!("Sold".parse::<ClaimStatus>(), Err(ClaimStatusError));
+        let err = "Sold".parse::<ClaimStatus>().expect_err("another case");
+        assert_eq!(err.to_string(), "must be one of attempted, caught, registered, lost, sold");
     }
 }

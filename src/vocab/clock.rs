@@ -39,7 +39,6 @@ impl Clock {
 
     /// The current UTC day. A system clock before 1985 or after 2164 reads as the nearest [`Day`].
     pub fn today(&self) -> Day {
-        let now = self.now();
-        Day::from_instant(now).unwrap_or(if now.timestamp() < 0 { Day::MIN } else { Day::MAX })
+        Day::nearest(self.now())
     }
 }

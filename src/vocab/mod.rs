@@ -14,7 +14,7 @@ pub mod limits;
 pub mod memory;
 pub mod money;
 pub mod name;
-pub(crate) mod named;
+pub mod named;
 pub mod net;
 pub mod observation;
 pub mod plan;

@@ -1,6 +1,6 @@
-//! A macro for enums whose variants have fixed names in the API, in settings or on the command line.
+//! Macros for enums whose variants have fixed names in the API, in settings or on the command line.
 
-/// Defines an enum with `ALL`, `as_str` and `Display` from variants and their names.
+/// Defines an enum with `ALL`, `NAMES`, `as_str` and `Display` from variants and their names.
 macro_rules! named_enum {
     (
         $(#[$meta:meta])*
@@ -16,6 +16,9 @@ macro_rules! named_enum {
         impl $type {
             /// All variants, in their order.
             pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];
+
+            /// The names of all variants, in their order.
+            pub const NAMES: [&'static str; $type::ALL.len()] = [$($name),+];
 
             /// The name of the variant.
             pub fn as_str(self) -> &'static str {
@@ -33,4 +36,23 @@ macro_rules! named_enum {
     };
 }
 
-pub(crate) use named_enum;
+/// Implements `FromStr` for such an enum: its names, exactly as written.
+macro_rules! parse_named {
+    ($type:ident) => {
+        impl std::str::FromStr for $type {
+            type Err = $crate::vocab::named::NotOneOf;
+
+            fn from_str(text: &str) -> Result<$type, Self::Err> {
+                let named = $type::ALL.into_iter().find(|it| it.as_str() == text);
+                named.ok_or($crate::vocab::named::NotOneOf(&$type::NAMES))
+            }
+        }
+    };
+}
+
+/// Rejects a text that is none of these names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of {}", .0.join(", "))]
+pub struct NotOneOf(pub &'static [&'static str]);
+
+pub(crate) use {named_enum, parse_named};

@@ -1,14 +1,13 @@
 //! Lifecycle stages of a dropped name, from its deletion to its release (`data/docs/api.md`).
 
 use std::collections::HashMap;
-use std::str::FromStr;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::vocab::day::Day;
-use crate::vocab::named::named_enum;
+use crate::vocab::named::{named_enum, parse_named};
 
 named_enum! {
     /// Lifecycle stage of a dropped name.
@@ -45,18 +44,7 @@ impl Stage {
     }
 }
 
-/// Rejects a text that is no stage.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be one of redemption, pending-delete, catchable, released")]
-pub struct StageError;
-
-impl FromStr for Stage {
-    type Err = StageError;
-
-    fn from_str(text: &str) -> Result<Stage, StageError> {
-        Stage::ALL.into_iter().find(|stage| stage.as_str() == text).ok_or(StageError)
-    }
-}
+parse_named!(Stage);
 
 /// Time a TLD keeps a deleted name before it is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
