@@ -52,28 +52,21 @@ impl Page {
     }
 }
 
-/// A query string split into parameters. Values are decoded on access.
+/// A query string split into parameters.
 #[derive(Clone, Debug)]
 pub struct Params<'a> {
-    /// Decoded names and values, in order. Names that do not decode are unknown parameters and are
-    /// dropped.
-    pairs: Vec<(Cow<'a, str>, Value<'a>)>,
+    /// Decoded names and values, in order; `None` for a value that does not decode. Names that do
+    /// not decode are unknown parameters and are dropped.
+    pairs: Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>,
 }
 
 /// Initial capacity for parameters.
 const PAIRS_EXPECTED: usize = 8;
 
-/// A value, percent-encoded or not.
-#[derive(Clone, Copy, Debug)]
-enum Value<'a> {
-    Encoded(&'a str),
-    Plain(&'a str),
-}
-
 impl<'a> Params<'a> {
     /// Parameters that are already decoded.
     pub fn from_pairs(pairs: &[(&'a str, &'a str)]) -> Params<'a> {
-        let pair = |&(name, value)| (Cow::Borrowed(name), Value::Plain(value));
+        let pair = |&(name, value): &(&'a str, &'a str)| (name.into(), Some(value.into()));
         Params { pairs: pairs.iter().map(pair).collect() }
     }
 
@@ -82,7 +75,7 @@ impl<'a> Params<'a> {
         let mut pairs = Vec::with_capacity(PAIRS_EXPECTED);
         for pair in query.unwrap_or_default().split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            pairs.extend(decode(name).map(|name| (name, Value::Encoded(value))));
+            pairs.extend(decode(name).map(|name| (name, decode(value))));
         }
         Params { pairs }
     }
@@ -94,7 +87,7 @@ impl<'a> Params<'a> {
     pub fn drops(&self, limits: Limits) -> Result<DropFilter, ApiError> {
         let contains = match self.get("q")? {
             Some(text) => {
-                Some(Substring::parse(&text).map_err(|err| ApiError::parameter("q", err))?)
+                Some(Substring::parse(text).map_err(|err| ApiError::parameter("q", err))?)
             }
             None => None,
         };
@@ -113,7 +106,7 @@ impl<'a> Params<'a> {
     /// 400 for the first invalid parameter.
     pub fn search(&self) -> Result<(String, SearchFilter), ApiError> {
         let sent = self.sent("q")?.unwrap_or_default();
-        let prefix = NamePrefix::parse(&sent).map_err(|err| ApiError::parameter("q", err))?;
+        let prefix = NamePrefix::parse(sent).map_err(|err| ApiError::parameter("q", err))?;
         let filter = SearchFilter {
             prefix,
             common: self.common()?,
@@ -122,7 +115,7 @@ impl<'a> Params<'a> {
             limit: self.integer("limit", 1..=SEARCH_LIMIT_MAX)?.unwrap_or(SEARCH_LIMIT_DEFAULT),
             offset: self.integer("offset", 0..=SEARCH_OFFSET_MAX)?.unwrap_or(0),
         };
-        Ok((sent.into_owned(), filter))
+        Ok((sent.to_owned(), filter))
     }
 
     /// `limit` and `offset` of a list.
@@ -162,7 +155,7 @@ impl<'a> Params<'a> {
     /// 400 if it is absent or not registrable.
     pub fn domain(&self, name: &'static str) -> Result<DomainName, ApiError> {
         let text = self.get(name)?.ok_or_else(|| ApiError::parameter(name, "is required"))?;
-        DomainName::parse(&text).map_err(|err| ApiError::parameter(name, err))
+        DomainName::parse(text).map_err(|err| ApiError::parameter(name, err))
     }
 
     fn common(&self) -> Result<CommonFilter, ApiError> {
@@ -182,7 +175,7 @@ impl<'a> Params<'a> {
 
     /// `stage`, or else `view`. An invalid view is an error even next to a stage.
     fn view(&self) -> Result<Option<View>, ApiError> {
-        let view = match self.get("view")?.as_deref() {
+        let view = match self.get("view")? {
             None => None,
             Some("active") => Some(View::Active),
             Some("today") => Some(View::Today),
@@ -214,24 +207,20 @@ impl<'a> Params<'a> {
     }
 
     /// The decoded value; `None` when it is absent or empty.
-    fn get(&self, name: &'static str) -> Result<Option<Cow<'a, str>>, ApiError> {
+    fn get(&self, name: &'static str) -> Result<Option<&str>, ApiError> {
         Ok(self.sent(name)?.filter(|value| !value.is_empty()))
     }
 
     /// The decoded value, empty or not.
-    fn sent(&self, name: &'static str) -> Result<Option<Cow<'a, str>>, ApiError> {
-        let mut values =
-            self.pairs.iter().filter(|(sent, _)| sent == name).map(|&(_, value)| value);
-        let Some(value) = values.next() else { return Ok(None) };
-        let value = match value {
-            Value::Encoded(value) => decode(value)
-                .ok_or_else(|| ApiError::parameter(name, "is not percent-encoded UTF-8"))?,
-            Value::Plain(value) => Cow::Borrowed(value),
-        };
-        if values.next().is_some() {
-            return Err(ApiError::parameter(name, "is given more than once"));
+    fn sent(&self, name: &'static str) -> Result<Option<&str>, ApiError> {
+        let mut values = self.pairs.iter().filter(|(sent, _)| sent == name);
+        let Some((_, value)) = values.next() else { return Ok(None) };
+        let wrong = |what| Err(ApiError::parameter(name, what));
+        match value {
+            None => wrong("is not percent-encoded UTF-8"),
+            Some(_) if values.next().is_some() => wrong("is given more than once"),
+            Some(value) => Ok(Some(value)),
         }
-        Ok(Some(value))
     }
 }
 
