@@ -8,7 +8,6 @@ use axum::Json;
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,13 +26,9 @@ pub enum ApiError {
     JsonPlanRequired(Plan),
     /// 403: the plan has no CSV export.
     ExportPlanRequired(Plan),
-    /// 403: above a quota of the plan, or (without `plan`) of every plan.
-    PlanLimit { plan: Option<Plan>, limit: Option<u32>, message: String },
     /// 400: a parameter, header or member of the body (`filter.tlds[1]`) is missing, malformed or
     /// out of range.
     BadParameter { name: Cow<'static, str>, what: String },
-    /// 409: the idempotency key was used with another request.
-    IdempotencyConflict,
     /// 413: the body is larger than `bytes_max`.
     BodyTooLarge { bytes_max: usize },
     /// 415: the `Content-Type` is not JSON.
@@ -46,16 +41,8 @@ pub enum ApiError {
     MethodNotAllowed,
     /// 429: the day's allowance is used up.
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
-    /// 409: the resource is in a state that does not allow it.
-    Conflict(String),
-    /// 429: the quota of test messages for this UTC day is used up.
-    TooManyTests { limit: u32, resets_at: DateTime<Utc>, retry_after_s: i64, message: String },
-    /// 429: the account writes faster than its plan allows.
-    TooManyWrites { plan: Plan, limit: u32, retry_after_s: i64, message: String },
-    /// 503: the journal refuses writes.
-    Unavailable(AppendError),
-    /// 503: too many password checks are queued.
-    HashingBusy,
+    /// A write that was refused. `From` maps those that have a variant of their own here.
+    Write(WriteError),
     /// 503: the query exceeded its time budget.
     QueryTimeout,
     /// The client closed the connection before the response was ready.
@@ -81,28 +68,11 @@ impl From<WriteError> for ApiError {
     fn from(err: WriteError) -> ApiError {
         match err {
             WriteError::NotFound => ApiError::NotFound,
-            WriteError::IdempotencyConflict => ApiError::IdempotencyConflict,
-            WriteError::PlanLimit { plan, limit, message } => {
-                ApiError::PlanLimit { plan: Some(plan), limit, message }
-            }
-            WriteError::TooMany { limit, .. } => {
-                ApiError::PlanLimit { plan: None, limit: Some(limit), message: err.to_string() }
-            }
-            WriteError::Conflict(message) => ApiError::Conflict(message),
-            WriteError::ServerFull => ApiError::Conflict(err.to_string()),
-            WriteError::TooManyWrites { plan, limit, retry_after_s } => {
-                ApiError::TooManyWrites { plan, limit, retry_after_s, message: err.to_string() }
-            }
-            WriteError::TooManyTests { limit, resets_at, retry_after_s } => {
-                ApiError::TooManyTests { limit, resets_at, retry_after_s, message: err.to_string() }
-            }
             WriteError::Invalid { field, what } => ApiError::parameter(member(field), what),
-            WriteError::Journal(err @ AppendError::TooLong { .. }) => {
-                ApiError::Internal(err.into())
-            }
-            WriteError::Journal(err) => ApiError::Unavailable(err),
-            WriteError::Overloaded => ApiError::HashingBusy,
-            WriteError::Random(_) | WriteError::Password(_) => ApiError::Internal(err.into()),
+            WriteError::Journal(AppendError::TooLong { .. })
+            | WriteError::Random(_)
+            | WriteError::Password(_) => ApiError::Internal(err.into()),
+            err => ApiError::Write(err),
         }
     }
 }
@@ -214,6 +184,57 @@ impl Refusal {
         Refusal::plain(StatusCode::SERVICE_UNAVAILABLE, message).with(RETRY_AFTER, retry_after_s)
     }
 
+    /// A refused write. Its text is the message, where a client is not helped by another.
+    fn of_write(err: &WriteError) -> Refusal {
+        let body = ErrorResponse::new(err.to_string());
+        match *err {
+            WriteError::PlanLimit { plan, limit, .. } => {
+                let (code, plan) = (Some("PLAN_LIMIT"), Some(plan.as_str()));
+                let body = ErrorResponse { code, plan, limit, ..body };
+                Refusal::new(StatusCode::FORBIDDEN, body)
+            }
+            WriteError::TooMany { limit, .. } => {
+                let (code, limit) = (Some("PLAN_LIMIT"), Some(limit));
+                Refusal::new(StatusCode::FORBIDDEN, ErrorResponse { code, limit, ..body })
+            }
+            WriteError::TooManyTests { limit, resets_at, retry_after_s } => {
+                let (code, limit) = (Some("TEST_LIMIT"), Some(limit));
+                let reset_at = Some(resets_at.timestamp_millis());
+                let body = ErrorResponse { code, limit, reset_at, ..body };
+                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
+            }
+            WriteError::IdempotencyConflict => Refusal::plain(
+                StatusCode::CONFLICT,
+                "Idempotency-Key: was used with another request in the last 24 h",
+            ),
+            WriteError::TooManyWrites { plan, limit, retry_after_s } => {
+                let (code, plan, limit) = (Some("WRITE_LIMIT"), Some(plan.as_str()), Some(limit));
+                let body = ErrorResponse { code, plan, limit, ..body };
+                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
+            }
+            WriteError::Conflict(_) | WriteError::ServerFull => {
+                Refusal::new(StatusCode::CONFLICT, body)
+            }
+            WriteError::Overloaded => Refusal::retry_later(
+                "too many log-ins at the moment; try again in a few seconds",
+                2,
+            ),
+            WriteError::Journal(ref err) => {
+                tracing::warn!(error = %err, "write refused");
+                let (message, retry_after_s) = unavailable(err);
+                Refusal::retry_later(message, retry_after_s)
+            }
+            // These have variants of their own in [`ApiError`].
+            WriteError::NotFound
+            | WriteError::Invalid { .. }
+            | WriteError::Random(_)
+            | WriteError::Password(_) => {
+                tracing::error!(error = %err, "write failed");
+                Refusal::plain(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
+            }
+        }
+    }
+
     fn with(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Refusal {
         self.headers.insert(name, value.into());
         self
@@ -253,19 +274,6 @@ impl From<ApiError> for Refusal {
             ApiError::BadParameter { name, what } => {
                 Refusal::plain(StatusCode::BAD_REQUEST, format!("{name}: {what}"))
             }
-            ApiError::PlanLimit { plan, limit, message } => {
-                let body = ErrorResponse {
-                    code: Some("PLAN_LIMIT"),
-                    plan: plan.map(Plan::as_str),
-                    limit,
-                    ..ErrorResponse::new(message)
-                };
-                Refusal::new(StatusCode::FORBIDDEN, body)
-            }
-            ApiError::IdempotencyConflict => Refusal::plain(
-                StatusCode::CONFLICT,
-                "Idempotency-Key: was used with another request in the last 24 h",
-            ),
             ApiError::BodyTooLarge { bytes_max } => {
                 let message = format!("body: must have at most {bytes_max} bytes");
                 Refusal::plain(StatusCode::PAYLOAD_TOO_LARGE, message).closing()
@@ -274,15 +282,7 @@ impl From<ApiError> for Refusal {
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "Content-Type: must be application/json, without an encoding",
             ),
-            ApiError::Unavailable(err) => {
-                tracing::warn!(error = %err, "write refused");
-                let (message, retry_after_s) = unavailable(&err);
-                Refusal::retry_later(message, retry_after_s)
-            }
-            ApiError::HashingBusy => Refusal::retry_later(
-                "too many log-ins at the moment; try again in a few seconds",
-                2,
-            ),
+            ApiError::Write(err) => Refusal::of_write(&err),
             ApiError::QueryTimeout => {
                 Refusal::retry_later("the query exceeded its time budget; narrow the filters", 1)
             }
@@ -319,25 +319,6 @@ impl From<ApiError> for Refusal {
                     .with(RETRY_AFTER, retry_after_s);
                 rate_limit_headers(&allowance, &mut refusal.headers);
                 refusal
-            }
-            ApiError::Conflict(message) => Refusal::plain(StatusCode::CONFLICT, message),
-            ApiError::TooManyTests { limit, resets_at, retry_after_s, message } => {
-                let body = ErrorResponse {
-                    code: Some("TEST_LIMIT"),
-                    limit: Some(limit),
-                    reset_at: Some(resets_at.timestamp_millis()),
-                    ..ErrorResponse::new(message)
-                };
-                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
-            }
-            ApiError::TooManyWrites { plan, limit, retry_after_s, message } => {
-                let body = ErrorResponse {
-                    code: Some("WRITE_LIMIT"),
-                    plan: Some(plan.as_str()),
-                    limit: Some(limit),
-                    ..ErrorResponse::new(message)
-                };
-                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
             }
             ApiError::Internal(err) => {
                 tracing::error!(error = format!("{err:#}"), "request failed");

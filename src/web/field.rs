@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
+use crate::accounts::WriteError;
 use crate::http::error::{ApiError, Refusal};
 use crate::web::error::sentence;
 
@@ -30,10 +31,12 @@ impl FormError {
     pub fn new(err: ApiError, field_of: impl FnOnce(&str) -> Option<String>) -> FormError {
         let message = match &err {
             ApiError::BadParameter { name, what } => Some((field_of(name), what.clone())),
-            ApiError::IdempotencyConflict => Some((None, RESUBMITTED.to_owned())),
+            ApiError::Write(WriteError::IdempotencyConflict) => {
+                Some((None, RESUBMITTED.to_owned()))
+            }
             _ => None,
         };
-        let is_about_plan = matches!(&err, ApiError::PlanLimit { plan: Some(_), .. });
+        let is_about_plan = matches!(&err, ApiError::Write(WriteError::PlanLimit { .. }));
         let refusal = Refusal::from(err);
         let (field, text) = message.unwrap_or_else(|| (None, refusal.message().to_owned()));
         let Refusal { status, headers, .. } = refusal;

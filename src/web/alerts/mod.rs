@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::Markup;
 
-use crate::accounts::{ChangedRule, Rule, UserData, WebhookSecret};
+use crate::accounts::{ChangedRule, Rule, UserData, WebhookSecret, WriteError};
 use crate::http::alerts::{self, RulePatchRequest, deliveries};
 use crate::http::body::Patch;
 use crate::http::error::ApiError;
@@ -265,10 +265,10 @@ async fn test(page: EditorPage) -> Result<Response, PageError> {
     let queued = deliveries::test(app, &page.member.caller, id, now, repeatable_post(now)).await;
     // The message of the API names the request that enables a channel; the page has a form for it.
     let queued = queued.map_err(|err| match err {
-        ApiError::Conflict(_) => ApiError::Conflict(
+        ApiError::Write(WriteError::Conflict(_)) => ApiError::Write(WriteError::Conflict(
             "every channel of this rule is off; save it with an enabled channel, then send a test"
                 .to_owned(),
-        ),
+        )),
         err => err,
     });
     page.finish(queued, TESTED).await
