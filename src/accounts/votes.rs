@@ -1,5 +1,8 @@
 //! Votes on names. Each account has one vote per name.
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use super::decide::Decided;
 use super::error::WriteError;
 use super::event::Event;
@@ -8,8 +11,8 @@ use crate::vocab::claim::Vote;
 use crate::vocab::limits::VOTES_MAX;
 use crate::vocab::name::DomainName;
 
-/// The votes of all accounts on one name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Vote totals over all accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Feedback {
     pub up: u64,
     pub down: u64,

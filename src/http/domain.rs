@@ -7,7 +7,7 @@ use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::accounts::{self, Caller};
+use crate::accounts::{Caller, Feedback};
 use crate::http::allowance::Now;
 use crate::http::body::{JsonBody, Patch};
 use crate::http::error::ApiError;
@@ -36,19 +36,6 @@ pub struct DossierResponse<'a> {
     #[schema(required)]
     latest_drop: Option<PipelineDrop>,
     feedback: Feedback,
-}
-
-/// Vote totals over all accounts.
-#[derive(Serialize, ToSchema)]
-struct Feedback {
-    up: u64,
-    down: u64,
-}
-
-impl From<accounts::Feedback> for Feedback {
-    fn from(votes: accounts::Feedback) -> Feedback {
-        Feedback { up: votes.up, down: votes.down }
-    }
 }
 
 /// The caller's vote, and the totals that include it.
@@ -115,7 +102,7 @@ pub async fn find_domain(
         current_status: dossier.status,
         drop_predicted_at: dossier.drop_predicted_at,
         latest_drop: dossier.latest_drop,
-        feedback: feedback.into(),
+        feedback,
     })?;
     Ok(tag.on(work::json_response(body)))
 }
@@ -133,6 +120,6 @@ pub async fn vote(
     if !app.live.current().holds(&domain) {
         return Err(ApiError::NotFound);
     }
-    let feedback = app.store.vote(&caller, &domain, vote).await?.into();
+    let feedback = app.store.vote(&caller, &domain, vote).await?;
     Ok(Json(VoteResponse { domain, vote, feedback }))
 }
