@@ -39,7 +39,7 @@ const PORTFOLIO_HEADER: &str = "id,domain,tld,status,registrar,acquired_price_us
 
 /// Writes one row of the watchlist export. No cell contains user text.
 fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
-    let (name, source, added_at) = (row.name(), row.source().as_str(), row.added_at());
+    let (name, source, added_at) = (row.name(), row.source(), row.added_at());
     let (stage, drop_date) = (cell(row.stage()), cell(row.latest_drop()));
     let (state, seen_at) = row.rdap().unzip();
     write!(out, "{name},{source},{stage},{drop_date},{},", cell(row.dqs()))?;

@@ -86,7 +86,7 @@ impl ClaimFilter {
 
 /// Upper bound of the microseconds to filter and serialise an account's claims, for [`work::run`].
 pub fn claims_cost_us(owned: &UserData) -> u32 {
-    u32::try_from(owned.claim_count() * CLAIM_US).unwrap_or(u32::MAX)
+    work::cost_us(owned.claim_count(), CLAIM_US)
 }
 
 /// A backorder claim.
@@ -308,8 +308,7 @@ pub async fn add_claim(
     PostBody { body, post }: PostBody<ClaimRequest>,
 ) -> Result<Response, ApiError> {
     let answered = add(&app, &caller, NewClaim::try_from(body)?, post).await?;
-    let id = response::added_id(&answered, |claim| claim.id.get());
-    Ok(response::posted(answered, id.map(|id| format!("{PATH}/{id}"))))
+    Ok(response::added(answered, PATH, |claim| claim.id.get()))
 }
 
 /// Adds a claim. The reply has the JSON of the API.

@@ -55,16 +55,23 @@ pub fn added_id<T>(answered: &Answered<T>, id: impl FnOnce(&T) -> u64) -> Option
     }
 }
 
-/// The response to a POST, first or replayed. `location` is the path of an added resource.
-pub fn posted<T>(answered: Answered<T>, location: Option<String>) -> Response {
-    let replayed = answered.is_replay();
-    let reply = answered.reply;
-    let location = location.and_then(|location| HeaderValue::try_from(location).ok());
-    let mut response = json_response(reply.body);
-    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
+/// The response to a POST that added a resource to the collection at `path`.
+pub fn added<T>(answered: Answered<T>, path: &str, id: impl FnOnce(&T) -> u64) -> Response {
+    let id = added_id(&answered, id);
+    let location = id.and_then(|id| HeaderValue::try_from(format!("{path}/{id}")).ok());
+    let mut response = posted(answered);
     if let Some(location) = location {
         response.headers_mut().insert(LOCATION, location);
     }
+    response
+}
+
+/// The response to a POST, first or replayed.
+pub fn posted<T>(answered: Answered<T>) -> Response {
+    let replayed = answered.is_replay();
+    let reply = answered.reply;
+    let mut response = json_response(reply.body);
+    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
     if replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }

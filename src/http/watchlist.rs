@@ -1,7 +1,6 @@
 //! `/api/v1/watchlist`: the names that the caller watches, joined with the index when they are read.
 
 use std::cmp::Reverse;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
@@ -25,6 +24,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
 use crate::vocab::name::DomainName;
+use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::observation::{Observation, RdapState};
 use crate::vocab::rdap::Bootstrap;
 use crate::vocab::stage::Stage;
@@ -34,35 +34,25 @@ const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_M
 /// Approximate cost of looking up one name, in microseconds.
 const LOOKUP_US: usize = 1;
 
-/// Sort order of a watchlist.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum WatchSort {
-    /// Soonest to be caught first: by stage, then effective release, then name.
-    #[default]
-    Lifecycle,
-    Name,
-    /// Highest score first; names without a score last.
-    Dqs,
-    /// Newest first.
-    Added,
+named_enum! {
+    /// Sort order of a watchlist.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum WatchSort {
+        /// Soonest to be caught first: by stage, then effective release, then name.
+        #[default]
+        Lifecycle = "lifecycle",
+        Name = "name",
+        /// Highest score first; names without a score last.
+        Dqs = "dqs",
+        /// Newest first.
+        Added = "added",
+    }
 }
 
+parse_named!(WatchSort);
+
 impl WatchSort {
-    /// All of them.
-    pub const ALL: [WatchSort; 4] =
-        [WatchSort::Lifecycle, WatchSort::Name, WatchSort::Dqs, WatchSort::Added];
-
-    /// The name in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            WatchSort::Lifecycle => "lifecycle",
-            WatchSort::Name => "name",
-            WatchSort::Dqs => "dqs",
-            WatchSort::Added => "added",
-        }
-    }
-
     /// Sorts `rows`, which are in name order. Sorting is stable, so ties stay in name order.
     fn sort(self, rows: &mut [WatchRow]) {
         match self {
@@ -71,19 +61,6 @@ impl WatchSort {
             WatchSort::Dqs => rows.sort_by_key(|row| Reverse(row.dqs())),
             WatchSort::Added => rows.sort_by_key(|row| Reverse(row.entry.added_at)),
         }
-    }
-}
-
-/// Not the name of a sort order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be one of lifecycle, name, dqs, added")]
-pub struct WatchSortError;
-
-impl FromStr for WatchSort {
-    type Err = WatchSortError;
-
-    fn from_str(text: &str) -> Result<WatchSort, WatchSortError> {
-        WatchSort::ALL.into_iter().find(|sort| sort.as_str() == text).ok_or(WatchSortError)
     }
 }
 
@@ -211,11 +188,7 @@ impl WatchRow {
 
 /// Approximate cost of looking up a whole watchlist, in microseconds, for [`work::run`].
 pub fn watches_cost_us(owned: &UserData) -> u32 {
-    cost_us(owned.watch_count())
-}
-
-fn cost_us(names: usize) -> u32 {
-    u32::try_from(names * LOOKUP_US).unwrap_or(u32::MAX)
+    work::cost_us(owned.watch_count(), LOOKUP_US)
 }
 
 /// The whole list joined with `index` and `store`, sorted.
@@ -231,21 +204,13 @@ pub fn sorted_rows(
     rows
 }
 
-/// Whether a watched name is in the corpus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum WatchSource {
-    Corpus,
-    External,
-}
-
-impl WatchSource {
-    /// The name in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            WatchSource::Corpus => "corpus",
-            WatchSource::External => "external",
-        }
+named_enum! {
+    /// Whether a watched name is in the corpus.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum WatchSource {
+        Corpus = "corpus",
+        External = "external",
     }
 }
 
@@ -387,7 +352,7 @@ pub async fn add_watch(
         let row = WatchRow::new(entry.clone(), facts, seen);
         response::reply(status, &WatchResponse::new(&row))
     };
-    Ok(response::posted(draft.respond(reply).await?, None))
+    Ok(response::posted(draft.respond(reply).await?))
 }
 
 /// A name to watch, and its facts in the index.
@@ -418,7 +383,7 @@ async fn look_up(
 ) -> Result<Vec<LookedUp>, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let searched = Arc::clone(&index);
-    let mut looked_up: Vec<LookedUp> = work::run(cost_us(names.len()), move || {
+    let mut looked_up: Vec<LookedUp> = work::run(work::cost_us(names.len(), LOOKUP_US), move || {
         Ok(names.into_iter().map(|name| LookedUp::new(name, &searched, as_of)).collect())
     })
     .await?;

@@ -25,6 +25,11 @@ const NICER: i32 = 10;
 /// Initial buffer size, enough for a dossier.
 const SMALL_BODY_BYTES: usize = 1024;
 
+/// Estimated cost of `rows` rows of `row_us` microseconds each, for [`run`].
+pub fn cost_us(rows: usize, row_us: usize) -> u32 {
+    u32::try_from(rows * row_us).unwrap_or(u32::MAX)
+}
+
 /// Runs `work` on the current thread if its estimated cost `cost_us` is small, else on the blocking pool.
 ///
 /// # Errors

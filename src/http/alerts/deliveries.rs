@@ -142,7 +142,7 @@ pub async fn test_alert(
     BarePost(post): BarePost,
 ) -> Result<Response, ApiError> {
     let answered = test(&app, &caller, path_id(id, RuleId::parse)?, now, post).await?;
-    Ok(response::posted(answered, None))
+    Ok(response::posted(answered))
 }
 
 /// Queues a test message of a rule. The reply has the JSON of the API.
@@ -180,7 +180,7 @@ pub async fn retry_delivery(
     let rule = RuleId::parse(&rule).ok_or(ApiError::NotFound)?;
     let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
     let answered = retry(&app, &caller, rule, delivery, post).await?;
-    Ok(response::posted(answered, None))
+    Ok(response::posted(answered))
 }
 
 /// Queues a failed delivery again. The reply has the JSON of the API.

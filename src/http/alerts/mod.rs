@@ -22,7 +22,7 @@ use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params, path_id};
 use crate::http::response::{self, Deleted, Timestamp};
 use crate::http::{App, ConfiguredChannels, work};
-use crate::index::filter::{CommonFilter, RuleQuery, StageSet};
+use crate::index::filter::RuleQuery;
 use crate::outbound::guard::{Guard, GuardError};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
@@ -117,16 +117,12 @@ struct SwitchedOffResponse {
 }
 
 impl<'a> RuleResponse<'a> {
-    /// A new rule, whose channels are all on.
-    fn from_new(rule: &'a Rule) -> RuleResponse<'a> {
-        RuleResponse::with(rule, |_| None)
-    }
-
     /// A rule with the state of its channels.
     fn new(rule: &'a Rule, owned: &UserData) -> RuleResponse<'a> {
         RuleResponse::with(rule, |channel| owned.switched_off(rule.id, channel))
     }
 
+    /// A rule; a new one has no channel that is switched off.
     fn with(
         rule: &'a Rule,
         switched_off: impl Fn(&Channel) -> Option<SwitchedOff>,
@@ -356,15 +352,8 @@ pub fn preview_filter(request: PreviewRequest, rules: &HostRules) -> Result<Rule
 
 /// The filter as a query to the index.
 pub fn rule_query(filter: &RuleFilter) -> RuleQuery {
-    RuleQuery {
-        common: CommonFilter {
-            tlds: filter.tlds.clone(),
-            min_dqs: filter.min_dqs.unwrap_or(Dqs::MIN),
-            max_len: filter.max_length.unwrap_or(LABEL_CHARS_MAX),
-        },
-        contains: filter.contains.clone(),
-        stages: StageSet::from_stages(&filter.stages),
-    }
+    let RuleFilter { tlds, min_dqs, max_length, contains, stages } = filter;
+    RuleQuery::new(tlds.clone(), *min_dqs, *max_length, contains.clone(), stages)
 }
 
 fn parse_filter(Object(request): Object<RuleFilterRequest>) -> Result<RuleFilter, ApiError> {
@@ -494,7 +483,7 @@ pub async fn list_alerts(
 ) -> Result<Response, ApiError> {
     let page = Params::new(query.as_deref()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
     let owned = app.store.user_data(&caller);
-    let cost_us = u32::try_from(owned.rule_count() * RULE_US).unwrap_or(u32::MAX);
+    let cost_us = work::cost_us(owned.rule_count(), RULE_US);
     let body = work::run(cost_us, move || {
         let alerts: Vec<_> =
             page.rows(owned.rules()).map(|rule| RuleResponse::new(rule, &owned)).collect();
@@ -522,9 +511,7 @@ pub async fn add_alert(
     PostBody { body, post }: PostBody<RuleRequest>,
 ) -> Result<Response, ApiError> {
     let answered = add(&app, &caller, body, post).await?;
-    let id = response::added_id(&answered, |rule| rule.id.get());
-    let response = response::posted(answered, id.map(|id| format!("{PATH}/{id}")));
-    Ok(response::not_stored(response))
+    Ok(response::not_stored(response::added(answered, PATH, |rule| rule.id.get())))
 }
 
 /// Adds a rule. The reply has the JSON of the API, with the secrets of its webhooks.
@@ -545,7 +532,7 @@ pub async fn add(
         let secrets = &rule.secrets;
         let added = AddedRule {
             id: rule.id,
-            alert: RuleResponse::from_new(rule),
+            alert: RuleResponse::with(rule, |_| None),
             secret: secrets.first().map(|first| first.secret.reveal()),
             secrets: SecretResponse::all(secrets),
         };
