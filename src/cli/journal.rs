@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::accounts::admin::{AdminCommand, AdminReply, JournalFacts};
 use crate::accounts::event::Transaction;
 use crate::accounts::{Audit, Store, audit, journal_folder};
-use crate::cli::{ExitWith, WrongUsage, admin_client};
+use crate::cli::{ExitWith, WrongUsage, admin_client, print_json};
 use crate::config::Config;
 use crate::journal::fs::Disk;
 use crate::journal::{self, JournalError, Record, ReplayResult};
@@ -124,7 +124,7 @@ fn verify(config: &Config) -> anyhow::Result<()> {
             };
             let why = format!("{err:#}");
             let error = Some(why.clone());
-            print(&Verdict { status, facts: None, torn_bytes: None, error })?;
+            print_json(&Verdict { status, facts: None, torn_bytes: None, error })?;
             Err(ExitWith { code, why }.into())
         }
     }
@@ -147,7 +147,7 @@ fn report(facts: JournalFacts, torn_bytes: Option<u64>) -> anyhow::Result<()> {
         }
         (None, None) => ("sound", None),
     };
-    print(&Verdict { status, facts: Some(facts), torn_bytes, error: None })?;
+    print_json(&Verdict { status, facts: Some(facts), torn_bytes, error: None })?;
     why.map_or(Ok(()), |why| Err(ExitWith { code: BLEMISHED, why }.into()))
 }
 
@@ -162,8 +162,8 @@ fn classify(err: &JournalError) -> Option<(&'static str, u8)> {
 
 fn stats(config: &Config) -> anyhow::Result<()> {
     match ask_for_facts(&config.data)? {
-        Some(facts) => print(&facts),
-        None => print(&audit_here(config)?.facts),
+        Some(facts) => print_json(&facts),
+        None => print_json(&audit_here(config)?.facts),
     }
 }
 
@@ -251,7 +251,7 @@ fn save(config: &Config, command: AdminCommand) -> anyhow::Result<()> {
     ensure_exists(config)?;
     match admin_client::execute_command(&command, &config.data, config.plans.clone(), config.clock)?
     {
-        AdminReply::Saved(saved) => print(&saved),
+        AdminReply::Saved(saved) => print_json(&saved),
         AdminReply::Refused { error } => bail!(error),
         _ => Err(admin_client::unexpected_reply()),
     }
@@ -287,7 +287,7 @@ fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
             hex::encode(restored.state_digest)
         );
     }
-    print(&json!({
+    print_json(&json!({
         "seq": restored.seq,
         "state_digest": hex::encode(digest),
         "counts": counts,
@@ -307,17 +307,10 @@ fn not_restored(err: JournalError, file: &Path) -> anyhow::Error {
 fn repair(config: &Config, truncate_after: u64) -> anyhow::Result<()> {
     ensure_exists(config)?;
     let report = journal::repair(&Disk, &journal_folder(&config.data), truncate_after)?;
-    print(&json!({
+    print_json(&json!({
         "last_seq": report.last_seq,
         "bytes_cut": report.bytes_cut,
         "removed": report.removed,
         "copied_to": report.copied_to,
     }))
-}
-
-fn print(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut out = stdout().lock();
-    serde_json::to_writer(&mut out, value)?;
-    writeln!(out)?;
-    Ok(())
 }

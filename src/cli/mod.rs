@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use serde::Serialize;
 
 use crate::config::outbound::GivenSecrets;
 use crate::config::{Config, Given};
@@ -122,6 +123,14 @@ fn exit_code(err: &anyhow::Error) -> ExitCode {
         None if err.is::<WrongUsage>() => ExitCode::from(2),
         None => ExitCode::FAILURE,
     }
+}
+
+/// Prints a value as one line of JSON on standard output.
+fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, value)?;
+    writeln!(out)?;
+    Ok(())
 }
 
 /// Reads a secret from the environment. Secrets are not options, because other users can see the

@@ -1,11 +1,10 @@
 //! `dropdex rebuild`: builds a new generation from the corpus.
 
-use std::io::{Write, stdout};
-
 use anyhow::bail;
 use clap::Args;
 
 use crate::cli::admin_client::{Local, run_task};
+use crate::cli::print_json;
 use crate::config::Config;
 use crate::intake::request::{Rebuild, Task};
 
@@ -33,14 +32,13 @@ pub fn run(args: &RebuildArgs, config: &Config) -> anyhow::Result<()> {
         bail!(error.to_owned());
     }
     if let Some(manifest) = outcome.generation {
-        let summary = serde_json::json!({
+        print_json(&serde_json::json!({
             "generation": manifest.generation.to_string(),
             "names": manifest.names,
             "drops": manifest.drops,
             "batches": manifest.batches,
             "seconds": outcome.seconds,
-        });
-        writeln!(stdout(), "{summary}")?;
+        }))?;
     }
     Ok(())
 }
