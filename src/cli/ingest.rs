@@ -1,7 +1,6 @@
 //! `dropdex ingest`: adds lists to the corpus and builds a new generation.
 
 use std::collections::BTreeMap;
-use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -9,8 +8,8 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli::WrongUsage;
 use crate::cli::admin_client::{Local, run_task};
+use crate::cli::{WrongUsage, print_json};
 use crate::config::Config;
 use crate::feeds::{self, Format};
 use crate::intake::outcome::{ListOutcome, ListReport, Outcome, Step};
@@ -89,7 +88,7 @@ struct Summary<'a> {
 struct ListLine<'a> {
     file: &'a str,
     format: &'a str,
-    /// `added` or `already ingested`.
+    /// `added` or `already held`.
     outcome: &'static str,
     accepted: u64,
     rejected: BTreeMap<&'a str, u64>,
@@ -112,7 +111,7 @@ pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     let outcome = run_task(Task::Ingest(task), &local, config)?;
     let is_built = outcome.failure.as_ref().is_none_or(|failure| failure.step == Step::Ingest);
     if outcome.error().is_none() || outcome.added().next().is_some() && is_built {
-        writeln!(stdout(), "{}", serde_json::to_string(&Summary::new(&outcome))?)?;
+        print_json(&Summary::new(&outcome))?;
     }
     outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
 }
@@ -168,7 +167,7 @@ impl<'a> ListLine<'a> {
                 rejects_file: ingested.rejects_file.as_deref(),
             }),
             ListOutcome::AlreadyHeld { format } => {
-                Some(ListLine { file, format, outcome: "already ingested", ..ListLine::default() })
+                Some(ListLine { file, format, outcome: "already held", ..ListLine::default() })
             }
             ListOutcome::Refused { .. } => None,
         }

@@ -251,7 +251,7 @@ impl<'a> Work<'a> {
     ) -> anyhow::Result<Option<ListOutcome>> {
         let Some(held) = corpus.find(sha256)? else { return Ok(None) };
         self.note(format!(
-            "{}: already ingested as {} on {}; nothing changes",
+            "{}: already held as {}, ingested on {}; nothing changes",
             path.display(),
             held.source,
             held.ingested_at.format("%Y-%m-%d")

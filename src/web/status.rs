@@ -21,7 +21,7 @@ use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
 use crate::vocab::time::UnixMs;
 use crate::web::Web;
-use crate::web::components::{grouped, panel};
+use crate::web::components::{counted, grouped, panel};
 use crate::web::error::PageError;
 use crate::web::layout::Page;
 use crate::web::viewer::Viewer;
@@ -203,7 +203,8 @@ fn inbox(counts: &InboxCounts) -> Markup {
         @match counts.last_at {
             None => "no lists since the last restart",
             Some(at) => {
-                (grouped(counts.added)) " lists ingested, last checked "
+                (counted(u32::try_from(counts.added).unwrap_or(u32::MAX), "list"))
+                " ingested, last checked "
                 (time_of(at))
             }
         }

@@ -81,7 +81,7 @@ fn commands_beside_a_server_run_one_at_a_time() {
     assert_eq!(generation(&site), 5);
 
     let again = ingest(&site, &lists[0]);
-    assert!(again.stdout.contains("already ingested"), "{again}");
+    assert!(again.stdout.contains("already held"), "{again}");
     assert_eq!(generation(&site), 5, "nothing was built");
     let rebuilt = site.run(&["rebuild"]);
     assert_eq!((rebuilt.code, generation(&site)), (Some(0), 6), "{rebuilt}");
@@ -233,7 +233,7 @@ fn a_list_whose_ingest_fails_three_times_is_refused() {
     until("the others are added", || total(&server, &key, "afterall") == 1);
     assert!(inbox.join("done").join("good.csv").exists());
     assert_eq!((total(&server, &key, "partly"), total(&server, &key, "crash")), (0, 0));
-    until_counted(&server, &["2 refused", "1 lists ingested"]);
+    until_counted(&server, &["2 refused", "1 list ingested"]);
     server.stop();
 }
 
@@ -368,7 +368,7 @@ fn an_index_of_one_batch_is_that_of_many() {
     assert_eq!(listed.lines().count(), 3, "{listed}");
     let again = site.lists().join("3.csv");
     let again = site.ok(&["ingest", again.to_str().expect("UTF-8")]);
-    assert!(again.contains("already ingested"), "{again}");
+    assert!(again.contains("already held"), "{again}");
 }
 
 #[test]

@@ -389,7 +389,7 @@ fn hostile_bytes_do_not_panic() {
     }
     let long = "a".repeat(250) + ".com";
     let name = codec().serialize(&(250_u8, long)).expect("encoded");
-    assert!(codec().deserialize::<DomainName>(&name).is_err(), "a name over 253 octets");
+    assert!(codec().deserialize::<DomainName>(&name).is_err(), "a name over 253 bytes");
     let name = codec().serialize(&(3_u8, "abcd.com")).expect("encoded");
     assert!(codec().deserialize::<DomainName>(&name).is_err(), "no dot after the label");
 }
