@@ -16,6 +16,7 @@ use crate::corpus::sorter::{FileWriter, Scoring, Sorter};
 use crate::corpus::{Corpus, CorpusError, Unpublished};
 use crate::feeds::{FeedError, Observation, Reject, Row, Sighting};
 use crate::scorer::{SCORER_VERSION, Scorer, Scratch};
+use crate::vocab::cell::without_formula;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;
@@ -261,7 +262,7 @@ impl RowTally {
         let line = reject.line.to_string();
         let reason = reject.reason.to_string();
         self.first.get_or_insert_with(|| (reject.line, reason.clone()));
-        let row = [&line, reject.reason.code(), &reason, &reject.text];
+        let row = [&line, reject.reason.code(), &reason, &*without_formula(&reject.text)];
         let written = match &mut self.rejects {
             Some(rejects) => rejects.write_record(row).map_err(io::Error::from),
             None => self

@@ -3,6 +3,7 @@
 //! value afterwards.
 
 pub mod budget;
+pub mod cell;
 pub mod claim;
 pub mod clock;
 pub mod day;

@@ -430,3 +430,19 @@ fn other_users_cannot_read_rejected_rows() {
     let mode = fs::metadata(rejects).expect("it exists").permissions().mode();
     assert_eq!(mode & 0o777, 0o640, "{mode:o}");
 }
+
+#[test]
+fn rejected_rows_are_no_formulas() {
+    let site = Site::new();
+    let mut list = "domain,drop_date\n".to_owned();
+    (0..40).for_each(|number| list += &format!("good{number}.com,2026-03-10\n"));
+    let formulas = ["=HYPERLINK(1)", "＠SUM(1)", "+1", "-1"];
+    formulas.iter().for_each(|formula| list += &format!("{formula},2026-03-10\n"));
+    let done = ingest(&site, &site.write("list.csv", list));
+    let summary: Value = serde_json::from_str(&done.stdout).expect("one line of JSON");
+    let rejects = summary["lists"][0]["rejects_file"].as_str().expect("a file");
+    let mut reader = csv::Reader::from_path(rejects).expect("it exists");
+    let texts: Vec<String> =
+        reader.records().map(|row| row.expect("a row")[3].to_owned()).collect();
+    assert_eq!(texts, formulas.map(|formula| format!("'{formula},2026-03-10")));
+}
