@@ -37,6 +37,8 @@ pub struct Queue {
 impl Queue {
     /// An empty queue for the installation `site`. It ends when the sender of `stopped` is dropped.
     pub fn new(site: Site, log_json: bool, stopped: watch::Receiver<()>) -> Queue {
+        // Exported before the first job.
+        drop(metrics::gauge!("dropdex_jobs"));
         Queue { site, log_json, turn: Arc::default(), stopped }
     }
 

@@ -5,6 +5,9 @@ use std::time::Duration;
 use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
+use crate::telemetry::query;
+use crate::vocab::plan::Plan;
+
 /// Interval at which histogram samples are moved from memory into buckets.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -21,11 +24,14 @@ const JOB_SECONDS: [f64; 8] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Counter,
-    /// A counter with labels. The code that counts registers the label values it knows beforehand.
+    /// A counter with labels. The code that counts, or the table below, registers the label values that
+    /// are known beforehand.
     Counters,
     Gauge,
     /// A histogram of seconds.
     Histogram,
+    /// A histogram with labels, registered like [`Kind::Counters`].
+    Histograms,
 }
 
 /// One metric.
@@ -44,8 +50,8 @@ const fn metric(kind: Kind, name: &'static str, help: &'static str) -> Metric {
 pub const METRICS: &[Metric] = &[
     // Requests
     metric(Kind::Counters, "dropdex_http_requests_total", "Requests, by route, method and status class."),
-    metric(Kind::Histogram, "dropdex_http_request_duration_seconds", "Time from the request head to the response head, by route, method and status class."),
-    metric(Kind::Histogram, "dropdex_query_duration_seconds", "Time of index queries, by kind."),
+    metric(Kind::Histograms, "dropdex_http_request_duration_seconds", "Time from the request head to the response head, by route, method and status class."),
+    metric(Kind::Histograms, "dropdex_query_duration_seconds", "Time of index queries, by kind."),
     metric(Kind::Counters, "dropdex_usage_total", "Requests and exports counted against quotas, by plan, kind and outcome."),
     metric(Kind::Counter, "dropdex_queries_too_long_total", "Queries cancelled for exceeding their time budget."),
     metric(Kind::Counter, "dropdex_queries_abandoned_total", "Queries cancelled because the client disconnected."),
@@ -104,6 +110,45 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Histogram, "dropdex_scrape_duration_seconds", "Time to sample the gauges for a scrape."),
 ];
 
+/// Names and known values of a counter's labels.
+type Labels = &'static [(&'static str, &'static [&'static str])];
+
+/// Counters whose label values are known beforehand. Every combination exists from the start.
+const LABELS: [(&str, Labels); 3] = [
+    (
+        "dropdex_usage_total",
+        &[
+            ("plan", &Plan::NAMES),
+            ("kind", &["request", "export"]),
+            ("outcome", &["granted", "refused"]),
+        ],
+    ),
+    (
+        "dropdex_deliveries_total",
+        &[
+            ("channel", &["webhook", "email", "telegram"]),
+            ("outcome", &["delivered", "retry", "failed", "switched_off"]),
+        ],
+    ),
+    (
+        "dropdex_rdap_answers_total",
+        &[(
+            "outcome",
+            &["found", "not_found", "redirect", "not_now", "failed", "unusable", "no_answer"],
+        )],
+    ),
+];
+
+/// Registers a counter at 0 with every combination of `labels`, after those in `chosen`.
+fn register(name: &'static str, labels: Labels, chosen: &[(&'static str, &'static str)]) {
+    let Some(((label, values), rest)) = labels.split_first() else {
+        return metrics::counter!(name, chosen).increment(0);
+    };
+    for value in *values {
+        register(name, rest, &[chosen, &[(*label, *value)]].concat());
+    }
+}
+
 /// Installs the global recorder. Once a process, before anything is counted.
 ///
 /// # Errors
@@ -128,9 +173,18 @@ pub fn install() -> anyhow::Result<PrometheusHandle> {
             }
             Kind::Counters => metrics::describe_counter!(*name, *help),
             Kind::Gauge => metrics::describe_gauge!(*name, *help),
-            Kind::Histogram => metrics::describe_histogram!(*name, *help),
+            Kind::Histogram => {
+                metrics::describe_histogram!(*name, *help);
+                // Registered, it is exported before its first sample.
+                drop(metrics::histogram!(*name));
+            }
+            Kind::Histograms => metrics::describe_histogram!(*name, *help),
         }
     }
+    for (name, labels) in LABELS {
+        register(name, labels, &[]);
+    }
+    query::register();
     Ok(handle)
 }
 

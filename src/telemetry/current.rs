@@ -14,7 +14,7 @@ use serde::Serialize;
 /// The header of the request id.
 pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 /// The route of a request that matched none or was refused before routing.
-const NO_ROUTE: &str = "-";
+pub(super) const NO_ROUTE: &str = "-";
 /// Maximum length of an id from a proxy.
 const ID_LEN_MAX: usize = 64;
 /// Random bytes of a generated id: 128 bits are unique in practice.

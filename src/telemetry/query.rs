@@ -34,12 +34,17 @@ named_enum! {
 
 impl QueryKind {
     fn durations(self) -> &'static Histogram {
-        static DURATIONS: LazyLock<[Histogram; QueryKind::ALL.len()]> = LazyLock::new(|| {
-            QueryKind::ALL
-                .map(|kind| histogram!("dropdex_query_duration_seconds", "kind" => kind.as_str()))
-        });
         &DURATIONS[self as usize]
     }
+}
+
+static DURATIONS: LazyLock<[Histogram; QueryKind::ALL.len()]> = LazyLock::new(|| {
+    QueryKind::ALL.map(|kind| histogram!("dropdex_query_duration_seconds", "kind" => kind.as_str()))
+});
+
+/// Registers the histograms, so that they are exported before the first query.
+pub(super) fn register() {
+    LazyLock::force(&DURATIONS);
 }
 
 /// Threshold of the slow-query log in microseconds. Global, as the log is.

@@ -16,7 +16,7 @@ use metrics::{Counter, Histogram, counter, histogram};
 use rustc_hash::FxHashMap;
 use tracing::Level;
 
-use crate::telemetry::current::{Current, HEADER, RequestId};
+use crate::telemetry::current::{Current, HEADER, NO_ROUTE, RequestId};
 use crate::telemetry::logs;
 
 /// Settings of request telemetry.
@@ -29,7 +29,6 @@ pub struct Settings {
 }
 
 /// Counts and logs requests.
-#[derive(Default)]
 pub struct Observer {
     settings: Settings,
     routes: Routes,
@@ -37,7 +36,10 @@ pub struct Observer {
 
 impl Observer {
     pub fn new(settings: Settings) -> Observer {
-        Observer { settings, routes: Routes::default() }
+        let routes = Routes::default();
+        // Both metrics exist before the first request.
+        routes.series(NO_ROUTE).metrics(NO_ROUTE, &Method::GET, StatusCode::NOT_FOUND);
+        Observer { settings, routes }
     }
 
     /// Calls `handle` with a request and adds the request id to the response. While the future is polled,
@@ -125,11 +127,10 @@ struct Routes(ArcSwap<FxHashMap<Box<str>, Arc<Series>>>);
 #[derive(Default)]
 struct Series([[OnceLock<(Counter, Histogram)>; CLASSES.len()]; methods::COUNT]);
 
-impl Routes {
-    fn count(&self, route: &str, method: &Method, status: StatusCode, elapsed: Duration) {
+impl Series {
+    fn metrics(&self, route: &str, method: &Method, status: StatusCode) -> &(Counter, Histogram) {
         let (index, class) = (methods::index(method), class(status));
-        let series = self.series(route);
-        let (requests, durations) = series.0[index][class].get_or_init(|| {
+        self.0[index][class].get_or_init(|| {
             let labels = [
                 ("route", route.to_owned()),
                 ("method", methods::name(method).to_owned()),
@@ -139,7 +140,14 @@ impl Routes {
                 counter!("dropdex_http_requests_total", &labels),
                 histogram!("dropdex_http_request_duration_seconds", &labels),
             )
-        });
+        })
+    }
+}
+
+impl Routes {
+    fn count(&self, route: &str, method: &Method, status: StatusCode, elapsed: Duration) {
+        let series = self.series(route);
+        let (requests, durations) = series.metrics(route, method, status);
         requests.increment(1);
         durations.record(elapsed);
     }

@@ -152,6 +152,27 @@ fn a_scrape_reports_counters_and_gauges() {
     }
 }
 
+#[test]
+fn every_metric_exists_before_its_first_event() {
+    let site = Site::new();
+    site.ingest(&site.write("list.csv", LIST), "2026-03-14T12:00:00Z");
+    let (_server, mut metrics) = watched(&site, "");
+    let scrape = Scrape::of(&site, &mut metrics);
+    let absent: Vec<_> = METRICS
+        .iter()
+        .map(|metric| metric.name)
+        .filter(|name| !scrape.names.contains(name.trim_end_matches("_total")))
+        .collect();
+    assert!(absent.is_empty(), "{absent:?}");
+    for (sample, expected) in [
+        ("dropdex_job_duration_seconds_count", 0.0),
+        ("dropdex_query_duration_seconds_count{kind=\"drops\"}", 0.0),
+        ("dropdex_http_requests_total{method=\"GET\",route=\"-\",status=\"4xx\"}", 0.0),
+    ] {
+        assert_eq!(scrape.value(sample), expected, "{sample}");
+    }
+}
+
 /// Waits until a scrape has this line.
 #[track_caller]
 fn wait_for(metrics: &mut Client, line: &str) {
