@@ -21,6 +21,7 @@ use crate::accounts::{Store, StoreOptions};
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
+use crate::http::running_exports::RunningExports;
 use crate::http::{App, AppParts, ConfiguredChannels};
 use crate::index::filter::AsOf;
 use crate::index::generation::build;
@@ -127,6 +128,7 @@ pub fn serve(
         clock: config.clock,
         bootstrap: registry.live(),
         catch_days: config.catch_days,
+        exports: RunningExports::new(config.server.deadlines.write_stall),
         node: config.node.clone(),
         started: Instant::now(),
         inbox: Arc::default(),

@@ -5,7 +5,7 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
@@ -13,6 +13,7 @@ use axum::body::Bytes;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use dropdex::accounts::Store;
+use dropdex::http::running_exports::RunningExports;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels};
 use dropdex::index::Index;
@@ -54,6 +55,7 @@ impl Service {
     pub fn new(index: Arc<Index>, accounts: &Path, clock: Clock) -> anyhow::Result<Service> {
         let mut plans = Plans::default();
         plans.limits_mut(Plan::Api).requests_per_day = REQUESTS_PER_DAY;
+        plans.limits_mut(Plan::Api).concurrent_exports = u32::MAX;
         let store = Store::open(accounts, plans, clock)?;
         let email = EMAIL.parse()?;
         store.add_account(&email, Plan::Api, None)?;
@@ -67,6 +69,7 @@ impl Service {
             clock,
             bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
             catch_days: CATCH_DAYS_DEFAULT,
+            exports: RunningExports::new(Duration::from_secs(30)),
             node: "bench".to_owned(),
             started: Instant::now(),
             inbox: Arc::default(),

@@ -17,11 +17,16 @@ use crate::index::QueryError;
 use crate::vocab::budget::Spent;
 use crate::vocab::plan::Plan;
 
+/// `Retry-After` of an export while others of its account run: most take less.
+const EXPORT_RETRY_AFTER_S: u32 = 5;
+
 /// Reasons to refuse a request.
 #[derive(Debug)]
 pub enum ApiError {
-    /// 401: no credentials, or none that are valid.
+    /// 401: no key and no valid session.
     Unauthenticated,
+    /// 401: a key that is not valid.
+    InvalidKey,
     /// 403: the plan has no JSON API.
     JsonPlanRequired(Plan),
     /// 403: the plan has no CSV export.
@@ -39,6 +44,8 @@ pub enum ApiError {
     NotFound,
     /// 405: the path exists, but not with this method.
     MethodNotAllowed,
+    /// 429: as many exports of the account run as its plan allows at once.
+    TooManyExports { plan: Plan, limit: u32 },
     /// 429: the day's allowance is used up.
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
     /// A write that was refused. `From` maps those that have a variant of their own here.
@@ -118,7 +125,7 @@ impl From<QueryError> for ApiError {
 #[schema(as = Error, example = json!({"error": "min_dqs: must be an integer from 0 to 100"}))]
 pub struct ErrorResponse {
     /// Machine-readable reason, where a status has several: `PLAN_REQUIRED`, `PLAN_LIMIT`,
-    /// `TEST_LIMIT` or `WRITE_LIMIT`.
+    /// `TEST_LIMIT`, `WRITE_LIMIT` or `EXPORTS_RUNNING`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     code: Option<&'static str>,
@@ -169,6 +176,11 @@ impl Refusal {
 
     fn plain(status: StatusCode, message: impl Into<String>) -> Refusal {
         Refusal::new(status, ErrorResponse::new(message))
+    }
+
+    fn unauthenticated(challenge: &'static str) -> Refusal {
+        Refusal::plain(StatusCode::UNAUTHORIZED, "authentication required")
+            .with(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
     }
 
     fn plan_required(message: &str, plan: Plan) -> Refusal {
@@ -261,10 +273,9 @@ impl IntoResponse for ApiError {
 impl From<ApiError> for Refusal {
     fn from(err: ApiError) -> Refusal {
         match err {
-            ApiError::Unauthenticated => {
-                Refusal::plain(StatusCode::UNAUTHORIZED, "authentication required")
-                    .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
-            }
+            ApiError::Unauthenticated => Refusal::unauthenticated("Bearer"),
+            // RFC 6750 §3.1: only a request that carried a token gets a reason.
+            ApiError::InvalidKey => Refusal::unauthenticated("Bearer error=\"invalid_token\""),
             ApiError::JsonPlanRequired(plan) => {
                 Refusal::plan_required("JSON API access requires the Pro plan or above", plan)
             }
@@ -307,6 +318,19 @@ impl From<ApiError> for Refusal {
             ApiError::NotFound => Refusal::plain(StatusCode::NOT_FOUND, "not found"),
             ApiError::MethodNotAllowed => {
                 Refusal::plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")
+            }
+            ApiError::TooManyExports { plan, limit } => {
+                let message = format!(
+                    "your plan allows {limit} exports at once; wait until one of them ends"
+                );
+                let body = ErrorResponse {
+                    code: Some("EXPORTS_RUNNING"),
+                    plan: Some(plan.as_str()),
+                    limit: Some(limit),
+                    ..ErrorResponse::new(message)
+                };
+                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body)
+                    .with(RETRY_AFTER, EXPORT_RETRY_AFTER_S)
             }
             ApiError::RateLimited { plan, allowance, retry_after_s } => {
                 let body = ErrorResponse {

@@ -5,13 +5,15 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{RawQuery, State};
-use axum::http::HeaderMap;
+use axum::extract::{FromRef, FromRequestParts, RawQuery, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use tokio::sync::mpsc::{self, Sender};
 
 use crate::accounts::{Allowance, Caller, Claim};
 use crate::http::allowance::{Now, admit_export, charge_export};
@@ -20,9 +22,11 @@ use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
 use crate::http::rate_limit::rate_limit_headers;
 use crate::http::rows::{DROP_CSV_BYTES, DROPS_CSV_HEADER, push_drop_csv};
+use crate::http::running_exports::{RunningExport, ServerSlot};
 use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, etag, work};
 use crate::telemetry::query::{QueryKind, QueryTimer};
+use crate::vocab::cell::without_formula;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 
@@ -63,11 +67,9 @@ fn cell(value: Option<impl Display>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// A cell with user text. A leading `'` keeps spreadsheets from evaluating it as a formula, and quotes
-/// follow RFC 4180 §2.
+/// A cell with user text, quoted by RFC 4180 §2.
 fn user_cell(text: &str) -> Cow<'_, str> {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if formula { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) };
+    let text = without_formula(text);
     if !text.contains([',', '"', '\r', '\n']) {
         return text;
     }
@@ -77,13 +79,13 @@ fn user_cell(text: &str) -> Cow<'_, str> {
 /// `GET /api/export/drops`: the drops list as CSV.
 pub async fn export_drops(
     State(app): State<App>,
-    headers: HeaderMap,
+    export: Export,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let export = Export::admit(&app, &headers)?;
     let filter = Params::new(query.as_deref()).drops(LIMITS)?;
-    let charged = export.charge(&app)?;
-    let (index, as_of) = (app.live.current(), app.as_of(export.now));
+    let now = export.now;
+    let started = export.start(&app)?;
+    let (index, as_of) = (app.live.current(), app.as_of(now));
     let (searched, timer) = (Arc::clone(&index), QueryTimer::start(QueryKind::Export));
     let served = Arc::clone(&index);
     // Positions of rows, four bytes each; rows are written as the client reads.
@@ -93,74 +95,101 @@ pub async fn export_drops(
         Ok(places)
     });
     let places = places.await?;
-    let body = chunks(DROPS_CSV_HEADER, places, move |places, out| {
+    let allowance = started.allowance;
+    let body = chunks(started, DROPS_CSV_HEADER, places, move |places, out| {
         index.shape_drops(places, |_, row| push_drop_csv(row, out));
         Ok(())
     });
-    Ok(etag::from_generation(&served, csv_response("drops", as_of.today, body, &charged)))
+    Ok(etag::from_generation(&served, csv_response("drops", as_of.today, body, &allowance)))
 }
 
 /// `GET /api/export/watchlist`: the caller's watchlist, as CSV.
 pub async fn export_watchlist(
     State(app): State<App>,
-    headers: HeaderMap,
+    export: Export,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let export = Export::admit(&app, &headers)?;
     let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
-    let charged = export.charge(&app)?;
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
     let owned = app.store.user_data(&export.caller);
+    let started = export.start(&app)?;
     let (listed, searched, store) = (Arc::clone(&owned), Arc::clone(&index), app.store.clone());
     let asked = store.clone();
     let names = work::run(u32::MAX, move || {
         let rows = sorted_rows(&listed, &searched, &asked, as_of, sort);
         Ok(page.rows(rows.iter()).map(|row| row.name().clone()).collect())
     });
-    let body = chunks(WATCHLIST_HEADER, names.await?, move |names, out| {
+    let (names, allowance) = (names.await?, started.allowance);
+    let body = chunks(started, WATCHLIST_HEADER, names, move |names, out| {
         let entries = names.iter().filter_map(|name| owned.watch(name)).collect();
         let rows = WatchRow::all(entries, &index, &store, as_of);
         rows.iter().try_for_each(|row| write_watch(row, out))
     });
-    Ok(csv_response("watchlist", as_of.today, body, &charged))
+    Ok(csv_response("watchlist", as_of.today, body, &allowance))
 }
 
 /// `GET /api/export/portfolio`: the caller's claims, as CSV.
 pub async fn export_portfolio(
     State(app): State<App>,
-    headers: HeaderMap,
+    export: Export,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let export = Export::admit(&app, &headers)?;
     let filter = ClaimFilter::parse(Params::new(query.as_deref()), LIMITS)?;
-    let charged = export.charge(&app)?;
     let today = app.as_of(export.now).today;
     let owned = app.store.user_data(&export.caller);
+    let started = export.start(&app)?;
     let listed = Arc::clone(&owned);
     let ids =
         work::run(u32::MAX, move || Ok(filter.page_of(&listed).map(|claim| claim.id).collect()));
-    let body = chunks(PORTFOLIO_HEADER, ids.await?, move |ids, out| {
+    let (ids, allowance) = (ids.await?, started.allowance);
+    let body = chunks(started, PORTFOLIO_HEADER, ids, move |ids, out| {
         let mut claims = ids.iter().filter_map(|&id| owned.claim(id));
         claims.try_for_each(|claim| write_claim(claim, out))
     });
-    Ok(csv_response("portfolio", today, body, &charged))
+    Ok(csv_response("portfolio", today, body, &allowance))
 }
 
 /// An export that the caller's plan includes.
-struct Export {
+pub struct Export {
     caller: Caller,
     now: Now,
+    slot: Option<ServerSlot>,
+}
+
+/// A counted export. Dropping it gives the slots of the account and of the server back.
+struct Started {
+    allowance: Allowance,
+    stall: Duration,
+    _running: RunningExport,
+    _slot: Option<ServerSlot>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Export
+where
+    App: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Export, ApiError> {
+        let app = App::from_ref(state);
+        let now = app.clock.now();
+        let caller = admit_export(&app, &parts.headers, now)?;
+        Ok(Export { caller, now: Now(now), slot: parts.extensions.remove() })
+    }
 }
 
 impl Export {
-    fn admit(app: &App, headers: &HeaderMap) -> Result<Export, ApiError> {
-        let now = app.clock.now();
-        Ok(Export { now: Now(now), caller: admit_export(app, headers, now)? })
-    }
-
     /// Counts the export. Call it after the parameters have been validated.
-    fn charge(&self, app: &App) -> Result<Allowance, ApiError> {
-        charge_export(app, &self.caller, self.now.0)
+    ///
+    /// # Errors
+    /// 429 while as many exports of the account run as its plan allows, and when the day's budget is
+    /// used up.
+    fn start(self, app: &App) -> Result<Started, ApiError> {
+        let Export { caller, now, slot } = self;
+        let limit = app.store.limits(&caller).concurrent_exports;
+        let running = app.exports.begin(&caller, limit)?;
+        let allowance = charge_export(app, &caller, now.0)?;
+        Ok(Started { allowance, stall: app.exports.stall, _running: running, _slot: slot })
     }
 }
 
@@ -173,39 +202,70 @@ fn csv_response(what: &str, today: Day, body: Body, charged: &Allowance) -> Resp
     response
 }
 
-/// A body of the header line and the rows that `write` makes of `places`, one chunk at a time. A chunk
-/// is made when the previous one has been sent.
+/// A body of the header line and the rows that `write` makes of `places`, one chunk at a time. A task
+/// makes the next chunk while the client reads, and ends when the client takes none for too long: an
+/// HTTP/2 stream whose window is closed shows no other sign of that.
 fn chunks<P: Send + Sync + 'static>(
+    started: Started,
     header: &'static str,
     places: Vec<P>,
     write: impl Fn(&[P], &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
 ) -> Body {
-    let rows = Arc::new((places, write));
-    // State: rows written so far; `None` before the first chunk, which has the header line.
-    Body::from_stream(stream::try_unfold(None, move |done: Option<usize>| {
-        let rows = Arc::clone(&rows);
-        async move {
-            let start = done.unwrap_or(0);
-            let end = rows.0.len().min(start + ROWS_PER_CHUNK);
-            if done.is_some() && start == end {
-                return Ok::<_, io::Error>(None);
-            }
-            let write_chunk = move || -> Result<Vec<u8>, ApiError> {
-                let (places, write) = &*rows;
-                let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * DROP_CSV_BYTES);
-                if done.is_none() {
-                    chunk.extend_from_slice(header.as_bytes());
-                }
-                let written = write(&places[start..end], &mut chunk);
-                written.map_err(|err| ApiError::Internal(err.into()))?;
-                Ok(chunk)
-            };
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(send_chunks(started, header, places, write, sender));
+    Body::from_stream(stream::try_unfold(receiver, async |mut receiver| {
+        match receiver.recv().await {
+            Some(Sent::Rows(chunk)) => Ok(Some((chunk, receiver))),
+            Some(Sent::End) => Ok(None),
             // The status has been sent, so a failure aborts the connection.
-            let chunk = work::run(u32::MAX, write_chunk).await;
-            let chunk = chunk.map_err(|err| io::Error::other(Refusal::from(err).message()))?;
-            Ok(Some((Bytes::from(chunk), Some(end))))
+            None => Err(io::Error::other("the export was aborted")),
         }
     }))
+}
+
+/// An item of an export. Without [`Sent::End`], rows are missing.
+enum Sent {
+    Rows(Bytes),
+    End,
+}
+
+async fn send_chunks<P: Send + Sync + 'static>(
+    started: Started,
+    header: &'static str,
+    places: Vec<P>,
+    write: impl Fn(&[P], &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
+    sender: Sender<Sent>,
+) {
+    let rows = Arc::new((places, write));
+    let mut start = 0;
+    loop {
+        let end = rows.0.len().min(start + ROWS_PER_CHUNK);
+        let shared = Arc::clone(&rows);
+        let write_chunk = move || -> Result<Vec<u8>, ApiError> {
+            let (places, write) = &*shared;
+            let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * DROP_CSV_BYTES);
+            if start == 0 {
+                chunk.extend_from_slice(header.as_bytes());
+            }
+            let written = write(&places[start..end], &mut chunk);
+            written.map_err(|err| ApiError::Internal(err.into()))?;
+            Ok(chunk)
+        };
+        let item = match work::run(u32::MAX, write_chunk).await {
+            Ok(chunk) => Sent::Rows(chunk.into()),
+            // The conversion logs it.
+            Err(err) => return drop(Refusal::from(err)),
+        };
+        // Fails when the client is gone or has stalled.
+        if sender.send_timeout(item, started.stall).await.is_err() {
+            return;
+        }
+        start = end;
+        if start == rows.0.len() {
+            break;
+        }
+    }
+    let _ = sender.send_timeout(Sent::End, started.stall).await;
 }
 
 #[cfg(test)]
@@ -227,6 +287,11 @@ mod tests {
             ("@SUM(A1)", "'@SUM(A1)"),
             ("\tx", "'\tx"),
             ("\rx", "\"'\rx\""),
+            ("\n=1", "\"'\n=1\""),
+            ("＝1", "'＝1"),
+            ("＋1", "'＋1"),
+            ("－1", "'－1"),
+            ("＠SUM(A1)", "'＠SUM(A1)"),
             ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
             (" =1", " =1"),
             ("a=1", "a=1"),

@@ -21,6 +21,7 @@ pub mod portfolio;
 mod rate_limit;
 pub mod response;
 pub mod rows;
+pub mod running_exports;
 pub mod search;
 pub mod session;
 pub mod unsubscribe;
@@ -34,6 +35,7 @@ use std::time::Instant;
 
 use crate::accounts::Store;
 use crate::http::allowance::Now;
+use crate::http::running_exports::RunningExports;
 use crate::http::session::CookieKind;
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
@@ -64,6 +66,8 @@ pub struct AppParts {
     pub bootstrap: Arc<LiveBootstrap>,
     /// Days a name counts as catchable after its effective release.
     pub catch_days: u16,
+    /// CSV exports in progress.
+    pub exports: Arc<RunningExports>,
     /// Name of this instance.
     pub node: String,
     pub started: Instant,

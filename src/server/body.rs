@@ -13,7 +13,6 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use tokio::time::timeout_at;
 
 use crate::http::error::ApiError;
-use crate::server::admission::Admitted;
 use crate::server::settings::BODY_BYTES_PER_SECOND;
 use crate::server::state::ConnectionState;
 use crate::vocab::limits::{BODY_BYTES_MAX, FORM_BYTES_MAX};
@@ -71,17 +70,11 @@ impl Drop for InFlight {
 pub struct ResponseBody {
     inner: Body,
     _in_flight: InFlight,
-    /// The admission slot of an export, which is produced while it is sent.
-    _admitted: Option<Arc<Admitted>>,
 }
 
 impl ResponseBody {
-    pub(super) fn new(
-        inner: Body,
-        in_flight: InFlight,
-        admitted: Option<Arc<Admitted>>,
-    ) -> ResponseBody {
-        ResponseBody { inner, _in_flight: in_flight, _admitted: admitted }
+    pub(super) fn new(inner: Body, in_flight: InFlight) -> ResponseBody {
+        ResponseBody { inner, _in_flight: in_flight }
     }
 }
 

@@ -23,7 +23,8 @@ use tokio::time::timeout_at;
 
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
-use crate::server::admission::{Admission, Admitted, Class, Shed};
+use crate::http::running_exports::ServerSlot;
+use crate::server::admission::{Admission, Class, Shed};
 use crate::server::body::{self, InFlight, ResponseBody};
 use crate::server::cors::{self, Cors, CorsRequest};
 use crate::server::encoding::Encoder;
@@ -108,8 +109,7 @@ impl Gateway {
             let handle = |request| gateway.with_cors(&policy, request);
             let mut response = gateway.observer.observe(request, handle).await;
             gateway.finish_headers(&mut response, version);
-            let admitted = response.extensions_mut().remove::<Arc<Admitted>>();
-            response.map(|body| ResponseBody::new(body, in_flight, admitted))
+            response.map(|body| ResponseBody::new(body, in_flight))
         }
     }
 
@@ -149,7 +149,7 @@ impl Gateway {
     /// Reads the body, waits for admission and calls the router.
     async fn admitted(&self, policy: &RequestPolicy, request: Request<Incoming>) -> Response<Body> {
         // Before admission: a client that sends slowly does not occupy a slot.
-        let request = match body::read(request, policy.body_deadline).await {
+        let mut request = match body::read(request, policy.body_deadline).await {
             Ok(request) => request,
             Err(err) => return (policy.render_error)(err),
         };
@@ -160,12 +160,16 @@ impl Gateway {
                 return (policy.render_error)(ApiError::Shed { retry_after_s });
             }
         };
-        let mut response = self.routed(policy, request).await;
-        if let (Class::Export, Some(admitted)) = (policy.class, admitted) {
-            // An export does most of its work while the body is sent.
-            response.extensions_mut().insert(Arc::new(admitted));
-        }
-        response
+        let _held = match (policy.class, admitted) {
+            // An export does most of its work while the body is sent, so it keeps the slot itself. A
+            // refusal has given it back before the client reads it.
+            (Class::Export, Some(admitted)) => {
+                request.extensions_mut().insert(ServerSlot::new(admitted));
+                None
+            }
+            (_, admitted) => admitted,
+        };
+        self.routed(policy, request).await
     }
 
     /// Calls the router. A HEAD request is routed as GET and its body dropped, so that the headers of

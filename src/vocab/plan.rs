@@ -40,6 +40,9 @@ impl FromStr for Plan {
     }
 }
 
+/// Default exports of an account at once, if its plan has exports.
+const CONCURRENT_EXPORTS: u32 = 2;
+
 /// Limits and price of one plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,6 +51,8 @@ pub struct PlanLimits {
     pub requests_per_day: u32,
     /// CSV exports per account and UTC day; 0 means no exports.
     pub exports_per_day: u32,
+    /// CSV exports of an account at once.
+    pub concurrent_exports: u32,
     /// Maximum active alert rules.
     pub active_rules: u32,
     /// Maximum watchlist names outside the corpus.
@@ -97,6 +102,7 @@ impl Default for Plans {
             |requests, exports, rules, external_names, (data_mb, writes), price_usd| PlanLimits {
                 requests_per_day: requests,
                 exports_per_day: exports,
+                concurrent_exports: exports.min(CONCURRENT_EXPORTS),
                 active_rules: rules,
                 external_names,
                 data_mb,

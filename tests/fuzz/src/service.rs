@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -15,6 +15,7 @@ use dropdex::accounts::{Email, Password, Store};
 use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
 use dropdex::feeds::{Feed, ReadOptions};
+use dropdex::http::running_exports::RunningExports;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels};
 use dropdex::index::generation::live::LiveIndex;
@@ -88,6 +89,7 @@ fn start() -> Service {
     let mut plans = Plans::default();
     plans.limits_mut(Plan::Api).requests_per_day = u32::MAX / 2;
     plans.limits_mut(Plan::Api).exports_per_day = u32::MAX / 2;
+    plans.limits_mut(Plan::Api).concurrent_exports = u32::MAX;
     let store = Store::open(&folder.path().join("accounts"), plans, clock).expect("a store opens");
     let email: Email = EMAIL.parse().expect("an address");
     let secret = || Secret::new(PASSWORD.to_owned());
@@ -106,6 +108,7 @@ fn start() -> Service {
         clock,
         bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
         catch_days: 5,
+        exports: RunningExports::new(Duration::from_secs(30)),
         node: "fuzz".to_owned(),
         started: Instant::now(),
         inbox: Arc::default(),

@@ -1,0 +1,93 @@
+//! Exports whose clients do not read.
+
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use axum::http::{Request, StatusCode};
+use futures_util::future::join_all;
+use h2::client::{self, ResponseFuture, SendRequest};
+use serde_json::json;
+
+use crate::common::{Server, Site, wait};
+
+use super::TODAY;
+
+const EXPORT: &str = "/api/export/drops";
+
+/// Sends a request for an export over HTTP/2 and returns the response, whose body nobody reads.
+async fn ask(send: &SendRequest<Bytes>, key: &str) -> ResponseFuture {
+    let request = Request::get(format!("http://dropdex.example{EXPORT}"))
+        .header("authorization", format!("Bearer {key}"))
+        .body(())
+        .expect("a request");
+    let mut send = send.clone().ready().await.expect("the connection stands");
+    send.send_request(request, true).expect("sent").0
+}
+
+async fn speak(server: &Server) -> SendRequest<Bytes> {
+    let socket = tokio::net::TcpStream::connect(server.address()).await.expect("it listens");
+    let (send, connection) = client::handshake(socket).await.expect("HTTP/2");
+    tokio::spawn(connection);
+    send
+}
+
+#[test]
+fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
+    let names = (0..6_000).map(|number| format!("name{number:05}.com"));
+    let site = Site::with_names(names, TODAY);
+    let hoarder = site.account("hoarder@example.com", "api");
+    let other = site.account("other@example.com", "core");
+    // Without the limit of an account, two exports take all slots of the server.
+    let settings = site.settings(
+        "[server]\nmax_exports = 3\nqueue_timeout_ms = 1\nwrite_stall_seconds = 2\n\
+         export_seconds = 60\n",
+    );
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let began = Instant::now();
+    let (send, unread) = runtime.block_on(async {
+        let send = speak(&server).await;
+        let mut unread = Vec::new();
+        for _ in 0..2 {
+            let response = ask(&send, &hoarder).await.await.expect("a response");
+            assert_eq!(response.status(), StatusCode::OK);
+            unread.push(response);
+        }
+        (send, unread)
+    });
+    let mut client = server.client_with(&hoarder);
+    let response = client.get(EXPORT);
+    assert_eq!(response.number("retry-after"), Some(5));
+    let refused = json!({
+        "error": "your plan allows 2 exports at once; wait until one of them ends",
+        "code": "EXPORTS_RUNNING",
+        "plan": "api",
+        "limit": 2,
+    });
+    assert_eq!(response.answer(), (429, refused));
+    // Not counted, and others have the rest of the slots.
+    let mut others = server.client_with(&other);
+    assert_eq!(others.get(EXPORT).status, 200);
+    assert!(began.elapsed() < Duration::from_secs(2), "the machine is too slow for this test");
+    // The streams are still open and the connection is busy, but the exports have ended.
+    wait::until(Duration::from_secs(20), "the slots are free", || client.get(EXPORT).status == 200);
+    assert!(began.elapsed() >= Duration::from_secs(2), "ended before the client had its time");
+    let ended = runtime.block_on(async {
+        // Both at once: each holds a part of the connection's window.
+        let read = unread.into_iter().map(async |response| {
+            let mut body = response.into_body();
+            let mut is_aborted = false;
+            while let Some(data) = body.data().await {
+                match data {
+                    Ok(data) => _ = body.flow_control().release_capacity(data.len()),
+                    Err(_) => is_aborted = true,
+                }
+            }
+            assert!(is_aborted, "an export without all its rows looks whole");
+        });
+        join_all(read).await;
+        ask(&send, &hoarder).await.await.map(|response| response.status())
+    });
+    assert_eq!(ended.ok(), Some(StatusCode::OK));
+}
