@@ -120,7 +120,8 @@ fn check_granted(
 }
 
 fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
-    bearer(headers).and_then(|key| app.store.authenticate(key)).ok_or(ApiError::Unauthenticated)
+    let key = bearer(headers).ok_or(ApiError::Unauthenticated)?;
+    app.store.authenticate(key).ok_or(ApiError::InvalidKey)
 }
 
 /// The token of the only `Authorization` header. The scheme is case-insensitive (RFC 9110 §11.1).
