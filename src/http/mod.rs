@@ -5,6 +5,7 @@ pub mod alerts;
 pub mod allowance;
 pub mod appraise;
 pub mod body;
+pub mod caching;
 pub mod domain;
 pub mod drops;
 pub mod error;

@@ -21,6 +21,7 @@ use hyper::body::{Body as _, Incoming};
 use metrics::{Counter, counter};
 use tokio::time::timeout_at;
 
+use crate::http::caching::Caching;
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
 use crate::http::running_exports::ServerSlot;
@@ -100,6 +101,7 @@ impl Gateway {
             render_error: (self.error_renderer)(&parts.uri, &parts.headers),
         };
         let in_flight = InFlight::begin(state, policy.deadline);
+        let caching = Caching::of(parts.uri.path());
         let client = Client::from_headers(peer.ip(), &parts.headers, &self.proxies);
         parts.extensions.insert(ConnectInfo(peer));
         parts.extensions.insert(client);
@@ -108,6 +110,7 @@ impl Gateway {
         async move {
             let handle = |request| gateway.with_cors(&policy, request);
             let mut response = gateway.observer.observe(request, handle).await;
+            caching.finish(response.status(), response.headers_mut());
             gateway.finish_headers(&mut response, version);
             response.map(|body| ResponseBody::new(body, in_flight))
         }

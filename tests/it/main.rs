@@ -17,6 +17,7 @@ mod faults;
 mod feeds;
 mod generator;
 mod generators;
+mod headers;
 mod intake;
 mod journal;
 mod journal_cli;

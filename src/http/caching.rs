@@ -1,0 +1,149 @@
+//! The headers that tell caches who may reuse a response. The server sets them here for every response,
+//! its own errors included, so that no handler can forget them (`data/docs/network.md`).
+
+use axum::http::header::{CACHE_CONTROL, VARY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+
+/// What the responses of a path depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caching {
+    /// The state of this instance at this moment.
+    Health,
+    /// The URL alone: the index of endpoints, documents and styles.
+    Public,
+    /// The API key.
+    Key,
+    /// The API key or the session.
+    KeyOrSession,
+    /// The session; errors also depend on whether the client accepts HTML.
+    Session,
+}
+
+impl Caching {
+    /// The group of a path.
+    pub fn of(path: &str) -> Caching {
+        if path == "/api/health" || path.starts_with("/api/ready") {
+            Caching::Health
+        } else if path.starts_with("/api/export/") {
+            Caching::KeyOrSession
+        } else if path.strip_prefix("/api/v1/").is_some_and(|rest| !rest.is_empty()) {
+            Caching::Key
+        } else if path.starts_with("/api/") || path.starts_with("/assets/") {
+            Caching::Public
+        } else {
+            Caching::Session
+        }
+    }
+
+    /// Completes the headers of a response. A `Cache-Control` of the handler stays.
+    pub fn finish(self, status: StatusCode, headers: &mut HeaderMap) {
+        if self == Caching::Health {
+            // A load balancer must not act on an old state.
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+        // Only the client may keep a response, and revalidates it before every use.
+        let private = HeaderValue::from_static("private, no-cache");
+        headers.entry(CACHE_CONTROL).or_insert(private);
+        headers.entry(X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
+        match self {
+            Caching::Health | Caching::Public => {}
+            Caching::Key => vary(headers, "authorization"),
+            Caching::KeyOrSession => {
+                vary(headers, "authorization");
+                vary(headers, "cookie");
+            }
+            Caching::Session => {
+                vary(headers, "cookie");
+                if status.is_client_error() || status.is_server_error() {
+                    vary(headers, "accept");
+                }
+            }
+        }
+    }
+}
+
+/// Adds a name to `Vary` unless it is listed.
+fn vary(headers: &mut HeaderMap, name: &'static str) {
+    let is_listed = |line: &HeaderValue| {
+        let mut names = line.as_bytes().split(|&byte| byte == b',');
+        names.any(|listed| listed.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+    };
+    if headers.get_all(VARY).iter().any(is_listed) {
+        return;
+    }
+    let mut lines = headers.get_all(VARY).iter();
+    match (lines.next(), lines.next()) {
+        // The response of nearly every API request: one line without an allocation.
+        (Some(line), None) if line == "accept-encoding" && name == "authorization" => {
+            let both = HeaderValue::from_static("accept-encoding, authorization");
+            headers.insert(VARY, both);
+        }
+        _ => _ = headers.append(VARY, HeaderValue::from_static(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::operation::Access;
+    use crate::http::operations::OPERATIONS;
+
+    #[test]
+    fn every_operation_has_the_group_of_its_access() {
+        for operation in OPERATIONS {
+            let expected = match operation.access {
+                Access::Key => Caching::Key,
+                Access::Export => Caching::KeyOrSession,
+                Access::Everybody if operation.path.starts_with("/unsubscribe") => Caching::Session,
+                Access::Everybody
+                    if operation.path == "/api/health"
+                        || operation.path.starts_with("/api/ready") =>
+                {
+                    Caching::Health
+                }
+                Access::Everybody => Caching::Public,
+            };
+            assert_eq!(Caching::of(operation.path), expected, "{}", operation.path);
+        }
+        assert_eq!(Caching::of("/api/v1/"), Caching::Public);
+        assert_eq!(Caching::of("/"), Caching::Session);
+    }
+
+    #[test]
+    fn headers_of_handlers_stay() {
+        for (caching, sent, status, expected) in [
+            (Caching::Key, vec![], 200, ("private, no-cache", "authorization")),
+            (
+                Caching::Key,
+                vec![("vary", "accept-encoding"), ("cache-control", "no-store")],
+                200,
+                ("no-store", "accept-encoding, authorization"),
+            ),
+            (
+                Caching::KeyOrSession,
+                vec![("vary", "accept-encoding")],
+                200,
+                ("private, no-cache", "accept-encoding, authorization, cookie"),
+            ),
+            (
+                Caching::Session,
+                vec![("vary", "Cookie, X-Fragment"), ("cache-control", "no-store")],
+                404,
+                ("no-store", "Cookie, X-Fragment, accept"),
+            ),
+            (Caching::Health, vec![("cache-control", "public")], 503, ("no-store", "")),
+            (Caching::Public, vec![], 200, ("private, no-cache", "")),
+        ] {
+            let mut headers = HeaderMap::new();
+            for (name, value) in sent {
+                headers.append(name, HeaderValue::from_static(value));
+            }
+            caching.finish(StatusCode::from_u16(status).expect("a status"), &mut headers);
+            let lines = headers.get_all(VARY).iter();
+            let lines: Vec<_> = lines.map(|line| line.to_str().expect("ASCII")).collect();
+            let control = headers[CACHE_CONTROL].to_str().expect("ASCII");
+            assert_eq!((control, &*lines.join(", ")), expected, "{caching:?}");
+            assert_eq!(headers[X_CONTENT_TYPE_OPTIONS], "nosniff");
+        }
+    }
+}
