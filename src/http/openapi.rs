@@ -18,6 +18,9 @@ const DESCRIPTION: &str = "Domain names that are leaving registration: ranked dr
     empty query parameter counts as absent. `x-plan` is the lowest plan that includes an operation, \
     `x-counts` the allowance that it counts against.";
 
+const EXPORTS_USED_UP: &str =
+    "Your daily exports are used up, or as many run as your plan allows at once.";
+
 /// Makes the document.
 pub fn describe(operations: &[Operation]) -> Value {
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
@@ -38,10 +41,13 @@ pub fn describe(operations: &[Operation]) -> Value {
             "title": "dropdex",
             "version": env!("CARGO_PKG_VERSION"),
             "description": DESCRIPTION,
-            "license": { "name": env!("CARGO_PKG_LICENSE") },
+            "license": {
+                "name": env!("CARGO_PKG_LICENSE"),
+                "identifier": env!("CARGO_PKG_LICENSE"),
+            },
         },
         "servers": [{ "url": "/" }],
-        "tags": Group::ALL.map(|group| json!({ "name": group.as_str() })),
+        "tags": Group::ALL.map(tag),
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -79,26 +85,12 @@ fn add_shape(schemas: &mut BTreeMap<String, Value>, shape: Shape) {
     let mut parts = vec![((shape.name)().into_owned(), (shape.schema)())];
     (shape.parts)(&mut parts);
     for (name, schema) in parts {
-        let mut schema = serde_json::to_value(schema).expect("a schema is JSON");
-        remove_formats_of_nullable_numbers(&mut schema);
-        schemas.insert(name, schema);
+        schemas.insert(name, serde_json::to_value(schema).expect("a schema is JSON"));
     }
 }
 
-/// Removes the format (`int32`, `double`) of numbers that may be null: validators apply it to null too.
-fn remove_formats_of_nullable_numbers(schema: &mut Value) {
-    match schema {
-        Value::Object(members) => {
-            let types = members.get("type").and_then(Value::as_array);
-            let is_number = |it: &Value| it == "integer" || it == "number";
-            if types.is_some_and(|types| types.iter().any(is_number)) {
-                members.remove("format");
-            }
-            members.values_mut().for_each(remove_formats_of_nullable_numbers);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_formats_of_nullable_numbers),
-        _ => {}
-    }
+fn tag(group: Group) -> Value {
+    json!({ "name": group.as_str(), "description": group.description() })
 }
 
 fn reference(shape: Shape) -> Value {
@@ -107,8 +99,7 @@ fn reference(shape: Shape) -> Value {
 
 /// Headers that several responses share.
 fn headers() -> Value {
-    let number =
-        |description| json!({ "description": description, "schema": { "type": "integer" } });
+    let number = |description| json!({ "description": description, "schema": { "type": "integer", "format": "int64" } });
     let text = |description| json!({ "description": description, "schema": { "type": "string" } });
     json!({
         "RateLimitLimit": number("The day's allowance."),
@@ -118,7 +109,8 @@ fn headers() -> Value {
         "RequestId": text("Id of the request, as in the server's log."),
         "ETag": text("Tag of the response. Send it in `If-None-Match` to revalidate."),
         "IndexGeneration": text("Generation of the index that served the response."),
-        "CacheControl": text("`private, no-cache`: revalidate before every reuse."),
+        "CacheControl": text("`private, no-cache`: revalidate before every reuse; or `no-store`."),
+        "WwwAuthenticate": text("`Bearer`; with `error=\"invalid_token\"` if the key is not valid."),
     })
 }
 
@@ -163,13 +155,13 @@ fn described(operation: &Operation) -> Value {
 fn parameter(parameter: &Parameter) -> Value {
     let mut schema = match parameter.kind {
         ParameterKind::Integer { min, max, .. } => {
-            json!({ "type": "integer", "minimum": min, "maximum": max })
+            json!({ "type": "integer", "format": "int32", "minimum": min, "maximum": max })
         }
         ParameterKind::Id => json!({ "type": "integer", "format": "int64", "minimum": 1 }),
         ParameterKind::Text { chars_max } => {
             json!({ "type": "string", "minLength": 1, "maxLength": chars_max })
         }
-        ParameterKind::Format(format) => {
+        ParameterKind::Format { format, .. } => {
             json!({ "type": "string", "minLength": 1, "format": format })
         }
         ParameterKind::SomeOf(words) => {
@@ -182,6 +174,7 @@ fn parameter(parameter: &Parameter) -> Value {
     match parameter.kind {
         ParameterKind::Integer { default: Some(default), .. } => schema["default"] = default.into(),
         ParameterKind::OneOf { default: Some(default), .. } => schema["default"] = default.into(),
+        ParameterKind::Format { chars_max: Some(max), .. } => schema["maxLength"] = max.into(),
         _ => {}
     }
     let mut described = json!({
@@ -222,7 +215,8 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
         (!is_open, 403, plan),
         (operation.body.is_some(), 413, &body),
         (operation.body.is_some(), 415, "The `Content-Type` is not `application/json`."),
-        (!is_open, 429, "Your daily allowance is used up."),
+        (operation.access == Access::Key, 429, "Your daily allowance is used up."),
+        (operation.access == Access::Export, 429, EXPORTS_USED_UP),
         (operation.body.is_some(), 408, "The body did not arrive in time."),
         (true, 500, "Internal error."),
         (operation.changes && !is_open, 503, "Writes are unavailable at the moment."),
@@ -263,7 +257,8 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
         (is_counted, "X-RateLimit-Reset", "RateLimitReset"),
         (tells_when, "Retry-After", "RetryAfter"),
         (is_tagged, "ETag", "ETag"),
-        (is_tagged, "Cache-Control", "CacheControl"),
+        (true, "Cache-Control", "CacheControl"),
+        (status == "401", "WWW-Authenticate", "WwwAuthenticate"),
         (is_of_index, "X-Index-Generation", "IndexGeneration"),
     ] {
         if applies {
@@ -327,6 +322,42 @@ mod tests {
         for reference in found {
             let place = reference.strip_prefix('#').expect("within the document");
             assert!(document().pointer(place).is_some(), "{reference}");
+        }
+    }
+
+    /// Every schema of an integer below a value, with its path.
+    fn integers(value: &Value, path: &str, found: &mut Vec<(String, Value)>) {
+        if value["type"] == "integer" || value["type"] == json!(["integer", "null"]) {
+            found.push((path.to_owned(), value.clone()));
+        }
+        match value {
+            Value::Object(members) => members
+                .iter()
+                .for_each(|(name, member)| integers(member, &format!("{path}/{name}"), found)),
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .for_each(|(at, item)| integers(item, &format!("{path}/{at}"), found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn generators_find_what_they_need() {
+        let mut found = Vec::new();
+        integers(document(), "", &mut found);
+        assert!(found.len() > 50, "{}", found.len());
+        for (path, schema) in found {
+            let format = schema["format"].as_str();
+            assert!(matches!(format, Some("int32" | "int64")), "{path}: {schema}");
+        }
+        let license = &document()["info"]["license"];
+        assert_eq!(license["identifier"], env!("CARGO_PKG_LICENSE"), "OpenAPI 3.1 §4.8.4");
+        for tag in document()["tags"].as_array().expect("an array") {
+            assert!(tag["description"].is_string(), "{tag}");
+        }
+        for operation in OPERATIONS {
+            assert!(!operation.description.is_empty(), "{}", operation.id);
         }
     }
 

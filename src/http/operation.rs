@@ -145,6 +145,19 @@ named_enum! {
     }
 }
 
+impl Group {
+    pub fn description(self) -> &'static str {
+        match self {
+            Group::Names => "Ranked drops, search, dossiers, votes and appraisals.",
+            Group::Watchlist => "The names you watch, with their stage and what the registry says.",
+            Group::Alerts => "Rules that send a message when matching names drop.",
+            Group::Portfolio => "Your backorder claims and what became of them.",
+            Group::Exports => "The same lists as CSV files.",
+            Group::Service => "Health, readiness and documentation. No key is needed.",
+        }
+    }
+}
+
 /// A parameter in the path, the query string or a header.
 pub struct Parameter {
     pub name: &'static str,
@@ -176,7 +189,10 @@ pub enum ParameterKind {
         chars_max: u32,
     },
     /// Text in a format of our own, for readers and tests; standard validators ignore it.
-    Format(&'static str),
+    Format {
+        format: &'static str,
+        chars_max: Option<u32>,
+    },
     /// A comma-separated list of these words.
     SomeOf(&'static [&'static str]),
     Date,

@@ -25,8 +25,9 @@ use crate::http::{
 use crate::vocab::limits::{
     CLAIMS_OFFSET_MAX, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX,
     EXPORT_ROWS_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX,
-    SEARCH_OFFSET_MAX,
+    SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX,
 };
+use crate::vocab::name::NAME_OCTETS_MAX;
 
 const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
     ResponseSpec { status, description, content: Content::Json(Shape::of::<T>()) }
@@ -52,6 +53,10 @@ const fn in_path(name: &'static str, kind: ParameterKind, description: &'static 
     Parameter { place: ParameterPlace::Path, ..needed(name, kind, description) }
 }
 
+const fn formatted(format: &'static str, chars_max: u32) -> ParameterKind {
+    ParameterKind::Format { format, chars_max: Some(chars_max) }
+}
+
 const fn limit(default: u32, max: u32) -> Parameter {
     let kind = ParameterKind::Integer { min: 1, max, default: Some(default) };
     query("limit", kind, "Maximum number of rows.")
@@ -64,7 +69,7 @@ const fn offset(max: u32) -> Parameter {
 
 const TLD: Parameter = query(
     "tld",
-    ParameterKind::Format("tlds"),
+    ParameterKind::Format { format: "tlds", chars_max: None },
     "Comma-separated public suffixes, at most 1,000: `com,co.uk`. `uk` matches `uk` only, not `co.uk`.",
 );
 const MIN_DQS: Parameter = query(
@@ -96,26 +101,32 @@ const SEARCH_VIEW: Parameter = query(
 );
 const CONTAINS: Parameter = query(
     "q",
-    ParameterKind::Format("name-part"),
+    formatted("name-part", SUBSTRING_CHARS_MAX as u32),
     "Case-insensitive substring of the full name, 1 to 63 characters. Unicode text matches the Unicode \
      form of IDNs.",
 );
-const PREFIX: Parameter =
-    needed("q", ParameterKind::Format("name-prefix"), "Prefix of the name, 1 to 253 characters.");
+const PREFIX: Parameter = needed(
+    "q",
+    formatted("name-prefix", SEARCH_QUERY_CHARS_MAX as u32),
+    "Prefix of the name, 1 to 253 characters.",
+);
 const NAME: Parameter = in_path(
     "name",
-    ParameterKind::Format("domain"),
+    formatted("domain", NAME_OCTETS_MAX as u32),
     "A registrable domain in any case, in Unicode or as A-labels.",
 );
 const WATCHED_NAME: Parameter =
-    needed("domain", ParameterKind::Format("domain"), "The domain to remove.");
+    needed("domain", formatted("domain", NAME_OCTETS_MAX as u32), "The domain to remove.");
 const CLAIM_ID: Parameter = in_path("id", ParameterKind::Id, "Claim id.");
 const RULE_ID: Parameter = in_path("id", ParameterKind::Id, "Alert rule id.");
 const DELIVERY_ID: Parameter =
     in_path("delivery", ParameterKind::Text { chars_max: 64 }, "Delivery id.");
 // Every link gets the same response, so no value is invalid.
-const LINK: Parameter =
-    in_path("delivery", ParameterKind::Format("delivery"), "The id from the link in the mail.");
+const LINK: Parameter = in_path(
+    "delivery",
+    ParameterKind::Format { format: "delivery", chars_max: None },
+    "The id from the link in the mail.",
+);
 const STATUS_LIST: Parameter = query(
     "status",
     ParameterKind::SomeOf(&["attempted", "caught", "registered", "lost", "sold"]),
@@ -170,6 +181,7 @@ const CSV: ResponseSpec = text(200, "UTF-8 CSV with a header line and CRLF line 
 pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/v1", || get(api_index))
         .named(Group::Service, "getIndex", "List of endpoints")
+        .description("Method, path and summary of each endpoint, and how to authenticate. Needs no key.")
         .access(Access::Everybody)
         .responses(&[json::<IndexResponse>(200, "Every endpoint, and how to authenticate.")]),
     Operation::get("/api/v1/drops", || get(guarded(drops::list_drops)))
@@ -200,6 +212,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<search::SearchResponse<'_>>(200, "A page of the matches.")]),
     Operation::get("/api/v1/domain/{name}", || get(guarded(domain::find_domain)))
         .named(Group::Names, "findDomain", "Dossier of a name")
+        .description("What is known about an observed name: its status, its latest drop with score and signals, and the votes on it.")
         .parameters(&[NAME])
         .tagged()
         .of_index()
@@ -230,11 +243,13 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<portfolio::ClaimList<'_>>(200, "A page of your claims.")]),
     Operation::post("/api/v1/portfolio", || post(guarded(portfolio::add_claim)))
         .named(Group::Portfolio, "addClaim", "Add a claim")
+        .description("Records a backorder and its outcome. The domain need not be in the data.")
         .parameters(&[IDEMPOTENCY])
         .body::<portfolio::ClaimRequest>()
         .responses(&[json::<portfolio::AddedClaim<'_>>(201, "The new claim."), PLAN_LIMIT, KEY_REUSED]),
     Operation::get("/api/v1/portfolio/{id}", || get(guarded(portfolio::find_claim)))
         .named(Group::Portfolio, "findClaim", "Get a claim")
+        .description("A claim that belongs to another account, or was deleted, is 404.")
         .parameters(&[CLAIM_ID])
         .responses(&[json::<portfolio::OneClaim<'_>>(200, "The claim."), NOT_FOUND]),
     Operation::patch("/api/v1/portfolio/{id}", || patch(guarded(portfolio::change_claim)))
@@ -245,10 +260,12 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<portfolio::OneClaim<'_>>(200, "The changed claim."), NOT_FOUND]),
     Operation::delete("/api/v1/portfolio/{id}", || delete(guarded(portfolio::remove_claim)))
         .named(Group::Portfolio, "removeClaim", "Delete a claim")
+        .description("Deletes it for good.")
         .parameters(&[CLAIM_ID])
         .responses(&[json::<Deleted>(200, "The claim was deleted."), NOT_FOUND]),
     Operation::get("/api/v1/watchlist", || get(guarded(watchlist::list_watches)))
         .named(Group::Watchlist, "listWatches", "List your watchlist")
+        .description("In the order of `sort`, with counts over the whole list. The drop and the score come from the newest list, `rdapObservedState` from the registry.")
         .parameters(&[SORT, OWNED_LIMIT, offset(ENTRIES_OFFSET_MAX)])
         .responses(&[json::<watchlist::WatchlistResponse<'_>>(200, "A page of entries, and counts over the whole list.")]),
     Operation::post("/api/v1/watchlist", || post(guarded(watchlist::add_watch)))
@@ -264,6 +281,7 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::delete("/api/v1/watchlist", || delete(guarded(watchlist::remove_watch)))
         .named(Group::Watchlist, "removeWatch", "Stop watching a name")
+        .description("An external name gives its quota back.")
         .parameters(&[WATCHED_NAME])
         .responses(&[json::<watchlist::RemovedWatch>(200, "The name was removed from the list."), NOT_FOUND]),
     Operation::get("/api/v1/alerts", || get(guarded(alerts::list_alerts)))
@@ -281,10 +299,12 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<alerts::AddedRule<'_>>(201, "The new rule."), PLAN_LIMIT, KEY_REUSED]),
     Operation::get("/api/v1/alerts/{id}", || get(guarded(alerts::find_alert)))
         .named(Group::Alerts, "findAlert", "Get an alert rule")
+        .description("A rule that belongs to another account, or was deleted, is 404.")
         .parameters(&[RULE_ID])
         .responses(&[json::<alerts::OneRule<'_>>(200, "The rule."), NOT_FOUND]),
     Operation::patch("/api/v1/alerts/{id}", || patch(guarded(alerts::change_alert)))
         .named(Group::Alerts, "changeAlert", "Change an alert rule")
+        .description("Absent members are unchanged; `filter` and `channels` are replaced as a whole. New `channels` switch on those that were switched off.")
         .parameters(&[RULE_ID])
         .body::<alerts::RulePatchRequest>()
         .responses(&[
@@ -314,10 +334,12 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::get("/api/v1/alerts/{id}/deliveries", || get(guarded(alerts::deliveries::list_deliveries)))
         .named(Group::Alerts, "listDeliveries", "List the deliveries of an alert rule")
+        .description("The last 100 and all that are pending.")
         .parameters(&[RULE_ID])
         .responses(&[json::<alerts::deliveries::DeliveryList<'_>>(200, "The most recent deliveries, newest first."), NOT_FOUND]),
     Operation::post("/api/v1/alerts/{id}/deliveries/{delivery}/retry", || post(guarded(alerts::deliveries::retry_delivery)))
         .named(Group::Alerts, "retryDelivery", "Retry a failed delivery")
+        .description("Queues it with all its attempts, while its channel is on. The newest ten failed deliveries of a rule can be retried.")
         .parameters(&[RULE_ID, DELIVERY_ID, IDEMPOTENCY])
         .responses(&[
             json::<alerts::deliveries::OneDelivery<'_>>(202, "The delivery is queued again."),
@@ -362,10 +384,12 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[text(200, "A confirmation page.", "text/html"), refusal(503, "Writes are unavailable; try again later.")]),
     Operation::get("/api/health", || get(health::health))
         .named(Group::Service, "getHealth", "Liveness and data freshness; always 200")
+        .description("For monitoring: whether the newest list is older than 48 hours, and since when the server runs.")
         .access(Access::Everybody)
         .responses(&[json::<health::HealthResponse>(200, "The server is running.")]),
     Operation::get("/api/ready", || get(health::ready))
         .named(Group::Service, "getReady", "Readiness of this instance")
+        .description("For load balancers: 503 when writes would fail and while the server shuts down. Each check is `ok` or a short reason.")
         .access(Access::Everybody)
         .responses(&[
             json::<health::ReadyResponse>(200, "Ready."),
@@ -373,6 +397,7 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::get("/api/ready/ingest", || get(health::ready_ingest))
         .named(Group::Service, "getReadyIngest", "503 when the newest list is over 48 hours old")
+        .description("For alerts on missing lists: the age of the newest list in hours.")
         .access(Access::Everybody)
         .responses(&[
             json::<health::IngestResponse>(200, "The newest list is fresh."),
@@ -386,6 +411,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[text(200, "Markdown.", "text/markdown")]),
     Operation::get("/api/openapi.json", || get(openapi_json))
         .named(Group::Service, "getOpenapi", "OpenAPI document of this API")
+        .description("This document, for generators of clients.")
         .access(Access::Everybody)
         .tagged()
         .responses(&[text(200, "OpenAPI 3.1.", "application/json")]),

@@ -154,6 +154,8 @@ impl<'a> ClaimResponse<'a> {
 pub struct ClaimList<'a> {
     #[schema(value_type = u32)]
     count: usize,
+    limit: u32,
+    offset: u32,
     claims: Vec<ClaimResponse<'a>>,
 }
 
@@ -178,15 +180,15 @@ pub struct AddedClaim<'a> {
     "domain": "solar.com", "status": "caught", "registrar": "Example", "acquiredPriceUsd": 69.5
 }))]
 pub struct ClaimRequest {
-    #[schema(value_type = String, format = "domain")]
+    #[schema(value_type = String, format = "domain", min_length = 1, max_length = 253)]
     pub domain: Option<String>,
     #[schema(value_type = ClaimStatus)]
     pub status: Option<String>,
-    #[schema(max_length = 200)]
+    #[schema(min_length = 1, max_length = 200)]
     pub registrar: Option<String>,
-    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
     pub acquired_price_usd: Option<Money>,
-    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
     pub resale_price_usd: Option<Money>,
     /// Only with status `sold`. Defaults to now.
     #[schema(format = DateTime)]
@@ -207,13 +209,13 @@ pub struct ClaimPatchRequest {
     #[schema(value_type = ClaimStatus)]
     pub status: Patch<String>,
     #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 200)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 200)]
     pub registrar: Patch<String>,
     #[serde(default)]
-    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
     pub acquired_price_usd: Patch<Money>,
     #[serde(default)]
-    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
     pub resale_price_usd: Patch<Money>,
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -285,7 +287,8 @@ pub async fn list_claims(
     let owned: Arc<UserData> = app.store.user_data(&caller);
     let body = work::run(claims_cost_us(&owned), move || {
         let claims: Vec<_> = filter.page_of(&owned).map(ClaimResponse::new).collect();
-        work::json_bytes(&ClaimList { count: claims.len(), claims })
+        let Page { limit, offset } = filter.page();
+        work::json_bytes(&ClaimList { count: claims.len(), limit, offset, claims })
     });
     Ok(work::json_response(body.await?))
 }

@@ -302,7 +302,7 @@ pub struct RemovedWatch {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schema(as = WatchBody, example = json!({"domainName": "solar.com"}))]
 pub struct WatchRequest {
-    #[schema(value_type = String, format = "domain")]
+    #[schema(value_type = String, format = "domain", min_length = 1, max_length = 253)]
     domain_name: Option<String>,
 }
 
@@ -383,10 +383,11 @@ async fn look_up(
 ) -> Result<Vec<LookedUp>, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let searched = Arc::clone(&index);
-    let mut looked_up: Vec<LookedUp> = work::run(work::cost_us(names.len(), LOOKUP_US), move || {
-        Ok(names.into_iter().map(|name| LookedUp::new(name, &searched, as_of)).collect())
-    })
-    .await?;
+    let mut looked_up: Vec<LookedUp> =
+        work::run(work::cost_us(names.len(), LOOKUP_US), move || {
+            Ok(names.into_iter().map(|name| LookedUp::new(name, &searched, as_of)).collect())
+        })
+        .await?;
     // An external name uses quota, and external names that have since entered the corpus free some.
     if let Some(external) = looked_up.iter_mut().find(|name| name.facts.is_none()) {
         let owned = app.store.user_data(caller);

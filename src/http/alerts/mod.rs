@@ -289,7 +289,7 @@ pub struct RuleFilterRequest {
     #[schema(value_type = Option<u8>, minimum = 1, maximum = 63)]
     pub max_length: Option<JsonInteger>,
     /// Substring of the name, 1 to 63 characters.
-    #[schema(format = "name-part")]
+    #[schema(format = "name-part", min_length = 1, max_length = 63)]
     pub contains: Option<String>,
     #[schema(value_type = Option<Vec<Stage>>)]
     pub stages: Option<Vec<String>>,
@@ -297,7 +297,7 @@ pub struct RuleFilterRequest {
 
 /// A public suffix, in any case, with or without a leading dot.
 #[derive(Debug, Deserialize, ToSchema)]
-#[schema(as = Tld, format = "tld")]
+#[schema(as = Tld, format = "tld", min_length = 1, max_length = 254)]
 pub struct TldRequest(pub String);
 
 /// A channel. `url` belongs to a webhook, `chatId` to Telegram.
@@ -308,6 +308,7 @@ pub struct ChannelRequest {
     #[schema(value_type = ChannelType)]
     pub r#type: Option<String>,
     /// An https URL of a public host, on port 443 or 8443.
+    #[schema(min_length = 1, max_length = 2048)]
     pub url: Option<String>,
     pub chat_id: Option<ChatIdRequest>,
 }

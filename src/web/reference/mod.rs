@@ -146,7 +146,10 @@ const STATUSES: [(u16, &str); 10] = [
     (409, "Conflict with the current state, or the idempotency key was used before."),
     (413, "The request body is too large."),
     (415, "The Content-Type is not application/json."),
-    (429, "The daily limit is reached. Wait for the time in Retry-After."),
+    (
+        429,
+        "The daily limit is reached, or too many exports run at once. Wait for the time in Retry-After.",
+    ),
     (503, "Changes are currently refused or the server is not ready. Try again."),
 ];
 
@@ -223,7 +226,7 @@ fn value(parameter: &Parameter) -> Markup {
         },
         ParameterKind::Id => html! { "an id" },
         ParameterKind::Text { chars_max } => html! { "text, 1 to " (chars_max) " characters" },
-        ParameterKind::Format(format) => html! { (reading(format)) },
+        ParameterKind::Format { format, .. } => html! { (reading(format)) },
         ParameterKind::SomeOf(words) => html! {
             "any of "
             @for (place, word) in words.iter().enumerate() {

@@ -70,7 +70,10 @@ fn claims_can_be_created_read_changed_and_deleted() {
         assert_eq!(client.request(method, &one, &[]).answer(), (404, error("not found")));
     }
     assert_eq!(client.send("PATCH", &one, &json!({})).answer(), (404, error("not found")));
-    assert_eq!(client.get(PATH).answer(), (200, json!({"count": 0, "claims": []})));
+    let empty = json!({"count": 0, "limit": 100, "offset": 0, "claims": []});
+    assert_eq!(client.get(PATH).answer(), (200, empty));
+    let page = client.get(&format!("{PATH}?limit=7&offset=3")).json();
+    assert_eq!((&page["limit"], &page["offset"]), (&json!(7), &json!(3)));
 }
 
 #[test]
