@@ -109,6 +109,9 @@ fn pages(server: &Server, secrets: &mut Secrets) {
     other.get(&format!("/verify/{link}"));
     other.get(&format!("/verify?token={link}"));
     other.get(&format!("/unsubscribe/{link}"));
+    let link = secrets.keep("a link that starts an account", "QUJD".repeat(30));
+    other.get(&format!("/signup/{link}"));
+    other.post(&format!("/signup/{link}"), &[("password", PASSWORD)]);
 }
 
 /// Keys in every place, webhooks and their secrets, deliveries that fail.

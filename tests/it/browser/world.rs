@@ -13,7 +13,7 @@ pub const TODAY: &str = "2026-11-20";
 /// The password of every account here.
 pub const PASSWORD: &str = "four lanterns at the quay";
 /// Cookies over plain HTTP, as for any server on loopback without TLS before it.
-const WEB: &str = "[web]\nplain_http = true\n";
+const WEB: &str = "[web]\nplain_http = true\nsignup = true\n";
 /// One of this many rows of the sample: as a page shows it, and there in seconds.
 const ONE_IN: usize = 10;
 /// Names that stories need: a good name, one with letters of its own, one that looks like
