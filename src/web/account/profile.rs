@@ -32,13 +32,6 @@ pub struct PasswordForm {
     password: Secret,
 }
 
-/// Errors of a form by field.
-#[derive(Default)]
-struct Problems {
-    present: Option<String>,
-    password: Option<String>,
-}
-
 /// `GET /account`.
 pub async fn show(
     State(web): State<Web>,
@@ -46,7 +39,7 @@ pub async fn show(
     RawQuery(query): RawQuery,
 ) -> Result<Markup, PageError> {
     let notice = notice::shown(&NOTICES, query.as_deref());
-    page(&web, &member, &notice, &Problems::default())
+    page(&web, &member, &notice, None)
 }
 
 /// `POST /account/password`: changes the password after checking the current one.
@@ -58,19 +51,17 @@ pub async fn change_password(
     Form(sent): Form<PasswordForm>,
 ) -> Result<Response, PageError> {
     let nothing = html! {};
-    let again = |problems| page(&web, &member, &nothing, &problems);
+    let again = |field, problem: &str| page(&web, &member, &nothing, Some((field, problem)));
     let new = match Password::chosen(sent.password, Some(&member.email)) {
         Ok(new) => new,
         Err(err) => {
-            let problems =
-                Problems { password: Some(sentence(&err.to_string())), ..Problems::default() };
-            return Ok((StatusCode::BAD_REQUEST, again(problems)?).into_response());
+            let page = again("password", &sentence(&err.to_string()))?;
+            return Ok((StatusCode::BAD_REQUEST, page).into_response());
         }
     };
     // Rate limited like a login: a session alone must not allow password guessing.
     if let Err(wait) = web.throttle.try_password(peer, &member.email) {
-        let problems = Problems { present: Some(wait_text(wait)), ..Problems::default() };
-        return Ok(too_many(wait, again(problems)?));
+        return Ok(too_many(wait, again("present", &wait_text(wait))?));
     }
     let (caller, now) = (&member.caller, member.viewer.now.0);
     match web.app.store.change_password(caller, sent.present, new, now).await? {
@@ -79,9 +70,8 @@ pub async fn change_password(
             begin(&web, &headers, &token, &path).await
         }
         PasswordChange::WrongPassword => {
-            let wrong = "Wrong password. Your password was not changed.".to_owned();
-            let problems = Problems { present: Some(wrong), ..Problems::default() };
-            Ok((StatusCode::BAD_REQUEST, again(problems)?).into_response())
+            let page = again("present", "Wrong password. Your password was not changed.")?;
+            Ok((StatusCode::BAD_REQUEST, page).into_response())
         }
     }
 }
@@ -90,7 +80,7 @@ fn page(
     web: &Web,
     member: &LoggedIn,
     notice: &Markup,
-    problems: &Problems,
+    problem: Option<(&str, &str)>,
 ) -> Result<Markup, PageError> {
     let profile = profile_of(web, member)?;
     let main = html! {
@@ -99,7 +89,7 @@ fn page(
                 (facts(&profile))
                 (sessions(&profile, &member.session))
             }
-            (password_form(&profile, problems))
+            (password_form(&profile, problem))
         }
     };
     Ok(tab_page(&member.viewer, Tab::Profile, notice, &main))
@@ -148,14 +138,16 @@ fn sessions(profile: &Profile, own: &TokenDigest) -> Markup {
     }
 }
 
-fn password_form(profile: &Profile, problems: &Problems) -> Markup {
+/// The form, with the problem of one of its fields.
+fn password_form(profile: &Profile, problem: Option<(&str, &str)>) -> Markup {
+    let about = |id| problem.filter(|(field, _)| *field == id).map(|(_, problem)| problem);
     html! {
         form.panel method="post" action="/account/password" {
             h2 { "Change password" }
             // Tells password managers which account the password belongs to.
             input type="email" name="email" value=(profile.email) autocomplete="username" readonly hidden;
-            (Field::password("present", "Current password", problems.present.as_deref()))
-            (Field::new_password("New password", problems.password.as_deref()))
+            (Field::password("present", "Current password", about("present")))
+            (Field::new_password("New password", about("password")))
             button type="submit" { "Change password" }
         }
     }
