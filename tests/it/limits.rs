@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeZone, Utc};
 use dropdex::accounts::{
-    Caller, NewClaim, Password, Post, Reply, SignUp, Store, StoreOptions, Watch, WriteError,
+    Caller, Email, NewClaim, Password, Post, Reply, Store, StoreOptions, Watch, WriteError,
 };
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
@@ -99,10 +99,12 @@ fn now() -> DateTime<Utc> {
 }
 
 async fn fill_account(store: &Store, number: usize) {
-    let email = format!("a{number}@example.com").parse().expect("an address");
-    let password = Password::new(Secret::new("correct horse battery".into())).expect("long");
-    let signed_up = store.sign_up(email, Plan::Free, password, now()).await;
-    let Ok(SignUp::Done(token)) = signed_up else { panic!("account {number} was not added") };
+    let email: Email = format!("a{number}@example.com").parse().expect("an address");
+    let secret = Secret::new("correct horse battery".into());
+    let password = Password::new(secret.clone()).expect("long");
+    let added = store.sign_up(email.clone(), Plan::Free, password, false, now()).await;
+    assert!(added.expect("written"), "account {number} was not added");
+    let token = store.log_in(&email, secret, now()).await.expect("written").expect("a session");
     let caller = store.person(&token, now()).expect("a session").caller;
     let name = |kind: &str, at: usize| {
         DomainName::parse(&format!("{kind}-{number}-{at}.com")).expect("a name")

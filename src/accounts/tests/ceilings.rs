@@ -133,9 +133,12 @@ fn an_unverified_address_has_little_room_until_it_is_verified() {
     let limits = AccountLimits { unverified_bytes: 64 << 10, ..NO_LIMITS };
     let world = world(limits, 100_000);
     let address = email("new@example.com");
-    let password = Password::new(Secret::new("a long pass phrase".into())).expect("long");
-    let signed_up = world.wait(world.store.sign_up(address, Plan::Free, password, noon()));
-    let Ok(SignUp::Done(token)) = signed_up else { panic!("not signed up") };
+    let secret = Secret::new("a long pass phrase".into());
+    let password = Password::new(secret.clone()).expect("long");
+    let added = world.store.sign_up(address.clone(), Plan::Free, password, false, noon());
+    assert!(world.wait(added).expect("written"));
+    let token = world.wait(world.store.log_in(&address, secret, noon()));
+    let token = token.expect("written").expect("a session");
     let new = world.store.person(&token, noon()).expect("a session").caller;
     let (ids, refused) = world.fill(&new);
     assert_eq!(ids.len(), 6);
@@ -157,7 +160,8 @@ fn the_server_refuses_rows_and_accounts_above_its_limit() {
     assert!(world.store.data_bytes() < 620_000, "{}", world.store.data_bytes());
     assert!(matches!(world.add_claim(&bob, attempted("a.com")), Err(WriteError::ServerFull)));
     let password = || Password::new(Secret::new("a long pass phrase".into())).expect("long");
-    let new = world.wait(world.store.sign_up(email("c@b.com"), Plan::Free, password(), noon()));
+    let new =
+        world.wait(world.store.sign_up(email("c@b.com"), Plan::Free, password(), false, noon()));
     assert!(matches!(new, Err(WriteError::ServerFull)));
     let new = world.store.add_account(&email("d@b.com"), Plan::Free, None);
     assert!(matches!(new, Err(CommandError::Refused(Refusal::Full))), "{new:?}");
