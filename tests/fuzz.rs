@@ -20,9 +20,11 @@ use std::thread;
 
 use rng::Rng;
 
-/// Inputs made of each target's kept ones; the whole service is slower to ask.
-const INPUTS: usize = 20_000;
-const INPUTS_OF_THE_SERVICE: usize = 1_000;
+/// Inputs made of each target's kept ones; the whole service is slower to ask. At full size
+/// [`FULL_TIMES`] as many.
+const INPUTS: usize = 6_000;
+const INPUTS_OF_THE_SERVICE: usize = 300;
+const FULL_TIMES: usize = 330;
 /// No input grows beyond this: long ones are for the fuzzers.
 const INPUT_BYTES_MAX: usize = 4_096;
 
@@ -73,7 +75,7 @@ fn run(name: &str, target: fn(&[u8]), inputs: usize) {
         Attempt { name, input }.make(target);
     }
     let mut rng = Rng::new(runs::seed_of_the_commit());
-    for _ in 0..runs::figure(inputs, 100 * inputs) {
+    for _ in 0..runs::figure(inputs, FULL_TIMES * inputs) {
         let input = changed(&kept, &mut rng);
         Attempt { name, input: &input }.make(target);
     }

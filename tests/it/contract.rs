@@ -2,7 +2,7 @@
 //! allows and what it does not, as every plan and without a key. No server error, no response that the document
 //! does not describe, nothing refused that it allows and nothing taken that it forbids.
 //!
-//! At the small size each operation gets some 20 requests and the boundary values of its parameters; with
+//! At the small size each operation gets some 10 requests and the boundary values of its parameters; with
 //! `DROPDEX_FULL=1` it gets 1,000. `DROPDEX_SEED` repeats a run.
 
 use std::path::Path;
@@ -27,7 +27,7 @@ fn tried(key: Option<&str>) -> Tried {
         true => Tried { phases: "examples,coverage,fuzzing,stateful", examples: 1000 },
         // Public operations refuse no client.
         false if key.is_none() => Tried { phases: "fuzzing", examples: 5 },
-        false => Tried { phases: "examples,coverage,fuzzing", examples: 20 },
+        false => Tried { phases: "examples,coverage,fuzzing", examples: 10 },
     }
 }
 

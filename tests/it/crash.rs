@@ -39,7 +39,7 @@ const REQUESTS_PER_ROUND: i64 = 1_500;
 fn acknowledged_writes_survive_every_kill() {
     let seed = seed();
     let mut world = World::new(seed);
-    let rounds = figure(30, 1_000);
+    let rounds = figure(15, 1_000);
     for _ in 0..rounds {
         world.killed_while_starting();
         world.killed_while_writing();

@@ -292,7 +292,7 @@ fn what_fires_is_what_a_scan_finds() {
     {
         let mut made = TestTables::new(seed);
         let corpus = corpus(&mut made, names, lists);
-        for turn in 0..12 {
+        for turn in 0..6 {
             let catch_days = [5, 5, 0, 1][made.below(4)];
             let as_of = AsOf { today: near(&mut made, 12), catch_days };
             // Rules share what they were matched against, but for some.

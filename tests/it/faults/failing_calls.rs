@@ -206,7 +206,7 @@ fn run_all(steps: &[Step], seed: u64, one_in: usize) {
 
 #[test]
 fn every_call_may_fail_with_every_error() {
-    run_all(&whole_life(), seed(), 1);
+    run_all(&whole_life(), seed(), if full() { 1 } else { 3 });
 }
 
 #[test]
