@@ -6,6 +6,7 @@ mod alerts_crash;
 mod api;
 mod appraise;
 mod browser;
+mod caches;
 mod clients;
 mod common;
 mod contract;
