@@ -25,6 +25,7 @@ use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::table::Table;
 use crate::index::columns::tld_docs::{DocSet, TldDocs};
 use crate::index::columns::tlds::Tlds;
+use crate::index::columns::trigram_writer;
 use crate::index::columns::trigrams::{SearchedNames, Seeker, Trigrams};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::filter::{CommonFilter, DropFilter};
@@ -78,7 +79,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             TldDocs::new(on_list, table.tlds.len()).write(draft)?;
             records.write(draft)
         },
-        || Trigrams::write(&records, on_list, &table.tlds, draft),
+        || trigram_writer::write(&records, on_list, &table.tlds, draft),
     );
     flat.and(grams)
 }

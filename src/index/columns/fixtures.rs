@@ -118,7 +118,7 @@ impl TestTables {
         drops.first_batch.push(1 + self.below(BATCHES) as u32);
         drops.spread.push(self.below(256) as u8);
         drops.features.extend((0..self.below(9)).map(|at| at as u8));
-        drops.evidence_ends.push(drops.features.len() as u32);
+        drops.feature_ends.push(drops.features.len() as u32);
     }
 }
 

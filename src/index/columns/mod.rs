@@ -21,4 +21,5 @@ pub mod records;
 pub mod table;
 pub mod tld_docs;
 pub mod tlds;
+pub mod trigram_writer;
 pub mod trigrams;

@@ -64,7 +64,7 @@ pub struct Names {
     text: Vec<u8>,
     offsets: Vec<u32>,
     bases: Vec<u64>,
-    separators: BlockIndex,
+    block_index: BlockIndex,
     suffixes: Suffixes,
     len: u32,
 }
@@ -152,9 +152,9 @@ impl Names {
         files.check(offsets.len() == blocks as usize, OFFSETS)?;
         files.check(bases.len() == offsets.len().div_ceil(GROUP_BLOCKS), BASES)?;
         files.check(text.len() >= STRIDE, TEXT)?;
-        let separators = BlockIndex::open(files, blocks)?;
+        let block_index = BlockIndex::open(files, blocks)?;
         let suffixes = Suffixes::new(tlds);
-        Ok(Names { text, offsets, bases, separators, suffixes, len: names })
+        Ok(Names { text, offsets, bases, block_index, suffixes, len: names })
     }
 
     /// Returns the number of names.
@@ -169,7 +169,7 @@ impl Names {
 
     /// Returns the ordinal of a canonical name.
     pub fn find(&self, name: &str) -> Option<u32> {
-        let (block, _) = self.separators.blocks(name.as_bytes())?;
+        let (block, _) = self.block_index.blocks(name.as_bytes())?;
         let mut seek = Seek::new(self, block, name.as_bytes());
         let ordinal = seek.start();
         (seek.side == Side::Whole).then_some(ordinal)
@@ -180,7 +180,7 @@ impl Names {
         if prefix.is_empty() {
             return 0..self.len;
         }
-        let Some((first, last)) = self.separators.blocks(prefix) else { return 0..0 };
+        let Some((first, last)) = self.block_index.blocks(prefix) else { return 0..0 };
         let mut seek = Seek::new(self, first, prefix);
         let start = seek.start();
         if last != first {

@@ -72,7 +72,7 @@ pub struct PartDrops {
     /// Score features, concatenated.
     pub features: Vec<u8>,
     /// End of the features of each drop.
-    pub evidence_ends: Vec<u32>,
+    pub feature_ends: Vec<u32>,
 }
 
 /// Drops before the latest of each name, in name order, then by date.
@@ -198,8 +198,8 @@ impl PartDrops {
 
     /// Returns the features of a drop.
     pub fn features(&self, at: usize) -> &[u8] {
-        let start = if at == 0 { 0 } else { self.evidence_ends[at - 1] as usize };
-        &self.features[start..self.evidence_ends[at] as usize]
+        let start = if at == 0 { 0 } else { self.feature_ends[at - 1] as usize };
+        &self.features[start..self.feature_ends[at] as usize]
     }
 }
 
@@ -299,7 +299,7 @@ impl Merging {
         drops.again.push(latest.registered_again);
         drops.first_batch.push(dossier.first_batch);
         drops.features.extend_from_slice(dossier.features);
-        drops.evidence_ends.push(end_of(&drops.features)?);
+        drops.feature_ends.push(end_of(&drops.features)?);
         for drop in dossier.drops {
             self.dropped_on[usize::from(drop.date.raw())] = true;
         }

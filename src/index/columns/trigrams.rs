@@ -7,51 +7,32 @@
 //! trigram. A longer one is the docs of its rarest trigrams, read and compared. Two characters are
 //! all trigrams that start with them, one is a bitmap ([`CharBitmaps`]).
 //!
-//! Terms are written in order through tantivy's serializer, with docs sorted by counting: its
-//! document pipeline would tokenise and hash each of them. Characters outside ASCII also have terms
-//! of one and two characters, since no small alphabet continues them.
+//! Characters outside ASCII also have terms of one and two characters, since no small alphabet
+//! continues them. [`super::trigram_writer`] writes the index.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use compact_str::CompactString;
 use memchr::memmem::Finder;
-use rayon::prelude::*;
-use rustc_hash::FxHashMap;
-use tantivy::columnar::ColumnarWriter;
-use tantivy::directory::{
-    CompositeWrite, Directory, MmapDirectory, RamDirectory, TerminatingWrite,
-};
-use tantivy::index::SegmentComponent;
-use tantivy::postings::{BlockSegmentPostings, InvertedIndexSerializer, TermInfo};
-use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
-use tantivy::{IndexMeta, InvertedIndexReader, Segment, SegmentReader};
+use tantivy::directory::{Directory, RamDirectory};
+use tantivy::postings::{BlockSegmentPostings, TermInfo};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{InvertedIndexReader, SegmentReader};
 
-use crate::index::columns::char_bitmaps::{self, ALPHABET, CODES, CharBitmaps};
+use crate::index::columns::char_bitmaps::CharBitmaps;
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tld_docs::{DocSet, TldDocs, mark_docs};
 use crate::index::columns::tlds::Tlds;
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
+use crate::index::error::GenerationError;
 use crate::index::storage::files::Files;
-use crate::vocab::file_error::AtPath;
 
 /// Folder of the tantivy index within a generation.
-const FOLDER: &str = "trigrams";
-const GRAM: &str = "gram";
+pub(super) const FOLDER: &str = "trigrams";
+pub(super) const GRAM: &str = "gram";
 /// Maximum characters of a gram.
-const GRAM_CHARS: usize = 3;
-const LETTERS: usize = ALPHABET.len();
-/// Number of trigrams of the alphabet.
-const IDS: usize = LETTERS * LETTERS * LETTERS;
-/// Docs per parallel task: the lists it appends to fit a cache.
-const DOCS_PER_PIECE: usize = 1 << 17;
-/// Postings held in memory at a time, four bytes each.
-const POSTINGS_PER_PASS: u64 = 96 << 20;
+pub(super) const GRAM_CHARS: usize = 3;
 /// Maximum trigrams looked up for a longer text.
 const GRAMS_PER_TEXT: usize = 4;
 /// Cost of reading and searching a name, in postings.
@@ -80,27 +61,7 @@ pub struct Trigrams {
 }
 
 impl Trigrams {
-    /// Writes the trigrams of the docs on the list; `tld` holds their TLD numbers.
-    ///
-    /// # Errors
-    /// A write fails.
-    pub fn write(
-        records: &ScoreRecords,
-        tld: &[u16],
-        tlds: &Tlds,
-        draft: &Draft,
-    ) -> Result<(), BuildError> {
-        char_bitmaps::write(records, tld, tlds, draft)?;
-        let folder = draft.folder().join(FOLDER);
-        std::fs::create_dir(&folder).at(&folder)?;
-        let texts = SearchedNames { records, tld, tlds };
-        for file in write_segment(&texts, &folder)? {
-            draft.adopt(&format!("{FOLDER}/{}", file.display()))?;
-        }
-        Ok(())
-    }
-
-    /// Opens what [`Trigrams::write`] wrote for `listed` docs.
+    /// Opens what [`super::trigram_writer::write`] wrote for `listed` docs.
     ///
     /// # Errors
     /// A file is damaged or does not fit.
@@ -319,7 +280,7 @@ impl DottedTlds {
     }
 }
 
-fn is_idn(label: &[u8], tld: &str) -> bool {
+pub(super) fn is_idn(label: &[u8], tld: &str) -> bool {
     label.starts_with(b"xn--") || tld.contains("xn--")
 }
 
@@ -536,239 +497,6 @@ impl Cursor {
             self.at = 0;
         }
     }
-}
-
-/// Unit that a doc is indexed by.
-enum Gram<'a> {
-    /// Three characters of the alphabet, numbered in byte order.
-    Id(usize),
-    Other(&'a str),
-}
-
-impl SearchedNames<'_> {
-    /// Visits the grams of a doc that start in the label, in both forms. One may occur twice.
-    fn grams(&self, doc: usize, mut visit: impl FnMut(Gram<'_>)) {
-        let label = self.records.label(doc as u32);
-        let tld = self.tlds.name(self.tld[doc]);
-        let code = |byte: u8| usize::from(CODES[usize::from(byte)]);
-        let (mut first, mut second) = (0, 0);
-        let ends = [b'.', tld.bytes().next().unwrap_or(b'.')];
-        for (at, &byte) in label.iter().chain(&ends).enumerate() {
-            let third = code(byte);
-            if at >= 2 && first.max(second).max(third) < LETTERS {
-                visit(Gram::Id((first * LETTERS + second) * LETTERS + third));
-            }
-            (first, second) = (second, third);
-        }
-        if is_idn(label, tld) {
-            let name = format!("{}.{tld}", String::from_utf8_lossy(label));
-            if let Some(alias) = alias_of(&name) {
-                alias_grams(&alias, visit);
-            }
-        }
-    }
-}
-
-/// Visits the grams of a Unicode form.
-fn alias_grams(alias: &str, mut visit: impl FnMut(Gram<'_>)) {
-    let borders: Vec<usize> = alias.char_indices().map(|(at, _)| at).chain([alias.len()]).collect();
-    let label = alias.chars().position(|char| char == '.').unwrap_or(0);
-    for place in borders.windows(GRAM_CHARS + 1).take(label) {
-        let [one, two, three] = [1, 2, 3].map(|chars| &alias[place[0]..place[chars]]);
-        let codes = three.bytes().map(|byte| usize::from(CODES[usize::from(byte)]));
-        if three.len() == GRAM_CHARS && codes.clone().all(|code| code < LETTERS) {
-            visit(Gram::Id(codes.fold(0, |id, code| id * LETTERS + code)));
-            continue;
-        }
-        visit(Gram::Other(three));
-        visit(Gram::Other(two));
-        if !one.is_ascii() {
-            visit(Gram::Other(one));
-        }
-    }
-}
-
-/// Docs of some grams within a range of docs.
-struct Sorted {
-    /// Start and end of the docs of each id.
-    starts: Vec<u32>,
-    ends: Vec<u32>,
-    docs: Vec<u32>,
-}
-
-type Others = BTreeMap<CompactString, Vec<u32>>;
-
-/// Counts each id in a range of docs, and collects the docs of all other grams.
-fn count(
-    texts: &SearchedNames<'_>,
-    docs: Range<usize>,
-) -> (Vec<u32>, FxHashMap<CompactString, Vec<u32>>) {
-    let mut counts = vec![0; IDS];
-    let mut others = FxHashMap::<CompactString, Vec<u32>>::default();
-    for doc in docs {
-        texts.grams(doc, |gram| match gram {
-            Gram::Id(id) => counts[id] += 1,
-            Gram::Other(text) => {
-                let docs = others.entry(text.into()).or_default();
-                if docs.last() != Some(&(doc as u32)) {
-                    docs.push(doc as u32);
-                }
-            }
-        });
-    }
-    (counts, others)
-}
-
-/// Sorts `docs` by those of their grams that are in `ids`, which occur `counts` times.
-fn sort(
-    texts: &SearchedNames<'_>,
-    docs: Range<usize>,
-    ids: &Range<usize>,
-    counts: &[u32],
-) -> Sorted {
-    let mut starts = Vec::with_capacity(ids.len());
-    let mut room = 0;
-    for &count in &counts[ids.clone()] {
-        starts.push(room);
-        room += count;
-    }
-    let mut ends = starts.clone();
-    let mut sorted = vec![0; room as usize];
-    for doc in docs {
-        texts.grams(doc, |gram| {
-            let Gram::Id(id) = gram else { return };
-            let Some(at) = id.checked_sub(ids.start).filter(|&at| at < ids.len()) else { return };
-            let end = ends[at] as usize;
-            // Skip a gram that occurs twice in a name.
-            if end == starts[at] as usize || sorted[end - 1] != doc as u32 {
-                sorted[end] = doc as u32;
-                ends[at] += 1;
-            }
-        });
-    }
-    Sorted { starts, ends, docs: sorted }
-}
-
-impl Sorted {
-    fn docs(&self, at: usize) -> &[u32] {
-        &self.docs[self.starts[at] as usize..self.ends[at] as usize]
-    }
-}
-
-/// Cuts the ids into ranges with about as many postings as are held at a time.
-fn passes(counts: &[Vec<u32>]) -> Vec<Range<usize>> {
-    let mut passes = Vec::new();
-    let (mut first, mut postings) = (0, 0);
-    for id in 0..IDS {
-        let here: u64 = counts.iter().map(|counts| u64::from(counts[id])).sum();
-        if postings > 0 && postings + here > POSTINGS_PER_PASS {
-            passes.push(first..id);
-            (first, postings) = (id, 0);
-        }
-        postings += here;
-    }
-    passes.push(first..IDS);
-    passes
-}
-
-fn text_of(id: usize) -> [u8; GRAM_CHARS] {
-    [id / (LETTERS * LETTERS), id / LETTERS % LETTERS, id % LETTERS].map(|code| ALPHABET[code])
-}
-
-/// Writes all postings of `texts`, terms in order.
-fn write_postings(
-    texts: &SearchedNames<'_>,
-    out: &mut tantivy::postings::FieldSerializer<'_>,
-) -> io::Result<()> {
-    let pieces: Vec<Range<usize>> = (0..texts.tld.len())
-        .step_by(DOCS_PER_PIECE)
-        .map(|first| first..texts.tld.len().min(first + DOCS_PER_PIECE))
-        .collect();
-    let counted: Vec<_> = pieces.par_iter().map(|docs| count(texts, docs.clone())).collect();
-    let (counts, found): (Vec<_>, Vec<_>) = counted.into_iter().unzip();
-    let mut others = Others::new();
-    for (gram, docs) in found.into_iter().flatten() {
-        others.entry(gram).or_default().extend(docs);
-    }
-    let mut others = others.into_iter().peekable();
-    for ids in passes(&counts) {
-        let sorted: Vec<Sorted> = pieces
-            .par_iter()
-            .zip(&counts)
-            .map(|(docs, counts)| sort(texts, docs.clone(), &ids, counts))
-            .collect();
-        for id in ids.clone() {
-            let text = text_of(id);
-            while let Some((gram, docs)) = others.next_if(|(gram, _)| gram.as_bytes() < &text[..]) {
-                write_term(out, gram.as_bytes(), std::iter::once(docs.as_slice()))?;
-            }
-            write_term(out, &text, sorted.iter().map(|piece| piece.docs(id - ids.start)))?;
-        }
-    }
-    others.try_for_each(|(gram, docs)| {
-        write_term(out, gram.as_bytes(), std::iter::once(docs.as_slice()))
-    })
-}
-
-/// Writes a term unless it has no docs.
-fn write_term<'a>(
-    out: &mut tantivy::postings::FieldSerializer<'_>,
-    term: &[u8],
-    docs: impl Iterator<Item = &'a [u32]> + Clone,
-) -> io::Result<()> {
-    let freq: usize = docs.clone().map(<[u32]>::len).sum();
-    if freq == 0 {
-        return Ok(());
-    }
-    out.new_term(term, freq as u32, false)?;
-    docs.flatten().for_each(|&doc| out.write_doc(doc, 1, &[]));
-    out.close_term()
-}
-
-fn schema() -> (Schema, Field) {
-    let mut schema = Schema::builder();
-    let grams = TextFieldIndexing::default()
-        .set_tokenizer("raw")
-        .set_index_option(IndexRecordOption::Basic)
-        .set_fieldnorms(false);
-    let field = schema.add_text_field(GRAM, TextOptions::default().set_indexing_options(grams));
-    (schema.build(), field)
-}
-
-/// Writes a tantivy index of one segment and returns the names of its files.
-fn write_segment(texts: &SearchedNames<'_>, folder: &Path) -> tantivy::Result<Vec<PathBuf>> {
-    let (schema, field) = schema();
-    let index = tantivy::Index::create(MmapDirectory::open(folder)?, schema, Default::default())?;
-    let segment = index.new_segment().with_max_doc(texts.tld.len() as u32);
-    let mut serializer = InvertedIndexSerializer::open(&segment)?;
-    let mut out = serializer.new_field(field, 0, None)?;
-    write_postings(texts, &mut out)?;
-    out.close()?;
-    serializer.close()?;
-    write_rest(&segment)?;
-    let meta = IndexMeta {
-        index_settings: index.settings().clone(),
-        persisted_custom_extensions: Vec::new(),
-        segments: vec![segment.meta().clone()],
-        schema: index.schema(),
-        opstamp: 0,
-        payload: None,
-    };
-    let json = serde_json::to_vec(&meta).map_err(io::Error::from)?;
-    index.directory().atomic_write(Path::new("meta.json"), &json)?;
-    index.directory().sync_directory()?;
-    let files = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().into()));
-    Ok(files.collect::<io::Result<Vec<PathBuf>>>()?)
-}
-
-/// Writes the components that every segment must have and that stay empty here: columns, field
-/// lengths, stored documents.
-fn write_rest(segment: &Segment) -> tantivy::Result<()> {
-    let mut columns = segment.open_write(SegmentComponent::FastFields)?;
-    ColumnarWriter::default().serialize(segment.meta().max_doc(), None, &mut columns)?;
-    columns.terminate()?;
-    CompositeWrite::wrap(segment.open_write(SegmentComponent::FieldNorms)?).close()?;
-    Ok(segment.open_write(SegmentComponent::Store)?.terminate()?)
 }
 
 fn open_segment(directory: RamDirectory) -> tantivy::Result<SegmentReader> {

@@ -88,9 +88,9 @@ pub fn rebuild(
     write_parts(&table, &order, &draft)?;
     let manifest = describe(generation, &table, &order, &draft, batches, now);
     manifest.write(&folder).at(&folder)?;
-    let trial = SelfTest::new(&table);
-    let specimens = SpotChecks::new(table);
-    verify(&draft, generation, &specimens, &trial)?;
+    let self_test = SelfTest::new(&table);
+    let spot_checks = SpotChecks::new(table);
+    verify(&draft, generation, &spot_checks, &self_test)?;
     let place = manifest::folder_of(index, generation);
     fs::rename(&folder, &place).at(&folder)?;
     manifest::sync_folder(index).at(index)?;
@@ -121,14 +121,14 @@ fn estimate(index: &Path, batches: &[Batch]) -> u64 {
 fn verify(
     draft: &Draft,
     generation: GenerationId,
-    specimens: &SpotChecks,
-    trial: &SelfTest,
+    spot_checks: &SpotChecks,
+    self_test: &SelfTest,
 ) -> Result<(), BuildError> {
     thread::scope(|scope| {
         let syncing = scope.spawn(|| draft.sync());
         let tested = open::open_folder(draft.folder(), generation)
             .map_err(BuildError::from)
-            .and_then(|index| specimens.find_in(&index).and_then(|()| trial.ask(&index)));
+            .and_then(|index| spot_checks.find_in(&index).and_then(|()| self_test.ask(&index)));
         let synced = syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         tested.and(synced)
     })
@@ -308,7 +308,7 @@ impl SpotChecks {
 
     /// Looks each name up in every way that queries use.
     fn find_in(&self, index: &Index) -> Result<(), BuildError> {
-        let lost = self.0.iter().find(|specimen| !specimen.is_in(index));
+        let lost = self.0.iter().find(|check| !check.is_in(index));
         lost.map_or(Ok(()), |lost| {
             Err(BuildError::SelfTest(String::from_utf8_lossy(&lost.name).into_owned()))
         })

@@ -83,10 +83,10 @@ impl Index {
     }
 
     fn pipeline_drop(&self, row: &NameRow, drop: &RowDrop) -> PipelineDrop {
-        with_row_buffers(|shaper| {
+        with_row_buffers(|buffers| {
             let known = self.known(drop.doc, row.tld);
             let Scored { signals, explanation, .. } =
-                Scorer::shared().restore_owned(known, &mut shaper.scratch);
+                Scorer::shared().restore_owned(known, &mut buffers.scratch);
             PipelineDrop { date: drop.date, dqs: row.dqs, explanation, signals }
         })
     }

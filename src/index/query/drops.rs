@@ -100,8 +100,8 @@ impl Index {
         mut visit: impl FnMut(&DropRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), QueryError> {
         let day = self.day(as_of);
-        with_row_buffers(|shaper| {
-            self.walk_drops(filter, &day, |doc| self.shape_drop(doc, shaper, &mut visit))
+        with_row_buffers(|buffers| {
+            self.walk_drops(filter, &day, |doc| self.shape_drop(doc, buffers, &mut visit))
         })
     }
 
@@ -136,12 +136,12 @@ impl Index {
     /// Calls `visit` with docs that [`Index::drop_places`] of this generation returned, and the row
     /// of each.
     pub fn shape_drops(&self, places: &[u32], mut visit: impl FnMut(u32, &DropRow<'_>)) {
-        with_row_buffers(|shaper| {
+        with_row_buffers(|buffers| {
             for docs in places.chunks(ROWS_PREFETCHED).take_while(|_| !budget::spent()) {
                 self.drops_by_rank.prefetch(docs);
                 self.records.prefetch(docs);
                 for &doc in docs {
-                    self.shape_drop(doc, shaper, &mut |row| visit(doc, row));
+                    self.shape_drop(doc, buffers, &mut |row| visit(doc, row));
                 }
             }
         });
@@ -158,10 +158,10 @@ impl Index {
     fn shape_drop<T>(
         &self,
         doc: u32,
-        shaper: &mut RowBuffers,
+        buffers: &mut RowBuffers,
         visit: &mut impl FnMut(&DropRow<'_>) -> T,
     ) -> T {
-        let RowBuffers { text, scratch, .. } = shaper;
+        let RowBuffers { text, scratch, .. } = buffers;
         let known = self.known(doc, self.drops_by_rank.tlds()[doc as usize]);
         text.clear();
         text.extend([known.label, ".", known.tld]);

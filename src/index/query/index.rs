@@ -94,14 +94,14 @@ pub(in crate::index) struct RowBuffers {
 
 thread_local! {
     /// One per thread; taken out while rows are built.
-    static SHAPER: Cell<RowBuffers> = Cell::default();
+    static BUFFERS: Cell<RowBuffers> = Cell::default();
 }
 
 /// Calls `work` with the thread's buffers. Nested calls get new ones.
 pub(in crate::index) fn with_row_buffers<T>(work: impl FnOnce(&mut RowBuffers) -> T) -> T {
-    let mut shaper = SHAPER.take();
-    let done = work(&mut shaper);
-    SHAPER.set(shaper);
+    let mut buffers = BUFFERS.take();
+    let done = work(&mut buffers);
+    BUFFERS.set(buffers);
     done
 }
 

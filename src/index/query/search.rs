@@ -87,10 +87,10 @@ impl SearchPage<'_> {
     }
 
     fn visit(&self, mut visit: impl FnMut(&SearchRow<'_>, &NameRow)) {
-        with_row_buffers(|shaper| {
-            self.index.prefetch(&self.ordinals, &mut shaper.docs);
+        with_row_buffers(|buffers| {
+            self.index.prefetch(&self.ordinals, &mut buffers.docs);
             for &ordinal in self.ordinals.iter().take_while(|_| !budget::spent()) {
-                self.index.shape_result(ordinal, self.as_of, shaper, &mut visit);
+                self.index.shape_result(ordinal, self.as_of, buffers, &mut visit);
             }
         });
     }
@@ -140,10 +140,10 @@ impl Index {
         &self,
         ordinal: u32,
         as_of: AsOf,
-        shaper: &mut RowBuffers,
+        buffers: &mut RowBuffers,
         visit: &mut impl FnMut(&SearchRow<'_>, &NameRow),
     ) {
-        let RowBuffers { name, scratch, .. } = shaper;
+        let RowBuffers { name, scratch, .. } = buffers;
         self.names.read(ordinal, name);
         let row = self.row(ordinal, name.tld());
         let latest_drop = row.drop.map(|drop| LatestDrop {
