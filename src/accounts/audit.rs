@@ -29,7 +29,7 @@ pub fn journal_folder(data: &Path) -> PathBuf {
 /// [`JournalError`], as an open.
 pub fn audit(data: &Path) -> Result<Audit, JournalError> {
     let mut loader = Loader::default();
-    let found = inspect(&Disk, &journal_folder(data), &mut loader)?;
+    let found = inspect(&Disk, &journal_folder(data), None, &mut loader)?;
     let torn_bytes = found.recovery.torn.as_ref().map(|torn| torn.bytes);
     let log_bytes = found.recovery.log_bytes;
     let state = loader.into_state(found.recovery.position);

@@ -1,4 +1,60 @@
-//! Reads little-endian numbers from bytes. Callers check the length.
+//! Little-endian numbers, and the header that segments, commit marks and snapshots have in common:
+//!
+//! ```text
+//!  0  magic        8
+//!  8  format       2  1
+//! 10  min_reader   2  1
+//! 12  store_uuid  16
+//! 28  fields      32  by kind of file
+//! 60  crc          4  CRC-32 of bytes 0..60
+//! ```
+
+use super::frame::{FORMAT, HeaderError, MIN_READER, StoreUuid};
+
+/// Bytes of a header.
+pub(super) const HEADER_BYTES: usize = 64;
+const CRC_AT: usize = 60;
+
+/// Encodes a header with `fields`, of at most 32 bytes.
+pub(super) fn encode_header(
+    magic: [u8; 8],
+    store_uuid: &StoreUuid,
+    fields: &[&[u8]],
+) -> [u8; HEADER_BYTES] {
+    let mut parts = magic.to_vec();
+    parts.extend_from_slice(&FORMAT.to_le_bytes());
+    parts.extend_from_slice(&MIN_READER.to_le_bytes());
+    parts.extend_from_slice(store_uuid);
+    fields.iter().for_each(|field| parts.extend_from_slice(field));
+    let mut bytes = [0; HEADER_BYTES];
+    bytes[..parts.len()].copy_from_slice(&parts);
+    let crc = crc32fast::hash(&bytes[..CRC_AT]);
+    bytes[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+/// Verifies the header at the start of `file`. The checksum is verified before the format numbers, so
+/// that a flipped bit does not pass for a newer version.
+pub(super) fn check_header(
+    magic: [u8; 8],
+    file: &[u8],
+) -> Result<&[u8; HEADER_BYTES], HeaderError> {
+    let bytes: &[u8; HEADER_BYTES] =
+        file.first_chunk().ok_or(HeaderError::Short { found: file.len() })?;
+    let found: [u8; 8] = array(bytes, 0);
+    if found != magic {
+        return Err(HeaderError::Magic { found, expected: magic });
+    }
+    let (expected, found) = (crc32fast::hash(&bytes[..CRC_AT]), u32_at(bytes, CRC_AT));
+    if expected != found {
+        return Err(HeaderError::Checksum { expected, found });
+    }
+    let (format, min_reader) = (u16_at(bytes, 8), u16_at(bytes, 10));
+    if min_reader > FORMAT {
+        return Err(HeaderError::Newer { format, min_reader });
+    }
+    Ok(bytes)
+}
 
 /// The `N` bytes at offset `at`.
 pub(super) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {

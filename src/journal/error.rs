@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::frame::{HeaderError, RecordError};
+use super::segment::is_full;
 
 /// Advice for damage.
 const RESTORE: &str = "move the journal's folder away, keep it, and run `dropdex journal restore` \
@@ -249,13 +250,22 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    /// Returns true when the disk was full. A failed sync is final and does not count.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, JournalError::Io { action, source, .. }
+            if *action != "sync" && is_full(source))
+    }
+
     /// Returns true when a newer dropdex wrote the file.
     pub fn is_of_a_newer_format(&self) -> bool {
         matches!(
             self,
             JournalError::Header { source: HeaderError::Newer { .. }, .. }
                 | JournalError::NewerMark { .. }
-                | JournalError::Snapshot { source: SnapshotDamage::Newer { .. }, .. }
+                | JournalError::Snapshot {
+                    source: SnapshotDamage::Header(HeaderError::Newer { .. }),
+                    ..
+                }
         )
     }
 }
@@ -290,20 +300,9 @@ pub enum SnapshotDamage {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// The first 8 bytes name another kind of file.
-    #[error("it is of another kind")]
-    Magic,
-    /// A newer dropdex wrote it.
-    #[error(
-        "it has format {format} and needs a reader of format {min_reader} or later; use the dropdex \
-         that wrote it, or a later one"
-    )]
-    Newer {
-        /// Its format.
-        format: u16,
-        /// The format that a reader must support.
-        min_reader: u16,
-    },
+    /// Its header is invalid.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
     /// The file ends too early.
     #[error("it ends at byte {offset}, before it is whole")]
     Cut {

@@ -32,14 +32,15 @@
 use thiserror::Error;
 
 use super::PAYLOAD_BYTES_MAX;
-use super::bytes::{array, u16_at, u32_at, u64_at};
+use super::bytes::{self, array, u16_at, u32_at, u64_at};
+use super::reader::Position;
 
 /// The format this build writes.
 pub const FORMAT: u16 = 1;
 /// The oldest reader that can read what this build writes.
 pub const MIN_READER: u16 = 1;
 /// Bytes of a segment header.
-pub const SEGMENT_HEADER_BYTES: usize = 64;
+pub const SEGMENT_HEADER_BYTES: usize = bytes::HEADER_BYTES;
 /// Bytes of a record before its payload.
 pub const RECORD_HEADER_BYTES: usize = 56;
 /// Records start at multiples of this.
@@ -99,20 +100,22 @@ pub struct SegmentHeader {
     pub prev_chain: Chain,
 }
 
-/// Reason why 64 bytes are no segment header.
+/// Reason why bytes are no header of a segment, a commit mark or a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HeaderError {
     /// The file is shorter than a header. A segment gets its name only once its header is synced.
-    #[error("the file has {found} bytes, a segment header has {SEGMENT_HEADER_BYTES}")]
+    #[error("the file has {found} bytes, a header has {SEGMENT_HEADER_BYTES}")]
     Short {
         /// Bytes there are.
         found: usize,
     },
     /// The first 8 bytes name another kind of file.
-    #[error("it starts with {found}, not with {expected}", found = hex::encode(.found), expected = hex::encode(MAGIC))]
+    #[error("it starts with {found}, not with {expected}", found = hex::encode(.found), expected = hex::encode(.expected))]
     Magic {
         /// The bytes found.
         found: [u8; 8],
+        /// Those of a file of this kind.
+        expected: [u8; 8],
     },
     /// The checksum does not fit.
     #[error("its header has checksum {found:08x}, its bytes give {expected:08x}")]
@@ -138,39 +141,17 @@ pub enum HeaderError {
 impl SegmentHeader {
     /// The stored form.
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
-        let mut bytes = [0; SEGMENT_HEADER_BYTES];
-        bytes[0..8].copy_from_slice(&MAGIC);
-        bytes[8..10].copy_from_slice(&FORMAT.to_le_bytes());
-        bytes[10..12].copy_from_slice(&MIN_READER.to_le_bytes());
-        bytes[12..28].copy_from_slice(&self.store_uuid);
-        bytes[28..36].copy_from_slice(&self.segment_no.to_le_bytes());
-        bytes[36..44].copy_from_slice(&self.first_seq.to_le_bytes());
-        bytes[44..60].copy_from_slice(&self.prev_chain);
-        let crc = crc32fast::hash(&bytes[..60]);
-        bytes[60..64].copy_from_slice(&crc.to_le_bytes());
-        bytes
+        let (segment_no, first_seq) = (self.segment_no.to_le_bytes(), self.first_seq.to_le_bytes());
+        let fields: [&[u8]; 3] = [&segment_no, &first_seq, &self.prev_chain];
+        bytes::encode_header(MAGIC, &self.store_uuid, &fields)
     }
 
     /// Decodes the header at the start of `file`.
     ///
     /// # Errors
-    /// [`HeaderError`]. The checksum is verified before the format numbers, so that a flipped bit does
-    /// not pass for a newer version.
+    /// [`HeaderError`].
     pub fn decode(file: &[u8]) -> Result<SegmentHeader, HeaderError> {
-        let bytes: &[u8; SEGMENT_HEADER_BYTES] =
-            file.first_chunk().ok_or(HeaderError::Short { found: file.len() })?;
-        let magic: [u8; 8] = array(bytes, 0);
-        if magic != MAGIC {
-            return Err(HeaderError::Magic { found: magic });
-        }
-        let (expected, found) = (crc32fast::hash(&bytes[..60]), u32_at(bytes, 60));
-        if expected != found {
-            return Err(HeaderError::Checksum { expected, found });
-        }
-        let (format, min_reader) = (u16_at(bytes, 8), u16_at(bytes, 10));
-        if min_reader > FORMAT {
-            return Err(HeaderError::Newer { format, min_reader });
-        }
+        let bytes = bytes::check_header(MAGIC, file)?;
         Ok(SegmentHeader {
             store_uuid: array(bytes, 12),
             segment_no: u64_at(bytes, 28),
@@ -205,6 +186,13 @@ pub struct Record<'a> {
     pub chain: Chain,
     /// The caller's payload.
     pub payload: &'a [u8],
+}
+
+impl Record<'_> {
+    /// Position of the journal after it.
+    pub(super) fn position(&self) -> Position {
+        Position { seq: self.fields.seq, chain: self.chain, epoch: self.fields.epoch }
+    }
 }
 
 /// Reason why bytes are no record.

@@ -6,7 +6,7 @@ use super::error::JournalError;
 use super::frame::StoreUuid;
 use super::fs::Fs;
 use super::mark::{self, FoundMark};
-use super::recovery::{Recovery, SegmentFacts, Visit, read_journal, read_records};
+use super::recovery::{Recovery, SegmentFacts, read_journal};
 use super::replay::Replay;
 use super::segment::{SNAPSHOT_SUFFIX, io_error, list_numbered};
 use super::snapshot::verify_snapshot;
@@ -40,49 +40,15 @@ pub struct SnapshotFacts {
 }
 
 /// Reads the journal in `dir` as an open would, without changes and without the lock. A concurrent
-/// writer may appear as a torn tail; see [`inspect_to`].
+/// writer may appear as a torn tail.
+///
+/// With `up_to`, a record that is known to be synced, later bytes are ignored, so that a server can
+/// inspect its own files while it writes. A snapshot that finishes meanwhile may remove a segment, which
+/// then gives a "not found" error.
 ///
 /// # Errors
-/// [`JournalError`], as in an open.
+/// [`JournalError`], as in an open; damaged or missing records up to `up_to` count as acknowledged.
 pub fn inspect(
-    fs: &dyn Fs,
-    dir: &Path,
-    replay: &mut dyn Replay,
-) -> Result<Inspection, JournalError> {
-    inspection(fs, dir, None, replay)
-}
-
-/// As [`inspect`], up to record `seq`, which is known to be synced. Later bytes are ignored, so that a
-/// server can inspect its own files while it writes. A snapshot that finishes meanwhile may remove a
-/// segment, which then gives a "not found" error.
-///
-/// # Errors
-/// As [`inspect`]; damaged or missing records up to `seq` count as acknowledged.
-pub fn inspect_to(
-    fs: &dyn Fs,
-    dir: &Path,
-    seq: u64,
-    replay: &mut dyn Replay,
-) -> Result<Inspection, JournalError> {
-    inspection(fs, dir, Some(seq), replay)
-}
-
-/// Visits every record in `dir` with its segment and offset, including the journal's own records and
-/// those before the snapshot. Stops after record `up_to`, if given; otherwise the end is checked as in
-/// an open. Changes nothing.
-///
-/// # Errors
-/// [`JournalError`], as in an open, and [`JournalError::Replay`] when `visit` returns an error.
-pub fn dump(
-    fs: &dyn Fs,
-    dir: &Path,
-    up_to: Option<u64>,
-    visit: &mut Visit<'_>,
-) -> Result<Recovery, JournalError> {
-    read_records(fs, dir, up_to, visit)
-}
-
-fn inspection(
     fs: &dyn Fs,
     dir: &Path,
     up_to: Option<u64>,

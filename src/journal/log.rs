@@ -19,7 +19,7 @@ use super::mark::{Mark, Marker};
 use super::queue::{Appended, Pending};
 use super::reader::Position;
 use super::recovery::{self, Recovered};
-use super::segment::{CreateError, create_segment, io_error, is_full, segment_path};
+use super::segment::{check_ours, create_segment, io_error, is_full, segment_path};
 use super::{Options, frame::record_bytes};
 
 /// Maximum delay of the sync of a lazy record.
@@ -47,29 +47,18 @@ pub(super) enum Failure {
 
 impl From<JournalError> for Failure {
     fn from(err: JournalError) -> Failure {
-        Failure::Fatal(err)
+        match err {
+            JournalError::Fenced { .. } => Failure::Fenced,
+            other => Failure::Fatal(other),
+        }
     }
 }
 
 impl Failure {
-    /// Classifies an error of an open. An open that found no room can be retried, because its files
-    /// have temporary names until they are complete; a failed sync is final.
-    fn from_open(err: JournalError) -> Failure {
-        match &err {
-            JournalError::Io { action, source, .. } if *action != "sync" && is_full(source) => {
-                Failure::Full
-            }
-            _ => Failure::Fatal(err),
-        }
-    }
-}
-
-impl From<CreateError> for Failure {
-    fn from(err: CreateError) -> Failure {
-        match err {
-            CreateError::Full => Failure::Full,
-            CreateError::Failed(err) => Failure::Fatal(err),
-        }
+    /// Classifies an error of creating files. One that found no room can be retried, because files have
+    /// temporary names until they are complete.
+    fn from_create(err: JournalError) -> Failure {
+        if err.is_full() { Failure::Full } else { Failure::Fatal(err) }
     }
 }
 
@@ -103,8 +92,8 @@ impl Opening {
     /// retried, at most every [`PROBE_PAUSE`].
     pub(super) fn settle(&mut self) -> Result<Log, Failure> {
         let Options { fs, dir, .. } = &self.options;
-        recovery::settle(fs.as_ref(), dir, &mut self.recovered).map_err(Failure::from_open)?;
-        let mut log = Log::resume(self).map_err(Failure::from_open)?;
+        recovery::settle(fs.as_ref(), dir, &mut self.recovered).map_err(Failure::from_create)?;
+        let mut log = Log::resume(self).map_err(Failure::from_create)?;
         log.write_run(&[Pending::own(Kind::OPENED)])?;
         log.mark();
         Ok(log)
@@ -292,11 +281,7 @@ impl Log {
     /// Checks that the folder is still the locked one. A process that was suspended while the folder
     /// was replaced must not acknowledge writes.
     fn check_ours(&self) -> Result<(), Failure> {
-        match self.held.is_ours() {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Failure::Fenced),
-            Err(err) => Err(io_error("look at the lock in", &self.options.dir)(err).into()),
-        }
+        Ok(check_ours(self.held.as_ref(), &self.options.dir)?)
     }
 
     /// Writes `run` and leaves `reserve` zeros after it. Restores the position after a failure.
@@ -448,7 +433,7 @@ impl Log {
             Ok(file) => file,
             Err(err) => {
                 self.is_without(Room::Segment);
-                return Err(err.into());
+                return Err(Failure::from_create(err));
             }
         };
         // Not earlier: until the new segment exists, these zeros are the reserve.
@@ -468,5 +453,4 @@ fn create_first_segment(
 ) -> Result<Box<dyn FsFile>, JournalError> {
     let header = SegmentHeader { store_uuid, segment_no: 1, first_seq: 1, prev_chain: [0; 16] };
     create_segment(options.fs.as_ref(), &options.dir, &header, 0)
-        .map_err(|err| err.in_folder(&options.dir))
 }

@@ -20,21 +20,21 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::bytes::{array, u16_at, u32_at, u64_at};
+use super::bytes::{HEADER_BYTES, array, check_header, encode_header, u64_at};
 use super::error::JournalError;
-use super::frame::{Chain, StoreUuid};
+use super::frame::{Chain, HeaderError, StoreUuid};
 use super::fs::{Fs, FsFile};
 use super::reader::Position;
 use super::segment::{MARK_FILE, io_error, replace};
 
 const MAGIC: [u8; 8] = *b"ddxmark\n";
-const FORMAT: u16 = 1;
-const MIN_READER: u16 = 1;
-const SLOT_BYTES: usize = 64;
+const SLOT_BYTES: usize = HEADER_BYTES;
 const SLOTS_AT: [usize; 2] = [0, 2048];
 /// Size of the file.
 pub const MARK_BYTES: usize = 4096;
@@ -84,37 +84,14 @@ impl FoundMark {
     }
 }
 
-/// Reason why 64 bytes are no slot.
-#[derive(Debug)]
-enum SlotError {
-    Unsound,
-    Newer { format: u16, min_reader: u16 },
-}
-
 impl Mark {
     fn encode(&self) -> [u8; SLOT_BYTES] {
-        let mut bytes = [0; SLOT_BYTES];
-        bytes[0..8].copy_from_slice(&MAGIC);
-        bytes[8..10].copy_from_slice(&FORMAT.to_le_bytes());
-        bytes[10..12].copy_from_slice(&MIN_READER.to_le_bytes());
-        bytes[12..28].copy_from_slice(&self.store_uuid);
-        bytes[28..36].copy_from_slice(&self.counter.to_le_bytes());
-        bytes[36..44].copy_from_slice(&self.seq.to_le_bytes());
-        bytes[44..60].copy_from_slice(&self.chain);
-        let crc = crc32fast::hash(&bytes[..60]);
-        bytes[60..64].copy_from_slice(&crc.to_le_bytes());
-        bytes
+        let (counter, seq) = (self.counter.to_le_bytes(), self.seq.to_le_bytes());
+        encode_header(MAGIC, &self.store_uuid, &[&counter, &seq, &self.chain])
     }
 
-    fn decode(bytes: &[u8]) -> Result<Mark, SlotError> {
-        let slot: &[u8; SLOT_BYTES] = bytes.first_chunk().ok_or(SlotError::Unsound)?;
-        if slot[..8] != MAGIC || crc32fast::hash(&slot[..60]) != u32_at(slot, 60) {
-            return Err(SlotError::Unsound);
-        }
-        let (format, min_reader) = (u16_at(slot, 8), u16_at(slot, 10));
-        if min_reader > FORMAT {
-            return Err(SlotError::Newer { format, min_reader });
-        }
+    fn decode(bytes: &[u8]) -> Result<Mark, HeaderError> {
+        let slot = check_header(MAGIC, bytes)?;
         Ok(Mark {
             store_uuid: array(slot, 12),
             counter: u64_at(slot, 28),
@@ -152,10 +129,10 @@ pub(super) fn read(fs: &dyn Fs, dir: &Path) -> Result<FoundMark, JournalError> {
             Ok(mark) if newest.is_none_or(|other| other.counter < mark.counter) => {
                 newest = Some(mark);
             }
-            Ok(_) | Err(SlotError::Unsound) => {}
-            Err(SlotError::Newer { format, min_reader }) => {
+            Err(HeaderError::Newer { format, min_reader }) => {
                 return Err(JournalError::NewerMark { path, format, min_reader });
             }
+            Ok(_) | Err(_) => {}
         }
     }
     Ok(newest.map_or(FoundMark::Unreadable, FoundMark::Sound))
@@ -169,18 +146,15 @@ pub(super) fn make(fs: &dyn Fs, dir: &Path, mark: &Mark) -> Result<(), JournalEr
 
 /// The open file. After a failure no more marks are written: a failed sync must not be repeated, and
 /// an old mark stays valid.
-struct MarkFile {
+pub(super) struct MarkFile {
     /// `None` after a failure.
     file: Option<Box<dyn FsFile>>,
     last: Mark,
 }
 
 impl MarkFile {
-    fn write(&mut self, seq: u64, chain: Chain) {
-        let Some(file) = &self.file else { return };
-        if seq <= self.last.seq {
-            return;
-        }
+    fn write(&mut self, Position { seq, chain, .. }: Position) {
+        let Some(file) = self.file.as_ref().filter(|_| seq > self.last.seq) else { return };
         let mark = Mark { counter: self.last.counter + 1, seq, chain, ..self.last };
         let written = file
             .write_all_at(&mark.encode(), mark.slot_at() as u64)
@@ -194,36 +168,39 @@ impl MarkFile {
         }
         self.last = mark;
     }
+
+    /// Writes the newest of the wanted positions, at most one in each `pause`. The end of `paused` ends
+    /// a pause early.
+    fn write_until_end(
+        mut self,
+        wanted: &Receiver<Position>,
+        paused: &Receiver<()>,
+        pause: Duration,
+        is_abandoned: &AtomicBool,
+    ) {
+        while let Ok(next) = wanted.recv() {
+            let newest = wanted.try_iter().last().unwrap_or(next);
+            if is_abandoned.load(Ordering::SeqCst) {
+                return;
+            }
+            self.write(newest);
+            let _ = paused.recv_timeout(pause);
+        }
+    }
 }
 
 /// Writes commit marks.
 pub(super) enum Marker {
-    Inline(InlineMarker),
+    Inline(MarkFile),
     Background(BackgroundMarker),
 }
 
-pub(super) struct InlineMarker(MarkFile);
-
 pub(super) struct BackgroundMarker {
-    shared: Arc<Wanted>,
+    /// Synced positions. Dropping both senders ends the thread after the last one.
+    synced: Option<Sender<Position>>,
+    pause_end: Option<Sender<()>>,
+    is_abandoned: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-}
-
-struct Wanted {
-    wanted: Mutex<Want>,
-    changed: Condvar,
-}
-
-struct Want {
-    position: Position,
-    end: End,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    NotYet,
-    AfterTheLast,
-    AtOnce,
 }
 
 impl Marker {
@@ -242,31 +219,31 @@ impl Marker {
         let file = fs.open(&path).map_err(io_error("open", &path))?;
         let file = MarkFile { file: Some(file), last: mark };
         let pause = match marking {
-            Marking::Inline => return Ok(Marker::Inline(InlineMarker(file))),
+            Marking::Inline => return Ok(Marker::Inline(file)),
             Marking::Background(pause) => pause,
         };
-        let position = Position { seq: mark.seq, chain: mark.chain, epoch: 0 };
-        let wanted = Mutex::new(Want { position, end: End::NotYet });
-        let shared = Arc::new(Wanted { wanted, changed: Condvar::new() });
-        let theirs = Arc::clone(&shared);
+        let ((synced, wanted), (pause_end, paused)) = (mpsc::channel(), mpsc::channel());
+        let is_abandoned = Arc::<AtomicBool>::default();
+        let flag = Arc::clone(&is_abandoned);
         let thread = thread::Builder::new()
             .name("journal-mark".into())
-            .spawn(move || theirs.write_until_end(file, pause))
+            .spawn(move || file.write_until_end(&wanted, &paused, pause, &flag))
             .map_err(io_error("start the thread that writes", &path))?;
-        Ok(Marker::Background(BackgroundMarker { shared, thread: Some(thread) }))
+        Ok(Marker::Background(BackgroundMarker {
+            synced: Some(synced),
+            pause_end: Some(pause_end),
+            is_abandoned,
+            thread: Some(thread),
+        }))
     }
 
     /// Reports that all records up to `position` are synced and acknowledged.
     pub(super) fn synced(&mut self, position: Position) {
         match self {
-            Marker::Inline(InlineMarker(file)) => file.write(position.seq, position.chain),
+            Marker::Inline(file) => file.write(position),
             Marker::Background(marker) => {
-                let mut want = marker.shared.lock();
-                if want.position.seq < position.seq {
-                    want.position = position;
-                    drop(want);
-                    marker.shared.changed.notify_one();
-                }
+                // The thread ends before the marker only by a panic.
+                let _ = marker.synced.as_ref().map(|synced| synced.send(position));
             }
         }
     }
@@ -274,18 +251,20 @@ impl Marker {
     /// Stops writing, because another process has the folder.
     pub(super) fn abandon(&mut self) {
         match self {
-            Marker::Inline(InlineMarker(file)) => file.file = None,
-            Marker::Background(marker) => marker.end(End::AtOnce),
+            Marker::Inline(file) => file.file = None,
+            Marker::Background(marker) => {
+                marker.is_abandoned.store(true, Ordering::SeqCst);
+                marker.end();
+            }
         }
     }
 }
 
 impl BackgroundMarker {
-    fn end(&mut self, end: End) {
-        self.shared.lock().end = end;
-        self.shared.changed.notify_one();
+    fn end(&mut self) {
+        (self.synced, self.pause_end) = (None, None);
         if let Some(thread) = self.thread.take() {
-            // The thread never panics while it holds the lock; a panic is ignored.
+            // A panic of the thread leaves an old mark, which stays valid.
             let _ = thread.join();
         }
     }
@@ -293,34 +272,7 @@ impl BackgroundMarker {
 
 impl Drop for BackgroundMarker {
     fn drop(&mut self) {
-        self.end(End::AfterTheLast);
-    }
-}
-
-impl Wanted {
-    /// The requested mark. No code panics while it holds this lock.
-    fn lock(&self) -> MutexGuard<'_, Want> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write_until_end(&self, mut file: MarkFile, pause: Duration) {
-        while let Some(position) = self.next(file.last.seq) {
-            file.write(position.seq, position.chain);
-            let want = self.lock();
-            // Only a shutdown ends the pause early.
-            let _ = self
-                .changed
-                .wait_timeout_while(want, pause, |want| want.end == End::NotYet)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Waits for a position past `seq`; `None` at the end.
-    fn next(&self, seq: u64) -> Option<Position> {
-        let waits = |want: &mut Want| want.end == End::NotYet && want.position.seq <= seq;
-        let want =
-            self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
-        (want.end != End::AtOnce && want.position.seq > seq).then_some(want.position)
+        self.end();
     }
 }
 
@@ -345,7 +297,8 @@ mod tests {
         for bit in 0..whole.len() * 8 {
             let mut bytes = whole;
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(matches!(Mark::decode(&bytes), Err(SlotError::Unsound)), "bit {bit}");
+            let unsound = Mark::decode(&bytes).expect_err("a flipped bit");
+            assert!(!matches!(unsound, HeaderError::Newer { .. }), "bit {bit}");
         }
     }
 
@@ -357,7 +310,7 @@ mod tests {
         make(&fs, dir.path(), &MARK).expect("made");
         let mut file = MarkFile { file: Some(fs.open(&path).expect("open")), last: MARK };
         for seq in 10..14 {
-            file.write(seq, [seq as u8; 16]);
+            file.write(Position { seq, chain: [seq as u8; 16], epoch: 1 });
             let mark = read(&fs, dir.path()).expect("read").sound().expect("sound");
             assert_eq!((mark.seq, mark.chain, mark.counter), (seq, [seq as u8; 16], seq - 4));
             // While one slot is written, the other is still valid.

@@ -25,7 +25,8 @@ pub struct Walk {
     pub damage: Option<Damage>,
 }
 
-/// Visits each sound record of `file`, a whole segment with a verified header, with its offset.
+/// Visits each sound record of `file`, a whole segment with a verified header, with its offset. Stops
+/// after record `up_to`, if given.
 ///
 /// # Errors
 /// The first error of `visit`. Damage is returned in [`Walk::damage`].
@@ -33,19 +34,17 @@ pub fn walk<E>(
     file: &[u8],
     store_uuid: &StoreUuid,
     start: Position,
+    up_to: Option<u64>,
     mut visit: impl FnMut(u64, &Record<'_>) -> Result<(), E>,
 ) -> Result<Walk, E> {
     let mut position = start;
     let mut at = SEGMENT_HEADER_BYTES;
     let damage = loop {
         match next(&file[at..], store_uuid, &position) {
+            Ok(record) if up_to.is_some_and(|up_to| record.fields.seq > up_to) => break None,
             Ok(record) => {
                 visit(at as u64, &record)?;
-                position = Position {
-                    seq: record.fields.seq,
-                    chain: record.chain,
-                    epoch: record.fields.epoch,
-                };
+                position = record.position();
                 at += frame::record_bytes(record.payload.len());
             }
             Err(Damage::Record(RecordError::End)) => break None,

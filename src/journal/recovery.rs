@@ -9,21 +9,21 @@
 //! process that still has the old file open must not reach the new one. The removed tail is kept as
 //! `.torn`. After a crash at any step, the next recovery produces the same bytes.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::error::{Damage, JournalError, SnapshotDamage};
-use super::frame::{
-    Chain, Kind, Record, SEGMENT_HEADER_BYTES, SegmentHeader, StoreUuid, record_bytes,
-};
+use super::frame::{Chain, HeaderError, Kind, Record, SegmentHeader, StoreUuid, record_bytes};
 use super::fs::Fs;
 use super::mark::{self, FoundMark};
 use super::reader::{Position, Walk, walk};
 use super::replay::{Replay, ReplayResult, Unread};
 use super::segment::{
     MARK_FILE, PREVIOUS_SUFFIX, SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, TORN_SUFFIX, copy, exists,
-    io_error, list_numbered, remove_temporaries, temporary_path, write_new,
+    io_error, list_numbered, remove_temporaries, rename_durably, replace, temporary_path,
+    write_new,
 };
 use super::snapshot::{ReadError, SnapshotReport, Verified, read_snapshot};
 use super::tail::{Ending, Known, Tail, trailing_zeros};
@@ -132,7 +132,7 @@ pub(super) fn settle(
     if let Some(torn) = &mut report.torn
         && torn.kept_as.is_none()
     {
-        torn.kept_as = Some(keep_tail(fs, dir, torn, &rest[..torn.bytes as usize])?);
+        torn.kept_as = Some(keep_tail(fs, torn, &rest[..torn.bytes as usize])?);
     }
     // The mark is written after the sync of a clean close. Without it, the page cache may show that
     // record although the disk lacks it.
@@ -141,13 +141,18 @@ pub(super) fn settle(
         && !(report.clean && is_known_durable)
         && report.rewritten.is_none()
     {
-        report.rewritten = Some(rewrite(fs, dir, &segment.path, sound, rest)?);
+        report.rewritten = Some(rewrite(fs, &segment.path, sound, rest)?);
     }
     Ok(())
 }
 
-/// Reads the whole log without a snapshot.
-pub(super) fn read_records(
+/// Visits every record in `dir` with its segment and offset, including the journal's own records and
+/// those before the snapshot. Stops after record `up_to`, if given; otherwise the end is checked as in
+/// an open. Changes nothing.
+///
+/// # Errors
+/// [`JournalError`], as in an open, and [`JournalError::Replay`] when `visit` returns an error.
+pub fn dump(
     fs: &dyn Fs,
     dir: &Path,
     up_to: Option<u64>,
@@ -202,7 +207,9 @@ impl<'a> Found<'a> {
                     return Err(JournalError::ReplaySnapshot { path, source });
                 }
                 // A newer dropdex wrote it, and may have written records that this one cannot read.
-                Err(ReadError::Damage(source @ SnapshotDamage::Newer { .. })) => {
+                Err(ReadError::Damage(
+                    source @ SnapshotDamage::Header(HeaderError::Newer { .. }),
+                )) => {
                     return Err(JournalError::Snapshot { path, source });
                 }
                 Err(ReadError::Damage(damage)) => {
@@ -237,19 +244,6 @@ fn load_snapshot(
     replay.reset();
     read_snapshot(fs, path, &mut |chunk| replay.chunk(chunk))?;
     Ok(verified)
-}
-
-/// Reason why a walk ended before the end of a segment.
-enum Stop {
-    /// The requested records have been read.
-    UpToHere,
-    Failed(JournalError),
-}
-
-impl From<JournalError> for Stop {
-    fn from(err: JournalError) -> Stop {
-        Stop::Failed(err)
-    }
 }
 
 /// State of reading the log.
@@ -375,17 +369,7 @@ impl<'a> Reading<'a> {
         let mark = self.found.mark.sound().map(|it| (self.mark_path(), it.store_uuid));
         let snapshot =
             self.found.snapshot.as_ref().map(|it| (it.report.path.clone(), it.header.store_uuid));
-        for (path, store_uuid) in [mark, snapshot].into_iter().flatten() {
-            if store_uuid != header.store_uuid {
-                return Err(JournalError::Diverges {
-                    path,
-                    what: "store".into(),
-                    expected: hex::encode(header.store_uuid),
-                    found: hex::encode(store_uuid),
-                });
-            }
-        }
-        Ok(())
+        check_same("store", header.store_uuid, [mark, snapshot])
     }
 
     /// Position before the first segment.
@@ -422,17 +406,7 @@ impl<'a> Reading<'a> {
         let mark = mark.map(|it| (self.mark_path(), it.chain));
         let snapshot = self.found.snapshot.as_ref().filter(|it| it.header.position.seq == seq);
         let snapshot = snapshot.map(|it| (it.report.path.clone(), it.header.position.chain));
-        for (path, known) in [mark, snapshot].into_iter().flatten() {
-            if known != *chain {
-                return Err(JournalError::Diverges {
-                    path,
-                    what: format!("chain of record {seq}"),
-                    expected: hex::encode(chain),
-                    found: hex::encode(known),
-                });
-            }
-        }
-        Ok(())
+        check_same(format_args!("chain of record {seq}"), *chain, [mark, snapshot])
     }
 
     fn walk(
@@ -445,32 +419,21 @@ impl<'a> Reading<'a> {
         let start = self.so_far.position;
         let snapshot_seq = self.found.snapshot_position().seq;
         let mut report = std::mem::take(&mut self.so_far.report);
-        let mut wanted =
-            Walk { position: start, offset: SEGMENT_HEADER_BYTES as u64, damage: None };
-        let walked = walk(file, store_uuid, start, |offset, record| {
-            let (seq, bytes) = (record.fields.seq, record_bytes(record.payload.len()) as u64);
-            if self.up_to.is_some_and(|up_to| seq > up_to) {
-                return Err(Stop::UpToHere);
-            }
+        let walked = walk(file, store_uuid, start, self.up_to, |offset, record| {
+            let seq = record.fields.seq;
             self.check_known(seq, &record.chain)?;
             report.records += 1;
             report.clean = record.fields.kind == Kind::CLOSED;
             if seq > snapshot_seq {
-                report.log_bytes += bytes;
+                report.log_bytes += record_bytes(record.payload.len()) as u64;
             }
-            wanted.position = Position { seq, chain: record.chain, epoch: record.fields.epoch };
-            wanted.offset = offset + bytes;
             visit(path, offset, record).map_err(|source| {
                 let path = path.to_owned();
-                Stop::Failed(JournalError::Replay { path, offset, seq, source })
+                JournalError::Replay { path, offset, seq, source }
             })
         });
         self.so_far.report = report;
-        match walked {
-            Ok(walk) => Ok(walk),
-            Err(Stop::UpToHere) => Ok(wanted),
-            Err(Stop::Failed(err)) => Err(err),
-        }
+        walked
     }
 
     /// Succeeds when the bytes from `so_far.offset` on are a torn tail that may be removed.
@@ -534,22 +497,29 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// Checks that the `found` values, each with its file, are those of the log.
+fn check_same(
+    what: impl Display,
+    expected: [u8; 16],
+    found: [Option<(PathBuf, [u8; 16])>; 2],
+) -> Result<(), JournalError> {
+    match found.into_iter().flatten().find(|(_, found)| *found != expected) {
+        None => Ok(()),
+        Some((path, found)) => {
+            let (expected, found) = (hex::encode(expected), hex::encode(found));
+            Err(JournalError::Diverges { path, what: what.to_string(), expected, found })
+        }
+    }
+}
+
 /// Copies the torn tail beside the segment, unless already done. Returns the copy's path.
-fn keep_tail(
-    fs: &dyn Fs,
-    dir: &Path,
-    torn: &TornTail,
-    rest: &[u8],
-) -> Result<PathBuf, JournalError> {
+fn keep_tail(fs: &dyn Fs, torn: &TornTail, rest: &[u8]) -> Result<PathBuf, JournalError> {
     let mut number = 1_u64;
     loop {
         let path = torn.segment.with_extension(format!("{number}.{TORN_SUFFIX}"));
         if !exists(fs, &path)? {
-            // Under a temporary name first, so that a crash leaves no partial copy.
-            let temporary = temporary_path(&path);
-            write_new(fs, &temporary, rest)?;
-            fs.rename(&temporary, &path).map_err(io_error("rename", &temporary))?;
-            fs.sync_dir(dir).map_err(io_error("sync", dir))?;
+            // Atomically, so that a crash leaves no partial copy.
+            replace(fs, &path, rest)?;
             return Ok(path);
         }
         // After a crash before the removal: the tail is copied only once.
@@ -562,13 +532,7 @@ fn keep_tail(
 
 /// Replaces the segment at `path` by a synced file of `sound`, and keeps the old one, which continues
 /// with `rest`. Returns the path of the old one.
-fn rewrite(
-    fs: &dyn Fs,
-    dir: &Path,
-    path: &Path,
-    sound: &[u8],
-    rest: &[u8],
-) -> Result<PathBuf, JournalError> {
+fn rewrite(fs: &dyn Fs, path: &Path, sound: &[u8], rest: &[u8]) -> Result<PathBuf, JournalError> {
     let temporary = temporary_path(path);
     write_new(fs, &temporary, sound)?;
     let previous = path.with_extension(PREVIOUS_SUFFIX);
@@ -583,7 +547,6 @@ fn rewrite(
             copy(fs, path, &previous)?;
         }
     }
-    fs.rename(&temporary, path).map_err(io_error("rename", &temporary))?;
-    fs.sync_dir(dir).map_err(io_error("sync", dir))?;
+    rename_durably(fs, &temporary, path)?;
     Ok(previous)
 }

@@ -1,9 +1,10 @@
 //! Truncates a log that recovery refuses, for an operator who accepts the loss.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
-use super::frame::{self, SegmentHeader};
+use super::frame::SegmentHeader;
 use super::fs::Fs;
 use super::mark::{self, Mark};
 use super::reader::{Position, walk};
@@ -86,7 +87,10 @@ fn plan(fs: &dyn Fs, dir: &Path, seq: u64) -> Result<Cut, JournalError> {
         if (header.first_seq, header.prev_chain) != (start.seq + 1, start.chain) {
             break;
         }
-        let (position, end) = sound_until(&file, &header, start, seq);
+        // Damage and an early end both leave the sound records before them.
+        let Ok(sound) =
+            walk(&file, &header.store_uuid, start, Some(seq), |_, _| Ok::<_, Infallible>(()));
+        let (position, end) = (sound.position, sound.offset as usize);
         if position.seq == seq {
             let segments_later = segments[at + 1..].iter().rev();
             let superfluous = segments_later.chain(later.iter().rev());
@@ -122,28 +126,6 @@ fn first_position(
         Some(position) if position.seq > start.seq => Ok(start),
         _ => Err(format!("no sound snapshot reaches from record {first_seq} to there")),
     }
-}
-
-/// Walks the sound records up to record `seq`; returns the position and the offset after it.
-fn sound_until(
-    file: &[u8],
-    header: &SegmentHeader,
-    start: Position,
-    seq: u64,
-) -> (Position, usize) {
-    let mut reached = (start, frame::SEGMENT_HEADER_BYTES);
-    let walked = walk(file, &header.store_uuid, start, |offset, record| {
-        if record.fields.seq > seq {
-            return Err(());
-        }
-        let end = offset as usize + frame::record_bytes(record.payload.len());
-        let (fields, chain) = (record.fields, record.chain);
-        reached = (Position { seq: fields.seq, chain, epoch: fields.epoch }, end);
-        Ok(())
-    });
-    // Damage and an early end both leave the sound records read so far.
-    let _ = walked;
-    reached
 }
 
 /// Copies the journal's files to a new folder beside its own.

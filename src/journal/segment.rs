@@ -131,32 +131,6 @@ pub(super) fn lock(fs: &dyn Fs, dir: &Path) -> Result<Box<dyn DirLock>, JournalE
     held.ok_or_else(|| JournalError::Locked { dir: dir.to_owned() })
 }
 
-/// Reason why a segment could not be created.
-pub(super) enum CreateError {
-    /// The disk is full; the segment was removed.
-    Full,
-    /// Any other error.
-    Failed(JournalError),
-}
-
-impl CreateError {
-    /// Converts to an error for callers that do not wait for room.
-    pub(super) fn in_folder(self, dir: &Path) -> JournalError {
-        match self {
-            CreateError::Failed(err) => err,
-            CreateError::Full => {
-                io_error("create a segment in", dir)(io::ErrorKind::StorageFull.into())
-            }
-        }
-    }
-}
-
-impl From<JournalError> for CreateError {
-    fn from(err: JournalError) -> CreateError {
-        CreateError::Failed(err)
-    }
-}
-
 /// Creates a segment with its header and zeros up to `len` bytes. It gets its name after the sync, so
 /// that a segment without a sound header is always damage, never the result of a crash.
 pub(super) fn create_segment(
@@ -164,23 +138,24 @@ pub(super) fn create_segment(
     dir: &Path,
     header: &SegmentHeader,
     len: u64,
-) -> Result<Box<dyn FsFile>, CreateError> {
+) -> Result<Box<dyn FsFile>, JournalError> {
     let path = segment_path(dir, header.segment_no);
     let temporary = temporary_path(&path);
     let mut bytes = header.encode().to_vec();
     bytes.resize(bytes.len().max(len as usize), 0);
-    let or_full = |action, err: io::Error| {
-        if !is_full(&err) {
-            return CreateError::Failed(io_error(action, &temporary)(err));
-        }
-        // If this fails, the next attempt or the next open removes it.
-        let _ = fs.remove(&temporary);
-        CreateError::Full
+    let create = || {
+        let file = fs.create(&temporary).map_err(io_error("create", &temporary))?;
+        file.write_all_at(&bytes, 0).map_err(io_error("write", &temporary))?;
+        file.sync_all().map_err(io_error("sync", &temporary))?;
+        fs.rename(&temporary, &path).map_err(io_error("rename", &temporary))?;
+        Ok(file)
     };
-    let file = fs.create(&temporary).map_err(|err| or_full("create", err))?;
-    file.write_all_at(&bytes, 0).map_err(|err| or_full("write", err))?;
-    file.sync_all().map_err(io_error("sync", &temporary))?;
-    fs.rename(&temporary, &path).map_err(|err| or_full("rename", err))?;
+    let file = create().inspect_err(|err: &JournalError| {
+        if err.is_full() {
+            // If this fails, the next attempt or the next open removes it.
+            let _ = fs.remove(&temporary);
+        }
+    })?;
     fs.sync_dir(dir).map_err(io_error("sync", dir))?;
     Ok(file)
 }
@@ -189,9 +164,23 @@ pub(super) fn create_segment(
 pub(super) fn replace(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     let temporary = temporary_path(path);
     write_new(fs, &temporary, bytes)?;
-    fs.rename(&temporary, path).map_err(io_error("rename", &temporary))?;
-    let dir = folder_of(path);
+    rename_durably(fs, &temporary, path)
+}
+
+/// Renames a file and syncs its folder.
+pub(super) fn rename_durably(fs: &dyn Fs, from: &Path, to: &Path) -> Result<(), JournalError> {
+    fs.rename(from, to).map_err(io_error("rename", from))?;
+    let dir = folder_of(to);
     fs.sync_dir(dir).map_err(io_error("sync", dir))
+}
+
+/// Checks that this process still owns the folder.
+pub(super) fn check_ours(held: &dyn DirLock, dir: &Path) -> Result<(), JournalError> {
+    match held.is_ours() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(JournalError::Fenced { dir: dir.to_owned() }),
+        Err(err) => Err(io_error("look at the lock in", dir)(err)),
+    }
 }
 
 /// Writes a file and syncs its content, but not its name.

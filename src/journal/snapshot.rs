@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::bytes::{array, u16_at, u32_at, u64_at};
+use super::bytes::{HEADER_BYTES, array, check_header, encode_header, u32_at, u64_at};
 use super::error::{JournalError, SnapshotDamage};
 use super::frame::{SegmentHeader, StoreUuid};
 use super::fs::{DirLock, Fs, FsFile};
@@ -37,18 +37,15 @@ use super::queue::Shared;
 use super::reader::Position;
 use super::replay::ReplayResult;
 use super::segment::{
-    PREVIOUS_SUFFIX, SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, copy, create_segment, exists, folder_of,
-    io_error, list_numbered, list_own, lock, make_folder, read_header, read_up_to, snapshot_path,
-    temporary_path,
+    PREVIOUS_SUFFIX, SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, check_ours, copy, create_segment, exists,
+    folder_of, io_error, list_numbered, list_own, lock, make_folder, read_header, read_up_to,
+    rename_durably, snapshot_path, temporary_path,
 };
 
 /// Maximum bytes of a chunk: 1 MiB.
 pub const CHUNK_BYTES_MAX: usize = 1 << 20;
 
 const MAGIC: [u8; 8] = *b"ddxsnap\n";
-const FORMAT: u16 = 1;
-const MIN_READER: u16 = 1;
-const HEADER_BYTES: usize = 64;
 const CHUNK_HEADER_BYTES: usize = 8;
 const END_BYTES: usize = 88;
 /// Offset of the file digest in the end.
@@ -66,20 +63,18 @@ pub struct SnapshotWriter {
     path: PathBuf,
     temporary: PathBuf,
     at: Position,
-    fs: Arc<dyn Fs>,
-    shared: Arc<Shared>,
-    held: Arc<dyn DirLock>,
+    context: SnapshotContext,
     /// `None` for a backup.
     into_journal: Option<IntoJournal>,
     is_published: bool,
 }
 
 /// Effects of a snapshot in the journal's folder.
-struct IntoJournal {
+pub(super) struct IntoJournal {
     /// Size of the log at the start, which the next open will not read.
-    log_bytes: u64,
-    since: Arc<AtomicU64>,
-    _one_at_a_time: Busy,
+    pub(super) log_bytes: u64,
+    pub(super) since: Arc<AtomicU64>,
+    pub(super) _one_at_a_time: Busy,
 }
 
 /// Guard that a snapshot is being written.
@@ -139,6 +134,7 @@ impl<T: Into<SnapshotDamage>> From<T> for ReadError {
 }
 
 /// Access of a snapshot writer to its journal.
+#[derive(Clone)]
 pub(super) struct SnapshotContext {
     pub(super) fs: Arc<dyn Fs>,
     pub(super) shared: Arc<Shared>,
@@ -147,58 +143,20 @@ pub(super) struct SnapshotContext {
 }
 
 impl SnapshotWriter {
-    /// In the journal's folder.
+    /// Begins a snapshot in the journal's folder, or a backup, which does not replace a file.
     pub(super) fn begin(
-        context: SnapshotContext,
-        dir: &Path,
-        at: Position,
-        since: &Arc<AtomicU64>,
-        busy: Busy,
-    ) -> Result<SnapshotWriter, JournalError> {
-        let into_journal = IntoJournal {
-            log_bytes: since.load(Ordering::Relaxed),
-            since: Arc::clone(since),
-            _one_at_a_time: busy,
-        };
-        SnapshotWriter::create(context, snapshot_path(dir, at.seq), at, Some(into_journal))
-    }
-
-    /// To a new file.
-    pub(super) fn begin_backup(
-        context: SnapshotContext,
-        path: &Path,
-        at: Position,
-    ) -> Result<SnapshotWriter, JournalError> {
-        if exists(context.fs.as_ref(), path)? {
-            return Err(JournalError::Exists { path: path.to_owned() });
-        }
-        SnapshotWriter::create(context, path.to_owned(), at, None)
-    }
-
-    fn create(
         context: SnapshotContext,
         path: PathBuf,
         at: Position,
         into_journal: Option<IntoJournal>,
     ) -> Result<SnapshotWriter, JournalError> {
-        let SnapshotContext { fs, shared, held, store_uuid } = context;
         let temporary = temporary_path(&path);
-        check_ours(held.as_ref(), folder_of(&path))?;
-        let file = fs.create(&temporary).map_err(io_error("create", &temporary))?;
-        let header = SnapshotHeader { store_uuid, position: at };
+        check_ours(context.held.as_ref(), folder_of(&path))?;
+        let file = context.fs.create(&temporary).map_err(io_error("create", &temporary))?;
+        let header = SnapshotHeader { store_uuid: context.store_uuid, position: at };
         let file = SnapshotFile::new(file, &header);
         let is_published = false;
-        Ok(SnapshotWriter {
-            file,
-            path,
-            temporary,
-            at,
-            fs,
-            shared,
-            held,
-            into_journal,
-            is_published,
-        })
+        Ok(SnapshotWriter { file, path, temporary, at, context, into_journal, is_published })
     }
 
     /// Writes one chunk, of 1 to [`CHUNK_BYTES_MAX`] bytes.
@@ -223,21 +181,22 @@ impl SnapshotWriter {
         self.file.file.sync_all().map_err(io_error("sync", &self.temporary))?;
         let seq = self.at.seq;
         // After a loss of power, a snapshot ahead of the log would look like a lost log.
-        self.shared.wait_durable(seq).map_err(|source| JournalError::NotDurable { seq, source })?;
-        check_ours(self.held.as_ref(), folder_of(&self.path))?;
+        let SnapshotContext { fs, shared, held, .. } = self.context.clone();
+        let dir = folder_of(&self.path).to_owned();
+        shared.wait_durable(seq).map_err(|source| JournalError::NotDurable { seq, source })?;
+        check_ours(held.as_ref(), &dir)?;
         self.publish()?;
-        let report = verify_snapshot(self.fs.as_ref(), &self.path)?;
+        let report = verify_snapshot(fs.as_ref(), &self.path)?;
         if let Some(into_journal) = &self.into_journal {
-            let dir = folder_of(&self.path);
-            check_ours(self.held.as_ref(), dir)?;
-            prune(self.fs.as_ref(), dir, seq)?;
+            check_ours(held.as_ref(), &dir)?;
+            prune(fs.as_ref(), &dir, seq)?;
             into_journal.since.fetch_sub(into_journal.log_bytes, Ordering::Relaxed);
         }
         Ok(report)
     }
 
     fn publish(&mut self) -> Result<(), JournalError> {
-        let fs = self.fs.as_ref();
+        let fs = self.context.fs.as_ref();
         if self.into_journal.is_none() && exists(fs, &self.path)? {
             return Err(JournalError::Exists { path: self.path.clone() });
         }
@@ -251,19 +210,10 @@ impl SnapshotWriter {
 impl Drop for SnapshotWriter {
     fn drop(&mut self) {
         // If another process has the folder, the name may belong to its file.
-        if !self.is_published && self.held.is_ours().unwrap_or(false) {
+        if !self.is_published && self.context.held.is_ours().unwrap_or(false) {
             // If this fails, the next open removes it.
-            let _ = self.fs.remove(&self.temporary);
+            let _ = self.context.fs.remove(&self.temporary);
         }
-    }
-}
-
-/// Checks that this process still owns the journal.
-fn check_ours(held: &dyn DirLock, dir: &Path) -> Result<(), JournalError> {
-    match held.is_ours() {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(JournalError::Fenced { dir: dir.to_owned() }),
-        Err(err) => Err(io_error("look at the lock in", dir)(err)),
     }
 }
 
@@ -273,10 +223,29 @@ struct SnapshotFile {
     buffer: Vec<u8>,
     /// Bytes already written.
     offset: u64,
+    content: Content,
+    whole: blake3::Hasher,
+}
+
+/// Count and digest of the chunks of a snapshot.
+#[derive(Default)]
+struct Content {
     chunks: u64,
     bytes: u64,
     state: blake3::Hasher,
-    whole: blake3::Hasher,
+}
+
+impl Content {
+    fn add(&mut self, chunk: &[u8]) {
+        self.state.update(&(chunk.len() as u32).to_le_bytes());
+        self.state.update(chunk);
+        self.chunks += 1;
+        self.bytes += chunk.len() as u64;
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        *self.state.finalize().as_bytes()
+    }
 }
 
 impl SnapshotFile {
@@ -285,9 +254,7 @@ impl SnapshotFile {
             file,
             buffer: header.encode().to_vec(),
             offset: 0,
-            chunks: 0,
-            bytes: 0,
-            state: blake3::Hasher::new(),
+            content: Content::default(),
             whole: blake3::Hasher::new(),
         }
     }
@@ -297,9 +264,7 @@ impl SnapshotFile {
         self.buffer.extend_from_slice(&len);
         self.buffer.extend_from_slice(&chunk_crc(len, bytes).to_le_bytes());
         self.buffer.extend_from_slice(bytes);
-        add_chunk(&mut self.state, bytes);
-        self.chunks += 1;
-        self.bytes += bytes.len() as u64;
+        self.content.add(bytes);
         if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 
@@ -314,9 +279,9 @@ impl SnapshotFile {
     fn end(&mut self) -> std::io::Result<()> {
         self.buffer.extend_from_slice(&END.to_le_bytes());
         self.buffer.extend_from_slice(&[0; 4]);
-        self.buffer.extend_from_slice(&self.chunks.to_le_bytes());
-        self.buffer.extend_from_slice(&self.bytes.to_le_bytes());
-        self.buffer.extend_from_slice(self.state.finalize().as_bytes());
+        self.buffer.extend_from_slice(&self.content.chunks.to_le_bytes());
+        self.buffer.extend_from_slice(&self.content.bytes.to_le_bytes());
+        self.buffer.extend_from_slice(&self.content.digest());
         self.flush()?;
         self.buffer.extend_from_slice(self.whole.finalize().as_bytes());
         self.flush()
@@ -325,30 +290,13 @@ impl SnapshotFile {
 
 impl SnapshotHeader {
     fn encode(&self) -> [u8; HEADER_BYTES] {
-        let mut bytes = [0; HEADER_BYTES];
-        bytes[0..8].copy_from_slice(&MAGIC);
-        bytes[8..10].copy_from_slice(&FORMAT.to_le_bytes());
-        bytes[10..12].copy_from_slice(&MIN_READER.to_le_bytes());
-        bytes[12..28].copy_from_slice(&self.store_uuid);
-        bytes[28..36].copy_from_slice(&self.position.seq.to_le_bytes());
-        bytes[36..52].copy_from_slice(&self.position.chain);
-        bytes[52..56].copy_from_slice(&self.position.epoch.to_le_bytes());
-        let crc = crc32fast::hash(&bytes[..60]);
-        bytes[60..64].copy_from_slice(&crc.to_le_bytes());
-        bytes
+        let Position { seq, chain, epoch } = self.position;
+        let fields: [&[u8]; 3] = [&seq.to_le_bytes(), &chain, &epoch.to_le_bytes()];
+        encode_header(MAGIC, &self.store_uuid, &fields)
     }
 
     fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<SnapshotHeader, SnapshotDamage> {
-        if bytes[..8] != MAGIC {
-            return Err(SnapshotDamage::Magic);
-        }
-        if crc32fast::hash(&bytes[..60]) != u32_at(bytes, 60) {
-            return Err(SnapshotDamage::Changed { what: "header", offset: 0 });
-        }
-        let (format, min_reader) = (u16_at(bytes, 8), u16_at(bytes, 10));
-        if min_reader > FORMAT {
-            return Err(SnapshotDamage::Newer { format, min_reader });
-        }
+        check_header(MAGIC, bytes)?;
         let position =
             Position { seq: u64_at(bytes, 28), chain: array(bytes, 36), epoch: u32_at(bytes, 52) };
         Ok(SnapshotHeader { store_uuid: array(bytes, 12), position })
@@ -362,18 +310,17 @@ fn chunk_crc(len: [u8; 4], bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-fn add_chunk(state: &mut blake3::Hasher, bytes: &[u8]) {
-    state.update(&(bytes.len() as u32).to_le_bytes());
-    state.update(bytes);
-}
-
 /// Reads and verifies a whole snapshot at any path.
 ///
 /// # Errors
 /// [`JournalError::Snapshot`] with the damage.
 pub fn verify_snapshot(fs: &dyn Fs, path: &Path) -> Result<SnapshotReport, JournalError> {
+    Ok(verify(fs, path)?.report)
+}
+
+fn verify(fs: &dyn Fs, path: &Path) -> Result<Verified, JournalError> {
     match read_snapshot(fs, path, &mut |_| Ok(())) {
-        Ok(verified) => Ok(verified.report),
+        Ok(verified) => Ok(verified),
         Err(ReadError::Damage(source)) => {
             Err(JournalError::Snapshot { path: path.to_owned(), source })
         }
@@ -390,15 +337,14 @@ pub(super) fn read_snapshot(
 ) -> Result<Verified, ReadError> {
     let mut input = Input::open(fs, path)?;
     let header = SnapshotHeader::decode(&input.take()?)?;
-    let (mut state, mut chunks, mut total) = (blake3::Hasher::new(), 0_u64, 0_u64);
+    let mut content = Content::default();
     let mut chunk = Vec::new();
     loop {
         let at = input.offset;
         let head: [u8; CHUNK_HEADER_BYTES] = input.take()?;
         let len = u32_at(&head, 0);
         if len == END {
-            let state_digest = *state.finalize().as_bytes();
-            check_end(&mut input, &head, (chunks, total, state_digest))?;
+            let state_digest = check_end(&mut input, &head, &content)?;
             let (path, seq, bytes) = (path.to_owned(), header.position.seq, input.offset);
             let report = SnapshotReport { path, seq, bytes, state_digest };
             return Ok(Verified { header, report });
@@ -414,19 +360,17 @@ pub(super) fn read_snapshot(
         if chunk_crc(len.to_le_bytes(), &chunk) != u32_at(&head, 4) {
             return Err(SnapshotDamage::Changed { what: "chunk", offset: at }.into());
         }
-        add_chunk(&mut state, &chunk);
-        chunks += 1;
-        total += u64::from(len);
+        content.add(&chunk);
         visit(&chunk).map_err(ReadError::Refused)?;
     }
 }
 
-/// Verifies the end; `head` has already been read.
+/// Verifies the end, of which `head` has already been read, and returns the digest of the state.
 fn check_end(
     input: &mut Input,
     head: &[u8; CHUNK_HEADER_BYTES],
-    (chunks, total, state_digest): (u64, u64, [u8; 32]),
-) -> Result<(), SnapshotDamage> {
+    content: &Content,
+) -> Result<[u8; 32], SnapshotDamage> {
     let start = input.offset - CHUNK_HEADER_BYTES as u64;
     let counts: [u8; FILE_DIGEST_AT - CHUNK_HEADER_BYTES] = input.take()?;
     let expected_digest = *input.whole.finalize().as_bytes();
@@ -436,16 +380,19 @@ fn check_end(
         return changed("digest of the file");
     }
     let digest_at = 16;
-    if (u64_at(&counts, 0), u64_at(&counts, 8)) != (chunks, total) || u32_at(head, 4) != 0 {
+    if (u64_at(&counts, 0), u64_at(&counts, 8)) != (content.chunks, content.bytes)
+        || u32_at(head, 4) != 0
+    {
         return changed("count of chunks");
     }
-    if array::<32>(&counts, digest_at) != state_digest {
+    let state_digest = content.digest();
+    if array(&counts, digest_at) != state_digest {
         return changed("digest of the state");
     }
     if input.source.read(&mut [0])? != 0 {
         return Err(SnapshotDamage::TooLong { offset: input.offset });
     }
-    Ok(())
+    Ok(state_digest)
 }
 
 /// A snapshot being read.
@@ -530,16 +477,10 @@ pub fn restore(fs: &dyn Fs, file: &Path, dir: &Path) -> Result<SnapshotReport, J
     }
     let temporary = temporary_path(&dir.join("restored"));
     copy(fs, file, &temporary)?;
-    let damaged = |source| JournalError::Snapshot { path: temporary.clone(), source };
-    let copied = match read_snapshot(fs, &temporary, &mut |_| Ok(())) {
-        Ok(copied) => copied,
-        Err(ReadError::Damage(source)) => return Err(damaged(source)),
-        Err(ReadError::Refused(_)) => unreachable!("the visitor refuses nothing"),
-    };
+    let copied = verify(fs, &temporary)?;
     let SnapshotHeader { store_uuid, position } = copied.header;
     let path = snapshot_path(dir, position.seq);
-    fs.rename(&temporary, &path).map_err(io_error("rename", &temporary))?;
-    fs.sync_dir(dir).map_err(io_error("sync", dir))?;
+    rename_durably(fs, &temporary, &path)?;
     let mark = Mark { store_uuid, counter: 1, seq: position.seq, chain: position.chain };
     mark::make(fs, dir, &mark)?;
     let header = SegmentHeader {
@@ -548,12 +489,13 @@ pub fn restore(fs: &dyn Fs, file: &Path, dir: &Path) -> Result<SnapshotReport, J
         first_seq: position.seq + 1,
         prev_chain: position.chain,
     };
-    create_segment(fs, dir, &header, 0).map_err(|err| err.in_folder(dir))?;
+    create_segment(fs, dir, &header, 0)?;
     Ok(SnapshotReport { path, ..copied.report })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::frame::HeaderError;
     use super::super::fs::Disk;
     use super::*;
 
@@ -633,7 +575,10 @@ mod tests {
         bytes[60..].copy_from_slice(&crc.to_le_bytes());
         let refused = SnapshotHeader::decode(&bytes);
         assert!(
-            matches!(refused, Err(SnapshotDamage::Newer { format: 9, min_reader: 2 })),
+            matches!(
+                refused,
+                Err(SnapshotDamage::Header(HeaderError::Newer { format: 9, min_reader: 2 }))
+            ),
             "{refused:?}"
         );
     }

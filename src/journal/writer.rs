@@ -16,14 +16,14 @@ use tokio::sync::oneshot;
 use super::Options;
 use super::error::{AppendError, JournalError};
 use super::frame::{Kind, StoreUuid};
-use super::fs::{DirLock, Fs};
+use super::fs::DirLock;
 use super::log::{Failure, Log, Opening};
 use super::queue::{Appended, Done, Pending, Shared, State};
 use super::reader::Position;
 use super::recovery::{Recovery, read_journal};
 use super::replay::Replay;
-use super::segment::{io_error, lock, make_folder};
-use super::snapshot::{Busy, SnapshotContext, SnapshotWriter};
+use super::segment::{exists, io_error, lock, make_folder, snapshot_path};
+use super::snapshot::{Busy, IntoJournal, SnapshotContext, SnapshotWriter};
 
 /// Timeout of [`Journal::append`] for room in the queue.
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -33,11 +33,9 @@ const ROOM_WAIT_MAX: Duration = Duration::from_secs(2);
 pub struct Journal {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    fs: Arc<dyn Fs>,
     dir: PathBuf,
-    store_uuid: StoreUuid,
-    /// Lock of the folder, released with the last handle or the process.
-    held: Arc<dyn DirLock>,
+    /// With the lock of the folder, released with the last handle or the process.
+    context: SnapshotContext,
     log_bytes: Arc<AtomicU64>,
     is_snapshotting: Arc<AtomicBool>,
 }
@@ -106,8 +104,8 @@ impl Journal {
             .map_err(io_error("start the writer thread of", &dir))?;
         let thread = Mutex::new(Some(thread));
         let is_snapshotting = Arc::default();
-        let journal =
-            Journal { shared, thread, fs, dir, store_uuid, held, log_bytes, is_snapshotting };
+        let context = SnapshotContext { fs, shared: Arc::clone(&shared), held, store_uuid };
+        let journal = Journal { shared, thread, dir, context, log_bytes, is_snapshotting };
         Ok((journal, report))
     }
 
@@ -187,7 +185,13 @@ impl Journal {
     pub fn snapshot(&self, at: Position) -> Result<SnapshotWriter, JournalError> {
         let busy = Busy::begin(&self.is_snapshotting)
             .ok_or_else(|| JournalError::SnapshotBusy { dir: self.dir.clone() })?;
-        SnapshotWriter::begin(self.snapshot_context(), &self.dir, at, &self.log_bytes, busy)
+        let into_journal = IntoJournal {
+            log_bytes: self.log_bytes_since_snapshot(),
+            since: Arc::clone(&self.log_bytes),
+            _one_at_a_time: busy,
+        };
+        let path = snapshot_path(&self.dir, at.seq);
+        SnapshotWriter::begin(self.context.clone(), path, at, Some(into_journal))
     }
 
     /// As [`Journal::snapshot`], to any file, from which [`super::restore`] creates a journal.
@@ -195,19 +199,13 @@ impl Journal {
     /// # Errors
     /// The disk failed, or the file exists.
     pub fn backup(&self, at: Position, file: &Path) -> Result<SnapshotWriter, JournalError> {
-        SnapshotWriter::begin_backup(self.snapshot_context(), file, at)
-    }
-
-    fn snapshot_context(&self) -> SnapshotContext {
-        SnapshotContext {
-            fs: Arc::clone(&self.fs),
-            shared: Arc::clone(&self.shared),
-            held: Arc::clone(&self.held),
-            store_uuid: self.store_uuid,
+        if exists(self.context.fs.as_ref(), file)? {
+            return Err(JournalError::Exists { path: file.to_owned() });
         }
+        SnapshotWriter::begin(self.context.clone(), file.to_owned(), at, None)
     }
 
-    /// The last record known to be synced, up to which [`super::inspect_to`] can read the files.
+    /// The last record known to be synced, up to which [`super::inspect()`] can read the files.
     pub fn durable_seq(&self) -> u64 {
         self.shared.lock().durable_seq
     }

@@ -13,7 +13,7 @@ use dropdex::journal::fs::{DirLock, Disk, Fs, FsFile};
 use dropdex::journal::{
     AppendError, Appended, Damage, Inspection, Journal, JournalError, Marking, Options,
     PAYLOAD_BYTES_MAX, Position, Record, Recovery, Replay, ReplayResult, SnapshotReport, Unread,
-    dump, inspect, inspect_to, repair, restore, verify_snapshot,
+    dump, inspect, repair, restore, verify_snapshot,
 };
 
 const KIND: Kind = match Kind::for_caller(16) {
@@ -63,7 +63,7 @@ fn open(options: Options) -> Result<(Journal, Recovery, Records), JournalError> 
 
 fn look_at(dir: &Path) -> Result<(Inspection, Kept), JournalError> {
     let mut kept = Kept::default();
-    let inspection = inspect(&Disk, dir, &mut kept)?;
+    let inspection = inspect(&Disk, dir, None, &mut kept)?;
     Ok((inspection, kept))
 }
 
@@ -1396,7 +1396,7 @@ fn a_live_journal_is_read_up_to_the_last_sync() {
         (1..=5).map(|no| (append(&journal, &payload(no)), payload(no))).collect();
     let seq = journal.durable_seq();
     let mut kept = Kept::default();
-    let inspection = inspect_to(&Disk, dir.path(), seq, &mut kept).expect("sound");
+    let inspection = inspect(&Disk, dir.path(), Some(seq), &mut kept).expect("sound");
     assert_eq!((inspection.recovery.last_seq, inspection.recovery.torn), (seq, None));
     assert_eq!(kept.records, expected);
     assert_eq!(inspection.segments[0].records, 6);
@@ -1408,8 +1408,8 @@ fn a_live_journal_is_read_up_to_the_last_sync() {
     let mut half = bytes.clone();
     half[end.next_multiple_of(8)..][..600].fill(7);
     fs::write(&path, half).expect("written");
-    assert!(inspect(&Disk, dir.path(), &mut Unread).is_err());
-    inspect_to(&Disk, dir.path(), seq, &mut Unread).expect("sound");
+    assert!(inspect(&Disk, dir.path(), None, &mut Unread).is_err());
+    inspect(&Disk, dir.path(), Some(seq), &mut Unread).expect("sound");
     let mut kinds = Vec::new();
     dump(&Disk, dir.path(), Some(3), &mut |_, _, record| {
         kinds.push(record.fields.kind);
@@ -1420,7 +1420,7 @@ fn a_live_journal_is_read_up_to_the_last_sync() {
     // What is synced is missed where it is not sound.
     fs::write(&path, &bytes[..end - 16]).expect("written");
     lag_mark(dir.path());
-    let refused = inspect_to(&Disk, dir.path(), seq, &mut Unread).map(|_| ());
+    let refused = inspect(&Disk, dir.path(), Some(seq), &mut Unread).map(|_| ());
     assert!(matches!(refused, Err(JournalError::Damaged { .. })), "{refused:?}");
 }
 

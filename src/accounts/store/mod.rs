@@ -32,7 +32,7 @@ use super::quota::Usage;
 use crate::journal::fs::{Disk, Fs};
 use crate::journal::{
     AppendError, Appended, Inspection, Journal, JournalError, Options, Recovery,
-    SEGMENT_BYTES_DEFAULT, SnapshotReport, Unread, inspect_to,
+    SEGMENT_BYTES_DEFAULT, SnapshotReport, Unread, inspect,
 };
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
@@ -239,7 +239,7 @@ impl Store {
     /// segments that were to be read: try again.
     pub fn inspect_journal(&self) -> Result<Inspection, JournalError> {
         let Shared { journal, dir, fs, .. } = &*self.0.shared;
-        inspect_to(fs.as_ref(), dir, journal.durable_seq(), &mut Unread)
+        inspect(fs.as_ref(), dir, Some(journal.durable_seq()), &mut Unread)
     }
 
     /// Bytes of log that the next start would read.

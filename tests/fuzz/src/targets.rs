@@ -177,7 +177,7 @@ pub fn journal_files(bytes: &[u8]) {
     let name = NAMES[usize::from(first) % NAMES.len()];
     std::fs::write(folder.join(name), bytes).expect("the scratch folder is writable");
     let disk = dropdex::journal::fs::Disk;
-    let _ = dropdex::journal::inspect(&disk, &folder, &mut Unread);
+    let _ = dropdex::journal::inspect(&disk, &folder, None, &mut Unread);
     let _ = dropdex::journal::verify_snapshot(&disk, &folder.join(name));
 }
 

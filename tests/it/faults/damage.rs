@@ -110,7 +110,7 @@ fn files_of(fs: &SimFs) -> Files {
 fn wait_for_mark(fs: &SimFs) {
     let deadline = Instant::now() + MARK_WAIT_MAX;
     loop {
-        let report = inspect(fs, Path::new(DIR), &mut Unread);
+        let report = inspect(fs, Path::new(DIR), None, &mut Unread);
         let report = report.expect("sound").recovery;
         if report.mark == Some(report.last_seq) {
             return;
@@ -173,7 +173,8 @@ impl Sample {
         let total = disk.bytes_in(DIR.as_ref());
         let fs = SimFs::sound(disk);
         let mut read = Expected { sample: self, read: 0, is_wrong: false };
-        let (result, most) = most_during(|| inspect(&fs, Path::new(DIR), &mut read).map(|_| ()));
+        let (result, most) =
+            most_during(|| inspect(&fs, Path::new(DIR), None, &mut read).map(|_| ()));
         let limit = 2 * total + MEMORY_BYTES_MAX;
         assert!(most <= limit, "{}: {most} bytes of memory for {total}", what());
         match &result {
