@@ -1,7 +1,7 @@
 //! The client address of a request: the peer of the connection or, behind a trusted proxy, the address
 //! from `X-Forwarded-For`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use axum::http::HeaderMap;
 
@@ -35,6 +35,19 @@ impl Client {
             }
         }
         Client { address, through_proxy: true }
+    }
+
+    /// The network that limits apply to.
+    pub fn network(&self) -> IpAddr {
+        network(self.address)
+    }
+}
+
+/// The least that a provider assigns to one customer: an IPv4 address, or an IPv6 /64 (RFC 6177).
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Caps on open connections, in total and per client network.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use metrics::{Counter, Gauge, counter, gauge};
 
+use crate::http::peer::network;
 use crate::server::settings::ConnectionLimits;
 
 /// The slots of all connections.
@@ -94,14 +95,6 @@ impl Drop for ConnectionSlot {
                 taken.by_network.remove(&network);
             }
         }
-    }
-}
-
-/// The least that a provider assigns to one customer: an IPv4 address, or an IPv6 /64 (RFC 6177).
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
     }
 }
 

@@ -1,12 +1,12 @@
 //! The client network that rate limits apply to.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use crate::http::peer::Client;
+use crate::http::peer::{self, Client};
 use crate::web::Web;
 
 /// An IPv4 address or the /64 of an IPv6 address, the smallest block a provider assigns to a customer
@@ -26,12 +26,7 @@ impl FromRequestParts<Web> for Peer {
 
 impl Peer {
     fn from_address(address: IpAddr) -> Peer {
-        match address.to_canonical() {
-            IpAddr::V4(address) => Peer(address.into()),
-            IpAddr::V6(address) => {
-                Peer(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into())
-            }
-        }
+        Peer(peer::network(address))
     }
 }
 
