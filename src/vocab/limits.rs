@@ -26,8 +26,11 @@ pub const LABEL_CHARS_MAX: u8 = 63;
 pub const TLD_FILTER_MAX: usize = 1_000;
 /// Maximum bytes of a request body (`data/docs/api.md`). The server reads no more.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
-/// Maximum bytes of a form: a thousand pasted names of maximum length, half of each escaped.
-pub const FORM_BYTES_MAX: usize = 256 * 1024;
+/// Maximum bytes of a form: more than any but the following need.
+pub const FORM_BYTES_MAX: usize = 16 * 1024;
+/// Maximum bytes of a form with a list of names or a note: a thousand pasted names of maximum length,
+/// half of each escaped.
+pub const LARGE_FORM_BYTES_MAX: usize = 256 * 1024;
 /// Maximum nesting of objects and arrays in a body; the API's own requests have three levels.
 pub const BODY_DEPTH_MAX: u32 = 16;
 /// Maximum names of one appraisal: the response is about as large as a page of drops.

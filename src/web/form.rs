@@ -9,22 +9,29 @@ use serde::de::DeserializeOwned;
 
 use crate::http::body::read_bytes_up_to;
 use crate::http::error::ApiError;
-use crate::vocab::limits::FORM_BYTES_MAX;
+use crate::vocab::limits::{FORM_BYTES_MAX, LARGE_FORM_BYTES_MAX};
 use crate::web::error::PageError;
 
-/// Extractor of a form (`application/x-www-form-urlencoded`).
-pub struct Form<T>(pub T);
+/// Extractor of a form (`application/x-www-form-urlencoded`) of at most `BYTES_MAX`.
+pub struct Form<T, const BYTES_MAX: usize = FORM_BYTES_MAX>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
+/// Extractor of a form that may hold a list of names or a note, behind a log-in.
+pub type LargeForm<T> = Form<T, LARGE_FORM_BYTES_MAX>;
+
+impl<S, T, const BYTES_MAX: usize> FromRequest<S> for Form<T, BYTES_MAX>
+where
+    S: Send + Sync,
+    T: DeserializeOwned,
+{
     type Rejection = PageError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Form<T>, PageError> {
+    async fn from_request(request: Request, _: &S) -> Result<Form<T, BYTES_MAX>, PageError> {
         let (parts, body) = request.into_parts();
         let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if !kind.is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded")) {
             return Err(ApiError::parameter("form", "must be sent as a form").into());
         }
-        let body_bytes = read_bytes_up_to(body, FORM_BYTES_MAX).await?;
+        let body_bytes = read_bytes_up_to(body, BYTES_MAX).await?;
         serde_urlencoded::from_bytes(&body_bytes)
             .map(Form)
             .map_err(|err| ApiError::parameter("form", err).into())

@@ -30,7 +30,7 @@ use crate::vocab::plan::Plan;
 use crate::web::Web;
 use crate::web::error::PageError;
 use crate::web::field::FormError;
-use crate::web::form::{Fields, Form};
+use crate::web::form::{Fields, Form, LargeForm};
 use crate::web::fragment::{Wanted, vary, wanted};
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
@@ -190,7 +190,7 @@ async fn new_rule(State(web): State<Web>, member: LoggedIn, RawQuery(query): Raw
 async fn add(
     State(web): State<Web>,
     member: LoggedIn,
-    Form(fields): Form<Fields>,
+    Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
     let post = idempotent_post(&fields, member.viewer.now);
     let form = RuleForm::new(fields);
@@ -210,7 +210,7 @@ async fn preview(
     State(web): State<Web>,
     member: LoggedIn,
     headers: HeaderMap,
-    Form(fields): Form<Fields>,
+    Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
     let rule = RuleId::parse(fields.text("rule"));
     let form = RuleForm::new(fields);
@@ -236,7 +236,7 @@ async fn show_rule(page: EditorPage, headers: HeaderMap) -> Response {
 }
 
 /// `POST /alerts/{id}`: saves the form.
-async fn save(page: EditorPage, Form(fields): Form<Fields>) -> Result<Response, PageError> {
+async fn save(page: EditorPage, Form(fields): LargeForm<Fields>) -> Result<Response, PageError> {
     let page = EditorPage { form: RuleForm::new(fields), ..page };
     let rule = page.rule()?;
     let patch = page.form.patch(rule);

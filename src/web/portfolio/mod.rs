@@ -23,7 +23,7 @@ use crate::web::Web;
 use crate::web::components::query;
 use crate::web::error::PageError;
 use crate::web::field::FormError;
-use crate::web::form::{Fields, Form};
+use crate::web::form::{Fields, Form, LargeForm};
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
 use crate::web::owned::{ROW_LIMITS, idempotent_post, path_param};
@@ -136,7 +136,11 @@ async fn new_claim(State(web): State<Web>, member: LoggedIn, RawQuery(query): Ra
 }
 
 /// `POST /portfolio/new`.
-async fn add(State(web): State<Web>, member: LoggedIn, Form(fields): Form<Fields>) -> Response {
+async fn add(
+    State(web): State<Web>,
+    member: LoggedIn,
+    Form(fields): LargeForm<Fields>,
+) -> Response {
     let post = idempotent_post(&fields, member.viewer.now);
     let page = EditorPage::for_new(web, member, ClaimForm::new(fields));
     let added = match page.form.new_claim() {
@@ -152,7 +156,7 @@ async fn show_claim(page: EditorPage) -> Markup {
 }
 
 /// `POST /portfolio/{id}`: saves the form.
-async fn save(page: EditorPage, Form(fields): Form<Fields>) -> Response {
+async fn save(page: EditorPage, Form(fields): LargeForm<Fields>) -> Response {
     let page = EditorPage { form: ClaimForm::new(fields), ..page };
     let saved = page.save().await;
     page.finish(saved, SAVED)

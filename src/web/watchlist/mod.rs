@@ -25,7 +25,7 @@ use crate::web::Web;
 use crate::web::components::grouped;
 use crate::web::error::{PageError, sentence};
 use crate::web::field::FormError;
-use crate::web::form::{Fields, Form};
+use crate::web::form::{Fields, Form, LargeForm};
 use crate::web::fragment::{Wanted, wanted};
 use crate::web::logged_in::LoggedIn;
 use crate::web::next::local_path;
@@ -94,7 +94,7 @@ async fn show(
 async fn add(
     State(web): State<Web>,
     member: LoggedIn,
-    Form(fields): Form<Fields>,
+    Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
     let pasted = paste(&web, &member, fields.text("names")).await?;
     if let Some(notice) = pasted.report.as_ref().and_then(Report::notice) {
@@ -114,7 +114,7 @@ async fn watch(
     State(web): State<Web>,
     member: LoggedIn,
     headers: HeaderMap,
-    Form(fields): Form<Fields>,
+    Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
     let name = parse_name(fields.text("domain"))?;
     let mut outcomes = watch_all(&web.app, &member.caller, vec![name], member.viewer.now).await?;
@@ -127,7 +127,7 @@ async fn unwatch(
     State(web): State<Web>,
     member: LoggedIn,
     headers: HeaderMap,
-    Form(fields): Form<Fields>,
+    Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
     let field = if fields.text("only").is_empty() { "domain" } else { "only" };
     let names = fields.all(field).map(parse_name).collect::<Result<Vec<_>, _>>()?;
