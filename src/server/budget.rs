@@ -1,0 +1,172 @@
+//! Byte budgets of the process: request bodies that are held, and responses that are not yet sent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::body::Bytes;
+use metrics::{Counter, Gauge, counter, gauge};
+
+use crate::server::state::ConnectionState;
+
+/// A limit of bytes for the whole process.
+pub(super) struct ByteBudget {
+    limit: u64,
+    used: AtomicU64,
+    used_gauge: Gauge,
+    refusals: Counter,
+}
+
+impl ByteBudget {
+    pub(super) fn new(name: &'static str, limit: u64) -> Arc<ByteBudget> {
+        gauge!("dropdex_budget_limit_bytes", "budget" => name).set(limit as f64);
+        let refusals = counter!("dropdex_budget_refusals_total", "budget" => name);
+        refusals.increment(0);
+        Arc::new(ByteBudget {
+            limit,
+            used: AtomicU64::new(0),
+            used_gauge: gauge!("dropdex_budget_used_bytes", "budget" => name),
+            refusals,
+        })
+    }
+
+    /// A share that can grow.
+    pub(super) fn empty(self: &Arc<ByteBudget>) -> Share {
+        Share { budget: Arc::clone(self), bytes: 0 }
+    }
+
+    /// Takes `bytes`, which the share returns on drop. `None` when the budget has fewer.
+    fn take(self: &Arc<ByteBudget>, bytes: u64) -> Option<Share> {
+        let mut share = self.empty();
+        share.grow(bytes).then_some(share)
+    }
+
+    /// Takes `bytes` even when the budget has fewer, for bytes that exist already.
+    fn take_anyway(self: &Arc<ByteBudget>, bytes: u64) -> Share {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.used_gauge.increment(bytes as f64);
+        Share { budget: Arc::clone(self), bytes }
+    }
+
+    /// Whether less than a sixteenth is left.
+    pub(super) fn is_nearly_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed) > self.limit / 16 * 15
+    }
+}
+
+/// Bytes taken from a budget.
+pub(super) struct Share {
+    budget: Arc<ByteBudget>,
+    bytes: u64,
+}
+
+impl Share {
+    /// Takes `bytes` more. Returns false, and takes nothing, when the budget has fewer.
+    pub(super) fn grow(&mut self, bytes: u64) -> bool {
+        let ByteBudget { limit, used, used_gauge, refusals } = &*self.budget;
+        // Optimistic, so that the usual case is one operation.
+        if used.fetch_add(bytes, Ordering::Relaxed) + bytes > *limit {
+            used.fetch_sub(bytes, Ordering::Relaxed);
+            refusals.increment(1);
+            return false;
+        }
+        used_gauge.increment(bytes as f64);
+        self.bytes += bytes;
+        true
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.used_gauge.decrement(self.bytes as f64);
+    }
+}
+
+/// Bytes of a response that were not yet written to the socket, counted for the process and for its
+/// connection.
+pub(super) struct Unsent {
+    share: Share,
+    connection: Arc<ConnectionState>,
+}
+
+impl Unsent {
+    /// `None` when the budget has fewer than `bytes`.
+    pub(super) fn take(
+        budget: &Arc<ByteBudget>,
+        connection: &Arc<ConnectionState>,
+        bytes: u64,
+    ) -> Option<Unsent> {
+        budget.take(bytes).map(|share| Unsent::count(share, connection))
+    }
+
+    /// Counts a piece of a response that is being streamed.
+    pub(super) fn take_anyway(
+        budget: &Arc<ByteBudget>,
+        connection: &Arc<ConnectionState>,
+        bytes: u64,
+    ) -> Unsent {
+        Unsent::count(budget.take_anyway(bytes), connection)
+    }
+
+    fn count(share: Share, connection: &Arc<ConnectionState>) -> Unsent {
+        connection.add_unsent(share.bytes);
+        Unsent { share, connection: Arc::clone(connection) }
+    }
+
+    /// Ties the count to `data`: it ends when hyper drops the last part of it, which it does once that
+    /// part was written.
+    pub(super) fn hold(self, data: Bytes) -> Bytes {
+        Bytes::from_owner(Held { data, _unsent: self })
+    }
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        self.connection.remove_unsent(self.share.bytes);
+    }
+}
+
+struct Held {
+    data: Bytes,
+    _unsent: Unsent,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::settings::Deadlines;
+    use crate::server::state::Protocol;
+
+    #[test]
+    fn shares_return_their_bytes() {
+        let budget = ByteBudget::new("test", 100);
+        let mut share = budget.take(60).expect("room");
+        assert!(budget.take(41).is_none());
+        assert!(share.grow(40) && !share.grow(1));
+        assert!(budget.is_nearly_used());
+        drop(share);
+        assert!(budget.take(100).is_some());
+        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn held_bytes_count_until_their_last_part_is_dropped() {
+        let budget = ByteBudget::new("test", 100);
+        let state = Arc::new(ConnectionState::new(Protocol::Http2, Deadlines::default()));
+        let unsent = Unsent::take(&budget, &state, 80).expect("room");
+        let mut data = unsent.hold(Bytes::from_static(b"hello"));
+        let first = data.split_to(2);
+        drop(data);
+        assert_eq!((&first[..], state.unsent()), (&b"he"[..], 80));
+        assert!(Unsent::take(&budget, &state, 80).is_none());
+        drop(Unsent::take_anyway(&budget, &state, 80));
+        drop(first);
+        assert_eq!((state.unsent(), budget.used.load(Ordering::Relaxed)), (0, 0));
+    }
+}
