@@ -262,6 +262,12 @@ impl BaseUrl {
         DeniedName::try_from(url.domain()?.to_owned()).ok()
     }
 
+    /// The host and, unless it is the default of the scheme, the port.
+    pub fn authority(&self) -> String {
+        let authority = self.0.split_once("://").map_or("", |(_, rest)| rest);
+        authority.split('/').next().unwrap_or_default().to_owned()
+    }
+
     /// Returns true for https.
     pub fn is_https(&self) -> bool {
         self.0.starts_with("https:")
