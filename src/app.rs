@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use axum::extract::Request;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -22,7 +23,7 @@ use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
 use crate::http::running_exports::RunningExports;
-use crate::http::{App, AppParts, ConfiguredChannels};
+use crate::http::{App, AppParts, ConfiguredChannels, allowance};
 use crate::index::filter::AsOf;
 use crate::index::generation::build;
 use crate::index::generation::live::LiveIndex;
@@ -34,7 +35,7 @@ use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
-use crate::server::settings::DrainTimes;
+use crate::server::settings::{DrainTimes, ServerSettings};
 use crate::server::tls::Tls;
 use crate::server::{self, Server, supervisor};
 use crate::telemetry::disk::MeteredFs;
@@ -44,6 +45,7 @@ use crate::telemetry::requests;
 use crate::telemetry::{catalogue, query};
 use crate::vocab::plan::AccountLimits;
 use crate::vocab::suffixes;
+use crate::vocab::url::BaseUrl;
 use crate::web::{self, Outside, Web};
 use crate::workers::admin::{AdminSocket, Backend};
 use crate::workers::bootstrap::Registry;
@@ -182,6 +184,12 @@ async fn run(
     tokio::spawn(reload_on_hang_up(bound.tls.clone(), hang_up));
     if let Some(tls) = bound.tls {
         tokio::spawn(tls.watch_files());
+    }
+    if config.server.proxies == ServerSettings::default().proxies {
+        tracing::info!(
+            "X-Forwarded-For and X-Request-Id are trusted from this machine (127.0.0.1, ::1), for a \
+             reverse proxy; server.proxies changes that, [] trusts no one"
+        );
     }
     // It may write to the store and block until the write is durable.
     tokio::task::block_in_place(|| ready(&format!("{scheme}://{}", bound.address), &store))?;
@@ -372,10 +380,17 @@ impl Serving {
             home: config.outbound.public_url.clone(),
             mailer: config.outbound.smtp.as_ref().map(Mailer::new).transpose()?,
         };
+        let identify = Arc::new({
+            let app = app.clone();
+            move |request: &mut Request| allowance::identify(&app, request)
+        });
+        let public_host = config.outbound.public_url.as_ref().map(BaseUrl::authority);
         let router = web::router(Web::with_outside(app, config.web.clone(), outside));
         let parts = server::ServerParts {
             router: router.layer(MapRequestLayer::new(requests::record_route)),
             error_renderer: web::refusals,
+            identify,
+            public_host,
             tls,
             observing: requests::Settings {
                 proxies: config.server.proxies.as_slice().into(),

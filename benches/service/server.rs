@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use dropdex::accounts::Store;
 use dropdex::http::running_exports::RunningExports;
 use dropdex::http::session::CookieKind;
-use dropdex::http::{App, AppParts, ConfiguredChannels};
+use dropdex::http::{App, AppParts, ConfiguredChannels, allowance};
 use dropdex::index::Index;
 use dropdex::index::generation::live::LiveIndex;
 use dropdex::outbound::bootstrap::LiveBootstrap;
@@ -98,6 +99,7 @@ impl Service {
     /// There is no free port.
     pub fn listen(&self, bare: &[(&str, usize)]) -> anyhow::Result<SocketAddr> {
         let mut router = web::router(Web::new(self.app.clone(), WebSettings::default()));
+        let app = self.app.clone();
         for &(path, bytes) in bare {
             let body = Bytes::from(json_of(bytes));
             let answer = move || async move { ([(CONTENT_TYPE, "application/json")], body) };
@@ -111,6 +113,10 @@ impl Service {
                 server::ServerParts {
                     router,
                     error_renderer: web::refusals,
+                    identify: Arc::new(move |request: &mut Request| {
+                        allowance::identify(&app, request)
+                    }),
+                    public_host: None,
                     tls: None,
                     observing: requests::Settings::default(),
                     draining: Arc::default(),

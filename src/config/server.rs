@@ -8,13 +8,16 @@ use serde::Deserialize;
 use crate::config::number::{Bounded, Milliseconds, Seconds};
 use crate::server::cors::Origin;
 use crate::server::settings::{
-    AdmissionLimits, ConnectionLimits, Deadlines, DrainTimes, ServerSettings, TlsFiles,
+    AdmissionLimits, Budgets, ConnectionLimits, Deadlines, DrainTimes, ServerSettings, TlsFiles,
 };
 
 /// A deadline. Zero would close every connection.
 type Deadline = Option<Seconds<1>>;
 /// A maximum number of connections or requests, below the limit of file descriptors.
 type Count = Option<Bounded<1, 1_000_000>>;
+
+/// A byte budget. It must have room for the largest request or response.
+type Mebibytes = Option<Bounded<4, 1_000_000>>;
 
 /// The section in the file.
 #[derive(Debug, Default, Deserialize)]
@@ -39,6 +42,10 @@ pub(super) struct ServerFile {
     max_exports: Count,
     max_log_ins: Count,
     max_writes: Count,
+    max_visitors: Count,
+    visitor_requests_per_minute: Count,
+    max_request_body_mib: Mebibytes,
+    max_unsent_mib: Mebibytes,
     queue_timeout_ms: Option<Milliseconds>,
     drain_delay_seconds: Option<Seconds<0>>,
     drain_seconds: Option<Seconds<0>>,
@@ -61,6 +68,10 @@ impl ServerFile {
             deadlines: self.deadlines(default.deadlines),
             connections: self.connections(default.connections),
             admission: self.admission(default.admission),
+            budgets: self.budgets(),
+            visitor_requests_per_minute: self
+                .visitor_requests_per_minute
+                .map_or(default.visitor_requests_per_minute, Bounded::get),
             drain: DrainTimes {
                 delay: Seconds::or(drain_delay.or(self.drain_delay_seconds), delay),
                 deadline: Seconds::or(self.drain_seconds, deadline),
@@ -98,12 +109,22 @@ impl ServerFile {
         }
     }
 
+    fn budgets(&self) -> Budgets {
+        let default = Budgets::default();
+        let bytes = |given: Mebibytes, default| given.map_or(default, |it| it.get::<u64>() << 20);
+        Budgets {
+            request_bytes: bytes(self.max_request_body_mib, default.request_bytes),
+            response_bytes: bytes(self.max_unsent_mib, default.response_bytes),
+        }
+    }
+
     fn admission(&self, default: AdmissionLimits) -> AdmissionLimits {
         AdmissionLimits {
             reads: self.max_reads.map_or(default.reads, Bounded::get),
             exports: self.max_exports.map_or(default.exports, Bounded::get),
             log_ins: self.max_log_ins.map_or(default.log_ins, Bounded::get),
             writes: self.max_writes.map_or(default.writes, Bounded::get),
+            visitors: self.max_visitors.map_or(default.visitors, Bounded::get),
             queue_timeout: self.queue_timeout_ms.map_or(default.queue_timeout, |time| time.0),
         }
     }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
@@ -41,7 +41,9 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
 
     fn call(self, mut request: Request, app: App) -> Self::Future {
         let now = app.clock.now();
-        let (caller, allowance) = match admit_json(&app, request.headers(), now) {
+        let identified = request.extensions().get::<Caller>().cloned();
+        let caller = identified.map_or_else(|| authenticate(&app, request.headers()), Ok);
+        let (caller, allowance) = match caller.and_then(|caller| admit_json(&app, caller, now)) {
             Ok(admitted) => admitted,
             Err(refusal) => return Box::pin(ready(refusal.into_response())),
         };
@@ -58,10 +60,9 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
 
 fn admit_json(
     app: &App,
-    headers: &HeaderMap,
+    caller: Caller,
     now: DateTime<Utc>,
 ) -> Result<(Caller, Allowance), ApiError> {
-    let caller = authenticate(app, headers)?;
     current::set_account(caller.account.0);
     if caller.plan < Plan::Pro {
         return Err(ApiError::JsonPlanRequired(caller.plan));
@@ -103,6 +104,21 @@ pub fn charge_export(
     now: DateTime<Utc>,
 ) -> Result<Allowance, ApiError> {
     check_granted(app.store.charge_export(caller, now), caller, now)
+}
+
+/// Whether a request has a valid key or, without an `Authorization` header, a valid session. Keeps the
+/// caller of a key for [`guarded`].
+pub fn identify(app: &App, request: &mut Request) -> bool {
+    let headers = request.headers();
+    if !headers.contains_key(AUTHORIZATION) {
+        return headers.contains_key(COOKIE)
+            && session::find(app, headers, app.clock.now()).is_some();
+    }
+    let caller = authenticate(app, headers);
+    caller.is_ok_and(|caller| {
+        request.extensions_mut().insert(caller);
+        true
+    })
 }
 
 fn check_granted(

@@ -32,6 +32,30 @@ const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 /// Maximum characters of client text in an error message.
 const ECHO_CHARS_MAX: usize = 160;
 
+/// Reason why the server stopped reading a request body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    #[error("the body did not arrive in time")]
+    Slow,
+    #[error("the connection ended within the body")]
+    Truncated,
+    #[error("request bodies use all memory that they may use")]
+    OutOfMemory,
+    #[error("too many requests at the moment")]
+    Shed { retry_after_s: u32 },
+}
+
+impl From<BodyError> for ApiError {
+    fn from(err: BodyError) -> ApiError {
+        match err {
+            BodyError::Slow => ApiError::SlowBody,
+            BodyError::Truncated => ApiError::parameter("body", "is truncated"),
+            BodyError::OutOfMemory => ApiError::Shed { retry_after_s: 1 },
+            BodyError::Shed { retry_after_s } => ApiError::Shed { retry_after_s },
+        }
+    }
+}
+
 /// Extractor of a JSON body.
 pub struct JsonBody<T>(pub T);
 
@@ -175,7 +199,10 @@ pub async fn read_bytes_up_to(body: Body, bytes_max: usize) -> Result<Vec<u8>, A
     let mut bytes = Vec::new();
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| ApiError::parameter("body", "is truncated"))?;
+        let chunk = chunk.map_err(|err| {
+            let err = err.into_inner().downcast::<BodyError>();
+            ApiError::from(err.map_or(BodyError::Truncated, |err| *err))
+        })?;
         if bytes.len() + chunk.len() > bytes_max {
             return Err(ApiError::BodyTooLarge { bytes_max });
         }

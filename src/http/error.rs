@@ -54,8 +54,14 @@ pub enum ApiError {
     QueryTimeout,
     /// The client closed the connection before the response was ready.
     ClientClosed,
-    /// 503: load shedding: every slot of the request's class is taken.
+    /// 503: load shedding: every slot of the request's class is taken, or a byte budget is used up.
     Shed { retry_after_s: u32 },
+    /// 429: too many requests without a valid key or session from the client's network.
+    TooManyVisits { per_minute: u32, retry_after_s: u64 },
+    /// 400: the `Host` header is missing, repeated or malformed.
+    InvalidHost,
+    /// 421: the pages are at another host.
+    Misdirected { host: String },
     /// 408: the body did not arrive in time.
     SlowBody,
     /// 503: the request exceeded its deadline.
@@ -303,6 +309,22 @@ impl From<ApiError> for Refusal {
             ApiError::Shed { retry_after_s } => Refusal::retry_later(
                 "too many requests at the moment; try again in a few seconds",
                 retry_after_s,
+            ),
+            ApiError::TooManyVisits { per_minute, retry_after_s } => Refusal::plain(
+                StatusCode::TOO_MANY_REQUESTS,
+                format!(
+                    "a network may send {per_minute} requests a minute without an API key or a \
+                     log-in; wait, log in or use a key"
+                ),
+            )
+            .with(RETRY_AFTER, retry_after_s),
+            ApiError::InvalidHost => Refusal::plain(
+                StatusCode::BAD_REQUEST,
+                "Host: must be given once, as a host name or address with an optional port",
+            ),
+            ApiError::Misdirected { host } => Refusal::plain(
+                StatusCode::MISDIRECTED_REQUEST,
+                format!("Host: the pages of this server are at {host}"),
             ),
             ApiError::SlowBody => {
                 Refusal::plain(StatusCode::REQUEST_TIMEOUT, "body: did not arrive in time")

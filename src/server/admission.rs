@@ -10,6 +10,7 @@ use metrics::{Counter, Gauge, counter, gauge};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::http::error::ApiError;
 use crate::server::settings::AdmissionLimits;
 
 /// A group of requests that compete for the same resource.
@@ -25,6 +26,8 @@ pub enum Class {
     LogIn,
     /// Changes, which wait for the disk.
     Write,
+    /// Requests without a valid key or session, whatever they ask for.
+    Visitor,
 }
 
 /// POST requests that change nothing: their queries are too long for a query string.
@@ -61,6 +64,7 @@ impl Class {
             Class::Export => "export",
             Class::LogIn => "log_in",
             Class::Write => "write",
+            Class::Visitor => "visitor",
         }
     }
 }
@@ -71,6 +75,7 @@ pub(super) struct Admission {
     exports: Arc<Gate>,
     log_ins: Arc<Gate>,
     writes: Arc<Gate>,
+    visitors: Arc<Gate>,
     /// Varies `Retry-After`, so that shed clients do not all retry at the same time.
     sheds: AtomicU32,
 }
@@ -79,6 +84,12 @@ pub(super) struct Admission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shed {
     pub retry_after_s: u32,
+}
+
+impl From<Shed> for ApiError {
+    fn from(Shed { retry_after_s }: Shed) -> ApiError {
+        ApiError::Shed { retry_after_s }
+    }
 }
 
 /// Highest value of `Retry-After`; the lowest is 1.
@@ -92,6 +103,7 @@ impl Admission {
             exports: gate(Class::Export, limits.exports),
             log_ins: gate(Class::LogIn, limits.log_ins),
             writes: gate(Class::Write, limits.writes),
+            visitors: gate(Class::Visitor, limits.visitors),
             sheds: AtomicU32::new(0),
         }
     }
@@ -101,20 +113,30 @@ impl Admission {
     /// # Errors
     /// The class is at its limit and its queue is full or too slow.
     pub(super) async fn enter(&self, class: Class) -> Result<Option<Admitted>, Shed> {
-        let gate = match class {
-            Class::Health => return Ok(None),
-            Class::Read => &self.reads,
-            Class::Export => &self.exports,
-            Class::LogIn => &self.log_ins,
-            Class::Write => &self.writes,
-        };
+        let Some(gate) = self.gate(class) else { return Ok(None) };
         match gate.enter().await {
             Some(admitted) => Ok(Some(admitted)),
-            None => {
-                gate.sheds.increment(1);
-                let number = self.sheds.fetch_add(1, Ordering::Relaxed);
-                Err(Shed { retry_after_s: 1 + number % RETRY_AFTER_S_MAX })
-            }
+            None => Err(self.shed(class)),
+        }
+    }
+
+    /// Counts a request that is not admitted.
+    pub(super) fn shed(&self, class: Class) -> Shed {
+        if let Some(gate) = self.gate(class) {
+            gate.sheds.increment(1);
+        }
+        let number = self.sheds.fetch_add(1, Ordering::Relaxed);
+        Shed { retry_after_s: 1 + number % RETRY_AFTER_S_MAX }
+    }
+
+    fn gate(&self, class: Class) -> Option<&Arc<Gate>> {
+        match class {
+            Class::Health => None,
+            Class::Read => Some(&self.reads),
+            Class::Export => Some(&self.exports),
+            Class::LogIn => Some(&self.log_ins),
+            Class::Write => Some(&self.writes),
+            Class::Visitor => Some(&self.visitors),
         }
     }
 }

@@ -1,51 +1,214 @@
-//! Request bodies, read before admission under a deadline, and response bodies, which keep the request
-//! in flight until they are sent.
+//! Request bodies, read when the handler asks for them, and response bodies, which keep the request in
+//! flight until they are sent.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::http::Request;
+use axum::http::header::{CONTENT_ENCODING, EXPECT};
+use axum::http::{Request, Response};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
-use tokio::time::timeout_at;
+use tokio::time::{Sleep, sleep_until, timeout};
 
-use crate::http::error::ApiError;
+use crate::http::body::BodyError;
+use crate::server::admission::{Admission, Admitted, Class, Shed};
+use crate::server::budget::{ByteBudget, Share, Unsent};
 use crate::server::settings::BODY_BYTES_PER_SECOND;
 use crate::server::state::ConnectionState;
-use crate::vocab::limits::{BODY_BYTES_MAX, FORM_BYTES_MAX};
 
-/// Reads the body of a request up to the limit that its handler enforces. Every
-/// [`BODY_BYTES_PER_SECOND`] bytes received extend the deadline by a second.
+/// Time for which a body that does not arrive keeps its admission slot.
+const SLOT_KEPT: Duration = Duration::from_millis(20);
+/// Maximum length and time of an unread body that is discarded so that the connection can be reused.
+const DISCARDED_BYTES_MAX: u64 = 8 * 1024;
+const DISCARDED_WITHIN: Duration = Duration::from_secs(1);
+/// Responses from this size on count against the budget. Below it, the buffers that hyper has for each
+/// request are larger.
+const COUNTED_BYTES_MIN: u64 = 4 * 1024;
+/// Size of the pieces in which hyper gets a response. It takes one more than the client has room for.
+const PIECE_BYTES: usize = 16 * 1024;
+/// Memory of a compressor, which lives as long as its response.
+const COMPRESSOR_BYTES: u64 = 256 * 1024;
+
+/// What a request shares with its body: both end with the response.
+pub(super) struct Reading {
+    admission: Arc<Admission>,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    slot: Option<Admitted>,
+    /// The class of the slot.
+    class: Class,
+    /// The bytes read so far.
+    share: Share,
+    /// The body, if the handler did not read it to the end.
+    unread: Option<Incoming>,
+}
+
+impl Reading {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().expect("no code panics holding this lock")
+    }
+
+    /// Keeps the slot of the request, except while a slow body arrives.
+    pub(super) fn keep(&self, class: Class, slot: Option<Admitted>) -> Option<Admitted> {
+        let mut held = self.held();
+        (held.class, held.slot) = (class, slot);
+        None
+    }
+
+    /// Takes the slot out.
+    pub(super) fn take_slot(&self) -> Option<Admitted> {
+        self.held().slot.take()
+    }
+
+    /// Disposes of a body that the handler left unread. Returns whether the connection can be reused:
+    /// on HTTP/1.1 the next request starts behind the body.
+    pub(super) async fn discard_unread(&self, waits_for_continue: bool) -> bool {
+        let Some(mut body) = self.held().unread.take() else { return true };
+        let is_short = body.size_hint().upper().is_some_and(|bytes| bytes <= DISCARDED_BYTES_MAX);
+        if waits_for_continue || !is_short {
+            return false;
+        }
+        let discarding = async { while let Some(Ok(_)) = body.frame().await {} };
+        timeout(DISCARDED_WITHIN, discarding).await.is_ok() && body.is_end_stream()
+    }
+}
+
+/// Gives a request a body that is read on demand: within `deadline`, which every
+/// [`BODY_BYTES_PER_SECOND`] bytes extend by a second, and counted against `budget`. While a slow body
+/// arrives, the request gives up its slot; it gets one again with the last byte.
 ///
-/// # Errors
-/// [`ApiError::SlowBody`] after the deadline, 400 if the connection breaks off.
-pub(super) async fn read(
+/// Returns the shared part, unless there is no body.
+pub(super) fn read_on_demand(
     request: Request<Incoming>,
     deadline: Instant,
-) -> Result<Request<Body>, ApiError> {
-    let (parts, mut body) = request.into_parts();
-    let is_api = parts.uri.path().starts_with("/api/");
-    let bytes_max = if is_api { BODY_BYTES_MAX } else { FORM_BYTES_MAX };
+    admission: &Arc<Admission>,
+    budget: &Arc<ByteBudget>,
+) -> (Request<Body>, Option<Arc<Reading>>) {
+    let (parts, body) = request.into_parts();
     if body.is_end_stream() {
-        return Ok(Request::from_parts(parts, Body::empty()));
+        return (Request::from_parts(parts, Body::empty()), None);
     }
-    if body.size_hint().lower() > bytes_max as u64 {
-        // The handler rejects the declared length without reading.
-        return Ok(Request::from_parts(parts, Body::new(body)));
+    let held = Held { slot: None, class: Class::Health, share: budget.empty(), unread: None };
+    let reading = Arc::new(Reading { admission: Arc::clone(admission), held: Mutex::new(held) });
+    let body = RequestBody {
+        inner: Some(body),
+        reading: Arc::clone(&reading),
+        deadline,
+        timer: None,
+        has_slot: true,
+        entering: None,
+    };
+    (Request::from_parts(parts, Body::new(body)), Some(reading))
+}
+
+/// Whether the client sends the body only when asked for it (RFC 9110 §10.1.1).
+pub(super) fn waits_for_continue<B>(request: &Request<B>) -> bool {
+    request.headers().contains_key(EXPECT)
+}
+
+/// The body of a request.
+struct RequestBody {
+    /// `None` after the end.
+    inner: Option<Incoming>,
+    reading: Arc<Reading>,
+    deadline: Instant,
+    /// Created when the client is waited for.
+    timer: Option<Pin<Box<Sleep>>>,
+    has_slot: bool,
+    /// Admission after the last byte.
+    entering: Option<BoxFuture<'static, Result<Option<Admitted>, Shed>>>,
+}
+
+impl RequestBody {
+    /// Counts the bytes of a frame.
+    fn count(&mut self, bytes: usize) -> Result<(), BodyError> {
+        let bytes = bytes as u64;
+        if !self.reading.held().share.grow(bytes) {
+            return Err(BodyError::OutOfMemory);
+        }
+        self.deadline += Duration::from_secs_f64(bytes as f64 / BODY_BYTES_PER_SECOND as f64);
+        Ok(())
     }
-    let mut bytes = Vec::new();
-    // One byte over the limit is enough for the handler to reject the body.
-    while bytes.len() <= bytes_max {
-        let extra = Duration::from_secs(bytes.len() as u64 / BODY_BYTES_PER_SECOND);
-        let frame = timeout_at((deadline + extra).into(), body.frame()).await;
-        let Some(frame) = frame.map_err(|_| ApiError::SlowBody)? else { break };
-        let frame = frame.map_err(|_| ApiError::parameter("body", "is truncated"))?;
-        bytes.extend_from_slice(frame.data_ref().map_or(&[], Bytes::as_ref));
+
+    /// Waits for the client; ready when it is too slow.
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<BodyError> {
+        let first = self.deadline.min(Instant::now() + SLOT_KEPT);
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(first.into())));
+        loop {
+            ready!(timer.as_mut().poll(cx));
+            if self.has_slot {
+                self.has_slot = false;
+                drop(self.reading.take_slot());
+            }
+            if Instant::now() >= self.deadline {
+                return Poll::Ready(BodyError::Slow);
+            }
+            timer.as_mut().reset(self.deadline.into());
+        }
     }
-    Ok(Request::from_parts(parts, Body::from(bytes)))
+
+    /// Ends the body once the request has a slot again.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if self.has_slot {
+            return Poll::Ready(None);
+        }
+        let entering = self.entering.get_or_insert_with(|| {
+            let class = self.reading.held().class;
+            let admission = Arc::clone(&self.reading.admission);
+            async move { admission.enter(class).await }.boxed()
+        });
+        let entered = ready!(entering.poll_unpin(cx));
+        self.has_slot = true;
+        Poll::Ready(match entered {
+            Ok(slot) => {
+                self.reading.held().slot = slot;
+                None
+            }
+            Err(Shed { retry_after_s }) => Some(Err(BodyError::Shed { retry_after_s })),
+        })
+    }
+}
+
+impl hyper::body::Body for RequestBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let Some(inner) = &mut self.inner else { return self.poll_end(cx) };
+        match Pin::new(inner).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => {
+                let counted = self.count(frame.data_ref().map_or(0, Bytes::len));
+                Poll::Ready(Some(counted.map(|()| frame)))
+            }
+            Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(BodyError::Truncated))),
+            Poll::Ready(None) => {
+                self.inner = None;
+                self.poll_end(cx)
+            }
+            Poll::Pending => self.poll_deadline(cx).map(|err| Some(Err(err))),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map_or_else(SizeHint::default, Incoming::size_hint)
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        let unread = self.inner.take().filter(|body| !body.is_end_stream());
+        self.reading.held().unread = unread;
+    }
 }
 
 /// A request of a connection, from its head to the last byte of the response.
@@ -66,15 +229,113 @@ impl Drop for InFlight {
     }
 }
 
+/// Length of a large response before compression, in its extensions.
+#[derive(Clone, Copy)]
+struct SourceBytes(u64);
+
+/// Remembers the length of a large response, which compression hides.
+pub(super) fn remember_length(mut response: Response<Body>) -> Response<Body> {
+    if let Some(bytes) = response.body().size_hint().exact().filter(|it| *it >= COUNTED_BYTES_MIN) {
+        response.extensions_mut().insert(SourceBytes(bytes));
+    }
+    response
+}
+
+/// How a response counts against the budget of unsent bytes.
+pub(super) enum Counted {
+    /// Too small to count.
+    No,
+    /// The whole response exists.
+    Whole(Unsent),
+    /// It is made while it is sent. Its source counts until it ends.
+    Streamed { source: Option<Unsent> },
+}
+
+impl Counted {
+    /// Counts a response. `None` when the budget has too little left for it.
+    pub(super) fn new(
+        response: &Response<Body>,
+        budget: &Arc<ByteBudget>,
+        connection: &Arc<ConnectionState>,
+    ) -> Option<Counted> {
+        let take = |bytes| Unsent::take(budget, connection, bytes);
+        match response.body().size_hint().exact() {
+            Some(bytes) if bytes < COUNTED_BYTES_MIN => Some(Counted::No),
+            Some(bytes) => take(bytes).map(Counted::Whole),
+            None if response.headers().contains_key(CONTENT_ENCODING) => {
+                let source = response.extensions().get::<SourceBytes>().map_or(0, |it| it.0);
+                let source = Some(take(source + COMPRESSOR_BYTES)?);
+                Some(Counted::Streamed { source })
+            }
+            None => Some(Counted::Streamed { source: None }),
+        }
+    }
+}
+
+/// Copies bytes whose buffer is much larger, as a page's may be: twice as large.
+fn without_slack(data: Bytes) -> Bytes {
+    if !data.is_unique() {
+        return data;
+    }
+    let data = Vec::from(data);
+    let slack = data.capacity() - data.len();
+    if slack > data.len() / 8 { Bytes::copy_from_slice(&data) } else { data.into() }
+}
+
 /// The body of a response.
 pub struct ResponseBody {
     inner: Body,
-    _in_flight: InFlight,
+    /// The rest of a frame, sent in pieces.
+    rest: Bytes,
+    counted: Counted,
+    is_large: bool,
+    budget: Arc<ByteBudget>,
+    in_flight: InFlight,
 }
 
 impl ResponseBody {
-    pub(super) fn new(inner: Body, in_flight: InFlight) -> ResponseBody {
-        ResponseBody { inner, _in_flight: in_flight }
+    pub(super) fn new(
+        inner: Body,
+        (counted, budget): (Counted, &Arc<ByteBudget>),
+        in_flight: InFlight,
+    ) -> ResponseBody {
+        let is_large = !matches!(counted, Counted::No);
+        let (budget, rest) = (Arc::clone(budget), Bytes::new());
+        let mut body = ResponseBody { inner, rest, counted, is_large, budget, in_flight };
+        body.report_progress();
+        // Now, because the client may not read for long.
+        if let Counted::Whole(_) = body.counted
+            && let Some(Some(Ok(frame))) = body.inner.frame().now_or_never()
+            && let Ok(data) = frame.into_data()
+        {
+            body.keep(without_slack(data));
+        }
+        body
+    }
+
+    /// Reports to the connection that its client takes the response.
+    fn report_progress(&self) {
+        if self.is_large {
+            self.in_flight.state.sending(self.in_flight.number);
+        }
+    }
+
+    /// Keeps `data` to be sent in pieces. Its bytes count until hyper has written them.
+    fn keep(&mut self, data: Bytes) {
+        self.rest = match std::mem::replace(&mut self.counted, Counted::No) {
+            Counted::No => data,
+            Counted::Whole(unsent) => unsent.hold(data),
+            Counted::Streamed { source } => {
+                self.counted = Counted::Streamed { source };
+                let (connection, bytes) = (&self.in_flight.state, data.len() as u64);
+                Unsent::take_anyway(&self.budget, connection, bytes).hold(data)
+            }
+        };
+    }
+
+    fn next_piece(&mut self) -> Frame<Bytes> {
+        let len = self.rest.len().min(PIECE_BYTES);
+        Frame::data(self.rest.split_to(len))
     }
 }
 
@@ -86,14 +347,34 @@ impl hyper::body::Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.inner).poll_frame(cx)
+        if !self.rest.is_empty() {
+            self.report_progress();
+            return Poll::Ready(Some(Ok(self.next_piece())));
+        }
+        let Some(frame) = ready!(Pin::new(&mut self.inner).poll_frame(cx)) else {
+            return Poll::Ready(None);
+        };
+        self.report_progress();
+        Poll::Ready(Some(frame.map(|frame| match frame.into_data() {
+            Ok(data) => {
+                self.keep(data);
+                self.next_piece()
+            }
+            Err(other) => other,
+        })))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.rest.is_empty() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        let (inner, rest) = (self.inner.size_hint(), self.rest.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(inner.lower() + rest);
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
     }
 }

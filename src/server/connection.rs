@@ -22,20 +22,24 @@ use tokio::time::{sleep, sleep_until, timeout};
 use crate::server::Shared;
 use crate::server::body::ResponseBody;
 use crate::server::gateway::Gateway;
-use crate::server::state::{ConnectionState, Protocol, TimeoutKind};
+use crate::server::state::{ConnectionState, Protocol, SHORT_STALL, TimeoutKind};
 use crate::server::stream::{MonitoredStream, Transport};
 
 /// Maximum size of a request head: twice the worst that browsers and proxies send.
 pub(super) const HEAD_BYTES_MAX: u32 = 16 * 1024;
 /// Read and write buffer of an HTTP/1.1 connection.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
-/// Concurrent requests on an HTTP/2 connection.
-const STREAMS_MAX: u32 = 64;
+/// Concurrent requests on an HTTP/2 connection: at least 100 are expected (RFC 9113 §6.5.2).
+const STREAMS_MAX: u32 = 128;
 /// Stream resets after which an HTTP/2 connection is closed: rapid resets cost the server more than
 /// the client (CVE-2023-44487).
 const RESETS_MAX: usize = 64;
 /// Write buffer of an HTTP/2 stream.
-const STREAM_BUFFER_BYTES_MAX: usize = 64 * 1024;
+const STREAM_BUFFER_BYTES_MAX: usize = 32 * 1024;
+/// Bytes of request bodies that an HTTP/2 client may send ahead of the handlers, on a stream and on the
+/// connection.
+const STREAM_WINDOW_BYTES: u32 = 64 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
 /// Interval and timeout of HTTP/2 keep-alive pings.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
@@ -66,6 +70,8 @@ impl Protocols {
             .max_header_list_size(HEAD_BYTES_MAX)
             .max_local_error_reset_streams(RESETS_MAX)
             .max_send_buf_size(STREAM_BUFFER_BYTES_MAX)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT);
         Protocols { http1, http2 }
@@ -112,11 +118,12 @@ pub(super) async fn serve(
     match protocol {
         Protocol::Http1 => {
             let connection = shared.protocols.http1.serve_connection(io, service);
-            drive(connection, &state, closing, None).await;
+            drive(connection, &state, &shared.gateway, closing, None).await;
         }
         Protocol::Http2 => {
             let connection = shared.protocols.http2.serve_connection(io, service);
-            drive(connection, &state, closing, Some(shared.deadlines.connection_age)).await;
+            let age = Some(shared.deadlines.connection_age);
+            drive(connection, &state, &shared.gateway, closing, age).await;
         }
     }
 }
@@ -181,6 +188,7 @@ impl Connection for http2::Connection<TokioIo<MonitoredStream>, ConnectionServic
 async fn drive(
     connection: impl Connection,
     state: &ConnectionState,
+    gateway: &Gateway,
     mut closing: watch::Receiver<bool>,
     age: Option<Duration>,
 ) {
@@ -193,7 +201,7 @@ async fn drive(
     let mut others_deadline = None;
     // The timer is moved only when a deadline comes nearer or has passed, so that a request on an idle
     // connection does not touch it.
-    let mut timer = pin!(sleep_until(state.next_timeout().0.into()));
+    let mut timer = pin!(sleep_until(state.next_timeout(false).0.into()));
     let timed_out = poll_fn(|cx| {
         loop {
             if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
@@ -208,12 +216,17 @@ async fn drive(
                 connection.as_mut().close();
                 continue;
             }
-            let (mut deadline, kind) = state.next_timeout();
+            let is_short = gateway.is_short_of_memory();
+            let (mut deadline, kind) = state.next_timeout(is_short);
             if kind == TimeoutKind::Request {
                 deadline = others_deadline.unwrap_or(deadline);
             }
             aged_at = aged_at.filter(|_| !is_closing);
-            let next = aged_at.map_or(deadline, |aged_at| deadline.min(aged_at));
+            let mut next = aged_at.map_or(deadline, |aged_at| deadline.min(aged_at));
+            if state.unsent() > 0 {
+                // The deadline comes nearer when the server becomes short of memory.
+                next = next.min(Instant::now() + SHORT_STALL);
+            }
             if timer.deadline() > next.into() {
                 timer.as_mut().reset(next.into());
             }
@@ -229,7 +242,7 @@ async fn drive(
                 }
                 continue;
             }
-            let others = state.last_request_deadline().filter(|last| *last > now);
+            let others = state.last_request_deadline(is_short).filter(|last| *last > now);
             if kind != TimeoutKind::Request || others_deadline.is_some() || others.is_none() {
                 return Poll::Ready(Some(kind));
             }

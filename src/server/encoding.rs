@@ -6,12 +6,14 @@ use axum::body::Body;
 use axum::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG};
 use axum::http::{HeaderMap, HeaderValue, Request, Response};
 use tower::Service;
+use tower::util::MapResponse;
 use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 use tower_http::compression::predicate::Predicate;
 
 use crate::http::etag;
 use crate::server::admission::Class;
+use crate::server::body;
 
 /// A smaller body fits one packet uncompressed.
 const BYTES_MIN: u64 = 1024;
@@ -22,14 +24,18 @@ const IDENTITY: HeaderValue = HeaderValue::from_static("identity;q=0.001");
 
 /// The router, with its responses compressed.
 #[derive(Clone)]
-pub(super) struct Encoder(Compression<Router, Compressible>);
+pub(super) struct Encoder(Compression<Measured, Compressible>);
+
+/// The router, which remembers the length of its responses.
+type Measured = MapResponse<Router, fn(Response<Body>) -> Response<Body>>;
 
 impl Encoder {
     pub(super) fn new(router: Router) -> Encoder {
         // A page of 100 rows takes 1.4 ms to make. This level adds 0.4 ms and leaves 22 kB; the
         // default level adds 3 ms and leaves 13 kB.
         let quality = CompressionLevel::Fastest;
-        Encoder(Compression::new(router).quality(quality).compress_when(Compressible))
+        let measured: Measured = MapResponse::new(router, body::remember_length);
+        Encoder(Compression::new(measured).quality(quality).compress_when(Compressible))
     }
 
     /// Calls the router and compresses the response if the client accepts it.

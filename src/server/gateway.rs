@@ -1,5 +1,5 @@
-//! The path of a request from hyper to the router, and of its response back: CORS, the body, admission,
-//! compression, the deadline and panics.
+//! The path of a request from hyper to the router, and of its response back: the host, CORS, limits,
+//! admission, compression, the deadline and panics.
 //!
 //! `tower-http`'s timeout and catch-panic layers answer every request alike. Here the deadline depends
 //! on the class of the request, and the error is a page for a browser and JSON for other clients.
@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, HOST, STRICT_TRANSPORT_SECURITY};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
 use metrics::{Counter, counter};
@@ -25,13 +25,16 @@ use crate::http::caching::Caching;
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
 use crate::http::running_exports::ServerSlot;
-use crate::server::admission::{Admission, Class, Shed};
-use crate::server::body::{self, InFlight, ResponseBody};
+use crate::server::admission::{Admission, Admitted, Class};
+use crate::server::body::{self, Counted, InFlight, ResponseBody};
+use crate::server::budget::ByteBudget;
 use crate::server::cors::{self, Cors, CorsRequest};
 use crate::server::encoding::Encoder;
+use crate::server::host::{self, Hosts};
 use crate::server::settings::ServerSettings;
 use crate::server::state::ConnectionState;
-use crate::server::{ErrorRenderer, SelectErrorRenderer, ServerParts};
+use crate::server::visitors::Visitors;
+use crate::server::{ErrorRenderer, Identify, SelectErrorRenderer, ServerParts};
 use crate::telemetry::requests::Observer;
 
 /// Two years, the minimum of the browsers' preload lists.
@@ -42,7 +45,12 @@ pub(super) struct Gateway {
     observer: Observer,
     encoder: Encoder,
     cors: Cors,
-    admission: Admission,
+    admission: Arc<Admission>,
+    request_bytes: Arc<ByteBudget>,
+    response_bytes: Arc<ByteBudget>,
+    visitors: Visitors,
+    identify: Identify,
+    hosts: Hosts,
     proxies: Vec<IpAddr>,
     error_renderer: SelectErrorRenderer,
     draining: Arc<AtomicBool>,
@@ -54,6 +62,7 @@ pub(super) struct Gateway {
 /// The limits of a request and the format of its errors.
 struct RequestPolicy {
     class: Class,
+    state: Arc<ConnectionState>,
     body_deadline: Instant,
     deadline: Instant,
     render_error: ErrorRenderer,
@@ -61,13 +70,20 @@ struct RequestPolicy {
 
 impl Gateway {
     pub(super) fn new(settings: &ServerSettings, parts: ServerParts) -> Gateway {
-        let ServerParts { router, error_renderer, tls, observing, draining } = parts;
+        let ServerParts { router, error_renderer, identify, public_host, tls, observing, draining } =
+            parts;
+        let budget = |name, limit| ByteBudget::new(name, limit);
         Gateway {
             observer: Observer::new(observing),
             // `with_state` builds the routes once instead of with the first request of a connection.
             encoder: Encoder::new(router.with_state(())),
             cors: Cors::new(&settings.cors_origins),
-            admission: Admission::new(&settings.admission),
+            admission: Arc::new(Admission::new(&settings.admission)),
+            request_bytes: budget("request_bodies", settings.budgets.request_bytes),
+            response_bytes: budget("responses", settings.budgets.response_bytes),
+            visitors: Visitors::new(settings.visitor_requests_per_minute, &settings.proxies),
+            identify,
+            hosts: Hosts::new(public_host),
             proxies: settings.proxies.clone(),
             error_renderer,
             draining,
@@ -85,17 +101,13 @@ impl Gateway {
         state: &Arc<ConnectionState>,
     ) -> impl Future<Output = Response<ResponseBody>> + Send + use<> {
         let (mut parts, body) = request.into_parts();
-        // HTTP/2 sends the host as `:authority` (RFC 9113 §8.3.1); handlers read the header.
-        if let (Some(authority), false) = (parts.uri.authority(), parts.headers.contains_key(HOST))
-            && let Ok(host) = HeaderValue::from_str(authority.as_str())
-        {
-            parts.headers.insert(HOST, host);
-        }
+        host::use_authority(&mut parts);
         let (now, deadlines) = (Instant::now(), state.deadlines());
         let class = Class::of(&parts.method, parts.uri.path());
         let allowed = if class == Class::Export { deadlines.export } else { deadlines.request };
         let policy = RequestPolicy {
             class,
+            state: Arc::clone(state),
             body_deadline: now + deadlines.body,
             deadline: now + allowed,
             render_error: (self.error_renderer)(&parts.uri, &parts.headers),
@@ -112,7 +124,10 @@ impl Gateway {
             let mut response = gateway.observer.observe(request, handle).await;
             caching.finish(response.status(), response.headers_mut());
             gateway.finish_headers(&mut response, version);
-            response.map(|body| ResponseBody::new(body, in_flight))
+            let counted = response.extensions_mut().remove::<Arc<Counted>>();
+            let counted = counted.and_then(Arc::into_inner).unwrap_or(Counted::No);
+            let counted = (counted, &gateway.response_bytes);
+            response.map(|body| ResponseBody::new(body, counted, in_flight))
         }
     }
 
@@ -133,46 +148,117 @@ impl Gateway {
         }
     }
 
+    /// Whether little is left of the budget for responses.
+    pub(super) fn is_short_of_memory(&self) -> bool {
+        self.response_bytes.is_nearly_used()
+    }
+
     async fn with_cors(
         &self,
         policy: &RequestPolicy,
         request: Request<Incoming>,
     ) -> Response<Body> {
         match self.cors.classify(&request) {
-            CorsRequest::None => self.admitted(policy, request).await,
+            CorsRequest::None => self.counted(policy, request).await,
             CorsRequest::Preflight(response) => *response,
             CorsRequest::Actual(origin) => {
-                let mut response = self.admitted(policy, request).await;
+                let mut response = self.counted(policy, request).await;
                 cors::add_headers(response.headers_mut(), origin);
                 response
             }
         }
     }
 
-    /// Reads the body, waits for admission and calls the router.
+    /// Counts a large response until it has been sent.
+    async fn counted(&self, policy: &RequestPolicy, request: Request<Incoming>) -> Response<Body> {
+        let response = self.admitted(policy, request).await;
+        match Counted::new(&response, &self.response_bytes, &policy.state) {
+            Some(Counted::No) => response,
+            Some(counted) => {
+                let mut response = response;
+                response.extensions_mut().insert(Arc::new(counted));
+                response
+            }
+            None => (policy.render_error)(self.admission.shed(policy.class).into()),
+        }
+    }
+
+    /// Checks the limits, waits for admission and calls the router.
     async fn admitted(&self, policy: &RequestPolicy, request: Request<Incoming>) -> Response<Body> {
-        // Before admission: a client that sends slowly does not occupy a slot.
-        let mut request = match body::read(request, policy.body_deadline).await {
-            Ok(request) => request,
-            Err(err) => return (policy.render_error)(err),
+        let (version, waits_for_continue) = (request.version(), body::waits_for_continue(&request));
+        let (mut request, reading) = body::read_on_demand(
+            request,
+            policy.body_deadline,
+            &self.admission,
+            &self.request_bytes,
+        );
+        // Before routing: a request that is refused costs little and is not counted against a quota.
+        let entered = match self.classify(policy, &mut request) {
+            Ok(class) => self.enter(policy, class).await.map(|slot| (class, slot)),
+            Err(err) => Err(err),
         };
-        // Before routing: a request that is shed costs nothing and is not counted against a quota.
-        let admitted = match self.admission.enter(policy.class).await {
-            Ok(admitted) => admitted,
-            Err(Shed { retry_after_s }) => {
-                return (policy.render_error)(ApiError::Shed { retry_after_s });
+        let mut response = match entered {
+            Ok((class, slot)) => {
+                let _held = match (policy.class, slot, &reading) {
+                    // An export does most of its work while the body is sent, so it keeps the slot
+                    // itself. A refusal has given it back before the client reads it.
+                    (Class::Export, Some(slot), _) => {
+                        request.extensions_mut().insert(ServerSlot::new(slot));
+                        None
+                    }
+                    (_, slot, Some(reading)) => reading.keep(class, slot),
+                    (_, slot, None) => slot,
+                };
+                self.routed(policy, request).await
+            }
+            Err(err) => {
+                drop(request);
+                (policy.render_error)(err)
             }
         };
-        let _held = match (policy.class, admitted) {
-            // An export does most of its work while the body is sent, so it keeps the slot itself. A
-            // refusal has given it back before the client reads it.
-            (Class::Export, Some(admitted)) => {
-                request.extensions_mut().insert(ServerSlot::new(admitted));
-                None
-            }
-            (_, admitted) => admitted,
-        };
-        self.routed(policy, request).await
+        drop(reading.as_ref().and_then(|reading| reading.take_slot()));
+        if let Some(reading) = reading
+            && version <= Version::HTTP_11
+            && !reading.discard_unread(waits_for_continue).await
+        {
+            policy.state.linger();
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    /// Checks host and rate, and determines the class whose slots the request competes for.
+    fn classify(
+        &self,
+        policy: &RequestPolicy,
+        request: &mut Request<Body>,
+    ) -> Result<Class, ApiError> {
+        self.hosts.check(request)?;
+        if policy.class == Class::Health || (self.identify)(request) {
+            return Ok(policy.class);
+        }
+        self.visitors.check(request.extensions().get::<Client>())?;
+        // Log-ins compete for the hashing of passwords.
+        Ok(if policy.class == Class::LogIn { Class::LogIn } else { Class::Visitor })
+    }
+
+    /// Waits for room on the connection and for a slot.
+    async fn enter(
+        &self,
+        policy: &RequestPolicy,
+        class: Class,
+    ) -> Result<Option<Admitted>, ApiError> {
+        if class == Class::Health {
+            return Ok(None);
+        }
+        if policy.state.is_full() {
+            let room = timeout_at(policy.deadline.into(), policy.state.room());
+            room.await.map_err(|_| ApiError::RequestTimeout)?;
+        }
+        if self.is_short_of_memory() && policy.class != Class::Write {
+            return Err(self.admission.shed(class).into());
+        }
+        Ok(self.admission.enter(class).await?)
     }
 
     /// Calls the router. A HEAD request is routed as GET and its body dropped, so that the headers of

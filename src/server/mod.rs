@@ -2,21 +2,25 @@
 //! router.
 //!
 //! [`Server::run`] accepts and [`slots`] caps the number of connections. [`connection`] speaks HTTP/1.1
-//! or HTTP/2 and closes what times out ([`state`]). Every request goes through the [`gateway`]. The
-//! server knows no routes.
+//! or HTTP/2 and closes what times out ([`state`]). Every request goes through the [`gateway`], which
+//! checks [`host`] and rate ([`visitors`]), and admits it. Bodies of requests and responses count against
+//! a [`budget`] ([`body`]). The server knows no routes.
 
 mod admission;
 mod body;
+mod budget;
 mod connection;
 pub mod cors;
 mod encoding;
 mod gateway;
+mod host;
 pub mod settings;
 mod slots;
 mod state;
 mod stream;
 pub mod supervisor;
 pub mod tls;
+mod visitors;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -25,6 +29,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use futures_util::FutureExt;
@@ -104,11 +109,17 @@ pub type SelectErrorRenderer = fn(&Uri, &HeaderMap) -> ErrorRenderer;
 /// Makes the response for an error.
 pub type ErrorRenderer = fn(ApiError) -> Response;
 
+/// Determines whether a request has a valid key or session, and may leave in its extensions whose.
+pub type Identify = Arc<dyn Fn(&mut Request) -> bool + Send + Sync>;
+
 /// Everything a [`Server`] is made of.
 pub struct ServerParts {
     pub router: Router,
     /// For errors that occur before the router is called.
     pub error_renderer: SelectErrorRenderer,
+    pub identify: Identify,
+    /// Host and port at which people reach the pages; `None` accepts any.
+    pub public_host: Option<String>,
     /// `None` serves plain HTTP.
     pub tls: Option<Tls>,
     pub observing: requests::Settings,

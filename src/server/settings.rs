@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::server::cors::Origin;
+use crate::vocab::memory;
 
 /// All settings of the section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +13,9 @@ pub struct ServerSettings {
     pub deadlines: Deadlines,
     pub connections: ConnectionLimits,
     pub admission: AdmissionLimits,
+    pub budgets: Budgets,
+    /// Requests a minute without a valid key or session, per client network.
+    pub visitor_requests_per_minute: u32,
     pub drain: DrainTimes,
     /// Proxies whose `X-Forwarded-For` and `X-Request-Id` are trusted, as canonical addresses.
     pub proxies: Vec<IpAddr>,
@@ -27,6 +31,9 @@ impl Default for ServerSettings {
             deadlines: Deadlines::default(),
             connections: ConnectionLimits::default(),
             admission: AdmissionLimits::default(),
+            budgets: Budgets::default(),
+            // Ten a second, or a page with its styles and scripts every second.
+            visitor_requests_per_minute: 600,
             drain: DrainTimes::default(),
             // A reverse proxy usually runs on the same machine.
             proxies: vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
@@ -101,12 +108,17 @@ pub struct AdmissionLimits {
     pub exports: u32,
     pub log_ins: u32,
     pub writes: u32,
+    /// Requests without a valid key or session.
+    pub visitors: u32,
     /// Maximum time in the queue.
     pub queue_timeout: Duration,
 }
 
 /// Concurrent reads per core.
 const READS_PER_CORE: u32 = 32;
+/// Concurrent requests of visitors per core: enough to keep it busy, and few enough that a flood of them
+/// leaves time for the requests of customers.
+const VISITORS_PER_CORE: u32 = 8;
 
 fn cores() -> u32 {
     std::thread::available_parallelism().ok().and_then(|it| it.get().try_into().ok()).unwrap_or(1)
@@ -124,9 +136,38 @@ impl Default for AdmissionLimits {
             log_ins: 32,
             // Writes wait for the disk and share its syncs.
             writes: 256,
+            visitors: VISITORS_PER_CORE * cores(),
             // Longer than a burst of small queries takes, and short enough that a shed client can try
             // another server at once.
             queue_timeout: Duration::from_millis(2),
+        }
+    }
+}
+
+/// Maximum bytes that requests and responses hold, for the whole process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budgets {
+    /// Request bodies, from their arrival to the response.
+    pub request_bytes: u64,
+    /// Responses that were not yet written to the socket.
+    pub response_bytes: u64,
+}
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+impl Default for Budgets {
+    fn default() -> Budgets {
+        Budgets::for_memory(memory::available_bytes())
+    }
+}
+
+impl Budgets {
+    /// The budgets of a machine with this many bytes of memory, most of which the index needs.
+    fn for_memory(bytes: u64) -> Budgets {
+        Budgets {
+            request_bytes: (bytes / 64).clamp(16 * MIB, 256 * MIB),
+            response_bytes: (bytes / 32).clamp(32 * MIB, GIB),
         }
     }
 }

@@ -4,14 +4,20 @@
 //! An i/o timeout around the socket would not do: it cannot tell an idle connection (60 s) from a slow
 //! request head (5 s), and counts the time of a slow query against the client.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
 
 use crate::server::settings::Deadlines;
 
 /// Time beyond the deadline of a request in which the client can read the error response.
 const ERROR_GRACE: Duration = Duration::from_secs(1);
+/// Unsent bytes of a connection above which its further requests wait until the client has read some.
+const UNSENT_BYTES_MAX: u64 = 1 << 20;
+/// Maximum time between two reads of the client while the server is short of memory.
+pub(super) const SHORT_STALL: Duration = Duration::from_secs(5);
 
 /// The HTTP version of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +71,11 @@ pub(super) struct ConnectionState {
     protocol: Protocol,
     deadlines: Deadlines,
     closes_with_reset: AtomicBool,
+    lingers: AtomicBool,
+    /// Bytes of large responses that were not yet written to the socket.
+    unsent: AtomicU64,
+    /// Signals that `unsent` fell below [`UNSENT_BYTES_MAX`].
+    has_room: Notify,
     /// Held for a few assignments.
     activity: Mutex<Activity>,
 }
@@ -75,10 +86,25 @@ struct Activity {
     has_read: bool,
     /// When the first byte of the incomplete request head came.
     head_since: Option<Instant>,
-    /// Number and deadline of each request in flight: one on HTTP/1.1, a few dozen on HTTP/2.
-    requests: Vec<(u64, Instant)>,
+    /// The requests in flight: one on HTTP/1.1, a few dozen on HTTP/2.
+    requests: Vec<Running>,
     last_request: u64,
     blocked: Option<Blocked>,
+}
+
+/// A request in flight.
+struct Running {
+    number: u64,
+    deadline: Instant,
+    /// When the client last accepted a part of its response, if that is sent in parts.
+    sending: Option<Instant>,
+}
+
+impl Running {
+    /// Its deadline, or the end of the wait for a client that does not read its response.
+    fn ends(&self, stall: Duration) -> Instant {
+        self.sending.map_or(self.deadline, |since| self.deadline.min(since + stall))
+    }
 }
 
 /// A write that the client's receive window holds up.
@@ -103,6 +129,9 @@ impl ConnectionState {
             protocol,
             deadlines,
             closes_with_reset: AtomicBool::new(false),
+            lingers: AtomicBool::new(false),
+            unsent: AtomicU64::new(0),
+            has_room: Notify::new(),
             activity: Mutex::new(activity),
         }
     }
@@ -144,14 +173,23 @@ impl ConnectionState {
         activity.head_since = None;
         activity.last_request += 1;
         let number = activity.last_request;
-        activity.requests.push((number, deadline));
+        activity.requests.push(Running { number, deadline, sending: None });
         number
+    }
+
+    /// Records that the client accepted a part of a response, or that its first part was handed to
+    /// hyper.
+    pub(super) fn sending(&self, request: u64) {
+        let mut activity = self.activity();
+        if let Some(running) = activity.requests.iter_mut().find(|it| it.number == request) {
+            running.sending = Some(Instant::now());
+        }
     }
 
     /// Records that the response was handed to hyper or that the client cancelled.
     pub(super) fn end_request(&self, request: u64) {
         let mut activity = self.activity();
-        activity.requests.retain(|(number, _)| *number != request);
+        activity.requests.retain(|running| running.number != request);
         if activity.requests.is_empty() {
             activity.idle_since = Instant::now();
         }
@@ -163,16 +201,19 @@ impl ConnectionState {
     }
 
     /// The latest deadline of the requests in flight.
-    pub(super) fn last_request_deadline(&self) -> Option<Instant> {
-        let deadlines = self.activity().requests.iter().map(|(_, deadline)| *deadline).max();
+    pub(super) fn last_request_deadline(&self, is_short: bool) -> Option<Instant> {
+        let stall = self.write_stall(is_short);
+        let deadlines = self.activity().requests.iter().map(|it| it.ends(stall)).max();
         deadlines.map(|deadline| deadline + ERROR_GRACE)
     }
 
-    /// The instant at which the connection times out unless something happens before.
-    pub(super) fn next_timeout(&self) -> (Instant, TimeoutKind) {
+    /// The instant at which the connection times out unless something happens before. `is_short` means
+    /// that the server is short of memory for responses.
+    pub(super) fn next_timeout(&self, is_short: bool) -> (Instant, TimeoutKind) {
+        let write_stall = self.write_stall(is_short);
         let activity = self.activity();
-        let Deadlines { first_byte, header, idle, write_stall, export, .. } = self.deadlines;
-        let first_request = activity.requests.iter().map(|(_, deadline)| *deadline).min();
+        let Deadlines { first_byte, header, idle, export, .. } = self.deadlines;
+        let first_request = activity.requests.iter().map(|it| it.ends(write_stall)).min();
         let waiting = match (first_request, activity.head_since) {
             (Some(deadline), _) => (deadline + ERROR_GRACE, TimeoutKind::Request),
             (None, Some(since)) => (since + header, TimeoutKind::Header),
@@ -187,6 +228,53 @@ impl ConnectionState {
         } else {
             waiting
         }
+    }
+
+    fn write_stall(&self, is_short: bool) -> Duration {
+        let usual = self.deadlines.write_stall;
+        if is_short { usual.min(SHORT_STALL) } else { usual }
+    }
+
+    pub(super) fn unsent(&self) -> u64 {
+        self.unsent.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add_unsent(&self, bytes: u64) {
+        self.unsent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_unsent(&self, bytes: u64) {
+        let before = self.unsent.fetch_sub(bytes, Ordering::Relaxed);
+        if before > UNSENT_BYTES_MAX && before - bytes <= UNSENT_BYTES_MAX {
+            self.has_room.notify_waiters();
+        }
+    }
+
+    /// Whether so much is unsent that further requests wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.unsent() > UNSENT_BYTES_MAX
+    }
+
+    /// Waits until the client has read enough of earlier responses.
+    pub(super) async fn room(&self) {
+        loop {
+            // Before the check, so that no signal is missed.
+            let has_room = self.has_room.notified();
+            if !self.is_full() {
+                return;
+            }
+            has_room.await;
+        }
+    }
+
+    /// Makes the stream read on for a moment when it is closed: a client that still sends a body would
+    /// otherwise get a reset, and lose the response with it.
+    pub(super) fn linger(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn lingers(&self) -> bool {
+        self.lingers.load(Ordering::Relaxed)
     }
 
     /// Makes the stream discard unsent bytes and reset the connection when it is dropped.
@@ -212,7 +300,7 @@ mod tests {
     }
 
     fn left(state: &ConnectionState) -> (u64, TimeoutKind) {
-        let (deadline, kind) = state.next_timeout();
+        let (deadline, kind) = state.next_timeout(false);
         // Rounded to whole seconds: a test takes less than half a second.
         let left = deadline.duration_since(Instant::now()) + Duration::from_millis(500);
         (left.as_secs(), kind)
@@ -243,6 +331,33 @@ mod tests {
         assert_eq!(left(&state), (121, TimeoutKind::Request));
         state.end_request(second);
         assert!(!state.is_busy());
+    }
+
+    #[test]
+    fn an_unread_response_on_http2_times_out() {
+        let state = state(Protocol::Http2);
+        let request = state.begin_request(Instant::now() + Duration::from_secs(120));
+        state.begin_request(Instant::now() + Duration::from_secs(60));
+        state.sending(request);
+        assert_eq!(left(&state), (31, TimeoutKind::Request));
+        let short = state.next_timeout(true).0.duration_since(Instant::now());
+        assert!(short <= SHORT_STALL + ERROR_GRACE, "{short:?}");
+        state.end_request(request);
+        assert_eq!(left(&state), (61, TimeoutKind::Request));
+    }
+
+    #[tokio::test]
+    async fn requests_wait_for_room_on_their_connection() {
+        let state = std::sync::Arc::new(state(Protocol::Http2));
+        state.add_unsent(UNSENT_BYTES_MAX + 1);
+        let waiting = tokio::spawn({
+            let state = std::sync::Arc::clone(&state);
+            async move { state.room().await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        state.remove_unsent(1);
+        waiting.await.expect("no panic");
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
 use tokio_rustls::server::TlsStream;
 
 use crate::server::state::ConnectionState;
@@ -34,18 +36,49 @@ pub(super) struct MonitoredStream {
     state: Arc<ConnectionState>,
     /// The value last reported to `state`.
     is_blocked: bool,
+    lingering: Option<Lingering>,
 }
+
+/// Reading on after the last response, so that the client can finish sending.
+struct Lingering {
+    end: Pin<Box<Sleep>>,
+    bytes_left: usize,
+}
+
+/// Time and bytes for which a closed stream is read.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES_MAX: usize = 1 << 20;
 
 impl MonitoredStream {
     pub(super) fn new(
         transport: Box<dyn Transport>,
         state: Arc<ConnectionState>,
     ) -> MonitoredStream {
-        MonitoredStream { transport, state, is_blocked: false }
+        MonitoredStream { transport, state, is_blocked: false, lingering: None }
     }
 
     fn transport(&mut self) -> Pin<&mut dyn Transport> {
         Pin::new(&mut *self.transport)
+    }
+
+    /// Discards what the client sends until it closes, for [`LINGER`] at most.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let MonitoredStream { transport, lingering: Some(lingering), .. } = self else {
+            return Poll::Ready(Ok(()));
+        };
+        let mut piece = [0; 4096];
+        while lingering.end.as_mut().poll(cx).is_pending() && lingering.bytes_left > 0 {
+            let mut read = ReadBuf::new(&mut piece);
+            // The connection is closed either way.
+            if ready!(Pin::new(&mut **transport).poll_read(cx, &mut read)).is_err() {
+                break;
+            }
+            match read.filled().len() {
+                0 => break,
+                read => lingering.bytes_left = lingering.bytes_left.saturating_sub(read),
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Reports the progress of a write or flush.
@@ -119,6 +152,14 @@ impl AsyncWrite for MonitoredStream {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.transport().poll_shutdown(cx)
+        if self.lingering.is_none() {
+            ready!(self.transport().poll_shutdown(cx))?;
+            if !self.state.lingers() {
+                return Poll::Ready(Ok(()));
+            }
+            let end = Box::pin(sleep(LINGER));
+            self.lingering = Some(Lingering { end, bytes_left: LINGER_BYTES_MAX });
+        }
+        self.poll_linger(cx)
     }
 }

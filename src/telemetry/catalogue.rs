@@ -62,6 +62,9 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Counters, "dropdex_connections_reaped_total", "Connections closed by a timeout, by timeout."),
     metric(Kind::Gauge, "dropdex_requests_in_flight", "Requests in flight, by class."),
     metric(Kind::Counters, "dropdex_sheds_total", "Requests shed with 503, by class."),
+    metric(Kind::Gauge, "dropdex_budget_limit_bytes", "Limit of a byte budget, by budget."),
+    metric(Kind::Gauge, "dropdex_budget_used_bytes", "Bytes in use of a byte budget, by budget."),
+    metric(Kind::Counters, "dropdex_budget_refusals_total", "Requests refused because a byte budget was used up, by budget."),
     metric(Kind::Counter, "dropdex_request_timeouts_total", "Requests that exceeded their deadline."),
     metric(Kind::Counter, "dropdex_panics_total", "Requests that panicked."),
     // Index
