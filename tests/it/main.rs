@@ -19,6 +19,7 @@ mod feeds;
 mod generator;
 mod generators;
 mod headers;
+mod hostile;
 mod intake;
 mod journal;
 mod journal_cli;

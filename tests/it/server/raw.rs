@@ -58,8 +58,12 @@ pub fn sockets(server: &Server) -> usize {
 
 /// Returns the resident memory of a process in bytes.
 pub fn resident(server: &Server) -> u64 {
-    let text =
-        std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
+    resident_of(server.pid())
+}
+
+/// As [`resident`], by process id.
+pub fn resident_of(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default();
     let kib: u64 = line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or(0);
     kib * 1024

@@ -1,0 +1,89 @@
+//! Visitors without a key or a log-in, and the customers beside them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::{metric, network, runtime, served};
+use crate::common::runs::{figure, say};
+
+/// 100 connections that ask for pages as fast as they can.
+#[test]
+fn a_paying_key_is_served_during_an_anonymous_flood() {
+    let (site, server) = served(2_000, "");
+    let key = site.account("a@example.com", "api");
+    let address = server.address();
+    let (stop, answers) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+    let runtime = runtime();
+    for number in 0..100 {
+        let (stop, answers) = (Arc::clone(&stop), Arc::clone(&answers));
+        runtime.spawn(async move {
+            // From this machine, which has no limit a minute: the slots must do.
+            let ask = "GET /?view=all HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n";
+            let mut bytes = vec![0; 64 << 10];
+            while !stop.load(Ordering::Relaxed) {
+                let Ok(mut stream) = TcpStream::connect(address).await else { continue };
+                // As fast as they are answered, whatever the answer.
+                while !stop.load(Ordering::Relaxed)
+                    && stream.write_all(ask.as_bytes()).await.is_ok()
+                    && stream.read(&mut bytes).await.is_ok_and(|read| read > 0)
+                {
+                    answers.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            number
+        });
+    }
+    let asked = figure(60, 2_000);
+    let mut client = server.client_with(&key);
+    let began = Instant::now();
+    let good =
+        (0..asked).filter(|_| client.get("/api/v1/search?q=name&limit=20").status == 200).count();
+    let flood = answers.load(Ordering::Relaxed);
+    stop.store(true, Ordering::Relaxed);
+    runtime.shutdown_timeout(Duration::from_secs(5));
+    let shed = metric(&server, "dropdex_sheds_total{class=\"visitor\"}");
+    say(&format!(
+        "{good} of {asked} with a key in {:?}, beside {flood} reads of the flood, {shed} shed",
+        began.elapsed()
+    ));
+    assert!(shed > 0.0, "it was no flood");
+    assert!(good * 100 >= asked * 95, "{good} of {asked}");
+}
+
+#[test]
+fn a_network_may_send_so_many_requests_a_minute_without_a_key() {
+    let (site, server) = served(1, "[server]\nvisitor_requests_per_minute = 60\n");
+    let key = site.account("a@example.com", "api");
+    let mut client = server.client();
+    let mut ask = |headers: &[(&str, &str)]| {
+        (0..100).map(|_| client.request("GET", "/api/v1/drops", headers)).collect::<Vec<_>>()
+    };
+    let (one, other) = (network(1), network(2));
+    let answers = ask(&[("X-Forwarded-For", &one)]);
+    let (known, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|it| it.status == 401);
+    // A burst of half a minute's worth, and one more for each second.
+    assert!((30..=60).contains(&known.len()), "{} were answered", known.len());
+    for answer in refused {
+        assert_eq!(answer.status, 429);
+        assert!((1..=3).contains(&answer.number("retry-after").expect("when to come again")));
+        let error = "a network may send 60 requests a minute without an API key or a log-in; wait, \
+                     log in or use a key";
+        assert_eq!(answer.json(), serde_json::json!({"error": error}));
+    }
+    // People get a page.
+    let page = ask(&[("X-Forwarded-For", &one), ("Accept", "text/html")]);
+    assert!(page.iter().any(|answer| answer.status == 429), "the limit is forgotten");
+    // Others do not notice, and neither do customers in the same network nor this machine.
+    assert_eq!(ask(&[("X-Forwarded-For", &other)])[0].status, 401);
+    let auth = format!("Bearer {key}");
+    let answers = ask(&[("X-Forwarded-For", &one), ("Authorization", &auth)]);
+    assert!(answers.iter().all(|answer| answer.status == 200));
+    assert!(ask(&[]).iter().all(|answer| answer.status == 401));
+    // A key that is none does not help.
+    let answers = ask(&[("X-Forwarded-For", &one), ("Authorization", "Bearer ddx_0")]);
+    assert!(answers.iter().any(|answer| answer.status == 429));
+}
