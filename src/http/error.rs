@@ -230,9 +230,11 @@ impl Refusal {
                 let body = ErrorResponse { code, plan, limit, ..body };
                 Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
             }
-            WriteError::Conflict(_) | WriteError::ServerFull => {
-                Refusal::new(StatusCode::CONFLICT, body)
+            WriteError::ServerFull => {
+                let code = Some("PLAN_LIMIT");
+                Refusal::new(StatusCode::FORBIDDEN, ErrorResponse { code, ..body })
             }
+            WriteError::Conflict(_) => Refusal::new(StatusCode::CONFLICT, body),
             WriteError::Overloaded => Refusal::retry_later(
                 "too many log-ins at the moment; try again in a few seconds",
                 2,

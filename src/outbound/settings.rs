@@ -33,7 +33,7 @@ pub struct Settings {
     pub calls: Calls,
 }
 
-/// Public networks that are never called (`data/docs/network.md`).
+/// Public networks that are never called (`data/docs/configuration.md`).
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Calls {

@@ -42,7 +42,6 @@ const NAMES_DENIED: &[&str] = &[
     "mail",
     // Not delegated, and common in private networks.
     "domain",
-    "intranet",
     "lan",
     "localdomain",
     "private",
@@ -569,7 +568,6 @@ mod tests {
             "x.home",
             "x.svc",
             "x.mail",
-            "x.intranet",
             "x.private",
             "x.test",
             "x.invalid",

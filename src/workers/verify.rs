@@ -640,3 +640,26 @@ async fn ask_server(
     };
     Ok(rdap::read(response, name, now))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_query_that_panics_ends_with_a_result() {
+        let mut tasks = JoinSet::new();
+        for is_bad in [true, false] {
+            let query = async move {
+                assert!(!is_bad, "a bug");
+                1
+            };
+            tasks.spawn(contained(query));
+        }
+        let mut results = Vec::new();
+        while let Some(done) = tasks.join_next().await {
+            results.push(done.expect("the task itself does not panic"));
+        }
+        results.sort();
+        assert_eq!(results, [None, Some(1)]);
+    }
+}

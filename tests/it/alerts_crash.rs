@@ -150,7 +150,7 @@ impl World {
         let certificate = site.write("ca.pem", receiver.certificate());
         let port = receiver.address().port();
         let settings = site.settings(&format!(
-            "[plans.api]\nrequests_per_day = 1000000\nactive_rules = 1000\n\
+            "[plans.api]\nrequests_per_day = 1000000\nwrites_per_minute = 1000000\nactive_rules = 1000\n\
              [metrics]\nlisten = \"127.0.0.1:0\"\n[webhooks]\nallow = [\"127.0.0.1/32:{port}\"]\nca_file = {certificate:?}\n\
              retry_seconds = {RETRY_SECONDS}\n"
         ));

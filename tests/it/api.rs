@@ -48,7 +48,7 @@ fn server_with_list(site: &Site) -> (Server, String) {
 
 /// As [`served`], with an unlimited allowance.
 fn server_without_allowance(site: &Site) -> (Server, String) {
-    let plenty = "[plans.api]\nrequests_per_day = 1000000000\nexports_per_day = 1000000000\n\
+    let plenty = "[plans.api]\nrequests_per_day = 1000000000\nwrites_per_minute = 1000000\nexports_per_day = 1000000000\n\
         concurrent_exports = 1000\n";
     let settings = &site.settings(plenty);
     let key = site.account("owner@example.com", "api");

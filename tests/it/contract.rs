@@ -13,9 +13,9 @@ use crate::common::{Server, Site, TODAY, runs, tools};
 /// Allowances that no run uses up; the `races` module tests the limits.
 const SETTINGS: &str = "\
 [plans.core]\nexports_per_day = 2000000000\n\
-[plans.pro]\nrequests_per_day = 2000000000\nexports_per_day = 2000000000\nactive_rules = 100000\n\
+[plans.pro]\nrequests_per_day = 2000000000\nwrites_per_minute = 1000000\nexports_per_day = 2000000000\nactive_rules = 100000\n\
 external_names = 100000\n\
-[plans.api]\nrequests_per_day = 2000000000\nexports_per_day = 2000000000\nactive_rules = 100000\n\
+[plans.api]\nrequests_per_day = 2000000000\nwrites_per_minute = 1000000\nexports_per_day = 2000000000\nactive_rules = 100000\n\
 external_names = 100000\n";
 struct Tried {
     phases: &'static str,

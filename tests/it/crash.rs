@@ -91,7 +91,7 @@ impl World {
             .collect();
         let site = Site::with_names(names.iter().cloned(), FIRST_DAY);
         let settings = site.settings(&format!(
-            "[plans.api]\nrequests_per_day = {REQUESTS_PER_DAY}\nactive_rules = 100000\n\
+            "[plans.api]\nrequests_per_day = {REQUESTS_PER_DAY}\nwrites_per_minute = 1000000\nactive_rules = 100000\n\
              external_names = 10000\n"
         ));
         let keys = (0..ACCOUNTS).map(|at| site.account(&format!("a{at}@example.com"), "api"));

@@ -52,7 +52,8 @@ fn two_generations() -> (Site, String) {
 }
 
 fn serve(site: &Site) -> Server {
-    let settings = site.settings("[plans.api]\nrequests_per_day = 1000000000\n");
+    let settings =
+        site.settings("[plans.api]\nrequests_per_day = 1000000000\nwrites_per_minute = 1000000\n");
     site.serve_with(&["--config", &settings, "--today", TODAY])
 }
 

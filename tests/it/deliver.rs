@@ -47,7 +47,7 @@ impl World {
             let ca_file = site.write("ca.pem", certificates);
             webhooks.push_str(&format!("ca_file = {ca_file:?}\n"));
         }
-        let plenty = "[plans.api]\nrequests_per_day = 1000000\n";
+        let plenty = "[plans.api]\nrequests_per_day = 1000000\nwrites_per_minute = 1000000\n";
         let settings = site.settings(&format!("{settings}{plenty}{webhooks}"));
         let server = site.serve_with(&["--config", &settings]);
         let client = server.client_with(&key);

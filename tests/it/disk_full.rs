@@ -79,7 +79,7 @@ impl World {
             (0..WRITERS * NAMES_PER_WRITER).map(|number| format!("known{number}.com")).collect();
         let site = Site::with_names(names.iter().cloned(), TODAY);
         let settings = site.settings(
-            "[plans.api]\nrequests_per_day = 1000000000\nexports_per_day = 1000000000\nconcurrent_exports = 1000\n\
+            "[plans.api]\nrequests_per_day = 1000000000\nwrites_per_minute = 1000000\nexports_per_day = 1000000000\nconcurrent_exports = 1000\n\
              active_rules = 100000\nexternal_names = 10000\n",
         );
         let disk = site.data().with_file_name("disk");

@@ -73,7 +73,7 @@ impl World {
 
     fn start(&mut self) {
         let settings = format!(
-            "[plans.pro]\nrequests_per_day = {REQUESTS}\nexports_per_day = {EXPORTS}\nconcurrent_exports = 1000\n\
+            "[plans.pro]\nrequests_per_day = {REQUESTS}\nwrites_per_minute = 1000000\nexports_per_day = {EXPORTS}\nconcurrent_exports = 1000\n\
              [web]\nplain_http = true\n"
         );
         let config = self.site.settings(&settings);

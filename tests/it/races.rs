@@ -44,9 +44,9 @@ impl World {
         let seed = seed();
         let site = Site::with_names((0..known).map(|number| format!("name{number}.com")), TODAY);
         let settings = site.settings(&format!(
-            "[plans.api]\nrequests_per_day = 1000000000\nexports_per_day = 1000000000\nconcurrent_exports = 1000\n\
+            "[plans.api]\nrequests_per_day = 1000000000\nwrites_per_minute = 1000000\nexports_per_day = 1000000000\nconcurrent_exports = 1000\n\
              active_rules = {rules}\nexternal_names = {external}\n\
-             [plans.pro]\nrequests_per_day = {REQUESTS}\nexports_per_day = {EXPORTS}\n\
+             [plans.pro]\nrequests_per_day = {REQUESTS}\nwrites_per_minute = 1000000\nexports_per_day = {EXPORTS}\n\
              concurrent_exports = 1000\n"
         ));
         let key = site.account("owner@example.com", "api");

@@ -31,7 +31,7 @@ fn served(names: usize, settings: &str) -> (Site, Server) {
 
 fn serve(site: &Site, settings: &str) -> Server {
     let settings = site.settings(&format!(
-        "[plans.api]\nrequests_per_day = 10000000\nexports_per_day = 100000\nconcurrent_exports = 1000\n\
+        "[plans.api]\nrequests_per_day = 10000000\nwrites_per_minute = 1000000\nexports_per_day = 100000\nconcurrent_exports = 1000\n\
          [metrics]\nlisten = \"127.0.0.1:0\"\n[server]\n{settings}"
     ));
     site.serve_with(&["--today", TODAY, "--config", &settings])

@@ -50,7 +50,7 @@ fn memory_and_descriptors_stay_flat_over_rebuilds() {
         Site::with_names(names.iter().cloned(), TODAY)
     };
     let settings = site.settings(
-        "[plans.api]\nrequests_per_day = 100000000\nexports_per_day = 1000000\nconcurrent_exports = 1000\n\
+        "[plans.api]\nrequests_per_day = 100000000\nwrites_per_minute = 1000000\nexports_per_day = 1000000\nconcurrent_exports = 1000\n\
          active_rules = 1000\nexternal_names = 5000\n",
     );
     let key = site.account("soak@example.com", "api");

@@ -16,7 +16,8 @@ use crate::common::rng::Rng;
 use crate::common::{Client, Response, Server, Site, TODAY, runs};
 
 /// Enough for every request of a test.
-const PLENTY: &str = "[plans.api]\nrequests_per_day = 1000000\nactive_rules = 5000\n";
+const PLENTY: &str =
+    "[plans.api]\nrequests_per_day = 1000000\nwrites_per_minute = 1000000\nactive_rules = 5000\n";
 
 /// An installation, a server with these settings, and a client of plan `api`.
 fn served(settings: &str) -> (Site, Server, Client) {

@@ -25,7 +25,7 @@ const CLIENTS: usize = 24;
 const RATE: usize = if cfg!(debug_assertions) { 300 } else { 4_500 };
 /// From a flip of `CURRENT` to answers from it, on a busy machine.
 const SWAP_MAX: Duration = Duration::from_secs(60);
-const SETTINGS: &str = "[plans.api]\nrequests_per_day = 1000000000\n[inbox]\nenabled = false\n\
+const SETTINGS: &str = "[plans.api]\nrequests_per_day = 1000000000\nwrites_per_minute = 1000000\n[inbox]\nenabled = false\n\
     [index]\nkeep = 100\n[server]\nreads = 1000\n";
 
 /// Each tells the generations apart, by rows, totals or TLDs.

@@ -29,9 +29,11 @@ const SETTINGS: &str = "\
 exports_per_day = 1000000000
 [plans.pro]
 requests_per_day = 1000000000
+writes_per_minute = 1000000
 exports_per_day = 1000000000
 [plans.api]
 requests_per_day = 1000000000
+writes_per_minute = 1000000
 exports_per_day = 1000000000
 active_rules = 20
 external_names = 20

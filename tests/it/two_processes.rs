@@ -12,7 +12,7 @@ use crate::common::runs::{figure, seed};
 use crate::common::writer::{Step, Writer};
 use crate::common::{Client, Server, Site, TODAY};
 
-const SETTINGS: &str = "[plans.api]\nrequests_per_day = 1000000000\nactive_rules = 100000\n\
+const SETTINGS: &str = "[plans.api]\nrequests_per_day = 1000000000\nwrites_per_minute = 1000000\nactive_rules = 100000\n\
                         external_names = 10000\n";
 const NAMES: [&str; 4] = ["known0.com", "known1.com", "known2.com", "known3.com"];
 /// Changes of one writer between two events.

@@ -19,7 +19,7 @@ const WAIT_MAX: Duration = Duration::from_secs(120);
 const UNWRITTEN_MAX: usize = 200;
 
 /// Accounts that may do what the tests do.
-const ROOM: &str = "[plans.api]\nrequests_per_day = 1000000\nexternal_names = 10000\n";
+const ROOM: &str = "[plans.api]\nrequests_per_day = 1000000\nwrites_per_minute = 1000000\nexternal_names = 10000\n";
 
 #[track_caller]
 fn until(what: &str, condition: impl FnMut() -> bool) {

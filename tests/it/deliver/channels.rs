@@ -106,6 +106,9 @@ fn mails_are_sent_through_a_real_server_with_tls_and_login() {
         // The mail's link unsubscribes with one click.
         let link = mail["headers"]["list-unsubscribe"].as_str().expect("a link");
         let path = link.trim_matches(['<', '>']).strip_prefix("https://drops.example.net");
+        let token = path.and_then(|path| path.rsplit('/').next()).expect("a token").to_owned();
+        let mail_id = mail["headers"]["message-id"].as_str().expect("an id");
+        assert!(token.len() == 32 && !mail_id.contains(&token), "{mail_id} {token}");
         let form = [("Content-Type", "application/x-www-form-urlencoded")];
         let mut anybody = world.server.client();
         let body = b"List-Unsubscribe=One-Click";
@@ -115,7 +118,7 @@ fn mails_are_sent_through_a_real_server_with_tls_and_login() {
         let reason = &shown["alert"]["channels"][0]["switchedOff"]["reason"];
         assert_eq!(reason, "unsubscribed", "{shown}");
         let log = world.server.stop();
-        assert!(!log.contains(PASSWORD), "{log}");
+        assert!(!log.contains(PASSWORD) && !log.contains(&token), "{log}");
     }
 }
 
