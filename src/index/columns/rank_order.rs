@@ -180,7 +180,6 @@ fn for_each_drop<'a>(
 mod tests {
     use super::*;
     use crate::index::columns::fixtures::TestTables;
-    use crate::index::columns::records::ScoreRecords;
 
     /// Docs are the places in a plain sort, and rows are those of the names.
     #[test]
@@ -191,7 +190,7 @@ mod tests {
             let mut expected: Vec<(bool, u16, &[u8])> = Vec::new();
             let mut found = Vec::new();
             let rows = DropRows::gather(&table, &order).expect("fits");
-            let records = ScoreRecords::from(rows.records);
+            let records = rows.records;
             for (part, drop) in
                 table.parts.iter().flat_map(|part| (0..part.drops.len()).map(move |at| (part, at)))
             {
