@@ -147,12 +147,6 @@ fn mark() -> Markup {
     }
 }
 
-/// Notes that the response is a page or JSON, by the header `Accept`.
-pub fn vary_by_accept(mut response: Response) -> Response {
-    response.headers_mut().append(VARY, HeaderValue::from_static("accept"));
-    response
-}
-
 /// Adds security and cache headers to a response unless it already has them.
 pub async fn protect(response: Response) -> Response {
     protect_now(response)
@@ -176,9 +170,6 @@ pub fn protect_now(response: Response) -> Response {
     set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
     // Pages depend on the session.
     set(CACHE_CONTROL, if is_page { "no-store" } else { "no-cache" });
-    let varies = |value: &HeaderValue| value.as_bytes().starts_with(b"cookie");
-    if !headers.get_all(VARY).iter().any(varies) {
-        headers.append(VARY, HeaderValue::from_static("cookie"));
-    }
+    set(VARY, "cookie");
     response
 }

@@ -139,11 +139,9 @@ async fn method_not_allowed(request: Request) -> Response {
 /// that do not accept HTML.
 pub fn refusals(uri: &Uri, headers: &HeaderMap) -> fn(ApiError) -> Response {
     let accepts = || headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
-    if uri.path().starts_with("/api/") {
-        ApiError::into_response
-    } else if accepts().is_some_and(|it| it.contains("text/html")) {
-        |err| layout::vary_by_accept(layout::protect_now(PageError::from(err).into_response()))
+    if !uri.path().starts_with("/api/") && accepts().is_some_and(|it| it.contains("text/html")) {
+        |err| layout::protect_now(PageError::from(err).into_response())
     } else {
-        |err| layout::vary_by_accept(err.into_response())
+        ApiError::into_response
     }
 }
