@@ -21,6 +21,8 @@ const DESCRIPTION: &str = "Domain names that are leaving registration: ranked dr
 const EXPORTS_USED_UP: &str =
     "Your daily exports are used up, or as many run as your plan allows at once.";
 
+const SERVER_FULL: &str = "The server holds the most user data that its operator allows.";
+
 /// Makes the document.
 pub fn describe(operations: &[Operation]) -> Value {
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
@@ -201,6 +203,7 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
     // Probes are never shed.
     let sheds =
         !operation.path.starts_with("/api/health") && !operation.path.starts_with("/api/ready");
+    let writes = operation.changes && !is_open;
     let takes = operation.body.is_some() || !operation.parameters.is_empty();
     let body = format!("The body is larger than {BODY_BYTES_MAX} bytes.");
     let plan = match operation.access {
@@ -217,9 +220,11 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
         (operation.body.is_some(), 415, "The `Content-Type` is not `application/json`."),
         (operation.access == Access::Key, 429, "Your daily allowance is used up."),
         (operation.access == Access::Export, 429, EXPORTS_USED_UP),
+        (writes, 429, "You write faster than your plan allows in a minute (`WRITE_LIMIT`)."),
+        (writes && operation.method != "DELETE", 409, SERVER_FULL),
         (operation.body.is_some(), 408, "The body did not arrive in time."),
         (true, 500, "Internal error."),
-        (operation.changes && !is_open, 503, "Writes are unavailable at the moment."),
+        (writes, 503, "Writes are unavailable at the moment."),
         (sheds, 503, "The server is overloaded, or the request exceeded its time budget."),
     ] {
         if applies {

@@ -11,7 +11,7 @@ use crate::vocab::named::named_enum;
 use crate::vocab::stage::Stage;
 
 named_enum! {
-    /// Registration status of a name, as the API shows it.
+    /// Registration status of a name.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum Status {

@@ -148,7 +148,7 @@ const STATUSES: [(u16, &str); 10] = [
     (415, "The Content-Type is not application/json."),
     (
         429,
-        "The daily limit is reached, or too many exports run at once. Wait for the time in Retry-After.",
+        "The daily limit is reached, or too many exports run at once, or you write too fast. Wait for the time in Retry-After.",
     ),
     (503, "Changes are currently refused or the server is not ready. Try again."),
 ];
