@@ -269,7 +269,7 @@ fn the_mail_link_unsubscribes_and_new_channels_resubscribe() {
     assert_eq!(post(&mut client, &retry(chat)).answer(), off, "chats are gone");
     assert_eq!(post(&mut client, &retry(NO_DELIVERY)).answer(), (404, error("not found")));
     // The link keeps working; a rule without an active channel cannot be tested.
-    let target = format!("/unsubscribe/{mail}");
+    let target = format!("/unsubscribe/{token}");
     assert_eq!(post(&mut reader, &target).status, 200);
     let refusal = "all channels of this alert rule are switched off; PATCH it with `channels` to \
                    switch them on";

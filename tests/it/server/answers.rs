@@ -149,7 +149,7 @@ fn large_answers_are_compressed_for_who_asks() {
     let small = client.request("GET", "/api/health", &[("Accept-Encoding", "gzip")]);
     assert_eq!((small.header("content-encoding"), vary(&small)), (None, vec![]));
     // A secret is not compressed, however long the answer is.
-    let urls = (0..5).map(|n| serde_json::json!({"type": "webhook", "url": format!("https://h{n}.example/{}", "x".repeat(400))}));
+    let urls = (0..5).map(|n| serde_json::json!({"type": "webhook", "url": format!("https://h{n}.dropdex-tests.com/{}", "x".repeat(400))}));
     let rule = serde_json::json!({"name": "r", "filter": {}, "channels": urls.collect::<Vec<_>>()});
     let headers = [("Content-Type", "application/json"), ("Accept-Encoding", "gzip, zstd")];
     let answer = client.send_with("POST", "/api/v1/alerts", &headers, rule.to_string().as_bytes());
