@@ -25,7 +25,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // Never the index: facts about names cross as arguments.
     ("accounts", &["vocab", "journal"]),
     // Stands around the journal's disk; whoever counts something does it by the macros of `metrics`.
-    ("telemetry", &["journal"]),
+    ("telemetry", &["vocab", "journal"]),
     ("outbound", &["vocab"]),
     ("workers", &["vocab", "index", "intake", "accounts", "telemetry", "outbound"]),
     // Responses contain the signals of a score. The guard checks webhooks when they are added.

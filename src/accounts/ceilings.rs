@@ -3,28 +3,25 @@
 
 use std::fmt;
 
-use governor::clock::{Clock as _, DefaultClock};
+use governor::clock::DefaultClock;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use super::data::UserData;
-use super::data::account::Account;
 use super::data::claims::Claim;
 use super::data::rules::Rule;
 use super::data::votes::vote_bytes;
 use super::data::watches::watch_bytes;
 use super::error::WriteError;
 use super::event::Event;
-use super::store::{Caller, Store};
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::{AccountLimits, Plan, Plans};
-use crate::vocab::time::UnixMs;
 
 /// The limits of a server.
 pub struct Ceilings {
-    limits: AccountLimits,
+    pub(super) limits: AccountLimits,
     /// By plan. Each holds a few bytes for every account that wrote since the start.
-    rates: [DefaultKeyedRateLimiter<AccountId>; Plan::ALL.len()],
-    clock: DefaultClock,
+    pub(super) rates: [DefaultKeyedRateLimiter<AccountId>; Plan::ALL.len()],
+    pub(super) clock: DefaultClock,
 }
 
 impl Ceilings {
@@ -38,12 +35,12 @@ impl Ceilings {
 /// The memory that an account may still use.
 #[derive(Clone, Copy)]
 pub struct Room {
-    used: u64,
-    plan: Plan,
-    limit: u64,
+    pub(super) used: u64,
+    pub(super) plan: Plan,
+    pub(super) limit: u64,
     /// Whether the limit is that of an unverified address, not of the plan.
-    is_unverified: bool,
-    is_server_full: bool,
+    pub(super) is_unverified: bool,
+    pub(super) is_server_full: bool,
 }
 
 impl Room {
@@ -72,57 +69,6 @@ impl Room {
             return Err(WriteError::PlanLimit { plan, limit: None, message });
         }
         if self.is_server_full { Err(WriteError::ServerFull) } else { Ok(()) }
-    }
-}
-
-impl Store {
-    /// Counts a write of the caller.
-    ///
-    /// # Errors
-    /// [`WriteError::TooManyWrites`].
-    pub(super) fn admit(&self, caller: &Caller) -> Result<(), WriteError> {
-        let Some(Ceilings { rates, clock, .. }) = &self.0.ceilings else { return Ok(()) };
-        rates[caller.plan as usize].check_key(&caller.account).map_err(|refused| {
-            let wait = refused.wait_time_from(clock.now());
-            WriteError::TooManyWrites {
-                plan: caller.plan,
-                limit: self.limits(caller).writes_per_minute.get(),
-                // Rounded up: a request one second early would be refused again.
-                retry_after_s: wait.as_secs() as i64 + 1,
-            }
-        })
-    }
-
-    /// The memory that an account may still use.
-    pub(super) fn room(&self, account: &Account) -> Room {
-        let now = UnixMs::from_instant(self.0.clock.now());
-        let by_plan = u64::from(self.plan_limits(account.plan).data_mb) << 20;
-        let limits = self.0.ceilings.as_ref().map(|it| &it.limits);
-        let unverified =
-            limits.map(|it| it.unverified_bytes).filter(|_| !account.access.is_verified());
-        let limit = unverified.map_or(by_plan, |unverified| unverified.min(by_plan));
-        Room {
-            used: account.data.bytes() - account.data.responses.expired_bytes(now),
-            plan: account.plan,
-            limit,
-            is_unverified: limit < by_plan,
-            is_server_full: self.is_full(),
-        }
-    }
-
-    /// Whether the data of all accounts has reached the operator's limit.
-    pub(super) fn is_full(&self) -> bool {
-        self.data_bytes_max().is_some_and(|max| self.data_bytes() >= max)
-    }
-
-    /// Approximate memory of all accounts and their rows.
-    pub fn data_bytes(&self) -> u64 {
-        self.state().data_bytes
-    }
-
-    /// The operator's limit of [`Store::data_bytes`].
-    pub fn data_bytes_max(&self) -> Option<u64> {
-        self.0.ceilings.as_ref().map(|it| it.limits.total_bytes)
     }
 }
 

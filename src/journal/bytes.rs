@@ -9,11 +9,58 @@
 //! 60  crc          4  CRC-32 of bytes 0..60
 //! ```
 
-use super::frame::{FORMAT, HeaderError, MIN_READER, StoreUuid};
+use thiserror::Error;
+
+/// The format this build writes.
+pub const FORMAT: u16 = 1;
+
+/// The oldest reader that can read what this build writes.
+pub const MIN_READER: u16 = 1;
+
+/// Random identity of a store.
+pub type StoreUuid = [u8; 16];
 
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 64;
 const CRC_AT: usize = 60;
+
+/// Reason why bytes are no header of a segment, a commit mark or a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HeaderError {
+    /// The file is shorter than a header. A segment gets its name only once its header is synced.
+    #[error("the file has {found} bytes, a header has {HEADER_BYTES}")]
+    Short {
+        /// Bytes there are.
+        found: usize,
+    },
+    /// The first 8 bytes name another kind of file.
+    #[error("it starts with {found}, not with {expected}", found = hex::encode(.found), expected = hex::encode(.expected))]
+    Magic {
+        /// The bytes found.
+        found: [u8; 8],
+        /// Those of a file of this kind.
+        expected: [u8; 8],
+    },
+    /// The checksum does not fit.
+    #[error("its header has checksum {found:08x}, its bytes give {expected:08x}")]
+    Checksum {
+        /// Computed from the bytes.
+        expected: u32,
+        /// Stored beside them.
+        found: u32,
+    },
+    /// A newer dropdex wrote it.
+    #[error(
+        "it has format {format} and needs a reader of format {min_reader} or later; this dropdex \
+         reads up to {FORMAT}. Use the dropdex that wrote it, or a later one"
+    )]
+    Newer {
+        /// The format it has.
+        format: u16,
+        /// The format a reader must know.
+        min_reader: u16,
+    },
+}
 
 /// Encodes a header with `fields`, of at most 32 bytes.
 pub(super) fn encode_header(

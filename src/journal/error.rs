@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::frame::{HeaderError, RecordError};
+use super::bytes::HeaderError;
+use super::frame::RecordError;
 use super::segment::is_full;
 
 /// Advice for damage.

@@ -32,13 +32,9 @@
 use thiserror::Error;
 
 use super::PAYLOAD_BYTES_MAX;
-use super::bytes::{self, array, u16_at, u32_at, u64_at};
+use super::bytes::{self, HeaderError, StoreUuid, array, u16_at, u32_at, u64_at};
 use super::reader::Position;
 
-/// The format this build writes.
-pub const FORMAT: u16 = 1;
-/// The oldest reader that can read what this build writes.
-pub const MIN_READER: u16 = 1;
 /// Bytes of a segment header.
 pub const SEGMENT_HEADER_BYTES: usize = bytes::HEADER_BYTES;
 /// Bytes of a record before its payload.
@@ -57,8 +53,6 @@ const _: () = assert!(RECORD_HEADER_BYTES.is_multiple_of(ALIGN));
 
 /// A link of the hash chain; all zeros before the first record of a store.
 pub type Chain = [u8; 16];
-/// Random identity of a store.
-pub type StoreUuid = [u8; 16];
 
 /// Kind of a record. The journal reserves the first 16 numbers; the others are the caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,44 +92,6 @@ pub struct SegmentHeader {
     pub first_seq: u64,
     /// The chain of the record before its first.
     pub prev_chain: Chain,
-}
-
-/// Reason why bytes are no header of a segment, a commit mark or a snapshot.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum HeaderError {
-    /// The file is shorter than a header. A segment gets its name only once its header is synced.
-    #[error("the file has {found} bytes, a header has {SEGMENT_HEADER_BYTES}")]
-    Short {
-        /// Bytes there are.
-        found: usize,
-    },
-    /// The first 8 bytes name another kind of file.
-    #[error("it starts with {found}, not with {expected}", found = hex::encode(.found), expected = hex::encode(.expected))]
-    Magic {
-        /// The bytes found.
-        found: [u8; 8],
-        /// Those of a file of this kind.
-        expected: [u8; 8],
-    },
-    /// The checksum does not fit.
-    #[error("its header has checksum {found:08x}, its bytes give {expected:08x}")]
-    Checksum {
-        /// Computed from the bytes.
-        expected: u32,
-        /// Stored beside them.
-        found: u32,
-    },
-    /// A newer dropdex wrote it.
-    #[error(
-        "it has format {format} and needs a reader of format {min_reader} or later; this dropdex \
-         reads up to {FORMAT}. Use the dropdex that wrote it, or a later one"
-    )]
-    Newer {
-        /// The format it has.
-        format: u16,
-        /// The format a reader must know.
-        min_reader: u16,
-    },
 }
 
 impl SegmentHeader {

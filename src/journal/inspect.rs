@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::bytes::StoreUuid;
 use super::error::JournalError;
-use super::frame::StoreUuid;
 use super::fs::Fs;
 use super::mark::{self, FoundMark};
 use super::recovery::{Recovery, SegmentFacts, read_journal};

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::bytes::StoreUuid;
 use super::error::JournalError;
-use super::frame::{self, Kind, RecordFields, SEGMENT_HEADER_BYTES, SegmentHeader, StoreUuid};
+use super::frame::{self, Kind, RecordFields, SEGMENT_HEADER_BYTES, SegmentHeader};
 use super::fs::{DirLock, FsFile};
 use super::mark::{Mark, Marker};
 use super::queue::{Appended, Pending};

@@ -27,8 +27,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::bytes::{HEADER_BYTES, array, check_header, encode_header, u64_at};
+use super::bytes::{HeaderError, StoreUuid};
 use super::error::JournalError;
-use super::frame::{Chain, HeaderError, StoreUuid};
+use super::frame::Chain;
 use super::fs::{Fs, FsFile};
 use super::reader::Position;
 use super::segment::{MARK_FILE, io_error, replace};

@@ -41,6 +41,7 @@ mod tail;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use bytes::{HeaderError, StoreUuid};
 pub use error::{AppendError, Damage, JournalError, SnapshotDamage};
 pub use frame::{Kind, Record};
 pub use inspect::{Inspection, SnapshotFacts, inspect};

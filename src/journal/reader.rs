@@ -1,7 +1,8 @@
 //! Walks the records of a segment as far as they are sound and in sequence.
 
+use super::bytes::StoreUuid;
 use super::error::Damage;
-use super::frame::{self, Chain, Record, RecordError, SEGMENT_HEADER_BYTES, StoreUuid};
+use super::frame::{self, Chain, Record, RecordError, SEGMENT_HEADER_BYTES};
 
 /// Position of a journal after a record; the default is before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::bytes::{HeaderError, StoreUuid};
 use super::error::{Damage, JournalError, SnapshotDamage};
-use super::frame::{Chain, HeaderError, Kind, Record, SegmentHeader, StoreUuid, record_bytes};
+use super::frame::{Chain, Kind, Record, SegmentHeader, record_bytes};
 use super::fs::Fs;
 use super::mark::{self, FoundMark};
 use super::reader::{Position, Walk, walk};

@@ -28,9 +28,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::bytes::StoreUuid;
 use super::bytes::{HEADER_BYTES, array, check_header, encode_header, u32_at, u64_at};
 use super::error::{JournalError, SnapshotDamage};
-use super::frame::{SegmentHeader, StoreUuid};
+use super::frame::SegmentHeader;
 use super::fs::{DirLock, Fs, FsFile};
 use super::mark::{self, Mark};
 use super::queue::Shared;
@@ -495,7 +496,7 @@ pub fn restore(fs: &dyn Fs, file: &Path, dir: &Path) -> Result<SnapshotReport, J
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::HeaderError;
+    use super::super::bytes::HeaderError;
     use super::super::fs::Disk;
     use super::*;
 

@@ -17,8 +17,9 @@
 //! If the log ends cleanly, only the first rule applies: what the mark knows must be there. In
 //! a segment that is not the last, all is acknowledged: it was synced before the next was made.
 
+use super::bytes::StoreUuid;
 use super::error::Damage;
-use super::frame::{self, ALIGN, RECORD_HEADER_BYTES, RecordError, StoreUuid};
+use super::frame::{self, ALIGN, RECORD_HEADER_BYTES, RecordError};
 
 /// The unit in which a disk writes.
 const SECTOR_BYTES: usize = 512;

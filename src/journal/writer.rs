@@ -14,8 +14,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::Options;
+use super::bytes::StoreUuid;
 use super::error::{AppendError, JournalError};
-use super::frame::{Kind, StoreUuid};
+use super::frame::Kind;
 use super::fs::DirLock;
 use super::log::{Failure, Log, Opening};
 use super::queue::{Appended, Done, Pending, Shared, State};

@@ -3,6 +3,7 @@
 //! A write is decided on the state as it is, appended to the journal as one record, and applied to
 //! the state once the record is durable. A restart applies the same records again.
 
+mod limits;
 pub mod locks;
 pub mod metrics;
 mod progress;

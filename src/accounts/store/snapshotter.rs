@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use super::shared::Shared;
 use super::snapshot::write_chunks;
 use super::state::Frozen;
-use crate::journal::{JournalError, SnapshotReport, SnapshotWriter};
+use crate::journal::{JournalError, Position, SnapshotReport, SnapshotWriter};
 
 /// Why a snapshot was not written.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ impl Snapshotter {
     /// Writes a snapshot to `file`.
     pub fn backup(&self, shared: &Shared, file: &Path) -> Result<SnapshotReport, SnapshotError> {
         let _writing = lock(&self.control.writing);
-        let (state, at) = shared.freeze()?;
+        let (state, at) = freeze(shared)?;
         self.control.write(&state, shared.journal.backup(at, file)?)
     }
 
@@ -139,7 +139,7 @@ impl Control {
 
     fn snapshot(&self, shared: &Shared) -> Result<SnapshotReport, SnapshotError> {
         let _writing = lock(&self.writing);
-        let (state, at) = shared.freeze()?;
+        let (state, at) = freeze(shared)?;
         let report = self.write(&state, shared.journal.snapshot(at)?)?;
         self.due_bytes.store(self.after_bytes.max(report.bytes / 2), Ordering::Relaxed);
         tracing::info!(
@@ -168,4 +168,13 @@ impl Control {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The state at one record, and the position of that record.
+///
+/// # Errors
+/// [`SnapshotError::Poisoned`]: a record was applied in part.
+fn freeze(shared: &Shared) -> Result<(Frozen, Position), SnapshotError> {
+    let state = shared.state.read().map_err(|_| SnapshotError::Poisoned)?;
+    Ok((state.freeze(), state.position))
 }

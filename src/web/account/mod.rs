@@ -23,9 +23,35 @@ use crate::web::Web;
 use crate::web::error::PageError;
 use crate::web::layout::{NavItem, Page};
 use crate::web::logged_in::LoggedIn;
+use crate::web::notice::Notice;
 use crate::web::throttle::Wait;
 use crate::web::viewer::Viewer;
 pub use signup_links::SignupLinks;
+
+/// Shown on the login page, also if the address had an account before.
+const SIGNED_UP: Notice =
+    Notice::new("signed-up", "Sign-up complete. Log in with your e-mail and password.");
+
+/// How the pages create accounts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SignUps {
+    Closed,
+    /// By a link that is mailed to the address.
+    ByMail,
+    /// By address and password, without a check of the address.
+    AtOnce,
+}
+
+impl SignUps {
+    /// Follows the setting `signup`. Without it, sign-up is open if mail is set up.
+    fn of(web: &Web) -> SignUps {
+        match (web.settings.signup, mail::is_set_up(web)) {
+            (Some(false), _) | (None, false) => SignUps::Closed,
+            (_, true) => SignUps::ByMail,
+            (Some(true), false) => SignUps::AtOnce,
+        }
+    }
+}
 
 /// Routes of the account pages.
 pub fn routes() -> Router<Web> {

@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use crate::accounts::{Email, Password};
 use crate::web::Web;
 use crate::web::account::login::{Credentials, begin, next_of, with_next};
-use crate::web::account::{api_key, form_page, mail, too_many, wait_text};
+use crate::web::account::{SIGNED_UP, SignUps, api_key, form_page, mail, too_many, wait_text};
 use crate::web::components::query;
 use crate::web::error::{PageError, sentence};
 use crate::web::field::Field;
@@ -27,31 +27,6 @@ const MAILED: Notice = Notice::new(
     "mailed",
     "We sent an e-mail to this address. Open the link in it within 24 hours. If it does not arrive, check your spam folder.",
 );
-/// Shown on the login page, also if the address had an account before.
-pub const SIGNED_UP: Notice =
-    Notice::new("signed-up", "Sign-up complete. Log in with your e-mail and password.");
-
-/// How the pages create accounts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum SignUps {
-    Closed,
-    /// By a link that is mailed to the address.
-    ByMail,
-    /// By address and password, without a check of the address.
-    AtOnce,
-}
-
-impl SignUps {
-    /// Follows the setting `signup`. Without it, sign-up is open if mail is set up.
-    pub fn of(web: &Web) -> SignUps {
-        match (web.settings.signup, mail::is_set_up(web)) {
-            (Some(false), _) | (None, false) => SignUps::Closed,
-            (_, true) => SignUps::ByMail,
-            (Some(true), false) => SignUps::AtOnce,
-        }
-    }
-}
-
 /// Errors of a form by field.
 #[derive(Default)]
 struct Problems {

@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(state.cleared(), "/?view=today");
         assert_eq!(
             state.csv_of_page(100),
-            "/api/export/drops?view=today&tld=com&q=so&limit=100&offset=100"
+            "/api/export/drops?view=today&tld=com&q=so&limit=40&offset=100"
         );
         assert_eq!(state.csv_of_all(), "/api/export/drops?view=today&tld=com&q=so&limit=10000");
     }

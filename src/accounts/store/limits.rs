@@ -1,0 +1,60 @@
+//! The limits of `ceilings`, applied to the accounts of the store.
+
+use governor::clock::Clock as _;
+
+use super::super::ceilings::{Ceilings, Room};
+use super::super::data::account::Account;
+use super::super::error::WriteError;
+use super::{Caller, Store};
+use crate::vocab::time::UnixMs;
+
+impl Store {
+    /// Counts a write of the caller.
+    ///
+    /// # Errors
+    /// [`WriteError::TooManyWrites`].
+    pub(in crate::accounts) fn admit(&self, caller: &Caller) -> Result<(), WriteError> {
+        let Some(Ceilings { rates, clock, .. }) = &self.0.ceilings else { return Ok(()) };
+        rates[caller.plan as usize].check_key(&caller.account).map_err(|refused| {
+            let wait = refused.wait_time_from(clock.now());
+            WriteError::TooManyWrites {
+                plan: caller.plan,
+                limit: self.limits(caller).writes_per_minute.get(),
+                // Rounded up: a request one second early would be refused again.
+                retry_after_s: wait.as_secs() as i64 + 1,
+            }
+        })
+    }
+
+    /// The memory that an account may still use.
+    pub(in crate::accounts) fn room(&self, account: &Account) -> Room {
+        let now = UnixMs::from_instant(self.0.clock.now());
+        let by_plan = u64::from(self.plan_limits(account.plan).data_mb) << 20;
+        let limits = self.0.ceilings.as_ref().map(|it| &it.limits);
+        let unverified =
+            limits.map(|it| it.unverified_bytes).filter(|_| !account.access.is_verified());
+        let limit = unverified.map_or(by_plan, |unverified| unverified.min(by_plan));
+        Room {
+            used: account.data.bytes() - account.data.responses.expired_bytes(now),
+            plan: account.plan,
+            limit,
+            is_unverified: limit < by_plan,
+            is_server_full: self.is_full(),
+        }
+    }
+
+    /// Whether the data of all accounts has reached the operator's limit.
+    pub(in crate::accounts) fn is_full(&self) -> bool {
+        self.data_bytes_max().is_some_and(|max| self.data_bytes() >= max)
+    }
+
+    /// Approximate memory of all accounts and their rows.
+    pub fn data_bytes(&self) -> u64 {
+        self.state().data_bytes
+    }
+
+    /// The operator's limit of [`Store::data_bytes`].
+    pub fn data_bytes_max(&self) -> Option<u64> {
+        self.0.ceilings.as_ref().map(|it| it.limits.total_bytes)
+    }
+}
