@@ -7,7 +7,6 @@ use thiserror::Error;
 
 use super::bytes::HeaderError;
 use super::frame::RecordError;
-use super::segment::is_full;
 
 /// Advice for damage.
 const RESTORE: &str = "move the journal's folder away, keep it, and run `dropdex journal restore` \
@@ -269,6 +268,13 @@ impl JournalError {
                 }
         )
     }
+}
+
+/// Returns true when a write failed because of space, quota or a size limit. It can be undone and may
+/// succeed later.
+pub(super) fn is_full(err: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(err.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// Damage of the bytes where a record should be.

@@ -33,7 +33,6 @@ use thiserror::Error;
 
 use super::PAYLOAD_BYTES_MAX;
 use super::bytes::{self, HeaderError, StoreUuid, array, u16_at, u32_at, u64_at};
-use super::reader::Position;
 
 /// Bytes of a segment header.
 pub const SEGMENT_HEADER_BYTES: usize = bytes::HEADER_BYTES;
@@ -142,6 +141,17 @@ pub struct Record<'a> {
     pub chain: Chain,
     /// The caller's payload.
     pub payload: &'a [u8],
+}
+
+/// Position of a journal after a record; the default is before the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The record's sequence number, 0 before the first.
+    pub seq: u64,
+    /// Its link of the chain.
+    pub chain: Chain,
+    /// The open that wrote it.
+    pub epoch: u32,
 }
 
 impl Record<'_> {

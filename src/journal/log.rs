@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::bytes::StoreUuid;
-use super::error::JournalError;
+use super::error::{JournalError, is_full};
 use super::frame::{self, Kind, RecordFields, SEGMENT_HEADER_BYTES, SegmentHeader};
 use super::fs::{DirLock, FsFile};
 use super::mark::{Mark, Marker};
 use super::queue::{Appended, Pending};
 use super::reader::Position;
 use super::recovery::{self, Recovered};
-use super::segment::{check_ours, create_segment, io_error, is_full, segment_path};
+use super::segment::{check_ours, create_segment, io_error, segment_path};
 use super::{Options, frame::record_bytes};
 
 /// Maximum delay of the sync of a lazy record.

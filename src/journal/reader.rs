@@ -2,18 +2,8 @@
 
 use super::bytes::StoreUuid;
 use super::error::Damage;
-use super::frame::{self, Chain, Record, RecordError, SEGMENT_HEADER_BYTES};
-
-/// Position of a journal after a record; the default is before the first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Position {
-    /// The record's sequence number, 0 before the first.
-    pub seq: u64,
-    /// Its link of the chain.
-    pub chain: Chain,
-    /// The open that wrote it.
-    pub epoch: u32,
-}
+pub use super::frame::Position;
+use super::frame::{self, Record, RecordError, SEGMENT_HEADER_BYTES};
 
 /// Result of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -238,13 +238,6 @@ pub(super) fn read_up_to(source: &mut dyn Read, piece: &mut [u8]) -> io::Result<
     Ok(filled)
 }
 
-/// Returns true when a write failed because of space, quota or a size limit. It can be undone and may
-/// succeed later.
-pub(super) fn is_full(err: &io::Error) -> bool {
-    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    matches!(err.kind(), StorageFull | QuotaExceeded | FileTooLarge)
-}
-
 pub(super) fn has_suffix(path: &Path, suffix: &str) -> bool {
     path.extension().is_some_and(|it| it == suffix)
 }
