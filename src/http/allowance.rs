@@ -6,8 +6,9 @@ use std::pin::Pin;
 
 use axum::extract::Request;
 use axum::handler::Handler;
-use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, COOKIE};
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
@@ -41,8 +42,7 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
 
     fn call(self, mut request: Request, app: App) -> Self::Future {
         let now = app.clock.now();
-        let identified = request.extensions().get::<Caller>().cloned();
-        let caller = identified.map_or_else(|| authenticate(&app, request.headers()), Ok);
+        let caller = authenticated(&app, request.extensions(), request.headers());
         let (caller, allowance) = match caller.and_then(|caller| admit_json(&app, caller, now)) {
             Ok(admitted) => admitted,
             Err(refusal) => return Box::pin(ready(refusal.into_response())),
@@ -76,16 +76,13 @@ fn admit_json(
 ///
 /// # Errors
 /// 401 without a valid key or session, 403 from another site and below the Core plan.
-pub fn admit_export(
-    app: &App,
-    headers: &HeaderMap,
-    now: DateTime<Utc>,
-) -> Result<Caller, ApiError> {
+pub fn admit_export(app: &App, parts: &Parts, now: DateTime<Utc>) -> Result<Caller, ApiError> {
+    let Parts { headers, extensions, .. } = parts;
     let by_cookie = !headers.contains_key(AUTHORIZATION) && session::token(app, headers).is_some();
     let caller = match by_cookie {
         true if !origin::is_same_origin_or_direct(headers) => return Err(ApiError::CrossSite),
-        true => session::find(app, headers, now).ok_or(ApiError::Unauthenticated)?.caller,
-        false => authenticate(app, headers)?,
+        true => session::of_request(app, parts, now).ok_or(ApiError::Unauthenticated)?.caller,
+        false => authenticated(app, extensions, headers)?,
     };
     current::set_account(caller.account.0);
     if caller.plan < Plan::Core {
@@ -106,19 +103,21 @@ pub fn charge_export(
     check_granted(app.store.charge_export(caller, now), caller, now)
 }
 
-/// Whether a request has a valid key or, without an `Authorization` header, a valid session. Keeps the
-/// caller of a key for [`guarded`].
+/// Whether a request has a valid key or, without an `Authorization` header, a valid session. Keeps whose
+/// in its extensions, so that its handler need not look it up again.
 pub fn identify(app: &App, request: &mut Request) -> bool {
     let headers = request.headers();
-    if !headers.contains_key(AUTHORIZATION) {
-        return headers.contains_key(COOKIE)
-            && session::find(app, headers, app.clock.now()).is_some();
-    }
-    let caller = authenticate(app, headers);
-    caller.is_ok_and(|caller| {
+    if headers.contains_key(AUTHORIZATION) {
+        let Ok(caller) = authenticate(app, headers) else { return false };
         request.extensions_mut().insert(caller);
-        true
-    })
+    } else {
+        if !headers.contains_key(COOKIE) {
+            return false;
+        }
+        let Some(person) = session::find(app, headers, app.clock.now()) else { return false };
+        request.extensions_mut().insert(person);
+    }
+    true
 }
 
 fn check_granted(
@@ -133,6 +132,15 @@ fn check_granted(
     let left_ms = (allowance.resets_at - now).num_milliseconds().max(0);
     let retry_after_s = (left_ms + 999) / 1000;
     Err(ApiError::RateLimited { plan: caller.plan, allowance, retry_after_s })
+}
+
+/// The caller that [`identify`] found, or the owner of the key.
+fn authenticated(
+    app: &App,
+    extensions: &Extensions,
+    headers: &HeaderMap,
+) -> Result<Caller, ApiError> {
+    extensions.get::<Caller>().cloned().map_or_else(|| authenticate(app, headers), Ok)
 }
 
 fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {

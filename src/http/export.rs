@@ -173,7 +173,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Export, ApiError> {
         let app = App::from_ref(state);
         let now = app.clock.now();
-        let caller = admit_export(&app, &parts.headers, now)?;
+        let caller = admit_export(&app, parts, now)?;
         Ok(Export { caller, now: Now(now), slot: parts.extensions.remove() })
     }
 }

@@ -2,6 +2,7 @@
 //! session is valid.
 
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
 use axum_extra::extract::CookieJar;
 use axum_extra::extract::cookie::{Cookie, SameSite};
 use chrono::{DateTime, Utc};
@@ -51,7 +52,12 @@ impl CookieKind {
     }
 }
 
-/// The user of the request's cookie, if the session is valid at `now`.
+/// The user of a request: the one that the server found before routing, or that of the cookie.
+pub fn of_request(app: &App, parts: &Parts, now: DateTime<Utc>) -> Option<Person> {
+    parts.extensions.get::<Person>().cloned().or_else(|| find(app, &parts.headers, now))
+}
+
+/// The user of the cookie, if the session is valid at `now`.
 pub fn find(app: &App, headers: &HeaderMap, now: DateTime<Utc>) -> Option<Person> {
     app.store.person(&token(app, headers)?, now)
 }

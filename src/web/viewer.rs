@@ -24,6 +24,6 @@ impl FromRequestParts<Web> for Viewer {
 
     async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Viewer, Infallible> {
         let now = web.app.clock.now();
-        Ok(Viewer { now: Now(now), member: session::find(&web.app, &parts.headers, now) })
+        Ok(Viewer { now: Now(now), member: session::of_request(&web.app, parts, now) })
     }
 }
