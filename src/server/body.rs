@@ -56,10 +56,9 @@ impl Reading {
     }
 
     /// Keeps the slot of the request, except while a slow body arrives.
-    pub(super) fn keep(&self, class: Class, slot: Option<Admitted>) -> Option<Admitted> {
+    pub(super) fn keep(&self, class: Class, slot: Option<Admitted>) {
         let mut held = self.held();
         (held.class, held.slot) = (class, slot);
-        None
     }
 
     /// Takes the slot out.

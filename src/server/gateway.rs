@@ -206,7 +206,10 @@ impl Gateway {
                         request.extensions_mut().insert(ServerSlot::new(slot));
                         None
                     }
-                    (_, slot, Some(reading)) => reading.keep(class, slot),
+                    (_, slot, Some(reading)) => {
+                        reading.keep(class, slot);
+                        None
+                    }
                     (_, slot, None) => slot,
                 };
                 self.routed(policy, request).await
