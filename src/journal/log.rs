@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use super::bytes::StoreUuid;
 use super::error::{JournalError, is_full};
+use super::frame::Position;
 use super::frame::{self, Kind, RecordFields, SEGMENT_HEADER_BYTES, SegmentHeader};
 use super::fs::{DirLock, FsFile};
 use super::mark::{Mark, Marker};
 use super::queue::{Appended, Pending};
-use super::reader::Position;
 use super::recovery::{self, Recovered};
 use super::segment::{check_ours, create_segment, io_error, segment_path};
 use super::{Options, frame::record_bytes};

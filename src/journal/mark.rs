@@ -30,8 +30,8 @@ use super::bytes::{HEADER_BYTES, array, check_header, encode_header, u64_at};
 use super::bytes::{HeaderError, StoreUuid};
 use super::error::JournalError;
 use super::frame::Chain;
+use super::frame::Position;
 use super::fs::{Fs, FsFile};
-use super::reader::Position;
 use super::segment::{MARK_FILE, io_error, replace};
 
 const MAGIC: [u8; 8] = *b"ddxmark\n";

@@ -43,11 +43,11 @@ use std::sync::Arc;
 
 pub use bytes::{HeaderError, StoreUuid};
 pub use error::{AppendError, Damage, JournalError, SnapshotDamage};
+pub use frame::Position;
 pub use frame::{Kind, Record};
 pub use inspect::{Inspection, SnapshotFacts, inspect};
 pub use mark::{FoundMark, Mark, Marking};
 pub use queue::Appended;
-pub use reader::Position;
 pub use recovery::{DamagedSnapshot, Recovery, SegmentFacts, TornTail, Visit, dump};
 pub use repair::{RepairReport, repair};
 pub use replay::{Replay, ReplayResult, Unread};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::PAYLOAD_BYTES_MAX;
 use super::error::AppendError;
 use super::frame::Kind;
-use super::reader::Position;
+use super::frame::Position;
 
 /// Maximum waiting appends; more means that the disk does not keep up.
 const QUEUE_RECORDS_MAX: usize = 8_192;

@@ -2,8 +2,7 @@
 
 use super::bytes::StoreUuid;
 use super::error::Damage;
-pub use super::frame::Position;
-use super::frame::{self, Record, RecordError, SEGMENT_HEADER_BYTES};
+use super::frame::{self, Position, Record, RecordError, SEGMENT_HEADER_BYTES};
 
 /// Result of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::{HeaderError, StoreUuid};
 use super::error::{Damage, JournalError, SnapshotDamage};
+use super::frame::Position;
 use super::frame::{Chain, Kind, Record, SegmentHeader, record_bytes};
 use super::fs::Fs;
 use super::mark::{self, FoundMark};
-use super::reader::{Position, Walk, walk};
+use super::reader::{Walk, walk};
 use super::replay::{Replay, ReplayResult, Unread};
 use super::segment::{
     MARK_FILE, PREVIOUS_SUFFIX, SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, TORN_SUFFIX, copy, exists,

@@ -4,10 +4,11 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
+use super::frame::Position;
 use super::frame::SegmentHeader;
 use super::fs::Fs;
 use super::mark::{self, Mark};
-use super::reader::{Position, walk};
+use super::reader::walk;
 use super::segment::{
     SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, copy, exists, folder_of, io_error, list_numbered, list_own,
     lock, remove_temporaries, replace,

@@ -31,11 +31,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::bytes::StoreUuid;
 use super::bytes::{HEADER_BYTES, array, check_header, encode_header, u32_at, u64_at};
 use super::error::{JournalError, SnapshotDamage};
+use super::frame::Position;
 use super::frame::SegmentHeader;
 use super::fs::{DirLock, Fs, FsFile};
 use super::mark::{self, Mark};
 use super::queue::Shared;
-use super::reader::Position;
 use super::replay::ReplayResult;
 use super::segment::{
     PREVIOUS_SUFFIX, SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, check_ours, copy, create_segment, exists,
