@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::Path;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use rust_embed::Embed;
@@ -61,10 +61,6 @@ async fn send(Path((_, name)): Path<(String, String)>) -> Response {
         Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
     };
-    let headers = [
-        (CONTENT_TYPE, kind),
-        (CACHE_CONTROL, "public, max-age=31536000, immutable"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
+    let headers = [(CONTENT_TYPE, kind), (CACHE_CONTROL, "public, max-age=31536000, immutable")];
     (headers, file.data).into_response()
 }

@@ -1,8 +1,7 @@
 //! The frame of every page (head, navigation, footer) and its security headers.
 
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
@@ -147,7 +146,8 @@ fn mark() -> Markup {
     }
 }
 
-/// Adds security and cache headers to a response unless it already has them.
+/// Adds the security and cache headers of pages to a response unless it already has them. The server
+/// completes those that all responses have (`http/caching`).
 pub async fn protect(response: Response) -> Response {
     protect_now(response)
 }
@@ -163,13 +163,11 @@ pub fn protect_now(response: Response) -> Response {
     let mut set = |name: HeaderName, value: &'static str| {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     };
-    set(X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(REFERRER_POLICY, "same-origin");
     set(CONTENT_SECURITY_POLICY, POLICY);
     set(X_FRAME_OPTIONS, "DENY");
     set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
     // Pages depend on the session.
     set(CACHE_CONTROL, if is_page { "no-store" } else { "no-cache" });
-    set(VARY, "cookie");
     response
 }
