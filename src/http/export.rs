@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -156,12 +156,25 @@ pub struct Export {
     slot: Option<ServerSlot>,
 }
 
-/// A counted export. Dropping it gives the slots of the account and of the server back.
+/// A counted export.
 struct Started {
     allowance: Allowance,
     stall: Duration,
-    _running: RunningExport,
-    _slot: Option<ServerSlot>,
+    slots: Slots,
+}
+
+/// The slots of the account and of the server that an export takes. The body and the task that fills it
+/// have one each, and the first to be dropped gives the slots back: the body when its client has read
+/// the end or is gone, the task when the client takes nothing for too long.
+#[derive(Clone)]
+struct Slots(Arc<Mutex<Option<HeldSlots>>>);
+
+type HeldSlots = (RunningExport, Option<ServerSlot>);
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        drop(self.0.lock().expect("no code panics holding this lock").take());
+    }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Export
@@ -189,7 +202,8 @@ impl Export {
         let limit = app.store.limits(&caller).concurrent_exports;
         let running = app.exports.begin(&caller, limit)?;
         let allowance = charge_export(app, &caller, now.0)?;
-        Ok(Started { allowance, stall: app.exports.stall, _running: running, _slot: slot })
+        let slots = Slots(Arc::new(Mutex::new(Some((running, slot)))));
+        Ok(Started { allowance, stall: app.exports.stall, slots })
     }
 }
 
@@ -212,10 +226,11 @@ fn chunks<P: Send + Sync + 'static>(
     write: impl Fn(&[P], &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
 ) -> Body {
     let (sender, receiver) = mpsc::channel(1);
+    let state = (receiver, started.slots.clone());
     tokio::spawn(send_chunks(started, header, places, write, sender));
-    Body::from_stream(stream::try_unfold(receiver, async |mut receiver| {
-        match receiver.recv().await {
-            Some(Sent::Rows(chunk)) => Ok(Some((chunk, receiver))),
+    Body::from_stream(stream::try_unfold(state, async |mut state| {
+        match state.0.recv().await {
+            Some(Sent::Rows(chunk)) => Ok(Some((chunk, state))),
             Some(Sent::End) => Ok(None),
             // The status has been sent, so a failure aborts the connection.
             None => Err(io::Error::other("the export was aborted")),

@@ -41,7 +41,7 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
     let other = site.account("other@example.com", "core");
     // Without the limit of an account, two exports take all slots of the server.
     let settings = site.settings(&format!(
-        "[server]\nmax_exports = 3\nqueue_timeout_ms = 1\nwrite_stall_seconds = {STALL_SECONDS}\n\
+        "[server]\nmax_exports = 3\nwrite_stall_seconds = {STALL_SECONDS}\n\
          export_seconds = 60\n",
     ));
     let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
