@@ -164,8 +164,8 @@ pub fn range(offset: u32, rows: u32, total: &str) -> String {
     format!("{first} to {last} of {total}")
 }
 
-/// Rows of a list that visitors without an account can page through. Nobody reads on that far; whoever
-/// collects names has the API.
+/// Rows of a list that visitors without an account can page through. People rarely read that far, and
+/// programs that collect names have the API.
 pub const ANONYMOUS_DEPTH: u32 = 1_000;
 
 /// Offset from which a list shows no rows to this viewer.
