@@ -14,6 +14,8 @@ use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller};
 use crate::http::error::ApiError;
+use crate::http::operation::{Access, Operation};
+use crate::http::params::refuse_unknown;
 use crate::http::rate_limit::rate_limit_headers;
 use crate::http::{App, origin, session};
 use crate::telemetry::current;
@@ -23,33 +25,50 @@ use crate::vocab::plan::Plan;
 #[derive(Clone, Copy, Debug)]
 pub struct Now(pub DateTime<Utc>);
 
-/// The handler of a JSON endpoint behind authentication and allowance.
-#[derive(Clone, Copy, Debug)]
-pub struct Guarded<H>(H);
+/// The handler of an operation behind its checks.
+#[derive(Clone, Copy)]
+pub struct Guarded<H> {
+    operation: &'static Operation,
+    handler: H,
+}
 
-/// Guards a handler: 401 without a valid key, 403 below the Pro plan, 429 when the allowance is used up.
-/// Otherwise the request counts and its response has the rate-limit headers. The handler finds [`Now`]
-/// and the [`Caller`] in the request's extensions.
+/// Guards a handler. An operation that needs a key refuses with 401 without a valid one, 403 below the
+/// Pro plan and 429 when the allowance is used up; otherwise the request counts, its response has the
+/// rate-limit headers, and the handler finds [`Now`] and the [`Caller`] in the request's extensions.
+/// Then every operation refuses unknown parameters.
 ///
 /// This wraps the handler instead of using a layer, because axum boxes a layer's service and clones it
 /// for every request.
-pub fn guarded<H>(handler: H) -> Guarded<H> {
-    Guarded(handler)
+pub fn guarded<H>(operation: &'static Operation, handler: H) -> Guarded<H> {
+    Guarded { operation, handler }
 }
 
 impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
     type Future = Pin<Box<dyn Future<Output = Response> + Send>>;
 
     fn call(self, mut request: Request, app: App) -> Self::Future {
+        let Guarded { operation, handler } = self;
+        let checked = refuse_unknown(operation, request.uri().query(), request.headers());
+        if operation.access != Access::Key {
+            return match checked {
+                Ok(()) => Box::pin(handler.call(request, app)),
+                Err(refusal) => Box::pin(ready(refusal.into_response())),
+            };
+        }
         let now = app.clock.now();
         let caller = authenticated(&app, request.extensions(), request.headers());
         let (caller, allowance) = match caller.and_then(|caller| admit_json(&app, caller, now)) {
             Ok(admitted) => admitted,
             Err(refusal) => return Box::pin(ready(refusal.into_response())),
         };
+        if let Err(refusal) = checked {
+            let mut response = refusal.into_response();
+            rate_limit_headers(&allowance, response.headers_mut());
+            return Box::pin(ready(response));
+        }
         request.extensions_mut().insert(Now(now));
         request.extensions_mut().insert(caller);
-        let response = self.0.call(request, app);
+        let response = handler.call(request, app);
         Box::pin(async move {
             let mut response = response.await;
             rate_limit_headers(&allowance, response.headers_mut());

@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 use crate::accounts::{Idempotency, IdempotencyKey, Post};
 use crate::http::allowance::Now;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, ParameterCode};
 use crate::vocab::json;
 use crate::vocab::limits::{BODY_BYTES_MAX, BODY_DEPTH_MAX};
 use crate::vocab::money::Usd;
@@ -137,7 +137,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiErr
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(ApiError::parameter(IDEMPOTENCY_KEY, "is given more than once"));
+        return Err(ApiError::repeated(IDEMPOTENCY_KEY));
     }
     // Values that are not visible ASCII fail as an empty key.
     let text = value.to_str().unwrap_or_default();
@@ -246,13 +246,15 @@ fn member_error(path: &str, err: &serde_json::Error) -> ApiError {
     // The path already gives the position.
     let what = text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]);
     let repeated = what.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`'));
+    let code = match what.starts_with("unknown field") {
+        true => ParameterCode::UnknownMember,
+        false => ParameterCode::InvalidValue,
+    };
     match (repeated, path) {
-        (Some(member), "") => ApiError::parameter(member.to_owned(), "is given more than once"),
-        (Some(member), path) => {
-            ApiError::parameter(format!("{path}.{member}"), "is given more than once")
-        }
-        (None, "") => ApiError::parameter("body", shorten(what)),
-        (None, path) => ApiError::parameter(shorten(path), shorten(what)),
+        (Some(member), "") => ApiError::repeated(member.to_owned()),
+        (Some(member), path) => ApiError::repeated(format!("{path}.{member}")),
+        (None, "") => ApiError::coded(code, "body", shorten(what)),
+        (None, path) => ApiError::coded(code, shorten(path), shorten(what)),
     }
 }
 
@@ -464,7 +466,7 @@ mod tests {
 
     fn shape(text: &str) -> Result<Shape, String> {
         parse(text.as_bytes()).map_err(|err| match err {
-            ApiError::BadParameter { name, what } => format!("{name}: {what}"),
+            ApiError::BadParameter { name, what, .. } => format!("{name}: {what}"),
             other => format!("{other:?}"),
         })
     }

@@ -15,6 +15,7 @@ use crate::accounts::{Allowance, AppendError, Field, WriteError};
 use crate::http::rate_limit::rate_limit_headers;
 use crate::index::QueryError;
 use crate::vocab::budget::Spent;
+use crate::vocab::named::named_enum;
 use crate::vocab::plan::Plan;
 
 /// `Retry-After` of an export while others of its account run: most take less.
@@ -33,7 +34,9 @@ pub enum ApiError {
     ExportPlanRequired(Plan),
     /// 400: a parameter, header or member of the body (`filter.tlds[1]`) is missing, malformed or
     /// out of range.
-    BadParameter { name: Cow<'static, str>, what: String },
+    BadParameter { name: Cow<'static, str>, what: String, code: ParameterCode },
+    /// 400: a parameter that the operation does not have. `nearest` is the most similar one it has.
+    UnknownParameter { name: String, nearest: Option<&'static str> },
     /// 413: the body is larger than `bytes_max`.
     BodyTooLarge { bytes_max: usize },
     /// 415: the `Content-Type` is not JSON.
@@ -70,10 +73,42 @@ pub enum ApiError {
     Internal(anyhow::Error),
 }
 
+named_enum! {
+    /// The `code` of an error about a parameter or a member of the body.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ParameterCode {
+        InvalidValue = "invalid_value",
+        Repeated = "repeated_parameter",
+        UnknownMember = "unknown_member",
+        CrossedRange = "crossed_range",
+        InvalidPattern = "invalid_pattern",
+        InvalidRegex = "invalid_regex",
+        RegexTooLarge = "regex_too_large",
+        InvalidCursor = "invalid_cursor",
+        CursorMismatch = "cursor_mismatch",
+        UnknownField = "unknown_field",
+        UnknownFacet = "unknown_facet",
+    }
+}
+
 impl ApiError {
     /// An invalid parameter. `what` completes the sentence that starts with its name and a colon.
     pub fn parameter(name: impl Into<Cow<'static, str>>, what: impl Display) -> ApiError {
-        ApiError::BadParameter { name: name.into(), what: what.to_string() }
+        ApiError::coded(ParameterCode::InvalidValue, name, what)
+    }
+
+    /// [`ApiError::parameter`] with a more specific code.
+    pub fn coded(
+        code: ParameterCode,
+        name: impl Into<Cow<'static, str>>,
+        what: impl Display,
+    ) -> ApiError {
+        ApiError::BadParameter { name: name.into(), what: what.to_string(), code }
+    }
+
+    /// A parameter or member that is given more than once.
+    pub fn repeated(name: impl Into<Cow<'static, str>>) -> ApiError {
+        ApiError::coded(ParameterCode::Repeated, name, "is given more than once")
     }
 }
 
@@ -128,16 +163,21 @@ impl From<QueryError> for ApiError {
 /// Body of every error response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Error, example = json!({"error": "min_dqs: must be an integer from 0 to 100"}))]
+#[schema(as = Error, example = json!({
+    "error": "min_dqs: must be an integer from 0 to 100",
+    "code": "invalid_value",
+    "parameter": "min_dqs",
+}))]
 pub struct ErrorResponse {
-    /// Machine-readable reason, where a status has several: `PLAN_REQUIRED`, `PLAN_LIMIT`,
-    /// `TEST_LIMIT`, `WRITE_LIMIT` or `EXPORTS_RUNNING`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    code: Option<&'static str>,
     /// Human-readable message. It starts with the parameter or body member at fault:
     /// `channels[0].url: …`.
     error: String,
+    /// Machine-readable reason: `invalid_value`, `not_found`, `PLAN_LIMIT`. New codes may be added.
+    code: &'static str,
+    /// The parameter or the body member at fault: `min_dqs`, `channels[0].url`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    parameter: Option<String>,
     /// The limit that was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -153,19 +193,21 @@ pub struct ErrorResponse {
 }
 
 impl ErrorResponse {
-    fn new(error: impl Into<String>) -> ErrorResponse {
-        ErrorResponse { error: error.into(), ..ErrorResponse::default() }
+    fn new(code: &'static str, error: impl Into<String>) -> ErrorResponse {
+        ErrorResponse { code, error: error.into(), ..ErrorResponse::default() }
     }
 }
 
-/// Message and `Retry-After` seconds of a refused write. A full queue drains at once; anything else
-/// waits for an operator.
-fn unavailable(err: &AppendError) -> (&'static str, u32) {
-    match err {
-        AppendError::Busy => ("too many writes at once; try again", 1),
-        AppendError::DiskFull => ("the disk is full; writes are refused until there is room", 10),
-        _ => ("writes are unavailable at the moment; reads still work", 30),
-    }
+/// A write that the journal refused. A full queue drains at once; anything else waits for an operator.
+fn unavailable(err: &AppendError) -> Refusal {
+    let (code, message, retry_after_s) = match err {
+        AppendError::Busy => ("busy", "too many writes at once; try again", 1),
+        AppendError::DiskFull => {
+            ("disk_full", "the disk is full; writes are refused until there is room", 10)
+        }
+        _ => ("writes_unavailable", "writes are unavailable at the moment; reads still work", 30),
+    };
+    Refusal::retry_later(code, message, retry_after_s)
 }
 
 /// An [`ApiError`] as HTTP, shared by the API and the pages.
@@ -180,69 +222,75 @@ impl Refusal {
         Refusal { status, headers: HeaderMap::new(), body }
     }
 
-    fn plain(status: StatusCode, message: impl Into<String>) -> Refusal {
-        Refusal::new(status, ErrorResponse::new(message))
+    fn plain(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refusal {
+        Refusal::new(status, ErrorResponse::new(code, message))
     }
 
-    fn unauthenticated(challenge: &'static str) -> Refusal {
-        Refusal::plain(StatusCode::UNAUTHORIZED, "authentication required")
+    /// A 400 about a parameter.
+    fn bad_parameter(code: &'static str, parameter: String, message: String) -> Refusal {
+        let body = ErrorResponse::new(code, message);
+        Refusal::new(StatusCode::BAD_REQUEST, ErrorResponse { parameter: Some(parameter), ..body })
+    }
+
+    fn unauthenticated(code: &'static str, challenge: &'static str) -> Refusal {
+        Refusal::plain(StatusCode::UNAUTHORIZED, code, "authentication required")
             .with(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
     }
 
-    fn plan_required(message: &str, plan: Plan) -> Refusal {
-        let body = ErrorResponse {
-            code: Some("PLAN_REQUIRED"),
-            plan: Some(plan.as_str()),
-            ..ErrorResponse::new(message)
-        };
-        Refusal::new(StatusCode::FORBIDDEN, body)
+    fn internal() -> Refusal {
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        Refusal::plain(status, "internal_error", "internal error")
     }
 
-    fn retry_later(message: &str, retry_after_s: u32) -> Refusal {
-        Refusal::plain(StatusCode::SERVICE_UNAVAILABLE, message).with(RETRY_AFTER, retry_after_s)
+    fn plan_required(message: &str, plan: Plan) -> Refusal {
+        let body = ErrorResponse::new("PLAN_REQUIRED", message);
+        let plan = Some(plan.as_str());
+        Refusal::new(StatusCode::FORBIDDEN, ErrorResponse { plan, ..body })
+    }
+
+    fn retry_later(code: &'static str, message: &str, retry_after_s: u32) -> Refusal {
+        Refusal::plain(StatusCode::SERVICE_UNAVAILABLE, code, message)
+            .with(RETRY_AFTER, retry_after_s)
     }
 
     /// A refused write. Its text is the message, where a client is not helped by another.
     fn of_write(err: &WriteError) -> Refusal {
-        let body = ErrorResponse::new(err.to_string());
+        let body = |code| ErrorResponse::new(code, err.to_string());
         match *err {
             WriteError::PlanLimit { plan, limit, .. } => {
-                let (code, plan) = (Some("PLAN_LIMIT"), Some(plan.as_str()));
-                let body = ErrorResponse { code, plan, limit, ..body };
+                let plan = Some(plan.as_str());
+                let body = ErrorResponse { plan, limit, ..body("PLAN_LIMIT") };
                 Refusal::new(StatusCode::FORBIDDEN, body)
             }
             WriteError::TooMany { limit, .. } => {
-                let (code, limit) = (Some("PLAN_LIMIT"), Some(limit));
-                Refusal::new(StatusCode::FORBIDDEN, ErrorResponse { code, limit, ..body })
+                let body = ErrorResponse { limit: Some(limit), ..body("PLAN_LIMIT") };
+                Refusal::new(StatusCode::FORBIDDEN, body)
             }
             WriteError::TooManyTests { limit, resets_at, retry_after_s } => {
-                let (code, limit) = (Some("TEST_LIMIT"), Some(limit));
-                let reset_at = Some(resets_at.timestamp_millis());
-                let body = ErrorResponse { code, limit, reset_at, ..body };
+                let (limit, reset_at) = (Some(limit), Some(resets_at.timestamp_millis()));
+                let body = ErrorResponse { limit, reset_at, ..body("TEST_LIMIT") };
                 Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
             }
             WriteError::IdempotencyConflict => Refusal::plain(
                 StatusCode::CONFLICT,
+                "idempotency_conflict",
                 "Idempotency-Key: was used with another request in the last 24 h",
             ),
             WriteError::TooManyWrites { plan, limit, retry_after_s } => {
-                let (code, plan, limit) = (Some("WRITE_LIMIT"), Some(plan.as_str()), Some(limit));
-                let body = ErrorResponse { code, plan, limit, ..body };
+                let (plan, limit) = (Some(plan.as_str()), Some(limit));
+                let body = ErrorResponse { plan, limit, ..body("WRITE_LIMIT") };
                 Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
             }
-            WriteError::ServerFull => {
-                let code = Some("PLAN_LIMIT");
-                Refusal::new(StatusCode::FORBIDDEN, ErrorResponse { code, ..body })
-            }
-            WriteError::Conflict(_) => Refusal::new(StatusCode::CONFLICT, body),
+            WriteError::ServerFull => Refusal::new(StatusCode::FORBIDDEN, body("PLAN_LIMIT")),
+            WriteError::Conflict(_) => Refusal::new(StatusCode::CONFLICT, body("conflict")),
             WriteError::Overloaded => Refusal::retry_later(
+                "overloaded",
                 "too many log-ins at the moment; try again in a few seconds",
                 2,
             ),
             WriteError::Journal(ref err) => {
                 tracing::warn!(error = %err, "write refused");
-                let (message, retry_after_s) = unavailable(err);
-                Refusal::retry_later(message, retry_after_s)
+                unavailable(err)
             }
             // These have variants of their own in [`ApiError`].
             WriteError::NotFound
@@ -250,7 +298,7 @@ impl Refusal {
             | WriteError::Random(_)
             | WriteError::Password(_) => {
                 tracing::error!(error = %err, "write failed");
-                Refusal::plain(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
+                Refusal::internal()
             }
         }
     }
@@ -281,39 +329,57 @@ impl IntoResponse for ApiError {
 impl From<ApiError> for Refusal {
     fn from(err: ApiError) -> Refusal {
         match err {
-            ApiError::Unauthenticated => Refusal::unauthenticated("Bearer"),
+            ApiError::Unauthenticated => Refusal::unauthenticated("unauthenticated", "Bearer"),
             // RFC 6750 §3.1: only a request that carried a token gets a reason.
-            ApiError::InvalidKey => Refusal::unauthenticated("Bearer error=\"invalid_token\""),
+            ApiError::InvalidKey => {
+                Refusal::unauthenticated("invalid_key", "Bearer error=\"invalid_token\"")
+            }
             ApiError::JsonPlanRequired(plan) => {
                 Refusal::plan_required("JSON API access requires the Pro plan or above", plan)
             }
             ApiError::ExportPlanRequired(plan) => {
                 Refusal::plan_required("CSV export requires the Core plan or above", plan)
             }
-            ApiError::BadParameter { name, what } => {
-                Refusal::plain(StatusCode::BAD_REQUEST, format!("{name}: {what}"))
+            ApiError::BadParameter { name, what, code } => {
+                let message = format!("{name}: {what}");
+                Refusal::bad_parameter(code.as_str(), name.into_owned(), message)
+            }
+            ApiError::UnknownParameter { name, nearest } => {
+                let mut message = format!("unknown parameter \"{name}\"");
+                if let Some(nearest) = nearest {
+                    message += &format!("; did you mean \"{nearest}\"?");
+                }
+                Refusal::bad_parameter("unknown_parameter", name, message)
             }
             ApiError::BodyTooLarge { bytes_max } => {
                 let message = format!("body: must have at most {bytes_max} bytes");
-                Refusal::plain(StatusCode::PAYLOAD_TOO_LARGE, message).closing()
+                let status = StatusCode::PAYLOAD_TOO_LARGE;
+                Refusal::plain(status, "body_too_large", message).closing()
             }
             ApiError::UnsupportedMediaType => Refusal::plain(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
                 "Content-Type: must be application/json, without an encoding",
             ),
             ApiError::Write(err) => Refusal::of_write(&err),
-            ApiError::QueryTimeout => {
-                Refusal::retry_later("the query exceeded its time budget; narrow the filters", 1)
-            }
-            ApiError::ClientClosed => {
-                Refusal::plain(StatusCode::SERVICE_UNAVAILABLE, "the client closed the connection")
-            }
+            ApiError::QueryTimeout => Refusal::retry_later(
+                "query_timeout",
+                "the query exceeded its time budget; narrow the filters",
+                1,
+            ),
+            ApiError::ClientClosed => Refusal::plain(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "client_closed",
+                "the client closed the connection",
+            ),
             ApiError::Shed { retry_after_s } => Refusal::retry_later(
+                "overloaded",
                 "too many requests at the moment; try again in a few seconds",
                 retry_after_s,
             ),
             ApiError::TooManyVisits { per_minute, retry_after_s } => Refusal::plain(
                 StatusCode::TOO_MANY_REQUESTS,
+                "too_many_visits",
                 format!(
                     "a network may send {per_minute} requests a minute without an API key or a \
                      log-in; wait, log in or use a key"
@@ -322,36 +388,44 @@ impl From<ApiError> for Refusal {
             .with(RETRY_AFTER, retry_after_s),
             ApiError::InvalidHost => Refusal::plain(
                 StatusCode::BAD_REQUEST,
+                "invalid_host",
                 "Host: must be given once, as a host name or address with an optional port",
             ),
             ApiError::Misdirected { host } => Refusal::plain(
                 StatusCode::MISDIRECTED_REQUEST,
+                "misdirected",
                 format!("Host: the pages of this server are at {host}"),
             ),
-            ApiError::SlowBody => {
-                Refusal::plain(StatusCode::REQUEST_TIMEOUT, "body: did not arrive in time")
-                    .closing()
-            }
-            ApiError::RequestTimeout => {
-                Refusal::retry_later("the request exceeded its deadline; try again later", 10)
-            }
+            ApiError::SlowBody => Refusal::plain(
+                StatusCode::REQUEST_TIMEOUT,
+                "body_timeout",
+                "body: did not arrive in time",
+            )
+            .closing(),
+            ApiError::RequestTimeout => Refusal::retry_later(
+                "request_timeout",
+                "the request exceeded its deadline; try again later",
+                10,
+            ),
             ApiError::CrossSite => Refusal::plain(
                 StatusCode::FORBIDDEN,
+                "cross_site",
                 "this request came from another site; nothing was changed",
             ),
-            ApiError::NotFound => Refusal::plain(StatusCode::NOT_FOUND, "not found"),
-            ApiError::MethodNotAllowed => {
-                Refusal::plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")
-            }
+            ApiError::NotFound => Refusal::plain(StatusCode::NOT_FOUND, "not_found", "not found"),
+            ApiError::MethodNotAllowed => Refusal::plain(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "method not allowed",
+            ),
             ApiError::TooManyExports { plan, limit } => {
                 let message = format!(
                     "your plan allows {limit} exports at once; wait until one of them ends"
                 );
                 let body = ErrorResponse {
-                    code: Some("EXPORTS_RUNNING"),
                     plan: Some(plan.as_str()),
                     limit: Some(limit),
-                    ..ErrorResponse::new(message)
+                    ..ErrorResponse::new("EXPORTS_RUNNING", message)
                 };
                 Refusal::new(StatusCode::TOO_MANY_REQUESTS, body)
                     .with(RETRY_AFTER, EXPORT_RETRY_AFTER_S)
@@ -361,7 +435,7 @@ impl From<ApiError> for Refusal {
                     plan: Some(plan.as_str()),
                     limit: Some(allowance.limit),
                     reset_at: Some(allowance.resets_at.timestamp_millis()),
-                    ..ErrorResponse::new("rate limit exceeded")
+                    ..ErrorResponse::new("rate_limited", "rate limit exceeded")
                 };
                 let mut refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, body)
                     .with(RETRY_AFTER, retry_after_s);
@@ -370,7 +444,7 @@ impl From<ApiError> for Refusal {
             }
             ApiError::Internal(err) => {
                 tracing::error!(error = format!("{err:#}"), "request failed");
-                Refusal::plain(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
+                Refusal::internal()
             }
         }
     }

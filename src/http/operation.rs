@@ -7,6 +7,9 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::http::App;
 use crate::vocab::named::named_enum;
 
+/// Makes the route of an operation. Its handler checks what the operation says.
+pub(super) type Route = fn(&'static Operation) -> MethodRouter<App>;
+
 /// One method of one path.
 pub struct Operation {
     pub method: &'static str,
@@ -31,16 +34,12 @@ pub struct Operation {
     /// Responses specific to the operation, 2xx first. [`crate::http::openapi`] adds those that follow
     /// from its access and its body.
     pub responses: &'static [ResponseSpec],
-    pub(super) route: fn() -> MethodRouter<App>,
+    pub(super) route: Route,
 }
 
 impl Operation {
     /// An operation that needs a key of plan Pro or above and changes user data.
-    const fn new(
-        method: &'static str,
-        path: &'static str,
-        route: fn() -> MethodRouter<App>,
-    ) -> Operation {
+    const fn new(method: &'static str, path: &'static str, route: Route) -> Operation {
         Operation {
             method,
             path,
@@ -59,23 +58,23 @@ impl Operation {
         }
     }
 
-    pub(super) const fn get(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+    pub(super) const fn get(path: &'static str, route: Route) -> Operation {
         Operation::new("GET", path, route).read_only()
     }
 
-    pub(super) const fn post(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+    pub(super) const fn post(path: &'static str, route: Route) -> Operation {
         Operation::new("POST", path, route)
     }
 
-    pub(super) const fn put(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+    pub(super) const fn put(path: &'static str, route: Route) -> Operation {
         Operation::new("PUT", path, route)
     }
 
-    pub(super) const fn patch(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+    pub(super) const fn patch(path: &'static str, route: Route) -> Operation {
         Operation::new("PATCH", path, route)
     }
 
-    pub(super) const fn delete(path: &'static str, route: fn() -> MethodRouter<App>) -> Operation {
+    pub(super) const fn delete(path: &'static str, route: Route) -> Operation {
         Operation::new("DELETE", path, route)
     }
 

@@ -179,19 +179,19 @@ const CSV: ResponseSpec = text(200, "UTF-8 CSV with a header line and CRLF line 
 
 /// All operations, in the order of the index.
 pub const OPERATIONS: &[Operation] = &[
-    Operation::get("/api/v1", || get(api_index))
+    Operation::get("/api/v1", |of| get(guarded(of, api_index)))
         .named(Group::Service, "getIndex", "List of endpoints")
         .description("Method, path and summary of each endpoint, and how to authenticate. Needs no key.")
         .access(Access::Everybody)
         .responses(&[json::<IndexResponse>(200, "Every endpoint, and how to authenticate.")]),
-    Operation::get("/api/v1/drops", || get(guarded(drops::list_drops)))
+    Operation::get("/api/v1/drops", |of| get(guarded(of, drops::list_drops)))
         .named(Group::Names, "listDrops", "Ranked drops")
         .description("Highest score first; ties by length, then by name.")
         .parameters(drop_parameters![limit(DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX)])
         .tagged()
         .of_index()
         .responses(&[json::<drops::DropsResponse<'_>>(200, "A page of the list.")]),
-    Operation::get("/api/v1/search", || get(guarded(search::search_names)))
+    Operation::get("/api/v1/search", |of| get(guarded(of, search::search_names)))
         .named(Group::Names, "searchNames", "Prefix search over every name ever seen")
         .description(
             "Names or labels equal to the prefix come first, then the highest scores. A dot is literal: \
@@ -210,14 +210,14 @@ pub const OPERATIONS: &[Operation] = &[
         .tagged()
         .of_index()
         .responses(&[json::<search::SearchResponse<'_>>(200, "A page of the matches.")]),
-    Operation::get("/api/v1/domain/{name}", || get(guarded(domain::find_domain)))
+    Operation::get("/api/v1/domain/{name}", |of| get(guarded(of, domain::find_domain)))
         .named(Group::Names, "findDomain", "Dossier of a name")
         .description("What is known about an observed name: its status, its latest drop with score and signals, and the votes on it.")
         .parameters(&[NAME])
         .tagged()
         .of_index()
         .responses(&[json::<domain::DossierResponse<'_>>(200, "The dossier."), UNKNOWN_NAME]),
-    Operation::put("/api/v1/domain/{name}/feedback", || put(guarded(domain::vote)))
+    Operation::put("/api/v1/domain/{name}/feedback", |of| put(guarded(of, domain::vote)))
         .named(Group::Names, "voteDomain", "Vote on a name")
         .description("An account has one vote per name; a new vote replaces it.")
         .parameters(&[NAME])
@@ -227,7 +227,7 @@ pub const OPERATIONS: &[Operation] = &[
             PLAN_LIMIT,
             UNKNOWN_NAME,
         ]),
-    Operation::post("/api/v1/appraise", || post(guarded(appraise::appraise_names)))
+    Operation::post("/api/v1/appraise", |of| post(guarded(of, appraise::appraise_names)))
         .named(Group::Names, "appraiseNames", "Score up to 100 names, observed or not")
         .description(
             "Counts as one request. An invalid name gets an error in its place; the others get their scores.",
@@ -236,39 +236,39 @@ pub const OPERATIONS: &[Operation] = &[
         .of_index()
         .body::<appraise::AppraiseRequest>()
         .responses(&[json::<appraise::AppraisalsResponse<'_>>(200, "One appraisal per name, in request order.")]),
-    Operation::get("/api/v1/portfolio", || get(guarded(portfolio::list_claims)))
+    Operation::get("/api/v1/portfolio", |of| get(guarded(of, portfolio::list_claims)))
         .named(Group::Portfolio, "listClaims", "List your backorder claims")
         .description("Newest first.")
         .parameters(claim_parameters![OWNED_LIMIT])
         .responses(&[json::<portfolio::ClaimList<'_>>(200, "A page of your claims.")]),
-    Operation::post("/api/v1/portfolio", || post(guarded(portfolio::add_claim)))
+    Operation::post("/api/v1/portfolio", |of| post(guarded(of, portfolio::add_claim)))
         .named(Group::Portfolio, "addClaim", "Add a claim")
         .description("Records a backorder and its outcome. The domain need not be in the data.")
         .parameters(&[IDEMPOTENCY])
         .body::<portfolio::ClaimRequest>()
         .responses(&[json::<portfolio::AddedClaim<'_>>(201, "The new claim."), PLAN_LIMIT, KEY_REUSED]),
-    Operation::get("/api/v1/portfolio/{id}", || get(guarded(portfolio::find_claim)))
+    Operation::get("/api/v1/portfolio/{id}", |of| get(guarded(of, portfolio::find_claim)))
         .named(Group::Portfolio, "findClaim", "Get a claim")
         .description("A claim that belongs to another account, or was deleted, is 404.")
         .parameters(&[CLAIM_ID])
         .responses(&[json::<portfolio::OneClaim<'_>>(200, "The claim."), NOT_FOUND]),
-    Operation::patch("/api/v1/portfolio/{id}", || patch(guarded(portfolio::change_claim)))
+    Operation::patch("/api/v1/portfolio/{id}", |of| patch(guarded(of, portfolio::change_claim)))
         .named(Group::Portfolio, "changeClaim", "Change a claim")
         .description("A status other than `sold` clears `soldAt` and `resalePriceUsd`.")
         .parameters(&[CLAIM_ID])
         .body::<portfolio::ClaimPatchRequest>()
         .responses(&[json::<portfolio::OneClaim<'_>>(200, "The changed claim."), NOT_FOUND]),
-    Operation::delete("/api/v1/portfolio/{id}", || delete(guarded(portfolio::remove_claim)))
+    Operation::delete("/api/v1/portfolio/{id}", |of| delete(guarded(of, portfolio::remove_claim)))
         .named(Group::Portfolio, "removeClaim", "Delete a claim")
         .description("Deletes it for good.")
         .parameters(&[CLAIM_ID])
         .responses(&[json::<Deleted>(200, "The claim was deleted."), NOT_FOUND]),
-    Operation::get("/api/v1/watchlist", || get(guarded(watchlist::list_watches)))
+    Operation::get("/api/v1/watchlist", |of| get(guarded(of, watchlist::list_watches)))
         .named(Group::Watchlist, "listWatches", "List your watchlist")
         .description("In the order of `sort`, with counts over the whole list. The drop and the score come from the newest list, `rdapObservedState` from the registry.")
         .parameters(&[SORT, OWNED_LIMIT, offset(ENTRIES_OFFSET_MAX)])
         .responses(&[json::<watchlist::WatchlistResponse<'_>>(200, "A page of entries, and counts over the whole list.")]),
-    Operation::post("/api/v1/watchlist", || post(guarded(watchlist::add_watch)))
+    Operation::post("/api/v1/watchlist", |of| post(guarded(of, watchlist::add_watch)))
         .named(Group::Watchlist, "addWatch", "Watch a name")
         .description("A name that is not in the corpus uses one of your plan's external names.")
         .parameters(&[IDEMPOTENCY])
@@ -279,17 +279,17 @@ pub const OPERATIONS: &[Operation] = &[
             PLAN_LIMIT,
             KEY_REUSED,
         ]),
-    Operation::delete("/api/v1/watchlist", || delete(guarded(watchlist::remove_watch)))
+    Operation::delete("/api/v1/watchlist", |of| delete(guarded(of, watchlist::remove_watch)))
         .named(Group::Watchlist, "removeWatch", "Stop watching a name")
         .description("An external name gives its quota back.")
         .parameters(&[WATCHED_NAME])
         .responses(&[json::<watchlist::RemovedWatch>(200, "The name was removed from the list."), NOT_FOUND]),
-    Operation::get("/api/v1/alerts", || get(guarded(alerts::list_alerts)))
+    Operation::get("/api/v1/alerts", |of| get(guarded(of, alerts::list_alerts)))
         .named(Group::Alerts, "listAlerts", "List your alert rules")
         .description("Newest first.")
         .parameters(&[OWNED_LIMIT, offset(ENTRIES_OFFSET_MAX)])
         .responses(&[json::<alerts::RuleList<'_>>(200, "A page of your rules.")]),
-    Operation::post("/api/v1/alerts", || post(guarded(alerts::add_alert)))
+    Operation::post("/api/v1/alerts", |of| post(guarded(of, alerts::add_alert)))
         .named(Group::Alerts, "addAlert", "Add an alert rule")
         .description(
             "The rule is active at once. Only this response contains the signing secrets of its webhooks.",
@@ -297,12 +297,12 @@ pub const OPERATIONS: &[Operation] = &[
         .parameters(&[IDEMPOTENCY])
         .body::<alerts::RuleRequest>()
         .responses(&[json::<alerts::AddedRule<'_>>(201, "The new rule."), PLAN_LIMIT, KEY_REUSED]),
-    Operation::get("/api/v1/alerts/{id}", || get(guarded(alerts::find_alert)))
+    Operation::get("/api/v1/alerts/{id}", |of| get(guarded(of, alerts::find_alert)))
         .named(Group::Alerts, "findAlert", "Get an alert rule")
         .description("A rule that belongs to another account, or was deleted, is 404.")
         .parameters(&[RULE_ID])
         .responses(&[json::<alerts::OneRule<'_>>(200, "The rule."), NOT_FOUND]),
-    Operation::patch("/api/v1/alerts/{id}", || patch(guarded(alerts::change_alert)))
+    Operation::patch("/api/v1/alerts/{id}", |of| patch(guarded(of, alerts::change_alert)))
         .named(Group::Alerts, "changeAlert", "Change an alert rule")
         .description("Absent members are unchanged; `filter` and `channels` are replaced as a whole. New `channels` switch on those that were switched off.")
         .parameters(&[RULE_ID])
@@ -312,18 +312,18 @@ pub const OPERATIONS: &[Operation] = &[
             PLAN_LIMIT,
             NOT_FOUND,
         ]),
-    Operation::delete("/api/v1/alerts/{id}", || delete(guarded(alerts::remove_alert)))
+    Operation::delete("/api/v1/alerts/{id}", |of| delete(guarded(of, alerts::remove_alert)))
         .named(Group::Alerts, "removeAlert", "Delete an alert rule")
         .description("Claims attributed to the rule keep its name.")
         .parameters(&[RULE_ID])
         .responses(&[json::<Deleted>(200, "The rule was deleted."), NOT_FOUND]),
-    Operation::post("/api/v1/alerts/preview", || post(guarded(alerts::preview::preview_alert)))
+    Operation::post("/api/v1/alerts/preview", |of| post(guarded(of, alerts::preview::preview_alert)))
         .named(Group::Alerts, "previewAlert", "Preview the matches of an alert rule")
         .description("Takes the body of a rule and uses its filter. Nothing is stored.")
         .read_only()
         .body::<alerts::PreviewRequest>()
         .responses(&[json::<alerts::preview::PreviewResponse>(200, "Names that match now, and counts for recent drop dates.")]),
-    Operation::post("/api/v1/alerts/{id}/test", || post(guarded(alerts::deliveries::test_alert)))
+    Operation::post("/api/v1/alerts/{id}/test", |of| post(guarded(of, alerts::deliveries::test_alert)))
         .named(Group::Alerts, "testAlert", "Send a test message")
         .description("To every channel of the rule that is not switched off. The message is marked as a test.")
         .parameters(&[RULE_ID, IDEMPOTENCY])
@@ -332,12 +332,12 @@ pub const OPERATIONS: &[Operation] = &[
             NOT_FOUND,
             refusal(409, "Every channel is switched off, or the idempotency key was used with another request."),
         ]),
-    Operation::get("/api/v1/alerts/{id}/deliveries", || get(guarded(alerts::deliveries::list_deliveries)))
+    Operation::get("/api/v1/alerts/{id}/deliveries", |of| get(guarded(of, alerts::deliveries::list_deliveries)))
         .named(Group::Alerts, "listDeliveries", "List the deliveries of an alert rule")
         .description("The last 100 and all that are pending.")
         .parameters(&[RULE_ID])
         .responses(&[json::<alerts::deliveries::DeliveryList<'_>>(200, "The most recent deliveries, newest first."), NOT_FOUND]),
-    Operation::post("/api/v1/alerts/{id}/deliveries/{delivery}/retry", || post(guarded(alerts::deliveries::retry_delivery)))
+    Operation::post("/api/v1/alerts/{id}/deliveries/{delivery}/retry", |of| post(guarded(of, alerts::deliveries::retry_delivery)))
         .named(Group::Alerts, "retryDelivery", "Retry a failed delivery")
         .description("Queues it with all its attempts, while its channel is on. The newest ten failed deliveries of a rule can be retried.")
         .parameters(&[RULE_ID, DELIVERY_ID, IDEMPOTENCY])
@@ -346,14 +346,14 @@ pub const OPERATIONS: &[Operation] = &[
             NOT_FOUND,
             refusal(409, "The delivery has not failed, its channel is switched off, or the idempotency key was used with another request."),
         ]),
-    Operation::get("/api/export/drops", || get(export::export_drops))
+    Operation::get("/api/export/drops", |of| get(guarded(of, export::export_drops)))
         .named(Group::Exports, "exportDrops", "Ranked drops as CSV")
         .description("Columns: domain, tld, length, dqs, explanation.")
         .access(Access::Export)
         .parameters(drop_parameters![EXPORT_LIMIT])
         .of_index()
         .responses(&[CSV]),
-    Operation::get("/api/export/watchlist", || get(export::export_watchlist))
+    Operation::get("/api/export/watchlist", |of| get(guarded(of, export::export_watchlist)))
         .named(Group::Exports, "exportWatchlist", "Your watchlist as CSV")
         .description(
             "Columns: domain, source, stage, drop_date, dqs, rdap_state, rdap_verified_at, added_at.",
@@ -361,7 +361,7 @@ pub const OPERATIONS: &[Operation] = &[
         .access(Access::Export)
         .parameters(&[SORT, EXPORT_LIMIT, offset(ENTRIES_OFFSET_MAX)])
         .responses(&[CSV]),
-    Operation::get("/api/export/portfolio", || get(export::export_portfolio))
+    Operation::get("/api/export/portfolio", |of| get(guarded(of, export::export_portfolio)))
         .named(Group::Exports, "exportPortfolio", "Your backorder claims as CSV")
         .description(
             "Columns: id, domain, tld, status, registrar, acquired_price_usd, resale_price_usd, sold_at, \
@@ -370,24 +370,24 @@ pub const OPERATIONS: &[Operation] = &[
         .access(Access::Export)
         .parameters(claim_parameters![EXPORT_LIMIT])
         .responses(&[CSV]),
-    Operation::get("/unsubscribe/{delivery}", || get(unsubscribe::ask))
+    Operation::get("/unsubscribe/{delivery}", |_| get(unsubscribe::ask))
         .named(Group::Alerts, "askUnsubscribe", "Page to stop the mails of an alert")
         .description("The link in alert mails leads here. It changes nothing.")
         .access(Access::Everybody)
         .parameters(&[LINK])
         .responses(&[text(200, "A page with a button.", "text/html")]),
-    Operation::post("/unsubscribe/{delivery}", || post(unsubscribe::unsubscribe))
+    Operation::post("/unsubscribe/{delivery}", |_| post(unsubscribe::unsubscribe))
         .named(Group::Alerts, "unsubscribe", "Stop the mails of an alert")
         .description("One-click unsubscription (RFC 8058). Every link gets the same response, valid or not.")
         .access(Access::Everybody)
         .parameters(&[LINK])
         .responses(&[text(200, "A confirmation page.", "text/html"), refusal(503, "Writes are unavailable; try again later.")]),
-    Operation::get("/api/health", || get(health::health))
+    Operation::get("/api/health", |of| get(guarded(of, health::health)))
         .named(Group::Service, "getHealth", "Liveness and data freshness; always 200")
         .description("For monitoring: whether the newest list is older than 48 hours, and since when the server runs.")
         .access(Access::Everybody)
         .responses(&[json::<health::HealthResponse>(200, "The server is running.")]),
-    Operation::get("/api/ready", || get(health::ready))
+    Operation::get("/api/ready", |of| get(guarded(of, health::ready)))
         .named(Group::Service, "getReady", "Readiness of this instance")
         .description("For load balancers: 503 when writes would fail and while the server shuts down. Each check is `ok` or a short reason.")
         .access(Access::Everybody)
@@ -395,7 +395,7 @@ pub const OPERATIONS: &[Operation] = &[
             json::<health::ReadyResponse>(200, "Ready."),
             json::<health::ReadyResponse>(503, "Not ready; `checks` gives the reason."),
         ]),
-    Operation::get("/api/ready/ingest", || get(health::ready_ingest))
+    Operation::get("/api/ready/ingest", |of| get(guarded(of, health::ready_ingest)))
         .named(Group::Service, "getReadyIngest", "503 when the newest list is over 48 hours old")
         .description("For alerts on missing lists: the age of the newest list in hours.")
         .access(Access::Everybody)
@@ -403,13 +403,13 @@ pub const OPERATIONS: &[Operation] = &[
             json::<health::IngestResponse>(200, "The newest list is fresh."),
             json::<health::IngestResponse>(503, "The newest list is stale, or no list was ingested."),
         ]),
-    Operation::get("/api/docs", || get(health::api_docs))
+    Operation::get("/api/docs", |of| get(guarded(of, health::api_docs)))
         .named(Group::Service, "getDocs", "Documentation of this API")
         .description("The same text as a web page: `/docs`.")
         .access(Access::Everybody)
         .tagged()
         .responses(&[text(200, "Markdown.", "text/markdown")]),
-    Operation::get("/api/openapi.json", || get(openapi_json))
+    Operation::get("/api/openapi.json", |of| get(guarded(of, openapi_json)))
         .named(Group::Service, "getOpenapi", "OpenAPI document of this API")
         .description("This document, for generators of clients.")
         .access(Access::Everybody)
@@ -480,9 +480,11 @@ async fn openapi_json(headers: HeaderMap) -> Response {
 pub fn router(app: App) -> Router {
     OPERATIONS
         .iter()
-        .fold(Router::new(), |routes, operation| routes.route(operation.path, (operation.route)()))
+        .fold(Router::new(), |routes, operation| {
+            routes.route(operation.path, (operation.route)(operation))
+        })
         // The index again: some clients add a slash.
-        .route("/api/v1/", get(api_index))
+        .route("/api/v1/", (OPERATIONS[0].route)(&OPERATIONS[0]))
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(app)
 }

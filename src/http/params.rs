@@ -1,5 +1,6 @@
-//! Query strings parsed into filters. Values out of range and repeated parameters are errors, unknown
-//! parameters are ignored, and an empty value counts as absent.
+//! Query strings parsed into filters. Values out of range and repeated parameters are errors, and an
+//! empty value counts as absent. Unknown parameters are errors of the API ([`refuse_unknown`]); pages
+//! ignore them.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -8,9 +9,11 @@ use std::str::FromStr;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
+use axum::http::{HeaderMap, HeaderName};
 use percent_encoding::percent_decode_str;
 
 use crate::http::error::ApiError;
+use crate::http::operation::{Operation, ParameterPlace};
 use crate::index::filter::{CommonFilter, DropFilter, SearchFilter, View};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{
@@ -29,6 +32,59 @@ pub fn path_id<T>(
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Result<T, ApiError> {
     path.ok().and_then(|Path(text)| parse(&text)).ok_or(ApiError::NotFound)
+}
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+
+/// Characters of an unknown parameter that an error repeats.
+const ECHO_CHARS_MAX: usize = 64;
+
+/// Checks that an operation has all parameters of a query string. `Prefer: handling=lenient`
+/// (RFC 7240 §4.4) ignores the others.
+///
+/// # Errors
+/// 400 for the first unknown parameter.
+pub fn refuse_unknown(
+    operation: &Operation,
+    query: Option<&str>,
+    headers: &HeaderMap,
+) -> Result<(), ApiError> {
+    let Some(query) = query else { return Ok(()) };
+    let known = || {
+        let parameters = operation.parameters.iter();
+        let in_query = parameters.filter(|known| known.place == ParameterPlace::Query);
+        in_query.map(|known| known.name)
+    };
+    let names = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let name = pair.split_once('=').map_or(pair, |(name, _)| name);
+        // A name that does not decode is shown as it was sent.
+        decode(name).unwrap_or(Cow::Borrowed(name))
+    });
+    let Some(unknown) = names.into_iter().find(|name| !known().any(|known| known == *name)) else {
+        return Ok(());
+    };
+    if is_lenient(headers) {
+        return Ok(());
+    }
+    let name: String = unknown.chars().take(ECHO_CHARS_MAX).collect();
+    let distance = |known: &&str| strsim::damerau_levenshtein(&name.to_lowercase(), known);
+    // A third of the letters may differ: beyond that, names only share letters by chance.
+    let similar = |known: &&str| distance(known) <= known.chars().count().div_ceil(3);
+    let nearest = known().filter(similar).min_by_key(distance);
+    Err(ApiError::UnknownParameter { name, nearest })
+}
+
+/// Whether the client prefers lenient handling. The header is a list, and may be repeated.
+fn is_lenient(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|preference| {
+        let token = preference.split(';').next().unwrap_or_default();
+        let pair = token.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+        pair.is_some_and(|(name, value)| {
+            name.eq_ignore_ascii_case("handling")
+                && value.trim_matches('"').eq_ignore_ascii_case("lenient")
+        })
+    })
 }
 
 /// Default and maximum of `limit`.
@@ -215,10 +271,9 @@ impl<'a> Params<'a> {
     fn sent(&self, name: &'static str) -> Result<Option<&str>, ApiError> {
         let mut values = self.pairs.iter().filter(|(sent, _)| sent == name);
         let Some((_, value)) = values.next() else { return Ok(None) };
-        let wrong = |what| Err(ApiError::parameter(name, what));
         match value {
-            None => wrong("is not percent-encoded UTF-8"),
-            Some(_) if values.next().is_some() => wrong("is given more than once"),
+            None => Err(ApiError::parameter(name, "is not percent-encoded UTF-8")),
+            Some(_) if values.next().is_some() => Err(ApiError::repeated(name)),
             Some(value) => Ok(Some(value)),
         }
     }
@@ -252,7 +307,7 @@ mod tests {
 
     fn drops(query: &str) -> Result<DropFilter, String> {
         Params::new(Some(query)).drops(LIMITS).map_err(|err| match err {
-            ApiError::BadParameter { name, what } => format!("{name}: {what}"),
+            ApiError::BadParameter { name, what, .. } => format!("{name}: {what}"),
             other => format!("{other:?}"),
         })
     }

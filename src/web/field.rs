@@ -30,7 +30,7 @@ impl FormError {
     /// id of its field.
     pub fn new(err: ApiError, field_of: impl FnOnce(&str) -> Option<String>) -> FormError {
         let message = match &err {
-            ApiError::BadParameter { name, what } => Some((field_of(name), what.clone())),
+            ApiError::BadParameter { name, what, .. } => Some((field_of(name), what.clone())),
             ApiError::Write(WriteError::IdempotencyConflict) => {
                 Some((None, RESUBMITTED.to_owned()))
             }

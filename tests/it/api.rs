@@ -17,6 +17,7 @@ use dropdex::vocab::day::Day;
 use serde_json::{Value, json};
 
 use crate::common::http::escape;
+use crate::common::json::error;
 use crate::common::{Client, Response, Server, Site, TODAY, gzip, wait};
 
 const TOMORROW: &str = "2026-03-16";
@@ -55,16 +56,13 @@ fn server_without_allowance(site: &Site) -> (Server, String) {
     (site.serve_with(&["--config", settings, "--today", TODAY]), key)
 }
 
-fn error_body(text: &str) -> Value {
-    json!({ "error": text })
-}
-
 /// Asserts a 400 that names the parameter, in the error format.
 #[track_caller]
 fn assert_refuses(response: &Response, parameter: &str, target: &str) {
     let (status, body) = response.answer();
     assert_eq!(status, 400, "{target}: {body}");
-    assert_eq!(body.as_object().map(serde_json::Map::len), Some(1), "{target}: {body}");
+    assert_eq!(body.as_object().map(serde_json::Map::len), Some(3), "{target}: {body}");
+    assert_eq!(body["parameter"], parameter, "{target}: {body}");
     let error = body["error"].as_str().unwrap_or_default();
     let reason = error.strip_prefix(parameter).and_then(|rest| rest.strip_prefix(": "));
     let reasoned = reason.is_some_and(|reason| reason.trim().len() > 3);
@@ -131,7 +129,7 @@ fn only_a_valid_key_authenticates() {
         ] {
             let response = client.request("GET", target, headers);
             let (status, body) = response.answer();
-            assert_eq!((status, &body), (401, &error_body("authentication required")), "{target}");
+            assert_eq!((status, &body), (401, &error("authentication required")), "{target}");
             // RFC 6750 §3.1: only a request that carried a token gets a reason. White space at the end
             // of a header belongs to no value, and bytes beyond ASCII to no token.
             let has_token = headers
@@ -158,7 +156,7 @@ fn disabling_an_account_takes_effect_immediately() {
     assert_eq!(client.get("/api/v1/drops").status, 200);
     site.ok(&["account", "disable", "owner@example.com"]);
     let answer = client.get("/api/v1/drops").answer();
-    assert_eq!(answer, (401, error_body("authentication required")));
+    assert_eq!(answer, (401, error("authentication required")));
 }
 
 #[test]
@@ -299,7 +297,7 @@ fn q_is_bounded() {
 }
 
 #[test]
-fn limits_are_inclusive_and_unknown_parameters_are_ignored() {
+fn limits_are_inclusive_and_empty_values_are_absent() {
     let site = site_with_list();
     let (server, key) = server_with_list(&site);
     let mut client = server.client_with(&key);
@@ -319,7 +317,6 @@ fn limits_are_inclusive_and_unknown_parameters_are_ignored() {
     );
     for same in [
         "?tld=&min_dqs=&max_len=&q=&stage=&view=&limit=&offset=",
-        "?unknown=1&unknown=2&Limit=0&min-dqs=x",
         "?limit",
         "?&&",
         // Choice: a list of only empty items does not filter, like an empty value.
@@ -329,8 +326,51 @@ fn limits_are_inclusive_and_unknown_parameters_are_ignored() {
     }
     let plain = client.get("/api/v1/search?q=solar").answer();
     assert_eq!(plain.1["total"], 3, "{plain:?}");
-    let same = "/api/v1/search?tld=&stage=&view=&min_dqs=&max_len=&limit=&offset=&q=solar&x=y";
+    let same = "/api/v1/search?tld=&stage=&view=&min_dqs=&max_len=&limit=&offset=&q=solar";
     assert_eq!(client.get(same).answer(), plain);
+}
+
+#[test]
+fn unknown_parameters_are_refused_with_the_nearest_name() {
+    let site = site_with_list();
+    let (server, key) = server_with_list(&site);
+    let mut client = server.client_with(&key);
+    for (target, parameter, nearest) in [
+        ("/api/v1/drops?min_dsq=5", "min_dsq", Some("min_dqs")),
+        ("/api/v1/drops?tld=com&Limit=5", "Limit", Some("limit")),
+        ("/api/v1/drops?min-dqs=x&min-dqs=y", "min-dqs", Some("min_dqs")),
+        ("/api/v1/drops?unrelated", "unrelated", None),
+        ("/api/v1/drops?%6Fffse%74s=1", "offsets", Some("offset")),
+        ("/api/v1/drops?%zz=1", "%zz", None),
+        ("/api/v1/drops?=1", "", None),
+        ("/api/v1/search?q=s&stages=released", "stages", Some("stage")),
+        ("/api/v1/domain/solar.com?x=1", "x", None),
+        ("/api/v1/watchlist?domain=a.com", "domain", None),
+        ("/api/export/drops?colums=name", "colums", None),
+        ("/api/health?verbose", "verbose", None),
+        ("/api/v1/?x", "x", None),
+    ] {
+        let mut expected = format!("unknown parameter \"{parameter}\"");
+        if let Some(nearest) = nearest {
+            expected += &format!("; did you mean \"{nearest}\"?");
+        }
+        let expected =
+            json!({"error": expected, "code": "unknown_parameter", "parameter": parameter});
+        assert_eq!(client.get(target).answer(), (400, expected), "{target}");
+        for lenient in ["handling=lenient", "respond-async, Handling=\"lenient\"; x=1"] {
+            let response = client.request("GET", target, &[("Prefer", lenient)]);
+            assert_ne!(response.status, 400, "{target}: {}", response.text());
+        }
+        let strict = client.request("GET", target, &[("Prefer", "handling=strict")]);
+        assert_eq!(strict.status, 400, "{target}");
+    }
+    // An invalid value of a known parameter stays an error, and a request without a key is 401.
+    let lenient = &[("Prefer", "handling=lenient")];
+    let response = client.request("GET", "/api/v1/drops?limit=0&x=1", lenient);
+    assert_refuses(&response, "limit", "limit=0");
+    assert_eq!(server.client().get("/api/v1/drops?x=1").status, 401);
+    let counted = client.get("/api/v1/drops?x=1");
+    assert!(counted.header("x-ratelimit-remaining").is_some(), "it counts like other errors");
 }
 
 #[test]
@@ -366,7 +406,7 @@ fn invalid_names_are_refused_with_the_reason() {
     }
     for name in ["no-such-name.com", "solar.org", "no-such-name.co.uk"] {
         let answer = client.get(&format!("/api/v1/domain/{name}")).answer();
-        assert_eq!(answer, (404, error_body("not found")), "{name}");
+        assert_eq!(answer, (404, error("not found")), "{name}");
     }
     let known = client.get("/api/v1/domain/xn--mnchen-3ya.de").answer();
     assert_eq!((known.0, &known.1["domain"]), (200, &json!("xn--mnchen-3ya.de")));
@@ -391,7 +431,7 @@ fn unknown_paths_and_methods_return_json_errors() {
         "/api/v1/%00",
         "/%ff",
     ] {
-        assert_eq!(client.get(target).answer(), (404, error_body("not found")), "{target}");
+        assert_eq!(client.get(target).answer(), (404, error("not found")), "{target}");
     }
     for target in [
         "/api/v1",
@@ -485,7 +525,7 @@ fn the_allowance_counts_every_request_across_restarts_and_key_rotation() {
 
     let second_key = site.new_key("pro@example.com");
     let answer = client.get("/api/v1/drops").answer();
-    assert_eq!(answer, (401, error_body("authentication required")), "the old key");
+    assert_eq!(answer, (401, error("authentication required")), "the old key");
     let mut client = server.client_with(&second_key);
     let response = client.get("/api/v1/search?q=solar");
     assert_eq!((response.status, allowance(&response)), (200, (5, 1, next_midnight(TODAY))));
@@ -523,6 +563,7 @@ fn assert_exhausted(client: &mut Client, target: &str, limit: i64) {
     let after = seconds_left();
     let expected = json!({
         "error": "rate limit exceeded",
+        "code": "rate_limited",
         "plan": "pro",
         "limit": limit,
         "resetAt": next_midnight(TODAY) * 1_000,

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use crate::common::json::error;
 use crate::common::{Client, Response, Server, Site, TODAY};
 
 const PATH: &str = "/api/v1/appraise";
@@ -36,10 +37,6 @@ fn served(site: &Site) -> (Server, Client) {
 
 fn appraise(client: &mut Client, domains: &Value) -> Response {
     client.send("POST", PATH, &json!({ "domains": domains }))
-}
-
-fn error(text: &str) -> Value {
-    json!({ "error": text })
 }
 
 /// Output of `dropdex score --json` with more arguments.

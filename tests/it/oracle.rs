@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use dropdex::vocab::day::Day;
 use serde_json::{Value, json};
 
-use crate::common::json::difference;
+use crate::common::json::{difference, error};
 use crate::common::rng::Rng;
 use crate::common::runs::seed;
 use crate::common::{Client, Response, Site, gzip};
@@ -265,7 +265,7 @@ impl Check<'_> {
         self.count("domain", dossier.is_some());
         match dossier {
             Some(expected) => self.compare(target, 200, &expected),
-            None => self.compare(target, 404, &json!({"error": "not found"})),
+            None => self.compare(target, 404, &error("not found")),
         }
     }
 
@@ -277,7 +277,8 @@ impl Check<'_> {
         let body = response.json();
         let error = body["error"].as_str().unwrap_or_default();
         let as_specified = response.status == 400
-            && body.as_object().is_some_and(|members| members.len() == 1)
+            && body["code"] == "invalid_value"
+            && body["parameter"] == "name"
             && error.len() > "name: ".len()
             && error.starts_with("name: ");
         assert!(as_specified, "{}: {} {body}", self.place(&target), response.status);

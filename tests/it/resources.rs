@@ -12,6 +12,7 @@ mod watchlist;
 
 use serde_json::{Map, Value, json};
 
+use crate::common::json::error;
 use crate::common::runs::wait_for_the_next_millisecond;
 use crate::common::{Client, Response, Server, Site, TODAY};
 
@@ -50,10 +51,6 @@ fn served(site: &Site) -> (Server, Client) {
 /// Starts a server on `today` with these settings.
 fn serve_with(site: &Site, settings: &str, today: &str) -> Server {
     site.serve_with(&["--config", &site.settings(settings), "--today", today])
-}
-
-fn error(text: &str) -> Value {
-    json!({ "error": text })
 }
 
 /// Asserts the error of a plan limit. The message is not specified.

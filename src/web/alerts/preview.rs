@@ -64,7 +64,7 @@ pub fn show(preview: Result<Preview, ApiError>, show_error: bool) -> (StatusCode
 
 /// Error text with the label of its field.
 fn field_message(err: &ApiError) -> Option<String> {
-    let ApiError::BadParameter { name, what } = err else { return None };
+    let ApiError::BadParameter { name, what, .. } = err else { return None };
     let label = match RuleForm::new(Fields::default()).field_of(name)?.as_str() {
         "tlds" => "TLDs",
         "min_dqs" => "Minimum score",

@@ -119,7 +119,7 @@ impl Shown<'_> {
     /// Error of a parameter.
     fn problem_of(&self, parameter: &str) -> Option<&str> {
         match &self.problem {
-            Some(ApiError::BadParameter { name, what }) if name == parameter => Some(what),
+            Some(ApiError::BadParameter { name, what, .. }) if name == parameter => Some(what),
             _ => None,
         }
     }

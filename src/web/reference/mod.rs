@@ -129,7 +129,7 @@ fn introduction(plan: Option<Plan>) -> Markup {
         }
         section.panel #errors aria-labelledby="errors-title" {
             h2 #errors-title { "Errors" }
-            p { "Errors are JSON with a message in " code { "error" } ". Some also have a machine-readable " code { "code" } "." }
+            p { "Errors are JSON with a message in " code { "error" } " and a machine-readable " code { "code" } ". " code { "parameter" } " names the parameter or body member at fault." }
             (table("Statuses", "", &[Text("Status"), Text("Means")], html! {
                 tbody { @for (status, means) in STATUSES { tr { th scope="row" { (status) } td { (means) } } } }
             }))

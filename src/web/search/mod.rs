@@ -120,7 +120,7 @@ async fn search_names(
 
 fn page(viewer: &Viewer, asked: &Search, problem: Option<&ApiError>, results: &Markup) -> Markup {
     let problem = problem.and_then(|problem| match problem {
-        ApiError::BadParameter { name, what } => Some((name, what)),
+        ApiError::BadParameter { name, what, .. } => Some((name, what)),
         _ => None,
     });
     let main = html! {

@@ -2,7 +2,29 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// The body of the error with this message, which starts with the parameter at fault.
+pub fn error(message: &str) -> Value {
+    let code = match message {
+        "not found" => "not_found",
+        "method not allowed" => "method_not_allowed",
+        "authentication required" => "unauthenticated",
+        "body: must have at most 65536 bytes" => "body_too_large",
+        "Idempotency-Key: was used with another request in the last 24 h" => "idempotency_conflict",
+        _ if message.starts_with("Content-Type: ") => "unsupported_media_type",
+        _ => {
+            let (parameter, what) = message.split_once(": ").expect("a parameter and a colon");
+            let code = match what {
+                "is given more than once" => "repeated_parameter",
+                _ if what.starts_with("unknown field") => "unknown_member",
+                _ => "invalid_value",
+            };
+            return json!({"error": message, "code": code, "parameter": parameter});
+        }
+    };
+    json!({"error": message, "code": code})
+}
 
 /// Returns the first difference between two documents, or `None` if they are equal. The order of an object's
 /// members does not matter; the kind of a number does (1 is not 1.0).

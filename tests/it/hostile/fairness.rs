@@ -72,7 +72,8 @@ fn a_network_may_send_so_many_requests_a_minute_without_a_key() {
         assert!((1..=3).contains(&answer.number("retry-after").expect("when to come again")));
         let error = "a network may send 60 requests a minute without an API key or a log-in; wait, \
                      log in or use a key";
-        assert_eq!(answer.json(), serde_json::json!({"error": error}));
+        let expected = serde_json::json!({"error": error, "code": "too_many_visits"});
+        assert_eq!(answer.json(), expected);
     }
     // People get a page.
     let page = ask(&[("X-Forwarded-For", &one), ("Accept", "text/html")]);
