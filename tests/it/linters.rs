@@ -104,6 +104,15 @@ fn no_page_has_an_error_in_its_html() {
     assert!(faults.is_empty(), "{faults}");
 }
 
+/// Warnings about what is meant to be so.
+const INTENDED: [&str; 2] = [
+    // Lists of an account and errors have `private, no-cache` and no tag: a client may keep them for its
+    // own history, and every use of them is a new request.
+    "cannot be served from cache without validation, and doesn't have a validator",
+    // A page depends on the session, the encoding, the format of errors, and on who asks for a part.
+    "This resource varies in 4 ways",
+];
+
 #[test]
 #[ignore = "needs what tests/tools full installs"]
 fn no_answer_has_a_fault_in_its_head() {
@@ -131,6 +140,7 @@ fn no_answer_has_a_fault_in_its_head() {
         let (notes, told) = run(lint.stdin(fs::File::open(answer).expect("there")));
         assert!(notes.contains("###"), "{target}: {told}");
         let bad = notes.lines().filter(|note| note.contains("[WARN]") || note.contains("[BAD]"));
+        let bad = bad.filter(|note| !INTENDED.iter().any(|intended| note.contains(intended)));
         for note in bad {
             let _ = writeln!(faults, "{target}: {note}");
         }

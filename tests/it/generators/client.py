@@ -8,7 +8,8 @@ from openapi_client.exceptions import ApiException
 
 
 def names(key):
-    configuration = Configuration(host=os.environ["DROPDEX_URL"], access_token=key)
+    # By default the client sleeps for as long as `Retry-After` says: here, until the day ends.
+    configuration = Configuration(host=os.environ["DROPDEX_URL"], access_token=key, retries=0)
     return NamesApi(ApiClient(configuration))
 
 
