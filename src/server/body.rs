@@ -256,8 +256,9 @@ impl Counted {
         response: &Response<Body>,
         budget: &Arc<ByteBudget>,
         connection: &Arc<ConnectionState>,
+        class: Class,
     ) -> Option<Counted> {
-        let take = |bytes| Unsent::take(budget, connection, bytes);
+        let take = |bytes| Unsent::take(budget, connection, bytes, class);
         match response.body().size_hint().exact() {
             Some(bytes) if bytes < COUNTED_BYTES_MIN => Some(Counted::No),
             Some(bytes) => take(bytes).map(Counted::Whole),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::body::Bytes;
 use metrics::{Counter, Gauge, counter, gauge};
 
+use crate::server::admission::Class;
 use crate::server::state::ConnectionState;
 
 /// A limit of bytes for the whole process.
@@ -34,10 +35,15 @@ impl ByteBudget {
         Share { budget: Arc::clone(self), bytes: 0 }
     }
 
-    /// Takes `bytes`, which the share returns on drop. `None` when the budget has fewer.
-    fn take(self: &Arc<ByteBudget>, bytes: u64) -> Option<Share> {
+    /// Takes `bytes`, which the share returns on drop. `None` when the budget has fewer for the class.
+    fn take(self: &Arc<ByteBudget>, bytes: u64, class: Class) -> Option<Share> {
         let mut share = self.empty();
-        share.grow(bytes).then_some(share)
+        share.grow_within(self.limit_of(class), bytes).then_some(share)
+    }
+
+    /// Visitors may use the first half: what they leave unread keeps no response from customers.
+    fn limit_of(&self, class: Class) -> u64 {
+        if class == Class::Visitor { self.limit / 2 } else { self.limit }
     }
 
     /// Takes `bytes` even when the budget has fewer, for bytes that exist already.
@@ -47,9 +53,9 @@ impl ByteBudget {
         Share { budget: Arc::clone(self), bytes }
     }
 
-    /// Whether less than a sixteenth is left.
-    pub(super) fn is_nearly_used(&self) -> bool {
-        self.used.load(Ordering::Relaxed) > self.limit / 16 * 15
+    /// Whether less than a sixteenth is left for the class.
+    pub(super) fn is_nearly_used(&self, class: Class) -> bool {
+        self.used.load(Ordering::Relaxed) > self.limit_of(class) / 16 * 15
     }
 }
 
@@ -62,9 +68,13 @@ pub(super) struct Share {
 impl Share {
     /// Takes `bytes` more. Returns false, and takes nothing, when the budget has fewer.
     pub(super) fn grow(&mut self, bytes: u64) -> bool {
-        let ByteBudget { limit, used, used_gauge, refusals } = &*self.budget;
+        self.grow_within(self.budget.limit, bytes)
+    }
+
+    fn grow_within(&mut self, limit: u64, bytes: u64) -> bool {
+        let ByteBudget { used, used_gauge, refusals, .. } = &*self.budget;
         // Optimistic, so that the usual case is one operation.
-        if used.fetch_add(bytes, Ordering::Relaxed) + bytes > *limit {
+        if used.fetch_add(bytes, Ordering::Relaxed) + bytes > limit {
             used.fetch_sub(bytes, Ordering::Relaxed);
             refusals.increment(1);
             return false;
@@ -90,13 +100,14 @@ pub(super) struct Unsent {
 }
 
 impl Unsent {
-    /// `None` when the budget has fewer than `bytes`.
+    /// `None` when the budget has fewer than `bytes` for the class.
     pub(super) fn take(
         budget: &Arc<ByteBudget>,
         connection: &Arc<ConnectionState>,
         bytes: u64,
+        class: Class,
     ) -> Option<Unsent> {
-        budget.take(bytes).map(|share| Unsent::count(share, connection))
+        budget.take(bytes, class).map(|share| Unsent::count(share, connection))
     }
 
     /// Counts a piece of a response that is being streamed.
@@ -146,25 +157,35 @@ mod tests {
     #[test]
     fn shares_return_their_bytes() {
         let budget = ByteBudget::new("test", 100);
-        let mut share = budget.take(60).expect("room");
-        assert!(budget.take(41).is_none());
+        let mut share = budget.take(60, Class::Read).expect("room");
+        assert!(budget.take(41, Class::Read).is_none());
         assert!(share.grow(40) && !share.grow(1));
-        assert!(budget.is_nearly_used());
+        assert!(budget.is_nearly_used(Class::Read));
         drop(share);
-        assert!(budget.take(100).is_some());
+        assert!(budget.take(100, Class::Read).is_some());
         assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn visitors_leave_half_to_others() {
+        let budget = ByteBudget::new("test", 100);
+        let unread = budget.take(50, Class::Visitor).expect("room");
+        assert!(budget.take(1, Class::Visitor).is_none());
+        assert!(budget.is_nearly_used(Class::Visitor) && !budget.is_nearly_used(Class::Read));
+        assert!(budget.take(50, Class::Read).is_some());
+        drop(unread);
     }
 
     #[test]
     fn held_bytes_count_until_their_last_part_is_dropped() {
         let budget = ByteBudget::new("test", 100);
         let state = Arc::new(ConnectionState::new(Protocol::Http2, Deadlines::default()));
-        let unsent = Unsent::take(&budget, &state, 80).expect("room");
+        let unsent = Unsent::take(&budget, &state, 80, Class::Read).expect("room");
         let mut data = unsent.hold(Bytes::from_static(b"hello"));
         let first = data.split_to(2);
         drop(data);
         assert_eq!((&first[..], state.unsent()), (&b"he"[..], 80));
-        assert!(Unsent::take(&budget, &state, 80).is_none());
+        assert!(Unsent::take(&budget, &state, 80, Class::Read).is_none());
         drop(Unsent::take_anyway(&budget, &state, 80));
         drop(first);
         assert_eq!((state.unsent(), budget.used.load(Ordering::Relaxed)), (0, 0));

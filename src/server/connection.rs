@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::server::Shared;
+use crate::server::admission::Class;
 use crate::server::body::ResponseBody;
 use crate::server::gateway::Gateway;
 use crate::server::state::{ConnectionState, Protocol, SHORT_STALL, TimeoutKind};
@@ -216,7 +217,7 @@ async fn drive(
                 connection.as_mut().close();
                 continue;
             }
-            let is_short = gateway.is_short_of_memory();
+            let is_short = gateway.is_short_of_memory(Class::Read);
             let (mut deadline, kind) = state.next_timeout(is_short);
             if kind == TimeoutKind::Request {
                 deadline = others_deadline.unwrap_or(deadline);

@@ -148,9 +148,9 @@ impl Gateway {
         }
     }
 
-    /// Whether little is left of the budget for responses.
-    pub(super) fn is_short_of_memory(&self) -> bool {
-        self.response_bytes.is_nearly_used()
+    /// Whether little is left of the budget for responses of a class.
+    pub(super) fn is_short_of_memory(&self, class: Class) -> bool {
+        self.response_bytes.is_nearly_used(class)
     }
 
     async fn with_cors(
@@ -171,8 +171,8 @@ impl Gateway {
 
     /// Counts a large response until it has been sent.
     async fn counted(&self, policy: &RequestPolicy, request: Request<Incoming>) -> Response<Body> {
-        let response = self.admitted(policy, request).await;
-        match Counted::new(&response, &self.response_bytes, &policy.state) {
+        let (class, response) = self.admitted(policy, request).await;
+        match Counted::new(&response, &self.response_bytes, &policy.state, class) {
             Some(Counted::No) => response,
             Some(counted) => {
                 let mut response = response;
@@ -183,8 +183,12 @@ impl Gateway {
         }
     }
 
-    /// Checks the limits, waits for admission and calls the router.
-    async fn admitted(&self, policy: &RequestPolicy, request: Request<Incoming>) -> Response<Body> {
+    /// Checks the limits, waits for admission and calls the router. Returns the class whose limits hold.
+    async fn admitted(
+        &self,
+        policy: &RequestPolicy,
+        request: Request<Incoming>,
+    ) -> (Class, Response<Body>) {
         let (version, waits_for_continue) = (request.version(), body::waits_for_continue(&request));
         let (mut request, reading) = body::read_on_demand(
             request,
@@ -193,12 +197,12 @@ impl Gateway {
             &self.request_bytes,
         );
         // Before routing: a request that is refused costs little and is not counted against a quota.
-        let entered = match self.classify(policy, &mut request) {
-            Ok(class) => self.enter(policy, class).await.map(|slot| (class, slot)),
-            Err(err) => Err(err),
+        let (class, entered) = match self.classify(policy, &mut request) {
+            Ok(class) => (class, self.enter(policy, class).await),
+            Err(err) => (Class::Visitor, Err(err)),
         };
         let mut response = match entered {
-            Ok((class, slot)) => {
+            Ok(slot) => {
                 let _held = match (policy.class, slot, &reading) {
                     // An export does most of its work while the body is sent, so it keeps the slot
                     // itself. A refusal has given it back before the client reads it.
@@ -227,7 +231,7 @@ impl Gateway {
             policy.state.linger();
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        response
+        (class, response)
     }
 
     /// Checks host and rate, and determines the class whose slots the request competes for.
@@ -258,7 +262,7 @@ impl Gateway {
             let room = timeout_at(policy.deadline.into(), policy.state.room());
             room.await.map_err(|_| ApiError::RequestTimeout)?;
         }
-        if self.is_short_of_memory() && policy.class != Class::Write {
+        if self.is_short_of_memory(class) && policy.class != Class::Write {
             return Err(self.admission.shed(class).into());
         }
         Ok(self.admission.enter(class).await?)

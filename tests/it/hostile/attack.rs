@@ -4,6 +4,7 @@
 //! full size runs for half an hour at 200 requests a second, and compares times with those of a quiet
 //! server.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -73,7 +74,8 @@ fn runtime(threads: usize) -> tokio::runtime::Runtime {
 /// What became of the paying client's requests.
 struct Paid {
     good: usize,
-    other: usize,
+    /// Other statuses, and how often each came.
+    other: BTreeMap<u16, usize>,
     failed: usize,
     median: Duration,
     p99: Duration,
@@ -81,14 +83,17 @@ struct Paid {
 
 impl Paid {
     fn asked(&self) -> usize {
-        self.good + self.other + self.failed
+        self.good + self.other.values().sum::<usize>() + self.failed
     }
 }
 
 impl std::fmt::Display for Paid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Paid { good, other, failed, median, p99 } = self;
-        write!(f, "{good} × 200, {other} × others, {failed} failed; median {median:?}, p99 {p99:?}")
+        write!(
+            f,
+            "{good} × 200, others: {other:?}, {failed} failed; median {median:?}, p99 {p99:?}"
+        )
     }
 }
 
@@ -120,13 +125,18 @@ async fn pay(address: SocketAddr, key: &str, rate: usize, seconds: usize) -> Pai
             Some((status, began.elapsed()))
         }));
     }
-    let mut paid =
-        Paid { good: 0, other: 0, failed: 0, median: Duration::ZERO, p99: Duration::ZERO };
+    let mut paid = Paid {
+        good: 0,
+        other: BTreeMap::new(),
+        failed: 0,
+        median: Duration::ZERO,
+        p99: Duration::ZERO,
+    };
     let mut times = Vec::new();
     for task in tasks {
         match task.await.expect("no panic") {
             Some((200, time)) => times.push(time),
-            Some(_) => paid.other += 1,
+            Some((status, _)) => *paid.other.entry(status).or_default() += 1,
             None => paid.failed += 1,
         }
     }

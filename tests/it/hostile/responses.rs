@@ -90,6 +90,39 @@ fn unread_compressed_responses_are_counted() {
     assert!(used.growth() < BUDGET_MIB + 64, "{used}");
 }
 
+/// What visitors leave unread keeps no response from a customer.
+#[test]
+fn unread_pages_leave_room_for_keys() {
+    let (site, server) = served(
+        3_000,
+        "[server]\nmax_unsent_mib = 4\nmax_visitors = 1000\nwrite_stall_seconds = 60\n",
+    );
+    let key = site.account("a@example.com", "api");
+    runtime().block_on(async {
+        let mut open = Vec::new();
+        for number in 0..8 {
+            let (send, driver) = http2(&server, 1_000).await;
+            let mut answers = Vec::new();
+            for _ in 0..STREAMS {
+                let Ok(mut send) = send.clone().ready().await else { break };
+                let request = from_network("GET", "/?view=all", number).body(());
+                let sent = send.send_request(request.expect("a request"), true);
+                answers.extend(sent.ok().map(|(answer, _)| answer));
+            }
+            open.push((answers, send, driver));
+        }
+        wait_until("visitors have their half", || {
+            metric(&server, USED) as u64 > (2 << 20) - (200 << 10)
+        });
+        let mut client = server.client_with(&key);
+        for _ in 0..20 {
+            let response = client.get("/api/v1/drops?limit=200");
+            assert_eq!(response.status, 200, "{}", response.text());
+            assert!(response.body.len() > 4096);
+        }
+    });
+}
+
 /// An export that its client does not read ends, and its slot is free again.
 #[test]
 fn a_stalled_export_ends() {
