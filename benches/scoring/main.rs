@@ -3,7 +3,7 @@
 //! ```text
 //! segment WORDS   labels in; their pieces out, `?` after what is no word. WORDS: word, cost
 //! observe         names in; what the model's tables see of each
-//! score           name, tldSpread in; name, score out
+//! score           name, tldSpread in; name, score, rank out
 //! ```
 //! Fields are separated by tabs. A name that is refused gives a line with nothing but the name.
 
@@ -126,7 +126,8 @@ fn score(out: &mut impl Write) -> io::Result<()> {
             continue;
         };
         let base = Scorer::shared().base(&name, &mut scratch);
-        writeln!(out, "{text}\t{}", base.with_spread(spread.parse().unwrap_or(1)))?;
+        let grade = base.with_spread(spread.parse().unwrap_or(1));
+        writeln!(out, "{text}\t{}\t{}", grade.dqs, grade.rank)?;
     }
     Ok(())
 }

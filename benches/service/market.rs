@@ -231,7 +231,7 @@ impl RowMaker<'_> {
             let spread = u32::try_from(end - start).unwrap_or(u32::MAX);
             for at in start..end {
                 let name = self.names.get(at);
-                let dqs = Scorer::shared().base(&name, scratch).with_spread(spread).points();
+                let dqs = Scorer::shared().base(&name, scratch).with_spread(spread).dqs.points();
                 let form = unicode_form(&name);
                 rows.push(Row { dqs, has_unicode: form.is_some(), ..self.row(name) });
                 forms.extend(form.map(|form| (at as u32, form)));

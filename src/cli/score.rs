@@ -43,6 +43,8 @@ struct ScoreLine<'a> {
     tld: &'a str,
     length: u8,
     dqs: Dqs,
+    /// Orders names of one `dqs`.
+    rank: u16,
     explanation: &'a str,
     signals: &'a Signals<'a>,
     #[serde(rename = "whyNot", skip_serializing_if = "Option::is_none")]
@@ -167,6 +169,7 @@ impl<W: Write> Scoring<W> {
             tld: name.tld(),
             length: name.length(),
             dqs: scored.dqs,
+            rank: scored.rank,
             explanation: &scored.explanation,
             signals: &scored.signals,
             why_not,

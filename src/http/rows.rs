@@ -137,7 +137,9 @@ fn push_signals(signals: &Signals<'_>, out: &mut Vec<u8>) {
         Some(code) => push_json_text(out, code),
         None => push(out, "null"),
     }
-    push(out, ",\"digits\":");
+    push(out, ",\"kind\":\"");
+    push(out, signals.kind.as_str());
+    push(out, "\",\"digits\":");
     push_number(out, signals.digits);
     push(out, ",\"hyphens\":");
     push_number(out, signals.hyphens);
@@ -164,32 +166,16 @@ fn push_cap(cap: &Cap, out: &mut Vec<u8>) {
 }
 
 fn push_points(points: &Points, out: &mut Vec<u8>) {
-    let Points {
-        start,
-        length,
-        dictionary,
-        market,
-        language,
-        pronounceability,
-        digits,
-        hyphens,
-        idn,
-        tld,
-        tld_spread,
-        scale,
-    } = *points;
-    push_part(out, ",\"points\":{\"start\":", start);
+    let Points { base, tld, length, dictionary, market, pronounceability, characters, tld_spread } =
+        *points;
+    push_part(out, ",\"points\":{\"base\":", base);
+    push_part(out, ",\"tld\":", tld);
     push_part(out, ",\"length\":", length);
     push_part(out, ",\"dictionary\":", dictionary);
     push_part(out, ",\"market\":", market);
-    push_part(out, ",\"language\":", language);
     push_part(out, ",\"pronounceability\":", pronounceability);
-    push_part(out, ",\"digits\":", digits);
-    push_part(out, ",\"hyphens\":", hyphens);
-    push_part(out, ",\"idn\":", idn);
-    push_part(out, ",\"tld\":", tld);
+    push_part(out, ",\"characters\":", characters);
     push_part(out, ",\"tldSpread\":", tld_spread);
-    push_part(out, ",\"scale\":", scale);
     push(out, "}");
 }
 

@@ -5,7 +5,6 @@ use super::dictionary::{Language, Token, TokenKind};
 use super::facts::Facts;
 use super::percent::Percent;
 use super::signals::Points;
-use super::tlds::SuffixClass;
 use super::words::Words;
 use crate::vocab::name::to_unicode;
 
@@ -43,12 +42,11 @@ enum Part {
     Hyphens,
     Digits,
     Sound,
-    Language,
     Memory,
     Idn,
 }
 
-const PARTS: usize = 10;
+const PARTS: usize = 9;
 /// Minimum quality, in hundredths, of common words, and of words that are not rare.
 const COMMON_FROM: u8 = 80;
 const RARE_BELOW: u8 = 50;
@@ -129,17 +127,17 @@ impl ExplanationInput<'_> {
             && self.facts.pronounceability.get() < EASY_FROM
             && !self.described_as_hard(seen);
         let memory = seen.words > 0 && self.mentions_memory(seen);
+        let digits = self.facts.digits > 0 && self.facts.hyphens == 0 && !self.is_number();
         let parts: [(Part, i32); PARTS] = [
             (Part::Market, when(seen.words > 0, points.market)),
             (Part::Length, when(self.mentions_length(seen), points.length)),
             (Part::Tld, points.tld),
             (Part::Spread, when(self.tld_spread > 1 || points.tld_spread < 0, points.tld_spread)),
-            (Part::Hyphens, when(self.facts.hyphens > 0, points.hyphens)),
-            (Part::Digits, when(self.facts.digits > 0 && !self.is_number(), points.digits)),
+            (Part::Hyphens, when(self.facts.hyphens > 0, points.characters)),
+            (Part::Digits, when(digits, points.characters)),
             (Part::Sound, when(hard, points.pronounceability.min(0))),
-            (Part::Language, when(self.mentions_language(seen), points.language)),
             (Part::Memory, when(memory, points.dictionary.min(0))),
-            (Part::Idn, points.idn),
+            (Part::Idn, when(self.facts.idn && !digits, points.characters.min(0))),
         ];
         // Branch-free selection by one number per part; of equals the first has the higher one.
         let mut best = [0; PARTS_MAX];
@@ -168,15 +166,6 @@ impl ExplanationInput<'_> {
     /// Short names of up to two words are easy to remember even when the words are rare.
     fn mentions_memory(&self, seen: Vocabulary) -> bool {
         seen.words > 2 || self.facts.chars >= MANY_CHARS
-    }
-
-    /// The description covers common and rare words. Words that are unusual in the country of the
-    /// suffix are always mentioned.
-    fn mentions_language(&self, seen: Vocabulary) -> bool {
-        let suffix = SuffixClass::for_tld(self.tld);
-        let abroad = matches!(suffix, SuffixClass::Country | SuffixClass::Polish);
-        let between = (RARE_BELOW..COMMON_FROM).contains(&seen.rarest.get());
-        seen.words > 0 && (between || self.points.language < 0 && abroad)
     }
 
     /// Writes the description, the strengths, then the weaknesses.
@@ -217,7 +206,6 @@ impl ExplanationInput<'_> {
             }
             Part::Hyphens => out.push_str("natural hyphen"),
             Part::Digits => out.push_str("digits that add value"),
-            Part::Language => out.push_str("everyday vocabulary"),
             Part::Sound | Part::Memory | Part::Idn => {}
         }
     }
@@ -238,15 +226,6 @@ impl ExplanationInput<'_> {
             Part::Hyphens => plural(self.facts.hyphens, "hyphen", out),
             Part::Digits => plural(self.facts.digits, "digit", out),
             Part::Sound => out.push_str("unusual letter sequence"),
-            Part::Language => {
-                out.push_str("unusual vocabulary");
-                if matches!(
-                    SuffixClass::for_tld(self.tld),
-                    SuffixClass::Country | SuffixClass::Polish
-                ) {
-                    self.suffix(" for .", out);
-                }
-            }
             Part::Memory => out.push_str("hard to remember"),
             Part::Idn => out.push_str("hard to type as an internationalised name"),
         }

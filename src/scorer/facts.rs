@@ -61,13 +61,12 @@ pub struct Facts {
     pub caps: Caps,
 }
 
-/// Points that take the dictionaries to compute; stored with a name.
+/// Hundredths of a point that take the dictionaries to compute; stored with a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadPoints {
-    pub dictionary: i8,
-    pub market: i8,
-    pub language: i8,
-    pub pronounceability: i8,
+    pub dictionary: i16,
+    pub market: i16,
+    pub pronounceability: i16,
 }
 
 /// Set of caps, which limit a score regardless of its points.

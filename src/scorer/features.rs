@@ -5,7 +5,7 @@
 //! quality in hundredths; highest bit: words that no explanation may print
 //! pronounceability in hundredths
 //! caps, one bit each
-//! points of dictionary, market, language and pronounceability, one signed byte each
+//! hundredths of a point of dictionary, market and pronounceability, two bytes each
 //! per token: language << 4 | level for a word, or one of the marks below; then its length in a byte,
 //! except for the last token, which extends to the end
 //! ```
@@ -26,7 +26,7 @@ const LETTER: u8 = 0x1f;
 const DIGITS: u8 = 0x2f;
 const OTHER: u8 = 0x3f;
 /// Bytes before the tokens.
-const HEAD: usize = 7;
+const HEAD: usize = 9;
 /// Bytes at most.
 const LEN_MAX: usize = 255;
 
@@ -38,9 +38,11 @@ pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>
         return;
     }
     let flag = if printable { 0 } else { FLAG };
-    let ReadPoints { dictionary, market, language, pronounceability } = facts.read;
+    let ReadPoints { dictionary, market, pronounceability } = facts.read;
     out.extend([facts.quality.get() | flag, facts.pronounceability.get(), facts.caps.bits()]);
-    out.extend([dictionary, market, language, pronounceability].map(|points| points as u8));
+    for points in [dictionary, market, pronounceability] {
+        out.extend(points.to_le_bytes());
+    }
     for (at, token) in tokens.iter().enumerate() {
         out.push(mark(token));
         if at + 1 < tokens.len() {
@@ -73,12 +75,13 @@ pub fn read(
     facts: &mut Facts,
 ) -> Option<bool> {
     tokens.clear();
-    let (&[quality, sound, caps, points @ ..], marks) = features.split_first_chunk::<HEAD>()?;
-    let [dictionary, market, language, pronounceability] = points.map(|points: u8| points as i8);
+    let (&[quality, sound, caps, ref points @ ..], marks) = features.split_first_chunk::<HEAD>()?;
+    let [dictionary, market, pronounceability] =
+        std::array::from_fn(|at| i16::from_le_bytes([points[2 * at], points[2 * at + 1]]));
     facts.quality = Percent::clamped(u32::from(quality & !FLAG));
     facts.pronounceability = Percent::clamped(u32::from(sound));
     facts.caps = Caps::from_bits(caps);
-    facts.read = ReadPoints { dictionary, market, language, pronounceability };
+    facts.read = ReadPoints { dictionary, market, pronounceability };
     if is_a_label(name) {
         decoded.read(name);
         read_tokens(decoded.whole_text(), marks, tokens, facts)?;

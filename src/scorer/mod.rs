@@ -34,19 +34,21 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::vocab::dqs::Dqs;
+use crate::vocab::kind::Kind;
 use crate::vocab::name::{DomainName, is_a_label};
 
-use dictionary::{Dictionary, Language, Reading, Setting, Token, TokenKind, digits_where};
+use dictionary::{Dictionary, Reading, Setting, Token, TokenKind, digits_where};
 use facts::{Caps, Facts, MANY_HYPHENS_MIN, ReadPoints};
 use label::Label;
 use letters::LetterModel;
 use model::{Class, Model};
-use signals::read_points;
+use signals::{Parts, read_points};
 use spelling::Spelling;
 use terms::Terms;
 use tlds::{SuffixClass, TldWeights};
 use words::Cut;
 
+pub use dictionary::Language;
 pub use facts::Cap;
 pub use percent::Percent;
 pub use signals::Points;
@@ -54,7 +56,7 @@ pub use words::Words;
 
 /// Version of the scorer. Any change to a score, a signal or the stored features raises it, and the
 /// next rebuild scores the whole corpus again. The wording of explanations is not part of it.
-pub const SCORER_VERSION: u32 = 3;
+pub const SCORER_VERSION: u32 = 4;
 
 /// Dictionaries, letter statistics and suffix weights. Immutable.
 pub struct Scorer {
@@ -77,8 +79,8 @@ pub struct Scratch {
 /// The score of a name without `tldSpread`, which depends on the whole corpus. Computed once at
 /// ingest, stored in the batch, and finished at rebuild by [`Base::with_spread`].
 ///
-/// The low 16 bits hold the sum of the points plus [`Base::BIAS`], the next 8 the maximum that the caps
-/// allow, and the highest 8 the class for the points of `tldSpread`.
+/// The low 16 bits hold the sum of the parts, in hundredths of a point, plus [`Base::BIAS`]; the next 8
+/// the maximum that the caps allow; the highest 8 the class for the points of `tldSpread`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base(u32);
 
@@ -96,10 +98,33 @@ pub struct StoredScore<'a> {
     pub features: &'a [u8],
 }
 
+/// A score, and its unrounded form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grade {
+    pub dqs: Dqs,
+    /// Sum of all parts before rounding and caps, in hundredths of a point above an arbitrary zero.
+    /// Orders names of one score, higher first.
+    pub rank: u16,
+}
+
+/// What filters and facets know of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    pub kind: Kind,
+    /// Number of words; 0 for a label that holds other letters.
+    pub words: u8,
+    /// Language of most letters in words; `None` without words, or with proper names only.
+    pub language: Option<Language>,
+    /// A cap applies, whether or not the points reach it.
+    pub capped: bool,
+}
+
 /// A score with its signals and explanation.
 #[derive(Clone, Debug)]
 pub struct Scored {
     pub dqs: Dqs,
+    /// As [`Grade::rank`].
+    pub rank: u16,
     pub signals: Signals<'static>,
     /// One sentence of at most 160 characters on what moved the score most.
     pub explanation: String,
@@ -109,6 +134,8 @@ pub struct Scored {
 #[derive(Clone, Debug)]
 pub struct Restored<'a> {
     pub dqs: Dqs,
+    /// As [`Grade::rank`].
+    pub rank: u16,
     pub signals: Signals<'a>,
     /// As [`Scored::explanation`].
     pub explanation: &'a str,
@@ -129,9 +156,9 @@ pub struct Observed {
 }
 
 /// Facts and points of a name; its tokens are in a [`Scratch`].
-#[derive(Default)]
 struct Breakdown {
     facts: Facts,
+    grade: Grade,
     /// Points of all parts.
     points: Points,
     /// Explanations may print the words.
@@ -148,7 +175,7 @@ impl Breakdown {
 }
 
 /// Inputs of a score. They vary with `scorerVersion`; ignore members you do not know.
-// `dqs = min(clamp(sum of points, 0, 100), max of every cap)`.
+// `dqs = min(sum of points, max of every cap)`.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Signals<'a> {
     /// Version of the scorer.
@@ -166,6 +193,7 @@ pub struct Signals<'a> {
     /// ISO 639-1 code of most of the words; `null` without words, or with proper names only.
     #[schema(required)]
     pub language: Option<&'static str>,
+    pub kind: Kind,
     /// Number of digits in the label.
     pub digits: u32,
     /// Number of hyphens in the label.
@@ -206,10 +234,10 @@ impl Base {
     /// Makes the stored sum positive.
     const BIAS: i32 = 1 << 15;
 
-    /// Packs the sum of all points except those of `tldSpread` and of the scale.
+    /// Packs the sum of all parts except `tldSpread`.
     fn new(sum: i32, caps: Caps, class: Class) -> Base {
         let max = caps.max() as u32;
-        Base(u32::from(class.number()) << 24 | max << 16 | (sum + Base::BIAS) as u32)
+        Base(u32::from(class.number()) << 24 | max << 16 | u32::from(biased(sum)))
     }
 
     /// The bits, as a batch stores them.
@@ -224,12 +252,24 @@ impl Base {
 
     /// The score when the corpus holds the label in `tld_spread` TLDs, including its own; 0 counts
     /// as 1.
-    pub fn with_spread(self, tld_spread: u32) -> Dqs {
-        let model = Model::shared();
+    pub fn with_spread(self, tld_spread: u32) -> Grade {
         let class = Class::from_number((self.0 >> 24) as u8);
-        let sum = (self.0 & 0xffff) as i32 - Base::BIAS + model.spread(class, tld_spread);
-        let sum = sum + model.scale(sum);
-        Dqs::clamped(sum.min((self.0 >> 16 & 0xff) as i32))
+        let sum = (self.0 & 0xffff) as i32 - Base::BIAS;
+        let sum = sum + Model::shared().spread(class, tld_spread);
+        Grade::new(sum, (self.0 >> 16 & 0xff) as i32)
+    }
+}
+
+/// A sum of parts as a positive number.
+fn biased(sum: i32) -> u16 {
+    (sum + Base::BIAS).clamp(0, u16::MAX.into()) as u16
+}
+
+impl Grade {
+    /// The score of a sum of all parts, at most `max`.
+    fn new(sum: i32, max: i32) -> Grade {
+        let dqs = Dqs::clamped(Model::shared().score(sum).min(max));
+        Grade { dqs, rank: biased(sum) }
     }
 }
 
@@ -289,7 +329,8 @@ impl Scorer {
     }
 
     /// The score with signals and explanation, when the corpus holds the label in `tld_spread` TLDs,
-    /// including its own; 0 counts as 1. Its `dqs` is `base(name).with_spread(tld_spread)`.
+    /// including its own; 0 counts as 1. Its `dqs` and `rank` are those of
+    /// `base(name).with_spread(tld_spread)`.
     pub fn score(&self, name: &DomainName, tld_spread: u32, scratch: &mut Scratch) -> Scored {
         let (label, tld) = (name.label(), name.tld());
         self.restore_owned(StoredScore { label, tld, spread: tld_spread, features: &[] }, scratch)
@@ -297,9 +338,9 @@ impl Scorer {
 
     /// As [`Scorer::restore`], as an owned value.
     pub fn restore_owned(&self, known: StoredScore<'_>, scratch: &mut Scratch) -> Scored {
-        let Restored { dqs, signals, explanation } = self.restore(known, scratch);
+        let Restored { dqs, rank, signals, explanation } = self.restore(known, scratch);
         let explanation = explanation.to_owned();
-        Scored { dqs, signals: signals.into_owned(), explanation }
+        Scored { dqs, rank, signals: signals.into_owned(), explanation }
     }
 
     /// Restores the result of [`Scorer::score`] from stored features.
@@ -307,13 +348,15 @@ impl Scorer {
         let seen = self.breakdown(&known, scratch);
         self.write_explanation(&known, &seen, scratch);
         let scratch: &'a Scratch = scratch;
-        let Breakdown { facts, points, .. } = seen;
+        let Breakdown { facts, points, grade: Grade { dqs, rank }, .. } = seen;
+        let tokens = &scratch.reading.tokens;
         let signals = Signals {
             scorer_version: SCORER_VERSION,
             length_band: signals::length_band(facts.chars),
             dictionary_quality: facts.quality,
             words: seen.words(&known, scratch),
-            language: language(&scratch.reading.tokens).and_then(Language::code),
+            language: language(tokens).and_then(Language::code),
+            kind: kind(&facts, tokens),
             digits: facts.digits,
             hyphens: facts.hyphens,
             pronounceability: facts.pronounceability,
@@ -322,8 +365,21 @@ impl Scorer {
             points,
             caps: facts.caps.list().collect(),
         };
-        let dqs = Dqs::clamped(points.sum().min(facts.caps.max()));
-        Restored { dqs, signals, explanation: &scratch.sentence }
+        Restored { dqs, rank, signals, explanation: &scratch.sentence }
+    }
+
+    /// Restores what filters and facets know of a label.
+    pub fn traits(&self, known: StoredScore<'_>, scratch: &mut Scratch) -> Traits {
+        let (facts, _, _) = self.recall(&known, scratch);
+        let tokens = &scratch.reading.tokens;
+        let words =
+            if facts.unknown > 0 { 0 } else { tokens.iter().filter(|it| it.is_word()).count() };
+        Traits {
+            kind: kind(&facts, tokens),
+            words: u8::try_from(words).unwrap_or(u8::MAX),
+            language: language(tokens).filter(|language| language.code().is_some()),
+            capped: facts.caps != Caps::default(),
+        }
     }
 
     /// Restores only the explanation.
@@ -333,36 +389,41 @@ impl Scorer {
         &scratch.sentence
     }
 
-    /// Restores facts and points from the features or, without them, from the name. Puts tokens and
-    /// cuts into `scratch`.
-    fn breakdown(&self, known: &StoredScore<'_>, scratch: &mut Scratch) -> Breakdown {
-        let mut seen = Breakdown::default();
+    /// Restores facts from the features or, without them, from the name, with the tokens in `scratch`;
+    /// whether explanations may print the words, and whether the label was not decoded.
+    fn recall(&self, known: &StoredScore<'_>, scratch: &mut Scratch) -> (Facts, bool, bool) {
+        let mut facts = Facts::default();
         let Scratch { label, reading, .. } = scratch;
-        let StoredScore { label: text, tld, spread, features } = *known;
-        match features::read(text, features, &mut reading.tokens, label, &mut seen.facts) {
+        let StoredScore { label: text, tld, features, .. } = *known;
+        match features::read(text, features, &mut reading.tokens, label, &mut facts) {
             Some(printable) => {
-                (seen.printable, seen.unread) = (printable, !seen.facts.idn);
-                seen.facts.tld_weight = self.tlds.weight(tld);
+                facts.tld_weight = self.tlds.weight(tld);
+                (facts, printable, !facts.idn)
             }
             None => {
-                seen.facts = self.read_facts(text, tld, scratch);
-                seen.printable = self.printable(&scratch.label, &scratch.reading.tokens);
+                let facts = self.read_facts(text, tld, scratch);
+                (facts, self.printable(&scratch.label, &scratch.reading.tokens), false)
             }
         }
+    }
+
+    /// As [`Scorer::recall`], with the points, and with the cuts in `scratch`.
+    fn breakdown(&self, known: &StoredScore<'_>, scratch: &mut Scratch) -> Breakdown {
+        let (facts, printable, unread) = self.recall(known, scratch);
         let Scratch { label, reading, cuts, .. } = scratch;
         cuts.clear();
         // Positions in an ASCII label equal those of its tokens.
-        let cut = |token: &Token| match seen.facts.idn {
+        let cut = |token: &Token| match facts.idn {
             true => label.cut(token.start, token.end),
             false => (token.start as u8, token.end as u8),
         };
         cuts.extend(reading.tokens.iter().map(cut));
-        let class = Class::new(SuffixClass::for_tld(tld), seen.facts.chars);
+        let class = Class::new(SuffixClass::for_tld(known.tld), facts.chars);
         let model = Model::shared();
-        seen.points = Points::new(&seen.facts, class);
-        seen.points.tld_spread = model.spread(class, spread);
-        seen.points.scale = model.scale(seen.points.sum());
-        seen
+        let parts = Parts::new(&facts, class).with_spread(model.spread(class, known.spread));
+        let points = parts.points(model.score(parts.sum()));
+        let grade = Grade::new(parts.sum(), facts.caps.max());
+        Breakdown { facts, grade, points, printable, unread }
     }
 
     /// Writes the explanation into the buffer of `scratch`.
@@ -454,7 +515,7 @@ impl Scorer {
 /// The score without the points of `tldSpread`.
 fn base(facts: &Facts, tld: &str) -> Base {
     let class = Class::new(SuffixClass::for_tld(tld), facts.chars);
-    Base::new(Points::new(facts, class).sum(), facts.caps, class)
+    Base::new(Parts::new(facts, class).sum(), facts.caps, class)
 }
 
 /// Default cost of a letter, in sixteenths of a bit, for labels without letters.
@@ -490,15 +551,44 @@ fn pronounceability(total: u32, steps: u32) -> Percent {
     judged.unwrap_or(Percent::HALF)
 }
 
-/// Points for the market value of the words. Several words add up to more than one, but to less than
-/// their sum.
+/// Hundredths of a point for the market value of the words. Several words add up to more than one, but
+/// to less than their sum.
 fn market(reading: &Reading) -> i32 {
     /// Inverse square root of the number of pieces, in 256ths.
     const SHARE: [i32; 8] = [256, 256, 181, 148, 128, 114, 105, 97];
-    const TENTHS: i32 = 10;
+    /// Hundredths in a tenth.
+    const TENTH: i32 = 10;
     let share = SHARE[reading.tokens.len().min(SHARE.len() - 1)];
-    let value = reading.value * share;
-    (value + value.signum() * 128 * TENTHS) / (256 * TENTHS)
+    reading.value * share * TENTH / 256
+}
+
+/// Pronounceability from which letters that are no word make an invented name.
+const INVENTED_FROM: u8 = 65;
+/// Maximum letters of a label that is read as letters unless it is a word.
+const LETTERS_MAX: u32 = 3;
+
+/// Kind of a label.
+fn kind(facts: &Facts, tokens: &[Token]) -> Kind {
+    let mut words = tokens.iter().filter_map(|token| match token.kind {
+        TokenKind::Word(language) => Some(language),
+        _ => None,
+    });
+    match words.clone().count() {
+        _ if facts.digits > 0 && facts.letters + facts.others > 0 => Kind::Mixed,
+        _ if facts.digits > 0 => Kind::Number,
+        words_only if words_only > 0 && words_only == tokens.len() => {
+            if words.all(|language| language.code().is_none()) {
+                Kind::Name
+            } else if words_only == 1 {
+                Kind::Word
+            } else {
+                Kind::Words
+            }
+        }
+        _ if facts.letters <= LETTERS_MAX || facts.others > 0 => Kind::Letters,
+        _ if facts.pronounceability.get() >= INVENTED_FROM => Kind::Invented,
+        _ => Kind::Letters,
+    }
 }
 
 fn distinct_digits(label: &Label, tokens: &[Token]) -> u32 {

@@ -2,7 +2,7 @@
 //!
 //! A table belongs to one fact and to one classification of names (by suffix or by length). It gives
 //! the hundredths of a point that each range of the fact adds in each class. A part is the sum of its
-//! tables, rounded once, so every score can be checked by hand.
+//! tables, so every score can be checked by hand.
 
 use std::sync::LazyLock;
 
@@ -18,8 +18,8 @@ const LENGTH_CLASSES: usize = LENGTHS.len() + 1;
 const LENGTH_NAMES: [&str; LENGTH_CLASSES] = ["1-3", "4", "5", "6-7", "8-10", "11-14", "15+"];
 /// Classes of suffix and length together.
 const CLASSES: usize = SuffixClass::COUNT * LENGTH_CLASSES;
-/// Hundredths.
-const POINT: i32 = 100;
+/// Score of a name whose parts add nothing: the median of the reference day.
+pub const BASE: i32 = 20;
 /// Larger spreads have the same points.
 const SPREAD_MAX: usize = 255;
 
@@ -133,12 +133,14 @@ impl Table {
 /// All tables.
 pub struct Model {
     parts: [Vec<Table>; Part::COUNT],
-    /// By class, then by spread.
-    spread: Vec<i8>,
-    /// Score by sum of points, from 0.
-    scale: Vec<u8>,
-    /// Base value by class of suffix.
+    /// Hundredths of a point, by class, then by spread.
+    spread: Vec<i16>,
+    /// Pairs of a sum, in hundredths of a point, and its score; both rise.
+    scale: Vec<(i32, i32)>,
+    /// Hundredths of a point by class of suffix.
     start: [i32; SuffixClass::COUNT],
+    /// The sum whose score is [`BASE`].
+    base: i32,
 }
 
 impl Model {
@@ -148,29 +150,33 @@ impl Model {
         &SHARED
     }
 
-    /// Base value of a class.
+    /// Hundredths of a point of a class.
     pub fn start(&self, class: Class) -> i32 {
-        self.start[class.suffix()]
+        self.start[class.suffix()] - self.base
     }
 
-    /// Points of one part.
-    pub fn points(&self, part: Part, facts: &Facts, class: Class) -> i32 {
-        let tables = self.parts[part as usize].iter();
-        rounded(tables.map(|table| table.points(facts, class)).sum())
+    /// Hundredths of a point of one part.
+    pub fn hundredths(&self, part: Part, facts: &Facts, class: Class) -> i32 {
+        self.parts[part as usize].iter().map(|table| table.points(facts, class)).sum()
     }
 
-    /// Points for the number of TLDs that hold the label, including the name's own; 0 counts as 1.
+    /// Hundredths of a point for the number of TLDs that hold the label, including the name's own; 0 counts as 1.
     pub fn spread(&self, class: Class, tld_spread: u32) -> i32 {
         let at = (tld_spread.max(1) as usize).min(SPREAD_MAX);
         i32::from(self.spread[usize::from(class.0) * (SPREAD_MAX + 1) + at])
     }
 
-    /// Points that map a sum to the scale of the score; 0 for a negative sum, whose score is 0.
-    pub fn scale(&self, sum: i32) -> i32 {
-        match usize::try_from(sum) {
-            Ok(at) => i32::from(self.scale[at.min(self.scale.len() - 1)]) - sum,
-            Err(_) => 0,
-        }
+    /// The score of a sum of all parts, in hundredths of a point. Sums below the first of the scale
+    /// have its score, sums above the last have 100.
+    pub fn score(&self, sum: i32) -> i32 {
+        let sum = sum + self.base;
+        let above = self.scale.partition_point(|&(from, _)| from <= sum);
+        let (Some(&(from, low)), Some(&(to, high))) =
+            (self.scale.get(above.wrapping_sub(1)), self.scale.get(above))
+        else {
+            return self.scale[if above == 0 { 0 } else { self.scale.len() - 1 }].1;
+        };
+        low + (2 * (sum - from) * (high - low) + to - from) / (2 * (to - from))
     }
 
     /// Panics on a malformed table, which a test would find: the file is part of the program.
@@ -182,6 +188,7 @@ impl Model {
             spread: Vec::new(),
             scale: Vec::new(),
             start: [0; SuffixClass::COUNT],
+            base: 0,
         };
         while let Some(line) = lines.next() {
             match line[..] {
@@ -193,7 +200,10 @@ impl Model {
                     );
                     model.start = std::array::from_fn(|at| number(points[at]));
                 }
-                ["scale", ref steps @ ..] => model.scale = scale(steps),
+                ["scale", ref steps @ ..] => {
+                    let pairs = steps.chunks(2);
+                    model.scale = pairs.map(|pair| (number(pair[0]), number(pair[1]))).collect();
+                }
                 ["table", part, fact, by] => {
                     let part = position(&Part::NAMES, part);
                     let (fact, by) = (fact_named(fact), by_named(by));
@@ -202,14 +212,18 @@ impl Model {
                 _ => panic!("unknown line in the model: {line:?}"),
             }
         }
+        assert!(model.scale.is_sorted_by(|one, next| one.0 < next.0 && one.1 <= next.1), "rises");
+        model.base = model.sum_of(BASE);
         model.spread = spreads(&model);
         model
     }
-}
 
-/// Rounds to whole points, halves away from zero.
-fn rounded(hundredths: i32) -> i32 {
-    (hundredths + hundredths.signum() * POINT / 2) / POINT
+    /// The sum whose score is `score`.
+    fn sum_of(&self, score: i32) -> i32 {
+        let above = self.scale.partition_point(|&(_, high)| high < score).max(1);
+        let [(from, low), (to, high)] = [self.scale[above - 1], self.scale[above]];
+        from + (score - low) * (to - from) / (high - low)
+    }
 }
 
 fn number(text: &str) -> i32 {
@@ -251,30 +265,15 @@ fn table<'a>(fact: Fact, by: By, lines: &mut impl Iterator<Item = Vec<&'a str>>)
     Table { fact, by, edges, points }
 }
 
-/// Score by sum of points, interpolated between pairs of sum and score.
-fn scale(steps: &[&str]) -> Vec<u8> {
-    let steps: Vec<_> = steps.chunks(2).map(|step| (number(step[0]), number(step[1]))).collect();
-    let mut scale = Vec::new();
-    for pair in steps.windows(2) {
-        let [(from, low), (to, high)] = [pair[0], pair[1]];
-        let at = |sum: i32| {
-            (low + (2 * (sum - from) * (high - low) + to - from) / (2 * (to - from))) as u8
-        };
-        scale.extend((from..to).map(at));
-    }
-    scale.extend(steps.last().map(|&(_, high)| high as u8));
-    scale
-}
-
-/// Points of every spread in every class.
-fn spreads(model: &Model) -> Vec<i8> {
+/// Hundredths of a point of every spread in every class.
+fn spreads(model: &Model) -> Vec<i16> {
     let classes = (0..CLASSES as u8).map(Class);
     let all = classes.flat_map(|class| (0..=SPREAD_MAX as u32).map(move |spread| (class, spread)));
     let points = all.map(|(class, spread)| {
         let facts = Facts { spread, ..Facts::default() };
-        model.points(Part::Spread, &facts, class)
+        model.hundredths(Part::Spread, &facts, class)
     });
-    points.map(|points| i8::try_from(points).expect("the points of a spread fit a byte")).collect()
+    points.map(|points| i16::try_from(points).expect("no spread has 300 points")).collect()
 }
 
 #[cfg(test)]
@@ -283,26 +282,26 @@ mod tests {
 
     #[test]
     fn tables_are_looked_up_by_class_and_range() {
-        let text = "start 7 0 0 0 0 0\nscale 0 0 50 50 60 90 80 100\n\ntable hyphens hyphens suffix\nedges 1 2\n\
+        let text = "start 700 0 0 0 0 0\nscale 0 0 5000 50 6000 90 8000 100\n\ntable hyphens hyphens suffix\nedges 1 2\n\
             com 50 -150 -260\ngeneric 0 0 0\ncountry 0 100 0\nrepurposed 0 0 0\nnew 0 0 0\npolish 0 0 -49\n";
         let model = Model::parse(text);
         let points = |suffix, hyphens| {
             let facts = Facts { hyphens, ..Facts::default() };
-            model.points(Part::Hyphens, &facts, Class::new(suffix, 8))
+            model.hundredths(Part::Hyphens, &facts, Class::new(suffix, 8))
         };
-        assert_eq!(model.start[0], 7);
-        assert_eq!([0, 1, 2, 9].map(|hyphens| points(SuffixClass::Com, hyphens)), [1, -2, -3, -3]);
-        assert_eq!((points(SuffixClass::Country, 1), points(SuffixClass::Polish, 2)), (1, 0));
-        let scaled = [-5, 0, 50, 55, 60, 70, 80, 300].map(|sum| sum + model.scale(sum));
-        assert_eq!(scaled, [-5, 0, 50, 70, 90, 95, 100, 100]);
+        assert_eq!((model.start[0], model.base), (700, 2000));
+        let com = [0, 1, 2, 9].map(|hyphens| points(SuffixClass::Com, hyphens));
+        assert_eq!(com, [50, -150, -260, -260]);
+        assert_eq!((points(SuffixClass::Country, 1), points(SuffixClass::Polish, 2)), (100, -49));
+        let scores = [-5, 0, 50, 55, 60, 70, 80, 300].map(|sum| model.score(100 * sum - 2000));
+        assert_eq!(scores, [0, 0, 50, 70, 90, 95, 100, 100]);
     }
 
     #[test]
     fn the_scale_never_falls() {
         let model = Model::shared();
-        let score = |sum: i32| sum + model.scale(sum);
-        assert!((-50..300).all(|sum| score(sum) <= score(sum + 1)));
-        assert_eq!((score(0), score(50), score(300)), (0, 50, 100));
+        assert!((-9_000..30_000).all(|sum| model.score(sum) <= model.score(sum + 1)));
+        assert_eq!((model.score(-30_000), model.score(0), model.score(30_000)), (0, BASE, 100));
     }
 
     #[test]

@@ -7,101 +7,141 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::facts::{Facts, ReadPoints};
-use super::model::{Class, Model, Part};
+use super::model::{BASE, Class, Model, Part};
 use super::percent::Percent;
 
-/// Points of an IDN: many forms and people cannot type it.
-const IDN: i32 = -6;
+/// Hundredths in a point.
+const POINT: i32 = 100;
+/// Hundredths of a point of an IDN: many forms and people cannot type it.
+const IDN: i32 = -600;
 /// Weight of a suffix worth 0 points, in hundredths: an ordinary country code.
 const SUFFIX_WEIGHT_PLAIN: i32 = 46;
 
-/// Computes the points that take the dictionaries from facts and from the market value of the words.
+/// Computes the points that take the dictionaries from facts and from the market value of the words,
+/// in hundredths of a point.
 pub fn read_points(facts: &Facts, class: Class, market: i32) -> ReadPoints {
-    let points = |part| small(Model::shared().points(part, facts, class));
+    let of = |part| Model::shared().hundredths(part, facts, class);
     ReadPoints {
-        dictionary: points(Part::Dictionary),
+        dictionary: small(of(Part::Dictionary) + of(Part::Language)),
         market: small(market),
-        language: points(Part::Language),
-        pronounceability: points(Part::Pronounceability),
+        pronounceability: small(of(Part::Pronounceability)),
     }
 }
 
-/// Clamps points to a byte; no table reaches the limits.
-fn small(points: i32) -> i8 {
-    points.clamp(i8::MIN.into(), i8::MAX.into()) as u8 as i8
+/// Clamps to two bytes; no table reaches the limits.
+fn small(hundredths: i32) -> i16 {
+    hundredths.clamp(i16::MIN.into(), i16::MAX.into()) as u16 as i16
 }
 
-/// Contribution of each part to the score. The score is their sum, limited to 0 to 100 and by the caps.
+/// Parts of a score in hundredths of a point, in the order of [`Points`]; the last is `tldSpread`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts([i32; Parts::COUNT]);
+
+impl Parts {
+    const COUNT: usize = 7;
+
+    /// All parts except `tldSpread`, which depends on the corpus.
+    pub fn new(facts: &Facts, class: Class) -> Parts {
+        let model = Model::shared();
+        let of = |part| model.hundredths(part, facts, class);
+        let ReadPoints { dictionary, market, pronounceability } = facts.read;
+        let idn = if facts.idn { IDN } else { 0 };
+        Parts([
+            model.start(class) + tld(facts.tld_weight),
+            of(Part::Length),
+            dictionary.into(),
+            market.into(),
+            pronounceability.into(),
+            of(Part::Digits) + of(Part::Hyphens) + idn,
+            0,
+        ])
+    }
+
+    /// Adds the part of `tldSpread`.
+    pub fn with_spread(self, hundredths: i32) -> Parts {
+        let Parts([parts @ .., _]) = self;
+        let [tld, length, dictionary, market, sound, characters] = parts;
+        Parts([tld, length, dictionary, market, sound, characters, hundredths])
+    }
+
+    /// Their sum: the score before it is mapped to its scale.
+    pub fn sum(&self) -> i32 {
+        self.0.iter().sum()
+    }
+
+    /// Whole points that add up to `score`. The scale is flatter at its ends than the sum: parts
+    /// that push a score beyond are reduced in proportion.
+    pub fn points(&self, score: i32) -> Points {
+        let target = i64::from((score - BASE) * POINT);
+        let total =
+            |sign: i64| -> i64 { self.0.iter().map(|&part| (sign * i64::from(part)).max(0)).sum() };
+        let (plus, minus) = (total(1), total(-1));
+        // One side keeps its size; the other makes the sum right.
+        let (new_plus, new_minus) = match plus - minus > target {
+            true => ((target + minus).max(0), minus.max(-target)),
+            false => (plus.max(target), (plus - target).max(0)),
+        };
+        let scaled = self.0.map(|part| match i64::from(part) {
+            part if part > 0 => part * new_plus / plus,
+            part if part < 0 => part * new_minus / minus,
+            _ => 0,
+        });
+        whole(scaled, i64::from(score - BASE))
+    }
+}
+
+/// Rounds hundredths to whole points with the sum `sum`: those with the largest remainders go up.
+fn whole(scaled: [i64; Parts::COUNT], sum: i64) -> Points {
+    let mut points = scaled.map(|part| part.div_euclid(POINT.into()));
+    let left = sum - points.iter().sum::<i64>();
+    let mut order: [usize; Parts::COUNT] = std::array::from_fn(|at| at);
+    order.sort_by_key(|&at| -scaled[at].rem_euclid(POINT.into()));
+    // Rounding down leaves less than one point a part; a part that is 0 stays so.
+    let used = order.iter().filter(|&&at| scaled[at] != 0);
+    used.take(left.max(0) as usize).for_each(|&at| points[at] += 1);
+    let rest = sum - points.iter().sum::<i64>();
+    let [tld, length, dictionary, market, pronounceability, characters, tld_spread] =
+        points.map(|part| part as i32);
+    Points {
+        base: BASE + rest as i32,
+        tld,
+        length,
+        dictionary,
+        market,
+        pronounceability,
+        characters,
+        tld_spread,
+    }
+}
+
+/// Contribution of each part to the score. The score is their sum, limited by the caps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Points {
-    /// Base score for the kind of suffix.
-    pub start: i32,
+    /// Score of an ordinary name, from which the parts add and subtract.
+    pub base: i32,
+    /// The public suffix.
+    pub tld: i32,
     /// Length of the label. Short names are rare and easy to remember.
     pub length: i32,
-    /// Known words: few, common and natural together.
+    /// Known words: few, common, natural together, and in the language of the suffix.
     pub dictionary: i32,
     /// Buyer demand for the words.
     pub market: i32,
-    /// Match between the language of the words and the suffix.
-    pub language: i32,
     /// How natural the label sounds.
     pub pronounceability: i32,
-    /// Digits: kind, number and position.
-    pub digits: i32,
-    /// Hyphens.
-    pub hyphens: i32,
-    /// Internationalised domain name.
-    pub idn: i32,
-    /// The public suffix.
-    pub tld: i32,
+    /// Digits, hyphens and letters that are hard to type.
+    pub characters: i32,
     /// Registrations of the label in other TLDs (`tldSpread`).
     #[serde(rename = "tldSpread")]
     pub tld_spread: i32,
-    /// Adjustment to the scale of the score: 50 is the median of sold names, 90 the best percent of a
-    /// day's drops.
-    pub scale: i32,
 }
 
 impl Points {
-    /// All parts except `tld_spread` and `scale`, which depend on the corpus.
-    pub fn new(facts: &Facts, class: Class) -> Points {
-        let model = Model::shared();
-        let points = |part| model.points(part, facts, class);
-        let ReadPoints { dictionary, market, language, pronounceability } = facts.read;
-        Points {
-            start: model.start(class),
-            length: points(Part::Length),
-            dictionary: dictionary.into(),
-            market: market.into(),
-            language: language.into(),
-            pronounceability: pronounceability.into(),
-            digits: points(Part::Digits),
-            hyphens: points(Part::Hyphens),
-            idn: if facts.idn { IDN } else { 0 },
-            tld: tld(facts.tld_weight),
-            tld_spread: 0,
-            scale: 0,
-        }
-    }
-
-    /// The sum, before any limit.
+    /// The sum, before any cap.
     pub fn sum(&self) -> i32 {
-        let Points {
-            start,
-            length,
-            dictionary,
-            market,
-            language,
-            pronounceability,
-            digits,
-            hyphens,
-            idn,
-            tld,
-            tld_spread,
-            scale,
-        } = *self;
-        let words = dictionary + market + language + pronounceability;
-        start + length + words + digits + hyphens + idn + tld + tld_spread + scale
+        let Points { base, tld, length, dictionary, market, .. } = *self;
+        let Points { pronounceability, characters, tld_spread, .. } = *self;
+        base + tld + length + dictionary + market + pronounceability + characters + tld_spread
     }
 }
 
@@ -119,7 +159,7 @@ pub fn length_band(chars: u32) -> &'static str {
 
 /// One point per twelve hundredths of weight above or below an ordinary country code.
 fn tld(weight: Percent) -> i32 {
-    (i32::from(weight.get()) - SUFFIX_WEIGHT_PLAIN) / 12
+    (i32::from(weight.get()) - SUFFIX_WEIGHT_PLAIN) * POINT / 12
 }
 
 #[cfg(test)]
@@ -139,8 +179,32 @@ mod tests {
     #[test]
     fn better_suffixes_are_worth_more() {
         let points = |weight| tld(Percent::clamped(weight));
-        assert_eq!((points(100), points(46), points(6)), (4, 0, -3));
+        assert_eq!((points(100), points(46), points(6)), (450, 0, -333));
         assert!((0..100).all(|weight| points(weight) <= points(weight + 1)));
+    }
+
+    #[test]
+    fn whole_points_add_up_to_the_score() {
+        let signs = |points: Points| {
+            let Points { tld, length, dictionary, market, .. } = points;
+            [tld, length, dictionary, market].map(i32::signum)
+        };
+        for parts in [[0; 4], [500, -320, 4451, -1], [9_000, 8_000, -70, 0], [-900, -1, -49, -51]] {
+            let [one, two, three, four] = parts;
+            let made = Parts([one, two, three, four, 0, 0, 0]);
+            for score in 0..=100 {
+                let points = made.points(score);
+                assert_eq!(points.sum(), score, "{parts:?}");
+                let agree = signs(points)
+                    .iter()
+                    .zip(parts)
+                    .all(|(&sign, part)| sign == 0 || sign == part.signum() || part.abs() < POINT);
+                assert!(agree, "{parts:?} {points:?}");
+            }
+        }
+        let near = Parts([510, -320, 4451, 0, 0, 0, 0]);
+        let points = near.points(BASE + 46);
+        assert_eq!((points.base, points.tld, points.length, points.dictionary), (BASE, 5, -3, 44));
     }
 
     #[test]
@@ -148,14 +212,14 @@ mod tests {
         let facts = Facts {
             chars: 8,
             hyphens: 2,
-            read: ReadPoints { market: 9, ..Default::default() },
+            read: ReadPoints { market: 900, ..Default::default() },
             ..Default::default()
         };
         let class = Class::new(super::super::tlds::SuffixClass::Com, 8);
-        let points = Points::new(&facts, class);
-        let none = Points::new(&Facts { hyphens: 0, ..facts }, class);
-        assert!(points.hyphens < none.hyphens);
-        assert_eq!((points.market, points.dictionary, points.scale), (9, 0, 0));
-        assert_eq!(points.sum() - points.hyphens, none.sum() - none.hyphens);
+        let parts = Parts::new(&facts, class);
+        let none = Parts::new(&Facts { hyphens: 0, ..facts }, class);
+        assert!(parts.0[5] < none.0[5]);
+        assert_eq!((parts.0[3], parts.0[2]), (900, 0));
+        assert_eq!(parts.sum() - parts.0[5], none.sum() - none.0[5]);
     }
 }

@@ -11,6 +11,7 @@ pub mod dqs;
 pub mod file_error;
 pub mod ids;
 pub mod json;
+pub mod kind;
 pub mod limits;
 pub mod memory;
 pub mod money;

@@ -3,9 +3,9 @@
 //! [`crate::index::query`] builds the rows from columns and records.
 //!
 //! Docs are positions in rank order, so the first matches are the result and no query sorts.
-//! `min_dqs` and `max_len` are ranges of docs, since the order is by score and length. All other
-//! conditions are bitmaps of docs, computed for a window of docs and combined word by word: stages
-//! are bitmaps for the day ([`DayStages`]), TLDs and single characters are stored as bitmaps,
+//! `min_dqs` is a range of docs. All other
+//! conditions are bitmaps of docs, computed for a window of docs and combined word by word: lengths
+//! are compared, stages are bitmaps for the day ([`DayStages`]), TLDs and single characters are stored as bitmaps,
 //! postings set bits. Windows grow during the walk: first pages cost little, and an offset is
 //! counted instead of visited.
 //!
@@ -15,11 +15,11 @@
 
 use std::hint::black_box;
 use std::io;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use crate::index::columns::day::{DayStages, DropDates, StageDocs};
 use crate::index::columns::first_batches::FirstBatches;
-use crate::index::columns::rank_key::{dqs_of, length_of, rank_key};
+use crate::index::columns::rank_key::{dqs_of, length_of, order_key, rank_key};
 use crate::index::columns::rank_order::{DropRows, RankOrder};
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::table::Table;
@@ -28,7 +28,7 @@ use crate::index::columns::tlds::Tlds;
 use crate::index::columns::trigram_writer;
 use crate::index::columns::trigrams::{SearchedNames, Seeker, Trigrams};
 use crate::index::error::{BuildError, GenerationError};
-use crate::index::filter::{CommonFilter, DropFilter};
+use crate::index::filter::DropFilter;
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::vocab::budget;
@@ -37,14 +37,13 @@ use crate::vocab::limits::LABEL_CHARS_MAX;
 
 const TLD: &str = "listed.tld";
 const KEY: &str = "listed.key";
+const RANK: &str = "listed.rank";
 const DROP_DATE: &str = "listed.drop-date";
 const RELEASE: &str = "listed.release";
 
 /// Words of the first window, and of the largest, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
 const WINDOW_WORDS_MAX: usize = 1 << 10;
-/// Keys of one score: one for each length, and the first of the next score.
-const LENGTHS: usize = LABEL_CHARS_MAX as usize + 1;
 
 /// Dropped names of a generation, by doc.
 pub struct DropsByRank {
@@ -52,10 +51,11 @@ pub struct DropsByRank {
     listed: u32,
     tld: Vec<u16>,
     key: Vec<u16>,
+    rank: Vec<u16>,
     drop_date: Vec<u16>,
     release: Vec<u16>,
     first_batches: FirstBatches,
-    /// For each score, best first, and each length: the first doc that is not better.
+    /// For each score, best first: the first doc that is worse.
     cuts: Vec<u32>,
     tld_docs: TldDocs,
     trigrams: Trigrams,
@@ -73,6 +73,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
         || {
             draft.put(TLD, &rows.tld)?;
             draft.put(KEY, &rows.key)?;
+            draft.put(RANK, &rows.rank)?;
             draft.put(DROP_DATE, &rows.drop_date)?;
             draft.put(RELEASE, &rows.release)?;
             FirstBatches::write(&rows.first_batch, &table.batch_days, draft)?;
@@ -96,11 +97,12 @@ impl DropsByRank {
         listed: u32,
     ) -> Result<DropsByRank, GenerationError> {
         let (tld, key) = (files.take::<u16>(TLD)?, files.take::<u16>(KEY)?);
+        let rank = files.take::<u16>(RANK)?;
         let (drop_date, release) = (files.take(DROP_DATE)?, files.take(RELEASE)?);
         let fits = listed <= dropped
-            && [&tld, &key, &drop_date, &release].map(Vec::len) == [dropped as usize; 4]
+            && [&tld, &key, &rank, &drop_date, &release].map(Vec::len) == [dropped as usize; 5]
             && tld.iter().all(|&tld| usize::from(tld) < tlds.len())
-            && key[..listed as usize].is_sorted()
+            && (0..listed as usize).map(|doc| order_key(key[doc], rank[doc])).is_sorted()
             && key.iter().all(|&key| key >> 8 <= rank_key(Dqs::MIN, 0) >> 8);
         files.check(fits, KEY)?;
         let cuts = cuts(&key[..listed as usize]);
@@ -111,6 +113,7 @@ impl DropsByRank {
             listed,
             tld,
             key,
+            rank,
             drop_date,
             release,
             first_batches,
@@ -139,6 +142,11 @@ impl DropsByRank {
     /// Returns the rank keys by doc.
     pub fn keys(&self) -> &[u16] {
         &self.key
+    }
+
+    /// Returns the unrounded scores by doc, as [`crate::scorer::Grade::rank`].
+    pub fn ranks(&self) -> &[u16] {
+        &self.rank
     }
 
     /// Returns the latest drop dates by doc, as [`crate::vocab::day::Day::raw`].
@@ -176,7 +184,7 @@ impl DropsByRank {
     /// Returns the number of docs with at least this score; they come first.
     pub fn docs_from(&self, min_dqs: Dqs) -> u32 {
         let worst = usize::from(rank_key(min_dqs, 0) >> 8);
-        self.cuts[(worst + 1) * LENGTHS]
+        self.cuts[worst]
     }
 
     /// Calls `visit` with the docs that pass `filter`, best first, from its offset on until it
@@ -231,45 +239,28 @@ impl DropsByRank {
             None => None,
         };
         Ok(Walk {
-            ranges: self.ranges(&filter.common),
+            end: self.docs_from(filter.common.min_dqs),
+            lengths: (filter.common.max_len < LABEL_CHARS_MAX)
+                .then_some((filter.common.max_len, &self.key[..])),
             stages: day.docs_in(filter.view),
             members: wanted.map(|numbers| self.tld_docs.members(numbers)),
             seeker,
         })
     }
-
-    /// Returns the ranges of docs whose score and length pass, in order.
-    fn ranges(&self, common: &CommonFilter) -> Vec<Range<u32>> {
-        if common.max_len >= LABEL_CHARS_MAX {
-            return std::iter::once(0..self.docs_from(common.min_dqs)).collect();
-        }
-        let worst = usize::from(rank_key(common.min_dqs, 0) >> 8);
-        let longest = usize::from(common.max_len) + 1;
-        (0..=worst)
-            .map(|score| self.cuts[score * LENGTHS]..self.cuts[score * LENGTHS + longest])
-            .filter(|range| !range.is_empty())
-            .collect()
-    }
 }
 
-/// Computes [`DropsByRank::cuts`]; an extra score ends the last one.
+/// Computes [`DropsByRank::cuts`].
 fn cuts(keys: &[u16]) -> Vec<u32> {
-    let scores = usize::from(Dqs::MAX.points()) + 1;
-    let mut first = 0;
-    let mut cuts = Vec::with_capacity((scores + 1) * LENGTHS);
-    for place in 0..(scores + 1) * LENGTHS {
-        let key = (((place / LENGTHS) << 8) | (place % LENGTHS)) as u16;
-        if keys.get(first).is_some_and(|&here| here < key) {
-            first += keys[first..].partition_point(|&other| other < key);
-        }
-        cuts.push(first as u32);
-    }
-    cuts
+    let scores = 0..=u16::from(Dqs::MAX.points());
+    scores.map(|score| keys.partition_point(|&key| key >> 8 <= score) as u32).collect()
 }
 
 /// State of one query.
 struct Walk<'a> {
-    ranges: Vec<Range<u32>>,
+    /// The first doc whose score is too low.
+    end: u32,
+    /// The longest length, and the rank keys by doc; `None` lets all lengths pass.
+    lengths: Option<(u8, &'a [u16])>,
     stages: StageDocs<'a>,
     /// `None` lets all TLDs pass.
     members: Option<DocSet<'a>>,
@@ -315,37 +306,36 @@ impl Walk<'_> {
 
     /// Returns a doc from `from` on before which nothing matches; `None` if nothing does.
     fn next(&mut self, from: u32) -> io::Result<Option<u32>> {
-        let Some(range) = self.ranges.iter().find(|range| range.end > from) else {
-            return Ok(None);
-        };
-        let mut next = Some(range.start.max(from));
+        let mut next = Some(from);
         if let (Some(members), Some(doc)) = (&mut self.members, next) {
             next = members.next(doc);
         }
         if let (Some(seeker), Some(doc)) = (&mut self.seeker, next) {
             next = seeker.next(doc)?;
         }
-        let end = self.ranges.last().map_or(0, |range| range.end);
-        Ok(next.filter(|&doc| doc < end))
+        Ok(next.filter(|&doc| doc < self.end))
     }
 
-    /// Sets the bits of the docs that pass by range and stage.
+    /// Sets the bits of the docs that pass by score, stage and length.
     fn fill(&self, first: usize, words: &mut [u64]) {
-        let (start, end) = ((first * 64) as u32, ((first + words.len()) * 64) as u32);
-        let after = self.ranges.partition_point(|range| range.end <= start);
-        for range in self.ranges[after..].iter().take_while(|range| range.start < end) {
-            let (from, to) = (range.start.max(start), range.end.min(end));
-            let (low, high) = (from as usize / 64, (to as usize - 1) / 64);
-            let (head, tail) = (u64::MAX << (from % 64), u64::MAX >> (63 - (to - 1) % 64));
-            if low == high {
-                words[low - first] |= self.stages.word(low) & head & tail;
-                continue;
+        let end = self.end as usize;
+        let used = words.len().min(end.div_ceil(64) - first);
+        self.stages.copy(first, &mut words[..used]);
+        if first + used == end.div_ceil(64) && end % 64 > 0 {
+            words[used - 1] &= (1 << (end % 64)) - 1;
+        }
+        let Some((longest, keys)) = self.lengths else { return };
+        for (word, keys) in words[..used].iter_mut().zip(keys[first * 64..end].chunks(64)) {
+            if *word != 0 {
+                *word &= short(keys, longest);
             }
-            words[low - first] |= self.stages.word(low) & head;
-            self.stages.copy(low + 1, &mut words[low + 1 - first..high - first]);
-            words[high - first] |= self.stages.word(high) & tail;
         }
     }
+}
+
+/// Bits of the keys whose length is at most `longest`.
+fn short(keys: &[u16], longest: u8) -> u64 {
+    keys.iter().rev().fold(0, |bits, &key| bits << 1 | u64::from(length_of(key) <= longest))
 }
 
 /// Visits the docs whose bits are set, except the first `offset`, which counts down.
@@ -379,7 +369,7 @@ mod tests {
     use super::*;
     use crate::index::columns::fixtures::{TestTables, round_trip};
     use crate::index::columns::idn::alias_of;
-    use crate::index::filter::{AsOf, View};
+    use crate::index::filter::{AsOf, CommonFilter, View};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
     use crate::vocab::query::Substring;
@@ -391,6 +381,7 @@ mod tests {
         alias: Option<String>,
         tld: u16,
         key: u16,
+        rank: u16,
         drop_date: u16,
         release: u16,
         first_batch: u32,
@@ -416,13 +407,15 @@ mod tests {
                     name,
                     tld: part.tld[at as usize],
                     key: part.key[at as usize],
+                    rank: part.drops.rank[drop],
                     drop_date: part.drops.date[drop],
                     release: part.drops.release[drop],
                     first_batch: part.drops.first_batch[drop],
                 });
             }
         }
-        rows.sort_by(|left, right| (left.key, &left.name).cmp(&(right.key, &right.name)));
+        let place = |row: &Row| order_key(row.key, row.rank);
+        rows.sort_by(|left, right| (place(left), &left.name).cmp(&(place(right), &right.name)));
         rows
     }
 
@@ -577,7 +570,7 @@ mod tests {
                 (built.listed.dqs(doc), built.listed.length(doc)),
                 (dqs_of(row.key), length_of(row.key))
             );
-            assert_eq!(built.listed.tlds()[at], row.tld);
+            assert_eq!((built.listed.tlds()[at], built.listed.ranks()[at]), (row.tld, row.rank));
             assert_eq!(built.listed.drop_dates()[at], row.drop_date);
             assert_eq!(built.listed.releases()[at], row.release);
             assert_eq!(built.listed.first_batches().number(doc), row.first_batch);

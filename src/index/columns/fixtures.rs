@@ -116,6 +116,7 @@ impl TestTables {
         drops.release.push(date + self.below(20) as u16);
         drops.again.push(self.below(6) == 0);
         drops.first_batch.push(1 + self.below(BATCHES) as u32);
+        drops.rank.push([9, 10, 11, 700][self.below(4)]);
         drops.spread.push(self.below(256) as u8);
         drops.features.extend((0..self.below(9)).map(|at| at as u8));
         drops.feature_ends.push(drops.features.len() as u32);

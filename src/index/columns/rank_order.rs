@@ -3,21 +3,20 @@
 //! follow in name order. [`DropRows`] holds the columns by doc, so that writers read memory
 //! sequentially.
 //!
-//! Counting sort: there are few rank keys, and names of one key stay in name order. Rows are copied
-//! in name order as well: reads are sequential, and writes go to some thousand positions that each
-//! move forward, which caches hold. In rank order each row would wait for a dozen cache misses.
+//! Rank order is by score, then by unrounded score, both descending, then by length and name. Rows are
+//! copied in name order: reads are sequential.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::index::columns::rank_key::order_key;
 use crate::index::columns::records::{NewRecord, ScoreRecords};
 use crate::index::columns::table::{Part, Table};
 use crate::index::error::BuildError;
 
-/// One bucket per rank key, and one for names registered again.
-const BUCKETS: usize = 1 << 16 | 1;
-const AGAIN: usize = 1 << 16;
+/// Sort key of all names registered again: behind every name on the list.
+const AGAIN: u64 = u64::MAX;
 /// Minimum docs per task: each task scans every name.
 const DOCS_PER_PIECE_MIN: u32 = 1 << 16;
 
@@ -37,6 +36,8 @@ pub struct DropRows {
     pub tld: Vec<u16>,
     /// [`crate::index::columns::rank_key::rank_key`].
     pub key: Vec<u16>,
+    /// Unrounded score, [`crate::scorer::Grade::rank`].
+    pub rank: Vec<u16>,
     /// Latest drop date, [`crate::vocab::day::Day::raw`].
     pub drop_date: Vec<u16>,
     /// Effective release of that drop.
@@ -51,6 +52,7 @@ pub struct DropRows {
 struct Row {
     tld: u16,
     key: u16,
+    rank: u16,
     drop_date: u16,
     release: u16,
     first_batch: u32,
@@ -65,18 +67,14 @@ struct Piece {
 impl RankOrder {
     /// Sorts the dropped names of `table`.
     pub fn new(table: &Table) -> RankOrder {
-        let mut next = vec![0u32; BUCKETS];
-        buckets(table).for_each(|bucket| next[bucket] += 1);
-        let mut first = 0;
-        for next in &mut next {
-            first += std::mem::replace(next, first);
+        let mut order: Vec<(u64, u32)> = sort_keys(table).zip(0..).collect();
+        order.par_sort_unstable();
+        let listed = order.partition_point(|&(key, _)| key < AGAIN) as u32;
+        let mut docs = vec![0; order.len()];
+        for (doc, &(_, drop)) in (0..).zip(&order) {
+            docs[drop as usize] = doc;
         }
-        let listed = next[AGAIN];
-        let place = |bucket: usize| {
-            next[bucket] += 1;
-            next[bucket] - 1
-        };
-        RankOrder { docs: buckets(table).map(place).collect(), listed }
+        RankOrder { docs, listed }
     }
 
     /// Returns the docs by position in dropped order.
@@ -90,11 +88,13 @@ impl RankOrder {
     }
 }
 
-/// Returns the bucket of each dropped name, in name order.
-fn buckets(table: &Table) -> impl Iterator<Item = usize> {
+/// Returns the sort key of each dropped name, in name order.
+fn sort_keys(table: &Table) -> impl Iterator<Item = u64> {
     table.parts.iter().flat_map(|part| {
-        let drops = part.drops.at.iter().zip(&part.drops.again);
-        drops.map(|(&at, &again)| if again { AGAIN } else { part.key[at as usize].into() })
+        (0..part.drops.len()).map(|drop| match part.drops.again[drop] {
+            true => AGAIN,
+            false => order_key(part.key[part.drops.at[drop] as usize], part.drops.rank[drop]),
+        })
     })
 }
 
@@ -115,6 +115,7 @@ impl DropRows {
         for piece in gathered {
             rows.tld.extend(piece.rows.iter().map(|row| row.tld));
             rows.key.extend(piece.rows.iter().map(|row| row.key));
+            rows.rank.extend(piece.rows.iter().map(|row| row.rank));
             rows.drop_date.extend(piece.rows.iter().map(|row| row.drop_date));
             rows.release.extend(piece.rows.iter().map(|row| row.release));
             rows.first_batch.extend(piece.rows.iter().map(|row| row.first_batch));
@@ -133,6 +134,7 @@ impl Piece {
             rows[place] = Row {
                 tld: part.tld[at],
                 key: part.key[at],
+                rank: part.drops.rank[drop],
                 drop_date: part.drops.date[drop],
                 release: part.drops.release[drop],
                 first_batch: part.drops.first_batch[drop],
@@ -187,7 +189,7 @@ mod tests {
         for names in [0, 1, 2, 70, 3_000] {
             let table = TestTables::new(7).table(names);
             let order = RankOrder::new(&table);
-            let mut expected: Vec<(bool, u16, &[u8])> = Vec::new();
+            let mut expected: Vec<(bool, u64, &[u8])> = Vec::new();
             let mut found = Vec::new();
             let rows = DropRows::gather(&table, &order).expect("fits");
             let records = rows.records;
@@ -196,13 +198,14 @@ mod tests {
             {
                 let at = part.drops.at[drop] as usize;
                 let again = part.drops.again[drop];
-                let key = if again { 0 } else { part.key[at] };
+                let key = if again { 0 } else { order_key(part.key[at], part.drops.rank[drop]) };
                 expected.push((again, key, part.name(at)));
                 let doc = order.docs()[found.len()];
                 found.push((doc, part.name(at)));
                 let at_doc = doc as usize;
                 assert_eq!(rows.tld[at_doc], part.tld[at]);
                 assert_eq!(rows.key[at_doc], part.key[at]);
+                assert_eq!(rows.rank[at_doc], part.drops.rank[drop]);
                 assert_eq!(rows.drop_date[at_doc], part.drops.date[drop]);
                 assert_eq!(rows.release[at_doc], part.drops.release[drop]);
                 assert_eq!(rows.first_batch[at_doc], part.drops.first_batch[drop]);

@@ -11,7 +11,7 @@ use crate::corpus::merge::{self, Dossier, Dossiers, DropRecord};
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::BuildError;
-use crate::scorer::Base;
+use crate::scorer::{Base, Grade};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Periods;
@@ -67,6 +67,8 @@ pub struct PartDrops {
     pub again: Vec<bool>,
     /// First batch that reported the drop.
     pub first_batch: Vec<u32>,
+    /// Unrounded score, [`crate::scorer::Grade::rank`].
+    pub rank: Vec<u16>,
     /// Number of TLDs with the label; 255 means 255 or more.
     pub spread: Vec<u8>,
     /// Score features, concatenated.
@@ -339,9 +341,15 @@ impl Merging {
     fn finish_label(&mut self) {
         let part = &mut self.part;
         let spread = self.label.len();
-        let key = |(base, length): (Base, u8)| rank_key(base.with_spread(spread as u32), length);
-        part.key.extend(self.label.drain(..).map(key));
         let drops = &mut part.drops;
+        let mut unfinished = drops.at[drops.spread.len()..].iter().peekable();
+        for (base, length) in self.label.drain(..) {
+            let Grade { dqs, rank } = base.with_spread(spread as u32);
+            if unfinished.next_if(|&&at| at as usize == part.key.len()).is_some() {
+                drops.rank.push(rank);
+            }
+            part.key.push(rank_key(dqs, length));
+        }
         drops.spread.resize(drops.at.len(), u8::try_from(spread).unwrap_or(u8::MAX));
         self.label_start = part.text.len();
     }

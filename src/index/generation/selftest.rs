@@ -207,6 +207,8 @@ struct ScannedName<'a> {
     alias: Option<&'a str>,
     label: &'a str,
     key: u16,
+    /// Unrounded score of a drop; 0 for other names.
+    rank: u16,
     tld: &'a str,
     pending_days: u16,
     /// Date and effective release of the latest drop, unless registered again after it.
@@ -229,6 +231,7 @@ fn look(part: &Part, tlds: &Tlds, questions: &[TestQuery]) -> Vec<ScanHits> {
             alias: alias.as_deref(),
             label: &name[..usize::from(part.label_len[at])],
             key: part.key[at],
+            rank: drop.map_or(0, |drop| part.drops.rank[drop]),
             tld: tlds.name(tld),
             pending_days: tlds.pending_days(tld),
             drop: listed
@@ -237,7 +240,7 @@ fn look(part: &Part, tlds: &Tlds, questions: &[TestQuery]) -> Vec<ScanHits> {
         for (question, found) in questions.iter().zip(&mut found) {
             if let Some(part_match) = question.finds(&seen) {
                 let ordinal = u64::from(part.first) + at as u64;
-                let hit = u64::from(part_match) << 63 | u64::from(seen.key) << 32 | ordinal;
+                let hit = u64::from(part_match) << 63 | question.order(&seen) << 32 | ordinal;
                 found.add(hit, question.wanted());
             }
         }
@@ -281,6 +284,13 @@ impl TestQuery {
     fn wanted(&self) -> usize {
         let (offset, limit) = self.page();
         (offset + limit) as usize
+    }
+
+    /// Returns the place of a name in 31 bits: score, unrounded score in lists of drops, length.
+    fn order(&self, seen: &ScannedName<'_>) -> u64 {
+        let rank = if matches!(self.what, Query::Drops(_)) { seen.rank } else { 0 };
+        let worse = u64::from(u16::MAX - rank);
+        u64::from(seen.key >> 8) << 24 | worse << 8 | u64::from(seen.key & 0xff)
     }
 
     /// Returns `Some` if a name matches: `true` for a partial match, which sorts after whole
@@ -329,11 +339,9 @@ impl TestQuery {
         let page = hits.into_iter().skip(offset as usize).take(limit as usize);
         let rows = page.map(|hit| {
             let name = String::from_utf8_lossy(table.name(hit as u32)).into_owned();
-            let key = (hit >> 32 & 0xffff) as u16;
-            match self.what {
-                Query::Drops(_) => row(&name, length_of(key), Some(dqs_of(key))),
-                Query::Search(_) => row(&name, length_of(key), None),
-            }
+            let key = (hit >> 48 & 0x7f00 | hit >> 32 & 0xff) as u16;
+            let dqs = matches!(self.what, Query::Drops(_)).then(|| dqs_of(key));
+            row(&name, length_of(key), dqs)
         });
         if matches!(self.what, Query::Search(_)) {
             total = total.min(SEARCH_TOTAL_MAX);

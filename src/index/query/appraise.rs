@@ -47,7 +47,7 @@ impl Index {
     /// Scores a name. The first call of a process loads the dictionaries.
     pub fn appraise(&self, name: &DomainName) -> Appraisal {
         let Standing { known, tld_spread } = Standing::new(name, &self.names);
-        let Scored { dqs, signals, explanation } = with_row_buffers(|buffers| {
+        let Scored { dqs, signals, explanation, .. } = with_row_buffers(|buffers| {
             Scorer::shared().score(name, tld_spread, &mut buffers.scratch)
         });
         Appraisal { dqs, explanation, signals, known }

@@ -165,7 +165,7 @@ impl Index {
         let known = self.known(doc, self.drops_by_rank.tlds()[doc as usize]);
         text.clear();
         text.extend([known.label, ".", known.tld]);
-        let Restored { dqs, signals, explanation } = Scorer::shared().restore(known, scratch);
+        let Restored { dqs, signals, explanation, .. } = Scorer::shared().restore(known, scratch);
         debug_assert_eq!(
             dqs,
             self.drops_by_rank.dqs(doc),

@@ -41,7 +41,7 @@ impl Index {
         let spread = self.names.label_range(name.label()).len() as u32;
         let unread = StoredScore { label: name.label(), tld: name.tld(), spread, features: &[] };
         let known = row.drop.map_or(unread, |drop| self.known(drop.doc, row.tld));
-        let Scored { dqs, signals, explanation } =
+        let Scored { dqs, signals, explanation, .. } =
             with_row_buffers(|buffers| Scorer::shared().restore_owned(known, &mut buffers.scratch));
         let drop = row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of));
         let earlier = self.drop_history.before_latest(ordinal).collect();

@@ -26,6 +26,7 @@ struct ExpectedDrop {
     name: DomainName,
     alias: Option<String>,
     dqs: Dqs,
+    rank: u16,
     date: Day,
     release: Day,
     first_batch: u64,
@@ -109,6 +110,12 @@ fn write(path: &Path, rows: &[(DomainName, StoredObservation)], ingested: Day) -
     Batch::open(path).expect("opens")
 }
 
+/// The unrounded score of an indexed name.
+fn rank(index: &Index, name: &DomainName) -> u16 {
+    let (_, row) = index.find_row(name).expect("it is there");
+    row.drop.map_or(0, |drop| index.drops_by_rank.ranks()[drop.doc as usize])
+}
+
 fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
     let mut all: Vec<DomainName> = (0..names).filter_map(|_| made.name()).collect();
     all.sort();
@@ -138,6 +145,7 @@ fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
         listed.push(ExpectedDrop {
             alias: alias_of(name.as_str()),
             dqs: index.facts(&name, as_of).expect("it is there").dqs,
+            rank: rank(&index, &name),
             date,
             release: Periods::for_tld(name.tld()).effective_release(date, release),
             first_batch,
@@ -146,7 +154,7 @@ fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
         });
     }
     listed.sort_by(|left, right| {
-        let key = |row: &ExpectedDrop| (std::cmp::Reverse(row.dqs), row.name.length());
+        let key = |row: &ExpectedDrop| (std::cmp::Reverse((row.dqs, row.rank)), row.name.length());
         key(left).cmp(&key(right)).then_with(|| left.name.as_str().cmp(right.name.as_str()))
     });
     Corpus { index, listed, batches: lists, _folder: folder }

@@ -16,22 +16,17 @@ pub struct PartRow {
     pub points: i32,
 }
 
-/// The parts of a score, in the order of the API.
-pub fn parts_of(points: &Points) -> [PartRow; 12] {
+/// The parts of a score, in the order of the API, without the base.
+pub fn parts_of(points: &Points) -> [PartRow; 7] {
     let part = |word, about, points| PartRow { word, about, points };
     [
-        part("Start", "base value for this kind of suffix", points.start),
-        part("Length", "short names are rare and easy to remember", points.length),
-        part("Words", "known words that fit together", points.dictionary),
-        part("Market", "buyer demand for these words", points.market),
-        part("Language", "words in the language of the suffix", points.language),
-        part("Sound", "how natural it sounds", points.pronounceability),
-        part("Digits", "which digits, how many and where", points.digits),
-        part("Hyphens", "hyphens have to be spelled out", points.hyphens),
-        part("IDN", "harder to type, and not accepted everywhere", points.idn),
         part("TLD", "value of the suffix", points.tld),
+        part("Length", "short names are rare and easy to remember", points.length),
+        part("Words", "known words that fit together and the suffix", points.dictionary),
+        part("Market", "buyer demand for these words", points.market),
+        part("Sound", "how natural it sounds", points.pronounceability),
+        part("Characters", "digits, hyphens and letters that are hard to type", points.characters),
         part("Other TLDs", "registered in other TLDs", points.tld_spread),
-        part("Scale", "adjustment to the scale of 0 to 100", points.scale),
     ]
 }
 
@@ -86,28 +81,24 @@ mod tests {
     #[test]
     fn parts_add_up_to_the_sum() {
         let points = Points {
-            start: 21,
+            base: 20,
+            tld: 4,
             length: 9,
             dictionary: 49,
             market: 5,
-            language: 4,
             pronounceability: 5,
-            digits: -1,
-            hyphens: -2,
-            idn: -6,
-            tld: 4,
+            characters: -6,
             tld_spread: -5,
-            scale: 7,
         };
         let sum: i32 = parts_of(&points).iter().map(|part| part.points).sum();
-        assert_eq!(sum, points.sum());
+        assert_eq!(points.base + sum, points.sum());
     }
 
     #[test]
     fn parts_without_points_are_omitted() {
-        let points = Points { start: 21, digits: -70, ..Points::default() };
+        let points = Points { length: 21, characters: -70, ..Points::default() };
         let html = part_bars(&points, &[Cap { name: "spam", max: 30 }]).into_string();
-        assert!(html.contains("Start") && html.contains("+21"), "{html}");
+        assert!(html.contains("Length") && html.contains("+21"), "{html}");
         assert!(html.contains("x=\"-50\" width=\"50\"") && html.contains("\u{2212}70"), "{html}");
         assert!(!html.contains("Market"), "{html}");
         assert!(html.contains("at most 30"), "{html}");

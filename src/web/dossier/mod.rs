@@ -185,7 +185,7 @@ impl Dossier<'_> {
                 div.big { (score(dqs)) }
                 p { (explanation) }
             }
-            (points::table(dqs, signals))
+            (points::table(signals))
         };
         panel("score-title", "Score", content)
     }

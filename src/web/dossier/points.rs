@@ -3,12 +3,11 @@
 use maud::{Markup, html};
 
 use crate::scorer::Signals;
-use crate::vocab::dqs::Dqs;
 use crate::web::components::Column::{Hidden, Number, Text};
 use crate::web::components::{columns, part_bar, parts_of, signed};
 
 /// Renders all parts, their sum and the cap that applies.
-pub fn table(dqs: Dqs, signals: &Signals<'_>) -> Markup {
+pub fn table(signals: &Signals<'_>) -> Markup {
     let sum = signals.points.sum();
     let cap = signals.caps.iter().filter(|cap| cap.max < sum).min_by_key(|cap| cap.max);
     html! {
@@ -16,6 +15,12 @@ pub fn table(dqs: Dqs, signals: &Signals<'_>) -> Markup {
             caption.hidden { "Points by part" }
             (columns(&[Text("Part"), Hidden("Bar"), Number("Points"), Text("Meaning")]))
             tbody {
+                tr {
+                    th scope="row" { "Base" }
+                    td {}
+                    td.number { (signals.points.base) }
+                    td.about { "an ordinary name" }
+                }
                 @for part in parts_of(&signals.points) {
                     tr.none[part.points == 0] {
                         th scope="row" { (part.word) }
@@ -32,7 +37,6 @@ pub fn table(dqs: Dqs, signals: &Signals<'_>) -> Markup {
                     td.number { (sum) }
                     td.about {
                         @if let Some(cap) = cap { "capped at " (cap.max) ": " (cap_reason(cap.name)) }
-                        @else if sum != i32::from(dqs.points()) { "limited to 0 to 100" }
                     }
                 }
             }
@@ -61,7 +65,7 @@ mod tests {
     fn shown(text: &str) -> (String, i32) {
         let name = DomainName::parse(text).expect("a name");
         let scored = Scorer::shared().score(&name, 1, &mut Scratch::default());
-        let html = table(scored.dqs, &scored.signals).into_string();
+        let html = table(&scored.signals).into_string();
         (html, scored.signals.points.sum())
     }
 
@@ -69,7 +73,7 @@ mod tests {
     fn the_table_shows_the_sum() {
         let (html, sum) = shown("solar.com");
         assert!(html.contains(&format!("<td class=\"number\">{sum}</td>")), "{html}");
-        assert_eq!(html.matches("<tr").count(), 1 + 12 + 1);
+        assert_eq!(html.matches("<tr").count(), 1 + 8 + 1);
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct Name {
     /// Characters of the label's Unicode form.
     pub length: usize,
     pub dqs: u64,
+    /// The unrounded score.
+    pub rank: u16,
     pub explanation: String,
     pub signals: Value,
     /// `redemption_days` and `pending_delete_days` of the TLD.
@@ -144,7 +146,13 @@ impl Name {
         }
     }
 
-    fn rank(&self) -> (std::cmp::Reverse<u64>, usize, &str) {
+    /// Place in lists of drops.
+    fn place(&self) -> (std::cmp::Reverse<(u64, u16)>, usize, &str) {
+        (std::cmp::Reverse((self.dqs, self.rank)), self.length, &self.ascii)
+    }
+
+    /// Place in search results.
+    fn search_place(&self) -> (std::cmp::Reverse<u64>, usize, &str) {
         (std::cmp::Reverse(self.dqs), self.length, &self.ascii)
     }
 }
@@ -187,7 +195,7 @@ pub struct SearchQuery {
     pub offset: Option<usize>,
 }
 
-/// The whole corpus, in the order of answers: dqs descending, length, name (§3).
+/// The whole corpus, in the order of lists of drops: dqs and unrounded score descending, length, name.
 pub struct Model {
     names: Vec<Name>,
 }
@@ -211,7 +219,7 @@ impl Model {
                 known_of(name, spread, facts, &mut scratch)
             })
             .collect();
-        names.sort_by(|left, right| left.rank().cmp(&right.rank()));
+        names.sort_by(|left, right| left.place().cmp(&right.place()));
         Model { names }
     }
 
@@ -271,8 +279,8 @@ impl Model {
             })
             .filter(|name| query.filter.lets_through(name) && searched(name, &query.filter, today))
             .collect();
-        // A stable sort: equal ones first, each part in the order of drops.
-        found.sort_by_key(|name| !equals(name, &query.prefix));
+        // Names that equal the prefix come first.
+        found.sort_by_key(|name| (!equals(name, &query.prefix), name.search_place()));
         let results: Vec<Value> =
             found.iter().skip(offset).take(limit).map(|name| search_result(name, today)).collect();
         json!({
@@ -417,6 +425,7 @@ fn known_of(name: &DomainName, spread: usize, facts: &[&Said], scratch: &mut Scr
         periods: periods(name.tld()),
         unicode,
         dqs: u64::from(scored.dqs.points()),
+        rank: scored.rank,
         explanation: scored.explanation,
         signals: serde_json::from_str(&signals).expect("what was written can be read"),
         records: BTreeMap::new(),
