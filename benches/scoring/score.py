@@ -46,7 +46,7 @@ class Scorer:
         rows = self.ask("observe", names)
         at = next(at for at, row in enumerate(rows) if row[:2] == ["name", "suffix"])
         head = rows.pop(at)
-        ordinary = ["", "com", "8-10", "46", "0", "100"] + ["0"] * (len(head) - 7) + [""]
+        ordinary = ["", "com", "8-10", "46", "0", "100", "0"] + ["0"] * (len(head) - 8) + [""]
         rows = [row if len(row) == len(head) else ordinary for row in rows]
         seen = dict(zip(head, map(list, zip(*rows))))
         out = {name: np.array([int(value) for value in seen[name]]) for name in head[3:-1]}

@@ -336,6 +336,10 @@ impl ExplanationInput<'_> {
         let Some(cap) = strictest.filter(|cap| self.points.sum() > cap.max) else { return };
         out.push_str("; capped at ");
         number(cap.max.unsigned_abs(), out);
+        if cap.name == "notPublic" {
+            self.suffix(", .", out);
+            return out.push_str(" is not open to the public");
+        }
         out.push_str(" for ");
         match cap.name {
             "manyHyphens" => plural(self.facts.hyphens, "hyphen", out),

@@ -55,6 +55,8 @@ pub struct Facts {
     pub pronounceability: Percent,
     /// Weight of the public suffix.
     pub tld_weight: Percent,
+    /// Hundredths of a point of the public suffix.
+    pub tld_points: i32,
     /// Points that take the dictionaries to compute.
     pub read: ReadPoints,
     /// Caps that apply.
@@ -83,21 +85,24 @@ pub struct Cap {
 }
 
 impl Caps {
+    /// A suffix under which the public cannot register.
+    pub const NOT_PUBLIC: Caps = Caps(1);
     /// [`MANY_HYPHENS_MIN`] hyphens or more.
-    pub const MANY_HYPHENS: Caps = Caps(1);
+    pub const MANY_HYPHENS: Caps = Caps(1 << 1);
     /// Letters of scripts that no language combines: a common way to imitate a known name.
-    pub const MIXED_SCRIPTS: Caps = Caps(1 << 1);
+    pub const MIXED_SCRIPTS: Caps = Caps(1 << 2);
     /// A word that insults a group of people.
-    pub const OFFENSIVE: Caps = Caps(1 << 2);
+    pub const OFFENSIVE: Caps = Caps(1 << 3);
     /// Terms of spam, such as medicines.
-    pub const SPAM: Caps = Caps(1 << 3);
+    pub const SPAM: Caps = Caps(1 << 4);
     /// A well-known trademark, whose owner can claim the name.
-    pub const TRADEMARK: Caps = Caps(1 << 4);
+    pub const TRADEMARK: Caps = Caps(1 << 5);
     /// An adult term, which limits the market.
-    pub const ADULT: Caps = Caps(1 << 5);
+    pub const ADULT: Caps = Caps(1 << 6);
 
     /// By bit.
-    const ALL: [Cap; 6] = [
+    const ALL: [Cap; 7] = [
+        Cap { name: "notPublic", max: 10 },
         Cap { name: "manyHyphens", max: 15 },
         Cap { name: "mixedScripts", max: 20 },
         Cap { name: "offensive", max: 25 },

@@ -56,7 +56,7 @@ pub use words::Words;
 
 /// Version of the scorer. Any change to a score, a signal or the stored features raises it, and the
 /// next rebuild scores the whole corpus again. The wording of explanations is not part of it.
-pub const SCORER_VERSION: u32 = 4;
+pub const SCORER_VERSION: u32 = 5;
 
 /// Dictionaries, letter statistics and suffix weights. Immutable.
 pub struct Scorer {
@@ -150,6 +150,8 @@ pub struct Observed {
     pub class: [&'static str; 2],
     pub tld_weight: Percent,
     pub idn: bool,
+    /// Hundredths of a point of its words, before they are weighed by class.
+    pub market: i32,
     /// The pieces in order: the word, or an empty string for other pieces.
     pub words: Vec<String>,
     pub caps: Vec<Cap>,
@@ -323,6 +325,7 @@ impl Scorer {
             class: Class::new(SuffixClass::for_tld(name.tld()), facts.chars).names(),
             tld_weight: facts.tld_weight,
             idn: facts.idn,
+            market: market(reading),
             words: reading.tokens.iter().map(text).collect(),
             caps: facts.caps.list().collect(),
         }
@@ -398,6 +401,7 @@ impl Scorer {
         match features::read(text, features, &mut reading.tokens, label, &mut facts) {
             Some(printable) => {
                 facts.tld_weight = self.tlds.weight(tld);
+                facts.tld_points = Model::shared().suffix(tld);
                 (facts, printable, !facts.idn)
             }
             None => {
@@ -460,7 +464,7 @@ impl Scorer {
         if suffix == SuffixClass::Polish {
             (facts.polish_cost, facts.polish_dearest) = polish_costs(label);
         }
-        facts.read = read_points(&facts, class, market(reading));
+        facts.read = read_points(&facts, class, Model::shared().weighed(market(reading), class));
         facts
     }
 
@@ -500,8 +504,9 @@ impl Scorer {
             quality: Percent::clamped(dictionary::quality(tokens, pieces)),
             pronounceability: pronounceability(total, steps),
             tld_weight: self.tlds.weight(tld),
+            tld_points: Model::shared().suffix(tld),
             read: ReadPoints::default(),
-            caps: self.caps(label, tokens),
+            caps: self.caps(label, tokens).with(self.tlds.caps(tld)),
         }
     }
 

@@ -6,6 +6,8 @@
 
 use std::sync::LazyLock;
 
+use rustc_hash::FxHashMap;
+
 use super::facts::Facts;
 use super::tlds::SuffixClass;
 
@@ -137,8 +139,12 @@ pub struct Model {
     spread: Vec<i16>,
     /// Pairs of a sum, in hundredths of a point, and its score; both rise.
     scale: Vec<(i32, i32)>,
-    /// Hundredths of a point by class of suffix.
+    /// Hundredths of a point by class of suffix, for suffixes without points of their own.
     start: [i32; SuffixClass::COUNT],
+    /// Hundredths of a point by suffix.
+    suffixes: FxHashMap<&'static str, i32>,
+    /// Weight, in hundredths, of the parts that the label makes, by class of suffix.
+    slope: [i32; SuffixClass::COUNT],
     /// The sum whose score is [`BASE`].
     base: i32,
 }
@@ -150,14 +156,21 @@ impl Model {
         &SHARED
     }
 
-    /// Hundredths of a point of a class.
-    pub fn start(&self, class: Class) -> i32 {
-        self.start[class.suffix()] - self.base
+    /// Hundredths of a point of a public suffix.
+    pub fn suffix(&self, tld: &str) -> i32 {
+        let own = self.suffixes.get(tld).copied();
+        own.unwrap_or_else(|| self.start[SuffixClass::for_tld(tld).number()]) - self.base
     }
 
     /// Hundredths of a point of one part.
     pub fn hundredths(&self, part: Part, facts: &Facts, class: Class) -> i32 {
-        self.parts[part as usize].iter().map(|table| table.points(facts, class)).sum()
+        let sum = self.parts[part as usize].iter().map(|table| table.points(facts, class)).sum();
+        if matches!(part, Part::Length | Part::Spread) { sum } else { self.weighed(sum, class) }
+    }
+
+    /// Hundredths of a point that the label makes, as they count under suffixes of this class.
+    pub fn weighed(&self, hundredths: i32, class: Class) -> i32 {
+        hundredths * self.slope[class.suffix()] / 100
     }
 
     /// Hundredths of a point for the number of TLDs that hold the label, including the name's own; 0 counts as 1.
@@ -180,7 +193,7 @@ impl Model {
     }
 
     /// Panics on a malformed table, which a test would find: the file is part of the program.
-    fn parse(text: &str) -> Model {
+    fn parse(text: &'static str) -> Model {
         let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         let mut lines = lines.map(|line| line.split(' ').collect::<Vec<_>>());
         let mut model = Model {
@@ -188,17 +201,16 @@ impl Model {
             spread: Vec::new(),
             scale: Vec::new(),
             start: [0; SuffixClass::COUNT],
+            suffixes: FxHashMap::default(),
+            slope: [100; SuffixClass::COUNT],
             base: 0,
         };
         while let Some(line) = lines.next() {
             match line[..] {
-                ["start", ref points @ ..] => {
-                    assert_eq!(
-                        points.len(),
-                        SuffixClass::COUNT,
-                        "one start value per class of suffix"
-                    );
-                    model.start = std::array::from_fn(|at| number(points[at]));
+                ["start", ref points @ ..] => model.start = by_class(points),
+                ["slope", ref weights @ ..] => model.slope = by_class(weights),
+                ["suffix", tld, points] => {
+                    model.suffixes.insert(tld, number(points));
                 }
                 ["scale", ref steps @ ..] => {
                     let pairs = steps.chunks(2);
@@ -224,6 +236,11 @@ impl Model {
         let [(from, low), (to, high)] = [self.scale[above - 1], self.scale[above]];
         from + (score - low) * (to - from) / (high - low)
     }
+}
+
+fn by_class(texts: &[&str]) -> [i32; SuffixClass::COUNT] {
+    assert_eq!(texts.len(), SuffixClass::COUNT, "one value per class of suffix");
+    std::array::from_fn(|at| number(texts[at]))
 }
 
 fn number(text: &str) -> i32 {

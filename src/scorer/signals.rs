@@ -1,21 +1,18 @@
 //! The points that facts add to or take from a score.
 //!
-//! Most points come from fitted tables ([`super::model`]). Rules that sales data cannot teach are
-//! here: the penalty of internationalised names, and the value of a suffix.
+//! Most points come from fitted tables ([`super::model`]). One rule that sales data cannot teach is
+//! here: the penalty of internationalised names.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::facts::{Facts, ReadPoints};
 use super::model::{BASE, Class, Model, Part};
-use super::percent::Percent;
 
 /// Hundredths in a point.
 const POINT: i32 = 100;
 /// Hundredths of a point of an IDN: many forms and people cannot type it.
 const IDN: i32 = -600;
-/// Weight of a suffix worth 0 points, in hundredths: an ordinary country code.
-const SUFFIX_WEIGHT_PLAIN: i32 = 46;
 
 /// Computes the points that take the dictionaries from facts and from the market value of the words,
 /// in hundredths of a point.
@@ -47,7 +44,7 @@ impl Parts {
         let ReadPoints { dictionary, market, pronounceability } = facts.read;
         let idn = if facts.idn { IDN } else { 0 };
         Parts([
-            model.start(class) + tld(facts.tld_weight),
+            facts.tld_points,
             of(Part::Length),
             dictionary.into(),
             market.into(),
@@ -157,11 +154,6 @@ pub fn length_band(chars: u32) -> &'static str {
     }
 }
 
-/// One point per twelve hundredths of weight above or below an ordinary country code.
-fn tld(weight: Percent) -> i32 {
-    (i32::from(weight.get()) - SUFFIX_WEIGHT_PLAIN) * POINT / 12
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,9 +170,8 @@ mod tests {
 
     #[test]
     fn better_suffixes_are_worth_more() {
-        let points = |weight| tld(Percent::clamped(weight));
-        assert_eq!((points(100), points(46), points(6)), (450, 0, -333));
-        assert!((0..100).all(|weight| points(weight) <= points(weight + 1)));
+        let ranked = ["com", "org", "de", "xyz", "plumbing"].map(|tld| Model::shared().suffix(tld));
+        assert!(ranked.is_sorted_by(|one, next| one > next), "{ranked:?}");
     }
 
     #[test]

@@ -1,10 +1,13 @@
-//! Weights of public suffixes, from the table `data/scorer/tlds.csv`.
+//! Weights of public suffixes (`data/scorer/tlds.csv`), and those that are not open to the public
+//! (`data/scorer/closed.txt`).
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::facts::Caps;
 use super::percent::Percent;
 
 static TABLE: &str = include_str!("../../data/scorer/tlds.csv");
+static CLOSED: &str = include_str!("../../data/scorer/closed.txt");
 
 const COUNTRY_CODE: Percent = Percent::clamped(40);
 const SECOND_LEVEL: Percent = Percent::clamped(30);
@@ -57,6 +60,8 @@ impl SuffixClass {
 /// Weights of public suffixes.
 pub struct TldWeights {
     listed: FxHashMap<&'static str, Percent>,
+    /// Suffixes under which the public cannot register.
+    closed: FxHashSet<&'static str>,
 }
 
 impl TldWeights {
@@ -67,7 +72,13 @@ impl TldWeights {
             let (suffix, weight) = row.split_once(',')?;
             Some((suffix, Percent::clamped(weight.parse().ok()?)))
         });
-        TldWeights { listed: listed.collect() }
+        let closed = CLOSED.lines().filter(|line| !line.starts_with('#'));
+        TldWeights { listed: listed.collect(), closed: closed.collect() }
+    }
+
+    /// The cap of a suffix under which the public cannot register.
+    pub fn caps(&self, tld: &str) -> Caps {
+        Caps::NOT_PUBLIC.when(self.closed.contains(tld))
     }
 
     /// Weight of a suffix: 1.00 for `com`; a default by kind for suffixes without a row.
@@ -97,6 +108,17 @@ mod tests {
         for suffix in weights.listed.keys() {
             let name = crate::vocab::name::DomainName::parse(&format!("example.{suffix}"));
             assert!(name.is_ok_and(|name| name.tld() == *suffix), "{suffix} is not a suffix");
+        }
+    }
+
+    #[test]
+    fn closed_suffixes_have_a_cap() {
+        let weights = TldWeights::load();
+        for closed in ["gov", "gv.at", "monash", "ac.uk"] {
+            assert_eq!(weights.caps(closed), Caps::NOT_PUBLIC, "{closed}");
+        }
+        for open in ["com", "edu.pl", "ac.nz", "law", "bond"] {
+            assert_eq!(weights.caps(open), Caps::default(), "{open}");
         }
     }
 

@@ -73,9 +73,10 @@ fn known_names_are_scored_as_before() {
 #[test]
 fn better_names_score_higher() {
     let ranked = [
-        ["hotel.com", "besthotel.com", "best-hotel-4u.com", "xkqzjv.com"].as_slice(),
+        ["hotel.com", "besthotel.com", "best-hotel-4u.com"].as_slice(),
+        &["hotel.com", "lumora.com", "xkqzjv.com", "xkqzjv.top"],
         &["hotel.com", "besthotel.com", "bestcityhotel.com", "bestcityhoteldealsonline.com"],
-        &["solar.com", "solar.io", "solar.eu", "solar.tk"],
+        &["solar.com", "solar.io", "solar.tk"],
         &["solarpanel.com", "solar-panel.com", "solar-panel-24.com", "the-solar-panel-24.com"],
         &["ab.com", "abqz.com", "abqzx.com"],
         &["lumora.com", "lmrqaz.com", "lm2rqz.com"],

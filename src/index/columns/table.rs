@@ -462,12 +462,13 @@ mod tests {
                     assert_eq!(part.name(at), name.as_bytes());
                     assert_eq!(table.name(part.first + at as u32), name.as_bytes());
                     let spread = spread[&label(name)];
-                    let dqs = Base::from_bits(*base).with_spread(spread);
+                    let Grade { dqs, rank } = Base::from_bits(*base).with_spread(spread);
                     assert_eq!(part.key[at], rank_key(dqs, part.label_len[at]), "{name}");
                     assert!(name.ends_with(&format!(".{}", table.tlds.name(part.tld[at]))));
                     assert_eq!(part.registered[at], features.is_none());
                     if let Some(features) = features {
                         assert_eq!(part.drops.at[drops], at as u32);
+                        assert_eq!(part.drops.rank[drops], rank);
                         assert_eq!(part.drops.features(drops), features);
                         assert_eq!(u32::from(part.drops.spread[drops]), spread);
                         drops += 1;

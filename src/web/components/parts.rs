@@ -65,6 +65,7 @@ pub fn signed(points: i32) -> String {
 
 fn cap_word(cap: &Cap) -> &'static str {
     match cap.name {
+        "notPublic" => "closed suffix",
         "manyHyphens" => "hyphens",
         "mixedScripts" => "mixed scripts",
         "spam" => "spam",

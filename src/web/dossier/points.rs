@@ -47,6 +47,7 @@ pub fn table(signals: &Signals<'_>) -> Markup {
 /// Reason for a cap.
 fn cap_reason(name: &str) -> &'static str {
     match name {
+        "notPublic" => "the suffix is not open to the public",
         "manyHyphens" => "too many hyphens",
         "mixedScripts" => "mixes scripts and may imitate another name",
         "spam" => "contains a term common in spam",
