@@ -19,11 +19,11 @@ def histogram(day, sold):
     width = LEFT + 51 * (BAR + 4) + 20
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 420" font-family="sans-serif" font-size="12" role="img">',
-        "<title>DQS of a day's drops and of names that were sold</title>",
+        "<title>DQS of a day of the market and of names that were sold</title>",
         f'<rect width="{width}" height="420" fill="#ffffff"/>',
     ]
     for row, (scores, colour, text) in enumerate(
-        ((day, DAY, f"a day's drops: {len(day):,} names of .pl, .se and .nu"), (sold, SOLD, f"names that were sold: {len(sold):,}"))
+        ((day, DAY, f"a day of the market: {len(day):,} names"), (sold, SOLD, f"names that were sold: {len(sold):,}"))
     ):
         base = TOP + (row + 1) * (HEIGHT + 30) - 10
         top = max(((scores >= score) & (scores < score + 2)).mean() for score in range(0, 101, 2))
@@ -34,8 +34,8 @@ def histogram(day, sold):
     for score in range(0, 101, 10):
         x = LEFT + score // 2 * (BAR + 4) + BAR / 2
         out.append(f'<text x="{x}" y="{bottom + 16}" text-anchor="middle" fill="#343a40">{score}</text>')
-    for score in (50, 90):
+    for score in (20, 60, 90):
         x = LEFT + score // 2 * (BAR + 4) - 1
         out.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}" stroke="#e8590c" stroke-dasharray="3 3"/>')
-    out.append(f'<text x="{LEFT}" y="{bottom + 38}" fill="#343a40">DQS. Dashed: 50, the median of sold names; 90, the best hundredth of the day.</text></svg>')
+    out.append(f'<text x="{LEFT}" y="{bottom + 38}" fill="#343a40">DQS. Dashed: 20, the median of the day; 60, its best tenth; 90, its best hundredth.</text></svg>')
     return "\n".join(out) + "\n"

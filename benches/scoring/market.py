@@ -21,6 +21,7 @@ from scipy.sparse import csr_matrix
 
 from evaluation import FOLDS, auc, open_text
 from fit import LENGTHS, SUFFIXES
+from histogram import histogram
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = 300_000
@@ -345,6 +346,7 @@ def main():
         write(folder / "model.txt", market, fit, found)
     top_suffixes(market, scores + rank / 1e6)
     calibration(market, scores)
+    (ROOT / "benches" / "score.svg").write_text(histogram(scores[~market.sold], scores[market.sold]))
 
 
 if __name__ == "__main__":

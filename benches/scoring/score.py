@@ -9,7 +9,6 @@ import numpy as np
 
 import fit
 from evaluation import Evaluation, by_group, open_text, spreads
-from histogram import histogram
 from publish import Publication
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,7 +132,6 @@ def main():
     shown = scorer.scores(day, day_spreads)
     sold = scores[(evaluation.set == "sold_vs_random") & (evaluation.wanted == 1)]
     print(f"\nmedian of sold names {np.median(sold):.0f}; of {len(day):,} names of the day {np.mean(shown >= 90):.2%} score 90 or more")
-    (ROOT / "benches" / "score.svg").write_text(histogram(shown, sold))
 
 
 def speed(scorer, names, times=4):
