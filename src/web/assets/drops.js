@@ -79,9 +79,7 @@ function fill(path) {
   const query = new URL(path, location.href).searchParams;
   form.elements.q.value = query.get("q") ?? "";
   for (const name of ["min_dqs", "max_len"]) {
-    const field = form.elements[name];
-    field.value = query.get(name) ?? field.previousElementSibling.dataset.open;
-    showValue(field);
+    form.elements[name].value = query.get(name) ?? "";
   }
   for (const name of ["stage", "view"]) {
     let field = form.querySelector(`input[type=hidden][name=${name}]`);
@@ -93,11 +91,6 @@ function fill(path) {
   }
 }
 
-function showValue(slider) {
-  const output = slider.previousElementSibling;
-  output.value = slider.value === output.dataset.open ? "any" : slider.value;
-}
-
 let soon;
 const apply = (wait) => {
   clearTimeout(soon);
@@ -105,7 +98,6 @@ const apply = (wait) => {
 };
 
 form.addEventListener("input", (event) => {
-  if (event.target.type === "range") showValue(event.target);
   // The text field applies on change, because a partial TLD may be another TLD.
   if (event.target.id !== "other-tlds") apply(event.target.type === "checkbox" ? 0 : 120);
 });
@@ -214,7 +206,7 @@ const actions = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || keys.open || !switched.checked) return;
-  if (event.target.matches("input:not([type=checkbox], [type=range]), textarea, select")) return;
+  if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;
   if (event.key === "Enter" && event.target.matches("#list tbody tr")) {
     const parts = event.target.querySelector("details");
     parts.open = !parts.open;

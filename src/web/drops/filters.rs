@@ -22,8 +22,8 @@ pub fn form(shown: &Shown<'_>, chips: &Markup) -> Markup {
             }
             div.fields {
                 (contains_field(shown))
-                (slider(shown, &MIN_DQS, &state.min_dqs))
-                (slider(shown, &MAX_LEN, &state.max_len))
+                (number(shown, &MIN_DQS, &state.min_dqs))
+                (number(shown, &MAX_LEN, &state.max_len))
             }
             fieldset.tlds {
                 legend { "TLDs" }
@@ -88,38 +88,33 @@ fn contains_field(shown: &Shown<'_>) -> Markup {
     }
 }
 
-/// A numeric filter as a slider.
-struct Slider {
+/// A numeric filter.
+struct Number {
     id: &'static str,
     name: &'static str,
     label: &'static str,
     min: u8,
     max: u8,
-    /// Value that does not filter.
-    open: u8,
 }
 
-const MIN_DQS: Slider =
-    Slider { id: "min-dqs", name: "min_dqs", label: "Minimum score", min: 0, max: 100, open: 0 };
-const MAX_LEN: Slider = Slider {
+const MIN_DQS: Number =
+    Number { id: "min-dqs", name: "min_dqs", label: "Minimum score", min: 0, max: 100 };
+const MAX_LEN: Number = Number {
     id: "max-len",
     name: "max_len",
     label: "Maximum length",
     min: 1,
     max: LABEL_CHARS_MAX,
-    open: LABEL_CHARS_MAX,
 };
 
-fn slider(shown: &Shown<'_>, slider: &Slider, sent: &str) -> Markup {
-    let Slider { id, name, label, min, max, open } = *slider;
-    let value = sent.parse::<u8>().ok().filter(|value| (min..=max).contains(value)).unwrap_or(open);
+fn number(shown: &Shown<'_>, number: &Number, sent: &str) -> Markup {
+    let Number { id, name, label, min, max } = *number;
     let error = format!("{name}-error");
     let invalid = shown.problem_of(name).is_some();
     html! {
-        div.field.slide {
+        div.field {
             label for=(id) { (label) }
-            output for=(id) data-open=(open) { @if value == open { "any" } @else { (value) } }
-            input id=(id) type="range" name=(name) min=(min) max=(max) value=(value)
+            input id=(id) type="number" name=(name) min=(min) max=(max) value=(sent) placeholder="any"
                 aria-invalid=[invalid.then_some("true")] aria-describedby=[invalid.then_some(error)];
             (problem(shown, name))
         }

@@ -107,6 +107,9 @@ fn range(counted: Counted) -> String {
 
 fn files(shown: &Shown<'_>, counted: Counted) -> Markup {
     let state = shown.state;
+    if counted.rows == 0 {
+        return html! {};
+    }
     if !shown.exports {
         return html! {
             p.files { a href="/account/plan" { "Upgrade to Core for CSV export" } }

@@ -94,13 +94,18 @@ fn ceiling(bars: &[Bar]) -> u32 {
     largest + largest / 20 + 1
 }
 
+/// Pixels for the numbers of a vertical axis up to `most`: a digit or comma takes at most nine.
+fn axis_width(most: u32) -> u32 {
+    16 + 9 * grouped(most.into()).len() as u32
+}
+
 fn draw_up(area: &Area<'_>, bars: &[Bar]) -> Drawing {
     let count = bars.len() as i32;
     let mut chart = ChartBuilder::on(area)
         .margin_top(8)
         .margin_right(6)
         .x_label_area_size(26)
-        .y_label_area_size(52)
+        .y_label_area_size(axis_width(ceiling(bars)))
         .build_cartesian_2d((0..count).into_segmented(), 0..ceiling(bars))?;
     let label = |at: &SegmentValue<i32>| match at {
         SegmentValue::CenterOf(at) => {
@@ -197,6 +202,20 @@ mod tests {
             assert_eq!(html.matches("fill=\"#100000\"").count(), 4, "{html}");
             assert_eq!(html.matches("fill=\"#110000\"").count(), 2, "{html}");
             assert!(html.contains("11-22") && html.contains("2,000"), "{html}");
+        }
+    }
+
+    #[test]
+    fn the_axis_has_room_for_its_largest_number() {
+        for (most, label) in [(900, "900"), (99_999, "100,000"), (12_345_678, "12,000,000")] {
+            let svg =
+                bars(&[bar("x", &[(0, most)])], Direction::Up, Breadth::Half, "").into_string();
+            let before = &svg[..svg.find(label).unwrap_or_else(|| panic!("{label}: {svg}"))];
+            let tag = &before[before.rfind("<text").expect("a text")..];
+            assert!(tag.contains("text-anchor=\"end\""), "{tag}");
+            let x = tag.split("x=\"").nth(1).and_then(|rest| rest.split('"').next());
+            let x: usize = x.and_then(|x| x.parse().ok()).expect("a place");
+            assert!(x >= 9 * label.len(), "{tag}");
         }
     }
 
