@@ -8,6 +8,7 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use super::data::UserData;
 use super::data::claims::Claim;
+use super::data::hidden::hidden_bytes;
 use super::data::rules::Rule;
 use super::data::votes::vote_bytes;
 use super::data::watches::watch_bytes;
@@ -76,8 +77,16 @@ impl Room {
 pub fn growth(data: &UserData, events: &[Event]) -> i64 {
     let grown = |event: &Event| match event {
         Event::ClaimAdded { claim, .. } | Event::ClaimChanged { claim, .. } => {
-            claim.bytes() as i64 - data.claims.get(claim.id).map_or(0, Claim::bytes) as i64
+            let before = data.claims.get(claim.id).map_or(0, Claim::bytes_without_trade);
+            claim.bytes_without_trade() as i64 - before as i64
         }
+        Event::ClaimTradeSet { claim, trade, .. } => {
+            trade.bytes() as i64 - data.claims.get(*claim).map_or(0, |it| it.trade.bytes()) as i64
+        }
+        Event::WatchDetailsSet { name, details, .. } => {
+            details.bytes() as i64 - data.watch_details(name).map_or(0, |it| it.bytes()) as i64
+        }
+        Event::NamesHidden { names, .. } => names.iter().map(hidden_bytes).sum::<u64>() as i64,
         Event::RuleAdded { rule, .. } | Event::RuleChanged { rule, .. } => {
             rule.bytes() as i64 - data.rules.get(rule.id).map_or(0, Rule::bytes) as i64
         }

@@ -3,13 +3,15 @@
 use chrono::{DateTime, Utc};
 
 use super::data::account::Account;
-use super::data::claims::{Attribution, Claim};
+use super::data::claims::{Attribution, Claim, Trade};
 use super::decide::{Decided, check_text, draw_id, invalid};
 use super::error::{Field, WriteError};
 use super::event::Event;
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
+use super::watches::checked_venue;
 use crate::vocab::claim::ClaimStatus;
+use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::limits::{CLAIMS_MAX, NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX};
 use crate::vocab::money::Usd;
@@ -32,6 +34,12 @@ pub struct NewClaim {
     pub user_notes: Option<String>,
     /// A rule of the same account.
     pub alert_rule: Option<RuleId>,
+    pub bid: Option<Usd>,
+    /// 1 to 60 characters on one line.
+    pub venue: Option<String>,
+    pub renews_on: Option<Day>,
+    /// The fee of the next renewal.
+    pub renewal: Option<Usd>,
 }
 
 /// A change of a claim. An outer `None` leaves a field as it is, an inner one clears it. Values are
@@ -46,6 +54,10 @@ pub struct ClaimPatch {
     pub sold_at: Option<Option<UnixMs>>,
     pub user_notes: Option<Option<String>>,
     pub alert_rule: Option<Option<RuleId>>,
+    pub bid: Option<Option<Usd>>,
+    pub venue: Option<Option<String>>,
+    pub renews_on: Option<Option<Day>>,
+    pub renewal: Option<Option<Usd>>,
 }
 
 impl Store {
@@ -108,10 +120,17 @@ fn add(account: &Account, new: NewClaim, now: UnixMs) -> Result<Decided<Claim>, 
         updated_at: now,
         user_notes: user_notes(new.user_notes)?,
         alert_rule: attribution(account, new.alert_rule)?,
+        trade: Trade {
+            bid: new.bid,
+            venue: checked_venue(new.venue.as_deref())?,
+            renews_on: new.renews_on,
+            renewal: new.renewal,
+        },
     };
     check_sale(&claim)?;
-    let event = Event::ClaimAdded { account: account.id, claim: Box::new(claim.clone()) };
-    Ok(Decided::new([event], claim))
+    let added = Event::ClaimAdded { account: account.id, claim: Box::new(claim.clone()) };
+    let trade = set_trade(account, &claim, &Trade::default());
+    Ok(Decided::new([added].into_iter().chain(trade), claim))
 }
 
 fn change(
@@ -133,13 +152,29 @@ fn change(
     if let Some(rule) = patch.alert_rule {
         claim.alert_rule = attribution(account, rule)?;
     }
+    let before = claim.trade.clone();
+    if let Some(venue) = patch.venue {
+        claim.trade.venue = checked_venue(venue.as_deref())?;
+    }
+    let trade = &mut claim.trade;
+    trade.bid = patch.bid.unwrap_or(trade.bid);
+    trade.renews_on = patch.renews_on.unwrap_or(trade.renews_on);
+    trade.renewal = patch.renewal.unwrap_or(trade.renewal);
     claim.acquired_price = patch.acquired_price.unwrap_or(claim.acquired_price);
     claim.resale_price = patch.resale_price.unwrap_or(claim.resale_price);
     claim.sold_at = patch.sold_at.unwrap_or(claim.sold_at);
     check_sale(&claim)?;
     claim.updated_at = now.max(claim.reported_at);
-    let event = Event::ClaimChanged { account: account.id, claim: Box::new(claim.clone()) };
-    Ok(Decided::new([event], claim))
+    let changed = Event::ClaimChanged { account: account.id, claim: Box::new(claim.clone()) };
+    let trade = set_trade(account, &claim, &before);
+    Ok(Decided::new([changed].into_iter().chain(trade), claim))
+}
+
+/// The event that stores the trade of a claim, if it is another than before.
+fn set_trade(account: &Account, claim: &Claim, before: &Trade) -> Option<Event> {
+    let trade = claim.trade.clone();
+    let event = Event::ClaimTradeSet { account: account.id, claim: claim.id, trade };
+    (claim.trade != *before).then_some(event)
 }
 
 /// A sale sets the time of the sale; leaving `sold` clears time and price.

@@ -28,6 +28,7 @@ pub mod event;
 #[cfg(test)]
 mod fixtures;
 mod hashing;
+mod hidden;
 mod idempotency;
 mod keys;
 mod matches;
@@ -50,13 +51,13 @@ pub use audit::{Audit, audit, journal_folder};
 pub use claims::{ClaimPatch, NewClaim};
 pub use data::UserData;
 pub use data::access::LINK_AGE_MAX;
-pub use data::claims::{Attribution, Claim};
+pub use data::claims::{Attribution, Claim, Trade};
 pub use data::deliveries::{
     AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, OffReason,
     Problem, StatusClass, SwitchedOff,
 };
 pub use data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
-pub use data::watches::WatchEntry;
+pub use data::watches::{WatchDetails, WatchEntry};
 pub use deliveries::PendingDelivery;
 pub use email::Email;
 pub use error::{Field, WriteError};
@@ -75,4 +76,4 @@ pub use store::{Caller, Store, StoreOptions};
 pub use token::{Token, TokenDigest};
 pub use verification::Target;
 pub use votes::Feedback;
-pub use watches::{Outcome, Watch};
+pub use watches::{Outcome, Tags, Watch, WatchPatch};

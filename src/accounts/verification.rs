@@ -7,7 +7,7 @@ use super::event::Event;
 use super::store::{ROWS_MAX, Store};
 use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::Observation;
+use crate::vocab::observation::{FormerState, Observation};
 use crate::vocab::time::UnixMs;
 
 /// A watched name to be verified.
@@ -40,6 +40,16 @@ impl Store {
     ) -> Vec<Option<Observation>> {
         let state = self.state();
         names.into_iter().map(|name| state.watched.observation(name)).collect()
+    }
+
+    /// The newest observation of each of these names, and the states before it, oldest first.
+    pub fn observed<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a DomainName>,
+    ) -> Vec<(Option<Observation>, Vec<FormerState>)> {
+        let watched = &self.state().watched;
+        let one = |name| (watched.observation(name), watched.former(name).to_vec());
+        names.into_iter().map(one).collect()
     }
 
     /// All names watched by accounts that are not disabled, in order of names.

@@ -7,20 +7,24 @@ use chrono::{DateTime, Utc};
 use rustc_hash::FxHashMap;
 
 use super::data::account::Account;
-use super::data::watches::WatchEntry;
-use super::decide::Decided;
-use super::error::WriteError;
+use super::data::watches::{WatchDetails, WatchEntry};
+use super::decide::{Decided, check_text, invalid};
+use super::error::{Field, WriteError};
 use super::event::Event;
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
-use crate::vocab::limits::WATCHES_MAX;
+use crate::vocab::limits::{TAGS_MAX, VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX, WATCHES_MAX};
+use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::PlanLimits;
+use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
 
 /// Maximum names marked as arrived per transaction: as many as fit a record at their longest. Only a
 /// quota far above today's plans has more external names; the next write marks the rest.
 const ARRIVED_MAX: usize = 2_000;
+/// Maximum names per transaction if they get tags: a record holds as many with the longest tags.
+const TAGGED_MAX: usize = 250;
 
 /// A name to be watched, and facts about it from the index.
 #[derive(Clone, Debug)]
@@ -33,6 +37,73 @@ pub struct Watch {
     /// External names of the watchlist that the index now holds. They stop consuming quota before
     /// the quota is checked.
     pub arrived: Vec<DomainName>,
+    /// Notes to make on it, whether or not it is on the list already.
+    pub patch: WatchPatch,
+}
+
+/// A change of the notes on a watched name. An outer `None` leaves a value as it is, an inner one clears
+/// it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WatchPatch {
+    /// At most 2,000 characters. An empty note counts as none.
+    pub note: Option<Option<String>>,
+    pub tags: Option<Tags>,
+    pub max_bid: Option<Option<Usd>>,
+    /// 1 to 60 characters on one line.
+    pub venue: Option<Option<String>>,
+}
+
+/// A change of tags. A name has at most 10.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tags {
+    Replace(Vec<Tag>),
+    Add(Vec<Tag>),
+    Remove(Vec<Tag>),
+}
+
+impl WatchPatch {
+    /// The notes after the change.
+    ///
+    /// # Errors
+    /// [`WriteError::Invalid`].
+    pub fn applied(&self, before: Option<&WatchDetails>) -> Result<WatchDetails, WriteError> {
+        let mut details = before.cloned().unwrap_or_default();
+        if let Some(note) = &self.note {
+            let note = note.as_deref().filter(|note| !note.is_empty());
+            let bad = |char: char| char.is_control() && !matches!(char, '\n' | '\r' | '\t');
+            check_text(Field::Note, note.unwrap_or_default(), 0..=WATCH_NOTE_CHARS_MAX, bad)?;
+            details.note = note.map(Box::from);
+        }
+        if let Some(venue) = &self.venue {
+            details.venue = checked_venue(venue.as_deref())?;
+        }
+        details.max_bid = self.max_bid.unwrap_or(details.max_bid);
+        let (mut tags, new) = match &self.tags {
+            None => return Ok(details),
+            Some(Tags::Replace(new)) => (Vec::new(), new.as_slice()),
+            Some(Tags::Add(new)) => (details.tags, new.as_slice()),
+            Some(Tags::Remove(old)) => {
+                details.tags.retain(|tag| !old.contains(tag));
+                return Ok(details);
+            }
+        };
+        for tag in new {
+            if !tags.contains(tag) {
+                tags.push(tag.clone());
+            }
+        }
+        if tags.len() > TAGS_MAX {
+            return Err(invalid(Field::Tags, format!("a name may have at most {TAGS_MAX} tags")));
+        }
+        Ok(WatchDetails { tags, ..details })
+    }
+}
+
+/// Checks the name of a venue.
+pub(super) fn checked_venue(venue: Option<&str>) -> Result<Option<Box<str>>, WriteError> {
+    let Some(venue) = venue else { return Ok(None) };
+    check_text(Field::Venue, venue, 1..=VENUE_CHARS_MAX, char::is_control)?;
+    Ok(Some(venue.into()))
 }
 
 /// Whether a name was added to the watchlist.
@@ -67,11 +138,11 @@ impl Store {
         .await
     }
 
-    /// Adds names to the watchlist, in their order and as one transaction, and returns a result for
-    /// each. At most 1,000 names, so that they fit a record.
+    /// Adds names to the watchlist, in their order, and returns a result for each. At most 1,000 names;
+    /// they are one transaction unless they get tags.
     ///
     /// # Errors
-    /// [`WriteError::Journal`]: none was added.
+    /// [`WriteError::Journal`]: none was added, or only the first of those with tags.
     pub async fn add_watches(
         &self,
         caller: &Caller,
@@ -79,9 +150,55 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<Vec<Result<Outcome, WriteError>>, WriteError> {
         let now = UnixMs::from_instant(now);
-        let added =
-            self.write(caller, |account, limits| Ok(add_all(account, limits, &new, now))).await?;
-        Ok(added.into_iter().map(|one| one.map(|(_, outcome)| outcome)).collect())
+        let has_tags = new.iter().any(|watch| watch.patch.tags.is_some());
+        let at_once = if has_tags { TAGGED_MAX } else { new.len().max(1) };
+        let mut outcomes = Vec::with_capacity(new.len());
+        for new in new.chunks(at_once) {
+            let add =
+                |account: &Account, limits: &PlanLimits| Ok(add_all(account, limits, new, now));
+            let added = self.write(caller, add).await?;
+            outcomes.extend(added.into_iter().map(|one| one.map(|(_, outcome)| outcome)));
+        }
+        Ok(outcomes)
+    }
+
+    /// Changes the notes on a watched name. Returns its entry and the notes after the change.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`], [`WriteError::Invalid`].
+    pub async fn change_watch(
+        &self,
+        caller: &Caller,
+        name: &DomainName,
+        patch: &WatchPatch,
+    ) -> Result<(WatchEntry, WatchDetails), WriteError> {
+        self.write(caller, |account, _| {
+            let entry = account.data.watches.get(name).ok_or(WriteError::NotFound)?;
+            let (event, details) = set_details(account, name, patch)?;
+            Ok(Decided::new(event, (entry, details)))
+        })
+        .await
+    }
+
+    /// Changes the notes on those of at most 250 names that are watched, as one transaction. Returns
+    /// their number.
+    ///
+    /// # Errors
+    /// [`WriteError::Invalid`], [`WriteError::Journal`]: none was changed.
+    pub async fn change_watches(
+        &self,
+        caller: &Caller,
+        names: Vec<DomainName>,
+        patch: &WatchPatch,
+    ) -> Result<usize, WriteError> {
+        self.write(caller, |account, _| {
+            let watched = |name: &DomainName| account.data.watches.get(name).is_some();
+            let names: BTreeSet<_> = names.into_iter().filter(watched).collect();
+            let set = names.iter().map(|name| Ok(set_details(account, name, patch)?.0));
+            let events = set.collect::<Result<Vec<_>, WriteError>>()?;
+            Ok(Decided::new(events.into_iter().flatten(), names.len()))
+        })
+        .await
     }
 
     /// Removes a name from the watchlist.
@@ -160,10 +277,14 @@ struct Adding<'a> {
 
 impl<'a> Adding<'a> {
     fn add(&mut self, watch: &'a Watch) -> Added {
-        let Watch { name, in_corpus, registered_again, .. } = watch;
+        let Watch { name, in_corpus, registered_again, patch, .. } = watch;
+        let (event, _) = set_details(self.account, name, patch)?;
         let existing = || self.account.data.watches.get(name);
         if let Some(mut entry) = self.added.get(name).cloned().or_else(existing) {
             entry.external &= !self.arrived.contains(name);
+            if !self.added.contains_key(name) {
+                self.events.extend(event);
+            }
             return Ok((entry, Outcome::AlreadyThere));
         }
         if self.entries >= WATCHES_MAX as usize {
@@ -181,9 +302,27 @@ impl<'a> Adding<'a> {
         self.entries += 1;
         self.external += u32::from(entry.external);
         self.events.push(Event::WatchAdded { account: self.account.id, watch: entry.clone() });
+        self.events.extend(event);
         self.added.insert(name, entry.clone());
         Ok((entry, Outcome::Added))
     }
+}
+
+/// The event that changes the notes on a name, if they change, and the notes after it.
+fn set_details(
+    account: &Account,
+    name: &DomainName,
+    patch: &WatchPatch,
+) -> Result<(Option<Event>, WatchDetails), WriteError> {
+    let before = account.data.watch_details(name);
+    let details = patch.applied(before.map(|before| &**before))?;
+    let is_new = before.map_or(WatchDetails::default(), |it| WatchDetails::clone(it)) != details;
+    let event = || Event::WatchDetailsSet {
+        account: account.id,
+        name: name.clone(),
+        details: details.clone(),
+    };
+    Ok((is_new.then(event), details))
 }
 
 /// The distinct names among the arrived ones that still consume quota.

@@ -84,6 +84,16 @@ pub const TEST_NAMES_MAX: usize = 10;
 pub const REGISTRAR_CHARS_MAX: usize = 200;
 /// Maximum characters of a claim's note.
 pub const NOTES_CHARS_MAX: usize = 10_000;
+/// Maximum characters of a claim's venue, and of that of a watched name.
+pub const VENUE_CHARS_MAX: usize = 60;
+/// Maximum characters of the note on a watched name.
+pub const WATCH_NOTE_CHARS_MAX: usize = 2_000;
+/// Maximum tags of a watched name.
+pub const TAGS_MAX: usize = 10;
+/// Maximum characters of a tag.
+pub const TAG_CHARS_MAX: usize = 30;
+/// Maximum hidden names of an account: each takes memory permanently.
+pub const HIDDEN_MAX: u32 = 10_000;
 
 // An appraisal of the longest names, with quotes and commas, fits in a body.
 const _: () = assert!(APPRAISED_MAX * (SEARCH_QUERY_CHARS_MAX + 3) + 64 <= BODY_BYTES_MAX);

@@ -25,6 +25,7 @@ pub mod rdap;
 pub mod secret;
 pub mod stage;
 pub mod suffixes;
+pub mod tag;
 pub mod time;
 pub mod url;
 pub mod watermark;

@@ -38,6 +38,14 @@ impl RdapState {
     }
 }
 
+/// A state that a watched name had before. User data stores the fields by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerState {
+    pub state: RdapState,
+    /// When it was observed last.
+    pub last_seen: UnixMs,
+}
+
 /// Source of an observation. User data stores it by its position in the list: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

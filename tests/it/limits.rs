@@ -143,6 +143,10 @@ async fn add_claim(
         sold_at: None,
         user_notes: Some(notes.to_owned()),
         alert_rule: None,
+        bid: None,
+        venue: None,
+        renews_on: None,
+        renewal: None,
     };
     let draft = store.add_claim(caller, claim, Post { now: now(), idempotency: None }).await?;
     draft.respond(|_| Reply { status: 201, body: Vec::new() }).await.map(drop)

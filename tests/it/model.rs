@@ -19,7 +19,7 @@ use chrono::{DateTime, Duration, TimeZone, Utc};
 use dropdex::accounts::{
     Answered, Caller, Channel, Claim, ClaimPatch, CommandError, Email, Idempotency, IdempotencyKey,
     NewClaim, NewRule, Outcome, Post, Reply, Rule, RuleFilter, RulePatch, Store, StoreOptions,
-    Watch, WatchEntry, WebhookSecret, WriteError,
+    Watch, WatchEntry, WatchPatch, WebhookSecret, WriteError,
 };
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
@@ -540,6 +540,10 @@ impl Run {
             sold_at: claim.sold_at.and_then(|ms| UnixMs::new(ms as u64)),
             user_notes: claim.notes.clone(),
             alert_rule: rule.and_then(RuleId::new),
+            bid: None,
+            venue: None,
+            renews_on: None,
+            renewal: None,
         };
         let shape = |claim: &Claim| Reply { status: 201, body: claim.id.to_string().into() };
         let (store, post) = (self.store(), self.post(key.as_ref()));
@@ -589,6 +593,7 @@ impl Run {
             sold_at: sold_at.map(|at| at.and_then(|ms| UnixMs::new(ms as u64))),
             user_notes: notes.clone(),
             alert_rule: rule.map(|rule| rule.and_then(RuleId::new)),
+            ..ClaimPatch::default()
         };
         let store = self.store();
         let id_given = ClaimId::new(id).expect("an id");
@@ -660,6 +665,7 @@ impl Run {
             in_corpus,
             registered_again: again,
             arrived: arrived.iter().map(|text| name(text)).collect(),
+            patch: WatchPatch::default(),
         };
         let mut told = None;
         let shape = |(entry, outcome): &(WatchEntry, Outcome)| {

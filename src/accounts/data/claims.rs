@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::sorted::Sorted;
 use crate::vocab::claim::ClaimStatus;
+use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
 use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
@@ -33,6 +34,20 @@ pub struct Claim {
     pub user_notes: Option<Box<str>>,
     /// The rule that led to the claim.
     pub alert_rule: Option<Box<Attribution>>,
+    /// Stored apart, since claims did not always have it.
+    #[serde(skip)]
+    pub trade: Trade,
+}
+
+/// The bid on a claimed name and its next renewal. Events and snapshots store the fields by position.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trade {
+    pub bid: Option<Usd>,
+    /// Where the bid was placed.
+    pub venue: Option<Box<str>>,
+    pub renews_on: Option<Day>,
+    /// The fee of the next renewal.
+    pub renewal: Option<Usd>,
 }
 
 /// An alert rule as it was when a claim named it. It outlives the rule.
@@ -44,11 +59,23 @@ pub struct Attribution {
 }
 
 /// Approximate memory of a claim besides its texts.
-const CLAIM_BYTES: u64 = 256;
+const CLAIM_BYTES: u64 = 288;
+
+impl Trade {
+    /// Approximate memory besides that of the claim.
+    pub fn bytes(&self) -> u64 {
+        self.venue.as_ref().map_or(0, |venue| venue.len() as u64)
+    }
+}
 
 impl Claim {
     /// Approximate memory of the claim.
     pub fn bytes(&self) -> u64 {
+        self.bytes_without_trade() + self.trade.bytes()
+    }
+
+    /// As [`Claim::bytes`], without the texts of its trade.
+    pub fn bytes_without_trade(&self) -> u64 {
         let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
         let rule =
             self.alert_rule.as_ref().map_or(0, |rule| size_of::<Attribution>() + rule.name.len());
@@ -87,6 +114,19 @@ impl Claims {
     /// In ascending order of ids.
     pub fn by_id(&self) -> impl Iterator<Item = &Claim> {
         self.by_id.values().map(Arc::as_ref)
+    }
+
+    /// Adds a claim, or replaces the one with its id, whose trade stays.
+    pub fn put_keeping_trade(&mut self, mut claim: Claim) {
+        claim.trade = self.get(claim.id).map(|old| old.trade.clone()).unwrap_or_default();
+        self.put(claim);
+    }
+
+    /// Sets the trade of a claim, if there is one with this id.
+    pub fn set_trade(&mut self, id: ClaimId, trade: Trade) {
+        if let Some(claim) = self.get(id) {
+            self.put(Claim { trade, ..claim.clone() });
+        }
     }
 
     /// Adds a claim, or replaces the one with its id.

@@ -9,11 +9,14 @@ pub mod access;
 pub mod account;
 pub mod claims;
 pub mod deliveries;
+pub mod hidden;
 pub mod responses;
 pub mod rules;
 pub mod sorted;
 pub mod votes;
 pub mod watches;
+
+use std::sync::Arc;
 
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
@@ -21,10 +24,11 @@ use crate::vocab::ids::{ClaimId, DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
 use claims::{Claim, Claims};
 use deliveries::{Delivery, Outbox, SwitchedOff};
+use hidden::Hidden;
 use responses::Responses;
 use rules::{Channel, Rule, Rules};
 use votes::Votes;
-use watches::{WatchEntry, Watches};
+use watches::{WatchDetails, WatchEntry, Watches};
 
 /// Everything that one account owns, at one moment. A clone shares all rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,19 +39,21 @@ pub struct UserData {
     pub(super) votes: Votes,
     pub(super) responses: Responses,
     pub(super) outbox: Outbox,
+    pub(super) hidden: Hidden,
     /// The latest UTC day with test messages, and their number.
     pub(super) tests: Option<(Day, u32)>,
 }
 
 impl UserData {
-    /// Approximate memory of all rows: claims, watchlist, rules, votes and kept responses. Depends on
-    /// the rows alone, however they got there.
+    /// Approximate memory of all rows: claims, watchlist, rules, votes, hidden names and kept
+    /// responses. Depends on the rows alone, however they got there.
     pub fn bytes(&self) -> u64 {
         self.claims.bytes()
             + self.watches.bytes()
             + self.rules.bytes()
             + self.votes.bytes()
             + self.responses.bytes()
+            + self.hidden.bytes()
     }
 
     /// Claims, newest `reported_at` first, then id descending.
@@ -68,6 +74,31 @@ impl UserData {
     /// The watchlist entry of this name.
     pub fn watch(&self, name: &DomainName) -> Option<WatchEntry> {
         self.watches.get(name)
+    }
+
+    /// What the owner noted about a watched name; `None` without notes.
+    pub fn watch_details(&self, name: &DomainName) -> Option<&Arc<WatchDetails>> {
+        self.watches.details(name.as_str())
+    }
+
+    /// Venues noted on the watchlist, in order of names.
+    pub fn watched_venues(&self) -> impl Iterator<Item = &str> {
+        self.watches.all_details().filter_map(|(_, details)| details.venue.as_deref())
+    }
+
+    /// Number of hidden names.
+    pub fn hidden_count(&self) -> usize {
+        self.hidden.len()
+    }
+
+    /// Hidden names, in order.
+    pub fn hidden(&self) -> impl Iterator<Item = &DomainName> {
+        self.hidden.iter()
+    }
+
+    /// Whether the account hides a name.
+    pub fn hides(&self, name: &DomainName) -> bool {
+        self.hidden.holds(name)
     }
 
     /// Number of names on the watchlist.

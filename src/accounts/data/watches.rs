@@ -1,11 +1,15 @@
 //! The watchlist of one account. It may have 10,000 entries, so each is packed into a name and
-//! eight bytes.
+//! eight bytes. The few that have a note, tags or a bid keep them beside.
+
+use std::sync::Arc;
 
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::sorted::Sorted;
+use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
+use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
 
 /// A name on a watchlist.
@@ -19,6 +23,30 @@ pub struct WatchEntry {
     pub registered_again: bool,
 }
 
+/// Facts that the owner noted about a watched name. Events and snapshots store the fields by position.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchDetails {
+    pub note: Option<Box<str>>,
+    /// Distinct, in the order in which they were added.
+    pub tags: Vec<Tag>,
+    /// The most that the owner wants to bid.
+    pub max_bid: Option<Usd>,
+    /// Where the owner wants to bid.
+    pub venue: Option<Box<str>>,
+}
+
+impl WatchDetails {
+    /// Approximate memory; 0 for details without a value, which are not kept.
+    pub fn bytes(&self) -> u64 {
+        if *self == WatchDetails::default() {
+            return 0;
+        }
+        let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
+        let tags = self.tags.iter().map(|tag| size_of::<Tag>() + tag.as_str().len());
+        DETAILS_BYTES + (text(&self.note) + text(&self.venue) + tags.sum::<usize>()) as u64
+    }
+}
+
 /// The fields of a [`WatchEntry`] besides its name: 46 bits of milliseconds, the length of the
 /// label, flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +56,17 @@ struct Packed(u64);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watches {
     entries: Sorted<CompactString, Packed>,
+    /// By name, for entries that have some.
+    details: Sorted<CompactString, Arc<WatchDetails>>,
     external: u32,
     bytes: u64,
 }
 
 /// Approximate memory of a watched name besides the name itself, the share of its observation included.
 const WATCH_BYTES: u64 = 192;
+
+/// Approximate memory of details besides their texts.
+const DETAILS_BYTES: u64 = 160;
 
 /// Approximate memory of a watched name, which the table of observations holds too.
 pub fn watch_bytes(name: &DomainName) -> u64 {
@@ -96,6 +129,29 @@ impl Watches {
         self.entries.iter().map(|(name, packed)| packed.entry(name))
     }
 
+    /// The details of a name; `None` if it has none.
+    pub fn details(&self, name: &str) -> Option<&Arc<WatchDetails>> {
+        self.details.get(name)
+    }
+
+    /// All details, in order of names.
+    pub fn all_details(&self) -> impl Iterator<Item = (&CompactString, &WatchDetails)> {
+        self.details.iter().map(|(name, details)| (name, &**details))
+    }
+
+    /// Replaces the details of a name that is on the list.
+    pub fn set_details(&mut self, name: &str, details: WatchDetails) {
+        if self.entries.get(name).is_none() {
+            return;
+        }
+        let bytes = details.bytes();
+        let old = match bytes {
+            0 => self.details.remove(name),
+            _ => self.details.insert(name.into(), Arc::new(details)),
+        };
+        self.bytes = self.bytes + bytes - old.map_or(0, |old| old.bytes());
+    }
+
     /// Adds an entry, or replaces the one with its name. Returns whether the name is new.
     pub fn put(&mut self, entry: &WatchEntry) -> bool {
         let name = CompactString::new(entry.name.as_str());
@@ -110,6 +166,7 @@ impl Watches {
 
     /// Removes an entry. Returns whether there was one.
     pub fn remove(&mut self, name: &DomainName) -> bool {
+        self.set_details(name.as_str(), WatchDetails::default());
         let old = self.entries.remove(name.as_str());
         self.external -= u32::from(old.is_some_and(|old| old.has(EXTERNAL)));
         if old.is_some() {

@@ -14,11 +14,11 @@ use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::data::claims::Claim;
+use super::data::claims::{Claim, Trade};
 use super::data::deliveries::{AttemptOutcome, MatchedName, SwitchedOff};
 use super::data::responses::KeptResponse;
 use super::data::rules::{Channel, Rule};
-use super::data::watches::WatchEntry;
+use super::data::watches::{WatchDetails, WatchEntry};
 use super::email::Email;
 use super::keys::StoredKey;
 use super::password::PasswordHash;
@@ -230,6 +230,27 @@ pub enum Event {
         account: AccountId,
         rule: RuleId,
         token: UnsubscribeToken,
+    },
+    /// The notes on a watched name were replaced; empty ones remove them.
+    WatchDetailsSet {
+        account: AccountId,
+        name: DomainName,
+        details: WatchDetails,
+    },
+    NamesHidden {
+        account: AccountId,
+        names: Vec<DomainName>,
+    },
+    /// Hidden names are shown again.
+    NamesShown {
+        account: AccountId,
+        names: Vec<DomainName>,
+    },
+    /// Bid and renewal of a claim. Follows the event that adds or changes the claim.
+    ClaimTradeSet {
+        account: AccountId,
+        claim: ClaimId,
+        trade: Trade,
     },
 }
 

@@ -340,9 +340,50 @@ fn the_bytes_of_unsubscribe_tokens_never_change() {
     assert!(shown.contains("(hidden)") && !shown.contains("5555"), "{shown}");
 }
 
+/// Events about notes, hidden names and trades.
+fn notes() -> impl Iterator<Item = (String, Transaction)> {
+    let account = AccountId(0x0102);
+    let details = WatchDetails {
+        note: Some("über\nzwei".into()),
+        tags: vec!["flip".parse().expect("a tag"), "garden shop".parse().expect("a tag")],
+        max_bid: Usd::from_cents(42_050),
+        venue: Some("DropCatch".into()),
+    };
+    let trade = Trade {
+        bid: Usd::from_cents(42_050),
+        venue: Some("DropCatch".into()),
+        renews_on: Some(day()),
+        renewal: Usd::from_cents(1_100),
+    };
+    let set = |details| Event::WatchDetailsSet { account, name: name("a.com"), details };
+    let traded = |trade| Event::ClaimTradeSet { account, claim: sold().id, trade };
+    let names = || vec![name("a.com"), name("example.co.uk")];
+    let all = [
+        ("details", set(details)),
+        ("no details", set(WatchDetails::default())),
+        ("hidden", Event::NamesHidden { account, names: names() }),
+        ("shown", Event::NamesShown { account, names: names() }),
+        ("trade", traded(trade)),
+        ("no trade", traded(Trade::default())),
+    ];
+    all.into_iter().map(|(name, event)| (name.to_owned(), Transaction(vec![event])))
+}
+
+#[test]
+fn the_bytes_of_notes_never_change() {
+    let ours: String = notes()
+        .map(|(name, transaction)| {
+            let (kind, payload) = transaction.encode();
+            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+        })
+        .collect();
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v6.hex"));
+}
+
 #[test]
 fn transactions_round_trip() {
-    for (name, transaction) in everything().into_iter().chain(newest()).chain(sessions()) {
+    let all = everything().into_iter().chain(newest()).chain(sessions()).chain(notes());
+    for (name, transaction) in all {
         let (kind, payload) = transaction.encode();
         assert!(Transaction::decode(kind, &payload).expect(&name) == transaction, "{name}");
     }
@@ -350,7 +391,9 @@ fn transactions_round_trip() {
 
 #[test]
 fn malformed_events_are_errors() {
-    for (name, transaction) in everything().into_iter().chain(newest()).chain(sessions()) {
+    for (name, transaction) in
+        everything().into_iter().chain(newest()).chain(sessions()).chain(notes())
+    {
         let (kind, bytes) = transaction.encode();
         for len in 0..bytes.len() {
             assert!(Transaction::decode(kind, &bytes[..len]).is_err(), "{name} cut at {len}");
@@ -370,7 +413,9 @@ fn malformed_events_are_errors() {
 /// error or another event, never a panic.
 #[test]
 fn hostile_bytes_do_not_panic() {
-    for (name, transaction) in everything().into_iter().chain(newest()).chain(sessions()) {
+    for (name, transaction) in
+        everything().into_iter().chain(newest()).chain(sessions()).chain(notes())
+    {
         let (kind, bytes) = transaction.encode();
         for at in 0..bytes.len() {
             for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {

@@ -16,21 +16,21 @@ use serde::{Deserialize, Serialize};
 use super::state::{Frozen, State};
 use crate::accounts::data::access::{Access, Address, Links, Session};
 use crate::accounts::data::account::Account;
-use crate::accounts::data::claims::Claim;
+use crate::accounts::data::claims::{Claim, Trade};
 use crate::accounts::data::deliveries::{
     Delivery, DeliveryStatus, MatchedName, Message, MessageKind, Outbox, Problem, SwitchedOff,
 };
 use crate::accounts::data::responses::KeptResponse;
 use crate::accounts::data::rules::{Channel, Rule};
-use crate::accounts::data::watches::WatchEntry;
+use crate::accounts::data::watches::{WatchDetails, WatchEntry};
 use crate::accounts::event::{EventError, Transaction, codec};
 use crate::accounts::token::TokenDigest;
 use crate::journal::{CHUNK_BYTES_MAX, Position, Record, Replay, ReplayResult};
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
+use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::Observation;
+use crate::vocab::observation::{FormerState, Observation};
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
@@ -77,6 +77,14 @@ enum Item {
     Unverified(Option<(TokenDigest, UnixMs)>, Option<(Day, u32)>),
     /// The default chat of new alert rules.
     TelegramChat(CompactString),
+    /// Notes on watched names, in order of names.
+    WatchDetails(Vec<(CompactString, WatchDetails)>),
+    /// In order of names.
+    Hidden(Vec<DomainName>),
+    /// Bids and renewals of the claims that have some, in order of ids.
+    ClaimTrades(Vec<(ClaimId, Trade)>),
+    /// Former states of watched names that had some, in order of names. Precedes the first account.
+    FormerStates(Vec<(DomainName, Vec<FormerState>)>),
 }
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
@@ -150,7 +158,9 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         let ahead = state.progress.ahead.iter();
         self.rows(ahead.map(|(&(account, rule), it)| (account, rule, *it)), Item::Ahead)?;
         let observed = state.watched.by_name();
-        self.rows(observed.map(|(name, seen)| (name.clone(), seen)), Item::Observed)
+        self.rows(observed.map(|(name, seen)| (name.clone(), seen)), Item::Observed)?;
+        let former = state.watched.with_former();
+        self.rows(former.map(|(name, former)| (name.clone(), former.to_vec())), Item::FormerStates)
     }
 
     fn account(&mut self, account: &Account) -> Result<(), E> {
@@ -159,6 +169,12 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         self.access(&account.access)?;
         self.rows(data.claims.by_id().cloned(), Item::Claims)?;
         self.rows(data.watches.iter(), Item::Watches)?;
+        let details = data.watches.all_details();
+        self.rows(details.map(|(name, it)| (name.clone(), it.clone())), Item::WatchDetails)?;
+        self.rows(data.hidden.iter().cloned(), Item::Hidden)?;
+        let has_trade = |claim: &&Claim| claim.trade != Trade::default();
+        let traded = data.claims.by_id().filter(has_trade);
+        self.rows(traded.map(|claim| (claim.id, claim.trade.clone())), Item::ClaimTrades)?;
         self.rows(data.rules.newest_first().cloned(), Item::Rules)?;
         self.rows(data.votes.iter().map(|(name, vote)| (name.clone(), *vote)), Item::Votes)?;
         self.rows(data.responses.iter().cloned(), Item::Responses)?;
@@ -336,6 +352,11 @@ impl Loader {
                     self.state.watched.put(name, observation);
                 }
             }
+            Item::FormerStates(rows) => {
+                for (name, former) in rows {
+                    self.state.watched.put_former(&name, former);
+                }
+            }
             Item::Names(rows) => self.names.extend(rows.into_iter().map(Arc::new)),
             Item::Account(account) => {
                 self.finish_account();
@@ -369,6 +390,15 @@ fn add_item(
             for row in &rows {
                 data.watches.put(row);
             }
+        }
+        Item::WatchDetails(rows) => {
+            for (name, details) in rows {
+                data.watches.set_details(&name, details);
+            }
+        }
+        Item::Hidden(rows) => rows.into_iter().for_each(|name| data.hidden.add(name)),
+        Item::ClaimTrades(rows) => {
+            rows.into_iter().for_each(|(id, trade)| data.claims.set_trade(id, trade));
         }
         Item::Rules(rows) => rows.into_iter().for_each(|row| data.rules.put(row)),
         Item::Votes(rows) => {
@@ -407,6 +437,7 @@ fn add_item(
         | Item::Matched(_)
         | Item::Ahead(_)
         | Item::Observed(_)
+        | Item::FormerStates(_)
         | Item::Names(_) => {}
     }
     Ok(())

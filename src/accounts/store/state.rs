@@ -181,12 +181,26 @@ impl State {
             Event::ClaimAdded { account, claim } | Event::ClaimChanged { account, claim } => {
                 self.change_data(account, |data| {
                     data.responses.expire(claim.updated_at);
-                    data.claims.put(*claim);
+                    data.claims.put_keeping_trade(*claim);
                 });
             }
             Event::ClaimRemoved { account, claim } => {
                 self.change_data(account, |data| data.claims.remove(claim));
             }
+            Event::ClaimTradeSet { account, claim, trade } => {
+                self.change_data(account, |data| data.claims.set_trade(claim, trade));
+            }
+            Event::WatchDetailsSet { account, name, details } => {
+                self.change_data(account, |data| {
+                    data.watches.set_details(name.as_str(), details);
+                });
+            }
+            Event::NamesHidden { account, names } => self.change_data(account, |data| {
+                names.into_iter().for_each(|name| data.hidden.add(name));
+            }),
+            Event::NamesShown { account, names } => self.change_data(account, |data| {
+                names.iter().for_each(|name| data.hidden.remove(name));
+            }),
             Event::WatchAdded { account, watch } => self.add_watch(account, &watch),
             Event::WatchRemoved { account, name } => self.remove_watch(account, &name),
             Event::WatchesArrived { account, names } => self.change_data(account, |data| {

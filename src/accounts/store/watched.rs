@@ -2,23 +2,33 @@
 
 use crate::accounts::data::sorted::Sorted;
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::Observation;
+use crate::vocab::observation::{FormerState, Observation};
+
+/// Former states kept of a name; older ones are forgotten.
+const FORMER_MAX: usize = 8;
 
 /// The names on all watchlists.
 #[derive(Clone, Default)]
 pub struct Watched(Sorted<DomainName, Entry>);
 
 /// One name. Invariant: it has a watcher, except while a snapshot is loaded.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Entry {
     watchers: u32,
     observation: Option<Observation>,
+    /// States before that of the observation, oldest first.
+    former: Vec<FormerState>,
 }
 
 impl Watched {
     /// The newest observation of a name.
     pub fn observation(&self, name: &DomainName) -> Option<Observation> {
         self.0.get(name)?.observation
+    }
+
+    /// States of a name before that of its newest observation, oldest first.
+    pub fn former(&self, name: &DomainName) -> &[FormerState] {
+        self.0.get(name).map_or(&[], |entry| &entry.former)
     }
 
     /// Number of watched names, and of those without an observation.
@@ -30,7 +40,7 @@ impl Watched {
     pub fn add(&mut self, name: &DomainName) {
         match self.0.get_mut(name) {
             Some(entry) => entry.watchers += 1,
-            None => drop(self.0.insert(name.clone(), Entry { watchers: 1, observation: None })),
+            None => drop(self.0.insert(name.clone(), Entry { watchers: 1, ..Entry::default() })),
         }
     }
 
@@ -45,14 +55,32 @@ impl Watched {
 
     /// Sets the observation of a name, if it is still watched.
     pub fn observe(&mut self, name: &DomainName, observation: Observation) {
-        if let Some(entry) = self.0.get_mut(name) {
-            entry.observation = Some(observation);
+        let Some(entry) = self.0.get_mut(name) else { return };
+        let before = entry.observation.replace(observation);
+        if let Some(before) = before.filter(|before| before.state != observation.state) {
+            if entry.former.len() == FORMER_MAX {
+                entry.former.remove(0);
+            }
+            entry.former.push(FormerState { state: before.state, last_seen: before.at });
         }
     }
 
     /// Sets an observation from a snapshot, before the watchers are added.
     pub fn put(&mut self, name: DomainName, observation: Observation) {
-        self.0.insert(name, Entry { watchers: 0, observation: Some(observation) });
+        self.0.insert(name, Entry { observation: Some(observation), ..Entry::default() });
+    }
+
+    /// Sets the former states of a name from a snapshot, after its observation.
+    pub fn put_former(&mut self, name: &DomainName, former: Vec<FormerState>) {
+        if let Some(entry) = self.0.get_mut(name) {
+            entry.former = former;
+        }
+    }
+
+    /// The names that had other states before, in order.
+    pub fn with_former(&self) -> impl Iterator<Item = (&DomainName, &[FormerState])> {
+        let with = self.0.iter().filter(|(_, entry)| !entry.former.is_empty());
+        with.map(|(name, entry)| (name, entry.former.as_slice()))
     }
 
     /// All observations, in order of names.

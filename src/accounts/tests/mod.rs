@@ -50,6 +50,10 @@ fn attempted(domain: &str) -> NewClaim {
         sold_at: None,
         user_notes: None,
         alert_rule: None,
+        bid: None,
+        venue: None,
+        renews_on: None,
+        renewal: None,
     }
 }
 
@@ -62,7 +66,13 @@ fn webhook(text: &str) -> Channel {
 }
 
 fn watch(text: &str, in_corpus: bool) -> Watch {
-    Watch { name: name(text), in_corpus, registered_again: false, arrived: Vec::new() }
+    Watch {
+        name: name(text),
+        in_corpus,
+        registered_again: false,
+        arrived: Vec::new(),
+        patch: WatchPatch::default(),
+    }
 }
 
 /// A response with the id in it, so that responses differ.

@@ -181,6 +181,50 @@ fn the_bytes_of_logins_never_change() {
     assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-v3.hex"));
 }
 
+/// An account with notes on a name, a hidden name and a trade, and a name with former states.
+fn noted() -> Frozen {
+    let mut full = (*account(8, vec![claim(1, "x"), claim(2, "y")], vec![watch("a.com")])).clone();
+    let data = Arc::make_mut(&mut full.data);
+    let tags = vec!["flip".parse().expect("a tag")];
+    let details = WatchDetails { note: Some("n".into()), tags, ..WatchDetails::default() };
+    data.watches.set_details("a.com", details);
+    data.hidden.add(name("b.com"));
+    let trade =
+        Trade { venue: Some("DropCatch".into()), renews_on: Some(day()), ..Trade::default() };
+    data.claims.set_trade(ClaimId::new(2).expect("an id"), trade);
+    let mut state = frozen(vec![Arc::new(full)]);
+    state.watched.add(&name("a.com"));
+    for (number, state_then) in
+        [RdapState::Redemption, RdapState::PendingDelete].into_iter().enumerate()
+    {
+        let (registered_on, statuses) = (None, RdapStatuses::NONE);
+        let at = at(20 + number as u64);
+        let seen = Observation {
+            state: state_then,
+            at,
+            registered_on,
+            statuses,
+            source: ObservedBy::Rdap,
+        };
+        state.watched.observe(&name("a.com"), seen);
+    }
+    state
+}
+
+#[test]
+fn the_bytes_of_notes_never_change() {
+    let ours: String = chunks(&noted()).iter().map(|it| hex::encode(it) + "\n").collect();
+    assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-v4.hex"));
+    let read = load(&chunks(&noted())).expect("read").freeze();
+    assert!(
+        read.accounts.values().next().expect("one").data
+            == noted().accounts.values().next().expect("one").data
+    );
+    let former = [FormerState { state: RdapState::Redemption, last_seen: at(20) }];
+    assert_eq!(read.watched.former(&name("a.com")), former);
+    assert_eq!(digest(&read), digest(&noted()));
+}
+
 #[test]
 fn sessions_and_links_of_a_snapshot_are_found() {
     let state = load(&chunks(&entered())).expect("read");

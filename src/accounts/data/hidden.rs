@@ -1,0 +1,52 @@
+//! The names that one account does not want to see in lists.
+
+use crate::accounts::data::sorted::Sorted;
+use crate::vocab::name::DomainName;
+
+/// Hidden names, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hidden {
+    names: Sorted<DomainName, ()>,
+    bytes: u64,
+}
+
+/// Approximate memory of a hidden name besides its text.
+const HIDDEN_BYTES: u64 = 64;
+
+/// Approximate memory of a hidden name.
+pub fn hidden_bytes(name: &DomainName) -> u64 {
+    HIDDEN_BYTES + name.as_str().len() as u64
+}
+
+impl Hidden {
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Approximate memory of all hidden names.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn holds(&self, name: &DomainName) -> bool {
+        self.names.get(name).is_some()
+    }
+
+    /// In order of names.
+    pub fn iter(&self) -> impl Iterator<Item = &DomainName> {
+        self.names.iter().map(|(name, ())| name)
+    }
+
+    pub fn add(&mut self, name: DomainName) {
+        let bytes = hidden_bytes(&name);
+        if self.names.insert(name, ()).is_none() {
+            self.bytes += bytes;
+        }
+    }
+
+    pub fn remove(&mut self, name: &DomainName) {
+        if self.names.remove(name).is_some() {
+            self.bytes -= hidden_bytes(name);
+        }
+    }
+}

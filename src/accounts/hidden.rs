@@ -1,0 +1,46 @@
+//! Names that an account hides from its lists (`data/docs/api.md`, Hidden names).
+
+use std::collections::BTreeSet;
+
+use super::decide::Decided;
+use super::error::WriteError;
+use super::event::Event;
+use super::store::{Caller, Store};
+use crate::vocab::limits::HIDDEN_MAX;
+use crate::vocab::name::DomainName;
+
+impl Store {
+    /// Hides names as one transaction. Returns how many were not hidden before. At most 1,000 names, so
+    /// that they fit a record.
+    ///
+    /// # Errors
+    /// [`WriteError::TooMany`], [`WriteError::Journal`]: none was hidden.
+    pub async fn hide(&self, caller: &Caller, names: Vec<DomainName>) -> Result<usize, WriteError> {
+        self.write(caller, |account, _| {
+            let hidden = &account.data.hidden;
+            let new: BTreeSet<_> = names.into_iter().filter(|name| !hidden.holds(name)).collect();
+            let count = new.len();
+            if hidden.len() + count > HIDDEN_MAX as usize {
+                return Err(WriteError::TooMany { what: "hidden names", limit: HIDDEN_MAX });
+            }
+            let names = new.into_iter().collect();
+            let event = (count > 0).then_some(Event::NamesHidden { account: account.id, names });
+            Ok(Decided::new(event, count))
+        })
+        .await
+    }
+
+    /// Shows a hidden name again.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`].
+    pub async fn unhide(&self, caller: &Caller, name: DomainName) -> Result<(), WriteError> {
+        self.write(caller, |account, _| {
+            if !account.data.hidden.holds(&name) {
+                return Err(WriteError::NotFound);
+            }
+            Ok(Decided::new([Event::NamesShown { account: account.id, names: vec![name] }], ()))
+        })
+        .await
+    }
+}
