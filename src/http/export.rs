@@ -29,25 +29,33 @@ use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::cell::without_formula;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
+use crate::vocab::tag::Tag;
 
 const LIMITS: Limits = Limits { default: EXPORT_ROWS_MAX, max: EXPORT_ROWS_MAX };
 /// Rows per chunk. A slow client holds one chunk in memory, not the whole export.
 const ROWS_PER_CHUNK: usize = 500;
 
 /// Header line of the watchlist export.
-const WATCHLIST_HEADER: &str =
-    "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at\r\n";
+const WATCHLIST_HEADER: &str = "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at,release_date,tags,\
+     max_bid_usd,venue,note\r\n";
 /// Header line of the portfolio export.
 const PORTFOLIO_HEADER: &str = "id,domain,tld,status,registrar,acquired_price_usd,\
-    resale_price_usd,sold_at,reported_at,updated_at,user_notes\r\n";
+    resale_price_usd,sold_at,reported_at,updated_at,user_notes,bid_usd,venue,renews_on,renewal_usd\r\n";
 
-/// Writes one row of the watchlist export. No cell contains user text.
+/// Writes one row of the watchlist export.
 fn write_watch(row: &WatchRow, out: &mut impl Write) -> io::Result<()> {
     let (name, source, added_at) = (row.name(), row.source(), row.added_at());
     let (stage, drop_date) = (cell(row.stage()), cell(row.latest_drop()));
     let (state, seen_at) = row.rdap().unzip();
     write!(out, "{name},{source},{stage},{drop_date},{},", cell(row.dqs()))?;
-    write!(out, "{},{},{added_at}\r\n", cell(state), cell(seen_at))
+    write!(out, "{},{},{added_at},", cell(state), cell(seen_at))?;
+    let details = row.details();
+    let text =
+        |text: &Option<Box<str>>| user_cell(text.as_deref().unwrap_or_default()).into_owned();
+    let tags = details.tags.iter().map(Tag::as_str).collect::<Vec<_>>().join(", ");
+    let (tags, bid) = (user_cell(&tags), cell(details.max_bid));
+    let release = cell(row.stage_and_release().map(|(_, release)| release));
+    write!(out, "{release},{tags},{bid},{},{}\r\n", text(&details.venue), text(&details.note))
 }
 
 /// Writes one row of the portfolio export.
@@ -59,7 +67,13 @@ fn write_claim(claim: &Claim, out: &mut impl Write) -> io::Result<()> {
     let notes = user_cell(claim.user_notes.as_deref().unwrap_or_default());
     let (sold_at, reported_at, updated_at) =
         (cell(claim.sold_at), claim.reported_at, claim.updated_at);
-    write!(out, "{sold_at},{reported_at},{updated_at},{notes}\r\n")
+    let trade = &claim.trade;
+    let venue = user_cell(trade.venue.as_deref().unwrap_or_default());
+    let (bid, renews_on, renewal) = (cell(trade.bid), cell(trade.renews_on), cell(trade.renewal));
+    write!(
+        out,
+        "{sold_at},{reported_at},{updated_at},{notes},{bid},{venue},{renews_on},{renewal}\r\n"
+    )
 }
 
 /// A cell without user text; empty for `None`.
@@ -109,20 +123,21 @@ pub async fn export_watchlist(
     export: Export,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
+    let asked = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
     let owned = app.store.user_data(&export.caller);
     let started = export.start(&app)?;
     let (listed, searched, store) = (Arc::clone(&owned), Arc::clone(&index), app.store.clone());
-    let asked = store.clone();
+    let observed = store.clone();
     let names = work::run(u32::MAX, move || {
-        let rows = sorted_rows(&listed, &searched, &asked, as_of, sort);
-        Ok(page.rows(rows.iter()).map(|row| row.name().clone()).collect())
+        let mut rows = sorted_rows(&listed, &searched, &observed, as_of, asked.sort);
+        rows.retain(|row| asked.filter.passes(row));
+        Ok(asked.page.rows(rows.iter()).map(|row| row.name().clone()).collect())
     });
     let (names, allowance) = (names.await?, started.allowance);
     let body = chunks(started, WATCHLIST_HEADER, names, move |names, out| {
         let entries = names.iter().filter_map(|name| owned.watch(name)).collect();
-        let rows = WatchRow::all(entries, &index, &store, as_of);
+        let rows = WatchRow::all(entries, &owned, &index, &store, as_of);
         rows.iter().try_for_each(|row| write_watch(row, out))
     });
     Ok(csv_response("watchlist", as_of.today, body, &allowance))

@@ -19,13 +19,13 @@ use crate::http::operation::{
 };
 use crate::http::response::Deleted;
 use crate::http::{
-    App, alerts, appraise, domain, drops, error, export, health, openapi, portfolio, search,
-    unsubscribe, watchlist,
+    App, alerts, appraise, domain, drops, error, export, health, hidden, openapi, portfolio,
+    search, unsubscribe, watchlist,
 };
 use crate::vocab::limits::{
     CLAIMS_OFFSET_MAX, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX,
-    EXPORT_ROWS_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX,
-    SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX,
+    EXPORT_ROWS_MAX, HIDDEN_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, SEARCH_LIMIT_DEFAULT,
+    SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
 
@@ -138,12 +138,36 @@ const TO: Parameter = query("to", ParameterKind::Date, "Reported before this day
 const SORT: Parameter = query(
     "sort",
     ParameterKind::OneOf {
-        words: &["lifecycle", "name", "dqs", "added"],
+        words: &["lifecycle", "name", "dqs", "added", "release", "bid", "venue"],
         default: Some("lifecycle"),
     },
     "`lifecycle`: catchable first, then pending delete, redemption, released. `dqs`: highest first. \
-     `added`: newest first.",
+     `added`: newest first. `release`: soonest first. `bid`: highest first.",
 );
+const TAG: Parameter = query(
+    "tag",
+    ParameterKind::Text { chars_max: 400 },
+    "One or more tags, separated by commas: entries with any of them.",
+);
+const VENUE: Parameter =
+    query("venue", ParameterKind::Text { chars_max: 60 }, "Entries with this venue.");
+const BID: Parameter = query(
+    "bid",
+    ParameterKind::OneOf { words: &["none", "some"], default: None },
+    "Entries without or with a maximum bid.",
+);
+const STAGE_LIST: Parameter = query(
+    "stage",
+    ParameterKind::SomeOf(STAGES),
+    "One or more lifecycle stages, separated by commas.",
+);
+const WATCHED: Parameter = in_path(
+    "domain",
+    formatted("domain", NAME_OCTETS_MAX as u32),
+    "A domain on your watchlist, in any case, in Unicode or as A-labels.",
+);
+const HIDDEN_NAME: Parameter =
+    needed("domain", formatted("domain", NAME_OCTETS_MAX as u32), "The domain to show again.");
 const IDEMPOTENCY: Parameter = Parameter {
     name: "Idempotency-Key",
     place: ParameterPlace::Header,
@@ -266,7 +290,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/v1/watchlist", |of| get(guarded(of, watchlist::list_watches)))
         .named(Group::Watchlist, "listWatches", "List your watchlist")
         .description("In the order of `sort`, with counts over the whole list. The drop and the score come from the newest list, `rdapObservedState` from the registry.")
-        .parameters(&[SORT, OWNED_LIMIT, offset(ENTRIES_OFFSET_MAX)])
+        .parameters(&[TAG, VENUE, BID, STAGE_LIST, SORT, OWNED_LIMIT, offset(ENTRIES_OFFSET_MAX)])
         .responses(&[json::<watchlist::WatchlistResponse<'_>>(200, "A page of entries, and counts over the whole list.")]),
     Operation::post("/api/v1/watchlist", |of| post(guarded(of, watchlist::add_watch)))
         .named(Group::Watchlist, "addWatch", "Watch a name")
@@ -279,6 +303,36 @@ pub const OPERATIONS: &[Operation] = &[
             PLAN_LIMIT,
             KEY_REUSED,
         ]),
+    Operation::patch("/api/v1/watchlist/{domain}", |of| patch(guarded(of, watchlist::change_watch)))
+        .named(Group::Watchlist, "changeWatch", "Change the notes on a watched name")
+        .description("Note, tags, maximum bid and venue. Absent members are unchanged; `tags` are replaced as a whole.")
+        .parameters(&[WATCHED])
+        .body::<watchlist::WatchPatchRequest>()
+        .responses(&[json::<watchlist::WatchResponse<'_>>(200, "The changed entry."), PLAN_LIMIT, NOT_FOUND]),
+    Operation::post("/api/v1/watchlist/batch", |of| post(guarded(of, watchlist::add_batch)))
+        .named(Group::Watchlist, "addWatches", "Watch up to 1,000 names")
+        .description(
+            "Counts as one request. An invalid name, or one beyond a limit, is refused in its place; the \
+             others are added. Tags, maximum bid and venue are set on all of them, also on names that \
+             were on the list.",
+        )
+        .body::<watchlist::WatchBatchRequest>()
+        .responses(&[json::<watchlist::BatchResponse>(200, "One result per name, in request order."), PLAN_LIMIT]),
+    Operation::get("/api/v1/hidden", |of| get(guarded(of, hidden::list_hidden)))
+        .named(Group::Watchlist, "listHidden", "List your hidden names")
+        .description("In order of names. Kept for clients that show lists: drops and exports still have these names.")
+        .parameters(&[OWNED_LIMIT, offset(HIDDEN_MAX)])
+        .responses(&[json::<hidden::HiddenResponse>(200, "A page of names.")]),
+    Operation::post("/api/v1/hidden", |of| post(guarded(of, hidden::hide)))
+        .named(Group::Watchlist, "hideNames", "Hide up to 1,000 names")
+        .description("All or none: an invalid name refuses the request.")
+        .body::<hidden::HideRequest>()
+        .responses(&[json::<hidden::HideResponse>(200, "How many were added."), PLAN_LIMIT]),
+    Operation::delete("/api/v1/hidden", |of| delete(guarded(of, hidden::show)))
+        .named(Group::Watchlist, "showName", "Show a hidden name again")
+        .description("Lists have it again.")
+        .parameters(&[HIDDEN_NAME])
+        .responses(&[json::<hidden::ShowResponse>(200, "The name is no longer hidden."), NOT_FOUND]),
     Operation::delete("/api/v1/watchlist", |of| delete(guarded(of, watchlist::remove_watch)))
         .named(Group::Watchlist, "removeWatch", "Stop watching a name")
         .description("An external name gives its quota back.")
@@ -356,16 +410,17 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/export/watchlist", |of| get(guarded(of, export::export_watchlist)))
         .named(Group::Exports, "exportWatchlist", "Your watchlist as CSV")
         .description(
-            "Columns: domain, source, stage, drop_date, dqs, rdap_state, rdap_verified_at, added_at.",
+            "Columns: domain, source, stage, drop_date, dqs, rdap_state, rdap_verified_at, added_at, \
+             release_date, tags, max_bid_usd, venue, note.",
         )
         .access(Access::Export)
-        .parameters(&[SORT, EXPORT_LIMIT, offset(ENTRIES_OFFSET_MAX)])
+        .parameters(&[TAG, VENUE, BID, STAGE_LIST, SORT, EXPORT_LIMIT, offset(ENTRIES_OFFSET_MAX)])
         .responses(&[CSV]),
     Operation::get("/api/export/portfolio", |of| get(guarded(of, export::export_portfolio)))
         .named(Group::Exports, "exportPortfolio", "Your backorder claims as CSV")
         .description(
             "Columns: id, domain, tld, status, registrar, acquired_price_usd, resale_price_usd, sold_at, \
-             reported_at, updated_at, user_notes.",
+             reported_at, updated_at, user_notes, bid_usd, venue, renews_on, renewal_usd.",
         )
         .access(Access::Export)
         .parameters(claim_parameters![EXPORT_LIMIT])

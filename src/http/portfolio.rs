@@ -117,6 +117,17 @@ struct ClaimResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     alert_rule: Option<AttributionResponse<'a>>,
+    /// The bid, which is no cost until the name is won.
+    #[schema(value_type = Option<f64>, required)]
+    bid_usd: Option<Money>,
+    /// Where the bid was placed.
+    #[schema(required)]
+    venue: Option<&'a str>,
+    #[schema(value_type = Option<String>, format = Date, required)]
+    renews_on: Option<Day>,
+    /// The fee of the next renewal.
+    #[schema(value_type = Option<f64>, required)]
+    renewal_usd: Option<Money>,
 }
 
 /// The alert rule that led to a claim, under the name it had then.
@@ -144,6 +155,10 @@ impl<'a> ClaimResponse<'a> {
             updated_at: Timestamp(claim.updated_at),
             user_notes: claim.user_notes.as_deref().unwrap_or_default(),
             alert_rule: claim.alert_rule.as_deref().map(rule),
+            bid_usd: claim.trade.bid.map(Money),
+            venue: claim.trade.venue.as_deref(),
+            renews_on: claim.trade.renews_on,
+            renewal_usd: claim.trade.renewal.map(Money),
         }
     }
 }
@@ -198,6 +213,14 @@ pub struct ClaimRequest {
     /// Id of one of your rules.
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 9007199254740991i64)]
     pub alert_rule_id: Option<JsonInteger>,
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
+    pub bid_usd: Option<Money>,
+    #[schema(min_length = 1, max_length = 60)]
+    pub venue: Option<String>,
+    #[schema(format = Date)]
+    pub renews_on: Option<String>,
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
+    pub renewal_usd: Option<Money>,
 }
 
 /// Changes to a claim. Absent members are unchanged; `null` clears a value.
@@ -227,6 +250,18 @@ pub struct ClaimPatchRequest {
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 9007199254740991i64)]
     pub alert_rule_id: Patch<JsonInteger>,
+    #[serde(default)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
+    pub bid_usd: Patch<Money>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 60)]
+    pub venue: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = Date)]
+    pub renews_on: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
+    pub renewal_usd: Patch<Money>,
 }
 
 fn status(text: &str) -> Result<ClaimStatus, ApiError> {
@@ -235,6 +270,10 @@ fn status(text: &str) -> Result<ClaimStatus, ApiError> {
 
 fn sold_at(text: &str) -> Result<UnixMs, ApiError> {
     text.parse().map_err(|err| ApiError::parameter("soldAt", err))
+}
+
+fn renews_on(text: &str) -> Result<Day, ApiError> {
+    text.parse().map_err(|err| ApiError::parameter("renewsOn", err))
 }
 
 fn alert_rule_id(number: JsonInteger) -> Result<RuleId, ApiError> {
@@ -256,6 +295,10 @@ impl TryFrom<ClaimRequest> for NewClaim {
             sold_at: request.sold_at.as_deref().map(sold_at).transpose()?,
             user_notes: request.user_notes,
             alert_rule: request.alert_rule_id.map(alert_rule_id).transpose()?,
+            bid: request.bid_usd.map(|price| price.0),
+            venue: request.venue,
+            renews_on: request.renews_on.as_deref().map(renews_on).transpose()?,
+            renewal: request.renewal_usd.map(|price| price.0),
         })
     }
 }
@@ -273,6 +316,10 @@ impl TryFrom<ClaimPatchRequest> for ClaimPatch {
             sold_at: request.sold_at.try_map(|text| sold_at(&text))?.nested(),
             user_notes: request.user_notes.nested(),
             alert_rule: request.alert_rule_id.try_map(alert_rule_id)?.nested(),
+            bid: request.bid_usd.try_map(price)?.nested(),
+            venue: request.venue.nested(),
+            renews_on: request.renews_on.try_map(|text| renews_on(&text))?.nested(),
+            renewal: request.renewal_usd.try_map(price)?.nested(),
         })
     }
 }

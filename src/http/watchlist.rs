@@ -1,19 +1,22 @@
 //! `/api/v1/watchlist`: the names that the caller watches, joined with the index when they are read.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use axum::extract::{RawQuery, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::accounts::{Caller, Outcome, Store, UserData, Watch, WatchEntry, WriteError};
+use crate::accounts::{
+    Caller, Outcome, Store, Tags, UserData, Watch, WatchDetails, WatchEntry, WatchPatch, WriteError,
+};
 use crate::http::allowance::Now;
-use crate::http::body::{PostBody, required};
-use crate::http::error::ApiError;
+use crate::http::body::{JsonBody, Money, Patch, PostBody, required};
+use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Page, Params};
 use crate::http::response::{self, Timestamp};
 use crate::http::{App, work};
@@ -22,12 +25,15 @@ use crate::index::{Index, NameFacts};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
-use crate::vocab::name::DomainName;
+use crate::vocab::limits::{
+    ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, WATCHES_PASTED_MAX,
+};
+use crate::vocab::name::{DomainName, NameError};
 use crate::vocab::named::{named_enum, parse_named};
-use crate::vocab::observation::{Observation, RdapState};
+use crate::vocab::observation::{FormerState, Observation, RdapState};
 use crate::vocab::rdap::Bootstrap;
 use crate::vocab::stage::Stage;
+use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
@@ -47,6 +53,12 @@ named_enum! {
         Dqs = "dqs",
         /// Newest first.
         Added = "added",
+        /// Soonest release first; names without a release last.
+        Release = "release",
+        /// Highest maximum bid first; names without one last.
+        Bid = "bid",
+        /// By name of the venue; names without one last.
+        Venue = "venue",
     }
 }
 
@@ -60,13 +72,71 @@ impl WatchSort {
             WatchSort::Name => {}
             WatchSort::Dqs => rows.sort_by_key(|row| Reverse(row.dqs())),
             WatchSort::Added => rows.sort_by_key(|row| Reverse(row.entry.added_at)),
+            WatchSort::Release => rows.sort_by_key(|row| {
+                let release = row.stage_and_release().map(|(_, release)| release);
+                (release.is_none(), release)
+            }),
+            WatchSort::Bid => rows.sort_by_key(|row| Reverse(row.details().max_bid)),
+            WatchSort::Venue => rows.sort_by_key(|row| {
+                let venue = row.details().venue.as_deref().map(str::to_lowercase);
+                (venue.is_none(), venue)
+            }),
         }
     }
 }
 
-/// Sort order and page of a watchlist.
-#[derive(Clone, Copy, Debug)]
+named_enum! {
+    /// Whether a watched name has a maximum bid.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum HasBid {
+        None = "none",
+        Some = "some",
+    }
+}
+
+parse_named!(HasBid);
+
+/// Conditions on watched names; all must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WatchFilter {
+    /// The name has one of these tags, without regard to case; empty for all.
+    pub tags: Vec<Tag>,
+    pub venue: Option<String>,
+    pub bid: Option<HasBid>,
+    /// Today's stage is one of these; empty for all.
+    pub stages: Vec<Stage>,
+}
+
+impl WatchFilter {
+    fn parse(params: &Params<'_>) -> Result<WatchFilter, ApiError> {
+        Ok(WatchFilter {
+            tags: params.list("tag")?,
+            venue: params.one("venue")?,
+            bid: params.one("bid")?,
+            stages: params.list("stage")?,
+        })
+    }
+
+    /// Whether a name passes.
+    pub fn passes(&self, row: &WatchRow) -> bool {
+        let details = row.details();
+        let same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
+        let has = |tag: &Tag| details.tags.iter().any(|it| same(it.as_str(), tag.as_str()));
+        (self.tags.is_empty() || self.tags.iter().any(has))
+            && self
+                .venue
+                .as_ref()
+                .is_none_or(|venue| details.venue.as_ref().is_some_and(|it| same(it, venue)))
+            && self.bid.is_none_or(|bid| (bid == HasBid::Some) == details.max_bid.is_some())
+            && (self.stages.is_empty()
+                || row.stage().is_some_and(|stage| self.stages.contains(&stage)))
+    }
+}
+
+/// Filter, sort order and page of a watchlist.
+#[derive(Clone, Debug)]
 pub struct WatchQuery {
+    pub filter: WatchFilter,
     pub sort: WatchSort,
     pub page: Page,
 }
@@ -78,6 +148,7 @@ impl WatchQuery {
     /// 400 for the first invalid parameter.
     pub fn parse(params: Params<'_>, limits: Limits) -> Result<WatchQuery, ApiError> {
         Ok(WatchQuery {
+            filter: WatchFilter::parse(&params)?,
             sort: params.one("sort")?.unwrap_or_default(),
             page: params.page(limits, ENTRIES_OFFSET_MAX)?,
         })
@@ -92,27 +163,40 @@ pub struct WatchRow {
     facts: Option<NameFacts>,
     /// The last observation by RDAP or DNS.
     seen: Option<Observation>,
+    /// States before that observation, oldest first.
+    former: Vec<FormerState>,
+    details: Arc<WatchDetails>,
 }
 
 impl WatchRow {
     /// Joins an entry with its facts. An observation older than the entry was made for another account
     /// and is hidden: it would reveal that another account watches the name.
-    fn new(entry: WatchEntry, facts: Option<NameFacts>, seen: Option<Observation>) -> WatchRow {
+    fn new(
+        entry: WatchEntry,
+        details: Option<&Arc<WatchDetails>>,
+        facts: Option<NameFacts>,
+        (seen, mut former): (Option<Observation>, Vec<FormerState>),
+    ) -> WatchRow {
+        static NO_DETAILS: LazyLock<Arc<WatchDetails>> = LazyLock::new(Arc::default);
         let seen = seen.filter(|seen| seen.at >= entry.added_at);
-        WatchRow { entry, facts, seen }
+        former.retain(|former| former.last_seen >= entry.added_at);
+        let details = Arc::clone(details.unwrap_or(&NO_DETAILS));
+        WatchRow { entry, facts, seen, former, details }
     }
 
-    /// Joins `entries` with the current `index` and `store`, in the given order.
+    /// Joins `entries` of the account `owned` with the current `index` and `store`, in the given order.
     pub fn all(
         entries: Vec<WatchEntry>,
+        owned: &UserData,
         index: &Index,
         store: &Store,
         as_of: AsOf,
     ) -> Vec<WatchRow> {
-        let seen = store.observations(entries.iter().map(|entry| &entry.name));
+        let seen = store.observed(entries.iter().map(|entry| &entry.name));
         let row = |(entry, seen): (WatchEntry, _)| {
-            let facts = index.facts(&entry.name, as_of);
-            WatchRow::new(entry, facts, seen)
+            let (facts, details) =
+                (index.facts(&entry.name, as_of), owned.watch_details(&entry.name));
+            WatchRow::new(entry, details, facts, seen)
         };
         entries.into_iter().zip(seen).take_while(|_| !budget::spent()).map(row).collect()
     }
@@ -120,6 +204,16 @@ impl WatchRow {
     /// The name.
     pub fn name(&self) -> &DomainName {
         &self.entry.name
+    }
+
+    /// What the owner noted about it.
+    pub fn details(&self) -> &WatchDetails {
+        &self.details
+    }
+
+    /// States that were observed before the last one, oldest first.
+    pub fn former(&self) -> &[FormerState] {
+        &self.former
     }
 
     /// Where the facts about the name come from.
@@ -199,7 +293,7 @@ pub fn sorted_rows(
     as_of: AsOf,
     sort: WatchSort,
 ) -> Vec<WatchRow> {
-    let mut rows = WatchRow::all(owned.watches().collect(), index, store, as_of);
+    let mut rows = WatchRow::all(owned.watches().collect(), owned, index, store, as_of);
     sort.sort(&mut rows);
     rows
 }
@@ -230,6 +324,34 @@ pub struct WatchResponse<'a> {
     latest_drop_date: Option<Day>,
     #[schema(value_type = Option<u8>, minimum = 0, maximum = 100, required)]
     dqs: Option<Dqs>,
+    #[schema(value_type = Option<String>, required)]
+    stage: Option<Stage>,
+    /// The day the registry releases the name, or did.
+    #[schema(value_type = Option<String>, format = Date, required)]
+    release_date: Option<Day>,
+    #[schema(value_type = String, format = DateTime)]
+    added_at: Timestamp,
+    #[schema(required)]
+    note: Option<&'a str>,
+    #[schema(value_type = Vec<String>)]
+    tags: &'a [Tag],
+    #[schema(value_type = Option<f64>, required)]
+    max_bid_usd: Option<Money>,
+    /// Where you want to bid.
+    #[schema(required)]
+    venue: Option<&'a str>,
+    /// States that the registry reported before, oldest first.
+    rdap_former_states: Vec<FormerStateResponse>,
+}
+
+/// A state that a watched name had.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = FormerState)]
+pub struct FormerStateResponse {
+    state: &'static str,
+    #[schema(value_type = String, format = DateTime)]
+    last_seen_at: Timestamp,
 }
 
 impl<'a> WatchResponse<'a> {
@@ -241,7 +363,22 @@ impl<'a> WatchResponse<'a> {
             rdap_verified_at: row.rdap().map(|(_, at)| Timestamp(at)),
             latest_drop_date: row.latest_drop(),
             dqs: row.dqs(),
+            stage: row.stage(),
+            release_date: row.stage_and_release().map(|(_, release)| release),
+            added_at: Timestamp(row.added_at()),
+            note: row.details.note.as_deref(),
+            tags: &row.details.tags,
+            max_bid_usd: row.details.max_bid.map(Money),
+            venue: row.details.venue.as_deref(),
+            rdap_former_states: row.former.iter().map(FormerStateResponse::new).collect(),
         }
+    }
+}
+
+impl FormerStateResponse {
+    fn new(former: &FormerState) -> FormerStateResponse {
+        let FormerState { state, last_seen } = *former;
+        FormerStateResponse { state: state.as_str(), last_seen_at: Timestamp(last_seen) }
     }
 }
 
@@ -284,6 +421,9 @@ pub struct WatchlistResponse<'a> {
     limit: u32,
     offset: u32,
     sort: WatchSort,
+    /// Entries that match the filters, on all pages.
+    #[schema(value_type = u32)]
+    matches: usize,
     summary: Summary,
     watchlist: Vec<WatchResponse<'a>>,
 }
@@ -306,6 +446,102 @@ pub struct WatchRequest {
     domain_name: Option<String>,
 }
 
+/// Changes to the notes on a watched name. Absent members are unchanged; `null` clears a value.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = WatchPatchBody, example = json!({"tags": ["flip"], "maxBidUsd": 420}))]
+pub struct WatchPatchRequest {
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 2000)]
+    note: Patch<String>,
+    /// Replaces all tags.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 10)]
+    tags: Patch<Vec<String>>,
+    #[serde(default)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
+    max_bid_usd: Patch<Money>,
+    #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 60)]
+    venue: Patch<String>,
+}
+
+/// Names to watch, and what to note about all of them.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = WatchBatchBody, example = json!({"domainNames": ["solar.com", "lunar.net"], "tags": ["flip"]}))]
+pub struct WatchBatchRequest {
+    #[schema(value_type = Vec<String>, min_items = 1, max_items = 1000)]
+    domain_names: Option<Vec<String>>,
+    /// Added to the tags that a name has.
+    #[schema(max_items = 10)]
+    tags: Option<Vec<String>>,
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
+    max_bid_usd: Option<Money>,
+    #[schema(min_length = 1, max_length = 60)]
+    venue: Option<String>,
+}
+
+/// What became of one name of a batch.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WatchBatchResult)]
+pub struct BatchResult {
+    /// The name in its canonical form, or as sent if it is invalid.
+    domain: String,
+    /// `added`, `existing` or `refused`.
+    outcome: &'static str,
+    /// Why it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    error: Option<String>,
+}
+
+/// One result for each name, in request order.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WatchBatch)]
+pub struct BatchResponse {
+    #[schema(value_type = u32)]
+    added: usize,
+    #[schema(value_type = u32)]
+    existing: usize,
+    #[schema(value_type = u32)]
+    refused: usize,
+    results: Vec<BatchResult>,
+}
+
+/// Parses the names of a batch.
+///
+/// # Errors
+/// 400 unless there are 1 to 1,000.
+pub fn parse_names(
+    texts: &[String],
+    member: &'static str,
+) -> Result<Vec<Result<DomainName, NameError>>, ApiError> {
+    if !(1..=WATCHES_PASTED_MAX).contains(&texts.len()) {
+        return Err(ApiError::parameter(member, "must hold 1 to 1000 names"));
+    }
+    Ok(texts.iter().map(|text| DomainName::parse(text)).collect())
+}
+
+fn tags(texts: Vec<String>) -> Result<Vec<Tag>, ApiError> {
+    let tag = |text: String| text.parse().map_err(|err| ApiError::parameter("tags", err));
+    texts.into_iter().map(tag).collect()
+}
+
+impl TryFrom<WatchPatchRequest> for WatchPatch {
+    type Error = ApiError;
+
+    fn try_from(request: WatchPatchRequest) -> Result<WatchPatch, ApiError> {
+        let tags = request.tags.try_map(tags)?.nested().map(Option::unwrap_or_default);
+        Ok(WatchPatch {
+            note: request.note.nested(),
+            tags: tags.map(Tags::Replace),
+            max_bid: request.max_bid_usd.try_map(|Money(price)| Ok(price))?.nested(),
+            venue: request.venue.nested(),
+        })
+    }
+}
+
 /// `GET /api/v1/watchlist`: the caller's watchlist.
 pub async fn list_watches(
     State(app): State<App>,
@@ -313,18 +549,22 @@ pub async fn list_watches(
     Extension(now): Extension<Now>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let WatchQuery { sort, page } = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
+    let WatchQuery { filter, sort, page } =
+        WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
     let (owned, index, as_of) = (app.store.user_data(&caller), app.live.current(), app.as_of(now));
     let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
     let body = work::run(watches_cost_us(&owned), move || {
-        let rows = sorted_rows(&owned, &index, &store, as_of, sort);
+        let mut rows = sorted_rows(&owned, &index, &store, as_of, sort);
+        let summary = Summary::new(&rows, &bootstrap);
+        rows.retain(|row| filter.passes(row));
         let watchlist: Vec<_> = page.rows(rows.iter()).map(WatchResponse::new).collect();
         work::json_bytes(&WatchlistResponse {
             count: watchlist.len(),
             limit: page.limit,
             offset: page.offset,
             sort,
-            summary: Summary::new(&rows, &bootstrap),
+            matches: rows.len(),
+            summary,
             watchlist,
         })
     });
@@ -340,19 +580,82 @@ pub async fn add_watch(
 ) -> Result<Response, ApiError> {
     let text = required(body.domain_name, "domainName")?;
     let name = DomainName::parse(&text).map_err(|err| ApiError::parameter("domainName", err))?;
-    let mut looked_up = look_up(&app, &caller, vec![name], now).await?;
+    let mut looked_up = look_up(&app, &caller, vec![(name, WatchPatch::default())], now).await?;
     let LookedUp { watch, facts } = looked_up.pop().expect("one name was looked up");
-    let seen = app.store.observations([&watch.name]).pop().flatten();
+    let seen = app.store.observed([&watch.name]).pop().expect("one name was looked up");
+    let details = app.store.user_data(&caller).watch_details(&watch.name).map(Arc::clone);
     let draft = app.store.add_watch(&caller, watch, post).await?;
     let reply = |(entry, outcome): &(WatchEntry, Outcome)| {
         let status = match outcome {
             Outcome::Added => StatusCode::CREATED,
             Outcome::AlreadyThere => StatusCode::OK,
         };
-        let row = WatchRow::new(entry.clone(), facts, seen);
+        let row = WatchRow::new(entry.clone(), details.as_ref(), facts, seen.clone());
         response::reply(status, &WatchResponse::new(&row))
     };
     Ok(response::posted(draft.respond(reply).await?))
+}
+
+/// `PATCH /api/v1/watchlist/{domain}`: changes the given members of the notes on a watched name.
+pub async fn change_watch(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Extension(now): Extension<Now>,
+    name: Result<Path<String>, PathRejection>,
+    JsonBody(body): JsonBody<WatchPatchRequest>,
+) -> Result<Response, ApiError> {
+    let Path(name) =
+        name.map_err(|_| ApiError::parameter("domain", "is not percent-encoded UTF-8"))?;
+    let name = DomainName::parse(&name).map_err(|err| ApiError::parameter("domain", err))?;
+    let patch = WatchPatch::try_from(body)?;
+    let (entry, details) = app.store.change_watch(&caller, &name, &patch).await?;
+    let facts = app.live.current().facts(&name, app.as_of(now));
+    let seen = app.store.observed([&name]).pop().expect("one name was looked up");
+    let row = WatchRow::new(entry, Some(&Arc::new(details)), facts, seen);
+    Ok(Json(WatchResponse::new(&row)).into_response())
+}
+
+/// `POST /api/v1/watchlist/batch`: adds 1 to 1,000 names, each as if it came alone.
+pub async fn add_batch(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Extension(now): Extension<Now>,
+    JsonBody(body): JsonBody<WatchBatchRequest>,
+) -> Result<Json<BatchResponse>, ApiError> {
+    let texts = required(body.domain_names, "domainNames")?;
+    let parsed = parse_names(&texts, "domainNames")?;
+    let patch = WatchPatch {
+        note: None,
+        tags: body.tags.map(tags).transpose()?.map(Tags::Add),
+        max_bid: body.max_bid_usd.map(|price| Some(price.0)),
+        venue: body.venue.map(Some),
+    };
+    // What is wrong with the notes is wrong for every name.
+    patch.applied(None)?;
+    let names = parsed.iter().flatten().map(|name| (name.clone(), patch.clone())).collect();
+    let mut outcomes = watch_all(&app, &caller, names, now).await?.into_iter();
+    let mut response = BatchResponse { added: 0, existing: 0, refused: 0, results: Vec::new() };
+    for (text, name) in texts.into_iter().zip(parsed) {
+        let (domain, outcome) = match name {
+            Ok(name) => {
+                let outcome = outcomes.next().expect("one outcome for each name");
+                (name.to_string(), outcome.map_err(|err| message(err.into())))
+            }
+            Err(err) => (text, Err(err.to_string())),
+        };
+        let (count, outcome, error) = match outcome {
+            Ok(Outcome::Added) => (&mut response.added, "added", None),
+            Ok(Outcome::AlreadyThere) => (&mut response.existing, "existing", None),
+            Err(error) => (&mut response.refused, "refused", Some(error)),
+        };
+        *count += 1;
+        response.results.push(BatchResult { domain, outcome, error });
+    }
+    Ok(Json(response))
+}
+
+fn message(err: ApiError) -> String {
+    Refusal::from(err).message().to_owned()
 }
 
 /// A name to watch, and its facts in the index.
@@ -362,13 +665,14 @@ struct LookedUp {
 }
 
 impl LookedUp {
-    fn new(name: DomainName, index: &Index, as_of: AsOf) -> LookedUp {
+    fn new((name, patch): (DomainName, WatchPatch), index: &Index, as_of: AsOf) -> LookedUp {
         let facts = index.facts(&name, as_of);
         let watch = Watch {
             name,
             in_corpus: facts.is_some(),
             registered_again: facts.is_some_and(|facts| facts.registered_again),
             arrived: Vec::new(),
+            patch,
         };
         LookedUp { watch, facts }
     }
@@ -378,7 +682,7 @@ impl LookedUp {
 async fn look_up(
     app: &App,
     caller: &Caller,
-    names: Vec<DomainName>,
+    names: Vec<(DomainName, WatchPatch)>,
     now: Now,
 ) -> Result<Vec<LookedUp>, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
@@ -399,7 +703,7 @@ async fn look_up(
     Ok(looked_up)
 }
 
-/// Adds names to the caller's watchlist, at most
+/// Adds names with their notes to the caller's watchlist, at most
 /// [`WATCHES_PASTED_MAX`](crate::vocab::limits::WATCHES_PASTED_MAX). Returns one outcome per name.
 ///
 /// # Errors
@@ -407,7 +711,7 @@ async fn look_up(
 pub async fn watch_all(
     app: &App,
     caller: &Caller,
-    names: Vec<DomainName>,
+    names: Vec<(DomainName, WatchPatch)>,
     now: Now,
 ) -> Result<Vec<Result<Outcome, WriteError>>, ApiError> {
     let looked_up = look_up(app, caller, names, now).await?;

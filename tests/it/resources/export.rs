@@ -32,11 +32,16 @@ fn a_watchlist_is_exported() {
     let site = site();
     let (_server, mut client) = served(&site);
     let empty = csv(&client.get(WATCHLIST), "watchlist");
-    let header = "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at\r\n";
+    let header = "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at,\
+                  release_date,tags,max_bid_usd,venue,note\r\n";
     assert_eq!(empty, header);
     for name in ["nowhere.com", "pending.com", "kept.de", "back.com", "free-early.com"] {
         watch(&mut client, name);
     }
+    let noted = json!({
+        "note": "=1, or \"2\"", "tags": ["flip", "garden shop"], "maxBidUsd": 420.5, "venue": "DropCatch",
+    });
+    assert_eq!(client.send("PATCH", "/api/v1/watchlist/nowhere.com", &noted).status, 200);
     let list = client.get("/api/v1/watchlist").json();
     let text = csv(&client.get(WATCHLIST), "watchlist");
     // Only the export shows when a name was added: its format is checked here, its order below.
@@ -52,7 +57,16 @@ fn a_watchlist_is_exported() {
         let entry = entries.iter().find(|entry| entry["domain"] == name).expect("is on the list");
         entry["dqs"].as_i64().expect("a score")
     };
-    let line = |name: &str, cells: String| format!("{name},{cells},,,{}\r\n", added_at(name));
+    let line = |name: &str, cells: String| {
+        let entries = list["watchlist"].as_array().expect("an array");
+        let entry = entries.iter().find(|entry| entry["domain"] == name).expect("is on the list");
+        let release = entry["releaseDate"].as_str().unwrap_or_default();
+        let notes = match name {
+            "nowhere.com" => "\"flip, garden shop\",420.5,DropCatch,\"'=1, or \"\"2\"\"\"",
+            _ => ",,,",
+        };
+        format!("{name},{cells},,,{},{release},{notes}\r\n", added_at(name))
+    };
     let free =
         line("free-early.com", format!("corpus,catchable,2026-02-06,{}", dqs("free-early.com")));
     let pending =
@@ -76,7 +90,7 @@ fn a_portfolio_is_exported_and_no_cell_is_a_formula() {
     let site = site();
     let (_server, mut client) = served(&site);
     let header = "id,domain,tld,status,registrar,acquired_price_usd,resale_price_usd,sold_at,\
-                  reported_at,updated_at,user_notes\r\n";
+                  reported_at,updated_at,user_notes,bid_usd,venue,renews_on,renewal_usd\r\n";
     assert_eq!(csv(&client.get(PORTFOLIO), "portfolio"), header);
     let notes = [
         ("plain", "plain"),
@@ -99,11 +113,14 @@ fn a_portfolio_is_exported_and_no_cell_is_a_formula() {
             &json!({
                 "domain": "MÜNCHEN.de", "status": "sold", "registrar": "-O'Reilly, Inc",
                 "acquiredPriceUsd": 12.5, "resalePriceUsd": 1000, "soldAt": "2026-01-02T03:04:05Z",
-                "userNotes": note,
+                "userNotes": note, "renewsOn": "2027-01-02", "renewalUsd": 11.5,
             }),
         );
     }
-    add_claim(&mut client, &json!({"domain": "bestshop.co.uk", "status": "lost"}));
+    add_claim(
+        &mut client,
+        &json!({"domain": "bestshop.co.uk", "status": "lost", "bidUsd": 30, "venue": "=a, b"}),
+    );
     let claims = client.get("/api/v1/portfolio").json()["claims"].take();
     let cell_of = |note: &Value| {
         let (_, cell) = notes.iter().find(|(sent, _)| note == sent).expect("a note that was sent");
@@ -113,12 +130,14 @@ fn a_portfolio_is_exported_and_no_cell_is_a_formula() {
         let text = |member: &str| claim[member].as_str().expect("text");
         let (id, reported, updated) = (&claim["id"], text("reportedAt"), text("updatedAt"));
         if claim["status"] == "lost" {
-            return format!("{id},bestshop.co.uk,co.uk,lost,,,,,{reported},{updated},\r\n");
+            return format!(
+                "{id},bestshop.co.uk,co.uk,lost,,,,,{reported},{updated},,30,\"'=a, b\",,\r\n"
+            );
         }
         let notes = cell_of(&claim["userNotes"]);
         format!(
             "{id},xn--mnchen-3ya.de,de,sold,\"'-O'Reilly, Inc\",12.5,1000,\
-             2026-01-02T03:04:05.000Z,{reported},{updated},{notes}\r\n"
+             2026-01-02T03:04:05.000Z,{reported},{updated},{notes},,,2027-01-02,11.5\r\n"
         )
     };
     let lines: Vec<String> = claims.as_array().expect("an array").iter().map(line).collect();

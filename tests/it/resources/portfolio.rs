@@ -20,6 +20,10 @@ fn claims_can_be_created_read_changed_and_deleted() {
         "resalePriceUsd": 1999,
         "soldAt": "2026-03-14T12:00:00.5+02:00",
         "userNotes": "first line\nsecond line",
+        "bidUsd": 420.50,
+        "venue": "DropCatch",
+        "renewsOn": "2027-03-14",
+        "renewalUsd": 11,
     });
     let response = client.send("POST", PATH, &full);
     let id = added_id(&response, PATH);
@@ -37,6 +41,10 @@ fn claims_can_be_created_read_changed_and_deleted() {
         "reportedAt": "now",
         "updatedAt": "now",
         "userNotes": "first line\nsecond line",
+        "bidUsd": 420.5,
+        "venue": "DropCatch",
+        "renewsOn": "2027-03-14",
+        "renewalUsd": 11,
     });
     assert_eq!(body, json!({"id": id, "claim": claim}));
 
@@ -46,7 +54,9 @@ fn claims_can_be_created_read_changed_and_deleted() {
     assert_eq!(read, json!({"claim": claim}));
 
     // Leaving `sold` removes the sale; null removes an optional member.
-    let patch = json!({"status": "caught", "registrar": null, "acquiredPriceUsd": 0.07});
+    let patch = json!({
+        "status": "caught", "registrar": null, "acquiredPriceUsd": 0.07, "venue": null, "bidUsd": 421,
+    });
     let (status, mut changed) = client.send("PATCH", &one, &patch).answer();
     hide_times(&mut changed["claim"], &["reportedAt", "updatedAt"]);
     for (member, value) in [
@@ -55,6 +65,8 @@ fn claims_can_be_created_read_changed_and_deleted() {
         ("acquiredPriceUsd", json!(0.07)),
         ("resalePriceUsd", Value::Null),
         ("soldAt", Value::Null),
+        ("venue", Value::Null),
+        ("bidUsd", json!(421)),
     ] {
         claim[member] = value;
     }
@@ -98,6 +110,10 @@ fn absent_members_are_null_and_notes_are_text() {
         "updatedAt": "now",
         // data/docs/api.md types notes as a string, so no notes are an empty one.
         "userNotes": "",
+        "bidUsd": null,
+        "venue": null,
+        "renewsOn": null,
+        "renewalUsd": null,
     });
     assert_eq!(claim, expected);
     for (name, value) in [("userNotes", json!(null)), ("userNotes", json!(""))] {
@@ -268,6 +284,8 @@ fn errors_name_their_member() {
         ("registrar", json!("a\nb"), "must not hold control characters"),
         ("userNotes", json!("x".repeat(10_001)), "must have 0 to 10000 characters"),
         ("userNotes", json!("a\u{0}b"), "must not hold control characters"),
+        ("venue", json!("x".repeat(61)), "must have 1 to 60 characters"),
+        ("bidUsd", json!(-1), "must be a number from 0 to 1000000000 with at most two decimals"),
         ("soldAt", json!("yesterday"), time),
         ("soldAt", json!("2026-03-14"), time),
         ("alertRuleId", json!(0), "is not the id of an alert rule"),

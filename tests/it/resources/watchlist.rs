@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    LIST, TODAY, TOMORROW, assert_plan_limit, column, error, serve_with, served, site, watch,
+    LIST, TODAY, TOMORROW, assert_plan_limit, column, error, hide_times, serve_with, served, site,
+    watch,
 };
 use crate::common::{Client, Site};
 
@@ -17,7 +18,8 @@ fn dqs(site: &Site, name: &str) -> Value {
     score["dqs"].take()
 }
 
-fn entry(site: &Site, name: &str, latest_drop: Option<&str>) -> Value {
+fn entry(site: &Site, name: &str, latest_drop: Option<&str>, stage: Option<(&str, &str)>) -> Value {
+    let (stage, release) = stage.unzip();
     json!({
         "domain": name,
         "source": "corpus",
@@ -25,6 +27,14 @@ fn entry(site: &Site, name: &str, latest_drop: Option<&str>) -> Value {
         "rdapVerifiedAt": null,
         "latestDropDate": latest_drop,
         "dqs": dqs(site, name),
+        "stage": stage,
+        "releaseDate": release,
+        "addedAt": "now",
+        "note": null,
+        "tags": [],
+        "maxBidUsd": null,
+        "venue": null,
+        "rdapFormerStates": [],
     })
 }
 
@@ -36,11 +46,27 @@ fn external(name: &str) -> Value {
         "rdapVerifiedAt": null,
         "latestDropDate": null,
         "dqs": null,
+        "stage": null,
+        "releaseDate": null,
+        "addedAt": "now",
+        "note": null,
+        "tags": [],
+        "maxBidUsd": null,
+        "venue": null,
+        "rdapFormerStates": [],
     })
 }
 
+/// An answer whose times are not compared.
+fn timeless((status, mut entry): (u16, Value)) -> (u16, Value) {
+    if entry.get("addedAt").is_some() {
+        hide_times(&mut entry, &["addedAt"]);
+    }
+    (status, entry)
+}
+
 fn add(client: &mut Client, name: &str) -> (u16, Value) {
-    client.send("POST", PATH, &json!({"domainName": name})).answer()
+    timeless(client.send("POST", PATH, &json!({"domainName": name})).answer())
 }
 
 fn remove(client: &mut Client, name: &str) -> (u16, Value) {
@@ -52,24 +78,28 @@ fn a_name_is_watched_once_and_can_be_removed() {
     let site = site();
     let (_server, mut client) = served(&site);
     let empty = json!({
-        "count": 0, "limit": 100, "offset": 0, "sort": "lifecycle",
+        "count": 0, "limit": 100, "offset": 0, "sort": "lifecycle", "matches": 0,
         "summary": {"total": 0, "external": 0, "renewed": 0, "checkable": 0},
         "watchlist": [],
     });
     assert_eq!(client.get(PATH).answer(), (200, empty.clone()));
-    let pending = entry(&site, "pending.com", Some("2026-02-10"));
+    let stage = Some(("pending-delete", "2026-03-17"));
+    let pending = entry(&site, "pending.com", Some("2026-02-10"), stage);
     assert_eq!(add(&mut client, " Pending.COM. "), (201, pending.clone()));
     assert_eq!(add(&mut client, "pending.com"), (200, pending.clone()));
     assert_eq!(add(&mut client, "nowhere.com"), (201, external("nowhere.com")));
-    assert_eq!(add(&mut client, "kept.de"), (201, entry(&site, "kept.de", None)));
-    let munich = entry(&site, "xn--mnchen-3ya.de", Some("2026-03-01"));
+    assert_eq!(add(&mut client, "kept.de"), (201, entry(&site, "kept.de", None, None)));
+    let stage = Some(("redemption", "2026-03-31"));
+    let munich = entry(&site, "xn--mnchen-3ya.de", Some("2026-03-01"), stage);
     assert_eq!(add(&mut client, "MÜNCHEN.de"), (201, munich.clone()));
-    let body = client.get(PATH).json();
+    let mut body = client.get(PATH).json();
+    let entries = body["watchlist"].as_array_mut().expect("entries");
+    entries.iter_mut().for_each(|entry| hide_times(entry, &["addedAt"]));
     let expected = json!({
-        "count": 4, "limit": 100, "offset": 0, "sort": "lifecycle",
+        "count": 4, "limit": 100, "offset": 0, "sort": "lifecycle", "matches": 4,
         // .com has an RDAP server, .de has none.
         "summary": {"total": 4, "external": 1, "renewed": 0, "checkable": 2},
-        "watchlist": [pending, munich, entry(&site, "kept.de", None), external("nowhere.com")],
+        "watchlist": [pending, munich, entry(&site, "kept.de", None, None), external("nowhere.com")],
     });
     assert_eq!(body, expected);
 
@@ -137,7 +167,7 @@ fn lists_are_sorted_as_requested() {
     }
     assert_eq!(client.get(&format!("{PATH}?offset=10000")).json()["count"], 0);
     for (query, refusal) in [
-        ("sort=price", "sort: must be one of lifecycle, name, dqs, added"),
+        ("sort=price", "sort: must be one of lifecycle, name, dqs, added, release, bid, venue"),
         ("limit=0", "limit: must be an integer from 1 to 1000"),
         ("limit=1001", "limit: must be an integer from 1 to 1000"),
         ("offset=10001", "offset: must be an integer from 0 to 10000"),
@@ -226,4 +256,148 @@ fn renewed_counts_names_registered_again_since_they_were_added() {
     let summary = json!({"total": 3, "external": 0, "renewed": 1, "checkable": 3});
     assert_eq!(body["summary"], summary);
     assert_eq!(column(&body["watchlist"], "domain"), ["pending.com", "back.com", "redeem.com"]);
+}
+
+#[test]
+fn notes_are_changed_filtered_and_sorted() {
+    let site = site();
+    let (server, mut client) = served(&site);
+    for name in ["pending.com", "redeem.com", "nowhere.com"] {
+        watch(&mut client, name);
+    }
+    let mut patch =
+        |name: &str, body: Value| client.send("PATCH", &format!("{PATH}/{name}"), &body).answer();
+    let noted = json!({
+        "note": "Ask Hanna.\nSimilar pair sold.", "tags": ["#flip", "keep", "flip"], "maxBidUsd": 420.5,
+        "venue": "DropCatch",
+    });
+    let (status, entry) = patch("PENDING.com", noted);
+    assert_eq!((status, &entry["tags"]), (200, &json!(["flip", "keep"])));
+    assert_eq!(entry["note"], "Ask Hanna.\nSimilar pair sold.");
+    assert_eq!((&entry["maxBidUsd"], &entry["venue"]), (&json!(420.5), &json!("DropCatch")));
+    // Absent members stay, null clears.
+    let (_, entry) = patch("pending.com", json!({"note": null, "maxBidUsd": 300}));
+    assert_eq!((&entry["note"], &entry["maxBidUsd"]), (&Value::Null, &json!(300)));
+    assert_eq!(entry["tags"], json!(["flip", "keep"]));
+    assert_eq!(patch("nowhere.com", json!({"tags": ["Keep"], "maxBidUsd": 1_000})).0, 200);
+    assert_eq!(patch("never-there.com", json!({"note": "x"})), (404, error("not found")));
+    for (body, refusal) in [
+        (json!({"note": "x".repeat(2_001)}), "note: must have 0 to 2000 characters"),
+        (json!({"venue": ""}), "venue: must have 1 to 60 characters"),
+        (
+            json!({"tags": ["a,b"]}),
+            "tags: must have 1 to 30 characters, without commas and control characters",
+        ),
+        (
+            json!({"maxBidUsd": 1.234}),
+            "maxBidUsd: must be a number from 0 to 1000000000 with at most two decimals",
+        ),
+        (
+            json!({"bid": 1}),
+            "bid: unknown field `bid`, expected one of `note`, `tags`, `maxBidUsd`, `venue`",
+        ),
+    ] {
+        assert_eq!(patch("pending.com", body.clone()), (400, error(refusal)), "{body}");
+    }
+    let many: Vec<_> = (0..11).map(|at| format!("tag{at}")).collect();
+    assert_eq!(
+        patch("pending.com", json!({"tags": many})),
+        (400, error("tags: a name may have at most 10 tags"))
+    );
+
+    for (query, names) in [
+        ("tag=keep&sort=name", &["nowhere.com", "pending.com"][..]),
+        ("tag=flip,other", &["pending.com"]),
+        ("venue=dropcatch", &["pending.com"]),
+        ("bid=none", &["redeem.com"]),
+        ("sort=bid", &["nowhere.com", "pending.com", "redeem.com"]),
+        ("sort=release&stage=redemption,pending-delete", &["pending.com", "redeem.com"]),
+        ("sort=venue", &["pending.com", "nowhere.com", "redeem.com"]),
+    ] {
+        let body = client.get(&format!("{PATH}?{query}")).json();
+        assert_eq!(column(&body["watchlist"], "domain"), names, "{query}");
+        assert_eq!((&body["matches"], &body["summary"]["total"]), (&json!(names.len()), &json!(3)));
+    }
+
+    // Notes survive a restart; a name that is added again has none.
+    server.kill();
+    let server = serve_with(&site, "", TODAY);
+    let mut client = server.client_with(&site.new_key("ann@example.com"));
+    let body = client.get(&format!("{PATH}?tag=flip")).json();
+    assert_eq!(body["watchlist"][0]["maxBidUsd"], 300);
+    assert_eq!(remove(&mut client, "pending.com").0, 200);
+    assert_eq!(add(&mut client, "pending.com").1["tags"], json!([]));
+}
+
+#[test]
+fn a_batch_has_a_result_for_each_name() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    watch(&mut client, "pending.com");
+    let batch = format!("{PATH}/batch");
+    let sent = json!({
+        "domainNames": ["Redeem.COM", "pending.com", "www.a.com", "redeem.com"],
+        "tags": ["flip"], "maxBidUsd": 50, "venue": "Dynadot",
+    });
+    let expected = json!({
+        "added": 1, "existing": 2, "refused": 1,
+        "results": [
+            {"domain": "redeem.com", "outcome": "added"},
+            {"domain": "pending.com", "outcome": "existing"},
+            {"domain": "www.a.com", "outcome": "refused", "error": "the name is a host below a registrable name"},
+            {"domain": "redeem.com", "outcome": "existing"},
+        ],
+    });
+    assert_eq!(client.send("POST", &batch, &sent).answer(), (200, expected));
+    let body = client.get(&format!("{PATH}?tag=flip&venue=Dynadot&sort=name")).json();
+    assert_eq!(column(&body["watchlist"], "domain"), ["pending.com", "redeem.com"]);
+    // A thousand names with tags are four records.
+    let names: Vec<_> = (0..1_000).map(|at| format!("batch-{at}.com")).collect();
+    let body = client.send("POST", &batch, &json!({"domainNames": names, "tags": ["many"]})).json();
+    assert_eq!(
+        (&body["added"], &body["results"][999]["outcome"]),
+        (&json!(1_000), &json!("added"))
+    );
+    assert_eq!(client.get(&format!("{PATH}?tag=many")).json()["matches"], 1_000);
+    for (body, refusal) in [
+        (json!({}), "domainNames: is required"),
+        (json!({"domainNames": []}), "domainNames: must hold 1 to 1000 names"),
+        (json!({"domainNames": ["a.com"], "venue": ""}), "venue: must have 1 to 60 characters"),
+    ] {
+        assert_eq!(client.send("POST", &batch, &body).answer(), (400, error(refusal)), "{body}");
+    }
+}
+
+#[test]
+fn names_are_hidden_and_shown_again() {
+    let site = site();
+    let (server, mut client) = served(&site);
+    let path = "/api/v1/hidden";
+    let hide = |client: &mut Client, names: Value| {
+        client.send("POST", path, &json!({"domainNames": names})).answer()
+    };
+    assert_eq!(
+        hide(&mut client, json!(["B.com", "a.com", "b.com"])),
+        (200, json!({"added": 2, "total": 2}))
+    );
+    assert_eq!(
+        hide(&mut client, json!(["b.com", "c.com"])),
+        (200, json!({"added": 1, "total": 3}))
+    );
+    let (status, body) = hide(&mut client, json!(["d.com", "www.a.com"]));
+    assert_eq!(
+        (status, body),
+        (400, error("domainNames[1]: the name is a host below a registrable name"))
+    );
+    server.kill();
+    let server = serve_with(&site, "", TODAY);
+    let mut client = server.client_with(&site.new_key("ann@example.com"));
+    let page =
+        json!({"count": 2, "total": 3, "limit": 2, "offset": 1, "hidden": ["b.com", "c.com"]});
+    assert_eq!(client.get(&format!("{path}?limit=2&offset=1")).answer(), (200, page));
+    let mut show =
+        |name: &str| client.request("DELETE", &format!("{path}?domain={name}"), &[]).answer();
+    assert_eq!(show("A.com"), (200, json!({"domain": "a.com", "removed": true})));
+    assert_eq!(show("a.com"), (404, error("not found")));
+    assert_eq!(client.get(path).json()["total"], 2);
 }

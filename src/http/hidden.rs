@@ -1,0 +1,106 @@
+//! `/api/v1/hidden`: names that the caller does not want to see in lists.
+
+use axum::extract::{RawQuery, State};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::accounts::Caller;
+use crate::http::App;
+use crate::http::body::{JsonBody, required};
+use crate::http::error::ApiError;
+use crate::http::params::{Limits, Params};
+use crate::http::watchlist::parse_names;
+use crate::vocab::limits::{HIDDEN_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
+use crate::vocab::name::DomainName;
+
+const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
+
+/// A page of hidden names, in order of names.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HiddenNames)]
+pub struct HiddenResponse {
+    #[schema(value_type = u32)]
+    count: usize,
+    /// Hidden names in all.
+    #[schema(value_type = u32)]
+    total: usize,
+    limit: u32,
+    offset: u32,
+    #[schema(value_type = Vec<String>)]
+    hidden: Vec<DomainName>,
+}
+
+/// Names to hide.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = HiddenBody, example = json!({"domainNames": ["solar.com"]}))]
+pub struct HideRequest {
+    #[schema(value_type = Vec<String>, min_items = 1, max_items = 1000)]
+    domain_names: Option<Vec<String>>,
+}
+
+/// How many names are hidden now.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Hid)]
+pub struct HideResponse {
+    /// Names that were not hidden before.
+    #[schema(value_type = u32)]
+    added: usize,
+    /// Hidden names in all.
+    #[schema(value_type = u32)]
+    total: usize,
+}
+
+/// Confirmation that a name is shown again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HiddenRemoved)]
+pub struct ShowResponse {
+    #[schema(value_type = String)]
+    domain: DomainName,
+    removed: bool,
+}
+
+/// `GET /api/v1/hidden`.
+pub async fn list_hidden(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<HiddenResponse>, ApiError> {
+    let page = Params::new(query.as_deref()).page(LIMITS, HIDDEN_MAX)?;
+    let owned = app.store.user_data(&caller);
+    let hidden: Vec<_> = page.rows(owned.hidden()).cloned().collect();
+    let (limit, offset) = (page.limit, page.offset);
+    let total = owned.hidden_count();
+    Ok(Json(HiddenResponse { count: hidden.len(), total, limit, offset, hidden }))
+}
+
+/// `POST /api/v1/hidden`: hides 1 to 1,000 names.
+pub async fn hide(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    JsonBody(body): JsonBody<HideRequest>,
+) -> Result<Json<HideResponse>, ApiError> {
+    let names = parse_names(&required(body.domain_names, "domainNames")?, "domainNames")?;
+    let names = names.into_iter().enumerate();
+    let parsed = names.map(|(at, name)| {
+        name.map_err(|err| ApiError::BadParameter {
+            name: format!("domainNames[{at}]").into(),
+            what: err.to_string(),
+        })
+    });
+    let added = app.store.hide(&caller, parsed.collect::<Result<_, _>>()?).await?;
+    let total = app.store.user_data(&caller).hidden_count();
+    Ok(Json(HideResponse { added, total }))
+}
+
+/// `DELETE /api/v1/hidden?domain=`: shows a name again.
+pub async fn show(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<ShowResponse>, ApiError> {
+    let domain = Params::new(query.as_deref()).domain("domain")?;
+    app.store.unhide(&caller, domain.clone()).await?;
+    Ok(Json(ShowResponse { domain, removed: true }))
+}
