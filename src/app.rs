@@ -31,6 +31,7 @@ use crate::index::generation::open::{self, Opened};
 use crate::intake::inbox::Inbox;
 use crate::intake::queue::Queue;
 use crate::journal::fs::Disk;
+use crate::outbound::checks::Checks;
 use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
 use crate::outbound::guard::Guard;
@@ -129,6 +130,7 @@ pub fn serve(
         cookie: config.web.cookie(),
         clock: config.clock,
         bootstrap: registry.live(),
+        checks: config.outbound.rdap.enabled.then(Arc::default),
         catch_days: config.catch_days,
         exports: RunningExports::new(config.server.deadlines.write_stall),
         node: config.node.clone(),
@@ -323,8 +325,8 @@ impl Workers {
             catch_days: config.catch_days,
         };
         tasks.spawn(reload.run(stop()));
-        if config.outbound.rdap.enabled {
-            tasks.spawn(verify(config, app, registry)?.run(stop()));
+        if let Some(checks) = &app.checks {
+            tasks.spawn(verify(config, app, registry, Arc::clone(checks))?.run(stop()));
         }
         let matching = Matching {
             live: Arc::clone(&app.live),
@@ -342,7 +344,12 @@ impl Workers {
 }
 
 /// The worker that verifies watched names with RDAP.
-fn verify(config: &Config, app: &App, registry: Registry) -> anyhow::Result<Verify> {
+fn verify(
+    config: &Config,
+    app: &App,
+    registry: Registry,
+    checks: Arc<Checks>,
+) -> anyhow::Result<Verify> {
     let settings = &config.outbound.rdap;
     let dns = Dns::new(&config.outbound.dns)?;
     let guard = Guard::new(config.outbound.rules(&settings.allow), dns.clone());
@@ -353,6 +360,7 @@ fn verify(config: &Config, app: &App, registry: Registry) -> anyhow::Result<Veri
         client: Client::new(guard, settings.ca_file.as_deref())?,
         dns,
         clock: config.clock,
+        checks,
         catch_days: config.catch_days,
         limits: Limits {
             per_second: settings.requests_per_second,

@@ -69,6 +69,7 @@ impl Service {
             cookie: CookieKind::Secure,
             clock,
             bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
+            checks: None,
             catch_days: CATCH_DAYS_DEFAULT,
             exports: RunningExports::new(Duration::from_secs(30)),
             node: "bench".to_owned(),

@@ -12,6 +12,7 @@ pub mod error;
 pub mod etag;
 pub mod export;
 pub mod health;
+pub mod hidden;
 mod openapi;
 pub mod operation;
 pub mod operations;
@@ -42,6 +43,7 @@ use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::intake::inbox::InboxStatus;
 use crate::outbound::bootstrap::LiveBootstrap;
+use crate::outbound::checks::Checks;
 use crate::outbound::guard::Guard;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
@@ -65,6 +67,8 @@ pub struct AppParts {
     pub clock: Clock,
     /// RDAP servers by suffix: the names that can be verified.
     pub bootstrap: Arc<LiveBootstrap>,
+    /// Registry checks on demand; `None` if verification is off.
+    pub checks: Option<Arc<Checks>>,
     /// Days a name counts as catchable after its effective release.
     pub catch_days: u16,
     /// CSV exports in progress.

@@ -4,6 +4,7 @@
 
 pub mod alert;
 pub mod bootstrap;
+pub mod checks;
 pub mod dns;
 pub mod email;
 pub mod guard;

@@ -26,6 +26,7 @@ use crate::accounts::{Store, WriteError};
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::outbound::bootstrap::LiveBootstrap;
+use crate::outbound::checks::{Checked, Checks};
 use crate::outbound::dns::{Dns, DnsError};
 use crate::outbound::http::{Body, CallError, Client, Request};
 use crate::outbound::rdap::{self, RESPONSE_BYTES_MAX, Reply, Response, Unusable};
@@ -37,7 +38,7 @@ use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses
 use crate::vocab::rdap::{Bootstrap, origin};
 use crate::vocab::time::UnixMs;
 use crate::workers::bootstrap::Registry;
-use plan::{Due, How, Plan, PlanTime};
+use plan::{Due, How, Plan, PlanTime, Urgency};
 use server::{Ended, Limits, Server};
 
 /// Interval between two plans.
@@ -79,6 +80,8 @@ pub struct Verify {
     pub client: Client,
     pub dns: Dns,
     pub clock: Clock,
+    /// Checks that people ask for.
+    pub checks: Arc<Checks>,
     /// Days that a name counts as catchable after its effective release.
     pub catch_days: u16,
     /// For each server.
@@ -186,6 +189,7 @@ impl Work {
 
     async fn run(&mut self, changed: &Notify, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
+        let checks = Arc::clone(&self.verify.checks);
         loop {
             let now = Instant::now();
             self.start_refresh(now);
@@ -196,6 +200,7 @@ impl Work {
             tokio::select! {
                 () = &mut stop => return,
                 Some(done) = self.tasks.join_next() => self.take(done),
+                () = checks.asked() => self.take_checks(Instant::now()),
                 () = changed.notified() => self.plan_at = self.plan_not_before,
                 () = sleep_until(wake) => {}
             }
@@ -386,6 +391,31 @@ impl Work {
         }
     }
 
+    /// Queues the checks that people asked for, before the plan of their servers. A name that is in
+    /// flight already gets its result from there.
+    fn take_checks(&mut self, now: Instant) {
+        let (bootstrap, index) = (self.bootstrap.current(), self.verify.live.current());
+        let clock = self.verify.clock;
+        let as_of = AsOf { today: clock.today(), catch_days: self.verify.catch_days };
+        for name in self.verify.checks.take() {
+            self.has_names = true;
+            let is_paused = self.pauses.get(&name).is_some_and(|pause| pause.until > now);
+            let base = bootstrap.servers(&name).first().filter(|_| !is_paused).cloned();
+            let drop_date = index.facts(&name, as_of).and_then(|facts| facts.latest_drop);
+            let last = self.verify.store.observations([&name]).pop().flatten();
+            let account = AccountId(0);
+            let (urgency, how) = (Urgency::External, How::Rdap);
+            let due = Due { name: name.clone(), urgency, how, base, account, drop_date, last };
+            match RdapQuery::first(due) {
+                None => self.verify.checks.settle(&name, Checked::Failed),
+                Some(ask) if self.busy.insert(name) => {
+                    self.ahead.entry(ask.server.clone()).or_default().push_front(ask);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
     /// Whether another name may be in flight.
     fn has_room(&self) -> bool {
         self.in_flight + self.answers.len() + self.writing < UNWRITTEN_MAX
@@ -507,7 +537,10 @@ impl Work {
             }
             Ok(Reply::Elsewhere(location)) => self.follow(ask, &location, now),
             // The server's limit, not an error of the name: the next plan contains it again.
-            Ok(Reply::NotNow(_)) => self.release(ask.due.name),
+            Ok(Reply::NotNow(_)) => {
+                self.verify.checks.settle(&ask.due.name, Checked::Failed);
+                self.release(ask.due.name);
+            }
             Ok(Reply::Failed(status)) => {
                 self.pause(ask.due.name, &ask.server, &format!("HTTP status {status}"), now);
             }
@@ -565,6 +598,7 @@ impl Work {
     /// Queues an observation for writing.
     fn answer(&mut self, name: DomainName, observation: Observation, now: Instant) {
         self.pauses.remove(&name);
+        self.verify.checks.settle(&name, Checked::Seen(observation));
         self.answers.push((name, observation));
         self.write_at = self.write_at.or(Some(now + GROUP_WAIT));
     }
@@ -587,6 +621,7 @@ impl Work {
         let failures = self.pauses.get(&name).map_or(0, |pause| pause.failures) + 1;
         let wait = (NAME_PAUSE_FIRST * (1 << (failures - 1).min(16))).min(NAME_PAUSE_MAX);
         tracing::info!(domain.name = %name, server, reason, ?wait, "verification failed");
+        self.verify.checks.settle(&name, Checked::Failed);
         self.pauses.insert(name.clone(), Pause { until: now + wait, failures });
         self.release(name);
     }

@@ -107,6 +107,7 @@ fn start() -> Service {
         cookie: CookieKind::Secure,
         clock,
         bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
+        checks: None,
         catch_days: 5,
         exports: RunningExports::new(Duration::from_secs(30)),
         node: "fuzz".to_owned(),

@@ -1,0 +1,195 @@
+//! Registry checks that people ask for on a dossier. Requests wait here for the verification worker,
+//! which queries within its limits for each server, and results are kept for a while.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::num::NonZeroU32;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout};
+
+use crate::vocab::ids::AccountId;
+use crate::vocab::name::DomainName;
+use crate::vocab::observation::Observation;
+
+/// Time for which a result is returned again instead of a new query.
+const FRESH: Duration = Duration::from_secs(600);
+/// Time after which a result is forgotten.
+const KEPT: Duration = Duration::from_secs(6 * 3_600);
+/// Maximum results kept.
+const RESULTS_MAX: usize = 4_096;
+/// Maximum requests that wait.
+const WAITING_MAX: usize = 256;
+/// Checks of an account per hour. As many may come at once.
+const PER_HOUR: NonZeroU32 = NonZeroU32::new(60).expect("above 0");
+
+/// The end of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    Seen(Observation),
+    /// The registry gave no usable response, or asked for a pause.
+    Failed,
+}
+
+/// The account's checks of the hour are used up, or too many checks wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused;
+
+/// Requests, and results of the last hours.
+pub struct Checks {
+    state: Mutex<State>,
+    limits: DefaultKeyedRateLimiter<AccountId>,
+    asked: Notify,
+    settled: watch::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<DomainName>,
+    /// Names without a result yet. Results of other names would reveal who watches them.
+    asked: HashSet<DomainName>,
+    results: HashMap<DomainName, (Checked, Instant)>,
+}
+
+impl Default for Checks {
+    fn default() -> Checks {
+        Checks {
+            state: Mutex::default(),
+            limits: RateLimiter::keyed(Quota::per_hour(PER_HOUR)),
+            asked: Notify::new(),
+            settled: watch::Sender::new(()),
+        }
+    }
+}
+
+impl Checks {
+    /// Asks for a check, unless there is a fresh result or the name waits already. Waits for the result
+    /// at most `wait`.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn check(
+        &self,
+        account: AccountId,
+        name: &DomainName,
+        wait: Duration,
+    ) -> Result<Option<Checked>, Refused> {
+        let mut settled = self.settled.subscribe();
+        if let Some((checked, at)) = self.state().results.get(name)
+            && at.elapsed() < FRESH
+        {
+            return Ok(Some(*checked));
+        }
+        self.ask(account, name)?;
+        let is_over =
+            async { while self.state().asked.contains(name) && settled.changed().await.is_ok() {} };
+        let is_over = timeout(wait, is_over).await.is_ok();
+        Ok(if is_over { self.result(name) } else { None })
+    }
+
+    fn ask(&self, account: AccountId, name: &DomainName) -> Result<(), Refused> {
+        if self.state().asked.contains(name) {
+            return Ok(());
+        }
+        self.limits.check_key(&account).map_err(|_| Refused)?;
+        let mut state = self.state();
+        if state.waiting.len() >= WAITING_MAX {
+            return Err(Refused);
+        }
+        if state.asked.insert(name.clone()) {
+            state.waiting.push_back(name.clone());
+        }
+        drop(state);
+        self.asked.notify_one();
+        Ok(())
+    }
+
+    /// The last result for a name, if it is not forgotten.
+    pub fn result(&self, name: &DomainName) -> Option<Checked> {
+        let state = self.state();
+        let (checked, at) = state.results.get(name)?;
+        (at.elapsed() < KEPT).then_some(*checked)
+    }
+
+    /// Returns once a name waits. For the worker.
+    pub async fn asked(&self) {
+        self.asked.notified().await;
+    }
+
+    /// The names that wait. For the worker, which settles each of them.
+    pub fn take(&self) -> Vec<DomainName> {
+        self.state().waiting.drain(..).collect()
+    }
+
+    /// Ends the check of a name, if it was asked for.
+    pub fn settle(&self, name: &DomainName, checked: Checked) {
+        let mut state = self.state();
+        if !state.asked.remove(name) {
+            return;
+        }
+        if state.results.len() >= RESULTS_MAX {
+            state.results.retain(|_, (_, at)| at.elapsed() < FRESH);
+        }
+        if state.results.len() < RESULTS_MAX {
+            state.results.insert(name.clone(), (checked, Instant::now()));
+        }
+        drop(state);
+        self.settled.send_replace(());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocab::observation::{ObservedBy, RdapState, RdapStatuses};
+    use crate::vocab::time::UnixMs;
+
+    const WAIT: Duration = Duration::from_secs(5);
+
+    fn name(text: &str) -> DomainName {
+        DomainName::parse(text).expect("a name")
+    }
+
+    fn seen() -> Checked {
+        let at = UnixMs::new(1_790_000_000_000).expect("an instant");
+        let (state, source) = (RdapState::Available, ObservedBy::Rdap);
+        let statuses = RdapStatuses::NONE;
+        Checked::Seen(Observation { state, at, registered_on: None, statuses, source })
+    }
+
+    #[tokio::test]
+    async fn a_fresh_result_needs_no_query() {
+        let checks = Checks::default();
+        let answer = async {
+            checks.asked().await;
+            assert_eq!(checks.take(), [name("a.com")]);
+            checks.settle(&name("a.com"), seen());
+        };
+        let name = name("a.com");
+        let asked = checks.check(AccountId(1), &name, WAIT);
+        let (checked, ()) = tokio::join!(asked, answer);
+        assert_eq!(checked, Ok(Some(seen())));
+        assert_eq!(checks.check(AccountId(2), &name, WAIT).await, Ok(Some(seen())));
+        assert_eq!((checks.take(), checks.result(&name)), (Vec::new(), Some(seen())));
+    }
+
+    #[tokio::test]
+    async fn checks_are_limited_and_others_results_are_not_kept() {
+        let checks = Checks::default();
+        checks.settle(&name("watched.com"), seen());
+        assert_eq!(checks.result(&name("watched.com")), None);
+        for at in 0..PER_HOUR.get() {
+            let name = name(&format!("a{at}.com"));
+            assert_eq!(checks.check(AccountId(1), &name, Duration::ZERO).await, Ok(None));
+        }
+        let refused = checks.check(AccountId(1), &name("b.com"), Duration::ZERO).await;
+        assert_eq!(refused, Err(Refused));
+        assert_eq!(checks.check(AccountId(2), &name("b.com"), Duration::ZERO).await, Ok(None));
+    }
+}
