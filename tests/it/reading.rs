@@ -226,9 +226,9 @@ fn csv_names(world: &World, page: &Page, link: &str) -> Vec<String> {
 fn rows_show_stage_and_date() {
     let world = World::new();
     for (name, shown) in [
-        ("oldharbor.com", "redemption available 22 Dec"),
-        ("oldharbor.net", "released available since 5 Nov"),
-        ("oldharbor.de", "released available since 31 Mar"),
+        ("oldharbor.com", "redemption drops 22 Dec"),
+        ("oldharbor.net", "released expected free since 5 Nov"),
+        ("oldharbor.de", "released expected free since 31 Mar"),
     ] {
         let page = world.page(&format!("/?view=all&q={name}"));
         let row = page.all(|element| element.get("data-name") == Some(name))[0];

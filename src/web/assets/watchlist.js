@@ -1,22 +1,24 @@
-// Watchlist: the button shows the number of selected names, and a checkbox selects the whole page.
+// Watchlist: the button shows the number of selected names, a checkbox selects the whole page, and a
+// file is read into the field.
 
 const form = document.querySelector("form#watched");
 
-if (form) {
+if (form?.querySelector(".bulk")) {
   const boxes = [...form.querySelectorAll("input[name=domain]")];
-  const button = form.querySelector(".below button");
+  const button = form.querySelector(".bulk .danger");
   const all = document.createElement("input");
   all.type = "checkbox";
   all.setAttribute("aria-label", "Select all names on this page");
 
   const update = () => {
     const selected = boxes.filter((box) => box.checked).length;
-    button.disabled = selected === 0;
+    button.disabled = save.disabled = selected === 0;
     button.textContent = selected === 0 ? "Remove selected" : selected === 1 ? "Remove 1 name" : `Remove ${selected} names`;
     all.checked = selected > 0 && selected === boxes.length;
     all.indeterminate = selected > 0 && selected < boxes.length;
   };
-  form.querySelector("th.check").replaceChildren(all);
+  const save = form.querySelector(".bulk [formaction]");
+  form.querySelector("th.check")?.replaceChildren(all);
   all.addEventListener("change", () => {
     boxes.forEach((box) => { box.checked = all.checked; });
     update();
@@ -24,3 +26,8 @@ if (form) {
   form.addEventListener("change", update);
   update();
 }
+
+document.querySelector("#file")?.addEventListener("change", async ({ target }) => {
+  const [file] = target.files;
+  if (file) document.querySelector("#names").value = await file.text();
+});

@@ -9,11 +9,13 @@ use chrono::Datelike;
 use maud::{Markup, html};
 
 use crate::accounts::UserData;
+use crate::http::allowance::Now;
 use crate::index::query::rows::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
+use crate::vocab::time::UnixMs;
 use crate::web::viewer::Viewer;
 
 pub use name::{dossier_path, name, name_linked};
@@ -51,18 +53,70 @@ pub fn score_class(dqs: Dqs) -> &'static str {
     }
 }
 
-/// A stage in its colour and the release date: `redemption available tomorrow (23 Nov)`.
+/// A stage in its colour and the release date: `redemption drops tomorrow (23 Nov)`. What the calendar
+/// alone says is called expected.
 pub fn stage(stage: Stage, release: Day, today: Day) -> Markup {
-    let available = match (stage, release.days_since(today)) {
-        (Stage::Catchable | Stage::Released, _) => html! { "since " (date(release, today)) },
-        (_, 0) => html! { "today (" (date(release, today)) ")" },
-        (_, 1) => html! { "tomorrow (" (date(release, today)) ")" },
-        _ => date(release, today),
+    let drops = match (stage, release.days_since(today)) {
+        (Stage::Catchable | Stage::Released, _) => {
+            html! { "expected free since " (date(release, today)) }
+        }
+        (_, 0) => html! { "drops today (" (date(release, today)) ")" },
+        (_, 1) => html! { "drops tomorrow (" (date(release, today)) ")" },
+        _ => html! { "drops " (date(release, today)) },
     };
     html! {
         span.stage.(stage.as_str()) { (stage_word(stage)) }
         " "
-        span.frees { "available " (available) }
+        span.frees { (drops) }
+    }
+}
+
+/// How urgent a release is: a class and a filled part of the disc before the words.
+fn urgency(days: i32) -> &'static str {
+    match days {
+        ..0 => "over",
+        0..=1 => "hot",
+        2 => "soon-2",
+        3 => "soon-3",
+        4..=7 => "soon-4",
+        _ => "later",
+    }
+}
+
+/// The time until a release, as people say it, with the date in the tooltip: `in 14 h`, `in 3 days`.
+pub fn countdown(release: Day, now: Now) -> Markup {
+    let left = release.start() - now.0;
+    let today = Day::from_instant(now.0).unwrap_or(release);
+    let days = release.days_since(today);
+    let text = match days {
+        ..=-2 => format!("{} days ago", grouped(days.unsigned_abs().into())),
+        -1 => "yesterday".to_owned(),
+        0 => "today".to_owned(),
+        1 => format!("in {} h", left.num_hours().max(1)),
+        _ => format!("in {} days", grouped(days.unsigned_abs().into())),
+    };
+    html! { time.due.(urgency(days)) datetime=(release) title=(release) { (text) } }
+}
+
+/// A time in the past, as people say it, with the exact time in the tooltip: `2 h ago`.
+pub fn ago(at: UnixMs, now: Now) -> Markup {
+    let minutes = (now.0 - at.instant()).num_minutes().max(0);
+    let text = match minutes {
+        0 => "just now".to_owned(),
+        1..=59 => format!("{minutes} min ago"),
+        60..=2_879 => format!("{} h ago", minutes / 60),
+        _ => format!("{} days ago", minutes / 1_440),
+    };
+    let exact = at.instant().format("%Y-%m-%d %H:%M UTC");
+    html! { time datetime=(at) title=(exact) { (text) } }
+}
+
+/// `$1,234.50`.
+pub fn money(cents: u64) -> String {
+    let dollars = grouped(cents / 100);
+    match cents % 100 {
+        0 => format!("${dollars}"),
+        rest => format!("${dollars}.{rest:02}"),
     }
 }
 
@@ -245,6 +299,22 @@ mod tests {
     }
 
     #[test]
+    fn a_countdown_ends_with_hours() {
+        let day = |text: &str| text.parse::<Day>().expect("a date");
+        let now = Now("2026-11-22T09:40:00Z".parse().expect("an instant"));
+        for (release, text) in [
+            ("2026-11-23", "hot\" datetime=\"2026-11-23\" title=\"2026-11-23\">in 14 h<"),
+            ("2026-11-22", ">today<"),
+            ("2026-11-24", "soon-2\" datetime=\"2026-11-24\" title=\"2026-11-24\">in 2 days<"),
+            ("2026-12-22", "later\" datetime=\"2026-12-22\" title=\"2026-12-22\">in 30 days<"),
+            ("2026-11-20", "over\" datetime=\"2026-11-20\" title=\"2026-11-20\">2 days ago<"),
+        ] {
+            let html = countdown(day(release), now).into_string();
+            assert!(html.contains(text), "{html}");
+        }
+    }
+
+    #[test]
     fn dates_read_as_people_say_them() {
         let day = |text: &str| text.parse::<Day>().expect("a date");
         let today = day("2026-11-22");
@@ -252,9 +322,9 @@ mod tests {
         assert_eq!(date_text(day("2025-12-31"), today), "31 Dec 2025");
         let shown = |kind, on: &str| stage(kind, day(on), today).into_string();
         for (kind, on, text) in [
-            (Stage::Redemption, "2026-12-02", "available <time"),
-            (Stage::PendingDelete, "2026-11-23", "available tomorrow (<time"),
-            (Stage::Catchable, "2026-11-20", "available since <time"),
+            (Stage::Redemption, "2026-12-02", "drops <time"),
+            (Stage::PendingDelete, "2026-11-23", "drops tomorrow (<time"),
+            (Stage::Catchable, "2026-11-20", "expected free since <time"),
         ] {
             assert!(shown(kind, on).contains(text), "{}", shown(kind, on));
         }

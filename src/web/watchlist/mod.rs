@@ -1,8 +1,14 @@
-//! `/watchlist`: the watched names with their stage and registry status. Names are added one by one from
-//! any page or pasted as a list, and removed.
+//! `/watchlist`: the watched names with their countdown, registry state and the owner's notes. Names are
+//! added one by one from any page, or pasted as a list or a CSV file; notes are changed for several names
+//! here and for one on its dossier.
 
 mod page;
 mod paste;
+
+pub use page::{state_class, state_word};
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use axum::Router;
 use axum::extract::{RawQuery, State};
@@ -11,18 +17,22 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::Markup;
 
-use crate::accounts::Outcome;
+use crate::accounts::{Outcome, Tags, WatchPatch};
+use crate::http::body::Money;
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Page, Params};
 use crate::http::watchlist::{
-    Summary, WatchQuery, WatchRow, WatchSort, sorted_rows, watch_all, watches_cost_us,
+    Summary, WatchFilter, WatchQuery, WatchRow, WatchSort, sorted_rows, watch_all, watches_cost_us,
 };
 use crate::http::work;
 use crate::vocab::day::Day;
 use crate::vocab::limits::WATCHES_PASTED_MAX;
+use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
+use crate::vocab::stage::Stage;
+use crate::vocab::tag::Tag;
 use crate::web::Web;
-use crate::web::components::grouped;
+use crate::web::components::{grouped, query};
 use crate::web::error::{PageError, sentence};
 use crate::web::field::FormError;
 use crate::web::form::{Fields, Form, LargeForm};
@@ -38,27 +48,131 @@ const PATH: &str = "/watchlist";
 const ADDED: Notice = Notice::new("added", "Name added to your watchlist.");
 const THERE: Notice = Notice::new("there", "This name is already on your watchlist.");
 const REMOVED: Notice = Notice::new("removed", "Removed from your watchlist.");
-const NOTICES: [Notice; 3] = [ADDED, THERE, REMOVED];
+const SAVED: Notice = Notice::new("saved", "Saved.");
+const UNSELECTED: Notice = Notice::new("unselected", "Select the names to change first.");
+const NOTICES: [Notice; 5] = [ADDED, THERE, REMOVED, SAVED, UNSELECTED];
+/// Tags and venues shown as filters.
+const CHIPS_MAX: usize = 12;
 
 /// The routes of the watchlist.
 pub fn routes() -> Router<Web> {
     Router::new()
         .route(PATH, get(show))
         .route("/watchlist/add", post(add))
+        .route("/watchlist/notes", post(save_selected))
+        .route("/watchlist/entry", post(save_one))
         .route("/watch", post(watch))
         .route("/unwatch", post(unwatch))
 }
 
 /// A page of a watchlist.
 struct List {
+    filter: WatchFilter,
     sort: WatchSort,
     page: Page,
-    today: Day,
     summary: Summary,
+    totals: Totals,
+    /// Rows that match the filter, on all pages.
+    matches: usize,
+    /// The most frequent tags and venues of the whole list.
+    tags: Vec<(Tag, u64)>,
+    venues: Vec<(String, u64)>,
+    /// Suggestions for the field of the venue.
+    venue_choices: Vec<String>,
+    /// Groups of the matching rows, in the default order.
+    groups: Vec<Group>,
     /// Maximum external names of the plan.
     external_max: u32,
     /// Rows of the page, and whether their registry supports checks.
     rows: Vec<(WatchRow, bool)>,
+}
+
+/// What the whole list asks for.
+#[derive(Default)]
+struct Totals {
+    /// Names that drop tomorrow.
+    tomorrow: u64,
+    /// Sum of the maximum bids in cents.
+    bids: u64,
+    /// Names that drop within a week and have no bid.
+    without_bid: u64,
+    /// Names without a bid.
+    no_bid: u64,
+}
+
+/// Rows of one stage.
+struct Group {
+    stage: Option<Stage>,
+    word: &'static str,
+    names: usize,
+    /// Sum of the maximum bids in cents.
+    bids: u64,
+}
+
+impl Group {
+    fn of(row: &WatchRow) -> (Option<Stage>, &'static str) {
+        let stage = row.stage();
+        let word = match stage {
+            Some(Stage::Catchable) => "Just dropped",
+            Some(Stage::PendingDelete) => "Drops within days",
+            Some(Stage::Redemption) => "In redemption",
+            Some(Stage::Released) => "Dropped earlier",
+            None => "Without a drop",
+        };
+        (stage, word)
+    }
+}
+
+impl Totals {
+    fn new(rows: &[WatchRow], today: Day) -> Totals {
+        let mut totals = Totals::default();
+        for row in rows {
+            let bid = row.details().max_bid;
+            let days = row.stage_and_release().map(|(_, release)| release.days_since(today));
+            totals.tomorrow += u64::from(days == Some(1));
+            totals.bids += bid.map_or(0, Usd::cents);
+            totals.no_bid += u64::from(bid.is_none());
+            let is_soon = days.is_some_and(|days| (0..=7).contains(&days));
+            totals.without_bid += u64::from(is_soon && bid.is_none());
+        }
+        totals
+    }
+}
+
+impl List {
+    /// Appends this filter, the sort order and the offset to `path`.
+    fn address(&self, path: &str, sort: WatchSort, offset: u32) -> String {
+        let sort = if sort == WatchSort::default() { "" } else { sort.as_str() };
+        let tags: Vec<_> = self.filter.tags.iter().map(Tag::as_str).collect();
+        let stages: Vec<_> = self.filter.stages.iter().map(|stage| stage.as_str()).collect();
+        let parameters = [
+            ("tag", tags.join(",")),
+            ("venue", self.filter.venue.clone().unwrap_or_default()),
+            ("bid", self.filter.bid.map(|bid| bid.as_str().to_owned()).unwrap_or_default()),
+            ("stage", stages.join(",")),
+            ("sort", sort.to_owned()),
+            ("offset", query::offset(offset)),
+        ];
+        query::with(&parameters.each_ref().map(|(name, value)| (*name, value.as_str())), path)
+    }
+
+    /// The group that begins with the row at `place`; `None` for later rows of it and in other orders.
+    fn begins_group(&self, place: usize) -> Option<&Group> {
+        let stage = self.rows[place].0.stage();
+        let is_first = place == 0 || self.rows[place - 1].0.stage() != stage;
+        let is_grouped = self.sort == WatchSort::Lifecycle && is_first;
+        self.groups.iter().find(|group| is_grouped && group.stage == stage)
+    }
+}
+
+/// The most frequent of some values, most frequent first.
+fn frequent<T: Ord>(values: impl Iterator<Item = T>) -> Vec<(T, u64)> {
+    let mut counts = BTreeMap::new();
+    values.for_each(|value| *counts.entry(value).or_insert(0) += 1);
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    counts.truncate(CHIPS_MAX);
+    counts
 }
 
 /// A pasted list and its result.
@@ -100,7 +214,8 @@ async fn add(
     if let Some(notice) = pasted.report.as_ref().and_then(Report::notice) {
         return Ok(notice.at(PATH).into_response());
     }
-    let newest = WatchQuery { sort: WatchSort::Added, page: Page { limit: ROWS, offset: 0 } };
+    let page = Page { limit: ROWS, offset: 0 };
+    let newest = WatchQuery { filter: WatchFilter::default(), sort: WatchSort::Added, page };
     let list = list(&web, &member, newest).await?;
     let page = page::show(&member, &list, None, &pasted);
     Ok(match pasted.error {
@@ -117,7 +232,8 @@ async fn watch(
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
     let name = parse_name(fields.text("domain"))?;
-    let mut outcomes = watch_all(&web.app, &member.caller, vec![name], member.viewer.now).await?;
+    let names = vec![(name, WatchPatch::default())];
+    let mut outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
     outcomes.pop().expect("one name has one outcome")?;
     Ok(done(&headers, &fields))
 }
@@ -139,6 +255,56 @@ async fn unwatch(
     Ok(done(&headers, &fields))
 }
 
+/// `POST /watchlist/notes`: adds tags to the selected names and sets their bid and venue. Empty fields
+/// change nothing.
+async fn save_selected(
+    State(web): State<Web>,
+    member: LoggedIn,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Redirect, PageError> {
+    let names = fields.all("domain").map(parse_name).collect::<Result<Vec<_>, _>>()?;
+    let filled = |name| Some(fields.text(name).trim()).filter(|text: &&str| !text.is_empty());
+    let tags = filled("tags").map(parse_tags).transpose()?;
+    let patch = WatchPatch {
+        note: None,
+        tags: tags.map(Tags::Add),
+        max_bid: filled("bid").map(parse_bid).transpose()?.map(Some),
+        venue: filled("venue").map(|venue| Some(venue.to_owned())),
+    };
+    let notice = if names.is_empty() { UNSELECTED } else { SAVED };
+    web.app.store.change_watches(&member.caller, names, &patch).await.map_err(ApiError::from)?;
+    Ok(notice.at(next(&fields)))
+}
+
+/// `POST /watchlist/entry`: adds a name or replaces its notes.
+async fn save_one(
+    State(web): State<Web>,
+    member: LoggedIn,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Redirect, PageError> {
+    let filled = |name| Some(fields.text(name).trim()).filter(|text: &&str| !text.is_empty());
+    let patch = WatchPatch {
+        // Browsers submit line breaks as CRLF.
+        note: Some(filled("note").map(|note| note.replace("\r\n", "\n"))),
+        tags: Some(Tags::Replace(parse_tags(fields.text("tags"))?)),
+        max_bid: Some(filled("bid").map(parse_bid).transpose()?),
+        venue: Some(filled("venue").map(str::to_owned)),
+    };
+    let names = vec![(parse_name(fields.text("domain"))?, patch)];
+    let mut outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
+    outcomes.pop().expect("one name has one outcome")?;
+    Ok(Redirect::to(next(&fields)))
+}
+
+fn parse_tags(text: &str) -> Result<Vec<Tag>, PageError> {
+    paste::tags(text).map_err(|what| ApiError::parameter("tags", what).into())
+}
+
+fn parse_bid(text: &str) -> Result<Usd, PageError> {
+    let bid = text.trim_start_matches('$').replace(',', "").parse::<Money>();
+    Ok(bid.map_err(|err| ApiError::parameter("maxBidUsd", err))?.0)
+}
+
 fn parse_name(text: &str) -> Result<DomainName, PageError> {
     DomainName::parse(text).map_err(|err| ApiError::parameter("domain", err).into())
 }
@@ -157,21 +323,51 @@ fn next(fields: &Fields) -> &str {
 
 /// Reads the current rows of a page of the watchlist.
 async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, PageError> {
-    let WatchQuery { sort, page } = asked;
+    let WatchQuery { filter, sort, page } = asked;
     let app = &web.app;
     let owned = web.user_data(member);
     let (index, as_of) = (app.live.current(), app.as_of(member.viewer.now));
     let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
     let external_max = app.store.limits(&member.caller).external_names;
-    let list = work::run(watches_cost_us(&owned), move || {
-        let rows = sorted_rows(&owned, &index, &store, as_of, sort);
+    let list = work::run(watches_cost_us(&owned).saturating_mul(2), move || {
+        let mut rows = sorted_rows(&owned, &index, &store, as_of, sort);
         let summary = Summary::new(&rows, &bootstrap);
+        let totals = Totals::new(&rows, as_of.today);
+        let tags = frequent(rows.iter().flat_map(|row| row.details().tags.iter().cloned()));
+        let venues = frequent(
+            rows.iter().filter_map(|row| Some(row.details().venue.as_deref()?.to_owned())),
+        );
+        let venue_choices = venues.iter().map(|(venue, _)| venue.clone()).collect();
+        rows.retain(|row| filter.passes(row));
+        let mut groups: Vec<Group> = Vec::new();
+        for row in &rows {
+            let (stage, word) = Group::of(row);
+            let bid = row.details().max_bid.map_or(0, Usd::cents);
+            match groups.iter_mut().find(|group| group.stage == stage) {
+                Some(group) => (group.names, group.bids) = (group.names + 1, group.bids + bid),
+                None => groups.push(Group { stage, word, names: 1, bids: bid }),
+            }
+        }
+        let matches = rows.len();
         let with_check = |row: WatchRow| {
             let is_checkable = bootstrap.is_checkable(row.name());
             (row, is_checkable)
         };
         let rows = page.rows(rows.into_iter()).map(with_check).collect();
-        Ok(List { sort, page, today: as_of.today, summary, external_max, rows })
+        Ok(List {
+            filter,
+            sort,
+            page,
+            summary,
+            totals,
+            matches,
+            tags,
+            venues,
+            venue_choices,
+            groups,
+            external_max,
+            rows,
+        })
     });
     Ok(list.await?)
 }
@@ -183,18 +379,18 @@ async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageE
         error: Some(FormError::with_status(StatusCode::BAD_REQUEST, Some("names"), why)),
         report: None,
     };
-    let count = paste::count(text);
-    if count == 0 {
+    let sent = paste::Pasted::parse(text);
+    if sent.items == 0 {
         return Ok(refused("Enter at least one name."));
     }
-    if count > WATCHES_PASTED_MAX {
-        let (count, most) = (grouped(count as u64), grouped(WATCHES_PASTED_MAX as u64));
+    if sent.items > WATCHES_PASTED_MAX {
+        let (count, most) = (grouped(sent.items as u64), grouped(WATCHES_PASTED_MAX as u64));
         return Ok(refused(&format!("You entered {count} names. Add at most {most} at a time.")));
     }
-    let (names, not_names) = paste::names_in(text);
-    let outcomes = watch_all(&web.app, &member.caller, names.clone(), member.viewer.now).await?;
+    let names: Vec<_> = sent.names.iter().map(|(name, _)| name.clone()).collect();
+    let outcomes = watch_all(&web.app, &member.caller, sent.names, member.viewer.now).await?;
     let mut report = Report { added: 0, there: 0, refused: Vec::new() };
-    report.refused.extend(not_names.into_iter().map(|it| (it.text, sentence(&it.why.to_string()))));
+    report.refused.extend(sent.rejected.into_iter().map(|it| (it.text, sentence(&it.why))));
     for (name, outcome) in names.into_iter().zip(outcomes) {
         match outcome {
             Ok(Outcome::Added) => report.added += 1,

@@ -2,58 +2,94 @@
 
 use maud::{Markup, html};
 
-use super::{List, NOTICES, PATH, Pasted, Report};
-use crate::http::watchlist::{WatchRow, WatchSort};
-use crate::vocab::day::Day;
-use crate::vocab::limits::WATCHES_PASTED_MAX;
+use super::{Group, List, NOTICES, PATH, Pasted, Report};
+use crate::accounts::WatchDetails;
+use crate::http::allowance::Now;
+use crate::http::watchlist::{HasBid, WatchRow, WatchSort};
+use crate::vocab::limits::{VENUE_CHARS_MAX, WATCHES_PASTED_MAX};
 use crate::vocab::observation::RdapState;
 use crate::web::components::Column::Text;
-use crate::web::components::{self, counted, grouped, query};
+use crate::web::components::{self, ago, countdown, counted, grouped, money, query};
 use crate::web::field::Field;
 use crate::web::layout::{NavItem, Page};
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
-use crate::web::owned::{STYLES, csv, day, instant, nothing, pager, tile};
+use crate::web::owned::{STYLES, csv, day, nothing, pager};
 
 /// Maximum rejected names shown without expanding the list.
 const REFUSED_OPEN_MAX: usize = 20;
+/// Columns of the table.
+const COLUMNS: u32 = 10;
 
 /// The whole page.
 pub fn show(member: &LoggedIn, list: &List, query: Option<&str>, pasted: &Pasted) -> Markup {
     let is_empty = list.summary.total == 0;
-    let csv_address = query::with(&[("sort", sort_word(list.sort))], "/api/export/watchlist");
-    Page::new("Watchlist", "The names you watch, with their stage and what their registry reports.")
-        .at(NavItem::Watchlist)
-        .styles(STYLES)
-        .scripts(&["watchlist.js"])
-        .show(
-            Some(&member.viewer),
-            html! {
-                div.head {
-                    h1 { "Watchlist" }
-                    @if !is_empty { p { (csv(member.caller.plan, &csv_address)) } }
+    let csv_address = list.address("/api/export/watchlist", list.sort, 0);
+    Page::new(
+        "Watchlist",
+        "The names you watch: when they drop, what you bid and what their registry reports.",
+    )
+    .at(NavItem::Watchlist)
+    .styles(STYLES)
+    .scripts(&["watchlist.js"])
+    .show(
+        Some(&member.viewer),
+        html! {
+            div.head {
+                h1 { "Watchlist" }
+                @if !is_empty {
+                    (summary(list))
+                    p.buttons {
+                        (csv(member.caller.plan, &csv_address))
+                        " " a.button href="#adding" { "Add names" }
+                    }
                 }
-                (notice::shown(&NOTICES, query))
-                @if let Some(report) = &pasted.report { (reported(report)) }
-                @if !is_empty { (summary(list)) }
-                (adding(pasted, is_empty))
-                @if !is_empty { (table(list)) }
-            },
-        )
+            }
+            (notice::shown(&NOTICES, query))
+            @if let Some(report) = &pasted.report { (reported(report)) }
+            @if !is_empty { (chips(list)) (table(list, member.viewer.now)) }
+            (adding(pasted, is_empty))
+        },
+    )
 }
 
+/// What the next days ask for, in one line.
 fn summary(list: &List) -> Markup {
-    let summary = list.summary;
-    let figure = |number: usize| html! { (grouped(number as u64)) };
+    let totals = &list.totals;
     html! {
-        dl.tiles {
-            (tile("Names", figure(summary.total)))
-            (tile("Not in our data yet", html! {
-                (grouped(summary.external as u64))
-                span.of { " of " (grouped(list.external_max.into())) }
-            }))
-            (tile("Renewed since added", figure(summary.renewed)))
-            (tile("Registry check available", figure(summary.checkable)))
+        p.soft.sum {
+            b { (grouped(totals.tomorrow)) } " drop tomorrow · "
+            b { (money(totals.bids)) } " in maximum bids · "
+            b { (grouped(totals.without_bid)) } " of this week without a bid"
+            @if list.summary.external > 0 {
+                " · " b { (grouped(list.summary.external as u64)) } " of " (grouped(list.external_max.into())) " names outside our data"
+            }
+        }
+    }
+}
+
+/// Filters as links, each with the number of names it leaves.
+fn chips(list: &List) -> Markup {
+    let filter = &list.filter;
+    let is_all = *filter == crate::http::watchlist::WatchFilter::default();
+    let no_bid = filter.bid == Some(HasBid::None);
+    let chip = |is_on: bool, address: String, word: &str, count: u64| {
+        html! {
+            li { a.pick href=(address) aria-current=[is_on.then_some("true")] { (word) " " span.count { (grouped(count)) } } }
+        }
+    };
+    html! {
+        nav aria-label="Filters" {
+            ul.picks {
+                (chip(is_all, PATH.to_owned(), "All", list.summary.total as u64))
+                (chip(no_bid, query::with(&[("bid", "none")], PATH), "No bid set", list.totals.no_bid))
+                @for (tag, count) in &list.tags {
+                    (chip(filter.tags.contains(tag), query::with(&[("tag", tag.as_str())], PATH), &format!("#{}", tag.as_str()), *count))
+                }
+                @for (venue, count) in &list.venues {
+                    (chip(filter.venue.as_ref() == Some(venue), query::with(&[("venue", venue)], PATH), venue, *count))
+                }
+            }
         }
     }
 }
@@ -61,8 +97,10 @@ fn summary(list: &List) -> Markup {
 /// The form to add names.
 fn adding(pasted: &Pasted, is_empty: bool) -> Markup {
     let most = grouped(WATCHES_PASTED_MAX as u64);
-    let help =
-        format!("Enter up to {most} names, separated by new lines, spaces, commas or semicolons.");
+    let help = format!(
+        "Enter up to {most} names, separated by new lines, spaces, commas or semicolons. Or paste a CSV \
+         file with a header line: domain, tags, max_bid_usd, venue, note."
+    );
     let field = Field::new("names", "Names").help(&help).error(pasted.error.as_ref());
     let rows = if is_empty || !pasted.text.is_empty() { 5 } else { 2 };
     html! {
@@ -70,14 +108,17 @@ fn adding(pasted: &Pasted, is_empty: bool) -> Markup {
             @if is_empty {
                 h2 #adding { "Your watchlist is empty" }
                 p.soft {
-                    "Add the names you want to catch. For each name, you see its stage and what its registry reports."
+                    "Add the names you want to catch. For each name, you see when it drops and what its registry reports, and you can note tags, a maximum bid and a venue."
                 }
             } @else {
                 h2 #adding { "Add names" }
             }
             form.adding.beside[!is_empty] method="post" action="/watchlist/add" {
                 (field.textarea(&pasted.text, rows, None))
-                p.send { button type="submit" { "Add names" } }
+                p.send {
+                    button type="submit" { "Add names" }
+                    label.file.needs-js { span { "or open a file" } " " input #file type="file" accept=".csv,.txt,text/csv,text/plain"; }
+                }
             }
         }
     }
@@ -112,58 +153,91 @@ fn reported(report: &Report) -> Markup {
     }
 }
 
-fn table(list: &List) -> Markup {
-    let at = |offset: u32| {
-        query::with(&[("sort", sort_word(list.sort)), ("offset", &query::offset(offset))], PATH)
-    };
+fn table(list: &List, now: Now) -> Markup {
+    let at = |offset: u32| list.address(PATH, list.sort, offset);
     html! {
         form #watched method="post" action="/unwatch" {
             input type="hidden" name="next" value=(PATH);
-            div.table tabindex="0" role="region" aria-label="Watched names" {
-                table.cards.sorted {
-                    thead {
-                        tr {
-                            th.check scope="col" { span.hidden { "Select" } }
-                            (sortable(list.sort, WatchSort::Name, "Name"))
-                            (sortable(list.sort, WatchSort::Dqs, "DQS"))
-                            (sortable(list.sort, WatchSort::Lifecycle, "Stage"))
-                            th scope="col" { "Last drop" }
-                            th scope="col" { "Registry status" }
-                            (sortable(list.sort, WatchSort::Added, "Added"))
-                            th scope="col" { span.hidden { "Remove" } }
+            // What Enter in a field does: without it, the button of the first row would.
+            button.hidden type="submit" formaction="/watchlist/notes" tabindex="-1" aria-hidden="true" { "Save" }
+            @if list.rows.is_empty() {
+                p.panel.empty { "No watched names match this filter. " a href=(PATH) { "Show all" } }
+            } @else {
+                div.table tabindex="0" role="region" aria-label="Watched names" {
+                    table.cards.sorted.watches {
+                        thead {
+                            tr {
+                                th.check scope="col" { span.hidden { "Select" } }
+                                (sortable(list, WatchSort::Name, "Name"))
+                                (sortable(list, WatchSort::Dqs, "Score"))
+                                (sortable(list, WatchSort::Release, "Drops"))
+                                (sortable(list, WatchSort::Lifecycle, "State"))
+                                th scope="col" { "Tags" }
+                                (sortable(list, WatchSort::Bid, "Max bid"))
+                                (sortable(list, WatchSort::Venue, "Venue"))
+                                th scope="col" { "Note" }
+                                th scope="col" { span.hidden { "Remove" } }
+                            }
+                        }
+                        tbody {
+                            @for (place, (watched, is_checkable)) in list.rows.iter().enumerate() {
+                                @if let Some(group) = list.begins_group(place) { (group_head(group)) }
+                                (row(watched, *is_checkable, now))
+                            }
                         }
                     }
-                    tbody { @for (watched, is_checkable) in &list.rows { (row(watched, *is_checkable, list.today)) } }
                 }
+                (bulk(list))
             }
             div.below {
-                button.danger type="submit" { "Remove selected" }
-                (pager(list.page, list.summary.total, at))
+                (pager(list.page, list.matches, at))
+            }
+        }
+    }
+}
+
+/// What is done with the selected names.
+fn bulk(list: &List) -> Markup {
+    html! {
+        fieldset.bulk {
+            legend { "With the selected names" }
+            label { "Add tags" input type="text" name="tags" placeholder="flip, keep" autocomplete="off"; }
+            label { "Max bid (USD)" input type="text" name="bid" inputmode="decimal" placeholder="unchanged" autocomplete="off"; }
+            label { "Venue" input type="text" name="venue" maxlength=(VENUE_CHARS_MAX) list="venues" placeholder="unchanged" autocomplete="off"; }
+            datalist #venues { @for venue in &list.venue_choices { option value=(venue) {} } }
+            button type="submit" formaction="/watchlist/notes" { "Save" }
+            button.danger type="submit" { "Remove selected" }
+        }
+    }
+}
+
+fn group_head(group: &Group) -> Markup {
+    html! {
+        tr.group {
+            th colspan=(COLUMNS) scope="rowgroup" {
+                b { (group.word) }
+                span.soft { (counted(group.names as u32, "name")) @if group.bids > 0 { ", " (money(group.bids)) " in maximum bids" } }
             }
         }
     }
 }
 
 /// A column header that sorts the list.
-fn sortable(current: WatchSort, sort: WatchSort, word: &str) -> Markup {
+fn sortable(list: &List, sort: WatchSort, word: &str) -> Markup {
     let order = match sort {
-        WatchSort::Dqs | WatchSort::Added => "descending",
-        WatchSort::Lifecycle | WatchSort::Name => "ascending",
+        WatchSort::Dqs | WatchSort::Added | WatchSort::Bid => "descending",
+        _ => "ascending",
     };
     html! {
-        th scope="col" aria-sort=[(current == sort).then_some(order)] {
-            a href=(query::with(&[("sort", sort_word(sort))], PATH)) { (word) }
+        th scope="col" aria-sort=[(list.sort == sort).then_some(order)] {
+            a href=(list.address(PATH, sort, 0)) { (word) }
         }
     }
 }
 
-/// The `sort` parameter. Empty for the default order.
-fn sort_word(sort: WatchSort) -> &'static str {
-    if sort == WatchSort::default() { "" } else { sort.as_str() }
-}
-
-fn row(watched: &WatchRow, is_checkable: bool, today: Day) -> Markup {
-    let domain = watched.name();
+fn row(watched: &WatchRow, is_checkable: bool, now: Now) -> Markup {
+    let (domain, details) = (watched.name(), watched.details());
+    let dossier = format!("{}#watching", components::dossier_path(domain.as_str()));
     html! {
         tr {
             td.check {
@@ -173,21 +247,22 @@ fn row(watched: &WatchRow, is_checkable: bool, today: Day) -> Markup {
                 (components::name_linked(domain.as_str(), domain.tld()))
                 @if watched.is_external() { " " span.badge title="This name isn't in our data yet. It counts towards the limit of your plan." { "external" } }
             }
-            td data-label="DQS" {
+            td data-label="Score" {
                 @if let Some(dqs) = watched.dqs() { (components::score(dqs)) } @else { (nothing()) }
             }
-            td.stage-of data-label="Stage" {
-                @if let Some((stage, release)) = watched.stage_and_release() {
-                    (components::stage(stage, release, today))
-                } @else if watched.is_renewed() {
-                    span.badge { "registered again" }
-                } @else { (nothing()) }
+            td data-label="Drops" {
+                @if let Some((_, release)) = watched.stage_and_release() { (countdown(release, now)) } @else { (nothing()) }
             }
-            td data-label="Last drop" {
-                @if let Some(day) = watched.latest_drop() { (components::date(day, today)) } @else { (nothing()) }
+            td.stage-of data-label="State" { (state(watched, is_checkable, now)) }
+            td data-label="Tags" { (tags(details)) }
+            td.number data-label="Max bid" {
+                @match details.max_bid {
+                    Some(bid) => { a.plain href=(dossier) aria-label={ "Maximum bid for " (domain.unicode()) ": " (money(bid.cents())) } { (money(bid.cents())) } }
+                    None => { a.set href=(dossier) aria-label={ "Set a bid for " (domain.unicode()) } { "set bid" } }
+                }
             }
-            td data-label="Registry status" { (registry(watched, is_checkable)) }
-            td data-label="Added" { (day(watched.added_at())) }
+            td data-label="Venue" { @if let Some(venue) = &details.venue { (venue) } @else { (nothing()) } }
+            td.note data-label="Note" { @if let Some(note) = &details.note { (note) } @else { (nothing()) } }
             td.do {
                 button.quiet.small type="submit" name="only" value=(domain) aria-label={ "Remove " (domain.unicode()) } { "Remove" }
             }
@@ -195,20 +270,62 @@ fn row(watched: &WatchRow, is_checkable: bool, today: Day) -> Markup {
     }
 }
 
-/// Latest status reported by the registry, and when it was checked.
-fn registry(watched: &WatchRow, is_checkable: bool) -> Markup {
-    let Some((state, at)) = watched.rdap() else {
-        let word = if is_checkable { "not checked yet" } else { "check not supported" };
-        return html! { span.soft { (word) } };
+fn tags(details: &WatchDetails) -> Markup {
+    html! {
+        @if details.tags.is_empty() { (nothing()) }
+        @for tag in &details.tags {
+            a.tag href=(query::with(&[("tag", tag.as_str())], PATH)) { (tag.as_str()) } " "
+        }
+    }
+}
+
+/// The state of a name: what the registry reported, or what the calendar says. It opens to its history.
+fn state(watched: &WatchRow, is_checkable: bool, now: Now) -> Markup {
+    let now_state = html! {
+        @match (watched.rdap(), watched.stage()) {
+            (Some((state, at)), _) => { span.confirmed { "✓ " } span.badge.(state_class(state)) { (state_word(state)) } " " span.frees { (ago(at, now)) } }
+            (None, Some(stage)) => { span.stage.(stage.as_str()) { (components::stage_word(stage)) } " " span.frees { @if is_checkable { "not checked yet" } @else { "no registry check" } } }
+            (None, None) if watched.is_renewed() => { span.badge { "registered again" } }
+            (None, None) => { span.soft { @if is_checkable { "not checked yet" } @else { "check not supported" } } }
+        }
     };
-    let (word, class) = match state {
-        RdapState::Redemption => ("redemption", "info"),
-        RdapState::PendingDelete => ("pending delete", "warn"),
-        RdapState::Available => ("available", "good"),
-        RdapState::Registered => ("registered", ""),
-        RdapState::Renewed => ("renewed", "bad"),
-        RdapState::RegisteredAgain => ("registered again", "bad"),
-        RdapState::Unknown => ("unclear", ""),
-    };
-    html! { span.badge.(class) { (word) } " " span.frees { (instant(at)) } }
+    html! {
+        details.history {
+            summary { (now_state) }
+            ul {
+                @if let Some((stage, release)) = watched.stage_and_release() {
+                    li { (components::stage(stage, release, crate::vocab::day::Day::from_instant(now.0).unwrap_or(release))) }
+                }
+                @for former in watched.former().iter().rev() {
+                    li { span.badge.(state_class(former.state)) { (state_word(former.state)) } " " span.frees { "until " (ago(former.last_seen, now)) } }
+                }
+                li { "You added it " (day(watched.added_at())) }
+                @if let Some(dropped) = watched.latest_drop() { li { "Left the zone " time datetime=(dropped) { (dropped) } } }
+            }
+        }
+    }
+}
+
+/// Word of a state that the registry reported.
+pub fn state_word(state: RdapState) -> &'static str {
+    match state {
+        RdapState::Redemption => "redemption",
+        RdapState::PendingDelete => "pending delete",
+        RdapState::Available => "available",
+        RdapState::Registered => "registered",
+        RdapState::Renewed => "renewed",
+        RdapState::RegisteredAgain => "registered again",
+        RdapState::Unknown => "unclear",
+    }
+}
+
+/// CSS class of a state that the registry reported.
+pub fn state_class(state: RdapState) -> &'static str {
+    match state {
+        RdapState::Redemption => "info",
+        RdapState::PendingDelete => "warn",
+        RdapState::Available => "good",
+        RdapState::Renewed | RdapState::RegisteredAgain => "bad",
+        RdapState::Registered | RdapState::Unknown => "",
+    }
 }

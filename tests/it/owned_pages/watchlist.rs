@@ -86,7 +86,7 @@ fn names_above_the_plans_limit_are_listed() {
     page.assert_says(200, "2 names not added");
     page.assert_says(200, "The core plan allows 10 watchlist names that are not in the corpus");
     assert!(page.text.contains("\nunseen10.com\nunseen11.com</textarea>"), "{}", page.visible());
-    page.assert_says(200, "10 of 10");
+    page.assert_says(200, "10 of 10 names outside our data");
     // Nothing was added, so the form returns an error.
     let page = ann.post("/watchlist/add", &[("names", "unseen10.com")]);
     page.assert_says(400, "No names were added");
@@ -115,10 +115,10 @@ fn the_page_matches_the_api_in_every_order() {
     }
     let page = ann.get("/watchlist");
     page.assert_says(200, "münchen.de xn--mnchen-3ya.de");
-    page.assert_says(200, "catchable available since 15 Mar");
+    page.assert_says(200, "catchable expected free since 15 Mar");
     page.assert_says(200, "external");
     for (target, error) in [
-        ("/watchlist?sort=none", "must be one of lifecycle, name, dqs, added"),
+        ("/watchlist?sort=none", "must be one of lifecycle, name, dqs, added, release, bid, venue"),
         ("/watchlist?offset=-1", "must be an integer from 0 to 10000"),
     ] {
         let (status, body) = api.get(&format!("/api/v1{target}")).answer();
