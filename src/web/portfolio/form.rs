@@ -1,6 +1,6 @@
 //! The claim form: values as sent, converted to [`NewClaim`] and [`ClaimPatch`].
 
-use crate::accounts::{Claim, ClaimPatch, NewClaim};
+use crate::accounts::{Claim, ClaimPatch, NewClaim, WatchDetails};
 use crate::http::body::Money;
 use crate::http::error::ApiError;
 use crate::vocab::claim::ClaimStatus;
@@ -34,6 +34,14 @@ impl ClaimForm {
         ClaimForm::new(fields)
     }
 
+    /// A form for a name with the bid and the venue that were noted while it was watched.
+    pub fn for_watched(domain: &str, details: &WatchDetails) -> ClaimForm {
+        let ClaimForm(mut fields) = ClaimForm::blank(domain);
+        fields.push("bid", details.max_bid.map(|it| it.to_string()).unwrap_or_default());
+        fields.push("venue", details.venue.as_deref().unwrap_or_default());
+        ClaimForm(fields)
+    }
+
     /// The form of an existing claim.
     pub fn for_claim(claim: &Claim) -> ClaimForm {
         let price = |price: Option<Usd>| price.map(|it| it.to_string()).unwrap_or_default();
@@ -47,6 +55,11 @@ impl ClaimForm {
         fields.push("sold_on", claim.sold_at.map(date_of).unwrap_or_default());
         fields.push("notes", claim.user_notes.as_deref().unwrap_or_default());
         fields.push("rule", rule.unwrap_or_default());
+        fields.push("bid", price(claim.trade.bid));
+        fields.push("venue", claim.trade.venue.as_deref().unwrap_or_default());
+        let renews_on = claim.trade.renews_on.map(|day| day.to_string());
+        fields.push("renews_on", renews_on.unwrap_or_default());
+        fields.push("renewal", price(claim.trade.renewal));
         ClaimForm::new(fields)
     }
 
@@ -70,6 +83,10 @@ impl ClaimForm {
             sold_at: self.filled("sold_on", sold_at)?,
             user_notes: self.filled("notes", text)?,
             alert_rule: self.filled("rule", rule_id)?,
+            bid: self.filled("bid", bid)?,
+            venue: self.filled("venue", text)?,
+            renews_on: self.filled("renews_on", renews_on)?,
+            renewal: self.filled("renewal", renewal)?,
         })
     }
 
@@ -92,6 +109,10 @@ impl ClaimForm {
             sold_at: sold_at.filter(Option::is_some),
             user_notes: self.changed(&before, "notes", text)?,
             alert_rule: self.changed(&before, "rule", rule_id)?,
+            bid: self.changed(&before, "bid", bid)?,
+            venue: self.changed(&before, "venue", text)?,
+            renews_on: self.changed(&before, "renews_on", renews_on)?,
+            renewal: self.changed(&before, "renewal", renewal)?,
         })
     }
 
@@ -119,12 +140,15 @@ impl ClaimForm {
     /// Id of the field of a property of the API.
     pub fn field_of(property: &str) -> Option<String> {
         let field = match property {
-            "domain" | "status" | "registrar" => property,
+            "domain" | "status" | "registrar" | "venue" => property,
             "acquiredPriceUsd" => "acquired",
             "resalePriceUsd" => "resale",
             "soldAt" => "sold_on",
             "userNotes" => "notes",
             "alertRuleId" => "rule",
+            "bidUsd" => "bid",
+            "renewsOn" => "renews_on",
+            "renewalUsd" => "renewal",
             _ => return None,
         };
         Some(field.to_owned())
@@ -145,6 +169,18 @@ fn acquired(value: &str) -> Result<Usd, ApiError> {
 
 fn resale(value: &str) -> Result<Usd, ApiError> {
     price(value, "resalePriceUsd")
+}
+
+fn bid(value: &str) -> Result<Usd, ApiError> {
+    price(value, "bidUsd")
+}
+
+fn renewal(value: &str) -> Result<Usd, ApiError> {
+    price(value, "renewalUsd")
+}
+
+fn renews_on(value: &str) -> Result<Day, ApiError> {
+    value.parse().map_err(|err| ApiError::parameter("renewsOn", err))
 }
 
 fn price(value: &str, property: &'static str) -> Result<Usd, ApiError> {
@@ -169,6 +205,7 @@ fn date_of(at: UnixMs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts::Trade;
     use crate::vocab::ids::ClaimId;
     use crate::vocab::name::DomainName;
 
@@ -192,6 +229,7 @@ mod tests {
             updated_at: at,
             user_notes: Some("two\r\nlines".into()),
             alert_rule: None,
+            trade: Trade::default(),
         }
     }
 

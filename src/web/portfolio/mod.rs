@@ -18,7 +18,9 @@ use crate::http::error::ApiError;
 use crate::http::params::Params;
 use crate::http::portfolio::{self, ClaimFilter, claims_cost_us};
 use crate::http::work;
+use crate::vocab::day::Day;
 use crate::vocab::ids::ClaimId;
+use crate::vocab::name::DomainName;
 use crate::web::Web;
 use crate::web::components::query;
 use crate::web::error::PageError;
@@ -55,6 +57,7 @@ struct List {
     to: String,
     by: GroupBy,
     owned: Arc<UserData>,
+    today: Day,
     summary: Summary,
     /// Claims of the page.
     claims: Vec<Claim>,
@@ -131,7 +134,14 @@ async fn list_claims(
 
 /// `GET /portfolio/new`: an empty form, or one for the name in the link.
 async fn new_claim(State(web): State<Web>, member: LoggedIn, RawQuery(query): RawQuery) -> Markup {
-    let form = ClaimForm::blank(Fields::from_query(query.as_deref()).text("domain").trim());
+    let fields = Fields::from_query(query.as_deref());
+    let domain = fields.text("domain").trim();
+    let owned = web.user_data(&member);
+    let watched = DomainName::parse(domain).ok().and_then(|name| owned.watch_details(&name));
+    let form = match watched {
+        Some(details) => ClaimForm::for_watched(domain, details),
+        None => ClaimForm::blank(domain),
+    };
     page::editor(&EditorPage::for_new(web, member, form), None)
 }
 
@@ -201,10 +211,12 @@ async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<List, Pag
         text => text.parse().map_err(|err| ApiError::parameter("by", err))?,
     };
     let owned = web.user_data(member);
+    let (index, as_of) = (web.app.live.current(), web.app.as_of(member.viewer.now));
     let list = work::run(claims_cost_us(&owned).saturating_mul(2), move || {
-        let summary = Summary::new(filter.matching(&owned), by, &owned);
+        let score = |name: &DomainName| index.facts(name, as_of).map(|facts| facts.dqs);
+        let summary = Summary::new(filter.matching(&owned), by, &owned, score);
         let claims = filter.page_of(&owned).cloned().collect();
-        Ok(List { filter, from, to, by, owned, summary, claims })
+        Ok(List { filter, from, to, by, owned, today: as_of.today, summary, claims })
     });
     Ok(list.await?)
 }

@@ -7,25 +7,29 @@ use super::summary::{GroupBy, Summary, Sums, status_word};
 use super::{EditorPage, List, NOTICES, PATH};
 use crate::accounts::{Claim, UserData};
 use crate::vocab::claim::ClaimStatus;
-use crate::vocab::limits::{NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX};
+use crate::vocab::day::Day;
+use crate::vocab::limits::{NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX, VENUE_CHARS_MAX};
 use crate::vocab::money::Usd;
 use crate::vocab::name::NAME_OCTETS_MAX;
+use crate::vocab::time::UnixMs;
 use crate::web::components::Column::{self, Hidden, Number, Text};
-use crate::web::components::{grouped, name_linked, table};
+use crate::web::components::{counted, date, grouped, money, name_linked, table};
 use crate::web::field::{Field, FormError, Input};
 use crate::web::layout::{NavItem, Page};
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
 use crate::web::owned::{Deletion, STYLES, csv, day, idempotency_field, nothing, pager, tile};
 
-const CLAIM_COLUMNS: [Column<'_>; 8] = [
+const CLAIM_COLUMNS: [Column<'_>; 10] = [
     Text("Name"),
     Text("Status"),
-    Text("Registrar"),
+    Text("Venue"),
+    Number("Your bid"),
     Number("Cost"),
     Number("Sold for"),
     Number("Profit"),
-    Text("Added"),
+    Text("Renews"),
+    Text("Held for"),
     Hidden("Edit"),
 ];
 /// Maximum groups in the chart. The table below it has all.
@@ -39,7 +43,7 @@ const REGISTRARS_MAX: usize = 50;
 pub fn show(member: &LoggedIn, list: &List, query: Option<&str>) -> Markup {
     let has_claims = list.owned.claim_count() > 0;
     let csv_address = list.address("/api/export/portfolio", None, 0);
-    Page::new("Portfolio", "Your backorder claims with their outcome, cost and revenue.")
+    Page::new("Portfolio", "Your bids with their outcome, cost and sales.")
         .at(NavItem::Portfolio)
         .styles(STYLES)
         .scripts(&["portfolio.js"])
@@ -64,7 +68,7 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>) -> Markup {
                 } @else {
                     div.panel.empty {
                         h2 { "Track your backorders" }
-                        p { "Add a claim for each name you try to catch, with its outcome, cost and sale. You will see which registrars, TLDs and alert rules pay off." }
+                        p { "Add a claim for each name you try to catch, with its outcome, cost and sale. You will see which venues, TLDs and alert rules pay off." }
                         p { a.button href="/portfolio/new" { "Add your first claim" } }
                     }
                 }
@@ -72,16 +76,24 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>) -> Markup {
         )
 }
 
+/// Sales − cost of the sold names = profit; then what is held and what is bid.
 fn totals(all: &Sums) -> Markup {
+    let names = |count: usize| counted(count as u32, "name");
     html! {
-        dl.tiles {
-            (tile("Claims", html! { (grouped(all.claims as u64)) @if let Some(won) = all.won_percent() { span.of { " " (won) " % won" } } }))
-            (tile("Cost", dollars(all.cost)))
-            (tile("Revenue", dollars(all.revenue)))
-            (tile("Profit", signed(all.profit())))
-            (tile("Return on sold names", returned(all)))
+        dl.tiles.money {
+            (tile("Sales", html! { (dollars(all.revenue)) span.of { (names(all.sold)) } }))
+            (tile("Cost of names sold", html! { (dollars(all.cost_of_sold)) span.of { "what you paid for them" } }))
+            (tile("Realised profit", html! { (signed(all.profit())) span.of { @if let Some(multiple) = all.multiple() { (times(multiple)) " on names sold" } @else { "no sale yet" } } }))
+            (tile("Inventory at cost", html! { (dollars(all.inventory)) span.of { (names(all.held())) " held. Unsold is not a loss." } }))
+            (tile("Open bids", html! { (dollars(all.open_bids)) span.of { (counted(all.open as u32, "bid")) ". Not a cost until you win." } }))
         }
     }
+}
+
+/// A multiple in hundredths: `2.8×`.
+fn times(hundredths: u64) -> String {
+    let tenths = hundredths.saturating_add(5) / 10;
+    format!("{}.{}×", grouped(tenths / 10), tenths % 10)
 }
 
 /// Filter form. Several statuses can be selected.
@@ -116,13 +128,20 @@ fn claims(list: &List) -> Markup {
         @if list.claims.is_empty() {
             p.panel.empty { "No claims match this filter." }
         } @else {
-            (table("Claims", "cards", &CLAIM_COLUMNS, html! { tbody { @for claim in &list.claims { (row(claim)) } } }))
+            (table("Claims", "cards", &CLAIM_COLUMNS, html! { tbody { @for claim in &list.claims { (row(claim, list.today)) } } }))
             (pager(list.filter.page(), total, |offset| list.address(PATH, Some(list.by), offset)))
         }
     }
 }
 
-fn row(claim: &Claim) -> Markup {
+fn row(claim: &Claim, today: Day) -> Markup {
+    let trade = &claim.trade;
+    let is_held = matches!(claim.status, ClaimStatus::Caught | ClaimStatus::Registered);
+    let is_won = is_held || claim.status == ClaimStatus::Sold;
+    let day_of = |at: UnixMs| Day::from_instant(at.instant());
+    let until = claim.sold_at.and_then(day_of).unwrap_or(today);
+    let held_days = day_of(claim.reported_at).filter(|_| is_won).map(|from| until.days_since(from));
+    let held_days = held_days.map(|days| days.max(0).unsigned_abs());
     let result = claim
         .resale_price
         .map(|sold| sold.cents() as i64 - claim.acquired_price.map_or(0, Usd::cents) as i64);
@@ -137,11 +156,18 @@ fn row(claim: &Claim) -> Markup {
                 (status_badge(claim.status))
                 @if let Some(sold) = claim.sold_at { " " span.frees { (day(sold)) } }
             }
-            td data-label="Registrar" { @match &claim.registrar { Some(registrar) => { (registrar) } None => { (nothing()) } } }
-            td.number data-label="Cost" { (price(claim.acquired_price)) }
+            td data-label="Venue" { @match trade.venue.as_ref().or(claim.registrar.as_ref()) { Some(venue) => { (venue) } None => { (nothing()) } } }
+            td.number data-label="Your bid" { (price(trade.bid)) }
+            td.number data-label="Cost" { (price(claim.acquired_price.filter(|_| is_won))) }
             td.number data-label="Sold for" { (price(claim.resale_price)) }
             td.number data-label="Profit" { @if let Some(result) = result { (signed(result)) } @else { (nothing()) } }
-            td data-label="Added" { (day(claim.reported_at)) }
+            td data-label="Renews" {
+                @match trade.renews_on.filter(|_| is_held) {
+                    Some(renews) => { span.warn[renews.days_since(today) <= 30] { (date(renews, today)) } @if let Some(fee) = trade.renewal { ", " (dollars(fee.cents())) } }
+                    None => { (nothing()) }
+                }
+            }
+            td data-label="Held for" { @if let Some(days) = held_days { (counted(days, "day")) } @else { (nothing()) } }
             td.do { a.button.quiet.small href={ (PATH) "/" (claim.id) } aria-label={ "Edit " (claim.domain.unicode()) } { "Edit" } }
         }
     }
@@ -167,14 +193,14 @@ fn short(notes: &str) -> String {
     }
 }
 
-/// Sums by group, as a chart and a table.
+/// Win rate and return by group, as charts and a table.
 fn groups(list: &List) -> Markup {
-    let Summary { by, groups, .. } = &list.summary;
-    let numbers = ["Claims", "Won", "Sold", "Cost", "Revenue", "Profit", "Return"].map(Number);
-    let head: Vec<_> = std::iter::once(Text(by.label())).chain(numbers).collect();
+    let Summary { by, groups, all, .. } = &list.summary;
+    let numbers = ["Bids", "Won", "Lost", "Sold", "Cost of sold", "Sales", "Profit", "Return"];
+    let head: Vec<_> = std::iter::once(Text(by.label())).chain(numbers.map(Number)).collect();
     html! {
         section.panel #groups aria-labelledby="groups-title" {
-            h2 #groups-title { "Cost and revenue" }
+            h2 #groups-title { "What pays" }
             ul.tabs {
                 @for tab in GroupBy::ALL {
                     li {
@@ -184,14 +210,18 @@ fn groups(list: &List) -> Markup {
                     }
                 }
             }
-            (chart(groups))
+            div.charts {
+                (chart("Win rate", groups, all, win_rate))
+                (chart("Return on names sold", groups, all, return_on_sold))
+            }
+            @if groups.len() > BARS_MAX { p.soft.small { "The charts show the " (BARS_MAX) " largest groups. The table has all." } }
             details {
                 summary { "Show as table" }
                 (table("Table of sums", "cards", &head, html! {
                     tbody { @for (label, sums) in groups { (sums_row(label, sums)) } }
-                    tfoot { (sums_row("All", &list.summary.all)) }
+                    tfoot { (sums_row("All", all)) }
                 }))
-                p.soft.small { "Profit is revenue minus all costs. Return is the profit on sold names relative to their cost." }
+                p.soft.small { "A bid counts as won or lost once it is decided. Profit is sales minus the cost of the names sold, and return is sales divided by that cost. Names you still hold are inventory." }
             }
         }
     }
@@ -202,42 +232,70 @@ fn sums_row(label: &str, sums: &Sums) -> Markup {
     html! {
         tr {
             th scope="row" { (label) }
-            td.number data-label="Claims" { (number(sums.claims)) }
+            td.number data-label="Bids" { (number(sums.claims)) }
             td.number data-label="Won" { (number(sums.won)) }
+            td.number data-label="Lost" { (number(sums.lost)) }
             td.number data-label="Sold" { (number(sums.sold)) }
-            td.number data-label="Cost" { (dollars(sums.cost)) }
-            td.number data-label="Revenue" { (dollars(sums.revenue)) }
+            td.number data-label="Cost of sold" { (dollars(sums.cost_of_sold)) }
+            td.number data-label="Sales" { (dollars(sums.revenue)) }
             td.number data-label="Profit" { (signed(sums.profit())) }
-            td.number data-label="Return" { (returned(sums)) }
+            td.number data-label="Return" { @match sums.multiple() { Some(multiple) => { (times(multiple)) } None => { (nothing()) } } }
         }
     }
 }
 
-/// Bars of cost and revenue on one scale, in thousandths of the longest bar.
-fn chart(groups: &[(String, Sums)]) -> Markup {
-    let most = groups.iter().flat_map(|(_, sums)| [sums.cost, sums.revenue]).max().unwrap_or(0);
-    let wide = |cents: u64| (u128::from(cents) * 1_000).checked_div(u128::from(most)).unwrap_or(0);
+/// One bar: its length, the figure, and the numbers behind it. A group without a figure has no length.
+struct Bar {
+    size: Option<u64>,
+    figure: String,
+    behind: String,
+}
+
+fn win_rate(sums: &Sums) -> Bar {
+    let decided = sums.won + sums.lost;
+    match sums.won_percent() {
+        Some(percent) => Bar {
+            size: Some(percent as u64),
+            figure: format!("{percent} %"),
+            behind: format!("{} of {}", sums.won, counted(decided as u32, "bid")),
+        },
+        None => Bar { size: None, figure: "–".to_owned(), behind: "none decided yet".to_owned() },
+    }
+}
+
+fn return_on_sold(sums: &Sums) -> Bar {
+    let behind = match sums.sold {
+        0 => "none sold yet".to_owned(),
+        _ => format!("{} on {}", money(sums.revenue), money(sums.cost_of_sold)),
+    };
+    let multiple = sums.multiple();
+    Bar { size: multiple, figure: multiple.map_or_else(|| "–".to_owned(), times), behind }
+}
+
+/// A bar a group on one scale, and the mark of all groups together.
+fn chart(title: &str, groups: &[(String, Sums)], all: &Sums, bar: impl Fn(&Sums) -> Bar) -> Markup {
+    let bars: Vec<_> =
+        groups.iter().take(BARS_MAX).map(|(label, sums)| (label, bar(sums))).collect();
+    let whole = bar(all);
+    let sizes = bars.iter().filter_map(|(_, bar)| bar.size);
+    let most = sizes.chain(whole.size).max().unwrap_or(0);
+    let wide = |size: u64| (u128::from(size) * 1_000).checked_div(u128::from(most)).unwrap_or(0);
     html! {
-        @if most > 0 {
-            figure.bars {
-                figcaption {
-                    span.key.cost { "Cost" } " " span.key.revenue { "Revenue" }
-                }
-                @for (label, sums) in groups.iter().take(BARS_MAX).filter(|(_, sums)| sums.cost + sums.revenue > 0) {
-                    div.bar-row {
-                        span.bar-label { (label) }
-                        svg viewBox="0 0 1000 22" preserveAspectRatio="none" width="100%" height="22" role="img"
-                            aria-label={ (label) ": cost " (money(sums.cost)) ", revenue " (money(sums.revenue)) } {
-                            rect.cost width=(wide(sums.cost)) height="9" y="1" {}
-                            rect.revenue width=(wide(sums.revenue)) height="9" y="12" {}
-                        }
-                        span.bar-figures { (signed(sums.profit())) }
+        figure.bars {
+            figcaption { b { (title) } @if whole.size.is_some() { span.soft { "all " (whole.figure) } } }
+            @for (label, Bar { size, figure, behind }) in &bars {
+                div.bar-row {
+                    span.bar-label { (label) }
+                    svg viewBox="0 0 1000 10" preserveAspectRatio="none" width="100%" height="12" role="img"
+                        aria-label={ (label) ": " (figure) ", " (behind) } {
+                        rect.ground width="1000" height="10" {}
+                        @if let Some(size) = size { rect.fill width=(wide(*size)) height="10" {} }
+                        @if let Some(all) = whole.size { rect.mark x=(wide(all).min(996)) width="4" height="10" {} }
                     }
+                    b.bar-figure { (figure) }
+                    span.bar-behind { (behind) }
                 }
-                @if groups.len() > BARS_MAX { p.soft.small { "The chart shows the " (BARS_MAX) " largest groups. The table has all." } }
             }
-        } @else {
-            p.soft { "Enter costs and sale prices to see a chart." }
         }
     }
 }
@@ -275,7 +333,15 @@ pub fn editor(page: &EditorPage, error: Option<&FormError>) -> Markup {
                         }
                         datalist #registrars { @for registrar in registrars(owned) { option value=(registrar) {} } }
                         div.pair {
-                            (field("acquired", "Cost (USD)").input(form.text("acquired"), price))
+                            (field("venue", "Venue").help("Where you place the bid.").input(form.text("venue"), Input { longest: Some(VENUE_CHARS_MAX), list: Some("venues"), ..text }))
+                            (field("bid", "Your bid (USD)").help("No cost until you win.").input(form.text("bid"), price))
+                        }
+                        datalist #venues { @for venue in venues(owned) { option value=(venue) {} } }
+                        p.soft.small #status-help { b { "Caught" } " means that a venue got the name for you. " b { "Registered" } " means that you registered it yourself once it was free." }
+                        div.pair {
+                            (field("acquired", "Cost (USD)").help("What you paid once you had the name.").input(form.text("acquired"), price))
+                            (field("renews_on", "Renews on").input(form.text("renews_on"), Input { kind: "date", ..text }))
+                            (field("renewal", "Renewal fee (USD)").input(form.text("renewal"), price))
                         }
                         fieldset.group #sale {
                             legend { "Sale" }
@@ -330,6 +396,18 @@ fn registrars(owned: &UserData) -> Vec<&str> {
     seen
 }
 
+/// Venues of recent claims and of the watchlist, latest first.
+fn venues(owned: &UserData) -> Vec<&str> {
+    let claims = owned.claims().take(1_000).filter_map(|claim| claim.trade.venue.as_deref());
+    let mut seen = Vec::new();
+    for venue in claims.chain(owned.watched_venues().take(1_000)) {
+        if seen.len() < REGISTRARS_MAX && !seen.contains(&venue) {
+            seen.push(venue);
+        }
+    }
+    seen
+}
+
 /// Asks for confirmation before a claim is deleted.
 pub fn confirm_delete(member: &LoggedIn, claim: &Claim) -> Markup {
     let deletion = Deletion {
@@ -340,15 +418,6 @@ pub fn confirm_delete(member: &LoggedIn, claim: &Claim) -> Markup {
         consequence: "Its cost and revenue are removed from your portfolio.",
     };
     deletion.page(member)
-}
-
-/// `$1,234.50`.
-fn money(cents: u64) -> String {
-    let dollars = grouped(cents / 100);
-    match cents % 100 {
-        0 => format!("${dollars}"),
-        rest => format!("${dollars}.{rest:02}"),
-    }
 }
 
 fn dollars(cents: u64) -> Markup {
@@ -367,18 +436,6 @@ fn signed(cents: i64) -> Markup {
             0 => { (text) }
             1.. => { span.gain { "+" (text) } }
             _ => { span.loss { "−" (text) } }
-        }
-    }
-}
-
-fn returned(sums: &Sums) -> Markup {
-    let Some(permille) = sums.return_permille() else { return nothing() };
-    let percent = grouped(permille.unsigned_abs() / 10);
-    html! {
-        @match permille {
-            0 => { "0 %" }
-            1.. => { span.gain { "+" (percent) " %" } }
-            _ => { span.loss { "−" (percent) " %" } }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Cost and revenue of claims, in total and by status, registrar, TLD or alert rule.
+//! Cost and revenue of claims, in total and by venue, TLD, score, alert rule, registrar or status.
 
 use std::str::FromStr;
 
@@ -6,9 +6,10 @@ use rustc_hash::FxHashMap;
 
 use crate::accounts::{Claim, UserData};
 use crate::vocab::claim::ClaimStatus;
+use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
 use crate::vocab::money::Usd;
-use crate::vocab::name::to_unicode;
+use crate::vocab::name::{DomainName, to_unicode};
 
 /// Maximum groups. The last one sums all others.
 const GROUPS_MAX: usize = 30;
@@ -16,41 +17,55 @@ const GROUPS_MAX: usize = 30;
 /// Grouping of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GroupBy {
+    /// Where the bid was placed; the registrar for claims without a venue.
     #[default]
-    Status,
-    Registrar,
+    Venue,
     Tld,
+    /// The score that the name has today, in tens.
+    Score,
     Rule,
+    Registrar,
+    Status,
 }
 
 impl GroupBy {
-    pub const ALL: [GroupBy; 4] =
-        [GroupBy::Status, GroupBy::Registrar, GroupBy::Tld, GroupBy::Rule];
+    pub const ALL: [GroupBy; 6] = [
+        GroupBy::Venue,
+        GroupBy::Tld,
+        GroupBy::Score,
+        GroupBy::Rule,
+        GroupBy::Registrar,
+        GroupBy::Status,
+    ];
 
     /// Value in the query string.
     pub fn as_str(self) -> &'static str {
         match self {
-            GroupBy::Status => "status",
-            GroupBy::Registrar => "registrar",
+            GroupBy::Venue => "venue",
             GroupBy::Tld => "tld",
+            GroupBy::Score => "score",
             GroupBy::Rule => "rule",
+            GroupBy::Registrar => "registrar",
+            GroupBy::Status => "status",
         }
     }
 
     /// Display name.
     pub fn label(self) -> &'static str {
         match self {
-            GroupBy::Status => "Status",
-            GroupBy::Registrar => "Registrar",
+            GroupBy::Venue => "Venue",
             GroupBy::Tld => "TLD",
+            GroupBy::Score => "Score",
             GroupBy::Rule => "Alert rule",
+            GroupBy::Registrar => "Registrar",
+            GroupBy::Status => "Status",
         }
     }
 }
 
 /// An unknown grouping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be one of status, registrar, tld, rule")]
+#[error("must be one of venue, tld, score, rule, registrar, status")]
 pub struct GroupByError;
 
 impl FromStr for GroupBy {
@@ -61,7 +76,8 @@ impl FromStr for GroupBy {
     }
 }
 
-/// Sums of claims in cents. Missing prices count as 0.
+/// Sums of claims in cents. Missing prices count as 0. A bid is no cost until the name is won, and an
+/// unsold name is inventory, not a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     pub claims: usize,
@@ -69,7 +85,12 @@ pub struct Sums {
     pub won: usize,
     pub lost: usize,
     pub sold: usize,
-    pub cost: u64,
+    /// Bids that are still open.
+    pub open: usize,
+    /// Sum of the open bids.
+    pub open_bids: u64,
+    /// Cost of the names that are held.
+    pub inventory: u64,
     /// Cost of the sold names.
     pub cost_of_sold: u64,
     pub revenue: u64,
@@ -80,15 +101,20 @@ impl Sums {
         let cents = |price: Option<Usd>| price.map_or(0, Usd::cents);
         let cost = cents(claim.acquired_price);
         self.claims += 1;
-        self.cost += cost;
-        self.revenue += cents(claim.resale_price);
         match claim.status {
-            ClaimStatus::Attempted => {}
+            ClaimStatus::Attempted => {
+                self.open += 1;
+                self.open_bids += cents(claim.trade.bid);
+            }
             ClaimStatus::Lost => self.lost += 1,
-            ClaimStatus::Caught | ClaimStatus::Registered => self.won += 1,
+            ClaimStatus::Caught | ClaimStatus::Registered => {
+                self.won += 1;
+                self.inventory += cost;
+            }
             ClaimStatus::Sold => {
                 (self.won, self.sold) = (self.won + 1, self.sold + 1);
                 self.cost_of_sold += cost;
+                self.revenue += cents(claim.resale_price);
             }
         }
     }
@@ -98,21 +124,28 @@ impl Sums {
         self.won += other.won;
         self.lost += other.lost;
         self.sold += other.sold;
-        self.cost += other.cost;
+        self.open += other.open;
+        self.open_bids += other.open_bids;
+        self.inventory += other.inventory;
         self.cost_of_sold += other.cost_of_sold;
         self.revenue += other.revenue;
     }
 
-    /// Revenue minus all costs.
-    pub fn profit(&self) -> i64 {
-        self.revenue as i64 - self.cost as i64
+    /// Names that were won and are not sold.
+    pub fn held(&self) -> usize {
+        self.won - self.sold
     }
 
-    /// Profit on sold names relative to their cost, in tenths of a percent. `None` without cost.
-    pub fn return_permille(&self) -> Option<i64> {
-        let gain = i128::from(self.revenue) - i128::from(self.cost_of_sold);
-        let permille = (gain * 1_000).checked_div(i128::from(self.cost_of_sold))?;
-        Some(i64::try_from(permille).unwrap_or(i64::MAX))
+    /// Revenue minus the cost of the sold names.
+    pub fn profit(&self) -> i64 {
+        self.revenue as i64 - self.cost_of_sold as i64
+    }
+
+    /// Revenue as a multiple of the cost of the sold names, in hundredths. `None` without cost.
+    pub fn multiple(&self) -> Option<u64> {
+        let hundredths = u128::from(self.revenue) * 100;
+        let multiple = hundredths.checked_div(u128::from(self.cost_of_sold))?;
+        Some(u64::try_from(multiple).unwrap_or(u64::MAX))
     }
 
     /// Percentage won of all decided claims.
@@ -127,7 +160,7 @@ pub struct Summary {
     /// Claims of each status, regardless of the filter, in the order of [`ClaimStatus::ALL`].
     pub of_status: [usize; ClaimStatus::ALL.len()],
     pub by: GroupBy,
-    /// Sorted by money; the last may sum all others.
+    /// Most decided bids first; the last may sum all others.
     pub groups: Vec<(String, Sums)>,
 }
 
@@ -135,8 +168,11 @@ pub struct Summary {
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'a> {
     Status(ClaimStatus),
-    /// A registrar or TLD.
+    /// A venue or registrar.
     Text(&'a str),
+    Tld(&'a str),
+    /// The tens of a score; `None` for names that are not in our data.
+    Score(Option<u8>),
     Rule(RuleId),
     None,
 }
@@ -147,14 +183,16 @@ impl Summary {
         claims: impl Iterator<Item = &'a Claim>,
         by: GroupBy,
         owned: &'a UserData,
+        score: impl Fn(&DomainName) -> Option<Dqs>,
     ) -> Summary {
         let mut all = Sums::default();
         let mut groups: FxHashMap<Key<'_>, (String, Sums)> = FxHashMap::default();
         for claim in claims {
             all.add(claim);
-            let group = groups
-                .entry(key(claim, by))
-                .or_insert_with(|| (label(claim, by, owned), Sums::default()));
+            let key = key(claim, by, &score);
+            let label = || (label(claim, &key, owned), Sums::default());
+            let label = (!groups.contains_key(&key)).then(label);
+            let group = groups.entry(key).or_insert_with(|| label.expect("made for a new group"));
             group.1.add(claim);
         }
         let mut of_status = [0; ClaimStatus::ALL.len()];
@@ -163,27 +201,32 @@ impl Summary {
     }
 }
 
-fn key(claim: &Claim, by: GroupBy) -> Key<'_> {
+fn key<'a>(claim: &'a Claim, by: GroupBy, score: impl Fn(&DomainName) -> Option<Dqs>) -> Key<'a> {
+    let registrar = claim.registrar.as_deref();
     match by {
         GroupBy::Status => Key::Status(claim.status),
-        GroupBy::Registrar => claim.registrar.as_deref().map_or(Key::None, Key::Text),
-        GroupBy::Tld => Key::Text(claim.domain.tld()),
+        GroupBy::Registrar => registrar.map_or(Key::None, Key::Text),
+        GroupBy::Venue => claim.trade.venue.as_deref().or(registrar).map_or(Key::None, Key::Text),
+        GroupBy::Tld => Key::Tld(claim.domain.tld()),
+        GroupBy::Score => Key::Score(score(&claim.domain).map(|dqs| dqs.points().min(99) / 10)),
         GroupBy::Rule => claim.alert_rule.as_ref().map_or(Key::None, |rule| Key::Rule(rule.id)),
     }
 }
 
-fn label(claim: &Claim, by: GroupBy, owned: &UserData) -> String {
-    match by {
-        GroupBy::Status => status_word(claim.status).to_owned(),
-        GroupBy::Registrar => claim.registrar.as_deref().unwrap_or("No registrar").to_owned(),
-        GroupBy::Tld => format!(".{}", to_unicode(claim.domain.tld())),
-        GroupBy::Rule => match &claim.alert_rule {
-            None => "No alert rule".to_owned(),
-            Some(of) => match owned.rule(of.id) {
-                Some(rule) => rule.name.to_string(),
-                None => format!("{} (deleted)", of.name),
-            },
+fn label(claim: &Claim, key: &Key<'_>, owned: &UserData) -> String {
+    match key {
+        Key::Status(status) => status_word(*status).to_owned(),
+        Key::Text(text) => (*text).to_owned(),
+        Key::Tld(tld) => format!(".{}", to_unicode(tld)),
+        Key::Score(Some(9)) => "90 to 100".to_owned(),
+        Key::Score(Some(tens)) => format!("{0}0 to {0}9", tens),
+        Key::Score(None) => "Not in our data".to_owned(),
+        Key::Rule(id) => match (owned.rule(*id), &claim.alert_rule) {
+            (Some(rule), _) => rule.name.to_string(),
+            (None, Some(of)) => format!("{} (deleted)", of.name),
+            (None, None) => "Deleted".to_owned(),
         },
+        Key::None => "None".to_owned(),
     }
 }
 
@@ -199,7 +242,7 @@ pub fn status_word(status: ClaimStatus) -> &'static str {
 }
 
 fn sorted(mut groups: Vec<(String, Sums)>) -> Vec<(String, Sums)> {
-    let weight = |sums: &Sums| (sums.cost + sums.revenue, sums.claims);
+    let weight = |sums: &Sums| (sums.won + sums.lost, sums.revenue, sums.claims);
     groups.sort_by(|(name, a), (other, b)| weight(b).cmp(&weight(a)).then_with(|| name.cmp(other)));
     if groups.len() > GROUPS_MAX {
         let rest = groups.split_off(GROUPS_MAX - 1);
@@ -221,25 +264,29 @@ mod tests {
             won: 2,
             lost: 1,
             sold: 1,
-            cost: 30_00,
+            inventory: 20_00,
             cost_of_sold: 10_00,
             revenue: 25_00,
+            ..Sums::default()
         };
-        assert_eq!((sums.profit(), sums.return_permille()), (-5_00, Some(1_500)));
+        assert_eq!((sums.profit(), sums.multiple(), sums.held()), (15_00, Some(250), 1));
         assert_eq!(sums.won_percent(), Some(66));
         let none = Sums::default();
-        assert_eq!((none.profit(), none.return_permille(), none.won_percent()), (0, None, None));
+        assert_eq!((none.profit(), none.multiple(), none.won_percent()), (0, None, None));
         let most = Sums { cost_of_sold: 1, revenue: 100_000 * 100_000_000_000, ..none };
-        assert!(most.return_permille().is_some());
+        assert_eq!(most.multiple(), Some(1_000_000_000_000_000_000));
     }
 
     #[test]
     fn small_groups_are_summed_as_others() {
-        let group = |at: u64| (at.to_string(), Sums { claims: 1, cost: at, ..Sums::default() });
+        let group = |at: u64| (at.to_string(), Sums { claims: 1, revenue: at, ..Sums::default() });
         let groups = sorted((0..40).map(group).collect());
         assert_eq!(groups.len(), GROUPS_MAX);
         assert_eq!(groups[0].0, "39");
         let (name, others) = groups.last().expect("there are some");
-        assert_eq!((name.as_str(), others.claims, others.cost), ("11 others", 11, (0..11).sum()));
+        assert_eq!(
+            (name.as_str(), others.claims, others.revenue),
+            ("11 others", 11, (0..11).sum())
+        );
     }
 }

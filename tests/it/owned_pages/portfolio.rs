@@ -31,7 +31,7 @@ fn claims_can_be_created_changed_and_deleted() {
         "$12.50",
         "$1,999",
         "+$1,986.50",
-        "+15,892 %",
+        "159.9×",
     ] {
         page.assert_says(200, words);
     }
@@ -161,32 +161,46 @@ fn claims_are_filtered_and_summed() {
             [("status", "caught"), ("registrar", "Gandi"), ("acquired", "50.25"), ("resale", "")],
         ),
         ("c.de", [("status", "lost"), ("registrar", "Porkbun"), ("acquired", ""), ("resale", "")]),
-        ("d.de", [("status", "attempted"), ("registrar", ""), ("acquired", "7"), ("resale", "")]),
+        (
+            "d.de",
+            [("status", "attempted"), ("venue", "DropCatch"), ("bid", "5"), ("acquired", "7")],
+        ),
     ] {
         ann.add_claim(domain, &fields);
     }
     let page = ann.get("/portfolio?by=registrar");
-    page.assert_says(
-        200,
-        "Claims 4 66 % won Cost $157.25 Revenue $400 Profit +$242.75 Return on sold names +300 %",
-    );
-    page.assert_says(200, "Gandi 2 2 1 $150.25 $400 +$249.75 +300 %");
-    page.assert_says(200, "Porkbun 1 0 0 $0 $0 $0 –");
-    page.assert_says(200, "No registrar 1 0 0 $7 $0 −$7 –");
-    page.assert_says(200, "All 4 2 1 $157.25 $400 +$242.75 +300 %");
-    assert!(
-        page.text.contains("aria-label=\"Gandi: cost $150.25, revenue $400\""),
-        "{}",
-        page.text
-    );
-    ann.get("/portfolio?by=tld").assert_says(200, ".com 2 2 1 $150.25 $400 +$249.75 +300 %");
-    ann.get("/portfolio").assert_says(200, "Sold 1 1 1 $100 $400 +$300 +300 %");
-    ann.get("/portfolio?by=rule").assert_says(200, "No alert rule 4 2 1");
+    // A bid is no cost, and an unsold name is inventory.
+    for words in [
+        "Sales $400 1 name",
+        "Cost of names sold $100",
+        "Realised profit +$300 4.0× on names sold",
+        "Inventory at cost $50.25 1 name held",
+        "Open bids $5 1 bid",
+        "Gandi 2 2 0 1 $100 $400 +$300 4.0×",
+        "Porkbun 1 0 1 0 $0 $0 $0 –",
+        "None 1 0 0 0 $0 $0 $0 –",
+        "All 4 2 1 1 $100 $400 +$300 4.0×",
+    ] {
+        page.assert_says(200, words);
+    }
+    for label in
+        ["Gandi: 100 %, 2 of 2 bids", "Porkbun: 0 %, 0 of 1 bid", "Gandi: 4.0×, $400 on $100"]
+    {
+        assert!(page.text.contains(&format!("aria-label=\"{label}\"")), "{label}: {}", page.text);
+    }
+    ann.get("/portfolio?by=tld").assert_says(200, ".com 2 2 0 1 $100 $400 +$300 4.0×");
+    ann.get("/portfolio?by=status").assert_says(200, "Sold 1 1 0 1 $100 $400 +$300 4.0×");
+    ann.get("/portfolio?by=rule").assert_says(200, "None 4 2 1 1");
+    ann.get("/portfolio?by=score").assert_says(200, "Not in our data 4 2 1 1");
+    // The venue; without one, the registrar.
+    let page = ann.get("/portfolio");
+    page.assert_says(200, "Gandi 2 2 0 1");
+    page.assert_says(200, "DropCatch 1 0 0 0");
 
     // One status for each ticked box, as a form sends it.
     let page = ann.get("/portfolio?status=lost&status=attempted&from=2026-03-15&to=2026-03-16");
     page.assert_says(200, "c.de");
-    page.assert_says(200, "All 2 0 0 $7");
+    page.assert_says(200, "All 2 0 1 0 $0");
     page.assert_lacks("b.com");
     let csv = between(&page.text, "href=\"/api/export/portfolio?", "\"").replace("&amp;", "&");
     assert_eq!(csv, "status=lost%2Cattempted&from=2026-03-15&to=2026-03-16");
@@ -194,7 +208,7 @@ fn claims_are_filtered_and_summed() {
     for (query, error) in [
         ("status=gone", "must be one of attempted, caught, registered, lost, sold"),
         ("from=yesterday", "is not a date"),
-        ("by=month", "must be one of status, registrar, tld, rule"),
+        ("by=month", "must be one of venue, tld, score, rule, registrar, status"),
     ] {
         ann.get(&format!("/portfolio?{query}")).assert_says(400, error);
     }
@@ -209,7 +223,7 @@ fn a_form_sent_twice_adds_once() {
     let fields = [("once", once), ("domain", "a.com"), ("status", "lost")];
     ann.post("/portfolio/new", &fields).assert_goes_to("/portfolio?notice=added");
     ann.post("/portfolio/new", &fields).assert_goes_to("/portfolio?notice=added");
-    ann.get("/portfolio").assert_says(200, "Claims 1");
+    ann.get("/portfolio").assert_says(200, "Lost 1");
     let fields = [("once", once), ("domain", "b.com"), ("status", "lost")];
     let page = ann.post("/portfolio/new", &fields);
     page.assert_says(409, "This form was already submitted");
