@@ -40,6 +40,7 @@ use crate::vocab::memory;
 use crate::vocab::plan::{AccountLimits, Plan, Plans};
 use crate::vocab::url::BaseUrl;
 use crate::web::WebSettings;
+use crate::web::links::Links;
 
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 /// Longer than any registry keeps a name.
@@ -180,6 +181,7 @@ struct File {
     dns: DnsFile,
     outbound: Calls,
     web: WebSettings,
+    links: Links,
     metrics: MetricsFile,
     log: LogFile,
     server: ServerFile,
@@ -261,7 +263,7 @@ impl Config {
             catch_days: file.catch_days.map_or(CATCH_DAYS_DEFAULT, Bounded::get),
             plans: file.plans,
             accounts: file.accounts.limits(),
-            web: file.web,
+            web: WebSettings { links: file.links, ..file.web },
             telemetry: telemetry::settings(file.metrics, file.log, given.log_json),
             server,
             outbound,
@@ -357,6 +359,20 @@ mod tests {
         assert_eq!(proxies, ["10.0.0.1", "10.0.0.2"]);
         let web = load("", Given::default()).expect("loads").web;
         assert_eq!((web.signup, web.signup_plan, web.plain_http), (None, Plan::Free, false));
+    }
+
+    #[test]
+    fn a_list_of_links_replaces_its_default() {
+        let links = |text: &str| load(text, Given::default()).map(|config| config.web.links);
+        let text = "[[links.backorder]]\nname = \"Mine\"\nurl = \"https://a.example/{name}\"\ntlds = [\".De\"]\n";
+        let found = links(text).expect("loads");
+        let name = |text| crate::vocab::name::DomainName::parse(text).expect("a name");
+        let [mine] = found.backorder.as_slice() else { panic!("{found:?}") };
+        assert_eq!(mine.address(&name("b.de")).as_deref(), Some("https://a.example/b.de"));
+        assert_eq!(mine.address(&name("b.com")), None);
+        assert_eq!(found.research, Links::default().research);
+        let bad = "[[links.research]]\nname = \"x\"\nurl = \"ftp://a.example/{name}\"\n";
+        assert!(links(bad).is_err());
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod field;
 mod form;
 mod fragment;
 mod layout;
+pub mod links;
 mod logged_in;
 mod next;
 mod notice;

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::http::session::CookieKind;
 use crate::vocab::plan::Plan;
+use crate::web::links::Links;
 
 /// Settings of the pages.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -16,11 +17,23 @@ pub struct WebSettings {
     pub signup_plan: Plan,
     /// Sends session cookies over plain HTTP, for a loopback server without TLS.
     pub plain_http: bool,
+    /// Says on every page that the data is a sample.
+    #[serde(skip)]
+    pub demo: bool,
+    /// The section `[links]`.
+    #[serde(skip)]
+    pub links: Links,
 }
 
 impl Default for WebSettings {
     fn default() -> WebSettings {
-        WebSettings { signup: None, signup_plan: Plan::Free, plain_http: false }
+        WebSettings {
+            signup: None,
+            signup_plan: Plan::Free,
+            plain_http: false,
+            demo: false,
+            links: Links::default(),
+        }
     }
 }
 

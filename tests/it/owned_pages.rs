@@ -2,6 +2,7 @@
 //! validation as the API. The `browser` module tests layout and scripts.
 
 mod alerts;
+mod dossier;
 mod limits;
 mod person;
 mod portfolio;
@@ -61,7 +62,10 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 15] = [
+const FORMS: [(&str, &str); 18] = [
+    ("/watchlist/notes", "domain=solar.com&tags=flip"),
+    ("/watchlist/entry", "domain=solar.com&tags=flip"),
+    ("/domain/solar.com/check", ""),
     ("/watch", "domain=a.com"),
     ("/unwatch", "domain=solar.com"),
     ("/watchlist/add", "names=a.com"),

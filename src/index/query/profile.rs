@@ -49,8 +49,8 @@ impl Index {
         Some(Profile { status, dqs, explanation, signals, drop, earlier })
     }
 
-    /// Returns the names with the label of `name` in other TLDs, best first and at most `limit`,
-    /// and their total number.
+    /// Returns the names with the label of `name` in other TLDs, those in the TLDs that matter most to a
+    /// buyer first and at most `limit`, and their total number.
     pub fn siblings(&self, name: &DomainName, as_of: AsOf, limit: usize) -> (Vec<Sibling>, u32) {
         let range = self.names.label_range(name.label());
         let mut read = NameBuf::default();
@@ -58,15 +58,13 @@ impl Index {
         for ordinal in range {
             self.names.read(ordinal, &mut read);
             if read.as_str() != name.as_str() {
-                found.push((self.row(ordinal, read.tld()), ordinal));
+                let place = tld_place(&read.as_str()[name.label().len() + 1..]);
+                found.push((place, self.row(ordinal, read.tld()), ordinal));
             }
         }
         let total = found.len() as u32;
-        // Dropped names first: they are what the page is for.
-        found.sort_by_key(|(row, ordinal)| {
-            (row.drop.is_none(), std::cmp::Reverse(row.dqs), *ordinal)
-        });
-        let sibling = |(row, ordinal): (NameRow, u32)| {
+        found.sort_by_key(|(place, row, ordinal)| (*place, std::cmp::Reverse(row.dqs), *ordinal));
+        let sibling = |(_, row, ordinal): (u8, NameRow, u32)| {
             let mut read = NameBuf::default();
             self.names.read(ordinal, &mut read);
             Sibling {
@@ -77,5 +75,16 @@ impl Index {
             }
         };
         (found.into_iter().take(limit).map(sibling).collect(), total)
+    }
+}
+
+/// Rank of a TLD among those of one label: com, net, org, countries, others.
+fn tld_place(tld: &str) -> u8 {
+    match tld {
+        "com" => 0,
+        "net" => 1,
+        "org" => 2,
+        country if country.rsplit('.').next().is_some_and(|last| last.len() == 2) => 3,
+        _ => 4,
     }
 }

@@ -54,7 +54,7 @@ pub fn earlier(drops: &[EarlierDrop], today: Day) -> Markup {
             p.soft { "None. This is its first known drop." }
         } @else {
             table {
-                thead { tr { th scope="col" { "Dropped" } th scope="col" { "Available from" } th scope="col" { "Afterwards" } } }
+                thead { tr { th scope="col" { "Dropped" } th scope="col" { "Freed" } th scope="col" { "Afterwards" } } }
                 tbody {
                     @for drop in drops {
                         tr {
@@ -96,12 +96,14 @@ fn summary(drop: &Lifecycle, as_of: AsOf) -> String {
     let word = stage_word(drop.stage);
     let left = drop.release.days_since(as_of.today);
     let frees = match left {
-        1.. => format!("becomes available {}", relative(drop.release, as_of.today)),
-        0 => "becomes available today".to_owned(),
-        _ => format!("has been available since {}", date_text(drop.release, as_of.today)),
+        0.. => format!("drops {}", relative(drop.release, as_of.today)),
+        _ => format!(
+            "expected to be available since {}, not verified",
+            date_text(drop.release, as_of.today)
+        ),
     };
     let dropped = date_text(drop.dropped, as_of.today);
-    format!("Dropped on {dropped}, now {word}; {frees}.")
+    format!("Left the zone on {dropped}, now {word}; {frees}.")
 }
 
 /// A date in the lifecycle, or today.
@@ -127,11 +129,11 @@ impl Milestone {
 fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     let milestone = |class, word, day| Milestone { class, word, day };
     let leaves = drop.release.plus(as_of.catch_days.into());
-    let mut all = vec![milestone("dropped", "Dropped", drop.dropped)];
+    let mut all = vec![milestone("dropped", "Left the zone", drop.dropped)];
     if drop.pending_delete < drop.release {
         all.push(milestone("pending-delete", "Pending delete from", drop.pending_delete));
     }
-    all.push(milestone("catchable", "Available from", drop.release));
+    all.push(milestone("catchable", "Drops", drop.release));
     all.push(milestone("released", "Leaves the active list", leaves));
     if all.iter().all(|known| known.day != as_of.today) {
         all.push(milestone("today", "Today", as_of.today));
@@ -141,7 +143,7 @@ fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
 }
 
 /// A date relative to today: `in 9 days`, `yesterday`.
-fn relative(day: Day, today: Day) -> String {
+pub fn relative(day: Day, today: Day) -> String {
     match day.days_since(today) {
         0 => "today".to_owned(),
         1 => "tomorrow".to_owned(),
@@ -195,7 +197,7 @@ mod tests {
         let drop = drop("2026-01-01", "2026-01-31", "2026-01-31", Stage::Catchable);
         let html = timeline(&drop, on("2026-02-01")).into_string();
         assert!(!html.contains("pending-delete"), "{html}");
-        assert!(html.contains("has been available since 31 Jan"), "{html}");
+        assert!(html.contains("expected to be available since 31 Jan, not verified"), "{html}");
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! `/domain/{name}`: the dossier of a name: score, lifecycle, other TLDs and votes. An unknown name is a
-//! 404 that shows its score.
+//! `/domain/{name}`: the dossier of a name: score, release and registry state first, then the reasons of
+//! the score, other TLDs, the viewer's notes, links out, history and votes. An unknown name is a 404 that
+//! shows its score.
 
 mod lifecycle;
 mod points;
+mod registry;
 mod votes;
 
 use axum::Router;
@@ -13,28 +15,38 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 
-use crate::accounts::UserData;
+use crate::accounts::{UserData, WatchDetails};
+use crate::http::allowance::Now;
 use crate::http::error::ApiError;
+use crate::http::watchlist::WatchRow;
 use crate::http::work;
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::index::query::appraise::{Appraisal, cost_us};
 use crate::index::query::profile::{Profile, Sibling};
-use crate::index::query::rows::Status;
+use crate::index::query::rows::{Lifecycle, Status};
 use crate::scorer::Signals;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::limits::{VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX};
 use crate::vocab::name::{DomainName, to_unicode};
+use crate::vocab::observation::RdapState;
+use crate::vocab::stage::Stage;
+use crate::vocab::tag::Tag;
+use crate::vocab::time::UnixMs;
 use crate::web::Web;
 use crate::web::components::{
-    actions, counted, dossier_path, name, name_linked, panel, part_bars, query, score, standing,
-    watch_form,
+    actions, countdown, counted, date, dossier_path, name, name_linked, panel, part_bars, query,
+    score, standing, watch_form,
 };
 use crate::web::error::{PageError, sentence};
 use crate::web::fragment::{self, Wanted};
 use crate::web::layout::Page;
+use crate::web::links::{Link, Links};
 use crate::web::notice;
 use crate::web::viewer::Viewer;
+use crate::web::watchlist::state_word;
+use registry::Registry;
 use votes::Votes;
 
 /// Maximum number of other TLDs shown.
@@ -44,6 +56,7 @@ pub fn routes() -> Router<Web> {
     Router::new()
         .route("/domain/{name}", get(find_domain))
         .route("/domain/{name}/vote", post(votes::vote))
+        .route("/domain/{name}/check", post(registry::check))
 }
 
 /// `GET /domain/{name}`: the dossier. Other spellings redirect to the canonical one.
@@ -69,12 +82,21 @@ async fn find_domain(
     let (status, page) = work::run(cost, move || {
         let known = Known::find(&index, &domain, as_of);
         let status = if known.profile().is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
-        let dossier = Dossier { domain: &domain, known, as_of, owned: owned.as_deref() };
         if wanted == Wanted::Parts {
-            let (_, _, signals) = dossier.known.scored();
+            let (_, _, signals) = known.scored();
             return Ok((status, part_bars(&signals.points, &signals.caps)));
         }
-        let notice = notice::shown(&votes::NOTICES, query.as_deref());
+        let watched = owned.as_deref().and_then(|owned| {
+            let entry = owned.watch(&domain)?;
+            WatchRow::all(vec![entry], owned, &index, &web.app.store, as_of).pop()
+        });
+        let registry = Registry::find(&web, &domain, watched.as_ref());
+        let links = &web.settings.links;
+        let (owned, now) = (owned.as_deref(), viewer.now);
+        let dossier =
+            Dossier { domain: &domain, known, as_of, now, owned, watched, registry, links };
+        let all = [&votes::NOTICES[..], &registry::NOTICES[..]].concat();
+        let notice = notice::shown(&all, query.as_deref());
         Ok((status, dossier.page(&viewer, &index, &votes, &notice)))
     })
     .await?;
@@ -126,7 +148,12 @@ struct Dossier<'a> {
     domain: &'a DomainName,
     known: Known,
     as_of: AsOf,
+    now: Now,
     owned: Option<&'a UserData>,
+    /// The entry of the viewer's watchlist.
+    watched: Option<WatchRow>,
+    registry: Registry,
+    links: &'a Links,
 }
 
 impl Dossier<'_> {
@@ -137,12 +164,15 @@ impl Dossier<'_> {
             (self.head())
             div.dossier {
                 div.main {
+                    (self.first())
                     (self.score())
-                    @if let Some(profile) = self.known.profile() { (self.drops(profile)) }
+                    (self.siblings(&siblings, others))
                 }
                 div.side {
+                    (self.watching())
+                    (self.open_at())
+                    (self.history())
                     @if self.known.profile().is_some() { (votes.section(self.domain)) }
-                    (self.siblings(&siblings, others))
                     (self.signals())
                 }
             }
@@ -161,42 +191,177 @@ impl Dossier<'_> {
             .show(Some(viewer), main)
     }
 
+    /// The latest drop, unless the name was registered again.
+    fn drop(&self) -> Option<&Lifecycle> {
+        self.known.profile()?.drop.as_ref()
+    }
+
     fn head(&self) -> Markup {
         let (domain, text) = (self.domain, self.domain.as_str());
-        let profile = self.known.profile();
-        let drop = profile.and_then(|profile| profile.drop.as_ref());
-        let held = profile.is_some_and(|profile| profile.status == Status::Registered);
+        let has_backorder = self.links.backorder.iter().any(|it| it.address(domain).is_some());
         html! {
             div.head.title {
                 h1 { (name(text, domain.tld())) }
-                div.actions { (actions(self.owned, domain, &dossier_path(text))) }
+                div.actions {
+                    (actions(self.owned, domain, &dossier_path(text)))
+                    @if has_backorder { a.act.main href="#open-at" { "Backorder" } }
+                }
             }
-            p.lead {
-                @if profile.is_some() { (standing(drop, held, self.as_of.today)) }
-                @else { span.badge { "unknown" } " This name isn't in our data yet. This is its estimated score." }
+            @if self.known.profile().is_none() {
+                p.lead { span.badge { "unknown" } " This name isn't in our data yet. This is its estimated score." }
             }
+        }
+    }
+
+    /// Score, release and registry state, and the lifecycle below them.
+    fn first(&self) -> Markup {
+        let (dqs, explanation, _) = self.known.scored();
+        html! {
+            section.panel.first aria-label="At a glance" {
+                div.cells {
+                    div.cell.big {
+                        h2 { "Score" }
+                        p.value { (score(dqs)) }
+                        p.detail { (explanation) }
+                    }
+                    div.cell { h2 { "Drops" } (self.release()) }
+                    div.cell { h2 { "Registry (RDAP)" } (self.registry.cell(self.domain, self.owned.is_some(), self.now)) }
+                }
+                @if let Some(drop) = self.drop() {
+                    (lifecycle::timeline(drop, self.as_of))
+                }
+            }
+        }
+    }
+
+    /// When the name drops. What the calendar alone says is called expected.
+    fn release(&self) -> Markup {
+        let today = self.as_of.today;
+        let Some(drop) = self.drop() else {
+            let held = self.known.profile().is_some_and(|it| it.status == Status::Registered);
+            let word = if held { "Registered" } else { "No known drop" };
+            return html! { p.value.soft { (word) } };
+        };
+        if drop.registered_again {
+            return html! {
+                p.value.soft { "Registered again" }
+                p.detail { "Dropped on " (date(drop.dropped, today)) "." }
+            };
+        }
+        let days = drop.release.days_since(today);
+        if days < 0 {
+            return html! {
+                p.value.soft { "Since " (date(drop.release, today)) }
+                @if matches!(self.registry, Registry::Seen(RdapState::Available, _)) {
+                    p.detail { "The registry confirms that it is available." }
+                } @else {
+                    p.detail { "Expected to be available since " (date(drop.release, today)) ", not verified." }
+                }
+            };
+        }
+        let word = lifecycle::relative(drop.release, today);
+        let exact = drop.release.date().format("%a %-d %b (UTC)");
+        html! {
+            p.value.urgent[days <= 1] { (upper_first(&word)) }
+            p.detail { (exact) ", " (countdown(drop.release, self.now)) }
+            @if drop.stage == Stage::Redemption { p.detail.warn { "The owner can still restore it." } }
         }
     }
 
     fn score(&self) -> Markup {
-        let (dqs, explanation, signals) = self.known.scored();
+        let (dqs, _, signals) = self.known.scored();
         let content = html! {
-            div.verdict {
-                div.big { (score(dqs)) }
-                p { (explanation) }
+            (points::reasons(self.domain, signals))
+            details.parts-of {
+                summary { "Show the parts" }
+                (points::table(signals))
             }
-            (points::table(signals))
         };
-        panel("score-title", "Score", content)
+        panel("score-title", &format!("Why {}", dqs.points()), content)
     }
 
-    fn drops(&self, profile: &Profile) -> Markup {
-        let none = html! { p { "No known drop." } };
-        let Some(drop) = &profile.drop else { return panel("lifecycle-title", "Lifecycle", none) };
-        html! {
-            (panel("lifecycle-title", "Lifecycle", lifecycle::timeline(drop, self.as_of)))
-            (panel("earlier-title", "Earlier drops", lifecycle::earlier(&profile.earlier, self.as_of.today)))
-        }
+    /// The viewer's notes on the name.
+    fn watching(&self) -> Markup {
+        let none = WatchDetails::default();
+        let Some(_) = self.owned else {
+            let next = dossier_path(self.domain.as_str());
+            let content = html! {
+                p { a href=(query::with(&[("next", &next)], "/login")) { "Log in" } " to watch this name and to note a bid." }
+            };
+            return panel("watching", "Watchlist", content);
+        };
+        let details = self.watched.as_ref().map_or(&none, WatchRow::details);
+        let bid = details.max_bid.map(|bid| bid.to_string()).unwrap_or_default();
+        let tags: Vec<_> = details.tags.iter().map(Tag::as_str).collect();
+        let venues = self.links.backorder.iter().filter(|it| it.address(self.domain).is_some());
+        let title = if self.watched.is_some() { "Watching" } else { "Watch this name" };
+        let content = html! {
+            form.notes method="post" action="/watchlist/entry" {
+                input type="hidden" name="domain" value=(self.domain);
+                input type="hidden" name="next" value={ (dossier_path(self.domain.as_str())) };
+                div.pair {
+                    label { "Maximum bid (USD)" input type="text" name="bid" inputmode="decimal" value=(bid) autocomplete="off"; }
+                    label { "Venue" input type="text" name="venue" list="venues" maxlength=(VENUE_CHARS_MAX) value=(details.venue.as_deref().unwrap_or_default()) autocomplete="off"; }
+                }
+                datalist #venues { @for link in venues { option value=(link.name) {} } }
+                label { "Tags" input type="text" name="tags" value=(tags.join(", ")) placeholder="flip, keep" autocomplete="off"; }
+                label { "Note" textarea name="note" rows="2" maxlength=(WATCH_NOTE_CHARS_MAX) { "\n" (details.note.as_deref().unwrap_or_default()) } }
+                p.send {
+                    button.quiet type="submit" { @if self.watched.is_some() { "Save" } @else { "Watch and save" } }
+                    @if let Some(watched) = &self.watched { span.soft { "since " (date(day_of(watched.added_at(), self.as_of.today), self.as_of.today)) } }
+                }
+            }
+        };
+        panel("watching", title, content)
+    }
+
+    /// Links to other sites; the venue of the watchlist comes first.
+    fn open_at(&self) -> Markup {
+        let venue = self.watched.as_ref().and_then(|it| it.details().venue.as_deref());
+        let is_venue =
+            |link: &Link| venue.is_some_and(|venue| venue.eq_ignore_ascii_case(&link.name));
+        let group = |word: &str, links: &[Link]| {
+            let mut served: Vec<_> =
+                links.iter().filter_map(|link| Some((link, link.address(self.domain)?))).collect();
+            served.sort_by_key(|(link, _)| !is_venue(link));
+            html! {
+                @if !served.is_empty() {
+                    dt { (word) }
+                    dd { @for (link, address) in &served { a.out.on[is_venue(link)] href=(address) target="_blank" rel="noreferrer noopener" { (link.name) } " " } }
+                }
+            }
+        };
+        let content = html! {
+            dl.open {
+                (group("Backorder", &self.links.backorder))
+                (group("Research", &self.links.research))
+                (group("Registrar", &self.links.registrar))
+            }
+        };
+        panel("open-at", "Open at", content)
+    }
+
+    /// What happened to the name, newest first.
+    fn history(&self) -> Markup {
+        let today = self.as_of.today;
+        let Some(profile) = self.known.profile() else { return html! {} };
+        let day = |at: UnixMs| date(day_of(at, today), today);
+        let content = html! {
+            ol.events {
+                @if let Some(drop) = self.drop().filter(|drop| drop.release >= today && !drop.registered_again) {
+                    li.next { (date(drop.release, today)) span { "Drops, expected" } }
+                }
+                @if let Registry::Seen(state, at) = &self.registry { li.sure { (day(*at)) span { "Registry: " (state_word(*state)) } } }
+                @if let Some(watched) = &self.watched {
+                    @for former in watched.former().iter().rev() { li.sure { (day(former.last_seen)) span { "Registry: " (state_word(former.state)) } } }
+                    li { (day(watched.added_at())) span { "You added it to your watchlist" } }
+                }
+                @if let Some(drop) = self.drop() { li { (date(drop.dropped, today)) span { "Left the zone" } } }
+            }
+            h3 { "Earlier drops" }
+            (lifecycle::earlier(&profile.earlier, today))
+        };
+        panel("history-title", "History", content)
     }
 
     fn siblings(&self, siblings: &[Sibling], total: u32) -> Markup {
@@ -206,7 +371,7 @@ impl Dossier<'_> {
                 p.soft { "No other TLDs in our data." }
             } @else {
                 table.siblings {
-                    thead.hidden { tr { th scope="col" { "Name" } th scope="col" { "DQS" } th scope="col" { "Stage" } } }
+                    thead { tr { th scope="col" { "Name" } th scope="col" { "Score" } th scope="col" { "State" } } }
                     tbody { @for sibling in siblings { (sibling_row(sibling, label, self.as_of.today)) } }
                 }
                 @if total as usize > siblings.len() {
@@ -246,6 +411,15 @@ fn sibling_row(sibling: &Sibling, label: &str, today: Day) -> Markup {
             td.where { (standing(sibling.drop.as_ref(), sibling.status == Status::Registered, today)) }
         }
     }
+}
+
+fn day_of(at: UnixMs, today: Day) -> Day {
+    Day::from_instant(at.instant()).unwrap_or(today)
+}
+
+fn upper_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// English name of an ISO 639-1 code. Returns the code itself for other languages.

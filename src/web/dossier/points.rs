@@ -1,15 +1,82 @@
-//! The parts of a score as a table with bars.
+//! The parts of a score: three lines that a person can read, and a table with bars.
 
 use maud::{Markup, html};
 
-use crate::scorer::Signals;
+use crate::scorer::{Cap, Signals};
+use crate::vocab::name::{DomainName, to_unicode};
 use crate::web::components::Column::{Hidden, Number, Text};
-use crate::web::components::{columns, part_bar, parts_of, signed};
+use crate::web::components::{columns, counted, part_bar, parts_of, signed};
+use crate::web::dossier::{language, upper_first};
+
+/// Renders the reasons of a score in three lines, whose points add up to the sum of the parts.
+pub fn reasons(domain: &DomainName, signals: &Signals<'_>) -> Markup {
+    let points = &signals.points;
+    let (market, suffix) = (points.market + points.tld_spread, points.tld);
+    let name = points.sum() - market - suffix;
+    let cap = cap_of(signals);
+    html! {
+        dl.reasons {
+            (reason(name, "The name.", &about_name(domain, signals)))
+            (reason(market, "The market.", &about_market(signals)))
+            (reason(suffix, "The suffix.", &format!(".{}, worth {} of 100 to buyers.", to_unicode(domain.tld()), signals.tld_weight.get())))
+            @if let Some(cap) = cap { div.cap { dt { "≤ " (cap.max) } dd { b { "Limited. " } (upper_first(cap_reason(cap.name))) "." } } }
+        }
+    }
+}
+
+fn reason(points: i32, word: &str, about: &str) -> Markup {
+    html! {
+        div { dt.minus[points < 0] { (signed(points)) } dd { b { (word) } " " (about) } }
+    }
+}
+
+fn about_name(domain: &DomainName, signals: &Signals<'_>) -> String {
+    let words: Vec<_> = signals.words.iter().map(|word| format!("“{word}”")).collect();
+    let is_made_of_words = signals.dictionary_quality.get() >= 25;
+    let made_of = match (is_made_of_words, words.as_slice(), signals.language) {
+        (true, [word], Some(code)) => format!("The {} word {word}.", language(code)),
+        (true, [word], None) => format!("One word, {word}."),
+        (true, [first @ .., last], code) => {
+            let of = code.map_or_else(String::new, |code| format!("{} ", language(code)));
+            format!("{} {of}words, {} and {last}.", words.len(), first.join(", "))
+        }
+        _ if signals.pronounceability.get() >= 60 => {
+            "Not made of known words, easy to say.".to_owned()
+        }
+        _ => "Not made of known words.".to_owned(),
+    };
+    let also = match (signals.digits, signals.hyphens) {
+        (0, 0) => String::new(),
+        (_, 0) => ", with digits".to_owned(),
+        (0, _) => ", with hyphens".to_owned(),
+        _ => ", with digits and hyphens".to_owned(),
+    };
+    format!("{made_of} {}{also}.", counted(domain.length().into(), "character"))
+}
+
+fn about_market(signals: &Signals<'_>) -> String {
+    let others = signals.tld_spread.saturating_sub(1);
+    let registered = match others {
+        0 => "Not registered in other TLDs.".to_owned(),
+        _ => format!("Registered in {}.", counted(others, "other TLD")),
+    };
+    let demand = match signals.points.market {
+        4.. => " Strong buyer demand for its words.",
+        -3..=3 => "",
+        _ => " Weak buyer demand for its words.",
+    };
+    format!("{registered}{demand}")
+}
+
+fn cap_of<'a>(signals: &'a Signals<'_>) -> Option<&'a Cap> {
+    let sum = signals.points.sum();
+    signals.caps.iter().filter(|cap| cap.max < sum).min_by_key(|cap| cap.max)
+}
 
 /// Renders all parts, their sum and the cap that applies.
 pub fn table(signals: &Signals<'_>) -> Markup {
     let sum = signals.points.sum();
-    let cap = signals.caps.iter().filter(|cap| cap.max < sum).min_by_key(|cap| cap.max);
+    let cap = cap_of(signals);
     html! {
         table.points {
             caption.hidden { "Points by part" }
@@ -61,7 +128,6 @@ fn cap_reason(name: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::scorer::{Scorer, Scratch};
-    use crate::vocab::name::DomainName;
 
     fn shown(text: &str) -> (String, i32) {
         let name = DomainName::parse(text).expect("a name");
@@ -75,6 +141,21 @@ mod tests {
         let (html, sum) = shown("solar.com");
         assert!(html.contains(&format!("<td class=\"number\">{sum}</td>")), "{html}");
         assert_eq!(html.matches("<tr").count(), 1 + 8 + 1);
+    }
+
+    #[test]
+    fn three_reasons_add_up_to_the_score() {
+        for text in ["solar.com", "bright-acre77.de", "xqzvkt.shop"] {
+            let name = DomainName::parse(text).expect("a name");
+            let scored = Scorer::shared().score(&name, 3, &mut Scratch::default());
+            let html = reasons(&name, &scored.signals).into_string();
+            let sums = html.split("<dt").skip(1).take(3).map(|rest| {
+                let text = rest.split(['>', '<']).nth(1).expect("points").replace('\u{2212}', "-");
+                text.parse::<i32>().expect("a number")
+            });
+            assert_eq!(sums.sum::<i32>(), scored.signals.points.sum(), "{html}");
+            assert!(html.contains("Registered in 2 other TLDs."), "{html}");
+        }
     }
 
     #[test]

@@ -8,13 +8,14 @@ use super::world::{PASSWORD, World};
 use crate::common::receiver::{Receiver, Reply};
 
 /// Pages that need no log-in: what their pictures are called, and their paths.
-pub const OPEN: [(&str, &str); 14] = [
+pub const OPEN: [(&str, &str); 15] = [
     ("drops", "/"),
     ("drops-narrowed", "/?tld=com,net&q=a&min_dqs=40&max_len=9"),
     ("drops-none", "/?q=zzzzzzzz"),
     ("search", "/search?q=harbor"),
     ("search-empty", "/search"),
     ("dossier", "/domain/oldharbor.com"),
+    ("dossier-german", "/domain/xn--mller-kva.de"),
     ("dossier-lookalike", "/domain/xn--pple-43d.com"),
     ("dossier-unseen", "/domain/never-seen-by-anybody.com"),
     ("overview", "/overview"),
@@ -26,7 +27,9 @@ pub const OPEN: [(&str, &str); 14] = [
 ];
 
 /// Pages of a user with rules, names and claims.
-pub const OWN: [(&str, &str); 10] = [
+pub const OWN: [(&str, &str); 12] = [
+    ("dossier-watched", "/domain/harborlight.com"),
+    ("watchlist-tag", "/watchlist?tag=none-has-it"),
     ("signed-in-drops", "/?stage=catchable"),
     ("watchlist", "/watchlist"),
     ("alerts", "/alerts"),
@@ -68,6 +71,13 @@ pub fn fill(world: &World, key: &str, hook: &str) -> String {
     ] {
         post("/api/v1/watchlist", json!({"domainName": domain}));
     }
+    post(
+        "/api/v1/watchlist/batch",
+        json!({
+            "domainNames": ["harborlight.com", "oldharbor.com"], "tags": ["flip", "garden shop"],
+            "maxBidUsd": 420, "venue": "DropCatch",
+        }),
+    );
     let rule = post(
         "/api/v1/alerts",
         json!({
@@ -88,9 +98,15 @@ pub fn fill(world: &World, key: &str, hook: &str) -> String {
         ("quietmarket.net", "sold", "Dynadot", Some(60.0), Some(480.0)),
         ("brightfield.de", "lost", "INWX", None, None),
         ("papercrane.io", "caught", "Porkbun", Some(99.0), None),
+        ("saltmarsh.org", "attempted", "Porkbun", None, None),
     ];
     for (domain, status, registrar, cost, price) in claims {
-        let mut claim = json!({"domain": domain, "status": status, "registrar": registrar});
+        let mut claim =
+            json!({"domain": domain, "status": status, "registrar": registrar, "bidUsd": 120});
+        if status == "caught" {
+            claim["renewsOn"] = json!("2026-12-12");
+            claim["renewalUsd"] = json!(12.5);
+        }
         if let Some(cost) = cost {
             claim["acquiredPriceUsd"] = json!(cost);
         }

@@ -110,10 +110,68 @@ fn claims_are_kept_and_summed_up() {
     browser.main().row("Dynadot").wait();
     browser.link("By TLD").follow();
     browser.button("Show as table").click();
-    browser.main().at("//*[@id='groups']").row(".com").text("$89").wait();
+    browser.main().at("//*[@id='groups']").row(".com").text("$69").wait();
     browser.link("Edit oldharbor.com").follow();
     browser.link("Delete").follow();
     browser.main().button("Delete").follow();
     assert_eq!(browser.main().row("oldharbor.com").count(), 0);
     browser.main().row("harborlight.com").wait();
+}
+
+#[test]
+fn selected_names_are_tagged_and_one_is_noted_on_its_dossier() {
+    let world = World::new();
+    let browser = world.member(EMAIL, "core");
+    browser.open("/watchlist");
+    browser
+        .field("Names")
+        .fill("domain,tags,max_bid_usd\nharborlight.com,coast,\noldharbor.com,,120\n");
+    browser.main().button("Add names").follow();
+    browser.text("2 names").wait();
+
+    // Enter in a field saves the selected names and removes none.
+    browser.open("/watchlist");
+    browser.field("Select harborlight.com").click();
+    browser.field("Select oldharbor.com").click();
+    browser.field("Add tags").fill("flip");
+    browser.field("Max bid (USD)").fill("95");
+    browser.main().button("Save").follow();
+    browser.text("Saved.").wait();
+    let list = browser.main();
+    list.row("harborlight.com").text("coast").wait();
+    for name in ["harborlight.com", "oldharbor.com"] {
+        list.row(name).text("flip").wait();
+        list.row(name).text("$95").wait();
+    }
+    list.link("#coast").follow();
+    list.row("harborlight.com").wait();
+    assert_eq!(list.row("oldharbor.com").count(), 0);
+
+    // The dossier has the notes of one name, and its venue comes first among the links.
+    list.link("harborlight.com").follow();
+    assert_eq!(browser.field("Maximum bid (USD)").property("value"), "95");
+    assert_eq!(browser.field("Tags").property("value"), "coast, flip");
+    browser.field("Venue").fill("NameJet");
+    browser.field("Note").fill("Ask Hanna about the shop.");
+    browser.main().button("Save").follow();
+    assert_eq!(browser.field("Note").property("value"), "Ask Hanna about the shop.");
+    let links = browser.script(
+        "return [...document.querySelectorAll('.open a')].map((it) => [it.textContent, it.href, it.rel])",
+        &[],
+    );
+    let links = links.as_array().expect("links");
+    assert_eq!(links[0][0], "NameJet");
+    assert!(links.iter().all(|link| link[2] == "noreferrer noopener"), "{links:?}");
+    let dropcatch = links.iter().find(|link| link[0] == "DropCatch").expect("a link");
+    assert_eq!(dropcatch[1], "https://www.dropcatch.com/domain/harborlight.com");
+
+    // The catch takes bid and venue along, and the sale shows what the venue returns.
+    browser.main().link("Claim").follow();
+    assert_eq!(browser.field("Your bid (USD)").property("value"), "95");
+    browser.field("Status").choose("Sold");
+    browser.field("Cost (USD)").fill("80");
+    browser.field("Sold for (USD)").fill("400");
+    browser.main().button("Add claim").follow();
+    browser.button("Show as table").click();
+    browser.main().at("//*[@id='groups']").row("NameJet").text("5.0×").wait();
 }

@@ -1,0 +1,108 @@
+//! What the registry says about a name, and the check on demand.
+
+use std::time::Duration;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::Redirect;
+use maud::{Markup, html};
+
+use crate::http::allowance::Now;
+use crate::http::watchlist::WatchRow;
+use crate::outbound::checks::{Checked, Refused};
+use crate::vocab::name::DomainName;
+use crate::vocab::observation::RdapState;
+use crate::vocab::time::UnixMs;
+use crate::web::Web;
+use crate::web::components::{ago, dossier_path, query};
+use crate::web::dossier::name_in;
+use crate::web::error::PageError;
+use crate::web::logged_in::LoggedIn;
+use crate::web::notice::Notice;
+use crate::web::watchlist::{state_class, state_word};
+
+/// Time that the page waits for a registry. A later result is there when the page is loaded again.
+const WAIT: Duration = Duration::from_secs(5);
+
+const CHECKED: Notice = Notice::new("checked", "Checked with the registry.");
+const WAITING: Notice = Notice::new(
+    "check-waiting",
+    "The check is queued. Reload this page in a minute to see the result.",
+);
+const FAILED: Notice =
+    Notice::new("check-failed", "The registry gave no usable response. Try again later.");
+const BUSY: Notice =
+    Notice::new("check-limit", "You have used up this hour's registry checks. Try again later.");
+pub const NOTICES: [Notice; 4] = [CHECKED, WAITING, FAILED, BUSY];
+
+/// The state of a name at its registry, for one viewer.
+pub enum Registry {
+    /// Verification is off on this server.
+    Off,
+    NoServer,
+    NotChecked,
+    Seen(RdapState, UnixMs),
+    Failed,
+}
+
+impl Registry {
+    /// The newest of what the viewer's watchlist and their checks say.
+    pub fn find(web: &Web, domain: &DomainName, watched: Option<&WatchRow>) -> Registry {
+        let seen = watched.and_then(WatchRow::rdap);
+        let checked = web.app.checks.as_ref().and_then(|checks| checks.result(domain));
+        match (checked, seen) {
+            (Some(Checked::Seen(it)), seen) => match seen {
+                Some((state, at)) if at > it.at => Registry::Seen(state, at),
+                _ => Registry::Seen(it.state, it.at),
+            },
+            (_, Some((state, at))) => Registry::Seen(state, at),
+            (Some(Checked::Failed), None) => Registry::Failed,
+            (None, None) if !web.app.bootstrap.current().is_checkable(domain) => Registry::NoServer,
+            (None, None) if web.app.checks.is_none() => Registry::Off,
+            (None, None) => Registry::NotChecked,
+        }
+    }
+
+    /// Renders the state with the button that checks it.
+    pub fn cell(&self, domain: &DomainName, is_member: bool, now: Now) -> Markup {
+        let path = dossier_path(domain.as_str());
+        html! {
+            @match *self {
+                Registry::Seen(state, at) => {
+                    p.value.(state_class(state)) { (state_word(state)) }
+                    p.detail { span.confirmed { "✓ " } "Confirmed " (ago(at, now)) }
+                }
+                Registry::Off => { p.value.soft { "Not checked" } p.detail { "Registry checks are off on this server." } }
+                Registry::NoServer => { p.value.soft { "No RDAP server" } p.detail { "This registry cannot be asked." } }
+                Registry::NotChecked => { p.value.soft { "Not checked" } p.detail { "The dates come from the calendar." } }
+                Registry::Failed => { p.value.soft { "No response" } p.detail { "The last check failed." } }
+            }
+            @if !matches!(self, Registry::Off | Registry::NoServer) {
+                @if is_member {
+                    form.check method="post" action={ (path) "/check" } { button.quiet.small type="submit" { "Check now" } }
+                } @else {
+                    p.detail { a href=(query::with(&[("next", &path)], "/login")) { "Log in to check now" } }
+                }
+            }
+        }
+    }
+}
+
+/// `POST /domain/{name}/check`: asks the registry, unless a fresh result is there.
+pub async fn check(
+    State(web): State<Web>,
+    member: LoggedIn,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Redirect, PageError> {
+    let (domain, _) = name_in(path)?;
+    let notice = match &web.app.checks {
+        None => FAILED,
+        Some(checks) => match checks.check(member.caller.account, &domain, WAIT).await {
+            Ok(Some(Checked::Seen(_))) => CHECKED,
+            Ok(Some(Checked::Failed)) => FAILED,
+            Ok(None) => WAITING,
+            Err(Refused) => BUSY,
+        },
+    };
+    Ok(notice.at(&dossier_path(domain.as_str())))
+}
