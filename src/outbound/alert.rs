@@ -139,11 +139,16 @@ impl Alert {
         let mut text = format!("{}\n\n", self.headline());
         for name in self.names.iter().take(MAIL_NAMES_MAX) {
             writeln!(text, "{}", Line(name)).expect("writing to a string succeeds");
+            if let Some(home) = links.home {
+                writeln!(text, "  {home}/domain/{}", name.domain)
+                    .expect("writing to a string succeeds");
+            }
         }
         write!(text, "{}\n\n-- \n{}\n", self.rest(MAIL_NAMES_MAX), self.why())
             .expect("writing to a string succeeds");
         if let Some(home) = links.home {
-            writeln!(text, "{home}").expect("writing to a string succeeds");
+            writeln!(text, "Edit this rule: {home}/alerts/{}", self.rule_id.get())
+                .expect("writing to a string succeeds");
         }
         if let Some(unsubscribe) = links.unsubscribe {
             writeln!(text, "Unsubscribe from this rule: {unsubscribe}")
@@ -156,20 +161,23 @@ impl Alert {
     pub fn mail_html(&self, links: Links<'_>) -> String {
         let mut rows = String::new();
         for name in self.names.iter().take(MAIL_NAMES_MAX) {
+            let domain = Escaped(name.domain.as_str());
+            let linked = match links.home {
+                Some(home) => format!("<a href=\"{}/domain/{domain}\">{domain}</a>", Escaped(home)),
+                None => domain.to_string(),
+            };
             writeln!(
                 rows,
-                "<tr><td>{}</td><td align=\"right\">{}</td><td>{}</td><td>{}</td></tr>",
-                Escaped(name.domain.as_str()),
-                name.dqs,
-                name.stage,
-                name.available_on
+                "<tr><td>{linked}</td><td align=\"right\">{}</td><td>{}</td><td>{}</td></tr>",
+                name.dqs, name.stage, name.available_on
             )
             .expect("writing to a string succeeds");
         }
         let link = |address: &str, text: &str| {
             format!("<br><a href=\"{}\">{}</a>", Escaped(address), Escaped(text))
         };
-        let home = links.home.map(|home| link(home, home)).unwrap_or_default();
+        let rule = |home| link(&format!("{home}/alerts/{}", self.rule_id.get()), "Edit this rule");
+        let edit = links.home.map(rule).unwrap_or_default();
         let unsubscribe = links
             .unsubscribe
             .map(|unsubscribe| link(unsubscribe, "Unsubscribe from this rule"))
@@ -179,7 +187,7 @@ impl Alert {
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\n\
              <body><h2>{title}</h2>\n<table cellpadding=\"4\"><tr><th align=\"left\">Name</th><th>DQS</th>\
              <th align=\"left\">Stage</th><th align=\"left\">Available on</th></tr>\n{rows}</table>\n\
-             <p>{rest}</p>\n<p><small>{why}{home}{unsubscribe}</small></p></body></html>\n",
+             <p>{rest}</p>\n<p><small>{why}{edit}{unsubscribe}</small></p></body></html>\n",
             title = Escaped(&title),
             rest = Escaped(&self.rest(MAIL_NAMES_MAX)),
             why = Escaped(&self.why()),
@@ -296,7 +304,8 @@ mod tests {
             "{html}"
         );
         assert!(
-            !html.contains("<b>") && html.contains("href=\"https://d.example/?a&amp;b\""),
+            !html.contains("<b>")
+                && html.contains("href=\"https://d.example/?a&amp;b/domain/name0.com\""),
             "{html}"
         );
         assert!(!alert.headline().contains(['\r', '\n']), "{}", alert.headline());
@@ -320,5 +329,9 @@ mod tests {
         }
         assert!(!alert(2, 2).chat().contains("more"));
         assert!(many.mail_text(links).contains("https://d.example/unsubscribe/00ff"));
+        let links = Links { home: Some("https://d.example"), unsubscribe: None };
+        let text = alert(1, 1).mail_text(links);
+        assert!(text.contains("\n  https://d.example/domain/name0.com\n"), "{text}");
+        assert!(text.contains("Edit this rule: https://d.example/alerts/42"), "{text}");
     }
 }
