@@ -1,6 +1,6 @@
 //! `/account/api`: creates or replaces the API key, shows it once, and lists code examples.
 
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::HOST;
 use maud::{Markup, html};
@@ -13,11 +13,6 @@ use crate::web::account::{Tab, profile_of, tab_page};
 use crate::web::components::grouped;
 use crate::web::error::PageError;
 use crate::web::logged_in::LoggedIn;
-use crate::web::notice::{self, Notice};
-
-pub const WELCOME: Notice =
-    Notice::new("welcome", "Your account is ready. Create an API key, or go to the drops.");
-const NOTICES: [Notice; 1] = [WELCOME];
 
 /// Request of the code examples. It has results on any day.
 const EXAMPLE: &str = "/api/v1/drops?tld=com&max_len=8&limit=5";
@@ -27,7 +22,6 @@ pub async fn show(
     State(web): State<Web>,
     member: LoggedIn,
     headers: HeaderMap,
-    RawQuery(query): RawQuery,
 ) -> Result<Markup, PageError> {
     let profile = profile_of(&web, &member)?;
     let home = home(&web, &headers);
@@ -36,8 +30,7 @@ pub async fn show(
         (key_panel(&profile))
         (examples(&home, None))
     };
-    let notice = notice::shown(&NOTICES, query.as_deref());
-    Ok(tab_page(&member.viewer, Tab::Api, &notice, &main))
+    Ok(tab_page(&member.viewer, Tab::Api, &html! {}, &main))
 }
 
 /// `POST /account/key`: creates a key and shows it once. The previous key stops working at once.

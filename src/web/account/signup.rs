@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use crate::accounts::{Email, Password};
 use crate::web::Web;
 use crate::web::account::login::{Credentials, begin, next_of, with_next};
-use crate::web::account::{SIGNED_UP, SignUps, api_key, form_page, mail, too_many, wait_text};
+use crate::web::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
 use crate::web::components::query;
 use crate::web::error::{PageError, sentence};
 use crate::web::field::Field;
@@ -86,8 +86,7 @@ pub async fn sign_up(
     let (plan, now) = (web.settings.signup_plan, viewer.now.0);
     // The same response if the address was taken: whoever owns it can log in.
     web.app.store.sign_up(email, plan, password, false, now).await?;
-    let next = next.unwrap_or("/account/api");
-    let parameters = [("notice", SIGNED_UP.code), ("next", next)];
+    let parameters = [("notice", SIGNED_UP.code), ("next", next.unwrap_or_default())];
     Ok(Redirect::to(&query::with(&parameters, "/login")).into_response())
 }
 
@@ -130,10 +129,7 @@ pub async fn start(
     }
     web.throttle.remember(peer, &email);
     match store.log_in(&email, sent.password, now).await? {
-        Some(token) => {
-            let welcome = format!("/account/api?notice={}", api_key::WELCOME.code);
-            begin(&web, &headers, &token, &welcome).await
-        }
+        Some(token) => begin(&web, &headers, &token, "/").await,
         None => Ok(SIGNED_UP.at("/login").into_response()),
     }
 }

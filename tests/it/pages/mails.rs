@@ -134,7 +134,7 @@ fn an_account_starts_with_the_mailed_link() {
     assert_eq!(weak.status, 400);
     assert!(weak.text().contains("8 to 128 characters"), "{}", weak.text());
     let done = ann.post(&link, &[("password", PASSWORD)]);
-    assert_eq!(done.header("location"), Some("/account/api?notice=welcome"), "{}", done.text());
+    assert_eq!(done.header("location"), Some("/"), "{}", done.text());
     assert!(ann.is_in());
     let page = ann.get("/account/notifications");
     assert!(!page.text().contains("not verified"), "the link has verified the address");
