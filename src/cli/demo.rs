@@ -1,5 +1,6 @@
 //! `dropdex demo`: serves the bundled sample, with its dates moved to today.
 
+use std::cmp::Reverse;
 use std::io::{Read, Write, stdout};
 use std::path::Path;
 
@@ -7,15 +8,22 @@ use anyhow::{Context, bail};
 use clap::Args;
 use flate2::read::GzDecoder;
 
-use crate::accounts::{Email, Password, Store};
+use crate::accounts::{
+    Channel, Email, NewClaim, NewRule, Password, Post, Reply, RuleFilter, Store, Tags, Watch,
+    WatchPatch,
+};
 use crate::app;
 use crate::config::telemetry::Telemetry;
 use crate::config::{Config, ListenAddress};
 use crate::feeds::Format;
 use crate::intake::request::{Ingest, Lists, Request, Task};
 use crate::intake::run;
+use crate::scorer::{Scorer, Scratch};
 use crate::server::settings::ServerSettings;
+use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
+use crate::vocab::money::Usd;
+use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
 use crate::vocab::secret::Secret;
 use crate::web::WebSettings;
@@ -53,7 +61,7 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
     outbound.rdap.enabled = false;
     let listen = args.listen.unwrap_or_default();
     // A demo has no TLS proxy in front.
-    let web = WebSettings { plain_http: listen.is_loopback(), ..config.web.clone() };
+    let web = WebSettings { plain_http: listen.is_loopback(), demo: true, ..config.web.clone() };
     // A demo may run beside a server that uses the metrics address.
     let telemetry = Telemetry { listen: None, ..config.telemetry.clone() };
     let server = ServerSettings { tls: None, ..config.server.clone() };
@@ -67,15 +75,17 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
         listen,
         ..config.clone()
     };
-    ingest_sample(&config, folder.path())?;
+    let sample = ingest_sample(&config, folder.path())?;
     app::serve(&config, |address, store| {
         let account = make_account(store)?;
+        fill(store, &account.key, &sample, &config)?;
         app::print_ready(address)?;
         print_welcome(address, &account)
     })
 }
 
-fn ingest_sample(config: &Config, folder: &Path) -> anyhow::Result<()> {
+/// Ingests the sample. Returns its names with their drop dates, best score first.
+fn ingest_sample(config: &Config, folder: &Path) -> anyhow::Result<Vec<(DomainName, Day)>> {
     let list = move_dates(SAMPLE, config.clock.today()).context("the bundled sample")?;
     let path = folder.join("sample.csv");
     std::fs::write(&path, &list).with_context(|| format!("cannot write {}", path.display()))?;
@@ -86,7 +96,108 @@ fn ingest_sample(config: &Config, folder: &Path) -> anyhow::Result<()> {
         rebuild: true,
     });
     let outcome = run::run(&Request { site: config.site(), task }, &());
-    outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
+    if let Some(error) = outcome.error() {
+        bail!(error.to_owned());
+    }
+    best_names(&list)
+}
+
+/// The .com names of a list, best score first.
+fn best_names(list: &[u8]) -> anyhow::Result<Vec<(DomainName, Day)>> {
+    let mut reader = csv::Reader::from_reader(list);
+    let header = reader.headers()?.clone();
+    let place = |name: &str| header.iter().position(|column| column == name);
+    let (domain, drop_date) = place("domain").zip(place("drop_date")).context("has no domain")?;
+    let mut scratch = Scratch::default();
+    let mut names = Vec::new();
+    for row in reader.records() {
+        let row = row?;
+        let name = row.get(domain).and_then(|text| DomainName::parse(text).ok());
+        let dropped = row.get(drop_date).and_then(|text| text.parse::<Day>().ok());
+        let Some((name, dropped)) = name.zip(dropped) else { continue };
+        if name.tld() == "com" && name.label_len() <= 12 {
+            let dqs = Scorer::shared().score(&name, 1, &mut scratch).dqs;
+            names.push((Reverse(dqs), name, dropped));
+        }
+    }
+    names.sort();
+    Ok(names.into_iter().map(|(_, name, dropped)| (name, dropped)).collect())
+}
+
+/// Venues, tags and bids of the demo's watchlist and claims.
+const VENUES: [&str; 3] = ["DropCatch", "Dynadot", "NameJet"];
+const TAGS: [&str; 3] = ["flip", "keep", "brand"];
+
+/// Gives the demo account a watchlist, an alert rule and a portfolio, so that every page shows its use.
+fn fill(
+    store: &Store,
+    key: &str,
+    sample: &[(DomainName, Day)],
+    config: &Config,
+) -> anyhow::Result<()> {
+    let caller = store.authenticate(key).context("the demo account has a key")?;
+    let (now, today) = (config.clock.now(), config.clock.today());
+    let usd = |dollars: usize| Usd::from_cents(dollars as u64 * 100);
+    let age = |dropped: Day| today.days_since(dropped);
+    let dropping = sample.iter().filter(|(_, dropped)| (0..=40).contains(&age(*dropped)));
+    let watches = dropping.take(14).enumerate().map(|(at, (name, _))| Watch {
+        name: name.clone(),
+        in_corpus: true,
+        registered_again: false,
+        arrived: Vec::new(),
+        patch: WatchPatch {
+            note: (at == 0).then(|| Some("Ask whether the owner of the .net would buy it.".into())),
+            tags: TAGS[at % 3].parse().ok().map(|tag| Tags::Add(vec![tag])),
+            max_bid: (at % 4 != 3).then(|| usd(60 + 40 * at)),
+            venue: (at % 4 != 3).then(|| Some(VENUES[at % 3].into())),
+        },
+    });
+    let gone = sample.iter().filter(|(_, dropped)| age(*dropped) > 45).take(12).enumerate();
+    let claims = gone.map(|(at, (name, _))| {
+        let status = match at % 6 {
+            0 | 4 => ClaimStatus::Sold,
+            1 => ClaimStatus::Caught,
+            2 => ClaimStatus::Registered,
+            3 => ClaimStatus::Lost,
+            _ => ClaimStatus::Attempted,
+        };
+        let is_won = !matches!(status, ClaimStatus::Lost | ClaimStatus::Attempted);
+        let is_sold = status == ClaimStatus::Sold;
+        NewClaim {
+            domain: name.clone(),
+            status,
+            registrar: None,
+            acquired_price: usd(69 + 11 * at).filter(|_| is_won),
+            resale_price: usd(350 + 130 * at).filter(|_| is_sold),
+            sold_at: None,
+            user_notes: None,
+            alert_rule: None,
+            bid: usd(60 + 10 * at),
+            venue: Some(VENUES[at % 3].into()),
+            renews_on: (is_won && !is_sold).then(|| today.plus(20 + 30 * at as i32)),
+            renewal: usd(12),
+        }
+    });
+    let rule = NewRule {
+        name: "Short .com names".into(),
+        filter: RuleFilter {
+            tlds: vec!["com".into()],
+            max_length: Some(8),
+            ..RuleFilter::default()
+        },
+        channels: vec![Channel::Email],
+    };
+    let (watches, claims) = (watches.collect::<Vec<_>>(), claims.collect::<Vec<_>>());
+    let post = || Post { now, idempotency: None };
+    let reply = || Reply { status: 201, body: Vec::new() };
+    tokio::runtime::Handle::current().block_on(async {
+        store.add_watches(&caller, watches, now).await?;
+        for claim in claims {
+            store.add_claim(&caller, claim, post()).await?.respond(|_| reply()).await?;
+        }
+        store.add_rule(&caller, rule, post()).await?.respond(|_| reply()).await?;
+        Ok(())
+    })
 }
 
 /// Moves the dates of the sample so that its newest drop is on `today`.

@@ -89,6 +89,9 @@ impl<'a> Page<'a> {
                 body {
                     a.skip href="#main" { "Skip to content" }
                     (self.header(viewer))
+                    @if viewer.is_some_and(|viewer| viewer.demo) {
+                        p.sample role="note" { b { "Sample data." } " Names are real, dates are moved to today, and bids are invented. Everything is removed when the demo stops." }
+                    }
                     main #main tabindex="-1" { (main) }
                     footer.site {
                         p { "dropdex " (env!("CARGO_PKG_VERSION")) " · Dates are in UTC · " a href="/status" { "Status" } }

@@ -17,6 +17,8 @@ pub struct Viewer {
     pub now: Now,
     /// `None` without a valid session.
     pub member: Option<Person>,
+    /// The server shows sample data.
+    pub demo: bool,
 }
 
 impl FromRequestParts<Web> for Viewer {
@@ -24,6 +26,7 @@ impl FromRequestParts<Web> for Viewer {
 
     async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Viewer, Infallible> {
         let now = web.app.clock.now();
-        Ok(Viewer { now: Now(now), member: session::of_request(&web.app, parts, now) })
+        let member = session::of_request(&web.app, parts, now);
+        Ok(Viewer { now: Now(now), member, demo: web.settings.demo })
     }
 }
