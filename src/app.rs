@@ -128,6 +128,9 @@ pub fn serve(
         },
         guard,
         cookie: config.web.cookie(),
+        single_user: config.listen.is_loopback()
+            && config.outbound.public_url.is_none()
+            && config.server.tls.is_none(),
         clock: config.clock,
         bootstrap: registry.live(),
         checks: config.outbound.rdap.enabled.then(Arc::default),

@@ -67,6 +67,7 @@ impl Service {
             guard: Guard::new(HostRules::default(), Dns::new(&settings::Dns::default())?),
             channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
             cookie: CookieKind::Secure,
+            single_user: false,
             clock,
             bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
             checks: None,

@@ -32,6 +32,7 @@ mod hidden;
 mod idempotency;
 mod keys;
 mod matches;
+mod owner;
 mod password;
 mod profile;
 mod quota;

@@ -21,8 +21,10 @@ use crate::vocab::time::UnixMs;
 pub struct Person {
     pub caller: Caller,
     pub email: Email,
-    /// The session of the request.
-    pub session: TokenDigest,
+    /// The session of the request; `None` for the owner of a single-user server without a password.
+    pub session: Option<TokenDigest>,
+    /// Whether it is the owner of a single-user server, to whom plans mean nothing.
+    pub is_owner: bool,
 }
 
 /// The outcome of a change of password.
@@ -44,7 +46,8 @@ impl Store {
                 return None;
             }
             let caller = Caller::new(account);
-            let person = Person { caller, email: account.email.clone(), session: digest };
+            let (email, is_owner) = (account.email.clone(), state.owner == Some(account.id));
+            let person = Person { caller, email, session: Some(digest), is_owner };
             (person, session.is_to_be_noted(now))
         };
         if is_to_be_noted {

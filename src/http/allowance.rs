@@ -14,6 +14,7 @@ use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller};
 use crate::http::error::ApiError;
+use crate::http::local::is_local;
 use crate::http::operation::{Access, Operation};
 use crate::http::params::refuse_unknown;
 use crate::http::rate_limit::rate_limit_headers;
@@ -130,10 +131,11 @@ pub fn identify(app: &App, request: &mut Request) -> bool {
         let Ok(caller) = authenticate(app, headers) else { return false };
         request.extensions_mut().insert(caller);
     } else {
-        if !headers.contains_key(COOKIE) {
-            return false;
-        }
-        let Some(person) = session::find(app, headers, app.clock.now()) else { return false };
+        let has_cookie = headers.contains_key(COOKIE);
+        let person = has_cookie.then(|| session::find(app, headers, app.clock.now())).flatten();
+        let is_local = || is_local(app, request.extensions(), headers);
+        let person = person.or_else(|| is_local().then(|| app.store.open_owner()).flatten());
+        let Some(person) = person else { return false };
         request.extensions_mut().insert(person);
     }
     true

@@ -84,10 +84,7 @@ pub async fn hide(
     let names = parse_names(&required(body.domain_names, "domainNames")?, "domainNames")?;
     let names = names.into_iter().enumerate();
     let parsed = names.map(|(at, name)| {
-        name.map_err(|err| ApiError::BadParameter {
-            name: format!("domainNames[{at}]").into(),
-            what: err.to_string(),
-        })
+        name.map_err(|err| ApiError::parameter(format!("domainNames[{at}]"), err))
     });
     let added = app.store.hide(&caller, parsed.collect::<Result<_, _>>()?).await?;
     let total = app.store.user_data(&caller).hidden_count();

@@ -13,6 +13,7 @@ pub mod etag;
 pub mod export;
 pub mod health;
 pub mod hidden;
+pub mod local;
 mod openapi;
 pub mod operation;
 pub mod operations;
@@ -64,6 +65,9 @@ pub struct AppParts {
     pub channels: ConfiguredChannels,
     /// Kind of the session cookie.
     pub cookie: CookieKind,
+    /// Whether the server is for the owner of this machine alone: it listens on loopback, without TLS
+    /// and without a public URL.
+    pub single_user: bool,
     pub clock: Clock,
     /// RDAP servers by suffix: the names that can be verified.
     pub bootstrap: Arc<LiveBootstrap>,

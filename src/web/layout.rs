@@ -122,7 +122,9 @@ impl<'a> Page<'a> {
                 div.member {
                     @if let Some(member) = member {
                         a href="/account" title=(member.email.as_str()) aria-current=[current(NavItem::Account)] { "Account" }
-                        form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
+                        @if member.session.is_some() {
+                            form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
+                        }
                     } @else if viewer.is_some() {
                         a href="/login" aria-current=[current(NavItem::Account)] { "Log in" }
                     }

@@ -120,6 +120,7 @@ pub fn router(web: Web) -> Router {
         .merge(docs::routes())
         .merge(status::routes())
         .method_not_allowed_fallback(method_not_allowed)
+        .layer(middleware::from_fn_with_state(web.clone(), account::first_visit))
         .layer(middleware::from_fn(cross_site::refuse))
         .layer(middleware::map_response(layout::protect))
         .merge(assets::routes())

@@ -189,7 +189,8 @@ fn claims(all: &mut Answers, owner: &mut Client) {
     let (path, one) = ("/api/v1/portfolio", "/api/v1/portfolio/{id}");
     let claim = json!({
         "domain": "solar.com", "status": "sold", "registrar": "Example", "acquiredPriceUsd": 69.5,
-        "resalePriceUsd": 950, "userNotes": "a note",
+        "resalePriceUsd": 950, "userNotes": "a note", "bidUsd": 60, "venue": "DropCatch",
+        "renewsOn": "2027-03-14", "renewalUsd": 11.5,
     });
     let id = all.send(owner, "POST", (path, path), &claim)["id"].to_string();
     all.send(owner, "POST", (path, path), &json!({"domain": "solar.com", "status": "won"}));
@@ -209,6 +210,21 @@ fn watches(all: &mut Answers, owner: &mut Client) {
     }
     all.get(owner, path, path);
     all.get(owner, path, &format!("{path}?sort=best"));
+    let one = ("/api/v1/watchlist/{domain}", "/api/v1/watchlist/solar.com");
+    let noted = json!({"note": "n", "tags": ["flip"], "maxBidUsd": 9.5, "venue": "DropCatch"});
+    for body in [noted, json!({"note": null, "tags": null}), json!({"tags": [1]})] {
+        all.send(owner, "PATCH", one, &body);
+    }
+    let batch = ("/api/v1/watchlist/batch", "/api/v1/watchlist/batch");
+    let sent = json!({"domainNames": ["solar.com", "no name"], "tags": ["keep"], "maxBidUsd": 5});
+    all.send(owner, "POST", batch, &sent);
+    all.send(owner, "POST", batch, &json!({"domainNames": []}));
+    let hidden = "/api/v1/hidden";
+    all.send(owner, "POST", (hidden, hidden), &json!({"domainNames": ["solar.com"]}));
+    all.get(owner, hidden, hidden);
+    for _ in 0..2 {
+        all.send(owner, "DELETE", (hidden, &format!("{hidden}?domain=solar.com")), &json!({}));
+    }
     for target in [format!("{path}?domain=solar.com"), format!("{path}?domain=solar.com")] {
         all.send(owner, "DELETE", (path, &target), &json!({}));
     }

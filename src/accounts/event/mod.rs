@@ -252,6 +252,13 @@ pub enum Event {
         claim: ClaimId,
         trade: Trade,
     },
+    /// The first visit to a single-user server made the account of its owner, who may have no password.
+    OwnerAdded {
+        account: AccountId,
+        email: Email,
+        password: Option<PasswordHash>,
+        on: Day,
+    },
 }
 
 /// The names that one rule matched in a list.

@@ -71,7 +71,7 @@ pub struct Inner {
     /// the next one is decided on the result. Writes of other accounts share a sync with it.
     pub(super) locks: AccountLocks,
     pub(super) hashing: Hashing,
-    last_account: AtomicU64,
+    pub(super) last_account: AtomicU64,
     /// The latest UTC day seen, as [`Day::raw`]; 0 before the first.
     last_day: AtomicU16,
     warned_of_clock: AtomicBool,

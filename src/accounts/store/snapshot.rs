@@ -85,6 +85,8 @@ enum Item {
     ClaimTrades(Vec<(ClaimId, Trade)>),
     /// Former states of watched names that had some, in order of names. Precedes the first account.
     FormerStates(Vec<(DomainName, Vec<FormerState>)>),
+    /// The owner of a single-user server. Precedes the first account.
+    Owner(AccountId),
 }
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
@@ -157,6 +159,9 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         }
         let ahead = state.progress.ahead.iter();
         self.rows(ahead.map(|(&(account, rule), it)| (account, rule, *it)), Item::Ahead)?;
+        if let Some(owner) = state.owner {
+            self.item(&Item::Owner(owner))?;
+        }
         let observed = state.watched.by_name();
         self.rows(observed.map(|(name, seen)| (name.clone(), seen)), Item::Observed)?;
         let former = state.watched.with_former();
@@ -341,6 +346,7 @@ impl Loader {
             Item::Header { last_account, last_day } => {
                 (self.state.last_account, self.state.last_day) = (last_account, last_day);
             }
+            Item::Owner(owner) => self.state.owner = Some(owner),
             Item::Matched(through) => self.state.progress.finish(through),
             Item::Ahead(rows) => {
                 for (account, rule, through) in rows {
@@ -438,6 +444,7 @@ fn add_item(
         | Item::Ahead(_)
         | Item::Observed(_)
         | Item::FormerStates(_)
+        | Item::Owner(_)
         | Item::Names(_) => {}
     }
     Ok(())

@@ -26,6 +26,7 @@ use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
+use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
@@ -52,6 +53,8 @@ pub struct State {
     pub data_bytes: u64,
     /// Names of a list that is recorded in several records, to be shared by its messages.
     list_names: FxHashSet<Arc<MatchedName>>,
+    /// The account that the first visit to a single-user server made.
+    pub owner: Option<AccountId>,
     /// The highest account id so far.
     pub last_account: u64,
     /// The latest UTC day of any event.
@@ -120,6 +123,7 @@ impl Counts {
 /// The state at one moment, to be written as a snapshot while the state changes.
 pub struct Frozen {
     pub accounts: Accounts,
+    pub owner: Option<AccountId>,
     pub last_account: u64,
     pub last_day: Option<Day>,
     pub progress: MatchProgress,
@@ -146,6 +150,10 @@ impl State {
                 let access = Arc::new(Access::unverified());
                 let new = Account::new(account, email, plan, Some(password), on);
                 self.put_account(Account { access, ..new });
+            }
+            Event::OwnerAdded { account, email, password, on } => {
+                self.put_account(Account::new(account, email, Plan::Api, password, on));
+                self.owner = Some(account);
             }
             Event::PlanSet { account, plan } => self.change(account, |it| it.plan = plan),
             Event::KeyIssued { account, key, .. } => self.set_key(account, Some(key)),
@@ -291,6 +299,7 @@ impl State {
     pub fn freeze(&self) -> Frozen {
         Frozen {
             accounts: self.accounts.clone(),
+            owner: self.owner,
             last_account: self.last_account,
             last_day: self.last_day,
             progress: self.progress.clone(),

@@ -44,7 +44,9 @@ pub async fn ask(State(web): State<Web>, viewer: Viewer, RawQuery(query): RawQue
         return Redirect::to(local_path(next.as_deref())).into_response();
     }
     let notice = notice::shown(&NOTICES, query.as_deref());
-    let asked = form(&web, "", next.as_deref(), None);
+    let owner = web.app.store.owner_email().filter(|_| web.app.single_user);
+    let email = owner.as_ref().map_or("", |email| email.as_str());
+    let asked = form(&web, email, next.as_deref(), None);
     form_page(&viewer, "Log in", &html! { (notice) (asked) }).into_response()
 }
 

@@ -9,6 +9,7 @@ mod profile;
 mod signup;
 mod signup_links;
 mod verify;
+mod welcome;
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -27,6 +28,7 @@ use crate::web::notice::Notice;
 use crate::web::throttle::Wait;
 use crate::web::viewer::Viewer;
 pub use signup_links::SignupLinks;
+pub use welcome::redirect as first_visit;
 
 /// Shown on the login page, also if the address had an account before.
 const SIGNED_UP: Notice =
@@ -60,6 +62,7 @@ pub fn routes() -> Router<Web> {
         .route("/logout", post(login::log_out))
         .route("/signup", get(signup::ask).post(signup::sign_up))
         .route("/signup/{link}", get(signup::ask_password).post(signup::start))
+        .route("/welcome", get(welcome::ask).post(welcome::start))
         .route("/account", get(profile::show))
         .route("/account/password", post(profile::change_password))
         .route("/account/plan", get(plan::show))
@@ -109,6 +112,7 @@ fn tab_page(viewer: &Viewer, tab: Tab, notice: &Markup, main: &Markup) -> Markup
     let (_, _, word, about) = TABS[tab as usize];
     let title = format!("Account: {word}");
     let current = |it: Tab| (it == tab).then_some("page");
+    let is_owner = viewer.member.as_ref().is_some_and(|member| member.is_owner);
     Page::new(&title, about)
         .at(NavItem::Account)
         .styles(&["account.css"])
@@ -119,7 +123,7 @@ fn tab_page(viewer: &Viewer, tab: Tab, notice: &Markup, main: &Markup) -> Markup
                 h1 { "Account" }
                 nav aria-label="Account" {
                     ul.tabs {
-                        @for (it, path, word, _) in TABS {
+                        @for (it, path, word, _) in TABS.into_iter().filter(|it| !is_owner || it.0 != Tab::Plan) {
                             li { a href=(path) aria-current=[current(it)] { (word) } }
                         }
                     }

@@ -64,6 +64,11 @@ pub async fn change_password(
         return Ok(too_many(wait, again("present", &wait_text(wait))?));
     }
     let (caller, now) = (&member.caller, member.viewer.now.0);
+    if member.session.is_none() {
+        let token = web.app.store.set_first_password(caller, new, now).await?;
+        let path = format!("/account?notice={}", CHANGED.code);
+        return begin(&web, &headers, &token, &path).await;
+    }
     match web.app.store.change_password(caller, sent.present, new, now).await? {
         PasswordChange::Done(token) => {
             let path = format!("/account?notice={}", CHANGED.code);
@@ -86,16 +91,16 @@ fn page(
     let main = html! {
         div.columns {
             div {
-                (facts(&profile))
-                (sessions(&profile, &member.session))
+                (facts(&profile, member.is_owner))
+                @if let Some(session) = &member.session { (sessions(&profile, session)) }
             }
-            (password_form(&profile, problem))
+            (password_form(&profile, member.session.is_some(), problem))
         }
     };
     Ok(tab_page(&member.viewer, Tab::Profile, notice, &main))
 }
 
-fn facts(profile: &Profile) -> Markup {
+fn facts(profile: &Profile, is_owner: bool) -> Markup {
     html! {
         section.panel {
             h2 { "Profile" }
@@ -106,8 +111,10 @@ fn facts(profile: &Profile) -> Markup {
                     @if profile.is_verified { span.badge.good { "verified" } }
                     @else { a href="/account/notifications" { "not verified yet" } }
                 }
-                dt { "Plan" }
-                dd { a href="/account/plan" { (word(profile.plan)) } }
+                @if !is_owner {
+                    dt { "Plan" }
+                    dd { a href="/account/plan" { (word(profile.plan)) } }
+                }
                 dt { "Member since" }
                 dd { time datetime=(profile.created) { (profile.created) } }
             }
@@ -138,17 +145,18 @@ fn sessions(profile: &Profile, own: &TokenDigest) -> Markup {
     }
 }
 
-/// The form, with the problem of one of its fields.
-fn password_form(profile: &Profile, problem: Option<(&str, &str)>) -> Markup {
+/// The form, with the problem of one of its fields. Without a password, there is no current one.
+fn password_form(profile: &Profile, has_password: bool, problem: Option<(&str, &str)>) -> Markup {
     let about = |id| problem.filter(|(field, _)| *field == id).map(|(_, problem)| problem);
     html! {
         form.panel method="post" action="/account/password" {
-            h2 { "Change password" }
+            h2 { @if has_password { "Change password" } @else { "Set a password" } }
+            @if !has_password { p { "Anyone who can use this computer can open dropdex. With a password, only you can." } }
             // Tells password managers which account the password belongs to.
             input type="email" name="email" value=(profile.email) autocomplete="username" readonly hidden;
-            (Field::password("present", "Current password", about("present")))
+            @if has_password { (Field::password("present", "Current password", about("present"))) }
             (Field::new_password("New password", about("password")))
-            button type="submit" { "Change password" }
+            button type="submit" { @if has_password { "Change password" } @else { "Set password" } }
         }
     }
 }

@@ -105,6 +105,7 @@ fn start() -> Service {
         guard: Guard::new(HostRules::default(), dns.expect("a resolver")),
         channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
         cookie: CookieKind::Secure,
+        single_user: false,
         clock,
         bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
         checks: None,

@@ -24,7 +24,11 @@ const ENDPOINTS: &[(&str, &str, &str)] = &[
     ("DELETE", "/api/v1/portfolio/{claim}", ""),
     ("GET", "/api/v1/watchlist", ""),
     ("POST", "/api/v1/watchlist", r#"{"domainName": "kept.de"}"#),
+    ("PATCH", "/api/v1/watchlist/pending.com", r#"{"tags": ["flip"]}"#),
+    ("POST", "/api/v1/watchlist/batch", r#"{"domainNames": ["kept.de"]}"#),
     ("DELETE", "/api/v1/watchlist?domain=pending.com", ""),
+    ("GET", "/api/v1/hidden", ""),
+    ("POST", "/api/v1/hidden", r#"{"domainNames": ["kept.de"]}"#),
     ("GET", "/api/v1/alerts", ""),
     ("POST", "/api/v1/alerts", r#"{"name": "n", "filter": {}, "channels": [{"type": "email"}]}"#),
     ("GET", "/api/v1/alerts/{alert}", ""),
@@ -179,6 +183,9 @@ fn a_405_lists_the_allowed_methods() {
         ("/api/v1/portfolio", vec!["GET", "POST"]),
         ("/api/v1/portfolio/1", vec!["GET", "PATCH", "DELETE"]),
         ("/api/v1/watchlist", vec!["GET", "POST", "DELETE"]),
+        ("/api/v1/watchlist/pending.com", vec!["PATCH"]),
+        ("/api/v1/watchlist/batch", vec!["POST"]),
+        ("/api/v1/hidden", vec!["GET", "POST", "DELETE"]),
         ("/api/v1/alerts", vec!["GET", "POST"]),
         ("/api/v1/alerts/1", vec!["GET", "PATCH", "DELETE"]),
         ("/api/v1/alerts/preview", vec!["POST"]),
@@ -207,6 +214,7 @@ fn a_405_lists_the_allowed_methods() {
     for (method, path, _) in ENDPOINTS {
         let path = path.split('?').next().unwrap_or_default();
         let path = path.replace("{claim}", "{id}").replace("{alert}", "{id}");
+        let path = path.replace("watchlist/pending.com", "watchlist/{domain}");
         let path = path.replace("pending.com", "{name}");
         let there = listed.as_array().expect("an array").iter().any(|endpoint| {
             endpoint["method"] == *method && endpoint["path"] == path && endpoint["auth"] == true
