@@ -148,6 +148,8 @@ struct Work {
     planning: bool,
     plan_at: Instant,
     plan_not_before: Instant,
+    /// Names to check because people asked for it.
+    asked: Vec<DomainName>,
     /// Observations to write.
     answers: Vec<(DomainName, Observation)>,
     /// When to write them at the latest.
@@ -180,6 +182,7 @@ impl Work {
             planning: false,
             plan_at: now,
             plan_not_before: now,
+            asked: Vec::new(),
             answers: Vec::new(),
             write_at: None,
             writing: 0,
@@ -200,7 +203,7 @@ impl Work {
             tokio::select! {
                 () = &mut stop => return,
                 Some(done) = self.tasks.join_next() => self.take(done),
-                () = checks.asked() => self.take_checks(Instant::now()),
+                () = checks.asked() => self.has_names = true,
                 () = changed.notified() => self.plan_at = self.plan_not_before,
                 () = sleep_until(wake) => {}
             }
@@ -376,6 +379,7 @@ impl Work {
         if self.waits_for_registry {
             return;
         }
+        self.start_checks(now);
         while self.has_room() && self.dns_in_flight < DNS_CONCURRENCY {
             let Some(due) = self.plan.dns.pop_front() else { break };
             if self.busy.insert(due.name.clone()) {
@@ -391,27 +395,33 @@ impl Work {
         }
     }
 
-    /// Queues the checks that people asked for, before the plan of their servers. A name that is in
-    /// flight already gets its result from there.
-    fn take_checks(&mut self, now: Instant) {
+    /// Queues the checks that people asked for, before the plan of their servers. A name that is busy
+    /// waits: its result may have come before it was asked for.
+    fn start_checks(&mut self, now: Instant) {
+        self.asked.extend(self.verify.checks.take());
+        if self.asked.is_empty() {
+            return;
+        }
         let (bootstrap, index) = (self.bootstrap.current(), self.verify.live.current());
-        let clock = self.verify.clock;
-        let as_of = AsOf { today: clock.today(), catch_days: self.verify.catch_days };
-        for name in self.verify.checks.take() {
-            self.has_names = true;
+        let (today, catch_days) = (self.verify.clock.today(), self.verify.catch_days);
+        for name in std::mem::take(&mut self.asked) {
+            if self.busy.contains(&name) {
+                self.asked.push(name);
+                continue;
+            }
             let is_paused = self.pauses.get(&name).is_some_and(|pause| pause.until > now);
             let base = bootstrap.servers(&name).first().filter(|_| !is_paused).cloned();
-            let drop_date = index.facts(&name, as_of).and_then(|facts| facts.latest_drop);
+            let facts = index.facts(&name, AsOf { today, catch_days });
+            let drop_date = facts.and_then(|facts| facts.latest_drop);
             let last = self.verify.store.observations([&name]).pop().flatten();
-            let account = AccountId(0);
-            let (urgency, how) = (Urgency::External, How::Rdap);
+            let (account, urgency, how) = (AccountId(0), Urgency::External, How::Rdap);
             let due = Due { name: name.clone(), urgency, how, base, account, drop_date, last };
             match RdapQuery::first(due) {
                 None => self.verify.checks.settle(&name, Checked::Failed),
-                Some(ask) if self.busy.insert(name) => {
+                Some(ask) => {
+                    self.busy.insert(name);
                     self.ahead.entry(ask.server.clone()).or_default().push_front(ask);
                 }
-                Some(_) => {}
             }
         }
     }

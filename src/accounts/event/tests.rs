@@ -386,8 +386,7 @@ fn the_bytes_of_notes_never_change() {
             format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
         })
         .collect();
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/journal-events-v6.hex");
-    assert_eq!(ours, std::fs::read_to_string(golden).expect("a golden file"));
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v6.hex"));
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn table(list: &List, now: Now) -> Markup {
         form #watched method="post" action="/unwatch" {
             input type="hidden" name="next" value=(PATH);
             // What Enter in a field does: without it, the button of the first row would.
-            button.hidden type="submit" formaction="/watchlist/notes" tabindex="-1" aria-hidden="true" { "Save" }
+            button.hidden type="submit" formaction="/watchlist/notes" tabindex="-1" aria-hidden="true" { "Apply" }
             @if list.rows.is_empty() {
                 p.panel.empty { "No watched names match this filter. " a href=(PATH) { "Show all" } }
             } @else {
