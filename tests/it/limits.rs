@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeZone, Utc};
 use dropdex::accounts::{
-    Caller, Email, NewClaim, Password, Post, Reply, Store, StoreOptions, Watch, WriteError,
+    Caller, Email, NewClaim, Password, Post, Reply, Store, StoreOptions, Watch, WatchPatch,
+    WriteError,
 };
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
@@ -114,6 +115,7 @@ async fn fill_account(store: &Store, number: usize) {
         in_corpus: true,
         registered_again: false,
         arrived: Vec::new(),
+        patch: WatchPatch::default(),
     };
     store.add_watches(&caller, (0..50).map(watch).collect(), now()).await.expect("written");
     for at in 0..50 {

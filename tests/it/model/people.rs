@@ -143,10 +143,9 @@ impl Run {
             // Written without waiting: what is compared next is to have it.
             let is_noted = || {
                 let profile = store.profile(&person.caller, first()).expect("there");
-                profile
-                    .sessions
-                    .iter()
-                    .any(|it| it.digest.is(&person.session) && it.seen.instant() == now)
+                profile.sessions.iter().any(|it| {
+                    person.session.is_some_and(|own| it.digest.is(&own)) && it.seen.instant() == now
+                })
             };
             let from = std::time::Instant::now();
             while !is_noted() {

@@ -230,8 +230,10 @@ fn external_names_use_quota_until_a_list_contains_them() {
     site.ingest(&list, "2026-03-15T06:00:00Z");
     let server = serve_with(&site, EXTERNAL_TWO, TODAY);
     let mut client = server.client_with(&key);
-    let first = client.get(&format!("{PATH}?sort=name")).json();
-    assert_eq!(first["watchlist"][0], entry(&site, "first.com", Some("2026-03-15")));
+    let mut first = client.get(&format!("{PATH}?sort=name")).json();
+    hide_times(&mut first["watchlist"][0], &["addedAt"]);
+    let stage = Some(("redemption", "2026-04-19"));
+    assert_eq!(first["watchlist"][0], entry(&site, "first.com", Some("2026-03-15"), stage));
     assert_eq!(first["summary"]["external"], 1);
     watch(&mut client, "second.com");
     assert_plan_limit(&client.send("POST", PATH, &json!({"domainName": "fourth.com"})), "pro", 2);
