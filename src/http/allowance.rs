@@ -12,7 +12,7 @@ use axum::http::{Extensions, HeaderMap};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
-use crate::accounts::{Allowance, Caller};
+use crate::accounts::{Allowance, Caller, Person};
 use crate::http::error::ApiError;
 use crate::http::local::is_local;
 use crate::http::operation::{Access, Operation};
@@ -98,8 +98,9 @@ fn admit_json(
 /// 401 without a valid key or session, 403 from another site and below the Core plan.
 pub fn admit_export(app: &App, parts: &Parts, now: DateTime<Utc>) -> Result<Caller, ApiError> {
     let Parts { headers, extensions, .. } = parts;
-    let by_cookie = !headers.contains_key(AUTHORIZATION) && session::token(app, headers).is_some();
-    let caller = match by_cookie {
+    // By a cookie, or from the machine of a single-user server.
+    let is_person = session::token(app, headers).is_some() || extensions.get::<Person>().is_some();
+    let caller = match is_person && !headers.contains_key(AUTHORIZATION) {
         true if !origin::is_same_origin_or_direct(headers) => return Err(ApiError::CrossSite),
         true => session::of_request(app, parts, now).ok_or(ApiError::Unauthenticated)?.caller,
         false => authenticated(app, extensions, headers)?,

@@ -6,6 +6,7 @@ pub mod browser;
 mod cross_site;
 mod log_in;
 mod mails;
+mod welcome;
 
 use crate::common::{Server, Site};
 use browser::Browser;

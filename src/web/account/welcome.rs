@@ -12,6 +12,7 @@ use crate::http::error::ApiError;
 use crate::http::local::is_local;
 use crate::vocab::secret::Secret;
 use crate::web::Web;
+use crate::web::account::SignUps;
 use crate::web::account::login::begin;
 use crate::web::components::grouped;
 use crate::web::error::{PageError, sentence};
@@ -29,6 +30,11 @@ pub struct Choice {
     password: Secret,
 }
 
+/// Whether the first visit makes an account: there is none, and no other way to make one on a page.
+fn makes_owner(web: &Web) -> bool {
+    !web.app.store.has_accounts() && SignUps::of(web) == SignUps::Closed
+}
+
 /// Whether the request is from the machine of a single-user server that has no account yet.
 pub struct FirstVisit(bool);
 
@@ -39,15 +45,14 @@ impl axum::extract::FromRequestParts<Web> for FirstVisit {
         parts: &mut axum::http::request::Parts,
         web: &Web,
     ) -> Result<FirstVisit, Self::Rejection> {
-        let is_first = !web.app.store.has_accounts();
-        Ok(FirstVisit(is_first && is_local(&web.app, &parts.extensions, &parts.headers)))
+        Ok(FirstVisit(makes_owner(web) && is_local(&web.app, &parts.extensions, &parts.headers)))
     }
 }
 
 /// Leads the first visit from the list to the welcome page. Programs get the list.
 pub async fn redirect(State(web): State<Web>, request: Request, next: Next) -> Response {
     let is_page = request.uri().path() == "/" && request.method() == Method::GET;
-    if is_page && !web.app.store.has_accounts() {
+    if is_page && makes_owner(&web) {
         let (extensions, headers) = (request.extensions(), request.headers());
         let is_browser = headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate");
         if is_browser && is_local(&web.app, extensions, headers) {

@@ -257,8 +257,8 @@ fn row(watched: &WatchRow, is_checkable: bool, now: Now) -> Markup {
             td data-label="Tags" { (tags(details)) }
             td.number data-label="Max bid" {
                 @match details.max_bid {
-                    Some(bid) => { a.plain href=(dossier) aria-label={ "Maximum bid for " (domain.unicode()) ": " (money(bid.cents())) } { (money(bid.cents())) } }
-                    None => { a.set href=(dossier) aria-label={ "Set a bid for " (domain.unicode()) } { "set bid" } }
+                    Some(bid) => { a.plain href=(dossier) { (money(bid.cents())) span.hidden { " is the maximum bid for " (domain.unicode()) } } }
+                    None => { a.set href=(dossier) { "set bid" span.hidden { " for " (domain.unicode()) } } }
                 }
             }
             td data-label="Venue" { @if let Some(venue) = &details.venue { (venue) } @else { (nothing()) } }

@@ -194,7 +194,10 @@ fn exports_are_for_core_and_above_and_share_a_budget() {
     // A bad request costs nothing.
     for (target, refusal) in [
         (format!("{WATCHLIST}?limit=10001"), "limit: must be an integer from 1 to 10000"),
-        (format!("{WATCHLIST}?sort=x"), "sort: must be one of lifecycle, name, dqs, added"),
+        (
+            format!("{WATCHLIST}?sort=x"),
+            "sort: must be one of lifecycle, name, dqs, added, release, bid, venue",
+        ),
         (format!("{PORTFOLIO}?limit=0"), "limit: must be an integer from 1 to 10000"),
         (
             format!("{PORTFOLIO}?status=x"),

@@ -324,7 +324,7 @@ fn notes_are_changed_filtered_and_sorted() {
     // Notes survive a restart; a name that is added again has none.
     server.kill();
     let server = serve_with(&site, "", TODAY);
-    let mut client = server.client_with(&site.new_key("ann@example.com"));
+    let mut client = server.client_with(&site.new_key("owner@example.com"));
     let body = client.get(&format!("{PATH}?tag=flip")).json();
     assert_eq!(body["watchlist"][0]["maxBidUsd"], 300);
     assert_eq!(remove(&mut client, "pending.com").0, 200);
@@ -393,7 +393,7 @@ fn names_are_hidden_and_shown_again() {
     );
     server.kill();
     let server = serve_with(&site, "", TODAY);
-    let mut client = server.client_with(&site.new_key("ann@example.com"));
+    let mut client = server.client_with(&site.new_key("owner@example.com"));
     let page =
         json!({"count": 2, "total": 3, "limit": 2, "offset": 1, "hidden": ["b.com", "c.com"]});
     assert_eq!(client.get(&format!("{path}?limit=2&offset=1")).answer(), (200, page));
