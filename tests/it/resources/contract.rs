@@ -355,8 +355,8 @@ fn a_post_with_an_idempotency_key_takes_effect_once() {
     for (target, key, body, done) in &first {
         let theirs = send(&mut other, target, key, body);
         assert_eq!((theirs.status, theirs.header("idempotency-replayed")), (201, None));
-        // Objects without an id look the same to every account.
-        assert_eq!(theirs.body == done.body, target.ends_with("watchlist"), "{target}");
+        // Objects without an id differ only in their times.
+        assert!(theirs.body != done.body || target.ends_with("watchlist"), "{target}");
     }
     // Stored responses survive a crash.
     let key_of_owner = site.new_key("owner@example.com");
