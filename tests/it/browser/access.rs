@@ -167,7 +167,7 @@ fn pages_are_read_and_forms_work_without_scripts() {
     browser.heading("Harbors").wait();
 
     browser.open("/portfolio/new?domain=oldharbor.com");
-    browser.field("Cost (USD)").fill("12");
+    browser.field("Your bid (USD)").fill("12");
     browser.main().button("Add claim").follow();
     browser.main().row("oldharbor.com").text("$12").wait();
     browser.button("Log out").follow();
