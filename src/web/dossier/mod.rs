@@ -305,7 +305,7 @@ impl Dossier<'_> {
                 }
                 datalist #venues { @for link in venues { option value=(link.name) {} } }
                 label { "Tags" input type="text" name="tags" value=(tags.join(", ")) placeholder="flip, keep" autocomplete="off"; }
-                label { "Note" textarea name="note" rows="2" maxlength=(WATCH_NOTE_CHARS_MAX) { "\n" (details.note.as_deref().unwrap_or_default()) } }
+                div { label for="note" { "Note" } textarea #note name="note" rows="2" maxlength=(WATCH_NOTE_CHARS_MAX) { "\n" (details.note.as_deref().unwrap_or_default()) } }
                 p.send {
                     button.quiet type="submit" { @if self.watched.is_some() { "Save" } @else { "Watch and save" } }
                     @if let Some(watched) = &self.watched { span.soft { "since " (date(day_of(watched.added_at(), self.as_of.today), self.as_of.today)) } }
