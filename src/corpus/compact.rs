@@ -274,6 +274,17 @@ mod tests {
         let bytes = hex::decode(golden.split_whitespace().collect::<String>()).expect("hex");
         (1..=5).for_each(|number| fs::remove_file(corpus.path(number)).expect("removed"));
         fs::write(corpus.range_path(1, 5), bytes).expect("written");
-        assert_eq!(content(&corpus), expected);
+        assert_eq!(without_scores(content(&corpus)), without_scores(expected));
+    }
+
+    /// Entries and metadata without what another version of the scorer changes.
+    fn without_scores(content: (Vec<String>, Vec<BatchMeta>)) -> (Vec<String>, Vec<BatchMeta>) {
+        let (mut entries, mut metas) = content;
+        for entry in &mut entries {
+            let (from, to) = (entry.find(" base: "), entry.find(", record: "));
+            entry.replace_range(from.expect("a base")..to.expect("a record"), "");
+        }
+        metas.iter_mut().for_each(|meta| meta.scorer_version = 0);
+        (entries, metas)
     }
 }

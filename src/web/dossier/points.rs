@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_effective_cap_is_named() {
-        let (html, sum) = shown("best-cheap-car-shop.co.uk");
-        assert!(sum > 15 && html.contains("capped at 15: too many hyphens"), "{html}");
+        let (html, sum) = shown("hotel.monash");
+        assert!(sum > 10 && html.contains("capped at 10: the suffix is not open"), "{html}");
     }
 }
