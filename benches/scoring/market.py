@@ -51,6 +51,8 @@ LABEL_PARTS = ("dictionary", "language", "pronounceability", "digits", "hyphens"
 # sales of country codes and of registry releases are over-reported.
 SUFFIX_EXAMPLES, SUFFIX_SHRINK, SUFFIX_MAX, REGIONAL = 60, 8, 1.5, 1.5
 SUFFIX_FREE = {"com": 9, "net": 9, "org": 9, "ai": 9, "io": 9, "co": 9, "pl": 9, "me": 9, "tv": 9, "cc": 9, "de": 2.5}
+# Hundredths of a point that Polish suffixes get by judgement: published sales list few .pl names.
+POLISH_RAISED = 2500
 # Share of the day above, and the score there.
 ANCHORS = [(0.5, 20), (0.1, 60), (0.01, 90), (0.001, 97), (0.0001, 99), (0.00001, 100)]
 # Points of one logit in the tables of the first stage.
@@ -280,6 +282,7 @@ def write(path, market, fit, found):
     tables.sort(key=lambda table: parts.index(table[0]))
     limit = lambda tld, value: max(-SUFFIX_MAX if tld not in SUFFIX_FREE else -9, min(value, SUFFIX_FREE.get(tld, SUFFIX_MAX)))
     own = {what[1]: limit(what[1], value) for what, value in at.items() if what[0] == "suffix"}
+    start[POLISH] += POLISH_RAISED / scale / 100
     points = {tld: round((start[class_of(tld)] + value) * scale * 100) for tld, value in sorted(own.items())}
     # A regional suffix (waw.pl) is worth less than the country's own.
     start[POLISH] += min(0, own.get("pl", 0) - REGIONAL)
