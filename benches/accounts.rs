@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dropdex::accounts::event::{Event, Transaction};
-use dropdex::accounts::{Channel, Claim, Rule, RuleFilter, Store, StoreOptions, WatchEntry};
+use dropdex::accounts::{Channel, Claim, Rule, RuleFilter, Store, StoreOptions, Trade, WatchEntry};
 use dropdex::journal::{AppendError, Journal, Options, Unread};
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
@@ -200,6 +200,7 @@ fn claim(account: AccountId, number: u64) -> Event {
         updated_at: at(number),
         user_notes: None,
         alert_rule: None,
+        trade: Trade::default(),
     };
     Event::ClaimAdded { account, claim: Box::new(claim) }
 }

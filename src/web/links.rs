@@ -62,11 +62,11 @@ impl TryFrom<String> for Template {
             Url::parse(&template.filled(&name)).map_err(|err| format!("`{}`: {err}", template.0))
         };
         let (one, other) = (sample("a.com")?, sample("b.de")?);
-        if one.origin() != other.origin() {
-            return Err(format!("`{}`: a placeholder must not be part of the host", template.0));
-        }
         if !matches!(one.scheme(), "http" | "https") {
             return Err(format!("`{}`: must begin with https:// or http://", template.0));
+        }
+        if one.origin() != other.origin() {
+            return Err(format!("`{}`: a placeholder must not be part of the host", template.0));
         }
         if one.as_str().contains("%7B") || one.as_str().contains('{') {
             let known = "{name}, {label}, {tld} and {unicode}";

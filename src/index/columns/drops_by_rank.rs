@@ -321,7 +321,7 @@ impl Walk<'_> {
         let end = self.end as usize;
         let used = words.len().min(end.div_ceil(64) - first);
         self.stages.copy(first, &mut words[..used]);
-        if first + used == end.div_ceil(64) && end % 64 > 0 {
+        if first + used == end.div_ceil(64) && !end.is_multiple_of(64) {
             words[used - 1] &= (1 << (end % 64)) - 1;
         }
         let Some((longest, keys)) = self.lengths else { return };

@@ -2,6 +2,7 @@
 //! the name in it. Asked for until it is there.
 
 use fantoccini::Locator;
+use fantoccini::actions::{InputSource, KeyAction, KeyActions};
 use fantoccini::elements::Element;
 use fantoccini::error::CmdError;
 
@@ -82,7 +83,19 @@ impl Browser {
     #[track_caller]
     pub fn press(&self, keys: &str) {
         let focused = self.run(self.client().active_element()).expect("something has the focus");
-        self.run(focused.send_keys(keys)).unwrap_or_else(|err| panic!("{keys:?}: {err}"));
+        // A field for files takes keys for the path of a file; its page does not.
+        let is_file = self.script("return document.activeElement.type === 'file'", &[]) == true;
+        let sent = match is_file {
+            false => self.run(focused.send_keys(keys)),
+            true => {
+                let strokes =
+                    keys.chars().fold(KeyActions::new("keys".to_owned()), |keys, value| {
+                        keys.then(KeyAction::Down { value }).then(KeyAction::Up { value })
+                    });
+                self.run(self.client().perform_actions(strokes))
+            }
+        };
+        sent.unwrap_or_else(|err| panic!("{keys:?}: {err}"));
     }
 
     /// The focused element and its name: `button Watch`.
