@@ -99,9 +99,11 @@ impl Question {
         let limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
         let ask = match *self {
             Question::Search(text) => {
-                Params::new(Some(text)).search().map(|(_, filter)| Ask::Search(filter))
+                Params::new(Some(text)).search(Day::MIN).map(|(_, filter)| Ask::Search(filter))
             }
-            Question::Drops(text) => Params::new(Some(text)).drops(limits).map(Ask::Drops),
+            Question::Drops(text) => {
+                Params::new(Some(text)).drops(limits, Day::MIN).map(Ask::Drops)
+            }
             Question::Dossier(name) => return Ok(Ask::Dossier(DomainName::parse(name)?)),
         };
         ask.map_err(|err| anyhow!("{err:?}"))

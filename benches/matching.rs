@@ -22,7 +22,7 @@ use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
 use dropdex::feeds::Row;
 use dropdex::index::Index;
-use dropdex::index::filter::{AsOf, CommonFilter, DropFilter, RuleQuery, StageSet, View};
+use dropdex::index::filter::{AsOf, DropFilter, Filter, RuleQuery, Sort, StageSet, View};
 use dropdex::index::generation::build;
 use dropdex::index::rules::{DueRule, RuleMatches};
 use dropdex::vocab::clock::Clock;
@@ -211,7 +211,7 @@ fn draw(names: &Names, count: usize, today: Day) -> Vec<Drawn> {
 fn draw_rule(names: &Names, today: Day, rng: &mut Rng) -> Drawn {
     let mut name = || names.get(rng.below(names.len() as u64) as usize);
     let (held, tlds): (DomainName, Vec<DomainName>) = (name(), (0..100).map(|_| name()).collect());
-    let mut common = CommonFilter::default();
+    let mut common = Filter::default();
     if rng.chance(600) {
         // A few TLDs, drawn as often as names have them; one rule in fifty has all it may.
         let count = if rng.chance(20) { 100 } else { 1 + rng.below(5) as usize };
@@ -247,6 +247,8 @@ fn walk(index: &Index, rule: &DueRule, as_of: AsOf) -> u32 {
         common: rule.query.common.clone(),
         view: View::Active,
         contains: rule.query.contains.clone(),
+        sort: Sort::default(),
+        after: None,
         limit: u32::MAX,
         offset: 0,
     };
@@ -263,7 +265,7 @@ fn ask_peer(
     let (names, asked) = (folder.join("names.tsv"), folder.join("rules.json"));
     let mut out = BufWriter::new(File::create(&names)?);
     let all = RuleQuery {
-        common: CommonFilter::default(),
+        common: Filter::default(),
         contains: None,
         stages: StageSet::from_stages(&Stage::ALL),
     };

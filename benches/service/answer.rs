@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use dropdex::http::rows::{push_drops, push_search_results, tlds_json};
+use dropdex::http::rows::{DROP_MEMBERS, push_drops, push_search_results, tlds_json};
 use dropdex::index::Index;
 use dropdex::index::filter::{AsOf, DropFilter, SearchFilter};
 use dropdex::vocab::name::DomainName;
@@ -34,7 +34,7 @@ pub fn answer(index: &Index, ask: &Ask, as_of: AsOf, body: &mut Vec<u8>) -> anyh
         Ask::Drops(filter) => {
             let page = index.drops(filter, as_of)?;
             write!(body, "{{\"availableTlds\":{},\"drops\":", tlds_json(&page))?;
-            push_drops(&page, body);
+            push_drops(&page, DROP_MEMBERS, body);
         }
         Ask::Dossier(name) => {
             let dossier = index.dossier(name, as_of).map(|dossier| Known {

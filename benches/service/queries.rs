@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use anyhow::anyhow;
 use dropdex::http::params::{Limits, Params};
+use dropdex::vocab::day::Day;
 use dropdex::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 use dropdex::vocab::name::DomainName;
 use dropdex::vocab::stage::Stage;
@@ -84,8 +85,8 @@ impl Query {
         let parameters = self.parameters();
         let params = Params::new(Some(&parameters));
         let ask = match self.list {
-            List::Search => params.search().map(|(_, filter)| Ask::Search(filter)),
-            List::Drops => params.drops(DROPS_LIMITS).map(Ask::Drops),
+            List::Search => params.search(Day::MIN).map(|(_, filter)| Ask::Search(filter)),
+            List::Drops => params.drops(DROPS_LIMITS, Day::MIN).map(Ask::Drops),
         };
         ask.map_err(|err| anyhow!("{self}: {err:?}"))
     }

@@ -1,23 +1,23 @@
-//! `dropdex export drops`: the CSV export, without HTTP and without a row limit.
+//! `dropdex export drops`: the export of the drops list, without HTTP and without a row limit.
 
 use std::io::{self, Write, stdout};
-use std::ops::ControlFlow;
+use std::sync::LazyLock;
 
-use clap::{Args, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use crate::config::Config;
-use crate::http::rows::{DROPS_CSV_HEADER, push_drop_csv};
-use crate::index::filter::{AsOf, CommonFilter, DropFilter, View};
+use crate::http::error::ApiError;
+use crate::http::export::export_lines;
+use crate::http::operations::EXPORT_OPTIONS;
+use crate::http::params::{Limits, Params};
+use crate::index::filter::{AsOf, DropFilter};
 use crate::index::generation::open;
-use crate::vocab::dqs::Dqs;
-use crate::vocab::limits::LABEL_CHARS_MAX;
-use crate::vocab::query::{QueryError, Substring, fold_tld};
-use crate::vocab::stage::Stage;
 
 /// Bytes of rows per write. Smaller writes cost more than their rows.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// Write lists as CSV to standard output, without a running server
+/// Write lists to standard output, without a running server
 #[derive(Args, Debug)]
 pub struct ExportArgs {
     #[command(subcommand)]
@@ -32,24 +32,8 @@ enum ExportCommand {
 
 #[derive(Args, Debug)]
 struct DropsArgs {
-    /// TLDs, separated by commas
-    #[arg(long, value_delimiter = ',')]
-    tld: Vec<String>,
-    /// Minimum DQS
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
-    min_dqs: u8,
-    /// Maximum characters of the label
-    #[arg(long, default_value_t = LABEL_CHARS_MAX, value_parser = clap::value_parser!(u8).range(1..=63))]
-    max_len: u8,
-    /// Text that the name contains
-    #[arg(long, value_parser = parse_substring)]
-    q: Option<Substring>,
-    /// Stage: redemption, pending-delete, catchable or released
-    #[arg(long)]
-    stage: Option<Stage>,
-    /// Stages to list; ignored with --stage
-    #[arg(long, value_enum, default_value_t = ViewArg::Active)]
-    view: ViewArg,
+    #[command(flatten)]
+    filters: FilterArgs,
     /// Maximum rows [default: all]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
@@ -58,36 +42,62 @@ struct DropsArgs {
     offset: u32,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ViewArg {
-    Active,
-    Today,
-    All,
-}
+/// Names of the options for [`EXPORT_OPTIONS`].
+static OPTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    EXPORT_OPTIONS.iter().map(|parameter| parameter.name.replace('_', "-")).collect()
+});
 
-fn parse_substring(text: &str) -> Result<Substring, QueryError> {
-    Substring::parse(text)
-}
+/// Parameters of the API as options, with their values. The options are made from the table of the
+/// API, and its parser reads the values.
+#[derive(Debug)]
+struct FilterArgs(Vec<(&'static str, String)>);
 
-impl From<DropsArgs> for DropFilter {
-    fn from(args: DropsArgs) -> DropFilter {
-        let view = match args.view {
-            ViewArg::Active => View::Active,
-            ViewArg::Today => View::Today,
-            ViewArg::All => View::All,
-        };
-        DropFilter {
-            common: CommonFilter {
-                tlds: args.tld.iter().filter_map(|tld| fold_tld(tld)).collect(),
-                min_dqs: Dqs::clamped(args.min_dqs.into()),
-                max_len: args.max_len,
-            },
-            view: args.stage.map_or(view, View::Stage),
-            contains: args.q,
-            limit: args.limit.unwrap_or(u32::MAX),
-            offset: args.offset,
-        }
+impl Args for FilterArgs {
+    fn augment_args(command: Command) -> Command {
+        command.args(EXPORT_OPTIONS.iter().zip(OPTIONS.iter()).map(|(parameter, option)| {
+            Arg::new(parameter.name)
+                .long(option.as_str())
+                .help(parameter.description)
+                .allow_hyphen_values(true)
+                .action(ArgAction::Append)
+        }))
     }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        FilterArgs::augment_args(command)
+    }
+}
+
+impl FromArgMatches for FilterArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<FilterArgs, clap::Error> {
+        let sent = EXPORT_OPTIONS.iter().filter_map(|parameter| {
+            let values = matches.get_many::<String>(parameter.name)?;
+            Some((parameter.name, values.map(String::as_str).collect::<Vec<_>>().join(",")))
+        });
+        Ok(FilterArgs(sent.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = FilterArgs::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl DropsArgs {
+    fn pairs(&self) -> Vec<(&str, &str)> {
+        self.filters.0.iter().map(|(name, value)| (*name, value.as_str())).collect()
+    }
+}
+
+/// An error of the parser of the API as one of the command line.
+fn usage(err: ApiError) -> ! {
+    let message = match err {
+        ApiError::BadParameter { name, what, .. } => {
+            format!("--{}: {what}\n", name.replace('_', "-"))
+        }
+        other => format!("{other:?}\n"),
+    };
+    clap::Error::raw(ErrorKind::ValueValidation, message).exit()
 }
 
 /// Runs the command.
@@ -96,20 +106,25 @@ impl From<DropsArgs> for DropFilter {
 /// The message to print before exit 1.
 pub fn run(args: ExportArgs, config: &Config) -> anyhow::Result<()> {
     let ExportCommand::Drops(args) = args.command;
-    let index = open::open_current(&config.index)?.index;
     let as_of = AsOf { today: config.clock.today(), catch_days: config.catch_days };
+    let pairs = args.pairs();
+    let params = Params::from_pairs(&pairs);
+    let limits = Limits { default: u32::MAX, max: u32::MAX };
+    let filter = params.drops(limits, as_of.today).unwrap_or_else(|err| usage(err));
+    let (_, header, line) = export_lines(&params).unwrap_or_else(|err| usage(err));
+    let (limit, offset) = (args.limit.unwrap_or(u32::MAX), args.offset);
+    let filter = DropFilter { limit, offset, ..filter };
+    let index = open::open_current(&config.index)?.index;
     let mut out = stdout().lock();
-    let mut buffer = DROPS_CSV_HEADER.as_bytes().to_vec();
+    let mut buffer = header.as_bytes().to_vec();
     let mut written: io::Result<()> = Ok(());
-    index.for_each_drop(&args.into(), as_of, |row| {
-        push_drop_csv(row, &mut buffer);
-        if buffer.len() < WRITE_BYTES {
-            return ControlFlow::Continue(());
+    index.shape_drops(&index.drop_places(&filter, as_of)?, as_of, |_, row| {
+        line(row, &mut buffer);
+        if buffer.len() >= WRITE_BYTES && written.is_ok() {
+            written = out.write_all(&buffer);
+            buffer.clear();
         }
-        written = out.write_all(&buffer);
-        buffer.clear();
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
+    });
     written?;
     out.write_all(&buffer)?;
     out.flush()?;

@@ -1,19 +1,28 @@
 //! `GET /api/v1/drops`.
 
+use std::borrow::Cow;
+
 use axum::Extension;
 use axum::extract::{Request, State};
+use axum::http::header::LINK;
+use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
 use utoipa::ToSchema;
 
 use crate::http::allowance::Now;
+use crate::http::cursor::{self, QueryDigest};
 use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::params::{Limits, Params};
-use crate::http::rows::{DROP_JSON_BYTES, push_day, push_drops, tlds_json};
+use crate::http::rows::{
+    DROP_JSON_BYTES, DROP_MEMBERS, JsonArray, Member, push_day, push_drops, push_json_text,
+    tlds_json,
+};
 use crate::http::work::push_member;
 use crate::http::{App, work};
 use crate::index::DropsPage;
-use crate::index::filter::DropFilter;
+use crate::index::filter::{DropFilter, Facet};
+use crate::index::query::facets::FacetValue;
 use crate::index::query::rows::DropRow;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
@@ -22,7 +31,9 @@ use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 const LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
 
 /// Bytes of a response apart from its rows and TLDs.
-const FRAME_BYTES: usize = 128;
+const FRAME_BYTES: usize = 512;
+/// Estimated microseconds of a facet: enough for a worker thread.
+const FACET_US: u32 = 1_000;
 
 /// `GET /api/v1/drops`: the ranked drop list.
 pub async fn list_drops(
@@ -30,24 +41,71 @@ pub async fn list_drops(
     Extension(now): Extension<Now>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let filter = Params::new(request.uri().query()).drops(LIMITS)?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
+    let asked = Asked::parse(request.uri(), as_of.today)?;
     let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
     }
-    let timer = QueryTimer::start(if filter.contains.is_some() {
+    let timer = QueryTimer::start(if asked.filter.contains.is_some() {
         QueryKind::Substring
     } else {
         QueryKind::Drops
     });
-    let body = work::run(index.drops_cost_us(&filter, as_of), move || {
-        let page = index.drops(&filter, as_of)?;
-        let body = DropsResponse::new(&filter, &page).into_json();
-        timer.finish(page.count() as usize, &filter);
-        Ok(body)
+    let facets_us = asked.facets.len() as u32 * FACET_US;
+    let cost_us = index.drops_cost_us(&asked.filter, as_of) + facets_us;
+    let uri = request.uri().clone();
+    let made = work::run(cost_us, move || {
+        let page = index.drops(&asked.filter, as_of)?;
+        let facets = index.facets(&asked.filter, &asked.facets, as_of)?;
+        let response = DropsResponse::new(&asked, &page, facets);
+        let next = response.next_cursor.as_ref().map(|cursor| next_link(&uri, cursor));
+        let body = response.into_json();
+        timer.finish(page.count() as usize, &asked.filter);
+        Ok((body, next))
     });
-    Ok(tag.on(work::json_response(body.await?)))
+    let (body, next) = made.await?;
+    let mut response = work::json_response(body);
+    if let Some(link) = next.and_then(|link| HeaderValue::try_from(link).ok()) {
+        response.headers_mut().insert(LINK, link);
+    }
+    Ok(tag.on(response))
+}
+
+/// A request, parsed.
+struct Asked {
+    filter: DropFilter,
+    digest: QueryDigest,
+    /// Members of the rows.
+    members: Cow<'static, [Member]>,
+    /// The response has `availableTlds`.
+    has_tlds: bool,
+    facets: Vec<Facet>,
+}
+
+impl Asked {
+    fn parse(uri: &Uri, today: Day) -> Result<Asked, ApiError> {
+        let params = Params::new(uri.query());
+        let filter = params.drops(LIMITS, today)?;
+        let (members, has_tlds) = match params.members("fields", Some("availableTlds"))? {
+            Some((members, has_tlds)) => (Cow::Owned(members), has_tlds),
+            None => (Cow::Borrowed(DROP_MEMBERS), filter.after.is_none()),
+        };
+        let (digest, facets) = (params.digest(), params.facets()?);
+        Ok(Asked { filter, digest, members, has_tlds, facets })
+    }
+}
+
+/// The value of `Link` for the page after a cursor (RFC 8288).
+fn next_link(uri: &Uri, cursor: &str) -> String {
+    let kept = |pair: &&str| {
+        let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
+        !pair.is_empty() && !matches!(name, "cursor" | "offset")
+    };
+    let query = uri.query().unwrap_or_default().split('&').filter(kept);
+    let cursor = format!("cursor={cursor}");
+    let query: Vec<&str> = query.chain([cursor.as_str()]).collect();
+    format!("<{}?{}>; rel=\"next\"", uri.path(), query.join("&"))
 }
 
 /// A page of the ranked drop list.
@@ -61,28 +119,56 @@ pub struct DropsResponse<'a> {
     count: u32,
     limit: u32,
     offset: u32,
-    /// TLDs in the view before any other filter, sorted.
-    #[schema(value_type = Vec<String>)]
-    available_tlds: &'a str,
+    /// Number of names that pass the filters.
+    total: u32,
+    /// Cursor of the next page; `null` on the last.
+    #[schema(required)]
+    next_cursor: Option<String>,
+    /// Number of the index generation that answered.
+    generation: u64,
+    /// TLDs in the view before any other filter, sorted. Left out on the pages of a cursor, and when
+    /// `fields` does not name it.
+    #[schema(value_type = Option<Vec<String>>, nullable = false)]
+    available_tlds: Option<Cow<'a, str>>,
+    /// For each facet asked for, its values by number of names, most frequent first.
+    #[schema(value_type = Option<BTreeMap<String, Vec<FacetCount>>>, nullable = false)]
+    facets: Vec<(Facet, Vec<FacetValue>)>,
     #[schema(value_type = Vec<DropRow<'a>>)]
-    drops: &'a DropsPage<'a>,
+    drops: (&'a DropsPage<'a>, &'a [Member]),
+}
+
+/// A value of a facet.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "written by hand; the schema describes it")]
+struct FacetCount {
+    value: String,
+    /// Number of names that pass all filters except those on this facet.
+    count: u32,
 }
 
 impl<'a> DropsResponse<'a> {
-    fn new(filter: &DropFilter, page: &'a DropsPage<'a>) -> DropsResponse<'a> {
+    fn new(
+        asked: &'a Asked,
+        page: &'a DropsPage<'a>,
+        facets: Vec<Vec<FacetValue>>,
+    ) -> DropsResponse<'a> {
         DropsResponse {
             date: page.date,
             count: page.count(),
-            limit: filter.limit,
-            offset: filter.offset,
-            available_tlds: tlds_json(page),
-            drops: page,
+            limit: asked.filter.limit,
+            offset: asked.filter.offset,
+            total: page.total,
+            next_cursor: page.next.as_ref().map(|next| cursor::encode(next, asked.digest)),
+            generation: page.generation(),
+            available_tlds: asked.has_tlds.then(|| tlds_json(page)),
+            facets: asked.facets.iter().copied().zip(facets).collect(),
+            drops: (page, &asked.members),
         }
     }
 
     /// The response as JSON, in one buffer. Its rows are written by hand as well.
     fn into_json(self) -> Vec<u8> {
-        let tlds = self.available_tlds;
+        let tlds = self.available_tlds.as_deref().unwrap_or_default();
         let rows = self.count as usize * DROP_JSON_BYTES;
         let mut out = Vec::with_capacity(FRAME_BYTES + tlds.len() + rows);
         out.extend_from_slice(b"{\"date\":\"");
@@ -91,11 +177,43 @@ impl<'a> DropsResponse<'a> {
         push_member(&mut out, "count", self.count);
         push_member(&mut out, "limit", self.limit);
         push_member(&mut out, "offset", self.offset);
-        out.extend_from_slice(b",\"availableTlds\":");
-        out.extend_from_slice(tlds.as_bytes());
+        push_member(&mut out, "total", self.total);
+        out.extend_from_slice(b",\"nextCursor\":");
+        match &self.next_cursor {
+            Some(cursor) => push_json_text(&mut out, cursor),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(format!(",\"generation\":{}", self.generation).as_bytes());
+        if !tlds.is_empty() {
+            out.extend_from_slice(b",\"availableTlds\":");
+            out.extend_from_slice(tlds.as_bytes());
+        }
+        if !self.facets.is_empty() {
+            push_facets(&mut out, &self.facets);
+        }
         out.extend_from_slice(b",\"drops\":");
-        push_drops(self.drops, &mut out);
+        push_drops(self.drops.0, self.drops.1, &mut out);
         out.push(b'}');
         out
     }
+}
+
+fn push_facets(out: &mut Vec<u8>, facets: &[(Facet, Vec<FacetValue>)]) {
+    let mut before = b",\"facets\":{\"".as_slice();
+    for (facet, values) in facets {
+        out.extend_from_slice(before);
+        out.extend_from_slice(facet.as_str().as_bytes());
+        out.extend_from_slice(b"\":");
+        let mut array = JsonArray::open(out);
+        for FacetValue { value, count } in values {
+            let out = array.item();
+            out.extend_from_slice(b"{\"value\":");
+            push_json_text(out, value);
+            push_member(out, "count", *count);
+            out.push(b'}');
+        }
+        array.close();
+        before = b",\"";
+    }
+    out.push(b'}');
 }

@@ -11,7 +11,7 @@ use crate::index::Index;
 use crate::index::filter::AsOf;
 
 /// Version of the response format. Raise it whenever the same query on the same index yields other bytes.
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 /// Bytes of the digest in a tag, enough to make collisions infeasible.
 const TAG_BYTES: usize = 16;
 /// Suffixes of tags of compressed responses, which are different representations.

@@ -21,14 +21,18 @@ use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
 use crate::http::rate_limit::rate_limit_headers;
-use crate::http::rows::{DROP_CSV_BYTES, DROPS_CSV_HEADER, push_drop_csv};
+use crate::http::rows::{
+    DROP_CSV_BYTES, DROPS_CSV_HEADER, EXPORT_MEMBERS, push_drop, push_drop_columns, push_drop_csv,
+};
 use crate::http::running_exports::{RunningExport, ServerSlot};
 use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, etag, work};
+use crate::index::query::rows::DropRow;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::cell::without_formula;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
+use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::tag::Tag;
 
 const LIMITS: Limits = Limits { default: EXPORT_ROWS_MAX, max: EXPORT_ROWS_MAX };
@@ -96,10 +100,11 @@ pub async fn export_drops(
     export: Export,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let filter = Params::new(query.as_deref()).drops(LIMITS)?;
-    let now = export.now;
+    let (index, as_of) = (app.live.current(), app.as_of(export.now));
+    let params = Params::new(query.as_deref());
+    let filter = params.drops(LIMITS, as_of.today)?;
+    let (format, header, line) = export_lines(&params)?;
     let started = export.start(&app)?;
-    let (index, as_of) = (app.live.current(), app.as_of(now));
     let (searched, timer) = (Arc::clone(&index), QueryTimer::start(QueryKind::Export));
     let served = Arc::clone(&index);
     // Positions of rows, four bytes each; rows are written as the client reads.
@@ -110,11 +115,59 @@ pub async fn export_drops(
     });
     let places = places.await?;
     let allowance = started.allowance;
-    let body = chunks(started, DROPS_CSV_HEADER, places, move |places, out| {
-        index.shape_drops(places, |_, row| push_drop_csv(row, out));
+    let body = chunks(started, header, places, move |places, out| {
+        index.shape_drops(places, as_of, |_, row| line(row, out));
         Ok(())
     });
-    Ok(etag::from_generation(&served, csv_response("drops", as_of.today, body, &allowance)))
+    let response = file_response("drops", format, as_of.today, body, &allowance);
+    Ok(etag::from_generation(&served, response))
+}
+
+named_enum! {
+    /// Format of an export; the name is the extension of the file.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum ExportFormat {
+        #[default]
+        Csv = "csv",
+        /// A JSON object a line.
+        Ndjson = "ndjson",
+    }
+}
+parse_named!(ExportFormat);
+
+/// Writes the line of a row.
+type WriteLine = Box<dyn Fn(&DropRow<'_>, &mut Vec<u8>) + Send + Sync>;
+
+/// The format of a drops export, its header line, and the writer of its lines.
+///
+/// # Errors
+/// 400 for an invalid `format` or `columns`.
+pub fn export_lines(
+    params: &Params<'_>,
+) -> Result<(ExportFormat, Cow<'static, str>, WriteLine), ApiError> {
+    let format = params.one("format")?.unwrap_or_default();
+    let columns = params.members("columns", None)?.map(|(members, _)| members);
+    Ok(match (format, columns) {
+        (ExportFormat::Csv, None) => {
+            (format, DROPS_CSV_HEADER.into(), Box::new(|row, out| push_drop_csv(row, out)))
+        }
+        (ExportFormat::Csv, Some(members)) => {
+            let names: Vec<&str> = members.iter().map(|member| member.as_str()).collect();
+            let header = format!("{}\r\n", names.join(","));
+            let write = move |row: &DropRow<'_>, out: &mut Vec<u8>| {
+                push_drop_columns(row, &members, out);
+            };
+            (format, header.into(), Box::new(write))
+        }
+        (ExportFormat::Ndjson, members) => {
+            let members = members.unwrap_or_else(|| EXPORT_MEMBERS.to_vec());
+            let write = move |row: &DropRow<'_>, out: &mut Vec<u8>| {
+                push_drop(row, &members, out);
+                out.push(b'\n');
+            };
+            (format, "".into(), Box::new(write))
+        }
+    })
 }
 
 /// `GET /api/export/watchlist`: the caller's watchlist, as CSV.
@@ -223,9 +276,22 @@ impl Export {
 }
 
 fn csv_response(what: &str, today: Day, body: Body, charged: &Allowance) -> Response {
-    let disposition = format!("attachment; filename=\"{what}-{today}.csv\"");
-    let headers =
-        [(CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, disposition)];
+    file_response(what, ExportFormat::Csv, today, body, charged)
+}
+
+fn file_response(
+    what: &str,
+    format: ExportFormat,
+    today: Day,
+    body: Body,
+    charged: &Allowance,
+) -> Response {
+    let disposition = format!("attachment; filename=\"{what}-{today}.{format}\"");
+    let content_type = match format {
+        ExportFormat::Csv => "text/csv; charset=utf-8",
+        ExportFormat::Ndjson => "application/x-ndjson",
+    };
+    let headers = [(CONTENT_TYPE, content_type.to_owned()), (CONTENT_DISPOSITION, disposition)];
     let mut response = (headers, body).into_response();
     rate_limit_headers(charged, response.headers_mut());
     response
@@ -236,13 +302,13 @@ fn csv_response(what: &str, today: Day, body: Body, charged: &Allowance) -> Resp
 /// HTTP/2 stream whose window is closed shows no other sign of that.
 fn chunks<P: Send + Sync + 'static>(
     started: Started,
-    header: &'static str,
+    header: impl Into<Cow<'static, str>>,
     places: Vec<P>,
     write: impl Fn(&[P], &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
 ) -> Body {
     let (sender, receiver) = mpsc::channel(1);
     let state = (receiver, started.slots.clone());
-    tokio::spawn(send_chunks(started, header, places, write, sender));
+    tokio::spawn(send_chunks(started, header.into(), places, write, sender));
     Body::from_stream(stream::try_unfold(state, async |mut state| {
         match state.0.recv().await {
             Some(Sent::Rows(chunk)) => Ok(Some((chunk, state))),
@@ -261,7 +327,7 @@ enum Sent {
 
 async fn send_chunks<P: Send + Sync + 'static>(
     started: Started,
-    header: &'static str,
+    mut header: Cow<'static, str>,
     places: Vec<P>,
     write: impl Fn(&[P], &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
     sender: Sender<Sent>,
@@ -271,12 +337,11 @@ async fn send_chunks<P: Send + Sync + 'static>(
     loop {
         let end = rows.0.len().min(start + ROWS_PER_CHUNK);
         let shared = Arc::clone(&rows);
+        let header = if start == 0 { std::mem::take(&mut header) } else { Cow::Borrowed("") };
         let write_chunk = move || -> Result<Vec<u8>, ApiError> {
             let (places, write) = &*shared;
             let mut chunk = Vec::with_capacity(ROWS_PER_CHUNK * DROP_CSV_BYTES);
-            if start == 0 {
-                chunk.extend_from_slice(header.as_bytes());
-            }
+            chunk.extend_from_slice(header.as_bytes());
             let written = write(&places[start..end], &mut chunk);
             written.map_err(|err| ApiError::Internal(err.into()))?;
             Ok(chunk)

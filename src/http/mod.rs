@@ -6,6 +6,7 @@ pub mod allowance;
 pub mod appraise;
 pub mod body;
 pub mod caching;
+pub mod cursor;
 pub mod domain;
 pub mod drops;
 pub mod error;

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use crate::http::allowance::guarded;
 use crate::http::etag::{self, Tag};
+use crate::http::export::ExportFormat;
 use crate::http::operation::{
     Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
     Shape,
@@ -22,10 +23,13 @@ use crate::http::{
     App, alerts, appraise, domain, drops, error, export, health, hidden, openapi, portfolio,
     search, unsubscribe, watchlist,
 };
+use crate::index::filter::{Facet, SortKey};
+use crate::vocab::filter::{Digits, Hyphens, Idn};
 use crate::vocab::limits::{
     CLAIMS_OFFSET_MAX, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX,
-    EXPORT_ROWS_MAX, HIDDEN_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, SEARCH_LIMIT_DEFAULT,
-    SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX,
+    EXPORT_ROWS_MAX, HIDDEN_MAX, MIN_DROPS_MAX, OTHER_TLDS_MAX, OWNED_LIMIT_DEFAULT,
+    OWNED_LIMIT_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
+    SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
 
@@ -67,27 +71,97 @@ const fn offset(max: u32) -> Parameter {
     query("offset", kind, "Number of rows to skip.")
 }
 
-const TLD: Parameter = query(
-    "tld",
-    ParameterKind::Format { format: "tlds", chars_max: None },
-    "Comma-separated public suffixes, at most 1,000: `com,co.uk`. `uk` matches `uk` only, not `co.uk`.",
-);
-const MIN_DQS: Parameter = query(
-    "min_dqs",
-    ParameterKind::Integer { min: 0, max: 100, default: None },
-    "Minimum Domain Quality Score.",
-);
-const MAX_LEN: Parameter = query(
-    "max_len",
-    ParameterKind::Integer { min: 1, max: 63, default: None },
-    "Maximum length of the label, in characters.",
-);
+const TLDS: ParameterKind = ParameterKind::Format { format: "tlds", chars_max: None };
+const TEXTS: ParameterKind = ParameterKind::Format { format: "texts", chars_max: None };
+const DAY: ParameterKind = ParameterKind::Format { format: "day", chars_max: Some(10) };
+const DQS: ParameterKind = ParameterKind::Integer { min: 0, max: 100, default: None };
+const CHARS: ParameterKind = ParameterKind::Integer { min: 1, max: 63, default: None };
+const OTHER_TLDS: ParameterKind =
+    ParameterKind::Integer { min: 0, max: OTHER_TLDS_MAX, default: None };
 const STAGES: &[&str] = &["redemption", "pending-delete", "catchable", "released"];
-const STAGE: Parameter = query(
-    "stage",
-    ParameterKind::OneOf { words: STAGES, default: None },
-    "Lifecycle stage today. When it is set, `view` is ignored.",
+
+const fn one_of(words: &'static [&'static str]) -> ParameterKind {
+    ParameterKind::OneOf { words, default: None }
+}
+
+/// Conditions that the drops list, the search and the exports share, and more parameters.
+macro_rules! filters {
+    ($($more:expr),* $(,)?) => {
+        &[
+            query(
+                "tld",
+                TLDS,
+                "Comma-separated public suffixes, at most 1,000: `com,co.uk`. `uk` matches `uk` only, not \
+                 `co.uk`.",
+            ),
+            query("not_tld", TLDS, "None of these public suffixes."),
+            query("stage", ParameterKind::SomeOf(STAGES), "Lifecycle stage today: any of these. When it is set, `view` is ignored."),
+            query("min_dqs", DQS, "Minimum Domain Quality Score."),
+            query("max_dqs", DQS, "Maximum Domain Quality Score."),
+            query("min_len", CHARS, "Minimum length of the label, in characters."),
+            query("max_len", CHARS, "Maximum length of the label, in characters."),
+            query("contains", TEXTS, "The label contains one of these texts, at most 20, separated by commas. A text with a comma is quoted with `\"`."),
+            query("starts", TEXTS, "The label starts with one of these texts."),
+            query("ends", TEXTS, "The label ends with one of these texts."),
+            query("not_contains", TEXTS, "The label contains none of these texts, at most 50. Likewise below."),
+            query("not_starts", TEXTS, "The label starts with none of these texts."),
+            query("not_ends", TEXTS, "The label ends with none of these texts."),
+            query("digits", one_of(&Digits::NAMES), "Digits of the label: none, at least one, or nothing else."),
+            query("hyphens", one_of(&Hyphens::NAMES), "Hyphens of the label: none, or at least one."),
+            query("idn", one_of(&Idn::NAMES), "Internationalised labels: without them, or nothing else."),
+            query("min_tlds", OTHER_TLDS, "Minimum number of other suffixes in which the data has the label."),
+            query("max_tlds", OTHER_TLDS, "Maximum number of other suffixes in which the data has the label."),
+            query("min_drops", ParameterKind::Integer { min: 1, max: MIN_DROPS_MAX, default: None }, "Minimum number of drops on record."),
+            query("dropped_from", DAY, "First drop date: `YYYY-MM-DD`, `today`, `tomorrow`, `yesterday`, `+3d` or `-3d`. Likewise below."),
+            query("dropped_to", DAY, "Last drop date."),
+            query("release_from", DAY, "First effective release."),
+            query("release_to", DAY, "Last effective release."),
+            query("listed_since", ParameterKind::Format { format: "instant", chars_max: None }, "The list that first had the drop was observed at or after this timestamp or date."),
+            $($more),*
+        ]
+    };
+}
+
+/// Options of `dropdex export drops`.
+pub const EXPORT_OPTIONS: &[Parameter] =
+    filters![CONTAINS, VIEW, DROPS_SORT, ORDER, EXPORT_FORMAT, COLUMNS];
+const DROPS_SORT: Parameter = query(
+    "sort",
+    ParameterKind::OneOf { words: &SortKey::NAMES, default: Some("dqs") },
+    "Names that are equal in it are sorted by score, then length, then name.",
 );
+const ORDER: Parameter = query(
+    "order",
+    one_of(&["asc", "desc"]),
+    "By default the best, soonest, shortest or newest first, and names from a to z.",
+);
+const CURSOR: Parameter = query(
+    "cursor",
+    ParameterKind::Format { format: "cursor", chars_max: None },
+    "`nextCursor` of the page before, with the same filters and order. Not with `offset`.",
+);
+const FIELDS: Parameter = query(
+    "fields",
+    ParameterKind::Format { format: "fields", chars_max: None },
+    "Comma-separated members: only these are in a row. `availableTlds` keeps that list in the response.",
+);
+const FACETS: Parameter = query(
+    "facets",
+    ParameterKind::SomeOf(&Facet::NAMES),
+    "Counts by value, each with all filters but its own: at most 100 values, most frequent first. Scores are counted in tens. \
+     For `stage`, the `view` counts as its own.",
+);
+const EXPORT_FORMAT: Parameter = query(
+    "format",
+    ParameterKind::OneOf { words: &ExportFormat::NAMES, default: Some("csv") },
+    "CSV, or a JSON object a line.",
+);
+const COLUMNS: Parameter = query(
+    "columns",
+    ParameterKind::Format { format: "fields", chars_max: None },
+    "Comma-separated members of a row, in this order. By default name, tld, length, dqs and explanation.",
+);
+
 const VIEWS: &[&str] = &["active", "today", "all"];
 const VIEW: Parameter = query(
     "view",
@@ -105,10 +179,10 @@ const CONTAINS: Parameter = query(
     "Case-insensitive substring of the full name, 1 to 63 characters. Unicode text matches the Unicode \
      form of IDNs.",
 );
-const PREFIX: Parameter = needed(
+const PREFIX: Parameter = query(
     "q",
     formatted("name-prefix", SEARCH_QUERY_CHARS_MAX as u32),
-    "Prefix of the name, 1 to 253 characters.",
+    "Prefix of the name, 1 to 253 characters. Required unless `contains`, `starts` or `ends` is given.",
 );
 const NAME: Parameter = in_path(
     "name",
@@ -179,8 +253,8 @@ const IDEMPOTENCY: Parameter = Parameter {
 
 /// Filters of the drops list and its export.
 macro_rules! drop_parameters {
-    ($limit:expr) => {
-        &[TLD, MIN_DQS, MAX_LEN, CONTAINS, STAGE, VIEW, $limit, offset(DROPS_OFFSET_MAX)]
+    ($limit:expr, $($more:expr),*) => {
+        filters![CONTAINS, VIEW, DROPS_SORT, ORDER, $limit, offset(DROPS_OFFSET_MAX), $($more),*]
     };
 }
 
@@ -211,7 +285,12 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/v1/drops", |of| get(guarded(of, drops::list_drops)))
         .named(Group::Names, "listDrops", "Ranked drops")
         .description("Highest score first; ties by length, then by name.")
-        .parameters(drop_parameters![limit(DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX)])
+        .parameters(drop_parameters![
+            limit(DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX),
+            CURSOR,
+            FIELDS,
+            FACETS
+        ])
         .tagged()
         .of_index()
         .responses(&[json::<drops::DropsResponse<'_>>(200, "A page of the list.")]),
@@ -221,12 +300,8 @@ pub const OPERATIONS: &[Operation] = &[
             "Names or labels equal to the prefix come first, then the highest scores. A dot is literal: \
              `exam.co` finds `exam.com`. IDNs match in Unicode and as A-labels.",
         )
-        .parameters(&[
+        .parameters(filters![
             PREFIX,
-            TLD,
-            MIN_DQS,
-            MAX_LEN,
-            STAGE,
             SEARCH_VIEW,
             limit(SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX),
             offset(SEARCH_OFFSET_MAX),
@@ -404,7 +479,7 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Exports, "exportDrops", "Ranked drops as CSV")
         .description("Columns: domain, tld, length, dqs, explanation.")
         .access(Access::Export)
-        .parameters(drop_parameters![EXPORT_LIMIT])
+        .parameters(drop_parameters![EXPORT_LIMIT, EXPORT_FORMAT, COLUMNS])
         .of_index()
         .responses(&[CSV]),
     Operation::get("/api/export/watchlist", |of| get(guarded(of, export::export_watchlist)))

@@ -10,18 +10,24 @@ use std::str::FromStr;
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::http::{HeaderMap, HeaderName};
+use compact_str::CompactString;
 use percent_encoding::percent_decode_str;
 
-use crate::http::error::ApiError;
+use crate::http::cursor::{self, QueryDigest};
+use crate::http::error::{ApiError, ParameterCode};
 use crate::http::operation::{Operation, ParameterPlace};
-use crate::index::filter::{CommonFilter, DropFilter, SearchFilter, View};
+use crate::http::rows::Member;
+use crate::index::filter::{DropFilter, Facet, Filter, RowPosition, SearchFilter, Sort, View};
+use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::filter::{DayRange, DropConditions, LabelFilter};
 use crate::vocab::limits::{
-    DROPS_OFFSET_MAX, LABEL_CHARS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
-    TLD_FILTER_MAX,
+    DROPS_OFFSET_MAX, EXCLUDED_TEXTS_MAX, LABEL_CHARS_MAX, LABEL_TEXTS_MAX, MIN_DROPS_MAX,
+    OTHER_TLDS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX, TLD_FILTER_MAX,
 };
 use crate::vocab::name::DomainName;
 use crate::vocab::query::{NamePrefix, Substring, fold_tld};
+use crate::vocab::time::UnixMs;
 
 /// The id in a path.
 ///
@@ -140,7 +146,7 @@ impl<'a> Params<'a> {
     ///
     /// # Errors
     /// 400 for the first invalid parameter.
-    pub fn drops(&self, limits: Limits) -> Result<DropFilter, ApiError> {
+    pub fn drops(&self, limits: Limits, today: Day) -> Result<DropFilter, ApiError> {
         let contains = match self.get("q")? {
             Some(text) => {
                 Some(Substring::parse(text).map_err(|err| ApiError::parameter("q", err))?)
@@ -148,9 +154,11 @@ impl<'a> Params<'a> {
             None => None,
         };
         Ok(DropFilter {
-            common: self.common()?,
+            common: self.filter(today)?,
             view: self.view()?.unwrap_or(View::Active),
             contains,
+            sort: self.sort()?,
+            after: self.after()?,
             limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),
             offset: self.integer("offset", 0..=DROPS_OFFSET_MAX)?.unwrap_or(0),
         })
@@ -160,12 +168,17 @@ impl<'a> Params<'a> {
     ///
     /// # Errors
     /// 400 for the first invalid parameter.
-    pub fn search(&self) -> Result<(String, SearchFilter), ApiError> {
+    pub fn search(&self, today: Day) -> Result<(String, SearchFilter), ApiError> {
+        let common = self.filter(today)?;
         let sent = self.sent("q")?.unwrap_or_default();
-        let prefix = NamePrefix::parse(sent).map_err(|err| ApiError::parameter("q", err))?;
+        // Without a prefix, another condition on the text narrows the search.
+        let prefix = match NamePrefix::parse(sent) {
+            Err(_) if sent.is_empty() && common.label.has_text() => None,
+            parsed => Some(parsed.map_err(|err| ApiError::parameter("q", err))?),
+        };
         let filter = SearchFilter {
             prefix,
-            common: self.common()?,
+            common,
             // `all` is every name, as without a view.
             view: self.view()?.filter(|view| *view != View::All),
             limit: self.integer("limit", 1..=SEARCH_LIMIT_MAX)?.unwrap_or(SEARCH_LIMIT_DEFAULT),
@@ -214,19 +227,182 @@ impl<'a> Params<'a> {
         DomainName::parse(text).map_err(|err| ApiError::parameter(name, err))
     }
 
-    fn common(&self) -> Result<CommonFilter, ApiError> {
-        let min_dqs = self.integer("min_dqs", 0..=u32::from(Dqs::MAX.points()))?.unwrap_or(0);
-        let longest = u32::from(LABEL_CHARS_MAX);
-        let max_len = self.integer("max_len", 1..=longest)?.unwrap_or(longest);
-        let tlds: Vec<_> = match self.get("tld")? {
+    /// `sort` and `order`.
+    fn sort(&self) -> Result<Sort, ApiError> {
+        let sort = Sort::natural(self.one("sort")?.unwrap_or_default());
+        let descending = match self.get("order")? {
+            None => sort.descending,
+            Some("asc") => false,
+            Some("desc") => true,
+            Some(_) => return Err(ApiError::parameter("order", "must be one of asc, desc")),
+        };
+        Ok(Sort { descending, ..sort })
+    }
+
+    /// The row that `cursor` stands for.
+    fn after(&self) -> Result<Option<RowPosition>, ApiError> {
+        let Some(cursor) = self.get("cursor")? else { return Ok(None) };
+        if self.get("offset")?.is_some() {
+            return Err(ApiError::parameter("cursor", "must not be given with offset"));
+        }
+        cursor::decode(cursor, self.digest()).map(Some)
+    }
+
+    /// The digest of the filters and the order: all that must not change from page to page.
+    pub fn digest(&self) -> QueryDigest {
+        let pairs = self.pairs.iter().filter_map(|(name, value)| {
+            let value = value.as_deref().filter(|value| !value.is_empty())?;
+            (!CHANGEABLE.contains(&name.as_ref())).then_some((name.as_ref(), value))
+        });
+        QueryDigest::new(pairs.collect())
+    }
+
+    /// The members of a row that the parameter `name` asks for, in its order and each once; `None`
+    /// without it. `beside` is another name that it accepts; the flag says whether it is there.
+    ///
+    /// # Errors
+    /// 400 for an unknown member.
+    pub fn members(
+        &self,
+        name: &'static str,
+        beside: Option<&str>,
+    ) -> Result<Option<(Vec<Member>, bool)>, ApiError> {
+        let Some(list) = self.get(name)? else { return Ok(None) };
+        let (mut members, mut has_beside) = (Vec::new(), false);
+        for item in list.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            if Some(item) == beside {
+                has_beside = true;
+                continue;
+            }
+            let known = Member::ALL.into_iter().find(|member| member.as_str() == item);
+            let member = known.ok_or_else(|| {
+                let what = format!("must be some of {}", Member::NAMES.join(", "));
+                ApiError::coded(ParameterCode::UnknownField, name, what)
+            })?;
+            if !members.contains(&member) {
+                members.push(member);
+            }
+        }
+        Ok(Some((members, has_beside)))
+    }
+
+    /// `facets`, each once.
+    ///
+    /// # Errors
+    /// 400 for an unknown facet.
+    pub fn facets(&self) -> Result<Vec<Facet>, ApiError> {
+        let mut facets = Vec::new();
+        let list = self.get("facets")?.unwrap_or_default();
+        for item in list.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            let facet = item.parse().map_err(|_| {
+                let what = format!("must be some of {}", Facet::NAMES.join(", "));
+                ApiError::coded(ParameterCode::UnknownFacet, "facets", what)
+            })?;
+            if !facets.contains(&facet) {
+                facets.push(facet);
+            }
+        }
+        Ok(facets)
+    }
+
+    /// The conditions that the drops list, the search and the exports share; `today` is what relative
+    /// dates refer to.
+    fn filter(&self, today: Day) -> Result<Filter, ApiError> {
+        let open = Filter::default();
+        let dqs = |points: u32| Dqs::clamped(points as i32);
+        let (min_dqs, max_dqs) =
+            self.between(("min_dqs", "max_dqs"), |name| self.integer(name, 0..=100))?;
+        let (min_len, max_len) = self.between(("min_len", "max_len"), |name| {
+            self.integer(name, 1..=u32::from(LABEL_CHARS_MAX))
+        })?;
+        let (min_tlds, max_tlds) =
+            self.between(("min_tlds", "max_tlds"), |name| self.integer(name, 0..=OTHER_TLDS_MAX))?;
+        let (min_drops, listed_since) =
+            (self.integer("min_drops", 1..=MIN_DROPS_MAX)?, self.instant("listed_since", today)?);
+        Ok(Filter {
+            tlds: self.tlds("tld")?,
+            not_tlds: self.tlds("not_tld")?,
+            min_dqs: min_dqs.map_or(open.min_dqs, dqs),
+            max_dqs: max_dqs.map_or(open.max_dqs, dqs),
+            min_len: min_len.map_or(open.min_len, |length| length as u8),
+            max_len: max_len.map_or(open.max_len, |length| length as u8),
+            label: LabelFilter {
+                contains: self.texts("contains", LABEL_TEXTS_MAX)?,
+                starts: self.texts("starts", LABEL_TEXTS_MAX)?,
+                ends: self.texts("ends", LABEL_TEXTS_MAX)?,
+                not_contains: self.texts("not_contains", EXCLUDED_TEXTS_MAX)?,
+                not_starts: self.texts("not_starts", EXCLUDED_TEXTS_MAX)?,
+                not_ends: self.texts("not_ends", EXCLUDED_TEXTS_MAX)?,
+                digits: self.one("digits")?,
+                hyphens: self.one("hyphens")?,
+                idn: self.one("idn")?,
+            },
+            min_tlds: min_tlds.map_or(open.min_tlds, |number| number as u16),
+            max_tlds: max_tlds.map_or(open.max_tlds, |number| number as u16),
+            drop: DropConditions {
+                dropped: self.days(("dropped_from", "dropped_to"), today)?,
+                release: self.days(("release_from", "release_to"), today)?,
+                release_within: None,
+                min_drops: min_drops.unwrap_or(0) as u8,
+                listed_since,
+            },
+        })
+    }
+
+    /// A lower and an upper bound.
+    fn between<T: PartialOrd + Copy>(
+        &self,
+        (low, high): (&'static str, &'static str),
+        parse: impl Fn(&'static str) -> Result<Option<T>, ApiError>,
+    ) -> Result<(Option<T>, Option<T>), ApiError> {
+        let (from, to) = (parse(low)?, parse(high)?);
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            let what = format!("must not be above {high}");
+            return Err(ApiError::coded(ParameterCode::CrossedRange, low, what));
+        }
+        Ok((from, to))
+    }
+
+    fn days(&self, names: (&'static str, &'static str), today: Day) -> Result<DayRange, ApiError> {
+        let day = |name| -> Result<Option<Day>, ApiError> {
+            let Some(text) = self.get(name)? else { return Ok(None) };
+            let day = Day::parse_from(text, today);
+            day.map(Some).map_err(|err| ApiError::parameter(name, err))
+        };
+        let (from, to) = self.between(names, day)?;
+        Ok(DayRange { from, to })
+    }
+
+    /// An instant, or the start of a day.
+    fn instant(&self, name: &'static str, today: Day) -> Result<Option<UnixMs>, ApiError> {
+        let Some(text) = self.get(name)? else { return Ok(None) };
+        // A form encodes a space as `+`, so that the `+` of an offset arrives as a space.
+        let instant = text.replace(' ', "+").parse().ok();
+        let start = || Day::parse_from(text, today).map(|day| UnixMs::from_instant(day.start()));
+        let what = "must be a timestamp such as 2026-11-21T12:00:00Z, or a date";
+        instant.or_else(|| start().ok()).map(Some).ok_or_else(|| ApiError::parameter(name, what))
+    }
+
+    fn tlds(&self, name: &'static str) -> Result<Vec<CompactString>, ApiError> {
+        let tlds: Vec<_> = match self.get(name)? {
             Some(list) => list.split(',').filter_map(fold_tld).collect(),
             None => Vec::new(),
         };
         if tlds.len() > TLD_FILTER_MAX {
-            let what = format!("must have at most {TLD_FILTER_MAX} items");
-            return Err(ApiError::parameter("tld", what));
+            return Err(too_many(name, TLD_FILTER_MAX));
         }
-        Ok(CommonFilter { tlds, min_dqs: Dqs::clamped(min_dqs as i32), max_len: max_len as u8 })
+        Ok(tlds)
+    }
+
+    /// Texts separated by commas; one may be quoted.
+    fn texts(&self, name: &'static str, most: usize) -> Result<Vec<Substring>, ApiError> {
+        let Some(text) = self.get(name)? else { return Ok(Vec::new()) };
+        let mut texts = Vec::new();
+        for item in items(text) {
+            let item = item.map_err(|what| ApiError::parameter(name, what))?;
+            texts.push(Substring::parse(&item).map_err(|err| ApiError::parameter(name, err))?);
+        }
+        if texts.len() > most { Err(too_many(name, most)) } else { Ok(texts) }
     }
 
     /// `stage`, or else `view`. An invalid view is an error even next to a stage.
@@ -240,8 +416,7 @@ impl<'a> Params<'a> {
                 return Err(ApiError::parameter("view", "must be one of active, today, all"));
             }
         };
-        let stage = self.one("stage")?;
-        Ok(stage.map(View::Stage).or(view))
+        Ok(View::of_stages(&self.list("stage")?).or(view))
     }
 
     fn integer(
@@ -279,6 +454,49 @@ impl<'a> Params<'a> {
     }
 }
 
+/// Parameters that may change from page to page.
+const CHANGEABLE: [&str; 7] =
+    ["cursor", "limit", "offset", "fields", "facets", "format", "columns"];
+
+fn too_many(name: &'static str, most: usize) -> ApiError {
+    ApiError::parameter(name, format!("must have at most {most} items"))
+}
+
+/// Splits a list at its commas. An item may be quoted with `"`, and a quote in it is doubled. White
+/// space around items and empty items are ignored.
+fn items(list: &str) -> impl Iterator<Item = Result<Cow<'_, str>, &'static str>> {
+    let mut rest = list;
+    let mut next = move || {
+        rest = rest.trim_start_matches([',', ' ']);
+        if rest.is_empty() {
+            return None;
+        }
+        let Some(quoted) = rest.strip_prefix('"') else {
+            let (item, after) = rest.split_once(',').unwrap_or((rest, ""));
+            rest = after;
+            return Some(Ok(Cow::Borrowed(item.trim())));
+        };
+        let mut item = String::new();
+        let mut left = quoted;
+        while let Some((text, after)) = left.split_once('"') {
+            item.push_str(text);
+            let Some(more) = after.strip_prefix('"') else {
+                rest = after.trim_start();
+                let ends = rest.is_empty() || rest.starts_with(',');
+                return Some(if ends { Ok(item.into()) } else { Err(UNQUOTED) });
+            };
+            item.push('"');
+            left = more;
+        }
+        rest = "";
+        Some(Err("has a quote that is not closed"))
+    };
+    std::iter::from_fn(move || next())
+}
+
+/// Text after the closing quote of an item.
+const UNQUOTED: &str = "must have a comma after a quoted item";
+
 /// Decodes `application/x-www-form-urlencoded` text; `None` for a broken escape or invalid UTF-8.
 fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
@@ -305,8 +523,12 @@ mod tests {
 
     const LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
 
+    fn today() -> Day {
+        "2026-11-23".parse().expect("a date")
+    }
+
     fn drops(query: &str) -> Result<DropFilter, String> {
-        Params::new(Some(query)).drops(LIMITS).map_err(|err| match err {
+        Params::new(Some(query)).drops(LIMITS, today()).map_err(|err| match err {
             ApiError::BadParameter { name, what, .. } => format!("{name}: {what}"),
             other => format!("{other:?}"),
         })
@@ -330,6 +552,31 @@ mod tests {
     }
 
     #[test]
+    fn filters_are_parsed() {
+        let query = "min_len=2&max_dqs=90&not_tld=de&stage=redemption,catchable&digits=none\
+                     &starts=get,%22a%2C%22%22b%22,+&release_from=today&release_to=%2B3d\
+                     &dropped_from=-7d&min_tlds=1&min_drops=2&listed_since=2026-11-20";
+        let DropFilter { common, view, .. } = drops(query).expect("valid");
+        assert_eq!((common.min_len, common.max_dqs), (2, Dqs::clamped(90)));
+        assert_eq!(common.not_tlds, ["de"]);
+        let starts: Vec<&str> = common.label.starts.iter().map(Substring::as_str).collect();
+        assert_eq!(starts, ["get", "a,\"b"]);
+        let day = |days| Some(today().plus(days));
+        assert_eq!(common.drop.release, DayRange { from: day(0), to: day(3) });
+        assert_eq!(common.drop.dropped, DayRange { from: day(-7), to: None });
+        assert_eq!((common.min_tlds, common.drop.min_drops), (1, 2));
+        assert_eq!(common.drop.listed_since, "2026-11-20T00:00:00Z".parse().ok());
+        let View::Stages(stages) = view else { panic!("{view:?}") };
+        assert!(stages.contains(Stage::Catchable) && !stages.contains(Stage::Released));
+        // A `+` that is not escaped arrives as a space.
+        assert_eq!(drops("release_to=+3d"), drops("release_to=%2B3d"));
+        let (_, filter) =
+            Params::new(Some("ends=bank")).search(today()).expect("no prefix is needed");
+        assert_eq!(filter.prefix, None);
+        assert!(Params::new(Some("min_len=3")).search(today()).is_err());
+    }
+
+    #[test]
     fn invalid_parameters_are_named() {
         for (query, error) in [
             ("limit=0", "limit: must be an integer from 1 to 1000"),
@@ -344,6 +591,26 @@ mod tests {
             (
                 "stage=Redemption",
                 "stage: must be one of redemption, pending-delete, catchable, released",
+            ),
+            ("min_dqs=50&max_dqs=49", "min_dqs: must not be above max_dqs"),
+            ("min_len=5&max_len=4", "min_len: must not be above max_len"),
+            ("min_tlds=2&max_tlds=1", "min_tlds: must not be above max_tlds"),
+            (
+                "release_from=tomorrow&release_to=today",
+                "release_from: must not be above release_to",
+            ),
+            ("starts=\"a", "starts: has a quote that is not closed"),
+            ("starts=\"a\"b", "starts: must have a comma after a quoted item"),
+            ("digits=many", "digits: must be one of none, some, only"),
+            ("min_drops=0", "min_drops: must be an integer from 1 to 255"),
+            (
+                "release_to=2026-02-30",
+                "release_to: must be a date from 1985-01-01 to 2164-06-05: YYYY-MM-DD, today, tomorrow, \
+                 yesterday, +3d or -3d",
+            ),
+            (
+                "listed_since=noon",
+                "listed_since: must be a timestamp such as 2026-11-21T12:00:00Z, or a date",
             ),
             ("stage=released&view=x", "view: must be one of active, today, all"),
             ("limit=5&limit=5", "limit: is given more than once"),

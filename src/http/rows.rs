@@ -3,6 +3,8 @@
 //! Written by hand: a page of drops is thousands of small values, and `serde_json` takes three times
 //! as long. The tests compare the bytes with those of `serde_json`.
 
+use std::borrow::Cow;
+
 use chrono::Datelike;
 use memchr::memchr2;
 
@@ -11,34 +13,63 @@ use crate::index::query::rows::{DropRow, LatestDrop, SearchRow};
 use crate::index::{DropsPage, SearchPage};
 use crate::scorer::{Cap, Percent, Points, Signals};
 use crate::vocab::day::Day;
+use crate::vocab::named::named_enum;
+use crate::vocab::stage::Stage;
+use crate::vocab::time::UnixMs;
 
 /// Bytes to reserve for the JSON of a search result; longer ones are rare.
-pub const SEARCH_JSON_BYTES: usize = 288;
+pub const SEARCH_JSON_BYTES: usize = 320;
 /// Bytes to reserve for the JSON of a row of the drops list.
-pub const DROP_JSON_BYTES: usize = 768;
+pub const DROP_JSON_BYTES: usize = 960;
 /// Bytes to reserve for the CSV of a row of the drops list.
 pub const DROP_CSV_BYTES: usize = 144;
 
 /// Header line of the drops export.
 pub const DROPS_CSV_HEADER: &str = "domain,tld,length,dqs,explanation\r\n";
 
-/// Appends a page of the drops list as a JSON array.
-pub fn push_drops(page: &DropsPage<'_>, out: &mut Vec<u8>) {
+named_enum! {
+    /// Member of a row of the drops list, by its name in JSON.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Member {
+        Name = "name",
+        Tld = "tld",
+        Length = "length",
+        Dqs = "dqs",
+        Explanation = "explanation",
+        Signals = "signals",
+        Stage = "stage",
+        DropDate = "dropDate",
+        ReleaseDate = "releaseDate",
+        DaysToRelease = "daysToRelease",
+        OtherTlds = "otherTlds",
+        DropCount = "dropCount",
+        ListedAt = "listedAt",
+    }
+}
+
+/// Members of a row unless others are asked for.
+pub const DROP_MEMBERS: &[Member] = &Member::ALL;
+/// Members of a line of an export unless others are asked for.
+pub const EXPORT_MEMBERS: &[Member] =
+    &[Member::Name, Member::Tld, Member::Length, Member::Dqs, Member::Explanation];
+
+/// Appends a page of the drops list as a JSON array of rows with these members.
+pub fn push_drops(page: &DropsPage<'_>, members: &[Member], out: &mut Vec<u8>) {
     let mut rows = JsonArray::open(out);
-    page.for_each(|row| push_drop(row, rows.item()));
+    page.for_each(|row| push_drop(row, members, rows.item()));
     rows.close();
 }
 
 /// Appends the sample rows of a rule preview as a JSON array.
 pub fn push_samples(preview: &Preview<'_>, out: &mut Vec<u8>) {
     let mut rows = JsonArray::open(out);
-    preview.for_each_sample(|row| push_drop(row, rows.item()));
+    preview.for_each_sample(|row| push_drop(row, DROP_MEMBERS, rows.item()));
     rows.close();
 }
 
 /// Returns the TLDs of the page's view as a JSON array. The index caches it for the day: it makes
 /// up some ten kilobytes of every response.
-pub fn tlds_json<'a>(page: &'a DropsPage<'_>) -> &'a str {
+pub fn tlds_json<'a>(page: &'a DropsPage<'_>) -> Cow<'a, str> {
     page.cached_tlds(|tlds| {
         let mut json = Vec::new();
         let mut array = JsonArray::open(&mut json);
@@ -66,7 +97,11 @@ fn push_search_result(row: &SearchRow<'_>, out: &mut Vec<u8>) {
     push_number(out, row.length);
     push(out, ",\"currentStatus\":\"");
     push(out, row.current_status.as_str());
-    push(out, "\",\"latestDrop\":");
+    push(out, "\",\"dqs\":");
+    push_number(out, row.dqs.points());
+    push(out, ",\"stage\":");
+    push_word(out, row.stage.map(Stage::as_str));
+    push(out, ",\"latestDrop\":");
     match &row.latest_drop {
         Some(drop) => push_latest_drop(drop, out),
         None => push(out, "null"),
@@ -84,21 +119,117 @@ fn push_latest_drop(drop: &LatestDrop<'_>, out: &mut Vec<u8>) {
     push(out, "}");
 }
 
-/// Appends a row of the drops list as a JSON object, its name and TLD without escapes.
-fn push_drop(row: &DropRow<'_>, out: &mut Vec<u8>) {
-    push(out, "{\"name\":\"");
-    push(out, row.name);
-    push(out, "\",\"tld\":\"");
-    push(out, row.tld);
-    push(out, "\",\"length\":");
-    push_number(out, row.length);
-    push(out, ",\"dqs\":");
-    push_number(out, row.dqs.points());
-    push(out, ",\"explanation\":");
-    push_json_text(out, row.explanation);
-    push(out, ",\"signals\":");
-    push_signals(row.signals, out);
-    push(out, "}");
+/// Appends these members of a row of the drops list as a JSON object.
+pub fn push_drop(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8>) {
+    let mut before = "{\"";
+    for &member in members {
+        push(out, before);
+        push(out, member.as_str());
+        push(out, "\":");
+        push_value(row, member, out);
+        before = ",\"";
+    }
+    push(out, if members.is_empty() { "{}" } else { "}" });
+}
+
+/// Appends a member of a row as a JSON value. Names and TLDs need no escapes.
+fn push_value(row: &DropRow<'_>, member: Member, out: &mut Vec<u8>) {
+    match member {
+        Member::Name => push_word(out, Some(row.name)),
+        Member::Tld => push_word(out, Some(row.tld)),
+        Member::Length => push_number(out, row.length),
+        Member::Dqs => push_number(out, row.dqs.points()),
+        Member::Explanation => push_json_text(out, row.explanation),
+        Member::Signals => push_signals(row.signals, out),
+        Member::Stage => push_word(out, Some(row.stage.as_str())),
+        Member::DropDate => push_quoted_day(out, row.drop_date),
+        Member::ReleaseDate => push_quoted_day(out, row.release_date),
+        Member::DaysToRelease => push_signed(out, row.days_to_release),
+        Member::OtherTlds => push_number(out, row.other_tlds),
+        Member::DropCount => push_number(out, row.drop_count),
+        Member::ListedAt => {
+            push(out, "\"");
+            push_instant(out, row.listed_at);
+            push(out, "\"");
+        }
+    }
+}
+
+fn push_quoted_day(out: &mut Vec<u8>, day: Day) {
+    push(out, "\"");
+    push_day(out, day);
+    push(out, "\"");
+}
+
+/// Appends a word that needs no escapes as a JSON string, or `null`.
+fn push_word(out: &mut Vec<u8>, word: Option<&str>) {
+    let Some(word) = word else { return push(out, "null") };
+    push(out, "\"");
+    push(out, word);
+    push(out, "\"");
+}
+
+/// Appends an instant as [`UnixMs`] prints it.
+fn push_instant(out: &mut Vec<u8>, at: UnixMs) {
+    let Some(day) = Day::from_instant(at.instant()) else {
+        return push(out, &at.to_string());
+    };
+    push_day(out, day);
+    let ms = (at.get() % MS_PER_DAY) as u32;
+    let digit = |number: u32| b'0' + (number % 10) as u8;
+    let two = |number: u32| [digit(number / 10), digit(number)];
+    let [hours, minutes, seconds] =
+        [two(ms / 3_600_000), two(ms / 60_000 % 60), two(ms / 1_000 % 60)];
+    out.push(b'T');
+    out.extend_from_slice(&hours);
+    out.push(b':');
+    out.extend_from_slice(&minutes);
+    out.push(b':');
+    out.extend_from_slice(&seconds);
+    out.extend_from_slice(&[b'.', digit(ms / 100), digit(ms / 10), digit(ms), b'Z']);
+}
+
+const MS_PER_DAY: u64 = 86_400_000;
+
+/// Appends these members of a row as a line of CSV. The explanation and signals are quoted, and no
+/// other value needs quotes.
+pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8>) {
+    for (at, &member) in members.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        match member {
+            Member::Name => push(out, row.name),
+            Member::Tld => push(out, row.tld),
+            Member::Stage => push(out, row.stage.as_str()),
+            Member::DropDate => push_day(out, row.drop_date),
+            Member::ReleaseDate => push_day(out, row.release_date),
+            Member::ListedAt => push_instant(out, row.listed_at),
+            Member::Explanation => push_quoted_cell(out, row.explanation),
+            Member::Signals => {
+                let mut json = Vec::new();
+                push_signals(row.signals, &mut json);
+                push_quoted_cell(out, &String::from_utf8_lossy(&json));
+            }
+            Member::Length
+            | Member::Dqs
+            | Member::DaysToRelease
+            | Member::OtherTlds
+            | Member::DropCount => push_value(row, member, out),
+        }
+    }
+    push(out, "\r\n");
+}
+
+/// Appends a cell in quotes, with inner quotes doubled.
+fn push_quoted_cell(out: &mut Vec<u8>, text: &str) {
+    let mut before = "\"";
+    for piece in text.split('"') {
+        push(out, before);
+        push(out, piece);
+        before = "\"\"";
+    }
+    push(out, "\"");
 }
 
 /// Appends a row of the drops list as a line of the drops export. Names and TLDs consist of letters,
@@ -111,14 +242,9 @@ pub fn push_drop_csv(row: &DropRow<'_>, out: &mut Vec<u8>) {
     push_number(out, row.length);
     push(out, ",");
     push_number(out, row.dqs.points());
-    push(out, ",\"");
-    let mut pieces = row.explanation.split('"');
-    push(out, pieces.next().unwrap_or_default());
-    for piece in pieces {
-        push(out, "\"\"");
-        push(out, piece);
-    }
-    push(out, "\"\r\n");
+    push(out, ",");
+    push_quoted_cell(out, row.explanation);
+    push(out, "\r\n");
 }
 
 fn push_signals(signals: &Signals<'_>, out: &mut Vec<u8>) {
@@ -396,17 +522,38 @@ mod tests {
                     dqs: scored.dqs,
                     explanation: &scored.explanation,
                     signals: &scored.signals,
+                    stage: Stage::PendingDelete,
+                    drop_date: "2026-03-15".parse().expect("a day"),
+                    release_date: "2026-04-19".parse().expect("a day"),
+                    days_to_release: -3,
+                    other_tlds: 12,
+                    drop_count: 2,
+                    listed_at: "2026-03-16T01:02:03.045Z".parse().expect("an instant"),
                 };
                 let signals = serde_json::to_string(&scored.signals).expect("signals");
                 let (domain, tld, length, dqs) = (row.name, row.tld, row.length, row.dqs);
                 let explanation = serde_json::to_string(row.explanation).expect("text");
                 assert_eq!(
-                    output_of(|out| push_drop(&row, out)),
+                    output_of(|out| push_drop(&row, DROP_MEMBERS, out)),
                     format!(
                         "{{\"name\":\"{domain}\",\"tld\":\"{tld}\",\"length\":{length},\
-                         \"dqs\":{dqs},\"explanation\":{explanation},\"signals\":{signals}}}"
+                         \"dqs\":{dqs},\"explanation\":{explanation},\"signals\":{signals},\
+                         \"stage\":\"pending-delete\",\"dropDate\":\"2026-03-15\",\
+                         \"releaseDate\":\"2026-04-19\",\"daysToRelease\":-3,\"otherTlds\":12,\
+                         \"dropCount\":2,\"listedAt\":\"2026-03-16T01:02:03.045Z\"}}"
                     )
                 );
+                let some = [Member::ReleaseDate, Member::Signals];
+                let cell = signals.replace('"', "\"\"");
+                assert_eq!(
+                    output_of(|out| push_drop_columns(&row, &some, out)),
+                    format!("2026-04-19,\"{cell}\"\r\n")
+                );
+                assert_eq!(
+                    output_of(|out| push_drop(&row, &some[..1], out)),
+                    "{\"releaseDate\":\"2026-04-19\"}"
+                );
+                assert_eq!(output_of(|out| push_drop(&row, &[], out)), "{}");
                 let quoted = row.explanation.replace('"', "\"\"");
                 assert_eq!(
                     output_of(|out| push_drop_csv(&row, out)),
@@ -438,13 +585,16 @@ mod tests {
                     tld: "com",
                     length: 5,
                     current_status: status,
+                    dqs,
+                    stage: Some(Stage::Catchable),
                     latest_drop,
                 };
                 assert_eq!(
                     output_of(|out| push_search_result(&row, out)),
                     format!(
                         "{{\"domain\":\"solar.com\",\"tld\":\"com\",\"length\":5,\
-                         \"currentStatus\":\"{word}\",\"latestDrop\":{expected_drop}}}"
+                         \"currentStatus\":\"{word}\",\"dqs\":80,\"stage\":\"catchable\",\
+                         \"latestDrop\":{expected_drop}}}"
                     )
                 );
             }

@@ -26,8 +26,8 @@ pub async fn search_names(
     Extension(now): Extension<Now>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let (query, filter) = Params::new(request.uri().query()).search()?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
+    let (query, filter) = Params::new(request.uri().query()).search(as_of.today)?;
     let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
@@ -50,7 +50,7 @@ pub async fn search_names(
 #[derive(ToSchema)]
 #[schema(as = SearchResults, rename_all = "camelCase")]
 pub struct SearchResponse<'a> {
-    /// `q` as it was sent.
+    /// `q` as it was sent; empty without one.
     query: &'a str,
     /// Number of matches, exact up to 10,000.
     #[schema(maximum = 10000)]

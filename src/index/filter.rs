@@ -4,7 +4,8 @@ use compact_str::CompactString;
 
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::limits::LABEL_CHARS_MAX;
+pub use crate::vocab::filter::Filter;
+use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::query::{NamePrefix, Substring};
 use crate::vocab::stage::Stage;
 
@@ -38,10 +39,12 @@ pub enum View {
     All,
     /// One stage.
     Stage(Stage),
+    /// Any of several stages.
+    Stages(StageSet),
 }
 
 impl View {
-    /// Every view and every stage; the last is [`View::All`].
+    /// Every view and every single stage; the last is [`View::All`].
     pub const EVERY: [View; 7] = [
         View::Stage(Stage::Redemption),
         View::Stage(Stage::PendingDelete),
@@ -59,29 +62,26 @@ impl View {
             View::Today => DROPPED_TODAY,
             View::All => REDEMPTION | PENDING_DELETE | CATCHABLE | RELEASED,
             View::Stage(stage) => stage_code(stage),
+            View::Stages(stages) => stages.bits(),
         }
     }
 
-    /// Returns the position in [`View::EVERY`].
-    pub(super) fn position(self) -> usize {
-        let position = View::EVERY.iter().position(|&other| other == self);
-        position.expect("EVERY lists every view and stage")
+    /// Returns the view of any of these stages; `None` if there are none.
+    pub fn of_stages(stages: &[Stage]) -> Option<View> {
+        let set = (!stages.is_empty()).then(|| StageSet::from_stages(stages))?;
+        // Not [`View::All`], which a search takes for no view.
+        let mut known = View::EVERY.into_iter().filter(|view| *view != View::All);
+        Some(known.find(|view| view.code_mask() == set.bits()).unwrap_or(View::Stages(set)))
     }
-}
 
-/// Conditions that searches and the drops list share.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommonFilter {
-    /// One of these TLDs, normalised by [`crate::vocab::query::fold_tld`]; empty means all.
-    pub tlds: Vec<CompactString>,
-    pub min_dqs: Dqs,
-    /// Maximum label length in characters, 1 to 63.
-    pub max_len: u8,
-}
+    /// Returns the position in [`View::EVERY`]; `None` for several stages, which have no tables.
+    pub(super) fn place(self) -> Option<usize> {
+        View::EVERY.iter().position(|&other| other == self)
+    }
 
-impl Default for CommonFilter {
-    fn default() -> CommonFilter {
-        CommonFilter { tlds: Vec::new(), min_dqs: Dqs::MIN, max_len: LABEL_CHARS_MAX }
+    /// Returns the position of one of [`View::EVERY`].
+    pub(super) fn position(self) -> usize {
+        self.place().expect("one of EVERY")
     }
 }
 
@@ -99,6 +99,11 @@ impl StageSet {
         if bits == 0 { StageSet::ACTIVE } else { StageSet(bits) }
     }
 
+    /// Returns true if it has `stage`.
+    pub fn contains(self, stage: Stage) -> bool {
+        self.0 & stage_code(stage) != 0
+    }
+
     /// Returns the codes as bits.
     pub(super) fn bits(self) -> u8 {
         self.0
@@ -108,7 +113,7 @@ impl StageSet {
 /// Conditions of an alert rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleQuery {
-    pub common: CommonFilter,
+    pub common: Filter,
     pub contains: Option<Substring>,
     pub stages: StageSet,
 }
@@ -123,19 +128,93 @@ impl RuleQuery {
         contains: Option<Substring>,
         stages: &[Stage],
     ) -> RuleQuery {
-        let min_dqs = min_dqs.unwrap_or(Dqs::MIN);
-        let max_len = max_length.unwrap_or(LABEL_CHARS_MAX);
-        let common = CommonFilter { tlds, min_dqs, max_len };
+        let open = Filter::default();
+        let common = Filter {
+            tlds,
+            min_dqs: min_dqs.unwrap_or(open.min_dqs),
+            max_len: max_length.unwrap_or(open.max_len),
+            ..open
+        };
         RuleQuery { common, contains, stages: StageSet::from_stages(stages) }
     }
+}
+
+named_enum! {
+    /// What the drops list is sorted by. Names that are equal in it are in rank order.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum SortKey {
+        #[default]
+        Dqs = "dqs",
+        /// Effective release.
+        Release = "release",
+        /// Drop date.
+        Dropped = "dropped",
+        Length = "length",
+        Name = "name",
+        /// Number of TLDs with the label.
+        Tlds = "tlds",
+        /// Observation of the list that first had the drop.
+        Listed = "listed",
+    }
+}
+parse_named!(SortKey);
+
+/// Order of the drops list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sort {
+    pub key: SortKey,
+    pub descending: bool,
+}
+
+impl Default for Sort {
+    fn default() -> Sort {
+        Sort::natural(SortKey::default())
+    }
+}
+
+impl Sort {
+    /// Returns the order of a key unless another is asked for: best, soonest, shortest or newest first.
+    pub fn natural(key: SortKey) -> Sort {
+        let descending =
+            matches!(key, SortKey::Dqs | SortKey::Dropped | SortKey::Tlds | SortKey::Listed);
+        Sort { key, descending }
+    }
+}
+
+named_enum! {
+    /// Property whose values are counted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Facet {
+        Tld = "tld",
+        Stage = "stage",
+        Length = "length",
+        /// In tens.
+        Dqs = "dqs",
+        /// By day.
+        Release = "release",
+    }
+}
+parse_named!(Facet);
+
+/// A row of a page in a way that outlives its generation: the next page begins after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowPosition {
+    /// Value of the sort key; 0 for [`SortKey::Name`].
+    pub value: u64,
+    /// Place in rank order among the names of one score, unrounded score and length.
+    pub key: u64,
+    pub name: String,
 }
 
 /// Query of `GET /api/v1/drops` and of the drops export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropFilter {
-    pub common: CommonFilter,
+    pub common: Filter,
     pub view: View,
     pub contains: Option<Substring>,
+    pub sort: Sort,
+    /// The page begins after this row.
+    pub after: Option<RowPosition>,
     pub limit: u32,
     pub offset: u32,
 }
@@ -143,15 +222,22 @@ pub struct DropFilter {
 impl SearchFilter {
     /// Returns true if only the prefix filters.
     pub fn is_prefix_alone(&self) -> bool {
-        self.view.is_none() && self.common == CommonFilter::default()
+        self.view.is_none() && self.common == Filter::default()
+    }
+
+    /// Returns true if the search has tables for all conditions.
+    pub(super) fn is_basic(&self) -> bool {
+        let has_tables = |view: View| view.place().is_some();
+        self.prefix.is_some() && self.common.is_basic() && self.view.is_none_or(has_tables)
     }
 }
 
 /// Query of `GET /api/v1/search`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchFilter {
-    pub prefix: NamePrefix,
-    pub common: CommonFilter,
+    /// `None` searches all names; another condition on the text is then given.
+    pub prefix: Option<NamePrefix>,
+    pub common: Filter,
     /// `None` searches the whole corpus.
     pub view: Option<View>,
     pub limit: u32,

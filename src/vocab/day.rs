@@ -18,6 +18,15 @@ pub struct Day(NonZeroU16);
 /// Days from 0001-01-01 (chrono's day 1) to 1984-12-31.
 const EPOCH_FROM_CE: i32 = 724_641;
 
+/// Rejects a text that is neither a [`Day`] nor a relative date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "must be a date from {} to {}: YYYY-MM-DD, today, tomorrow, yesterday, +3d or -3d",
+    Day::MIN,
+    Day::MAX
+)]
+pub struct RelativeDayError;
+
 /// Rejects a text that is no [`Day`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a date from 1985-01-01 to 2164-06-05 written as YYYY-MM-DD")]
@@ -79,6 +88,35 @@ impl Day {
     pub fn plus(self, days: i32) -> Day {
         let raw = (i32::from(self.raw()) + days).clamp(1, i32::from(u16::MAX));
         Day::from_raw(raw as u16).expect("clamped to 1 or more")
+    }
+
+    /// Parses `YYYY-MM-DD`, or a date relative to `today`: `today`, `tomorrow`, `yesterday`, `+3d`,
+    /// `-3d`. A space stands for the `+`, as forms encode it.
+    ///
+    /// # Errors
+    /// Another text, or a day out of range.
+    pub fn parse_from(text: &str, today: Day) -> Result<Day, RelativeDayError> {
+        let days: i32 = match text {
+            "today" => 0,
+            "tomorrow" => 1,
+            "yesterday" => -1,
+            _ => {
+                let Some(number) = text.strip_suffix('d') else {
+                    return text.parse().map_err(|_| RelativeDayError);
+                };
+                let (sign, digits) = match number.as_bytes().first() {
+                    Some(b'-') => (-1, &number[1..]),
+                    Some(b'+' | b' ') => (1, &number[1..]),
+                    _ => return Err(RelativeDayError),
+                };
+                // `parse` alone would accept another sign.
+                let days = Some(digits).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+                let days = days.and_then(|digits| digits.parse::<u16>().ok());
+                sign * i32::from(days.ok_or(RelativeDayError)?)
+            }
+        };
+        let raw = u16::try_from(i32::from(today.raw()) + days).ok();
+        raw.and_then(Day::from_raw).ok_or(RelativeDayError)
     }
 
     /// Whole days from `earlier` to `self`; negative when `self` is the earlier one.
@@ -164,6 +202,28 @@ mod tests {
         for raw in 1..=u16::MAX {
             let day = Day::from_raw(raw).expect("not 0");
             assert_eq!(day.to_string().parse::<Day>(), Ok(day));
+        }
+    }
+
+    #[test]
+    fn relative_dates_are_parsed() {
+        let today: Day = "2026-11-23".parse().expect("a date");
+        for (text, days) in [
+            ("today", 0),
+            ("tomorrow", 1),
+            ("yesterday", -1),
+            ("+3d", 3),
+            (" 3d", 3),
+            ("-40d", -40),
+            ("+0d", 0),
+            ("2026-11-24", 1),
+        ] {
+            assert_eq!(Day::parse_from(text, today), Ok(today.plus(days)), "{text}");
+        }
+        for text in
+            ["3d", "+d", "++3d", "-+3d", "+3", "+70000d", "-20000d", "Today", "", "d", "+3dd"]
+        {
+            assert_eq!(Day::parse_from(text, today), Err(RelativeDayError), "{text}");
         }
     }
 

@@ -24,6 +24,14 @@ pub const SUBSTRING_CHARS_MAX: usize = 63;
 pub const LABEL_CHARS_MAX: u8 = 63;
 /// Maximum items of a `tld` filter: each costs a lookup.
 pub const TLD_FILTER_MAX: usize = 1_000;
+/// Maximum texts of `contains`, `starts` and `ends` each.
+pub const LABEL_TEXTS_MAX: usize = 20;
+/// Maximum texts of `not_contains`, `not_starts` and `not_ends` each.
+pub const EXCLUDED_TEXTS_MAX: usize = 50;
+/// Largest `min_drops`: drops are counted up to it.
+pub const MIN_DROPS_MAX: u32 = 255;
+/// Largest `min_tlds` and `max_tlds`: more than there are TLDs.
+pub const OTHER_TLDS_MAX: u32 = 10_000;
 /// Maximum bytes of a request body (`data/docs/api.md`). The server reads no more.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Maximum bytes of a form: more than any but the following need.

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod day;
 pub mod dqs;
 pub mod file_error;
+pub mod filter;
 pub mod ids;
 pub mod json;
 pub mod kind;

@@ -24,6 +24,7 @@ const DROPS_QUESTIONS: usize = 250;
 const SEARCH_QUESTIONS: usize = 300;
 const DOMAIN_QUESTIONS: usize = 200;
 const EXPORT_QUESTIONS: usize = 30;
+const PAGED_QUESTIONS: usize = 25;
 
 #[test]
 fn every_answer_equals_the_plain_recomputation() {
@@ -198,6 +199,12 @@ impl Check<'_> {
         for _ in 0..EXPORT_QUESTIONS {
             let ask = queries::export(rng, self.model);
             self.export(&ask.target, &ask.query);
+            let (ask, members) = queries::lines(rng, self.model);
+            self.lines(&ask.target, &ask.query, &members);
+        }
+        for _ in 0..PAGED_QUESTIONS {
+            let ask = queries::pages(rng, self.model);
+            self.pages(&ask.target, &ask.query, rng);
         }
     }
 
@@ -220,6 +227,7 @@ impl Check<'_> {
             let parameters = [("q", prefix.to_owned()), ("limit", "100".to_owned())];
             self.search(&crate::common::http::with_query("/api/v1/search", &parameters), &query);
         }
+        self.documented_examples();
         for name in [
             "superseded-special.com",
             "freed-long-ago.co.uk",
@@ -248,10 +256,95 @@ impl Check<'_> {
         }
     }
 
+    /// Every example of data/docs/queries.md, and one for each filter.
+    fn documented_examples(&mut self) {
+        let page = include_str!("../../data/docs/queries.md");
+        let examples: Vec<&str> = page
+            .split("GET ")
+            .skip(1)
+            .map(|rest| rest.split(['`', '\n']).next().expect("a split has a first part"))
+            .collect();
+        for example in &examples {
+            let response = self.client.get(example);
+            self.assert_status(example, 200, &response);
+        }
+        for parameter in dropdex::http::operations::EXPORT_OPTIONS {
+            let shown = |example: &&str| {
+                let mut pairs = example.split(['?', '&']).skip(1);
+                pairs.any(|pair| pair.split('=').next() == Some(parameter.name))
+            };
+            assert!(
+                examples.iter().any(|example| shown(&example)),
+                "{} has no example",
+                parameter.name
+            );
+        }
+    }
+
     fn drops(&mut self, target: &str, query: &DropsQuery) {
         let expected = self.model.drops(query, self.today);
         self.count("drops", expected["count"] != 0);
-        self.compare(target, 200, &expected);
+        let response = self.client.get(target);
+        self.assert_status(target, 200, &response);
+        let mut got = response.json();
+        let members = got.as_object_mut().expect("an object");
+        let (next, generation) = (members.remove("nextCursor"), members.remove("generation"));
+        if let Some(difference) = difference(&expected, &got) {
+            panic!("{}\n{difference}", self.place(target));
+        }
+        let number = |member: &str| got[member].as_u64().expect("a number");
+        let follows = number("offset") + number("count") < number("total") && number("count") > 0;
+        assert_eq!(next.is_some_and(|next| next.is_string()), follows, "{}", self.place(target));
+        assert!(generation.is_some_and(|generation| generation.is_u64()), "{}", self.place(target));
+        let link = response.header("link").is_some_and(|link| link.ends_with("; rel=\"next\""));
+        assert_eq!(link, follows, "{}", self.place(target));
+    }
+
+    /// Reads all pages by their cursors, of any size and with any members.
+    fn pages(&mut self, target: &str, query: &DropsQuery, rng: &mut Rng) {
+        let expected = self.model.rows(query, &["name"], self.today);
+        self.count("pages", !expected.is_empty());
+        let mut read: Vec<Value> = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let joint = if target.contains('?') { '&' } else { '?' };
+            // Few pages of a long list, many of a short one.
+            let limit = (expected.len() / 8 + 1 + rng.below(20)).min(1_000);
+            let mut page = format!("{target}{joint}fields=name&limit={limit}");
+            if let Some(cursor) = &cursor {
+                page = format!("{page}&cursor={cursor}");
+            }
+            let body = self.client.get(&page).json();
+            assert_eq!(body["total"], expected.len(), "{} {body}", self.place(&page));
+            read.extend(body["drops"].as_array().expect("rows").iter().cloned());
+            match body["nextCursor"].as_str() {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => break,
+            }
+            assert!(read.len() < expected.len(), "{}", self.place(&page));
+        }
+        assert_eq!(read, expected, "{}", self.place(target));
+        if let Some(cursor) = cursor {
+            let joint = if target.contains('?') { '&' } else { '?' };
+            let other = format!("{target}{joint}not_ends=zqz&cursor={cursor}");
+            let code =
+                if target.contains("not_ends") { "repeated_parameter" } else { "cursor_mismatch" };
+            assert_eq!(self.client.get(&other).json()["code"], code, "{}", self.place(&other));
+        }
+    }
+
+    /// An export in lines of JSON.
+    fn lines(&mut self, target: &str, query: &DropsQuery, members: &[&str]) {
+        let expected = self.model.rows(query, members, self.today);
+        self.count("lines", !expected.is_empty());
+        let response = self.client.get(target);
+        self.assert_status(target, 200, &response);
+        let text = String::from_utf8_lossy(&response.body).into_owned();
+        let got: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        if let Some(difference) = difference(&json!(expected), &json!(got)) {
+            panic!("{}\n{difference}", self.place(target));
+        }
     }
 
     fn search(&mut self, target: &str, query: &SearchQuery) {

@@ -2,13 +2,19 @@
 //! day. Out: one stage code a doc, the same as bitmaps by stage, and the TLDs of every view.
 //! [`crate::vocab::stage::Stage`] defines stages; a test compares the two.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use crate::index::columns::tlds::Tlds;
 use crate::index::filter::{AsOf, DROPPED_TODAY, RELEASED, View, stage_code, stage_code_in};
+use crate::vocab::day::Day;
+use crate::vocab::stage::Stage;
 
 /// Bits per code.
 const CODE_BITS: usize = 5;
+/// Number of stages.
+const STAGES: usize = Stage::ALL.len();
 /// Words per parallel task.
 const WORDS_PER_PIECE: usize = 1 << 10;
 const DOCS_PER_PIECE: usize = WORDS_PER_PIECE * 64;
@@ -39,6 +45,11 @@ pub struct DayStages {
     bits: [Vec<u64>; CODE_BITS],
     /// TLD numbers of each of [`View::EVERY`], sorted by TLD name.
     tlds: [Vec<u16>; View::EVERY.len()],
+    /// Codes of the names of each TLD, combined.
+    seen: Vec<u8>,
+    today: Day,
+    /// Docs of each of [`View::EVERY`].
+    counts: [u32; View::EVERY.len()],
 }
 
 /// Docs of a view among those on the drops list, as a bitmap.
@@ -47,6 +58,8 @@ pub enum StageDocs<'a> {
     All,
     In(&'a [u64]),
     NotIn(&'a [u64]),
+    /// In any of these, which may repeat.
+    Any([&'a [u64]; STAGES]),
 }
 
 impl StageDocs<'_> {
@@ -57,6 +70,7 @@ impl StageDocs<'_> {
             StageDocs::All => u64::MAX,
             StageDocs::In(words) => words[word],
             StageDocs::NotIn(words) => !words[word],
+            StageDocs::Any(sets) => sets.iter().fold(0, |all, words| all | words[word]),
         }
     }
 
@@ -67,6 +81,9 @@ impl StageDocs<'_> {
             StageDocs::In(bits) => words.copy_from_slice(&bits[first..first + words.len()]),
             StageDocs::NotIn(bits) => {
                 words.iter_mut().zip(&bits[first..]).for_each(|(word, bits)| *word = !bits);
+            }
+            StageDocs::Any(_) => {
+                (first..).zip(words).for_each(|(at, word)| *word = self.word(at));
             }
         }
     }
@@ -114,7 +131,19 @@ impl DayStages {
             let present = |&tld: &u16| seen[usize::from(tld)] & view.code_mask() != 0;
             tlds.sorted().iter().copied().filter(present).collect()
         };
-        DayStages { by_doc, bits, tlds: View::EVERY.map(tlds_of) }
+        let tlds = View::EVERY.map(tlds_of);
+        let ones: Vec<u32> =
+            bits.iter().map(|bits| bits.iter().map(|word| word.count_ones()).sum()).collect();
+        let counts = View::EVERY.map(|view| {
+            let codes = (0..CODE_BITS).filter(|bit| view.code_mask() >> bit & 1 == 1);
+            codes.map(|bit| ones[bit]).sum()
+        });
+        DayStages { by_doc, bits, tlds, seen, today: as_of.today, counts }
+    }
+
+    /// Returns the day.
+    pub fn today(&self) -> Day {
+        self.today
     }
 
     /// Returns the codes by doc.
@@ -123,8 +152,17 @@ impl DayStages {
     }
 
     /// Returns the TLD numbers in `view`, sorted by TLD name.
-    pub fn tlds_in(&self, view: View) -> &[u16] {
-        &self.tlds[view.position()]
+    pub fn tlds_in(&self, view: View) -> Cow<'_, [u16]> {
+        let Some(place) = view.place() else {
+            let present = |tld: &&u16| self.seen[usize::from(**tld)] & view.code_mask() != 0;
+            return self.tlds_in(View::All).iter().filter(present).copied().collect();
+        };
+        Cow::Borrowed(&self.tlds[place])
+    }
+
+    /// Returns the number of docs of one of [`View::EVERY`].
+    pub fn count(&self, view: View) -> Option<u32> {
+        view.place().map(|place| self.counts[place])
     }
 
     /// Returns the docs of `view`.
@@ -135,6 +173,12 @@ impl DayStages {
             View::Active => StageDocs::NotIn(bits(RELEASED)),
             View::Today => StageDocs::In(bits(DROPPED_TODAY)),
             View::Stage(stage) => StageDocs::In(bits(stage_code(stage))),
+            View::Stages(stages) => {
+                let mut wanted =
+                    Stage::ALL.map(stage_code).into_iter().filter(|code| stages.bits() & code != 0);
+                let first = wanted.next().map_or(&[] as &[u64], bits);
+                StageDocs::Any(std::array::from_fn(|_| wanted.next().map_or(first, bits)))
+            }
         }
     }
 }

@@ -15,8 +15,9 @@
 
 use std::hint::black_box;
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
+use crate::index::columns::checks::{DropChecks, DropColumns};
 use crate::index::columns::day::{DayStages, DropDates, StageDocs};
 use crate::index::columns::first_batches::FirstBatches;
 use crate::index::columns::rank_key::{dqs_of, length_of, order_key, rank_key};
@@ -33,13 +34,15 @@ use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::limits::LABEL_CHARS_MAX;
 
 const TLD: &str = "listed.tld";
 const KEY: &str = "listed.key";
 const RANK: &str = "listed.rank";
 const DROP_DATE: &str = "listed.drop-date";
 const RELEASE: &str = "listed.release";
+const SPREAD: &str = "listed.spread";
+const DROPS: &str = "listed.drops";
+const MARKS: &str = "listed.marks";
 
 /// Words of the first window, and of the largest, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
@@ -55,6 +58,9 @@ pub struct DropsByRank {
     drop_date: Vec<u16>,
     release: Vec<u16>,
     first_batches: FirstBatches,
+    spread: Vec<u16>,
+    drops: Vec<u8>,
+    marks: Vec<u8>,
     /// For each score, best first: the first doc that is worse.
     cuts: Vec<u32>,
     tld_docs: TldDocs,
@@ -76,7 +82,10 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             draft.put(RANK, &rows.rank)?;
             draft.put(DROP_DATE, &rows.drop_date)?;
             draft.put(RELEASE, &rows.release)?;
-            FirstBatches::write(&rows.first_batch, &table.batch_days, draft)?;
+            FirstBatches::write(&rows.first_batch, &table.batches, draft)?;
+            draft.put(SPREAD, &rows.spread)?;
+            draft.put(DROPS, &rows.drops)?;
+            draft.put(MARKS, &rows.marks)?;
             TldDocs::new(on_list, table.tlds.len()).write(draft)?;
             records.write(draft)
         },
@@ -99,8 +108,12 @@ impl DropsByRank {
         let (tld, key) = (files.take::<u16>(TLD)?, files.take::<u16>(KEY)?);
         let rank = files.take::<u16>(RANK)?;
         let (drop_date, release) = (files.take(DROP_DATE)?, files.take(RELEASE)?);
+        let (spread, drops): (Vec<u16>, Vec<u8>) = (files.take(SPREAD)?, files.take(DROPS)?);
+        let marks: Vec<u8> = files.take(MARKS)?;
         let fits = listed <= dropped
-            && [&tld, &key, &rank, &drop_date, &release].map(Vec::len) == [dropped as usize; 5]
+            && [&tld, &key, &rank, &drop_date, &release, &spread].map(Vec::len)
+                == [dropped as usize; 6]
+            && [&drops, &marks].map(Vec::len) == [dropped as usize; 2]
             && tld.iter().all(|&tld| usize::from(tld) < tlds.len())
             && (0..listed as usize).map(|doc| order_key(key[doc], rank[doc])).is_sorted()
             && key.iter().all(|&key| key >> 8 <= rank_key(Dqs::MIN, 0) >> 8);
@@ -117,6 +130,9 @@ impl DropsByRank {
             drop_date,
             release,
             first_batches,
+            spread,
+            drops,
+            marks,
             cuts,
             tld_docs,
             trigrams,
@@ -164,6 +180,31 @@ impl DropsByRank {
         &self.first_batches
     }
 
+    /// Returns the number of TLDs with the label, by doc.
+    pub fn spreads(&self) -> &[u16] {
+        &self.spread
+    }
+
+    /// Returns the number of drops by doc; 255 means 255 or more.
+    pub fn drops(&self) -> &[u8] {
+        &self.drops
+    }
+
+    /// Returns the columns that conditions are checked with.
+    pub fn columns<'a>(&'a self, records: &'a ScoreRecords) -> DropColumns<'a> {
+        DropColumns {
+            tlds: &self.tld,
+            keys: &self.key,
+            drop_dates: &self.drop_date,
+            releases: &self.release,
+            spreads: &self.spread,
+            drops: &self.drops,
+            marks: &self.marks,
+            first_batches: &self.first_batches,
+            records,
+        }
+    }
+
     /// Loads the columns of some docs in parallel: see [`ScoreRecords::prefetch`].
     pub fn prefetch(&self, docs: &[u32]) {
         let of =
@@ -179,6 +220,12 @@ impl DropsByRank {
     /// Returns the label length of a doc in characters.
     pub fn length(&self, doc: u32) -> u8 {
         length_of(self.key[doc as usize])
+    }
+
+    /// Returns the number of docs with a higher score; they come first.
+    fn docs_above(&self, max_dqs: Dqs) -> u32 {
+        let best = usize::from(Dqs::MAX.points() - max_dqs.points());
+        best.checked_sub(1).map_or(0, |better| self.cuts[better])
     }
 
     /// Returns the number of docs with at least this score; they come first.
@@ -201,23 +248,67 @@ impl DropsByRank {
         visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let mut offset = filter.offset;
-        self.walk(filter, day, tlds, records)?.run(&mut offset, visit)
+        let mut visit = visit;
+        self.walk(filter, day, tlds, records)?
+            .windows(|first, words| visit_bits(first, words, 0, &mut offset, &mut visit))
     }
 
-    /// Counts the docs that pass `filter`, ignoring offset and limit.
+    /// Appends to `docs` up to `take` docs that pass `filter`, best first, from doc `from` and the offset
+    /// on. Returns the number of all docs that pass.
     ///
     /// # Errors
     /// As [`DropsByRank::for_each`].
-    pub fn count(
+    #[expect(clippy::too_many_arguments, reason = "the parts of an index, and a page")]
+    pub fn page(
         &self,
         filter: &DropFilter,
         day: &DayStages,
         tlds: &Tlds,
         records: &ScoreRecords,
+        from: u32,
+        take: usize,
+        docs: &mut Vec<u32>,
     ) -> io::Result<u32> {
-        let mut left = u32::MAX;
-        self.walk(filter, day, tlds, records)?.run(&mut left, |_| ControlFlow::Continue(()))?;
-        Ok(u32::MAX - left)
+        let walk = self.walk(filter, day, tlds, records)?;
+        let known = walk.is_view(self.listed).then(|| day.count(filter.view)).flatten();
+        let (mut offset, mut total) = (filter.offset, 0);
+        walk.windows(|first, words| {
+            total += words.iter().map(|word| word.count_ones()).sum::<u32>();
+            if docs.len() < take && from < ((first + words.len()) * 64) as u32 {
+                let stopped = visit_bits(first, words, from, &mut offset, &mut |doc| {
+                    docs.push(doc);
+                    if docs.len() < take {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                });
+                if stopped.is_break() && known.is_some() {
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(known.unwrap_or(total))
+    }
+
+    /// Returns the docs that pass `filter` as a bitmap, ignoring offset and limit.
+    ///
+    /// # Errors
+    /// As [`DropsByRank::for_each`].
+    pub fn matching(
+        &self,
+        filter: &DropFilter,
+        day: &DayStages,
+        tlds: &Tlds,
+        records: &ScoreRecords,
+    ) -> io::Result<Vec<u64>> {
+        let mut all = vec![0; (self.listed as usize).div_ceil(64)];
+        self.walk(filter, day, tlds, records)?.windows(|first, words| {
+            all[first..].iter_mut().zip(words).for_each(|(all, word)| *all = *word);
+            ControlFlow::Continue(())
+        })?;
+        Ok(all)
     }
 
     fn walk<'a>(
@@ -238,13 +329,13 @@ impl DropsByRank {
             )?),
             None => None,
         };
+        let checks = DropChecks::new(self.columns(records), &filter.common, tlds, day.today());
         Ok(Walk {
-            end: self.docs_from(filter.common.min_dqs),
-            lengths: (filter.common.max_len < LABEL_CHARS_MAX)
-                .then_some((filter.common.max_len, &self.key[..])),
+            docs: self.docs_above(filter.common.max_dqs)..self.docs_from(filter.common.min_dqs),
             stages: day.docs_in(filter.view),
             members: wanted.map(|numbers| self.tld_docs.members(numbers)),
             seeker,
+            checks: checks.has_any().then_some(checks),
         })
     }
 }
@@ -257,22 +348,28 @@ fn cuts(keys: &[u16]) -> Vec<u32> {
 
 /// State of one query.
 struct Walk<'a> {
-    /// The first doc whose score is too low.
-    end: u32,
-    /// The longest length, and the rank keys by doc; `None` lets all lengths pass.
-    lengths: Option<(u8, &'a [u16])>,
+    /// The docs whose score passes.
+    docs: Range<u32>,
     stages: StageDocs<'a>,
     /// `None` lets all TLDs pass.
     members: Option<DocSet<'a>>,
     seeker: Option<Seeker<'a>>,
+    checks: Option<DropChecks<'a>>,
 }
 
 impl Walk<'_> {
-    /// Visits the matches except the first `offset`, which counts down.
-    fn run(
+    /// Returns true if every doc of the view passes.
+    fn is_view(&self, listed: u32) -> bool {
+        self.docs == (0..listed)
+            && self.members.is_none()
+            && self.seeker.is_none()
+            && self.checks.is_none()
+    }
+
+    /// Visits the windows that may hold matches, in order: first word, and the bits of the matches.
+    fn windows(
         mut self,
-        offset: &mut u32,
-        mut visit: impl FnMut(u32) -> ControlFlow<()>,
+        mut visit: impl FnMut(usize, &[u64]) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let (mut from, mut size) = (0, WINDOW_WORDS_MIN);
         let mut words = Vec::with_capacity(WINDOW_WORDS_MAX);
@@ -290,12 +387,15 @@ impl Walk<'_> {
                 members.mark(first, &mut scratch);
                 words.iter_mut().zip(&scratch).for_each(|(word, members)| *word &= members);
             }
+            if let Some(checks) = &self.checks {
+                checks.keep(first, &mut words);
+            }
             if let Some(seeker) = &mut self.seeker
                 && words.iter().any(|&word| word != 0)
             {
                 seeker.keep(first, &mut words)?;
             }
-            if visit_bits(first, &words, offset, &mut visit).is_break() {
+            if visit(first, &words).is_break() {
                 break;
             }
             from = ((first + size) * 64) as u32;
@@ -306,47 +406,44 @@ impl Walk<'_> {
 
     /// Returns a doc from `from` on before which nothing matches; `None` if nothing does.
     fn next(&mut self, from: u32) -> io::Result<Option<u32>> {
-        let mut next = Some(from);
+        let mut next = Some(from.max(self.docs.start));
         if let (Some(members), Some(doc)) = (&mut self.members, next) {
             next = members.next(doc);
         }
         if let (Some(seeker), Some(doc)) = (&mut self.seeker, next) {
             next = seeker.next(doc)?;
         }
-        Ok(next.filter(|&doc| doc < self.end))
+        Ok(next.filter(|&doc| doc < self.docs.end))
     }
 
-    /// Sets the bits of the docs that pass by score, stage and length.
+    /// Sets the bits of the docs that pass by score and stage.
     fn fill(&self, first: usize, words: &mut [u64]) {
-        let end = self.end as usize;
+        let (start, end) = (self.docs.start as usize, self.docs.end as usize);
         let used = words.len().min(end.div_ceil(64) - first);
         self.stages.copy(first, &mut words[..used]);
         if first + used == end.div_ceil(64) && !end.is_multiple_of(64) {
             words[used - 1] &= (1 << (end % 64)) - 1;
         }
-        let Some((longest, keys)) = self.lengths else { return };
-        for (word, keys) in words[..used].iter_mut().zip(keys[first * 64..end].chunks(64)) {
-            if *word != 0 {
-                *word &= short(keys, longest);
-            }
+        if first == start / 64 {
+            words[0] &= u64::MAX << (start % 64);
         }
     }
 }
 
-/// Bits of the keys whose length is at most `longest`.
-fn short(keys: &[u16], longest: u8) -> u64 {
-    keys.iter().rev().fold(0, |bits, &key| bits << 1 | u64::from(length_of(key) <= longest))
-}
-
-/// Visits the docs whose bits are set, except the first `offset`, which counts down.
+/// Visits the docs from `from` on whose bits are set, except the first `offset`, which counts down.
 fn visit_bits(
     first: usize,
     words: &[u64],
+    from: u32,
     offset: &mut u32,
     visit: &mut impl FnMut(u32) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    for (at, &word) in (first..).zip(words) {
+    let skipped = (from as usize / 64).saturating_sub(first);
+    for (at, &word) in (first + skipped..).zip(words.iter().skip(skipped)) {
         let mut left = word;
+        if at == from as usize / 64 {
+            left &= u64::MAX << (from % 64);
+        }
         if *offset >= left.count_ones() {
             *offset -= left.count_ones();
             continue;
@@ -369,7 +466,7 @@ mod tests {
     use super::*;
     use crate::index::columns::fixtures::{TestTables, round_trip};
     use crate::index::columns::idn::alias_of;
-    use crate::index::filter::{AsOf, CommonFilter, View};
+    use crate::index::filter::{AsOf, Filter, Sort, View};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
     use crate::vocab::query::Substring;
@@ -440,6 +537,7 @@ mod tests {
                 View::Today => day(self.drop_date) == as_of.today,
                 View::Active => stage != Stage::Released,
                 View::Stage(wanted) => stage == wanted,
+                View::Stages(_) => unreachable!("EVERY has none"),
             };
             let common = &filter.common;
             let holds = |text: &Substring| {
@@ -477,9 +575,17 @@ mod tests {
             self.listed.for_each(filter, day, &self.tlds, &self.records, visit).expect("readable");
             assert_eq!(found, expected, "{filter:?}");
             if filter.offset == 0 && filter.limit as usize > self.rows.len() {
-                let counted = self.listed.count(filter, day, &self.tlds, &self.records);
-                assert_eq!(counted.expect("readable") as usize, expected.len(), "{filter:?}");
+                let matching = self.listed.matching(filter, day, &self.tlds, &self.records);
+                let matching = matching.expect("readable");
+                let counted: u32 = matching.iter().map(|word| word.count_ones()).sum();
+                assert_eq!(counted as usize, expected.len(), "{filter:?}");
             }
+            let mut page = Vec::new();
+            let (all, take) = (&self.tlds, filter.limit as usize);
+            let total = self.listed.page(filter, day, all, &self.records, 0, take, &mut page);
+            assert_eq!(page, expected, "{filter:?}");
+            let every = (0..).zip(&self.rows).filter(passes).count();
+            assert_eq!(total.expect("readable") as usize, every, "{filter:?}");
         }
     }
 
@@ -498,7 +604,7 @@ mod tests {
     }
 
     fn filter(made: &mut TestTables, rows: &[Row]) -> DropFilter {
-        let mut common = CommonFilter::default();
+        let mut common = Filter::default();
         if made.below(3) == 0 {
             common.min_dqs = Dqs::clamped([0, 1, 30, 31, 32, 99, 100][made.below(7)]);
         }
@@ -514,6 +620,8 @@ mod tests {
             common,
             view: View::EVERY[made.below(View::EVERY.len())],
             contains: if made.below(4) == 0 { None } else { text(made, rows) },
+            sort: Sort::default(),
+            after: None,
             limit: [1, 2, 20, 1_000_000][made.below(4)],
             offset: [0, 0, 1, 63, 64, 500][made.below(6)],
         }
@@ -550,9 +658,11 @@ mod tests {
         let day = DayStages::new(built.listed.dates(), &built.tlds, as_of);
         for text in ["se.xn", "e.xn", "se.р", "se.рф", "se.", "sé.xn"] {
             let filter = DropFilter {
-                common: CommonFilter::default(),
+                common: Filter::default(),
                 view: View::All,
                 contains: Substring::parse(text).ok(),
+                sort: Sort::default(),
+                after: None,
                 limit: 10,
                 offset: 0,
             };

@@ -6,9 +6,11 @@ use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::vocab::day::Day;
+use crate::vocab::time::UnixMs;
 
 const NUMBERS: &str = "listed.first-batch";
 const DAYS: &str = "listed.batch-days";
+const OBSERVED: &str = "listed.batch-observed";
 
 /// First batches of the latest drops, by doc.
 #[derive(Debug)]
@@ -16,6 +18,17 @@ pub struct FirstBatches {
     numbers: Numbers,
     /// By batch number minus one.
     days: Vec<Day>,
+    /// Instants of the observation, by batch number minus one.
+    observed: Vec<UnixMs>,
+}
+
+/// Times of an ingested list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchTimes {
+    /// Day on which it was ingested.
+    pub ingested: Day,
+    /// Instant of its observation, or of its ingestion if it has none of its own.
+    pub observed: UnixMs,
 }
 
 #[derive(Debug)]
@@ -26,14 +39,16 @@ enum Numbers {
 }
 
 impl FirstBatches {
-    /// Writes the batch numbers by doc and the days of all batches.
+    /// Writes the batch numbers by doc and the times of all batches.
     ///
     /// # Errors
     /// A write fails.
-    pub fn write(numbers: &[u32], days: &[Day], draft: &Draft) -> Result<(), BuildError> {
-        let raw: Vec<u16> = days.iter().map(|day| day.raw()).collect();
-        draft.put(DAYS, &raw)?;
-        match width(days.len()) {
+    pub fn write(numbers: &[u32], batches: &[BatchTimes], draft: &Draft) -> Result<(), BuildError> {
+        let days: Vec<u16> = batches.iter().map(|batch| batch.ingested.raw()).collect();
+        let observed: Vec<u64> = batches.iter().map(|batch| batch.observed.get()).collect();
+        draft.put(DAYS, &days)?;
+        draft.put(OBSERVED, &observed)?;
+        match width(batches.len()) {
             1 => draft.put(NUMBERS, &numbers.iter().map(|&n| n as u8).collect::<Vec<u8>>()),
             2 => draft.put(NUMBERS, &numbers.iter().map(|&n| n as u16).collect::<Vec<u16>>()),
             _ => draft.put(NUMBERS, numbers),
@@ -47,14 +62,16 @@ impl FirstBatches {
     pub fn open(files: &Files, docs: u32) -> Result<FirstBatches, GenerationError> {
         let raw: Vec<u16> = files.take(DAYS)?;
         let days: Vec<Day> = raw.iter().filter_map(|&raw| Day::from_raw(raw)).collect();
+        let observed: Vec<u64> = files.take(OBSERVED)?;
+        let observed: Vec<UnixMs> = observed.into_iter().filter_map(UnixMs::new).collect();
         let numbers = match width(raw.len()) {
             1 => Numbers::One(files.take(NUMBERS)?),
             2 => Numbers::Two(files.take(NUMBERS)?),
             _ => Numbers::Four(files.take(NUMBERS)?),
         };
-        let read = FirstBatches { numbers, days };
+        let read = FirstBatches { numbers, days, observed };
         let known = 1..=read.days.len() as u32;
-        let fits = read.days.len() == raw.len()
+        let fits = [read.days.len(), read.observed.len()] == [raw.len(); 2]
             && read.len() == docs
             && (0..docs).all(|doc| known.contains(&read.number(doc)));
         files.check(fits, NUMBERS)?;
@@ -95,6 +112,16 @@ impl FirstBatches {
         tally
     }
 
+    /// Returns the instant at which the batch was observed.
+    pub fn observed(&self, number: u32) -> UnixMs {
+        self.observed[number as usize - 1]
+    }
+
+    /// Returns for each batch, by its number minus one, whether it was observed at or after `since`.
+    pub fn observed_since(&self, since: UnixMs) -> Vec<bool> {
+        self.observed.iter().map(|&at| at >= since).collect()
+    }
+
     /// Returns the day on which the batch was ingested.
     #[inline]
     pub fn day(&self, number: u32) -> Day {
@@ -120,18 +147,22 @@ mod tests {
     fn numbers_are_read_as_written_in_any_width() {
         for newest in [0, 1, 255, 256, 65_535, 65_536, 100_000] {
             let day = |number: u32| Day::from_raw(1 + (number % 65_535) as u16).expect("a day");
-            let days: Vec<Day> = (1..=newest).map(day).collect();
+            let observed =
+                |number: u32| UnixMs::new(u64::from(number) * 1_000).expect("an instant");
+            let times = |number| BatchTimes { ingested: day(number), observed: observed(number) };
+            let batches: Vec<BatchTimes> = (1..=newest).map(times).collect();
             let numbers: Vec<u32> = [1, 2, 255, 256, 65_535, 65_536, newest]
                 .into_iter()
                 .filter(|number| (1..=newest).contains(number))
                 .collect();
             let docs = numbers.len() as u32;
-            let write = |draft: &Draft| FirstBatches::write(&numbers, &days, draft);
+            let write = |draft: &Draft| FirstBatches::write(&numbers, &batches, draft);
             let (_folder, files) = round_trip(write).expect("written");
             let read = FirstBatches::open(&files, docs).expect("sound");
             assert_eq!(read.newest(), newest);
             for (doc, &number) in (0..).zip(&numbers) {
                 assert_eq!((read.number(doc), read.day(number)), (number, day(number)));
+                assert_eq!(read.observed(number), observed(number));
             }
             let tally = read.tally();
             assert_eq!(tally.len(), newest as usize);
@@ -145,9 +176,9 @@ mod tests {
 
     #[test]
     fn what_no_batch_told_of_is_refused() {
-        let days = [Day::MIN];
+        let batches = [BatchTimes { ingested: Day::MIN, observed: UnixMs::new(0).expect("1970") }];
         for numbers in [[0], [2]] {
-            let write = |draft: &Draft| FirstBatches::write(&numbers, &days, draft);
+            let write = |draft: &Draft| FirstBatches::write(&numbers, &batches, draft);
             let (_folder, files) = round_trip(write).expect("written");
             assert!(FirstBatches::open(&files, 1).is_err(), "{numbers:?}");
         }

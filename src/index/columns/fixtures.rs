@@ -1,5 +1,6 @@
 //! Random tables for tests.
 
+use crate::index::columns::first_batches::BatchTimes;
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::table::{Part, Table};
 use crate::index::columns::tlds::Tlds;
@@ -10,6 +11,7 @@ use crate::index::storage::manifest::{GenerationId, INDEX_FORMAT, Manifest};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
+use crate::vocab::time::UnixMs;
 
 /// Generator of tables.
 pub struct TestTables {
@@ -85,8 +87,12 @@ impl TestTables {
             self.push(part, name, &tlds);
         }
         let batch_days = (0..BATCHES).map(|_| 985 + self.below(20) as u16);
-        let batch_days = batch_days.filter_map(Day::from_raw).collect();
-        Table { parts, tlds, left_out: 0, drop_dates: Vec::new(), batch_days }
+        let times = |ingested: Day| BatchTimes {
+            ingested,
+            observed: UnixMs::from_instant(ingested.start()),
+        };
+        let batches = batch_days.filter_map(Day::from_raw).map(times).collect();
+        Table { parts, tlds, left_out: 0, drop_dates: Vec::new(), batches }
     }
 
     fn push(&mut self, part: &mut Part, name: &DomainName, tlds: &Tlds) {
@@ -102,7 +108,8 @@ impl TestTables {
             return;
         }
         let at = part.ends.len() as u32 - 1;
-        for turn in 0..self.below(8).saturating_sub(5) as u16 {
+        let earlier_drops = self.below(8).saturating_sub(5) as u16;
+        for turn in 0..earlier_drops {
             let earlier = &mut part.earlier;
             earlier.at.push(at);
             earlier.date.push(500 + turn);
@@ -117,7 +124,8 @@ impl TestTables {
         drops.again.push(self.below(6) == 0);
         drops.first_batch.push(1 + self.below(BATCHES) as u32);
         drops.rank.push([9, 10, 11, 700][self.below(4)]);
-        drops.spread.push(self.below(256) as u8);
+        drops.spread.push(1 + self.below(300) as u16);
+        drops.count.push(1 + earlier_drops as u8);
         drops.features.extend((0..self.below(9)).map(|at| at as u8));
         drops.feature_ends.push(drops.features.len() as u32);
     }

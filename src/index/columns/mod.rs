@@ -5,6 +5,7 @@
 pub mod block_index;
 pub mod by_tld;
 pub mod char_bitmaps;
+pub mod checks;
 pub mod day;
 pub mod drop_history;
 pub mod drops_by_name;
@@ -13,6 +14,7 @@ pub mod first_batches;
 #[cfg(test)]
 pub mod fixtures;
 pub mod idn;
+pub mod label;
 pub mod names;
 pub mod rank_key;
 pub mod rank_order;

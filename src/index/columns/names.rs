@@ -11,7 +11,7 @@
 
 use std::cmp::Ordering;
 use std::hint::black_box;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use rayon::prelude::*;
 
@@ -224,6 +224,41 @@ impl Names {
         move_over(&mut name.text[label_len..], &self.suffixes.text[suffix.start..], suffix.len());
         name.len = (label_len + suffix.len()) as u16;
         name.label_len = label_len as u8;
+    }
+
+    /// Calls `visit` with ordinal, label (in A-label form) and TLD number of the names in a range, in
+    /// order, until it breaks. Blocks whose ordinals are not `wanted` are skipped.
+    pub fn for_each(
+        &self,
+        ordinals: Range<u32>,
+        wanted: impl Fn(Range<u32>) -> bool,
+        mut visit: impl FnMut(u32, &str, u16) -> ControlFlow<()>,
+    ) {
+        let mut label = [0; NAME_ROOM];
+        for block in ordinals.start / BLOCK_NAMES..ordinals.end.div_ceil(BLOCK_NAMES) {
+            let first = block * BLOCK_NAMES;
+            let (from, end) = (first.max(ordinals.start), ordinals.end.min(first + BLOCK_NAMES));
+            if !wanted(from..end) {
+                continue;
+            }
+            let mut entries = self.entries(block);
+            for ordinal in first..end {
+                let entry = entries.next();
+                let len = entry.shared + entry.rest.len();
+                move_over(
+                    &mut label[entry.shared..],
+                    &entries.text[entry.rest.start..],
+                    entry.rest.len(),
+                );
+                if ordinal < from {
+                    continue;
+                }
+                let text = std::str::from_utf8(&label[..len]).expect("names are ASCII");
+                if visit(ordinal, text, entry.tld).is_break() {
+                    return;
+                }
+            }
+        }
     }
 
     /// Loads the memory of several names in parallel. [`Names::read`] one by one would wait for

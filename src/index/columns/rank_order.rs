@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::index::columns::label::marks_of;
 use crate::index::columns::rank_key::order_key;
 use crate::index::columns::records::{NewRecord, ScoreRecords};
 use crate::index::columns::table::{Part, Table};
@@ -44,6 +45,12 @@ pub struct DropRows {
     pub release: Vec<u16>,
     /// First batch that reported the drop.
     pub first_batch: Vec<u32>,
+    /// Number of TLDs with the label.
+    pub spread: Vec<u16>,
+    /// Number of drops; 255 means 255 or more.
+    pub drops: Vec<u8>,
+    /// [`marks_of`] the label.
+    pub marks: Vec<u8>,
     pub records: ScoreRecords,
 }
 
@@ -56,6 +63,9 @@ struct Row {
     drop_date: u16,
     release: u16,
     first_batch: u32,
+    spread: u16,
+    drops: u8,
+    marks: u8,
 }
 
 /// Consecutive docs while they are copied.
@@ -119,6 +129,9 @@ impl DropRows {
             rows.drop_date.extend(piece.rows.iter().map(|row| row.drop_date));
             rows.release.extend(piece.rows.iter().map(|row| row.release));
             rows.first_batch.extend(piece.rows.iter().map(|row| row.first_batch));
+            rows.spread.extend(piece.rows.iter().map(|row| row.spread));
+            rows.drops.extend(piece.rows.iter().map(|row| row.drops));
+            rows.marks.extend(piece.rows.iter().map(|row| row.marks));
             rows.records.append(piece.records)?;
         }
         Ok(rows)
@@ -138,6 +151,9 @@ impl Piece {
                 drop_date: part.drops.date[drop],
                 release: part.drops.release[drop],
                 first_batch: part.drops.first_batch[drop],
+                spread: part.drops.spread[drop],
+                drops: part.drops.count[drop],
+                marks: std::str::from_utf8(part.label(at)).map_or(0, marks_of),
             };
             lens[place] = parts_of(part, drop).len() as u32;
         });
@@ -153,7 +169,7 @@ impl Piece {
 fn parts_of(part: &Part, drop: usize) -> NewRecord<'_> {
     NewRecord {
         label: part.label(part.drops.at[drop] as usize),
-        spread: part.drops.spread[drop],
+        spread: u8::try_from(part.drops.spread[drop]).unwrap_or(u8::MAX),
         features: part.drops.features(drop),
     }
 }
@@ -211,7 +227,10 @@ mod tests {
                 assert_eq!(rows.first_batch[at_doc], part.drops.first_batch[drop]);
                 let record = records.get(doc);
                 assert_eq!(record.label.as_bytes(), part.label(at));
-                assert_eq!(record.spread, part.drops.spread[drop]);
+                assert_eq!(u16::from(record.spread), part.drops.spread[drop].min(255));
+                assert_eq!(rows.spread[at_doc], part.drops.spread[drop]);
+                assert_eq!(rows.drops[at_doc], part.drops.count[drop]);
+                assert_eq!(rows.marks[at_doc], marks_of(record.label));
                 assert_eq!(record.features, part.drops.features(drop));
             }
             expected.sort();

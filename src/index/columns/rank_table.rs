@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use crate::index::columns::rank_key::{length_of, rank_key};
 use crate::index::error::{BuildError, GenerationError};
-use crate::index::filter::CommonFilter;
+use crate::index::filter::Filter;
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::vocab::budget;
@@ -56,7 +56,7 @@ pub struct KeyFilter {
 
 impl KeyFilter {
     /// Takes score and length from a filter; TLDs are not part of keys.
-    pub fn new(common: &CommonFilter) -> KeyFilter {
+    pub fn new(common: &Filter) -> KeyFilter {
         let any = common.max_len >= LABEL_CHARS_MAX;
         KeyFilter {
             key_max: rank_key(common.min_dqs, u8::MAX),
@@ -604,10 +604,10 @@ pub(in crate::index) mod tests {
 
         pub fn filter(&mut self) -> KeyFilter {
             let (min_dqs, max_len) = (self.below(101) as u8, 1 + self.below(63) as u8);
-            let common = CommonFilter {
+            let common = Filter {
                 min_dqs: Dqs::new(if self.below(3) == 0 { 0 } else { min_dqs }).expect("in range"),
                 max_len: if self.below(3) == 0 { 63 } else { max_len },
-                ..CommonFilter::default()
+                ..Filter::default()
             };
             let filter = KeyFilter::new(&common);
             if self.below(4) == 0 { filter.at_most(self.key()) } else { filter }
@@ -699,7 +699,7 @@ pub(in crate::index) mod tests {
         let len = 2 * SUPER as u32 + 1_000;
         let key = rank_key(Dqs::MAX, 1);
         let ranked = RankTable::new(vec![key; len as usize]);
-        let open = KeyFilter::new(&CommonFilter::default());
+        let open = KeyFilter::new(&Filter::default());
         let mut hits = Vec::new();
         ranked.order().best(100..len - 5, open, 400, &mut hits);
         hits.sort_unstable();

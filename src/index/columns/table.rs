@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::corpus::batch::{BLOCK_ENTRIES, Batch, BatchMeta, head_of};
 use crate::corpus::merge::{self, Dossier, Dossiers, DropRecord};
+use crate::index::columns::first_batches::BatchTimes;
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::BuildError;
@@ -16,6 +17,7 @@ use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Periods;
 use crate::vocab::suffixes;
+use crate::vocab::time::UnixMs;
 
 /// Parts per thread: enough to keep every core busy to the end.
 const PARTS_PER_THREAD: usize = 4;
@@ -29,8 +31,8 @@ pub struct Table {
     pub left_out: u64,
     /// Every drop date, ascending.
     pub drop_dates: Vec<Day>,
-    /// Ingestion day of each list, by batch number.
-    pub batch_days: Vec<Day>,
+    /// Times of each list, by batch number minus one.
+    pub batches: Vec<BatchTimes>,
 }
 
 /// Names of one range. All names of a label are in one part.
@@ -69,8 +71,10 @@ pub struct PartDrops {
     pub first_batch: Vec<u32>,
     /// Unrounded score, [`crate::scorer::Grade::rank`].
     pub rank: Vec<u16>,
-    /// Number of TLDs with the label; 255 means 255 or more.
-    pub spread: Vec<u8>,
+    /// Number of TLDs with the label.
+    pub spread: Vec<u16>,
+    /// Number of drops of the name; 255 means 255 or more.
+    pub count: Vec<u8>,
     /// Score features, concatenated.
     pub features: Vec<u8>,
     /// End of the features of each drop.
@@ -119,9 +123,12 @@ impl Table {
             first = next.ok_or(BuildError::TooMany { what: "names", limit: u32::MAX.into() })?;
         }
         // A clock before 1985 was wrong; the drop then counts as known from the start.
-        let ingested = |list: &BatchMeta| Day::from_instant(list.ingested_at).unwrap_or(Day::MIN);
-        let batch_days = batches.iter().flat_map(Batch::lists).map(ingested).collect();
-        Ok(Table { parts, tlds, left_out, drop_dates, batch_days })
+        let times = |list: &BatchMeta| BatchTimes {
+            ingested: Day::from_instant(list.ingested_at).unwrap_or(Day::MIN),
+            observed: UnixMs::from_instant(list.observed_at),
+        };
+        let batches = batches.iter().flat_map(Batch::lists).map(times).collect();
+        Ok(Table { parts, tlds, left_out, drop_dates, batches })
     }
 
     /// Returns the number of names.
@@ -300,6 +307,7 @@ impl Merging {
         drops.release.push(periods.effective_release(latest.date, latest.release).raw());
         drops.again.push(latest.registered_again);
         drops.first_batch.push(dossier.first_batch);
+        drops.count.push(u8::try_from(dossier.drops.len()).unwrap_or(u8::MAX));
         drops.features.extend_from_slice(dossier.features);
         drops.feature_ends.push(end_of(&drops.features)?);
         for drop in dossier.drops {
@@ -350,7 +358,7 @@ impl Merging {
             }
             part.key.push(rank_key(dqs, length));
         }
-        drops.spread.resize(drops.at.len(), u8::try_from(spread).unwrap_or(u8::MAX));
+        drops.spread.resize(drops.at.len(), u16::try_from(spread).unwrap_or(u16::MAX));
         self.label_start = part.text.len();
     }
 

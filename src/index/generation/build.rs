@@ -359,7 +359,7 @@ mod tests {
     use super::*;
     use crate::corpus::batch::{self, BatchMeta, Entry, StoredObservation};
     use crate::feeds::Sighting;
-    use crate::index::filter::{AsOf, CommonFilter, DropFilter, View};
+    use crate::index::filter::{AsOf, DropFilter, Filter, Sort, View};
     use crate::scorer::{Scorer, Scratch};
     use crate::vocab::name::DomainName;
     use crate::vocab::query::Substring;
@@ -401,9 +401,11 @@ mod tests {
 
     fn found(index: &Index, contains: &str) -> Vec<String> {
         let filter = DropFilter {
-            common: CommonFilter::default(),
+            common: Filter::default(),
             view: View::All,
             contains: Some(Substring::parse(contains).expect("a substring")),
+            sort: Sort::default(),
+            after: None,
             limit: 100,
             offset: 0,
         };

@@ -15,7 +15,7 @@ use crate::index::columns::rank_table::keep_best;
 use crate::index::columns::table::{Part, Table};
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, QueryError};
-use crate::index::filter::{AsOf, CommonFilter, DropFilter, SearchFilter, View};
+use crate::index::filter::{AsOf, DropFilter, Filter, SearchFilter, Sort, View};
 use crate::index::query::index::Index;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -130,7 +130,7 @@ fn questions(table: &Table) -> Vec<TestQuery> {
         let start = part_of_a_name(&mut draw, table, true);
         if let Ok(prefix) = NamePrefix::parse(&start) {
             ask(Query::Search(SearchFilter {
-                prefix,
+                prefix: Some(prefix),
                 common: common(&mut draw, table, at),
                 view: if at % 3 == 0 { None } else { view(&mut draw).filter_all() },
                 limit: ROWS,
@@ -146,6 +146,8 @@ fn drops(draw: &mut Rng, table: &Table, at: usize, contains: Option<Substring>) 
         common: common(draw, table, at),
         view: view(draw),
         contains,
+        sort: Sort::default(),
+        after: None,
         limit: ROWS,
         offset: offset(draw),
     }
@@ -160,8 +162,8 @@ fn offset(draw: &mut Rng) -> u32 {
 }
 
 /// Leaves every third query without conditions, others get up to three.
-fn common(draw: &mut Rng, table: &Table, at: usize) -> CommonFilter {
-    let mut common = CommonFilter::default();
+fn common(draw: &mut Rng, table: &Table, at: usize) -> Filter {
+    let mut common = Filter::default();
     if at.is_multiple_of(3) {
         return common;
     }
@@ -309,7 +311,7 @@ impl TestQuery {
                 passes.then_some(false)
             }
             Query::Search(filter) => {
-                let prefix = filter.prefix.as_str();
+                let prefix = filter.prefix.as_ref().map_or("", NamePrefix::as_str);
                 let starts = seen.name.starts_with(prefix)
                     || seen.alias.is_some_and(|alias| alias.starts_with(prefix));
                 let passes = starts
@@ -329,6 +331,7 @@ impl TestQuery {
             View::Today => date == today,
             View::Active => stage != Stage::Released,
             View::Stage(wanted) => stage == wanted,
+            View::Stages(wanted) => wanted.contains(stage),
         }
     }
 
@@ -374,7 +377,7 @@ impl ScannedName<'_> {
     }
 }
 
-fn passes(common: &CommonFilter, seen: &ScannedName<'_>) -> bool {
+fn passes(common: &Filter, seen: &ScannedName<'_>) -> bool {
     let (dqs, length) = (dqs_of(seen.key), length_of(seen.key));
     (common.tlds.is_empty() || common.tlds.iter().any(|tld| tld == seen.tld))
         && dqs >= common.min_dqs

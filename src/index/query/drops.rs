@@ -1,30 +1,37 @@
-//! The drops list: pages, counts and exports. Docs are positions in rank order, so the first matches
-//! are the result; rows are built when they are visited.
+//! The drops list: pages and exports. Docs are positions in rank order, so in that order the first
+//! matches are the result; rows are built when they are visited.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::index::error::QueryError;
-use crate::index::filter::{AsOf, DropFilter, View};
+use crate::index::filter::{AsOf, DropFilter, RowPosition, Sort, View};
 use crate::index::query::index::{DayIndex, Index, RowBuffers, with_row_buffers};
 use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::scorer::{Restored, Scorer};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
+use crate::vocab::filter::LabelFilter;
+use crate::vocab::time::UnixMs;
 
 /// Rows prefetched together: few enough to stay in the cache until they are built.
 const ROWS_PREFETCHED: usize = 32;
 /// Capacity reserved for docs of a page.
-const ROWS_ABOUT: u32 = 1_000;
+const ROWS_ABOUT: usize = 1_001;
 
 /// Page of the drops list. It holds docs; rows are built when they are visited.
 pub struct DropsPage<'a> {
     /// Newest drop date up to today; today if there is none, and in the view `today`.
     pub date: Day,
+    /// Number of names that pass the filter.
+    pub total: u32,
+    /// Position of the last row, if more rows follow.
+    pub next: Option<RowPosition>,
     index: &'a Index,
     day: Arc<DayIndex>,
     view: View,
-    /// In rank order.
+    /// In the order of the rows.
     docs: Vec<u32>,
 }
 
@@ -34,90 +41,103 @@ impl DropsPage<'_> {
         self.docs.len() as u32
     }
 
-    /// Returns the TLDs of the view before other filters, sorted.
-    pub fn tlds(&self) -> impl Iterator<Item = &str> {
-        self.day.stages.tlds_in(self.view).iter().map(|&tld| self.index.tlds.name(tld))
+    /// Returns the number of the index generation.
+    pub fn generation(&self) -> u64 {
+        self.index.manifest.generation.0
     }
 
-    /// Returns the text that `render` makes of [`DropsPage::tlds`]. It is made once per view and
-    /// cached for the day.
+    /// Returns the TLD numbers of the view before other filters, sorted by name.
+    fn tlds(&self) -> Cow<'_, [u16]> {
+        self.day.stages.tlds_in(self.view)
+    }
+
+    /// Returns the text that `render` makes of the TLDs of the view before other filters, sorted. It
+    /// is made once per view and cached for the day, except for sets of stages.
     pub fn cached_tlds(
         &self,
         render: impl FnOnce(&mut dyn Iterator<Item = &str>) -> String,
-    ) -> &str {
-        self.day.tld_texts[self.view.position()].get_or_init(|| render(&mut self.tlds()))
+    ) -> Cow<'_, str> {
+        let text = || render(&mut self.tlds().iter().map(|&tld| self.index.tlds.name(tld)));
+        match self.view.place() {
+            Some(place) => Cow::Borrowed(self.day.tld_texts[place].get_or_init(text)),
+            None => Cow::Owned(text()),
+        }
     }
 
     /// Calls `visit` with each row, in order.
     pub fn for_each(&self, mut visit: impl FnMut(&DropRow<'_>)) {
-        self.index.shape_drops(&self.docs, |_, row| visit(row));
+        self.index.shape_drops(&self.docs, self.day.as_of, |_, row| visit(row));
     }
 
     /// Calls `visit` with each row and its lifecycle, in order.
     pub fn for_each_placed(&self, mut visit: impl FnMut(&DropRow<'_>, Lifecycle)) {
         let (index, as_of) = (self.index, self.day.as_of);
-        index.shape_drops(&self.docs, |doc, row| visit(row, index.doc_lifecycle(doc, as_of)));
+        let visit = |doc, row: &DropRow<'_>| visit(row, index.doc_lifecycle(doc, as_of));
+        index.shape_drops(&self.docs, as_of, visit);
     }
 }
 
 impl Index {
-    /// Returns a page of the drops list, best first.
+    /// Returns a page of the drops list.
     ///
     /// # Errors
     /// [`QueryError`]; does not happen with verified files.
     pub fn drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<DropsPage<'_>, QueryError> {
         let day = self.day(as_of);
-        let mut docs = Vec::with_capacity(filter.limit.min(ROWS_ABOUT) as usize);
-        self.walk_drops(filter, &day, |doc| {
-            docs.push(doc);
-            ControlFlow::Continue(())
-        })?;
+        // One more, to know whether a page follows.
+        let take = (filter.limit as usize).saturating_add(1);
+        let mut docs = Vec::with_capacity(take.min(ROWS_ABOUT));
+        let total;
+        if filter.sort == Sort::default() {
+            let from = filter.after.as_ref().map_or(0, |after| self.first_after(after));
+            let Index { drops_by_rank, tlds, records, .. } = self;
+            let page =
+                drops_by_rank.page(filter, &day.stages, tlds, records, from, take, &mut docs);
+            total = page.map_err(|source| self.query_error(source))?;
+        } else {
+            let matches = self.matching(filter, &day)?;
+            total = matches.iter().map(|word| word.count_ones()).sum();
+            docs = self.sorted_docs(filter, &matches, take);
+        }
+        let follows = docs.len() == take;
+        docs.truncate(filter.limit as usize);
+        let last = docs.last().filter(|_| follows);
+        let next = last.map(|&doc| self.position_of(filter.sort, doc));
         let date = match filter.view {
             View::Today => as_of.today,
             _ => self.newest_drop_date(as_of.today).unwrap_or(as_of.today),
         };
-        Ok(DropsPage { date, index: self, day, view: filter.view, docs })
+        Ok(DropsPage { date, total, next, index: self, day, view: filter.view, docs })
     }
 
     /// Counts the names of the drops list that pass `filter`, ignoring offset and limit.
     ///
     /// # Errors
-    /// [`QueryError`], which a verified generation does not give.
+    /// [`QueryError`]; does not happen with verified files.
     pub fn count_drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<u32, QueryError> {
-        let day = self.day(as_of);
-        let counted = self.drops_by_rank.count(filter, &day.stages, &self.tlds, &self.records);
-        counted.map_err(|source| self.query_error(source))
+        let matches = self.matching(filter, &self.day(as_of))?;
+        Ok(matches.iter().map(|word| word.count_ones()).sum())
     }
 
-    /// Calls `visit` with the rows of [`Index::drops`] until it breaks.
-    ///
-    /// # Errors
-    /// [`QueryError`], which a verified generation does not give.
-    pub fn for_each_drop(
+    /// Returns the docs of the drops list that pass `filter`, as a bitmap.
+    pub(super) fn matching(
         &self,
         filter: &DropFilter,
-        as_of: AsOf,
-        mut visit: impl FnMut(&DropRow<'_>) -> ControlFlow<()>,
-    ) -> Result<(), QueryError> {
-        let day = self.day(as_of);
-        with_row_buffers(|buffers| {
-            self.walk_drops(filter, &day, |doc| self.shape_drop(doc, buffers, &mut visit))
-        })
+        day: &DayIndex,
+    ) -> Result<Vec<u64>, QueryError> {
+        let matching = self.drops_by_rank.matching(filter, &day.stages, &self.tlds, &self.records);
+        matching.map_err(|source| self.query_error(source))
     }
 
+    /// Calls `visit` with the docs that pass `filter` until it breaks, best first and without a limit.
     pub(in crate::index) fn walk_drops(
         &self,
         filter: &DropFilter,
         day: &DayIndex,
-        mut visit: impl FnMut(u32) -> ControlFlow<()>,
+        visit: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<(), QueryError> {
-        let mut left = filter.limit;
         let walked =
-            self.drops_by_rank.for_each(filter, &day.stages, &self.tlds, &self.records, |doc| {
-                visit(doc)?;
-                left -= 1;
-                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
+            self.drops_by_rank.for_each(filter, &day.stages, &self.tlds, &self.records, visit);
         walked.map_err(|source| self.query_error(source))
     }
 
@@ -134,14 +154,19 @@ impl Index {
     }
 
     /// Calls `visit` with docs that [`Index::drop_places`] of this generation returned, and the row
-    /// of each.
-    pub fn shape_drops(&self, places: &[u32], mut visit: impl FnMut(u32, &DropRow<'_>)) {
+    /// of each on a day.
+    pub fn shape_drops(
+        &self,
+        places: &[u32],
+        as_of: AsOf,
+        mut visit: impl FnMut(u32, &DropRow<'_>),
+    ) {
         with_row_buffers(|buffers| {
             for docs in places.chunks(ROWS_PREFETCHED).take_while(|_| !budget::spent()) {
                 self.drops_by_rank.prefetch(docs);
                 self.records.prefetch(docs);
                 for &doc in docs {
-                    self.shape_drop(doc, buffers, &mut |row| visit(doc, row));
+                    self.shape_drop(doc, as_of, buffers, &mut |row| visit(doc, row));
                 }
             }
         });
@@ -149,15 +174,25 @@ impl Index {
 
     /// See [`Index::search_cost_us`].
     pub fn drops_cost_us(&self, filter: &DropFilter, as_of: AsOf) -> u32 {
-        // The walk visits drops until the page is full.
         let looked_at =
-            self.drops_by_rank.len() / if filter.contains.is_some() { 10_000 } else { 50_000 };
-        self.day_cost_us(as_of) + filter.limit + looked_at
+            self.drops_by_rank.len() / if filter.contains.is_some() { 1_000 } else { 50_000 };
+        let sorted =
+            if filter.sort == Sort::default() { 0 } else { self.drops_by_rank.len() / 1_000 };
+        let has_texts = filter.common.label != LabelFilter::default();
+        let texts = if has_texts { self.drops_by_rank.len() / 100 } else { 0 };
+        self.day_cost_us(as_of) + filter.limit + looked_at + sorted + texts
+    }
+
+    /// Returns the instant of the observation of the list that first had the drop.
+    pub(super) fn listed_at(&self, doc: u32) -> UnixMs {
+        let first_batches = self.drops_by_rank.first_batches();
+        first_batches.observed(first_batches.number(doc))
     }
 
     fn shape_drop<T>(
         &self,
         doc: u32,
+        as_of: AsOf,
         buffers: &mut RowBuffers,
         visit: &mut impl FnMut(&DropRow<'_>) -> T,
     ) -> T {
@@ -171,7 +206,22 @@ impl Index {
             self.drops_by_rank.dqs(doc),
             "{text}: the index and the scorer agree"
         );
-        let (tld, length) = (known.tld, self.drops_by_rank.length(doc));
-        visit(&DropRow { name: text, tld, length, dqs, explanation, signals: &signals })
+        let drop = self.row_drop(doc);
+        let at = doc as usize;
+        visit(&DropRow {
+            name: text,
+            tld: known.tld,
+            length: self.drops_by_rank.length(doc),
+            dqs,
+            explanation,
+            signals: &signals,
+            stage: self.stage(self.drops_by_rank.tlds()[at], &drop, as_of),
+            drop_date: drop.date,
+            release_date: drop.release,
+            days_to_release: drop.release.days_since(as_of.today),
+            other_tlds: self.drops_by_rank.spreads()[at].saturating_sub(1),
+            drop_count: self.drops_by_rank.drops()[at],
+            listed_at: self.listed_at(doc),
+        })
     }
 }

@@ -3,10 +3,13 @@
 pub mod appraise;
 pub mod dossier;
 pub mod drops;
+pub mod facets;
 pub mod index;
 pub mod overview;
 pub mod preview;
 pub mod profile;
 pub mod rows;
+mod scan;
 pub mod search;
+mod sort;
 pub mod summary;

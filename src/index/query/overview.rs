@@ -47,7 +47,7 @@ impl Overview<'_> {
     /// [`super::summary::BANDS`], band by band.
     pub fn for_each_best(&self, mut visit: impl FnMut(usize, &DropRow<'_>, Lifecycle)) {
         for (band, docs) in self.summary().best.iter().enumerate() {
-            self.index.shape_drops(docs, |doc, row| {
+            self.index.shape_drops(docs, self.as_of, |doc, row| {
                 visit(band, row, self.index.doc_lifecycle(doc, self.as_of));
             });
         }

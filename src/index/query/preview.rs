@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use crate::index::error::QueryError;
-use crate::index::filter::{AsOf, DropFilter, RuleQuery, View};
+use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, View};
 use crate::index::query::index::Index;
 use crate::index::query::rows::DropRow;
 use crate::vocab::day::Day;
@@ -21,6 +21,7 @@ pub struct Preview<'a> {
     /// match apart from their stage, which has changed since.
     pub per_day: Vec<(Day, u32)>,
     index: &'a Index,
+    as_of: AsOf,
     /// Docs of the best current matches.
     samples: Vec<u32>,
 }
@@ -28,7 +29,7 @@ pub struct Preview<'a> {
 impl Preview<'_> {
     /// Calls `visit` with the best names that match now, best first: at most [`PREVIEW_SAMPLES`].
     pub fn for_each_sample(&self, mut visit: impl FnMut(&DropRow<'_>)) {
-        self.index.shape_drops(&self.samples, |_, row| visit(row));
+        self.index.shape_drops(&self.samples, self.as_of, |_, row| visit(row));
     }
 }
 
@@ -43,6 +44,8 @@ impl Index {
             common: query.common.clone(),
             view: View::All,
             contains: query.contains.clone(),
+            sort: Sort::default(),
+            after: None,
             limit: u32::MAX,
             offset: 0,
         };
@@ -63,7 +66,7 @@ impl Index {
         let known = dates.partition_point(|&date| date <= as_of.today);
         let last = dates[..known].iter().rev().take(PREVIEW_DAYS);
         let per_day = last.map(|&date| (date, by_date[usize::from(date.raw())])).collect();
-        Ok(Preview { today, per_day, index: self, samples })
+        Ok(Preview { today, per_day, index: self, as_of, samples })
     }
 
     /// See [`Index::search_cost_us`].

@@ -9,6 +9,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::named::named_enum;
 use crate::vocab::stage::Stage;
+use crate::vocab::time::UnixMs;
 
 named_enum! {
     /// Registration status of a name.
@@ -31,6 +32,12 @@ pub struct SearchRow<'a> {
     pub tld: &'a str,
     pub length: u8,
     pub current_status: Status,
+    /// Domain Quality Score, also of a name that never dropped.
+    #[schema(value_type = u8, minimum = 0, maximum = 100)]
+    pub dqs: Dqs,
+    /// Lifecycle stage today; `null` for a name that never dropped or was registered again.
+    #[schema(required)]
+    pub stage: Option<Stage>,
     /// `null` for a name that never dropped.
     #[schema(required)]
     pub latest_drop: Option<LatestDrop<'a>>,
@@ -48,7 +55,7 @@ pub struct LatestDrop<'a> {
 
 /// A row of the drops list.
 #[derive(Clone, Debug, ToSchema)]
-#[schema(as = Drop)]
+#[schema(as = Drop, rename_all = "camelCase")]
 pub struct DropRow<'a> {
     /// The registrable domain; IDNs as A-labels (`xn--…`).
     pub name: &'a str,
@@ -63,6 +70,23 @@ pub struct DropRow<'a> {
     #[schema(max_length = 160)]
     pub explanation: &'a str,
     pub signals: &'a Signals<'a>,
+    /// Lifecycle stage today.
+    pub stage: Stage,
+    /// Day on which the name left its zone.
+    #[schema(value_type = String, format = Date)]
+    pub drop_date: Day,
+    /// Effective release: first day on which the name can be registered.
+    #[schema(value_type = String, format = Date)]
+    pub release_date: Day,
+    /// Days from today to the release; negative after it.
+    pub days_to_release: i32,
+    /// Number of other suffixes in which the data has the label.
+    pub other_tlds: u16,
+    /// Number of drops on record, counted up to 255.
+    pub drop_count: u8,
+    /// When the list that first had the drop was observed.
+    #[schema(value_type = String, format = DateTime)]
+    pub listed_at: UnixMs,
 }
 
 /// Lifecycle of a drop on one day.

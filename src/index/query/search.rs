@@ -100,8 +100,13 @@ impl Index {
     /// Returns a page of names with a prefix: whole matches first, then best first.
     pub fn search(&self, filter: &SearchFilter, as_of: AsOf) -> SearchPage<'_> {
         let day = self.day(as_of);
-        let matches = idn::matches(&self.names, &self.idn, filter.prefix.as_str());
-        let found = search(&self.search_columns(), &matches, filter, &day.dropped, &self.tlds);
+        let found = match &filter.prefix {
+            Some(prefix) if filter.is_basic() => {
+                let matches = idn::matches(&self.names, &self.idn, prefix.as_str());
+                search(&self.search_columns(), &matches, filter, &day.dropped, &self.tlds)
+            }
+            _ => self.scan(filter, &day),
+        };
         SearchPage {
             total: found.total.min(SEARCH_TOTAL_MAX),
             capped: found.total > SEARCH_TOTAL_MAX,
@@ -123,8 +128,9 @@ impl Index {
 
     /// Estimates the microseconds of a search, to decide whether it may run on an async thread.
     pub fn search_cost_us(&self, filter: &SearchFilter, as_of: AsOf) -> u32 {
-        // Deep pages are sorted and rows are built; everything else is fast.
-        self.day_cost_us(as_of) + filter.limit + filter.offset / 20
+        // Deep pages are sorted and rows are built; everything else is fast, except scans.
+        let scan = if filter.is_basic() { 0 } else { SCAN_US };
+        self.day_cost_us(as_of) + filter.limit + filter.offset / 20 + scan
     }
 
     /// Loads the memory of several rows in parallel: they are far apart.
@@ -156,6 +162,11 @@ impl Index {
             tld: self.tlds.name(row.tld),
             length: row.length,
             current_status: self.status(&row, as_of),
+            dqs: row.dqs,
+            stage: row
+                .drop
+                .filter(|drop| !drop.registered_again)
+                .map(|drop| self.stage(row.tld, &drop, as_of)),
             latest_drop,
         };
         visit(&shown, &row);
@@ -165,6 +176,10 @@ impl Index {
 /// Candidate: [`PART`], key, [`BESIDE`] and a place or ordinal. Numbers sort like results, except
 /// that names of one key sort by ordinal.
 type Candidate = u64;
+/// Candidates between two trims, beside a share of the page.
+const TRIM_STEP: usize = 64;
+/// Estimated microseconds of a scan: enough for a worker thread.
+const SCAN_US: u32 = 10_000;
 /// Set for names that match only in part.
 const PART: Candidate = 1 << 49;
 /// Set if the low half is an ordinal instead of a place in the queried order.
@@ -197,17 +212,22 @@ pub fn search(
     if numbers.as_ref().is_some_and(Vec::is_empty) {
         return SearchHits::default();
     }
+    let common = Narrowed {
+        parts,
+        day,
+        keys: KeyFilter::new(&filter.common),
+        tlds: numbers.as_deref(),
+        view: filter.view.filter(|&view| view != View::All),
+    };
+    with_top_hits(filter, |best| common.find(matches, best))
+}
+
+/// Calls `find` with an empty list of candidates for the page of `filter`.
+pub(super) fn with_top_hits<T>(filter: &SearchFilter, find: impl FnOnce(TopHits<'_>) -> T) -> T {
     HITS.with_borrow_mut(|hits| {
         hits.clear();
-        let common = Narrowed {
-            parts,
-            day,
-            keys: KeyFilter::new(&filter.common),
-            tlds: numbers.as_deref(),
-            view: filter.view.filter(|&view| view != View::All),
-        };
         let (offset, limit) = (filter.offset as usize, filter.limit as usize);
-        let best = TopHits {
+        find(TopHits {
             hits,
             offset,
             limit,
@@ -215,8 +235,7 @@ pub fn search(
             total: 0,
             worst: u16::MAX,
             full: false,
-        };
-        common.find(matches, best)
+        })
     })
 }
 
@@ -328,7 +347,7 @@ impl Spans {
 }
 
 /// Best candidates so far, and the number of matches.
-struct TopHits<'a> {
+pub(super) struct TopHits<'a> {
     hits: &'a mut Vec<Candidate>,
     offset: usize,
     limit: usize,
@@ -367,14 +386,20 @@ impl TopHits<'_> {
             let part = if start + at < wholes { 0 } else { PART };
             *hit = candidate(key_of(*hit), *hit as u32) | part;
         }
+        self.trim_if_long();
+    }
+
+    fn trim_if_long(&mut self) {
         if self.hits.len() >= self.trim_at {
             self.trim();
-            self.trim_at = self.hits.len() + wanted / 4 + 1;
+            // Candidates of one key are all kept, so the steps grow with them.
+            let step = (self.wanted() / 4).max(self.hits.len() / 2);
+            self.trim_at = self.hits.len() + step + TRIM_STEP;
         }
     }
 
     /// Adds a match that no order contains.
-    fn offer(&mut self, whole: bool, key: u16, ordinal: u32) {
+    pub(super) fn offer(&mut self, whole: bool, key: u16, ordinal: u32) {
         self.total = self.total.saturating_add(1);
         let candidate = candidate(key, ordinal) | BESIDE;
         if whole {
@@ -382,6 +407,7 @@ impl TopHits<'_> {
         } else if !self.full && key <= self.worst {
             self.hits.push(candidate | PART);
         }
+        self.trim_if_long();
     }
 
     /// Drops candidates that are not among the best, whatever their ordinals.
@@ -396,7 +422,7 @@ impl TopHits<'_> {
     }
 
     /// Returns the page; `ordinal` maps a place to its ordinal.
-    fn into_found(mut self, ordinal: impl Fn(u32) -> u32) -> SearchHits {
+    pub(super) fn into_found(mut self, ordinal: impl Fn(u32) -> u32) -> SearchHits {
         self.trim();
         let total = self.total.min(SEARCH_TOTAL_MAX + 1);
         if self.hits.len() <= self.offset {
@@ -423,7 +449,7 @@ mod tests {
     use super::*;
     use crate::index::columns::rank_table::tests::Random;
     use crate::index::columns::table::{Part, PartDrops, Table};
-    use crate::index::filter::CommonFilter;
+    use crate::index::filter::Filter;
     use crate::vocab::query::NamePrefix;
     use crate::vocab::stage::Stage;
 
@@ -580,11 +606,12 @@ mod tests {
         let tlds = [0, 0, 1, 1, 2, 60][random.below(6) as usize];
         let keys = random.filter();
         SearchFilter {
-            prefix: NamePrefix::parse("x").expect("a prefix"),
-            common: CommonFilter {
+            prefix: NamePrefix::parse("x").ok(),
+            common: Filter {
                 tlds: (0..tlds).map(|_| one(random)).collect(),
                 min_dqs: crate::index::columns::rank_key::dqs_of(keys.key_max.min(100 << 8)),
                 max_len: keys.length_max.min(63),
+                ..Filter::default()
             },
             view: match random.below(5) {
                 4 => Some(View::Stage(stage)),

@@ -257,6 +257,7 @@ mod tests {
                 View::Today => listed.drop_dates()[*doc] == today.raw(),
                 View::All => true,
                 View::Stage(wanted) => stage(*doc) == wanted,
+                View::Stages(_) => unreachable!("EVERY has none"),
             };
             let (mut by_tld, mut scores) = (BTreeMap::<u16, u32>::new(), vec![0; SCORES]);
             for doc in docs().filter(is_in) {

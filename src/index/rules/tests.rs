@@ -10,7 +10,7 @@ use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
 use crate::feeds::Sighting;
 use crate::index::columns::fixtures::TestTables;
 use crate::index::columns::idn::alias_of;
-use crate::index::filter::CommonFilter;
+use crate::index::filter::Filter;
 use crate::index::generation::build::{Keep, rebuild};
 use crate::index::generation::open::open_current;
 use crate::scorer::{Scorer, Scratch};
@@ -210,7 +210,7 @@ fn text(made: &mut TestTables, listed: &[ExpectedDrop]) -> Option<Substring> {
 }
 
 fn query(made: &mut TestTables, listed: &[ExpectedDrop]) -> RuleQuery {
-    let mut common = CommonFilter::default();
+    let mut common = Filter::default();
     if made.below(3) == 0 {
         common.min_dqs = Dqs::clamped(made.below(102) as i32);
     }

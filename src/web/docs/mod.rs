@@ -31,6 +31,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("watchlist", include_str!("../../../data/docs/watchlist.md")),
     ("alerts-and-webhooks", include_str!("../../../data/docs/alerts-and-webhooks.md")),
     ("api", include_str!("../../../data/docs/api.md")),
+    ("queries", include_str!("../../../data/docs/queries.md")),
     ("clients", include_str!("../../../data/docs/clients.md")),
     ("metrics", include_str!("../../../data/docs/metrics.md")),
     ("score", include_str!("../../../data/docs/score.md")),

@@ -132,14 +132,13 @@ fn find<'a>(
     as_of: AsOf,
     timer: QueryTimer,
 ) -> Result<Listing<'a>, ApiError> {
-    let filter = state.filter()?;
+    let filter = state.filter(as_of.today)?;
     let is_shown = filter.offset < depth;
     let page = is_shown.then(|| index.drops(&filter, as_of)).transpose()?;
     let rows = page.as_ref().map_or(0, DropsPage::count);
-    // A partly filled page is the last one, so the total is known without counting.
-    let total = match rows < filter.limit && (rows > 0 || filter.offset == 0) {
-        true => filter.offset + rows,
-        false => index.count_drops(&filter, as_of)?,
+    let total = match &page {
+        Some(page) => page.total,
+        None => index.count_drops(&filter, as_of)?,
     };
     timer.finish(rows as usize, &filter);
     Ok(Listing { page, counted: Counted { offset: filter.offset, rows, total } })

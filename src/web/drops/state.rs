@@ -5,6 +5,7 @@ use compact_str::CompactString;
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params};
 use crate::index::filter::{DropFilter, View};
+use crate::vocab::day::Day;
 use crate::vocab::limits::{DROPS_OFFSET_MAX, EXPORT_ROWS_MAX, LABEL_CHARS_MAX};
 use crate::vocab::query::fold_tld;
 use crate::vocab::stage::Stage;
@@ -54,11 +55,11 @@ impl State {
     ///
     /// # Errors
     /// The first invalid parameter.
-    pub fn filter(&self) -> Result<DropFilter, ApiError> {
+    pub fn filter(&self, today: Day) -> Result<DropFilter, ApiError> {
         let tlds = self.tlds.join(",");
         let mut parameters = self.parameters(&tlds);
         parameters.push(("offset", &self.offset));
-        Params::from_pairs(&parameters).drops(LIMITS)
+        Params::from_pairs(&parameters).drops(LIMITS, today)
     }
 
     /// The view. Invalid values give the default.
@@ -98,7 +99,7 @@ impl State {
             View::Stage(stage) => (stage.as_str(), ""),
             View::Today => ("", "today"),
             View::All => ("", "all"),
-            View::Active => ("", ""),
+            View::Active | View::Stages(_) => ("", ""),
         };
         let moved = State { stage: stage.into(), view: view.into(), ..self.clone() };
         moved.path_with("/", &[])
@@ -177,9 +178,10 @@ mod tests {
     #[test]
     fn filters_match_those_of_the_api() {
         let sent = "tld=com&tld=de&q=Shop&min_dqs=40&max_len=9&stage=pending-delete&offset=300";
-        let filter = State::parse(Some(sent)).filter().expect("valid");
+        let today = "2026-11-23".parse().expect("a date");
+        let filter = State::parse(Some(sent)).filter(today).expect("valid");
         let asked = "tld=com,de&q=shop&min_dqs=40&max_len=9&stage=pending-delete&offset=300";
-        assert_eq!(filter, Params::new(Some(asked)).drops(LIMITS).expect("valid"));
+        assert_eq!(filter, Params::new(Some(asked)).drops(LIMITS, today).expect("valid"));
         for (sent, parameter) in [
             ("min_dqs=101", "min_dqs"),
             ("max_len=x", "max_len"),
@@ -188,7 +190,7 @@ mod tests {
             ("offset=-1", "offset"),
             ("q=a%00b", "q"),
         ] {
-            let refused = State::parse(Some(sent)).filter().expect_err(sent);
+            let refused = State::parse(Some(sent)).filter(today).expect_err(sent);
             let ApiError::BadParameter { name, .. } = refused else { panic!("{refused:?}") };
             assert_eq!(name, parameter);
         }

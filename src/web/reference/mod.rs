@@ -252,6 +252,11 @@ fn reading(format: &str) -> &str {
         "tlds" => "TLDs, separated by commas",
         "name-prefix" => "start of a name",
         "name-part" => "part of a name",
+        "texts" => "texts, separated by commas",
+        "day" => "a date",
+        "cursor" => "a cursor",
+        "fields" => "members of a row, separated by commas",
+        "instant" => "a timestamp or a date",
         _ => "text",
     }
 }

@@ -16,6 +16,7 @@ use crate::http::params::Params;
 use crate::http::work;
 use crate::index::filter::SearchFilter;
 use crate::telemetry::query::{QueryKind, QueryTimer};
+use crate::vocab::day::Day;
 use crate::vocab::limits::{SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX};
 use crate::web::Web;
 use crate::web::components::{self, query, watch_form};
@@ -46,7 +47,7 @@ struct Search {
 
 impl Search {
     /// Parses a query string. Returns the error of an invalid parameter beside the search as sent.
-    fn parse(query: Option<&str>, rows: u32, depth: u32) -> (Search, Option<ApiError>) {
+    fn parse(query: Option<&str>, rows: u32, depth: u32, today: Day) -> (Search, Option<ApiError>) {
         let sent = Fields::from_query(query);
         let text = |name| sent.text(name).trim().to_owned();
         let asked =
@@ -57,7 +58,7 @@ impl Search {
         let limit = rows.to_string();
         let mut parameters = asked.parameters().to_vec();
         parameters.extend([("limit", limit.as_str()), ("offset", sent.text("offset").trim())]);
-        match Params::from_pairs(&parameters).search() {
+        match Params::from_pairs(&parameters).search(today) {
             Ok((_, filter)) => (Search { filter: Some(filter), ..asked }, None),
             Err(err) => (asked, Some(err)),
         }
@@ -93,9 +94,9 @@ async fn search_names(
     let wanted = fragment::wanted(&headers);
     let rows = if wanted == Wanted::Options { options::ROWS } else { ROWS };
     let depth = components::depth(&viewer, SEARCH_OFFSET_MAX);
-    let (asked, problem) = Search::parse(query.as_deref(), rows, depth);
-    let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
+    let (asked, problem) = Search::parse(query.as_deref(), rows, depth, as_of.today);
+    let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let cost = asked.filter.as_ref().map_or(0, |filter| index.search_cost_us(filter, as_of));
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let timer = QueryTimer::start(QueryKind::Search);
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     fn asked(query: &str) -> Search {
-        let (asked, problem) = Search::parse(Some(query), ROWS, u32::MAX);
+        let (asked, problem) = Search::parse(Some(query), ROWS, u32::MAX, Day::MIN);
         assert!(problem.is_none(), "{query}: {problem:?}");
         asked
     }
@@ -188,7 +189,7 @@ mod tests {
         for (query, parameter) in
             [("q=a%00", "q"), ("q=a&stage=x", "stage"), ("q=a&offset=10001", "offset")]
         {
-            let (asked, problem) = Search::parse(Some(query), ROWS, u32::MAX);
+            let (asked, problem) = Search::parse(Some(query), ROWS, u32::MAX, Day::MIN);
             let Some(ApiError::BadParameter { name, .. }) = problem else { panic!("{query}") };
             assert_eq!(name, parameter);
             assert!(asked.text.starts_with('a'));

@@ -293,7 +293,8 @@ impl Told {
             Fact::Registered { .. } => unreachable!("told by tell_registrations"),
         };
         if self.0.insert((name.clone(), about, observed_at)) {
-            list.facts.push(Said { name: name.clone(), fact, observed_at });
+            let listed_at = list.observed_at;
+            list.facts.push(Said { name: name.clone(), fact, observed_at, listed_at });
         }
     }
 }
@@ -445,7 +446,12 @@ fn tell_registrations(rng: &mut Rng, names: &[DomainName], lists: &mut [List]) {
         let observed_at = list.observed_at;
         list.facts = listed
             .into_iter()
-            .map(|name| Said { name, fact: Fact::Registered { on }, observed_at })
+            .map(|name| Said {
+                name,
+                fact: Fact::Registered { on },
+                observed_at,
+                listed_at: observed_at,
+            })
             .collect();
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, SecondsFormat};
 use dropdex::scorer::{Scorer, Scratch};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
@@ -21,12 +22,14 @@ pub enum Fact {
     Registered { on: Day },
 }
 
-/// A fact, the name it is about, and when it was observed (seconds of the Unix clock).
+/// A fact, the name it is about, and when it was observed (seconds of the Unix clock), by itself and
+/// as part of its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub name: DomainName,
     pub fact: Fact,
     pub observed_at: i64,
+    pub listed_at: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,10 @@ pub struct Name {
     periods: (i32, i32),
     /// By drop date.
     records: BTreeMap<Day, Record>,
+    /// By drop date: when the first list with it was observed.
+    first_listed: BTreeMap<Day, i64>,
+    /// Number of TLDs with the label.
+    spread: usize,
     registered_on: Vec<Day>,
     known: Option<(i64, bool)>,
 }
@@ -124,6 +131,11 @@ impl Name {
         })
     }
 
+    /// When the first list with the latest drop was observed.
+    pub fn listed_at(&self) -> Option<i64> {
+        self.latest().map(|latest| self.first_listed[&latest.date])
+    }
+
     /// How many different drop dates are on record.
     pub fn drops(&self) -> usize {
         self.records.len()
@@ -164,8 +176,29 @@ pub struct Filter {
     pub tlds: Option<BTreeSet<String>>,
     pub min_dqs: Option<u64>,
     pub max_len: Option<usize>,
-    pub stage: Option<&'static str>,
+    /// Any of these; none for any stage.
+    pub stages: Vec<&'static str>,
     pub view: Option<&'static str>,
+    pub not_tlds: BTreeSet<String>,
+    pub max_dqs: Option<u64>,
+    pub min_len: Option<usize>,
+    pub contains: Vec<String>,
+    pub starts: Vec<String>,
+    pub ends: Vec<String>,
+    pub not_contains: Vec<String>,
+    pub not_starts: Vec<String>,
+    pub not_ends: Vec<String>,
+    pub digits: Option<&'static str>,
+    pub hyphens: Option<&'static str>,
+    pub idn: Option<&'static str>,
+    /// Other TLDs with the label.
+    pub min_tlds: Option<usize>,
+    pub max_tlds: Option<usize>,
+    pub min_drops: Option<usize>,
+    pub dropped: (Option<Day>, Option<Day>),
+    pub release: (Option<Day>, Option<Day>),
+    /// Seconds of the Unix clock.
+    pub listed_since: Option<i64>,
 }
 
 impl Filter {
@@ -173,6 +206,58 @@ impl Filter {
         self.tlds.as_ref().is_none_or(|tlds| tlds.contains(&name.tld))
             && self.min_dqs.is_none_or(|least| name.dqs >= least)
             && self.max_len.is_none_or(|most| name.length <= most)
+            && !self.not_tlds.contains(&name.tld)
+            && self.max_dqs.is_none_or(|most| name.dqs <= most)
+            && self.min_len.is_none_or(|least| name.length >= least)
+            && self.min_tlds.is_none_or(|least| name.spread > least)
+            && self.max_tlds.is_none_or(|most| name.spread - 1 <= most)
+            && self.text_passes(name)
+            && self.drop_passes(name)
+    }
+
+    fn text_passes(&self, name: &Name) -> bool {
+        let unicode = name.unicode.split('.').next().expect("a split has a first part");
+        let any = |texts: &[String], holds: fn(&str, &str) -> bool| {
+            texts.iter().any(|text| {
+                holds(if text.starts_with("xn--") { &name.label } else { unicode }, text)
+            })
+        };
+        let contains = |label: &str, text: &str| label.contains(text);
+        let starts = |label: &str, text: &str| label.starts_with(text);
+        let ends = |label: &str, text: &str| label.ends_with(text);
+        let digits = unicode.chars().filter(char::is_ascii_digit).count();
+        let is_idn = name.label.starts_with("xn--");
+        (self.contains.is_empty() || any(&self.contains, contains))
+            && (self.starts.is_empty() || any(&self.starts, starts))
+            && (self.ends.is_empty() || any(&self.ends, ends))
+            && !any(&self.not_contains, contains)
+            && !any(&self.not_starts, starts)
+            && !any(&self.not_ends, ends)
+            && match self.digits {
+                None => true,
+                Some("none") => digits == 0,
+                Some("some") => digits > 0,
+                _ => digits == unicode.chars().count(),
+            }
+            && self.hyphens.is_none_or(|some| unicode.contains('-') == (some == "some"))
+            && self.idn.is_none_or(|only| is_idn == (only == "only"))
+    }
+
+    fn drop_passes(&self, name: &Name) -> bool {
+        let Filter { min_drops, dropped, release, listed_since, .. } = self;
+        let Some(latest) = name.latest() else {
+            let unbounded = (None, None);
+            return min_drops.is_none()
+                && (*dropped, *release) == (unbounded, unbounded)
+                && listed_since.is_none();
+        };
+        let within = |day: Day, (from, to): (Option<Day>, Option<Day>)| {
+            from.is_none_or(|from| day >= from) && to.is_none_or(|to| day <= to)
+        };
+        min_drops.is_none_or(|least| name.drops() >= least)
+            && within(latest.date, *dropped)
+            && within(latest.release, *release)
+            && listed_since.is_none_or(|since| name.first_listed[&latest.date] >= since)
     }
 }
 
@@ -181,14 +266,42 @@ impl Filter {
 pub struct DropsQuery {
     pub filter: Filter,
     pub needle: Option<String>,
+    /// `sort` and `order`.
+    pub sort: Option<&'static str>,
+    pub order: Option<&'static str>,
     pub limit: Option<usize>,
     pub offset: Option<usize>,
+    /// Members of the rows; all without it.
+    pub fields: Option<Vec<&'static str>>,
+    pub facets: Vec<&'static str>,
 }
+
+/// Members of a row of drops.
+pub const MEMBERS: [&str; 13] = [
+    "name",
+    "tld",
+    "length",
+    "dqs",
+    "explanation",
+    "signals",
+    "stage",
+    "dropDate",
+    "releaseDate",
+    "daysToRelease",
+    "otherTlds",
+    "dropCount",
+    "listedAt",
+];
+/// What drops can be sorted by.
+pub const SORTS: [&str; 7] = ["dqs", "release", "dropped", "length", "name", "tlds", "listed"];
+/// What drops can be counted by.
+pub const FACETS: [&str; 5] = ["tld", "stage", "length", "dqs", "release"];
 
 /// A question to search. `prefix` is normalised; `sent` is the `q` of the request.
 #[derive(Clone, Debug, Default)]
 pub struct SearchQuery {
     pub sent: String,
+    /// Empty without `q`.
     pub prefix: String,
     pub filter: Filter,
     pub limit: Option<usize>,
@@ -231,36 +344,75 @@ impl Model {
     /// The body of `GET /api/v1/drops`.
     pub fn drops(&self, query: &DropsQuery, today: Day) -> Value {
         let (limit, offset) = (query.limit.unwrap_or(100), query.offset.unwrap_or(0));
-        let rows: Vec<Value> = self
-            .dropped(query, today)
-            .skip(offset)
-            .take(limit)
-            .map(|name| {
-                json!({
-                    "name": name.ascii,
-                    "tld": name.tld,
-                    "length": name.length,
-                    "dqs": name.dqs,
-                    "explanation": name.explanation,
-                    "signals": name.signals,
-                })
-            })
-            .collect();
-        json!({
+        let found = self.dropped(query, today);
+        let members = query.fields.as_deref().unwrap_or(&MEMBERS);
+        let page = found.iter().skip(offset).take(limit);
+        let rows: Vec<Value> = page.map(|name| row(name, members, today)).collect();
+        let mut body = json!({
             "date": self.drops_date(&query.filter, today).to_string(),
             "count": rows.len(),
             "limit": limit,
             "offset": offset,
-            "availableTlds": self.available_tlds(&query.filter, today),
+            "total": found.len(),
             "drops": rows,
-        })
+        });
+        if query.fields.is_none() {
+            body["availableTlds"] = json!(self.available_tlds(&query.filter, today));
+        }
+        if !query.facets.is_empty() {
+            let counts = |&facet: &&'static str| (facet.into(), self.facet(query, facet, today));
+            body["facets"] = Value::Object(query.facets.iter().map(counts).collect());
+        }
+        body
+    }
+
+    /// The rows of all drops that pass, with these members.
+    pub fn rows(&self, query: &DropsQuery, members: &[&str], today: Day) -> Vec<Value> {
+        self.dropped(query, today).iter().map(|name| row(name, members, today)).collect()
+    }
+
+    /// The values of a facet with their numbers of names, under all filters but its own.
+    fn facet(&self, query: &DropsQuery, facet: &str, today: Day) -> Value {
+        let mut query = query.clone();
+        let filter = &mut query.filter;
+        match facet {
+            "tld" => (filter.tlds, filter.not_tlds) = (None, BTreeSet::new()),
+            "stage" => (filter.stages, filter.view) = (Vec::new(), Some("all")),
+            "length" => (filter.min_len, filter.max_len) = (None, None),
+            "dqs" => (filter.min_dqs, filter.max_dqs) = (None, None),
+            "release" => filter.release = (None, None),
+            other => panic!("no such facet: {other}"),
+        }
+        // By value as it sorts.
+        let mut counts = BTreeMap::<(usize, String), usize>::new();
+        for name in self.dropped(&query, today) {
+            let latest = name.latest().expect("it dropped");
+            let stage = latest.stage(today);
+            let stages = ["redemption", "pending-delete", "catchable", "released"];
+            let tens = name.dqs as usize / 10 * 10;
+            let value = match facet {
+                "tld" => (0, name.tld.clone()),
+                "stage" => {
+                    (stages.iter().position(|&other| other == stage).unwrap_or(0), stage.into())
+                }
+                "length" => (name.length, name.length.to_string()),
+                "dqs" => (tens, tens.to_string()),
+                _ => (0, latest.release.to_string()),
+            };
+            *counts.entry(value).or_default() += 1;
+        }
+        let mut values: Vec<(String, usize)> =
+            counts.into_iter().map(|((_, value), count)| (value, count)).collect();
+        values.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        let value = |(value, count): (String, usize)| json!({"value": value, "count": count});
+        values.into_iter().take(100).map(value).collect()
     }
 
     /// The body of `GET /api/export/drops` (§6).
     pub fn export(&self, query: &DropsQuery, today: Day) -> String {
         let (limit, offset) = (query.limit.unwrap_or(10_000), query.offset.unwrap_or(0));
         let mut csv = String::from("domain,tld,length,dqs,explanation\r\n");
-        for name in self.dropped(query, today).skip(offset).take(limit) {
+        for name in self.dropped(query, today).into_iter().skip(offset).take(limit) {
             let Name { ascii, tld, length, dqs, .. } = name;
             let explanation = name.explanation.replace('"', "\"\"");
             csv.push_str(&format!("{ascii},{tld},{length},{dqs},\"{explanation}\"\r\n"));
@@ -280,7 +432,9 @@ impl Model {
             .filter(|name| query.filter.lets_through(name) && searched(name, &query.filter, today))
             .collect();
         // Names that equal the prefix come first.
-        found.sort_by_key(|name| (!equals(name, &query.prefix), name.search_place()));
+        found.sort_by_key(|name| {
+            (query.prefix.is_empty() || !equals(name, &query.prefix), name.search_place())
+        });
         let results: Vec<Value> =
             found.iter().skip(offset).take(limit).map(|name| search_result(name, today)).collect();
         json!({
@@ -334,7 +488,7 @@ impl Model {
 
     fn drops_date(&self, filter: &Filter, today: Day) -> Day {
         // Choice: a `stage` makes `view` ignored, so `view=today` beside it does not set the date.
-        if filter.stage.is_none() && filter.view == Some("today") {
+        if filter.stages.is_empty() && filter.view == Some("today") {
             return today;
         }
         self.newest_drop_date(today).unwrap_or(today)
@@ -345,10 +499,12 @@ impl Model {
         in_view.map(|name| name.tld.as_str()).collect()
     }
 
-    fn dropped(&self, query: &DropsQuery, today: Day) -> impl Iterator<Item = &Name> {
-        self.names
+    /// The names that pass, in the order asked for.
+    fn dropped(&self, query: &DropsQuery, today: Day) -> Vec<&Name> {
+        let mut found: Vec<&Name> = self
+            .names
             .iter()
-            .filter(move |name| listed(name, &query.filter, today))
+            .filter(|name| listed(name, &query.filter, today))
             .filter(|name| query.filter.lets_through(name))
             .filter(|name| {
                 // Choice: an ASCII needle matches the Unicode form as well as the A-label form.
@@ -356,7 +512,61 @@ impl Model {
                     name.ascii.contains(needle) || name.unicode.contains(needle)
                 })
             })
+            .collect();
+        let sort = query.sort.unwrap_or("dqs");
+        let natural =
+            if ["dqs", "dropped", "tlds", "listed"].contains(&sort) { "desc" } else { "asc" };
+        let descending = query.order.unwrap_or(natural) == "desc";
+        if sort == "name" {
+            found.sort_by(|left, right| left.ascii.cmp(&right.ascii));
+            if descending {
+                found.reverse();
+            }
+            return found;
+        }
+        let key = |name: &&Name| -> i64 {
+            let latest = name.latest().expect("it dropped");
+            let value = match sort {
+                "dqs" => name.dqs as i64,
+                "release" => latest.release.raw().into(),
+                "dropped" => latest.date.raw().into(),
+                "length" => name.length as i64,
+                "tlds" => name.spread as i64,
+                _ => name.first_listed[&latest.date],
+            };
+            if descending { -value } else { value }
+        };
+        // A stable sort: names are in rank order before.
+        found.sort_by_key(key);
+        found
     }
+}
+
+/// A row of drops with these members.
+fn row(name: &Name, members: &[&str], today: Day) -> Value {
+    let latest = name.latest().expect("it dropped");
+    let listed_at =
+        DateTime::from_timestamp(name.first_listed[&latest.date], 0).expect("an instant");
+    let member = |member: &&str| {
+        let value = match *member {
+            "name" => json!(name.ascii),
+            "tld" => json!(name.tld),
+            "length" => json!(name.length),
+            "dqs" => json!(name.dqs),
+            "explanation" => json!(name.explanation),
+            "signals" => name.signals.clone(),
+            "stage" => json!(latest.stage(today)),
+            "dropDate" => json!(latest.date.to_string()),
+            "releaseDate" => json!(latest.release.to_string()),
+            "daysToRelease" => json!(latest.release.days_since(today)),
+            "otherTlds" => json!(name.spread - 1),
+            "dropCount" => json!(name.drops()),
+            "listedAt" => json!(listed_at.to_rfc3339_opts(SecondsFormat::Millis, true)),
+            other => panic!("no such member: {other}"),
+        };
+        ((*member).to_owned(), value)
+    };
+    Value::Object(members.iter().map(member).collect())
 }
 
 /// Stage or view of drops: registeredAgain names are excluded always.
@@ -364,22 +574,22 @@ fn listed(name: &Name, filter: &Filter, today: Day) -> bool {
     let Some(latest) = name.latest().filter(|latest| !latest.registered_again) else {
         return false;
     };
-    match (filter.stage, filter.view.unwrap_or("active")) {
-        (Some(stage), _) => latest.stage(today) == stage,
-        (None, "active") => latest.active(today),
+    match (filter.stages.is_empty(), filter.view.unwrap_or("active")) {
+        (false, _) => filter.stages.contains(&latest.stage(today)),
+        (true, "active") => latest.active(today),
         // Choice: by the text the drop day alone decides, so a name that dropped today with a
         // release date long past is in view=today, though it is not in view=active.
-        (None, "today") => latest.date == today,
-        (None, "all") => true,
-        (None, other) => panic!("no such view: {other}"),
+        (true, "today") => latest.date == today,
+        (true, "all") => true,
+        (true, other) => panic!("no such view: {other}"),
     }
 }
 
 /// Stage or view of search: the whole corpus unless limited.
 fn searched(name: &Name, filter: &Filter, today: Day) -> bool {
-    match (filter.stage, filter.view) {
+    match (filter.stages.is_empty(), filter.view) {
         // Choice: view=all limits to nothing, as an absent view.
-        (None, None | Some("all")) => true,
+        (true, None | Some("all")) => true,
         _ => listed(name, filter, today),
     }
 }
@@ -394,6 +604,8 @@ fn equals(name: &Name, prefix: &str) -> bool {
 }
 
 fn search_result(name: &Name, today: Day) -> Value {
+    let held = name.latest().filter(|latest| !latest.registered_again);
+    let stage = held.map(|latest| latest.stage(today));
     let latest = name.latest().map(|latest| {
         json!({
             "date": latest.date.to_string(),
@@ -406,6 +618,8 @@ fn search_result(name: &Name, today: Day) -> Value {
         "tld": name.tld,
         "length": name.length,
         "currentStatus": name.current_status(today),
+        "dqs": name.dqs,
+        "stage": stage,
         "latestDrop": latest,
     })
 }
@@ -429,6 +643,8 @@ fn known_of(name: &DomainName, spread: usize, facts: &[&Said], scratch: &mut Scr
         explanation: scored.explanation,
         signals: serde_json::from_str(&signals).expect("what was written can be read"),
         records: BTreeMap::new(),
+        first_listed: BTreeMap::new(),
+        spread: spread as usize,
         registered_on: Vec::new(),
         known: None,
     };
@@ -444,6 +660,8 @@ impl Name {
         let observed_at = said.observed_at;
         match said.fact {
             Fact::Drop { date, release, registered_again } => {
+                // Facts come in the order of their lists.
+                self.first_listed.entry(date).or_insert(said.listed_at);
                 let record = Record { observed_at, release, registered_again };
                 let kept = self.records.entry(date).or_insert(record);
                 if kept.observed_at < observed_at {
@@ -477,12 +695,13 @@ mod tests {
                 registered_again: false,
             },
             observed_at,
+            listed_at: observed_at,
         }
     }
 
     fn registered(name: &str, on: &str) -> Said {
         let name = DomainName::parse(name).expect(name);
-        Said { name, fact: Fact::Registered { on: day(on) }, observed_at: 0 }
+        Said { name, fact: Fact::Registered { on: day(on) }, observed_at: 0, listed_at: 0 }
     }
 
     fn only(facts: &[Said]) -> Latest {

@@ -6,7 +6,7 @@ use dropdex::vocab::name::DomainName;
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
 use super::corpus::{some_upper_case, spelling};
-use super::model::{DropsQuery, Filter, Model, Name, SearchQuery};
+use super::model::{DropsQuery, FACETS, Filter, MEMBERS, Model, Name, SORTS, SearchQuery};
 use crate::common::http::{escape, with_query};
 use crate::common::rng::Rng;
 
@@ -41,13 +41,68 @@ fn ask_drops(rng: &mut Rng, model: &Model, path: &str, limit_max: usize) -> Ask<
     }
     let limit = limit(rng, limit_max, &mut sent);
     let offset = offset(rng, model.names().len(), &mut sent);
-    let query = DropsQuery { filter, needle, limit, offset };
+    let (sort, order) = sort(rng, &mut sent);
+    let mut query =
+        DropsQuery { filter, needle, sort, order, limit, offset, ..DropsQuery::default() };
+    if limit_max == 1_000 {
+        query.fields = rng.chance(15).then(|| members(rng));
+        if let Some(fields) = &query.fields {
+            sent.push(("fields", fields.join(",")));
+        }
+        query.facets = FACETS.into_iter().filter(|_| rng.chance(8)).collect();
+        if !query.facets.is_empty() {
+            sent.push(("facets", query.facets.join(",")));
+        }
+    }
     Ask { target: target(rng, path, sent), query }
+}
+
+/// A question to the export in lines of JSON, with the members of its lines.
+pub fn lines(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static str>) {
+    let mut sent = Parameters::new();
+    let filter = filter(rng, model, &mut sent);
+    let (sort, order) = sort(rng, &mut sent);
+    let members = members(rng);
+    sent.push(("format", "ndjson".into()));
+    sent.push(("columns", members.join(",")));
+    let query = DropsQuery { filter, sort, order, ..DropsQuery::default() };
+    (Ask { target: target(rng, "/api/export/drops", sent), query }, members)
+}
+
+/// A question to be read to its end, page by page.
+pub fn pages(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
+    let mut sent = Parameters::new();
+    let filter = filter(rng, model, &mut sent);
+    let (sort, order) = sort(rng, &mut sent);
+    rng.shuffle(&mut sent);
+    let query = DropsQuery { filter, sort, order, ..DropsQuery::default() };
+    Ask { target: with_query("/api/v1/drops", &sent), query }
+}
+
+fn sort(rng: &mut Rng, sent: &mut Parameters) -> (Option<&'static str>, Option<&'static str>) {
+    let sort = rng.chance(60).then(|| *rng.pick(&SORTS));
+    let order = rng.chance(30).then(|| *rng.pick(&["asc", "desc"]));
+    sent.extend(sort.map(|sort| ("sort", sort.to_owned())));
+    sent.extend(order.map(|order| ("order", order.to_owned())));
+    (sort, order)
+}
+
+/// Some members of a row, in any order.
+fn members(rng: &mut Rng) -> Vec<&'static str> {
+    let mut members: Vec<&str> = MEMBERS.into_iter().filter(|_| rng.chance(40)).collect();
+    members.push(MEMBERS[rng.below(MEMBERS.len())]);
+    members.sort_unstable();
+    members.dedup();
+    rng.shuffle(&mut members);
+    members
 }
 
 /// A question to `GET /api/v1/search`.
 pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     let mut sent = Parameters::new();
+    if rng.chance(10) {
+        return search_texts(rng, model);
+    }
     let prefix = prefix(rng, model);
     let mut q = respelled(rng, &prefix);
     if rng.chance(10) {
@@ -59,6 +114,18 @@ pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     let limit = limit(rng, 100, &mut sent);
     let offset = offset(rng, 60, &mut sent);
     let query = SearchQuery { sent: q, prefix, filter, limit, offset };
+    Ask { target: target(rng, "/api/v1/search", sent), query }
+}
+
+/// A search without a prefix.
+fn search_texts(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
+    let mut sent = Parameters::new();
+    let mut filter = if rng.chance(50) { Filter::default() } else { filter(rng, model, &mut sent) };
+    if filter.contains.is_empty() && filter.starts.is_empty() && filter.ends.is_empty() {
+        filter.ends = texts(rng, model, "ends", &mut sent);
+    }
+    let limit = limit(rng, 100, &mut sent);
+    let query = SearchQuery { filter, limit, ..SearchQuery::default() };
     Ask { target: target(rng, "/api/v1/search", sent), query }
 }
 
@@ -105,9 +172,14 @@ fn filter(rng: &mut Rng, model: &Model, sent: &mut Parameters) -> Filter {
         filter.max_len = Some(most as usize);
     }
     if rng.chance(35) {
-        let stage = *rng.pick(&STAGES);
-        sent.push(("stage", stage.into()));
-        filter.stage = Some(stage);
+        filter.stages = STAGES.into_iter().filter(|_| rng.chance(30)).collect();
+        if filter.stages.is_empty() {
+            filter.stages.push(*rng.pick(&STAGES));
+        }
+        sent.push(("stage", filter.stages.join(",")));
+    }
+    for _ in 0..rng.below(3) {
+        more(rng, model, &mut filter, sent);
     }
     if rng.chance(45) {
         let view = *rng.pick(&VIEWS);
@@ -115,6 +187,117 @@ fn filter(rng: &mut Rng, model: &Model, sent: &mut Parameters) -> Filter {
         filter.view = Some(view);
     }
     filter
+}
+
+/// Adds one condition, unless it is there.
+fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters) {
+    let name = rng.pick(model.names());
+    let latest = name.latest();
+    let has = |sent: &Parameters, parameter: &str| sent.iter().any(|(sent, _)| *sent == parameter);
+    let kind = rng.below(16);
+    let texts_of = |rng: &mut Rng, parameter, sent: &mut Parameters| {
+        if has(sent, parameter) { None } else { Some(texts(rng, model, parameter, sent)) }
+    };
+    match kind {
+        0 => filter.contains.extend(texts_of(rng, "contains", sent).into_iter().flatten()),
+        1 => filter.starts.extend(texts_of(rng, "starts", sent).into_iter().flatten()),
+        2 => filter.ends.extend(texts_of(rng, "ends", sent).into_iter().flatten()),
+        3 => filter.not_contains.extend(texts_of(rng, "not_contains", sent).into_iter().flatten()),
+        4 => filter.not_starts.extend(texts_of(rng, "not_starts", sent).into_iter().flatten()),
+        5 => filter.not_ends.extend(texts_of(rng, "not_ends", sent).into_iter().flatten()),
+        6 if filter.digits.is_none() => {
+            let wanted = *rng.pick(&["none", "some", "only"]);
+            filter.digits = Some(wanted);
+            sent.push(("digits", wanted.into()));
+        }
+        7 if filter.hyphens.is_none() => {
+            let wanted = *rng.pick(&["none", "some"]);
+            filter.hyphens = Some(wanted);
+            sent.push(("hyphens", wanted.into()));
+        }
+        8 if filter.idn.is_none() => {
+            let wanted = *rng.pick(&["none", "only"]);
+            filter.idn = Some(wanted);
+            sent.push(("idn", wanted.into()));
+        }
+        9 if filter.not_tlds.is_empty() => {
+            filter.not_tlds.insert(name.tld.clone());
+            sent.push(("not_tld", tld_spelling(rng, &name.tld)));
+        }
+        10 if filter.max_dqs.is_none() => {
+            let most = name.dqs.max(filter.min_dqs.unwrap_or(0));
+            filter.max_dqs = Some(most);
+            sent.push(("max_dqs", most.to_string()));
+        }
+        11 if filter.min_len.is_none() => {
+            let least = name.length.min(filter.max_len.unwrap_or(63));
+            filter.min_len = Some(least);
+            sent.push(("min_len", least.to_string()));
+        }
+        12 if filter.min_tlds.is_none() => {
+            let (least, width) = (rng.below(3), rng.below(3));
+            filter.min_tlds = Some(least);
+            sent.push(("min_tlds", least.to_string()));
+            if rng.chance(60) {
+                filter.max_tlds = Some(least + width);
+                sent.push(("max_tlds", (least + width).to_string()));
+            }
+        }
+        13 if filter.min_drops.is_none() => {
+            let least = 1 + rng.below(3);
+            filter.min_drops = Some(least);
+            sent.push(("min_drops", least.to_string()));
+        }
+        14 if (filter.dropped, filter.release) == ((None, None), (None, None)) => {
+            let Some(latest) = latest else { return };
+            let (near, from, to) = match rng.chance(50) {
+                true => (latest.release, "release_from", "release_to"),
+                false => (latest.date, "dropped_from", "dropped_to"),
+            };
+            let range = (near.plus(-(rng.below(30) as i32)), near.plus(rng.below(30) as i32));
+            let open = rng.below(4);
+            let bounds = ((open != 0).then_some(range.0), (open != 1).then_some(range.1));
+            sent.extend(bounds.0.map(|day| (from, day.to_string())));
+            sent.extend(bounds.1.map(|day| (to, day.to_string())));
+            if from == "release_from" { filter.release = bounds } else { filter.dropped = bounds }
+        }
+        15 if filter.listed_since.is_none() => {
+            let Some(since) = name.listed_at() else { return };
+            let since = since + rng.below(2) as i64;
+            filter.listed_since = Some(since);
+            sent.push(("listed_since", super::corpus::timestamp(since)));
+        }
+        _ => {}
+    }
+}
+
+/// One or a few texts of labels, as a parameter and as meant.
+fn texts(
+    rng: &mut Rng,
+    model: &Model,
+    parameter: &'static str,
+    sent: &mut Parameters,
+) -> Vec<String> {
+    let mut texts = Vec::new();
+    for _ in 0..=rng.below(3) {
+        let chars = idn_or_any(rng, model);
+        let label: Vec<char> = chars.into_iter().take_while(|&char| char != '.').collect();
+        let most = if rng.chance(70) { 3 } else { 20 };
+        let length = 1 + rng.below(label.len().min(most));
+        let start = match parameter {
+            "starts" | "not_starts" => 0,
+            "ends" | "not_ends" => label.len() - length,
+            _ => rng.below(label.len() - length + 1),
+        };
+        texts.push(label[start..start + length].iter().collect::<String>());
+    }
+    let spelled = texts.iter().map(|text| {
+        let text = some_upper_case(rng, text);
+        if rng.chance(20) { format!("\"{text}\"") } else { text }
+    });
+    let spelled: Vec<String> = spelled.collect();
+    sent.push((parameter, spelled.join(",")));
+    texts
 }
 
 /// Items of a TLD filter: as sent, and as meant (`None` for an empty one). One at least is not
@@ -256,11 +439,8 @@ fn offset(rng: &mut Rng, near: usize, sent: &mut Parameters) -> Option<usize> {
     Some(offset)
 }
 
-/// The request: parameters in any order, among some that mean nothing.
+/// The request: parameters in any order, among some that are empty.
 fn target(rng: &mut Rng, path: &str, mut sent: Parameters) -> String {
-    if rng.chance(10) {
-        sent.push(("utm_source", "newsletter".into()));
-    }
     for name in ["tld", "stage", "limit", "min_dqs"] {
         let absent = sent.iter().all(|(sent, _)| *sent != name);
         if absent && rng.chance(4) {

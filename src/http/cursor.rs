@@ -1,0 +1,116 @@
+//! Cursors of pages: an opaque text that holds the position of the last row, so that the next page
+//! begins after it also in a newer generation. A cursor belongs to one query, and a checksum refuses
+//! any text that the server did not make.
+//!
+//! Layout, in base64: version, digest of the query, value of the sort key, place in rank order, name, checksum.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::http::error::{ApiError, ParameterCode};
+use crate::index::filter::RowPosition;
+
+const VERSION: u8 = 1;
+const DIGEST_BYTES: usize = 8;
+const HEAD_BYTES: usize = 1 + DIGEST_BYTES + 8 + 8;
+/// Context of the checksum, see [`blake3::derive_key`].
+const CONTEXT: &str = "dropdex 2026-11-23 cursor";
+
+/// Digest of the parameters that a cursor belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryDigest([u8; DIGEST_BYTES]);
+
+impl QueryDigest {
+    /// Computes the digest of parameters in any order.
+    pub fn new<'a>(mut pairs: Vec<(&'a str, &'a str)>) -> QueryDigest {
+        pairs.sort_unstable();
+        let mut hasher = blake3::Hasher::new();
+        for text in pairs.iter().flat_map(|&(name, value)| [name, value]) {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        QueryDigest(first(hasher.finalize().as_bytes()))
+    }
+}
+
+/// Returns the cursor of the page after a row.
+pub fn encode(position: &RowPosition, query: QueryDigest) -> String {
+    let mut bytes = vec![VERSION];
+    bytes.extend_from_slice(&query.0);
+    bytes.extend_from_slice(&position.value.to_le_bytes());
+    bytes.extend_from_slice(&position.key.to_le_bytes());
+    bytes.extend_from_slice(position.name.as_bytes());
+    bytes.extend_from_slice(&checksum(&bytes));
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// Returns the row that a cursor stands for.
+///
+/// # Errors
+/// 400: not made by [`encode`], or for another query.
+pub fn decode(cursor: &str, query: QueryDigest) -> Result<RowPosition, ApiError> {
+    let (digest, position) = parse(cursor).ok_or_else(|| {
+        let what = "is not a cursor of this service; use nextCursor of the page before";
+        ApiError::coded(ParameterCode::InvalidCursor, "cursor", what)
+    })?;
+    if digest != query {
+        let what = "belongs to other filters or another sort; start without a cursor";
+        return Err(ApiError::coded(ParameterCode::CursorMismatch, "cursor", what));
+    }
+    Ok(position)
+}
+
+fn parse(cursor: &str) -> Option<(QueryDigest, RowPosition)> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    let (body, sum) = bytes.split_last_chunk::<DIGEST_BYTES>()?;
+    let (head, name) = body.split_first_chunk::<HEAD_BYTES>()?;
+    if checksum(body) != *sum || head[0] != VERSION {
+        return None;
+    }
+    let (digest, rest) = head[1..].split_first_chunk()?;
+    let (value, key) = rest.split_first_chunk()?;
+    let position = RowPosition {
+        value: u64::from_le_bytes(*value),
+        key: u64::from_le_bytes(key.try_into().ok()?),
+        name: String::from_utf8(name.to_vec()).ok()?,
+    };
+    Some((QueryDigest(*digest), position))
+}
+
+fn checksum(bytes: &[u8]) -> [u8; DIGEST_BYTES] {
+    first(&blake3::derive_key(CONTEXT, bytes))
+}
+
+fn first(hash: &[u8; 32]) -> [u8; DIGEST_BYTES] {
+    *hash.first_chunk().expect("32 bytes have a start")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(result: Result<RowPosition, ApiError>) -> ParameterCode {
+        match result {
+            Err(ApiError::BadParameter { code, .. }) => code,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn cursors_are_read_as_written_and_no_other_text_is() {
+        let query = QueryDigest::new(vec![("tld", "com"), ("sort", "name")]);
+        assert_eq!(query, QueryDigest::new(vec![("sort", "name"), ("tld", "com")]));
+        let position = RowPosition { value: u64::MAX - 3, key: 700, name: "solar.com".into() };
+        let cursor = encode(&position, query);
+        assert_eq!(decode(&cursor, query).expect("sound"), position);
+        let other = QueryDigest::new(vec![("tld", "comsort"), ("", "name")]);
+        assert_eq!(code(decode(&cursor, other)), ParameterCode::CursorMismatch);
+        for at in 0..cursor.len() {
+            let mut bent = cursor.clone().into_bytes();
+            bent[at] = if bent[at] == b'A' { b'B' } else { b'A' };
+            let bent = String::from_utf8(bent).expect("ASCII");
+            assert_eq!(code(decode(&bent, query)), ParameterCode::InvalidCursor, "{at}");
+            assert_eq!(code(decode(&cursor[..at], query)), ParameterCode::InvalidCursor, "{at}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Conditions on names: one type for the drops list, the search, exports, alert rules and previews.
+//! A request or a form is parsed into it once; the index evaluates it (`data/docs/queries.md`).
+
+use compact_str::CompactString;
+
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::limits::LABEL_CHARS_MAX;
+use crate::vocab::named::{named_enum, parse_named};
+use crate::vocab::query::Substring;
+use crate::vocab::time::UnixMs;
+
+named_enum! {
+    /// Condition on the digits of a label.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Digits {
+        None = "none",
+        /// One digit or more.
+        Some = "some",
+        /// Nothing but digits.
+        Only = "only",
+    }
+}
+parse_named!(Digits);
+
+named_enum! {
+    /// Condition on the hyphens of a label.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Hyphens {
+        None = "none",
+        Some = "some",
+    }
+}
+parse_named!(Hyphens);
+
+named_enum! {
+    /// Condition on whether a label is internationalised.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Idn {
+        None = "none",
+        Only = "only",
+    }
+}
+parse_named!(Idn);
+
+/// Conditions on names. The default lets every name pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// One of these TLDs, normalised by [`crate::vocab::query::fold_tld`]; empty means all.
+    pub tlds: Vec<CompactString>,
+    /// None of these TLDs.
+    pub not_tlds: Vec<CompactString>,
+    pub min_dqs: Dqs,
+    pub max_dqs: Dqs,
+    /// Length of the label in characters, 1 to 63.
+    pub min_len: u8,
+    pub max_len: u8,
+    pub label: LabelFilter,
+    /// Number of other TLDs in which the corpus holds the label.
+    pub min_tlds: u16,
+    pub max_tlds: u16,
+    pub drop: DropConditions,
+}
+
+impl Default for Filter {
+    fn default() -> Filter {
+        Filter {
+            tlds: Vec::new(),
+            not_tlds: Vec::new(),
+            min_dqs: Dqs::MIN,
+            max_dqs: Dqs::MAX,
+            min_len: 1,
+            max_len: LABEL_CHARS_MAX,
+            label: LabelFilter::default(),
+            min_tlds: 0,
+            max_tlds: u16::MAX,
+            drop: DropConditions::default(),
+        }
+    }
+}
+
+impl Filter {
+    /// Returns true if only TLDs, a minimum score and a maximum length filter: the search has tables
+    /// for these.
+    pub fn is_basic(&self) -> bool {
+        let Filter { not_tlds, max_dqs, min_len, label, min_tlds, max_tlds, drop, .. } = self;
+        not_tlds.is_empty()
+            && *max_dqs == Dqs::MAX
+            && *min_len <= 1
+            && (*min_tlds, *max_tlds) == (0, u16::MAX)
+            && *label == LabelFilter::default()
+            && *drop == DropConditions::default()
+    }
+}
+
+/// Conditions on the label of a name, without regard to case. A text that begins with `xn--` is
+/// compared with the A-label, any other with the Unicode form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelFilter {
+    /// The label contains one of these; empty means any label. Likewise below.
+    pub contains: Vec<Substring>,
+    pub starts: Vec<Substring>,
+    pub ends: Vec<Substring>,
+    /// The label contains none of these.
+    pub not_contains: Vec<Substring>,
+    pub not_starts: Vec<Substring>,
+    pub not_ends: Vec<Substring>,
+    pub digits: Option<Digits>,
+    pub hyphens: Option<Hyphens>,
+    pub idn: Option<Idn>,
+}
+
+impl LabelFilter {
+    /// Returns true if one of the texts must occur in the label.
+    pub fn has_text(&self) -> bool {
+        !(self.contains.is_empty() && self.starts.is_empty() && self.ends.is_empty())
+    }
+}
+
+/// Conditions on the latest drop of a name. A name that never dropped passes none of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DropConditions {
+    /// Drop date.
+    pub dropped: DayRange,
+    /// Effective release.
+    pub release: DayRange,
+    /// The effective release is today or at most so many days later.
+    pub release_within: Option<u16>,
+    /// Minimum number of drops; 0 and 1 are the same for names that dropped.
+    pub min_drops: u8,
+    /// The first list with the drop was observed at or after this instant.
+    pub listed_since: Option<UnixMs>,
+}
+
+/// Days from one to another, both included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DayRange {
+    /// `None` is unbounded.
+    pub from: Option<Day>,
+    pub to: Option<Day>,
+}
+
+impl DayRange {
+    /// Returns the days in both ranges.
+    #[must_use]
+    pub fn and(self, other: DayRange) -> DayRange {
+        let to = [self.to, other.to].into_iter().flatten().min();
+        DayRange { from: self.from.max(other.from), to }
+    }
+
+    /// Returns true if every day is included.
+    pub fn is_open(self) -> bool {
+        self == DayRange::default()
+    }
+}
+
+impl DropConditions {
+    /// Returns the range of effective releases on `today`.
+    pub fn releases(&self, today: Day) -> DayRange {
+        let within = self
+            .release_within
+            .map(|days| DayRange { from: Some(today), to: Some(today.plus(days.into())) });
+        self.release.and(within.unwrap_or_default())
+    }
+}
