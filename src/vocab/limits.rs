@@ -20,6 +20,15 @@ pub const EXPORT_ROWS_MAX: u32 = 10_000;
 pub const SEARCH_QUERY_CHARS_MAX: usize = 253;
 /// Maximum characters of a drops substring: the longest label (RFC 1035 §2.3.4).
 pub const SUBSTRING_CHARS_MAX: usize = 63;
+/// Maximum symbols of a pattern: as many as the longest label has characters.
+pub const PATTERN_SYMBOLS_MAX: usize = 63;
+/// Maximum stars of a pattern.
+pub const PATTERN_STARS_MAX: usize = 4;
+/// Maximum characters of a regular expression.
+pub const REGEX_CHARS_MAX: usize = 200;
+/// Characters of a label that others are compared with by edit distance: among shorter ones, nearly all
+/// are close.
+pub const LIKE_CHARS: std::ops::RangeInclusive<usize> = 3..=30;
 /// Maximum characters of a label, and the largest `max_len`.
 pub const LABEL_CHARS_MAX: u8 = 63;
 /// Maximum items of a `tld` filter: each costs a lookup.

@@ -14,6 +14,7 @@ pub mod ids;
 pub mod json;
 pub mod kind;
 pub mod limits;
+pub mod matcher;
 pub mod memory;
 pub mod money;
 pub mod name;
