@@ -42,7 +42,8 @@ pub async fn list_drops(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
-    let asked = Asked::parse(request.uri(), as_of.today)?;
+    let parse = move |uri: &Uri| Asked::parse(uri, as_of.today);
+    let asked = work::parse(request.uri(), parse).await?;
     let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
@@ -55,7 +56,8 @@ pub async fn list_drops(
     let facets_us = asked.facets.len() as u32 * FACET_US;
     let cost_us = index.drops_cost_us(&asked.filter, as_of) + facets_us;
     let uri = request.uri().clone();
-    let made = work::run(cost_us, move || {
+    let scans = asked.filter.common.label.has_text();
+    let make = move || {
         let page = index.drops(&asked.filter, as_of)?;
         let facets = index.facets(&asked.filter, &asked.facets, as_of)?;
         let response = DropsResponse::new(&asked, &page, facets);
@@ -63,8 +65,9 @@ pub async fn list_drops(
         let body = response.into_json();
         timer.finish(page.count() as usize, &asked.filter);
         Ok((body, next))
-    });
-    let (body, next) = made.await?;
+    };
+    let made = if scans { work::scan(make).await } else { work::run(cost_us, make).await };
+    let (body, next) = made?;
     let mut response = work::json_response(body);
     if let Some(link) = next.and_then(|link| HeaderValue::try_from(link).ok()) {
         response.headers_mut().insert(LINK, link);

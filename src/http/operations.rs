@@ -27,9 +27,10 @@ use crate::index::filter::{Facet, SortKey};
 use crate::vocab::filter::{Digits, Hyphens, Idn};
 use crate::vocab::limits::{
     CLAIMS_OFFSET_MAX, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX,
-    EXPORT_ROWS_MAX, HIDDEN_MAX, MIN_DROPS_MAX, OTHER_TLDS_MAX, OWNED_LIMIT_DEFAULT,
-    OWNED_LIMIT_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
-    SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX,
+    EXPORT_ROWS_MAX, HIDDEN_MAX, LIKE_CHARS, LIKE_DISTANCE_MAX, MIN_DROPS_MAX, OTHER_TLDS_MAX,
+    OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX,
+    SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX,
+    SUBSTRING_CHARS_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
 
@@ -73,6 +74,11 @@ const fn offset(max: u32) -> Parameter {
 
 const TLDS: ParameterKind = ParameterKind::Format { format: "tlds", chars_max: None };
 const TEXTS: ParameterKind = ParameterKind::Format { format: "texts", chars_max: None };
+const PATTERN: ParameterKind = formatted("pattern", PATTERN_SYMBOLS_MAX as u32);
+const REGEX: ParameterKind = formatted("regex", REGEX_CHARS_MAX as u32);
+const LIKE: ParameterKind = formatted("label", *LIKE_CHARS.end() as u32);
+const DISTANCE: ParameterKind =
+    ParameterKind::Integer { min: 1, max: LIKE_DISTANCE_MAX as u32, default: Some(1) };
 const DAY: ParameterKind = ParameterKind::Format { format: "day", chars_max: Some(10) };
 const DQS: ParameterKind = ParameterKind::Integer { min: 0, max: 100, default: None };
 const CHARS: ParameterKind = ParameterKind::Integer { min: 1, max: 63, default: None };
@@ -106,6 +112,10 @@ macro_rules! filters {
             query("not_contains", TEXTS, "The label contains none of these texts, at most 50. Likewise below."),
             query("not_starts", TEXTS, "The label starts with none of these texts."),
             query("not_ends", TEXTS, "The label ends with none of these texts."),
+            query("pattern", PATTERN, "Shape of the whole label, such as `CVCV`, `LLL` or `*bank`: `C` consonant, `V` vowel, `L` letter, `N` digit, `A` letter or digit, `?` any character, `*` any run; lower-case letters, digits and `-` stand for themselves."),
+            query("regex", REGEX, "Regular expression found in the label, without regard to case, with the syntax of the Rust crate `regex`."),
+            query("like", LIKE, "The label is at most `distance` edits from this one, of 3 to 30 characters. A swap of neighbours is one edit."),
+            query("distance", DISTANCE, "Maximum edits of `like`."),
             query("digits", one_of(&Digits::NAMES), "Digits of the label: none, at least one, or nothing else."),
             query("hyphens", one_of(&Hyphens::NAMES), "Hyphens of the label: none, or at least one."),
             query("idn", one_of(&Idn::NAMES), "Internationalised labels: without them, or nothing else."),
@@ -182,7 +192,7 @@ const CONTAINS: Parameter = query(
 const PREFIX: Parameter = query(
     "q",
     formatted("name-prefix", SEARCH_QUERY_CHARS_MAX as u32),
-    "Prefix of the name, 1 to 253 characters. Required unless `contains`, `starts` or `ends` is given.",
+    "Prefix of the name, 1 to 253 characters. Required unless `contains`, `starts`, `ends`, `pattern`, `regex` or `like` is given.",
 );
 const NAME: Parameter = in_path(
     "name",

@@ -22,9 +22,11 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::filter::{DayRange, DropConditions, LabelFilter};
 use crate::vocab::limits::{
-    DROPS_OFFSET_MAX, EXCLUDED_TEXTS_MAX, LABEL_CHARS_MAX, LABEL_TEXTS_MAX, MIN_DROPS_MAX,
-    OTHER_TLDS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX, TLD_FILTER_MAX,
+    DROPS_OFFSET_MAX, EXCLUDED_TEXTS_MAX, LABEL_CHARS_MAX, LABEL_TEXTS_MAX, LIKE_DISTANCE_MAX,
+    MIN_DROPS_MAX, OTHER_TLDS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
+    TLD_FILTER_MAX,
 };
+use crate::vocab::matcher::{Matcher, MatcherError};
 use crate::vocab::name::DomainName;
 use crate::vocab::query::{NamePrefix, Substring, fold_tld};
 use crate::vocab::time::UnixMs;
@@ -319,7 +321,7 @@ impl<'a> Params<'a> {
             self.between(("min_tlds", "max_tlds"), |name| self.integer(name, 0..=OTHER_TLDS_MAX))?;
         let (min_drops, listed_since) =
             (self.integer("min_drops", 1..=MIN_DROPS_MAX)?, self.instant("listed_since", today)?);
-        Ok(Filter {
+        let filter = Filter {
             tlds: self.tlds("tld")?,
             not_tlds: self.tlds("not_tld")?,
             min_dqs: min_dqs.map_or(open.min_dqs, dqs),
@@ -333,6 +335,7 @@ impl<'a> Params<'a> {
                 not_contains: self.texts("not_contains", EXCLUDED_TEXTS_MAX)?,
                 not_starts: self.texts("not_starts", EXCLUDED_TEXTS_MAX)?,
                 not_ends: self.texts("not_ends", EXCLUDED_TEXTS_MAX)?,
+                matchers: Vec::new(),
                 digits: self.one("digits")?,
                 hyphens: self.one("hyphens")?,
                 idn: self.one("idn")?,
@@ -346,7 +349,36 @@ impl<'a> Params<'a> {
                 min_drops: min_drops.unwrap_or(0) as u8,
                 listed_since,
             },
-        })
+        };
+        Ok(filter.with_matchers(self.matchers()?))
+    }
+
+    /// `pattern`, `regex` and `like`.
+    fn matchers(&self) -> Result<Vec<Matcher>, ApiError> {
+        let mut matchers = Vec::new();
+        if let Some(text) = self.get("pattern")? {
+            matchers.push(Matcher::pattern(text).map_err(|err| refused("pattern", err))?);
+        }
+        if let Some(text) = self.get("regex")? {
+            matchers.push(Matcher::regex(text).map_err(|err| refused("regex", err))?);
+        }
+        let distance = self.integer("distance", 1..=u32::from(LIKE_DISTANCE_MAX))?;
+        match self.get("like")? {
+            Some(text) => {
+                let matcher = Matcher::like(text, distance.unwrap_or(1) as u8);
+                matchers.push(matcher.map_err(|err| refused("like", err))?);
+            }
+            None if distance.is_some() => {
+                return Err(ApiError::parameter("distance", "must be given with like"));
+            }
+            None => {}
+        }
+        Ok(matchers)
+    }
+
+    /// Returns true if parsing compiles a regular expression, which takes up to some 20 ms.
+    pub fn compiles(&self) -> bool {
+        self.get("regex").is_ok_and(|text| text.is_some_and(|text| !Matcher::is_kept(text)))
     }
 
     /// A lower and an upper bound.
@@ -457,6 +489,17 @@ impl<'a> Params<'a> {
 /// Parameters that may change from page to page.
 const CHANGEABLE: [&str; 7] =
     ["cursor", "limit", "offset", "fields", "facets", "format", "columns"];
+
+/// A text that is no pattern, regular expression or label.
+fn refused(name: &'static str, err: MatcherError) -> ApiError {
+    let code = match (name, &err) {
+        ("pattern", _) => ParameterCode::InvalidPattern,
+        (_, MatcherError::TooLarge) => ParameterCode::RegexTooLarge,
+        ("regex", _) => ParameterCode::InvalidRegex,
+        _ => ParameterCode::InvalidValue,
+    };
+    ApiError::coded(code, name, err)
+}
 
 fn too_many(name: &'static str, most: usize) -> ApiError {
     ApiError::parameter(name, format!("must have at most {most} items"))

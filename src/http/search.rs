@@ -2,6 +2,7 @@
 
 use axum::Extension;
 use axum::extract::{Request, State};
+use axum::http::Uri;
 use axum::response::Response;
 use utoipa::ToSchema;
 
@@ -27,7 +28,8 @@ pub async fn search_names(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
-    let (query, filter) = Params::new(request.uri().query()).search(as_of.today)?;
+    let parse = move |uri: &Uri| Params::new(uri.query()).search(as_of.today);
+    let (query, filter) = work::parse(request.uri(), parse).await?;
     let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
@@ -37,13 +39,15 @@ pub async fn search_names(
     } else {
         QueryKind::Search
     });
-    let body = work::run(index.search_cost_us(&filter, as_of), move || {
+    let (cost_us, scans) = (index.search_cost_us(&filter, as_of), filter.common.label.has_text());
+    let make = move || {
         let page = index.search(&filter, as_of);
         let body = SearchResponse::new(&query, &filter, &page).into_json();
         timer.finish(page.count() as usize, &filter);
         Ok(body)
-    });
-    Ok(tag.on(work::json_response(body.await?)))
+    };
+    let body = if scans { work::scan(make).await } else { work::run(cost_us, make).await };
+    Ok(tag.on(work::json_response(body?)))
 }
 
 /// A page of search results: exact matches first, then by score.

@@ -2,17 +2,21 @@
 //! second of CPU time ([`crate::vocab::budget`]). It stops when the client disconnects.
 
 use std::cell::Cell;
+use std::num::NonZero;
 use std::sync::LazyLock;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
 use rustix::process::{getpriority_process, setpriority_process};
 use serde::Serialize;
+use tokio::sync::Semaphore;
 
 use crate::http::error::ApiError;
+use crate::http::params::Params;
 use crate::http::rows::push_number;
 use crate::telemetry::current::{self, Current};
 use crate::vocab::budget::{Budget, QUERY_TIME_MAX, Spent};
@@ -41,6 +45,38 @@ pub async fn run<T: Send + 'static>(
     if cost_us <= INLINE_US_MAX {
         return work();
     }
+    run_within(QUERY_TIME_MAX, work).await
+}
+
+/// Parses the parameters of a request. A regular expression is compiled on the blocking pool, unless it
+/// is kept from before.
+///
+/// # Errors
+/// The errors of `parse`; 503 when it exceeds its time budget.
+pub async fn parse<T: Send + 'static>(
+    uri: &Uri,
+    parse: impl FnOnce(&Uri) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    if !Params::new(uri.query()).compiles() {
+        return parse(uri);
+    }
+    let uri = uri.clone();
+    scan(move || parse(&uri)).await
+}
+
+/// Texts that are scanned, and expressions that are compiled, at once. More would only take turns on
+/// the cores that short queries need.
+static SCANS: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(available_parallelism().map_or(1, NonZero::get)));
+
+/// [`run`] for work that scans the text of names: a few at once, others wait.
+///
+/// # Errors
+/// As [`run`].
+pub async fn scan<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let _turn = SCANS.acquire().await.map_err(|err| ApiError::Internal(err.into()))?;
     run_within(QUERY_TIME_MAX, work).await
 }
 

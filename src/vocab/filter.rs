@@ -6,6 +6,7 @@ use compact_str::CompactString;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
+use crate::vocab::matcher::Matcher;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::query::Substring;
 use crate::vocab::time::UnixMs;
@@ -80,6 +81,17 @@ impl Default for Filter {
 }
 
 impl Filter {
+    /// Adds matchers, and the bounds of length that follow from them.
+    #[must_use]
+    pub fn with_matchers(mut self, matchers: Vec<Matcher>) -> Filter {
+        for matcher in matchers.iter().filter(|matcher| !matcher.compares_a_labels()) {
+            self.min_len = self.min_len.max(*matcher.lengths().start());
+            self.max_len = self.max_len.min(*matcher.lengths().end());
+        }
+        self.label.matchers = matchers;
+        self
+    }
+
     /// Returns true if only TLDs, a minimum score and a maximum length filter: the search has tables
     /// for these.
     pub fn is_basic(&self) -> bool {
@@ -105,15 +117,31 @@ pub struct LabelFilter {
     pub not_contains: Vec<Substring>,
     pub not_starts: Vec<Substring>,
     pub not_ends: Vec<Substring>,
+    /// The label matches all of these.
+    pub matchers: Vec<Matcher>,
     pub digits: Option<Digits>,
     pub hyphens: Option<Hyphens>,
     pub idn: Option<Idn>,
 }
 
 impl LabelFilter {
-    /// Returns true if one of the texts must occur in the label.
+    /// Returns true if one of the texts must occur in the label, or it must match.
     pub fn has_text(&self) -> bool {
-        !(self.contains.is_empty() && self.starts.is_empty() && self.ends.is_empty())
+        let lists = [&self.contains, &self.starts, &self.ends];
+        lists.iter().any(|list| !list.is_empty()) || !self.matchers.is_empty()
+    }
+
+    /// Returns texts of which every label that passes contains one: the list that narrows most. Empty
+    /// if there is none.
+    pub fn required(&self) -> &[Substring] {
+        let lists = [&self.contains[..], &self.starts, &self.ends];
+        let literals = self.matchers.iter().map(Matcher::literals);
+        let shortest = |list: &[Substring]| {
+            list.iter().map(|text| text.as_str().chars().count()).min().unwrap_or(0)
+        };
+        // A single character narrows too little.
+        let all = lists.into_iter().chain(literals).filter(|list| shortest(list) > 1);
+        all.max_by_key(|list| (shortest(list), std::cmp::Reverse(list.len()))).unwrap_or_default()
     }
 }
 

@@ -29,6 +29,8 @@ pub const REGEX_CHARS_MAX: usize = 200;
 /// Characters of a label that others are compared with by edit distance: among shorter ones, nearly all
 /// are close.
 pub const LIKE_CHARS: std::ops::RangeInclusive<usize> = 3..=30;
+/// Maximum edits between a label and the one it is compared with.
+pub const LIKE_DISTANCE_MAX: u8 = 2;
 /// Maximum characters of a label, and the largest `max_len`.
 pub const LABEL_CHARS_MAX: u8 = 63;
 /// Maximum items of a `tld` filter: each costs a lookup.

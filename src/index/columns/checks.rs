@@ -7,7 +7,7 @@
 use std::ops::RangeInclusive;
 
 use crate::index::columns::first_batches::FirstBatches;
-use crate::index::columns::label::{MarkTest, TextTest};
+use crate::index::columns::label::{MarkTest, TextTest, TextTrail};
 use crate::index::columns::rank_key::{dqs_of, length_of};
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;
@@ -95,6 +95,12 @@ impl NameChecks {
     pub fn label_passes(&self, label: &str) -> bool {
         (self.marks.is_open() || self.marks.passes(super::label::marks_of(label)))
             && self.text.as_ref().is_none_or(|text| text.passes(label))
+    }
+
+    /// [`NameChecks::label_passes`] for labels in order.
+    pub fn label_passes_after(&self, trail: &mut TextTrail, label: &str) -> bool {
+        (self.marks.is_open() || self.marks.passes(super::label::marks_of(label)))
+            && self.text.as_ref().is_none_or(|text| text.passes_after(trail, label))
     }
 
     /// Returns true if a label in so many TLDs passes; `spread` counts them.

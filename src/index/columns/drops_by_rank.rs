@@ -329,12 +329,17 @@ impl DropsByRank {
             )?),
             None => None,
         };
+        let required = filter.common.label.required().iter().map(|text| {
+            self.trigrams.seeker(text.as_str(), names, &self.tld_docs, wanted.as_deref())
+        });
+        let candidates = required.collect::<io::Result<Vec<_>>>()?;
         let checks = DropChecks::new(self.columns(records), &filter.common, tlds, day.today());
         Ok(Walk {
             docs: self.docs_above(filter.common.max_dqs)..self.docs_from(filter.common.min_dqs),
             stages: day.docs_in(filter.view),
             members: wanted.map(|numbers| self.tld_docs.members(numbers)),
             seeker,
+            candidates,
             checks: checks.has_any().then_some(checks),
         })
     }
@@ -354,6 +359,8 @@ struct Walk<'a> {
     /// `None` lets all TLDs pass.
     members: Option<DocSet<'a>>,
     seeker: Option<Seeker<'a>>,
+    /// Names that hold one of these texts include all matches; empty if any name may match.
+    candidates: Vec<Seeker<'a>>,
     checks: Option<DropChecks<'a>>,
 }
 
@@ -387,6 +394,7 @@ impl Walk<'_> {
                 members.mark(first, &mut scratch);
                 words.iter_mut().zip(&scratch).for_each(|(word, members)| *word &= members);
             }
+            self.keep_candidates(first, &mut words, &mut scratch)?;
             if let Some(checks) = &self.checks {
                 checks.keep(first, &mut words);
             }
@@ -404,6 +412,27 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Clears the bits of the docs that hold none of the texts of which a match holds one.
+    fn keep_candidates(
+        &mut self,
+        first: usize,
+        words: &mut [u64],
+        scratch: &mut Vec<u64>,
+    ) -> io::Result<()> {
+        if self.candidates.is_empty() || words.iter().all(|&word| word == 0) {
+            return Ok(());
+        }
+        let mut found = vec![0; words.len()];
+        for seeker in &mut self.candidates {
+            scratch.clear();
+            scratch.extend_from_slice(words);
+            seeker.keep(first, scratch)?;
+            found.iter_mut().zip(&*scratch).for_each(|(found, word)| *found |= word);
+        }
+        words.copy_from_slice(&found);
+        Ok(())
+    }
+
     /// Returns a doc from `from` on before which nothing matches; `None` if nothing does.
     fn next(&mut self, from: u32) -> io::Result<Option<u32>> {
         let mut next = Some(from.max(self.docs.start));
@@ -412,6 +441,10 @@ impl Walk<'_> {
         }
         if let (Some(seeker), Some(doc)) = (&mut self.seeker, next) {
             next = seeker.next(doc)?;
+        }
+        if let Some(doc) = next.filter(|_| !self.candidates.is_empty()) {
+            let found = self.candidates.iter_mut().map(|seeker| seeker.next(doc));
+            next = found.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().min();
         }
         Ok(next.filter(|&doc| doc < self.docs.end))
     }

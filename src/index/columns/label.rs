@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use memchr::memmem::Finder;
 
 use crate::vocab::filter::{Digits, Hyphens, Idn, LabelFilter};
+use crate::vocab::matcher::{Matcher, Trail};
 use crate::vocab::name::to_unicode;
 use crate::vocab::query::Substring;
 
@@ -88,6 +89,29 @@ pub struct TextTest {
     not_contains: Vec<Text>,
     not_starts: Vec<Text>,
     not_ends: Vec<Text>,
+    matchers: Vec<Matcher>,
+}
+
+/// What the matchers of a [`TextTest`] read of the label before, for labels in order.
+#[derive(Debug, Default)]
+pub struct TextTrail {
+    trails: Vec<Trail>,
+    /// Bytes that all labels since then share with it.
+    shared: usize,
+}
+
+impl TextTrail {
+    /// Notes that the next label shares so many bytes with the one before, read or not.
+    pub fn share(&mut self, bytes: usize) {
+        self.shared = self.shared.min(bytes);
+    }
+
+    /// Returns the length of a prefix of the label read last with which no label passes.
+    pub fn dead_after(&self) -> Option<usize> {
+        // Otherwise, other conditions kept the matchers from reading the label.
+        let is_read = self.shared == usize::MAX;
+        self.trails.iter().filter(|_| is_read).filter_map(Trail::dead_after).min()
+    }
 }
 
 /// Text to find, and whether it is compared with the A-label.
@@ -135,18 +159,40 @@ impl TextTest {
     pub fn new(filter: &LabelFilter) -> Option<TextTest> {
         let LabelFilter { contains, starts, ends, not_contains, not_starts, not_ends, .. } = filter;
         let lists = [contains, starts, ends, not_contains, not_starts, not_ends];
-        if lists.iter().all(|list| list.is_empty()) {
+        if lists.iter().all(|list| list.is_empty()) && filter.matchers.is_empty() {
             return None;
         }
         let [contains, starts, ends, not_contains, not_starts, not_ends] =
             lists.map(|list| Text::all(list));
-        Some(TextTest { contains, starts, ends, not_contains, not_starts, not_ends })
+        let matchers = filter.matchers.clone();
+        Some(TextTest { contains, starts, ends, not_contains, not_starts, not_ends, matchers })
+    }
+
+    /// [`TextTest::passes`] for labels in order: a matcher reads only what differs from the label
+    /// before.
+    pub fn passes_after(&self, trail: &mut TextTrail, label: &str) -> bool {
+        if label.starts_with(A_LABEL) {
+            trail.shared = 0;
+            return self.passes(label);
+        }
+        trail.trails.resize_with(self.matchers.len(), Trail::default);
+        let shared = std::mem::replace(&mut trail.shared, usize::MAX);
+        let mut matches = true;
+        for (matcher, trail) in self.matchers.iter().zip(&mut trail.trails) {
+            matches &= matcher.extend(trail, shared, label.as_bytes());
+        }
+        let forms = Forms { ascii: label.as_bytes(), unicode: label.as_bytes() };
+        matches && self.texts_pass(forms)
     }
 
     /// Returns true if a label (in A-label form) passes.
     pub fn passes(&self, label: &str) -> bool {
         let form = form_of(label);
         let forms = Forms { ascii: label.as_bytes(), unicode: form.as_bytes() };
+        self.matchers.iter().all(|matcher| matcher.matches(label, &form)) && self.texts_pass(forms)
+    }
+
+    fn texts_pass(&self, forms: Forms<'_>) -> bool {
         let any = |texts: &[Text], holds: fn(&Text, Forms<'_>) -> bool| {
             texts.iter().any(|text| holds(text, forms))
         };

@@ -69,6 +69,18 @@ pub struct Names {
     len: u32,
 }
 
+/// A name that [`Names::for_each`] visits.
+#[derive(Clone, Copy, Debug)]
+pub struct VisitedName<'a> {
+    pub ordinal: u32,
+    /// Label, in A-label form.
+    pub label: &'a str,
+    /// Bytes that the label shares with the one visited before, as far as known.
+    pub shared: usize,
+    /// TLD number.
+    pub tld: u16,
+}
+
 /// Reusable buffer for one name.
 #[derive(Clone, Debug)]
 pub struct NameBuf {
@@ -226,22 +238,25 @@ impl Names {
         name.label_len = label_len as u8;
     }
 
-    /// Calls `visit` with ordinal, label (in A-label form) and TLD number of the names in a range, in
-    /// order, until it breaks. Blocks whose ordinals are not `wanted` are skipped.
+    /// Calls `visit` with the names in a range, in order, until it breaks. It returns the next ordinal
+    /// it wants. Blocks whose ordinals are not `wanted` are skipped.
     pub fn for_each(
         &self,
         ordinals: Range<u32>,
         wanted: impl Fn(Range<u32>) -> bool,
-        mut visit: impl FnMut(u32, &str, u16) -> ControlFlow<()>,
+        mut visit: impl FnMut(VisitedName<'_>) -> ControlFlow<(), u32>,
     ) {
         let mut label = [0; NAME_ROOM];
-        for block in ordinals.start / BLOCK_NAMES..ordinals.end.div_ceil(BLOCK_NAMES) {
-            let first = block * BLOCK_NAMES;
-            let (from, end) = (first.max(ordinals.start), ordinals.end.min(first + BLOCK_NAMES));
-            if !wanted(from..end) {
+        let mut next = ordinals.start;
+        while next < ordinals.end {
+            let first = next / BLOCK_NAMES * BLOCK_NAMES;
+            let end = ordinals.end.min(first + BLOCK_NAMES);
+            if !wanted(next..end) {
+                next = end;
                 continue;
             }
-            let mut entries = self.entries(block);
+            let mut entries = self.entries(first / BLOCK_NAMES);
+            let mut shared = 0;
             for ordinal in first..end {
                 let entry = entries.next();
                 let len = entry.shared + entry.rest.len();
@@ -250,13 +265,16 @@ impl Names {
                     &entries.text[entry.rest.start..],
                     entry.rest.len(),
                 );
-                if ordinal < from {
+                shared = entry.shared.min(shared);
+                if ordinal < next {
                     continue;
                 }
-                let text = std::str::from_utf8(&label[..len]).expect("names are ASCII");
-                if visit(ordinal, text, entry.tld).is_break() {
-                    return;
+                let label = std::str::from_utf8(&label[..len]).expect("names are ASCII");
+                match visit(VisitedName { ordinal, label, shared, tld: entry.tld }) {
+                    ControlFlow::Continue(wanted) => next = wanted.max(ordinal + 1),
+                    ControlFlow::Break(()) => return,
                 }
+                shared = usize::MAX;
             }
         }
     }

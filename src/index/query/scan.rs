@@ -6,11 +6,13 @@
 //! names in order, which decodes each label once; blocks without a passing score and length are
 //! skipped.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use crate::index::columns::checks::{DropChecks, NameChecks};
 use crate::index::columns::idn::{self, Matches};
-use crate::index::columns::names::NameBuf;
+use crate::index::columns::label::TextTrail;
+use crate::index::columns::names::{NameBuf, VisitedName};
 use crate::index::filter::{SearchFilter, View};
 use crate::index::query::index::{DayIndex, Index};
 use crate::index::query::search::{SearchHits, TopHits, with_top_hits};
@@ -51,6 +53,31 @@ impl Index {
     }
 }
 
+/// Names in a row with one prefix that no match has, after which the rest of them is skipped. Finding
+/// the end of a prefix takes as long as reading some names.
+const DEAD_NAMES: u32 = 32;
+
+/// Names in a row that share a prefix that no match has.
+#[derive(Default)]
+struct Dead {
+    prefix: String,
+    names: u32,
+}
+
+impl Dead {
+    /// Counts a name that did not match because of its first `len` bytes. Returns the prefix whose
+    /// names are to be skipped.
+    fn prefix(&mut self, label: &str, len: Option<usize>) -> Option<&str> {
+        let prefix = &label[..len?];
+        if prefix != self.prefix {
+            prefix.clone_into(&mut self.prefix);
+            self.names = 0;
+        }
+        self.names += 1;
+        (self.names == DEAD_NAMES).then_some(self.prefix.as_str())
+    }
+}
+
 /// Filter of a search, resolved.
 struct Scan<'a> {
     index: &'a Index,
@@ -82,21 +109,37 @@ impl Scan<'_> {
     /// Offers all names in the range of the prefix.
     fn offer_names(&self, matches: &Matches, best: &mut TopHits<'_>) {
         let keys = self.index.ranks.keys();
-        let has_one = |block: &[u16]| block.iter().any(|&key| self.name.key_passes(key));
-        let mut names = 0usize;
+        // Once there are more matches than are counted, only better ones than those found are read.
+        let worst = Cell::new(u16::MAX);
+        let is_needed = |key: u16| key <= worst.get() && self.name.key_passes(key);
+        let (mut names, mut dead) = (0usize, Dead::default());
+        let mut trail = TextTrail::default();
         self.index.names.for_each(
             matches.names.clone(),
-            |block| has_one(&keys[block.start as usize..block.end as usize]),
-            |ordinal, label, tld| {
+            |block| {
+                keys[block.start as usize..block.end as usize].iter().any(|&key| is_needed(key))
+            },
+            |VisitedName { ordinal, label, shared, tld }| {
                 names += 1;
                 if names.is_multiple_of(NAMES_PER_LOOK) && budget::spent() {
                     return ControlFlow::Break(());
                 }
                 let key = keys[ordinal as usize];
-                if self.name.key_passes(key) && self.name_passes(label, tld) {
-                    best.offer(matches.whole.contains(&ordinal), key, ordinal);
+                trail.share(shared);
+                if !is_needed(key) || !self.name.tld_passes(tld) {
+                    return ControlFlow::Continue(ordinal + 1);
                 }
-                ControlFlow::Continue(())
+                if self.name.label_passes_after(&mut trail, label) {
+                    if self.name.spread_passes(|| self.index.names.label_range(label).len()) {
+                        best.offer(matches.whole.contains(&ordinal), key, ordinal);
+                        if matches.whole.is_empty() {
+                            worst.set(best.worst_needed());
+                        }
+                    }
+                } else if let Some(prefix) = dead.prefix(label, trail.dead_after()) {
+                    return ControlFlow::Continue(self.index.names.range(prefix.as_bytes()).end);
+                }
+                ControlFlow::Continue(ordinal + 1)
             },
         );
     }

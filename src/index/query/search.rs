@@ -398,6 +398,14 @@ impl TopHits<'_> {
         }
     }
 
+    /// Returns the worst key that still changes the result. Names that match as a whole always do.
+    pub(super) fn worst_needed(&self) -> u16 {
+        match self.total > SEARCH_TOTAL_MAX {
+            true => self.worst,
+            false => u16::MAX,
+        }
+    }
+
     /// Adds a match that no order contains.
     pub(super) fn offer(&mut self, whole: bool, key: u16, ordinal: u32) {
         self.total = self.total.saturating_add(1);
