@@ -48,6 +48,7 @@ macro_rules! test_each {
 
 test_each! {
     names: INPUTS,
+    matchers: INPUTS_OF_THE_SERVICE,
     urls: INPUTS,
     queries: INPUTS_OF_THE_SERVICE,
     headers: INPUTS_OF_THE_SERVICE,

@@ -69,9 +69,14 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
         }
         request.extensions_mut().insert(Now(now));
         request.extensions_mut().insert(caller);
+        if let Some(queries) = operation.queries {
+            request.extensions_mut().insert(queries);
+        }
         let response = handler.call(request, app);
         Box::pin(async move {
             let mut response = response.await;
+            // A handler that counts more requests says what is left.
+            let allowance = response.extensions().get::<Allowance>().copied().unwrap_or(allowance);
             rate_limit_headers(&allowance, response.headers_mut());
             response
         })
@@ -110,6 +115,23 @@ pub fn admit_export(app: &App, parts: &Parts, now: DateTime<Utc>) -> Result<Call
         return Err(ApiError::ExportPlanRequired(caller.plan));
     }
     Ok(caller)
+}
+
+/// Counts more requests than the one that was admitted; `None` for none.
+///
+/// # Errors
+/// 429 when the day's allowance is used up.
+pub fn charge_more(
+    app: &App,
+    caller: &Caller,
+    requests: usize,
+    now: DateTime<Utc>,
+) -> Result<Option<Allowance>, ApiError> {
+    let mut left = None;
+    for _ in 0..requests {
+        left = Some(check_granted(app.store.charge_request(caller, now), caller, now)?);
+    }
+    Ok(left)
 }
 
 /// Counts one export.

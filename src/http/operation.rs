@@ -29,6 +29,8 @@ pub struct Operation {
     /// Details; may be empty.
     pub description: &'static str,
     pub parameters: &'static [Parameter],
+    /// Parameters that a search in the body takes.
+    pub queries: Option<Queries>,
     /// Schema of the request body.
     pub body: Option<Shape>,
     /// Responses specific to the operation, 2xx first. [`crate::http::openapi`] adds those that follow
@@ -52,6 +54,7 @@ impl Operation {
             summary: "",
             description: "",
             parameters: &[],
+            queries: None,
             body: None,
             responses: &[],
             route,
@@ -111,6 +114,10 @@ impl Operation {
         Operation { parameters, ..self }
     }
 
+    pub(super) const fn queries(self, parameters: &'static [Parameter]) -> Operation {
+        Operation { queries: Some(Queries(parameters)), ..self }
+    }
+
     pub(super) const fn body<T: ToSchema>(self) -> Operation {
         Operation { body: Some(Shape::of::<T>()), ..self }
     }
@@ -119,6 +126,10 @@ impl Operation {
         Operation { responses, ..self }
     }
 }
+
+/// Parameters that a search in a request body takes, as members.
+#[derive(Clone, Copy)]
+pub struct Queries(pub &'static [Parameter]);
 
 /// Required credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,8 +20,8 @@ use crate::http::operation::{
 };
 use crate::http::response::Deleted;
 use crate::http::{
-    App, alerts, appraise, domain, drops, error, export, health, hidden, openapi, portfolio,
-    search, unsubscribe, watchlist,
+    App, alerts, appraise, batch, domain, drops, error, export, health, hidden, label, openapi,
+    portfolio, search, suggest, tlds, unsubscribe, watchlist,
 };
 use crate::index::filter::{Facet, SortKey};
 use crate::vocab::filter::{Digits, Hyphens, Idn};
@@ -30,7 +30,7 @@ use crate::vocab::limits::{
     EXPORT_ROWS_MAX, HIDDEN_MAX, LIKE_CHARS, LIKE_DISTANCE_MAX, MIN_DROPS_MAX, OTHER_TLDS_MAX,
     OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX,
     SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX,
-    SUBSTRING_CHARS_MAX,
+    SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
 
@@ -194,6 +194,20 @@ const PREFIX: Parameter = query(
     formatted("name-prefix", SEARCH_QUERY_CHARS_MAX as u32),
     "Prefix of the name, 1 to 253 characters. Required unless `contains`, `starts`, `ends`, `pattern`, `regex` or `like` is given.",
 );
+const REQUIRED_PREFIX: Parameter =
+    Parameter { required: true, description: "Prefix of the name, 1 to 253 characters.", ..PREFIX };
+/// Parameters of a search.
+const SEARCH_PARAMETERS: &[Parameter] = filters![
+    PREFIX,
+    SEARCH_VIEW,
+    limit(SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX),
+    offset(SEARCH_OFFSET_MAX),
+];
+const LABEL: Parameter = in_path(
+    "label",
+    formatted("label", 63),
+    "The part of a name before its suffix, in any case, in Unicode or as an A-label.",
+);
 const NAME: Parameter = in_path(
     "name",
     formatted("domain", NAME_OCTETS_MAX as u32),
@@ -310,15 +324,42 @@ pub const OPERATIONS: &[Operation] = &[
             "Names or labels equal to the prefix come first, then the highest scores. A dot is literal: \
              `exam.co` finds `exam.com`. IDNs match in Unicode and as A-labels.",
         )
-        .parameters(filters![
-            PREFIX,
-            SEARCH_VIEW,
-            limit(SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX),
-            offset(SEARCH_OFFSET_MAX),
-        ])
+        .parameters(SEARCH_PARAMETERS)
         .tagged()
         .of_index()
         .responses(&[json::<search::SearchResponse<'_>>(200, "A page of the matches.")]),
+    Operation::post("/api/v1/search/batch", |of| post(guarded(of, batch::search_batch)))
+        .named(Group::Names, "searchBatch", "Up to 50 searches in one request")
+        .description(
+            "The members of a query are the parameters of a search, by name; a list is an array or text with \
+             commas. Each query counts as a request, and all share the time of one. All are answered from one \
+             generation of the index, in order.",
+        )
+        .read_only()
+        .of_index()
+        .queries(SEARCH_PARAMETERS)
+        .body::<batch::BatchRequest>()
+        .responses(&[json::<batch::BatchResponse<'_>>(200, "A page of matches per query, in request order.")]),
+    Operation::get("/api/v1/suggest", |of| get(guarded(of, suggest::suggest_names)))
+        .named(Group::Names, "suggestNames", "Names for type-ahead")
+        .description("The names that a search for the prefix puts first, without anything else.")
+        .parameters(&[REQUIRED_PREFIX, limit(SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX)])
+        .of_index()
+        .responses(&[json::<suggest::SuggestResponse>(200, "The names.")]),
+    Operation::get("/api/v1/label/{label}", |of| get(guarded(of, label::find_label)))
+        .named(Group::Names, "findLabel", "Every name with a label")
+        .description(
+            "Suffix, stage, dates and score of each, and the names of labels that differ in a hyphen or a plural.",
+        )
+        .parameters(&[LABEL])
+        .tagged()
+        .of_index()
+        .responses(&[json::<label::LabelResponse<'_>>(200, "The names of the label and of its variants.")]),
+    Operation::get("/api/v1/tlds", |of| get(guarded(of, tlds::list_tlds)))
+        .named(Group::Names, "listTlds", "Every suffix of the data")
+        .description("Names, pipeline by stage, redemption and pending-delete days, and whether names can be verified by RDAP.")
+        .of_index()
+        .responses(&[json::<tlds::TldsResponse<'_>>(200, "Every suffix, most names first.")]),
     Operation::get("/api/v1/domain/{name}", |of| get(guarded(of, domain::find_domain)))
         .named(Group::Names, "findDomain", "Dossier of a name")
         .description("What is known about an observed name: its status, its latest drop with score and signals, and the votes on it.")

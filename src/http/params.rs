@@ -15,7 +15,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::http::cursor::{self, QueryDigest};
 use crate::http::error::{ApiError, ParameterCode};
-use crate::http::operation::{Operation, ParameterPlace};
+use crate::http::operation::{Operation, Parameter, ParameterPlace};
 use crate::http::rows::Member;
 use crate::index::filter::{DropFilter, Facet, Filter, RowPosition, SearchFilter, Sort, View};
 use crate::vocab::day::Day;
@@ -24,7 +24,7 @@ use crate::vocab::filter::{DayRange, DropConditions, LabelFilter};
 use crate::vocab::limits::{
     DROPS_OFFSET_MAX, EXCLUDED_TEXTS_MAX, LABEL_CHARS_MAX, LABEL_TEXTS_MAX, LIKE_DISTANCE_MAX,
     MIN_DROPS_MAX, OTHER_TLDS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
-    TLD_FILTER_MAX,
+    SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX, TLD_FILTER_MAX,
 };
 use crate::vocab::matcher::{Matcher, MatcherError};
 use crate::vocab::name::DomainName;
@@ -58,28 +58,35 @@ pub fn refuse_unknown(
     headers: &HeaderMap,
 ) -> Result<(), ApiError> {
     let Some(query) = query else { return Ok(()) };
-    let known = || {
-        let parameters = operation.parameters.iter();
-        let in_query = parameters.filter(|known| known.place == ParameterPlace::Query);
-        in_query.map(|known| known.name)
-    };
     let names = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let name = pair.split_once('=').map_or(pair, |(name, _)| name);
         // A name that does not decode is shown as it was sent.
         decode(name).unwrap_or(Cow::Borrowed(name))
     });
-    let Some(unknown) = names.into_iter().find(|name| !known().any(|known| known == *name)) else {
-        return Ok(());
-    };
-    if is_lenient(headers) {
-        return Ok(());
+    let mut names = names.into_iter();
+    let is_known = |name: &str| in_query(operation.parameters).any(|known| known == name);
+    match names.find(|name| !is_known(name)) {
+        Some(unknown) if !is_lenient(headers) => {
+            Err(unknown_parameter(&unknown, operation.parameters))
+        }
+        _ => Ok(()),
     }
-    let name: String = unknown.chars().take(ECHO_CHARS_MAX).collect();
+}
+
+/// The names of the parameters in the query string.
+fn in_query(parameters: &'static [Parameter]) -> impl Iterator<Item = &'static str> {
+    let in_query = parameters.iter().filter(|known| known.place == ParameterPlace::Query);
+    in_query.map(|known| known.name)
+}
+
+/// The error for a name that is not among `known`.
+pub fn unknown_parameter(name: &str, known: &'static [Parameter]) -> ApiError {
+    let name: String = name.chars().take(ECHO_CHARS_MAX).collect();
     let distance = |known: &&str| strsim::damerau_levenshtein(&name.to_lowercase(), known);
     // A third of the letters may differ: beyond that, names only share letters by chance.
     let similar = |known: &&str| distance(known) <= known.chars().count().div_ceil(3);
-    let nearest = known().filter(similar).min_by_key(distance);
-    Err(ApiError::UnknownParameter { name, nearest })
+    let nearest = in_query(known).filter(similar).min_by_key(distance);
+    ApiError::UnknownParameter { name, nearest }
 }
 
 /// Whether the client prefers lenient handling. The header is a list, and may be repeated.
@@ -187,6 +194,23 @@ impl<'a> Params<'a> {
             offset: self.integer("offset", 0..=SEARCH_OFFSET_MAX)?.unwrap_or(0),
         };
         Ok((sent.to_owned(), filter))
+    }
+
+    /// `q` and `limit` of a type-ahead.
+    ///
+    /// # Errors
+    /// 400 for the first invalid parameter.
+    pub fn suggest(&self) -> Result<SearchFilter, ApiError> {
+        let sent = self.sent("q")?.unwrap_or_default();
+        let prefix = NamePrefix::parse(sent).map_err(|err| ApiError::parameter("q", err))?;
+        let limit = self.integer("limit", 1..=SUGGEST_LIMIT_MAX)?;
+        Ok(SearchFilter {
+            prefix: Some(prefix),
+            common: Filter::default(),
+            view: None,
+            limit: limit.unwrap_or(SUGGEST_LIMIT_DEFAULT),
+            offset: 0,
+        })
     }
 
     /// `limit` and `offset` of a list.

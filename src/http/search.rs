@@ -69,7 +69,11 @@ pub struct SearchResponse<'a> {
 }
 
 impl<'a> SearchResponse<'a> {
-    fn new(query: &'a str, filter: &SearchFilter, page: &'a SearchPage<'a>) -> SearchResponse<'a> {
+    pub(super) fn new(
+        query: &'a str,
+        filter: &SearchFilter,
+        page: &'a SearchPage<'a>,
+    ) -> SearchResponse<'a> {
         SearchResponse {
             query,
             total: page.total,
@@ -82,7 +86,7 @@ impl<'a> SearchResponse<'a> {
     }
 
     /// The response as JSON, in one buffer. Its rows are written by hand as well.
-    fn into_json(self) -> Vec<u8> {
+    pub(super) fn into_json(self) -> Vec<u8> {
         let rows = self.count as usize * SEARCH_JSON_BYTES;
         let mut out = Vec::with_capacity(FRAME_BYTES + self.query.len() + rows);
         out.extend_from_slice(b"{\"query\":");

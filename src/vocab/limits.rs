@@ -10,6 +10,11 @@ pub const DROPS_OFFSET_MAX: u32 = 1_000_000;
 pub const SEARCH_LIMIT_DEFAULT: u32 = 20;
 /// Maximum rows of a search page.
 pub const SEARCH_LIMIT_MAX: u32 = 100;
+/// Default and maximum names of a suggestion.
+pub const SUGGEST_LIMIT_DEFAULT: u32 = 8;
+pub const SUGGEST_LIMIT_MAX: u32 = 20;
+/// Maximum searches of a batch: together they share the time of one.
+pub const BATCH_MAX: usize = 50;
 /// Maximum `offset` of a search: a request keeps the best `offset + limit` names.
 pub const SEARCH_OFFSET_MAX: u32 = 10_000;
 /// Matches are counted up to this number; above it `totalCapped` is true.

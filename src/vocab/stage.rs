@@ -61,11 +61,12 @@ impl Periods {
 
     /// The periods of `tld` (`com`, `co.uk`; without a leading dot), from `data/lifecycle.csv`.
     pub fn for_tld(tld: &str) -> Periods {
-        static TABLE: LazyLock<HashMap<String, Periods>> = LazyLock::new(|| {
-            parse_table(include_str!("../../data/lifecycle.csv"))
-                .expect("data/lifecycle.csv is checked by a test")
-        });
-        TABLE.get(tld).copied().unwrap_or(Periods::DEFAULT)
+        TABLE.get(tld).map_or(Periods::DEFAULT, |(periods, _)| *periods)
+    }
+
+    /// Where the periods of `tld` are taken from; `None` for the default ones.
+    pub fn source(tld: &str) -> Option<&'static str> {
+        TABLE.get(tld).map(|(_, source)| source.as_str())
     }
 
     /// The day the registry releases a name: the feed's date, or the drop date plus both periods.
@@ -76,14 +77,22 @@ impl Periods {
     }
 }
 
-fn parse_table(text: &str) -> Result<HashMap<String, Periods>, csv::Error> {
+/// Periods and their source by TLD.
+type Table = HashMap<String, (Periods, String)>;
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    parse_table(include_str!("../../data/lifecycle.csv"))
+        .expect("data/lifecycle.csv is checked by a test")
+});
+
+fn parse_table(text: &str) -> Result<Table, csv::Error> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     reader
         .deserialize()
         .map(|row| {
-            let (tld, redemption_days, pending_delete_days, _source): (String, u16, u16, String) =
+            let (tld, redemption_days, pending_delete_days, source): (String, u16, u16, String) =
                 row?;
-            Ok((tld, Periods { redemption_days, pending_delete_days }))
+            Ok((tld, (Periods { redemption_days, pending_delete_days }, source)))
         })
         .collect()
 }

@@ -42,5 +42,6 @@ mod ssrf;
 mod swaps;
 mod telemetry;
 mod tenants;
+mod texts;
 mod two_processes;
 mod verify;

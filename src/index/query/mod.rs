@@ -4,6 +4,7 @@ pub mod appraise;
 pub mod dossier;
 pub mod drops;
 pub mod facets;
+pub mod family;
 pub mod index;
 pub mod overview;
 pub mod preview;

@@ -2,18 +2,30 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::index::filter::{AsOf, View};
 use crate::index::query::index::{DayIndex, Index};
 use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::index::query::summary::{DaySummary, DroppedOn};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
+use crate::vocab::stage::Stage;
 
 /// Overview of a day for pages: counts of a [`DaySummary`] with TLD names, and rows.
 pub struct Overview<'a> {
     index: &'a Index,
     as_of: AsOf,
     day: Arc<DayIndex>,
+}
+
+/// A TLD with its number of names.
+#[derive(Clone, Copy, Debug)]
+pub struct CountedTld<'a> {
+    pub tld: &'a str,
+    pub names: u32,
+    /// Names on the drops list by stage, in the order of [`Stage::ALL`].
+    pub stages: [u32; Stage::ALL.len()],
 }
 
 impl Overview<'_> {
@@ -26,6 +38,20 @@ impl Overview<'_> {
     pub fn tlds(&self, view: View) -> impl ExactSizeIterator<Item = (&str, u32)> {
         let counted = self.summary().tlds[view.position()].iter();
         counted.map(|&(tld, count)| (self.index.tlds.name(tld), count))
+    }
+
+    /// Returns every TLD of the data, in no order.
+    pub fn all_tlds(&self) -> impl Iterator<Item = CountedTld<'_>> {
+        let Index { tlds, by_tld, names, .. } = self.index;
+        let stages = Stage::ALL.map(|stage| {
+            let counted = self.summary().tlds[View::Stage(stage).position()].iter();
+            counted.copied().collect::<FxHashMap<u16, u32>>()
+        });
+        tlds.sorted().iter().map(move |&tld| CountedTld {
+            tld: tlds.name(tld),
+            names: by_tld.places(tld, 0..names.len()).len() as u32,
+            stages: std::array::from_fn(|at| stages[at].get(&tld).copied().unwrap_or_default()),
+        })
     }
 
     /// Returns the number of names of a view by score, 0 to 100.

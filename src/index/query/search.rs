@@ -116,6 +116,28 @@ impl Index {
         }
     }
 
+    /// Calls `visit` with the names of the page of a prefix alone, best first, without counting them.
+    pub fn suggest(&self, filter: &SearchFilter, as_of: AsOf, mut visit: impl FnMut(&str)) {
+        let Some(prefix) = &filter.prefix else { return };
+        let day = self.day(as_of);
+        let matches = idn::matches(&self.names, &self.idn, prefix.as_str());
+        let parts = self.search_columns();
+        let keys = KeyFilter::new(&filter.common);
+        let all = Narrowed { parts: &parts, day: &day.dropped, keys, tlds: None, view: None };
+        let found = with_top_hits(filter, |mut best| {
+            // As if more were found than are counted.
+            best.total = SEARCH_TOTAL_MAX + 1;
+            all.find(&matches, best)
+        });
+        self.names.prefetch(&found.ordinals);
+        with_row_buffers(|buffers| {
+            for &ordinal in &found.ordinals {
+                self.names.read(ordinal, &mut buffers.name);
+                visit(buffers.name.as_str());
+            }
+        });
+    }
+
     fn search_columns(&self) -> SearchColumns<'_> {
         let (ordinals, keys) = (self.idn.ordinals(), self.idn.keys());
         SearchColumns {

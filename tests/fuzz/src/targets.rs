@@ -21,6 +21,7 @@ use dropdex::journal::frame::{
 use dropdex::journal::{PAYLOAD_BYTES_MAX, Unread};
 use dropdex::outbound::rdap as answers;
 use dropdex::vocab::day::Day;
+use dropdex::vocab::matcher::{Matcher, Trail};
 use dropdex::vocab::name::{DomainName, NAME_OCTETS_MAX};
 use dropdex::vocab::query::{NamePrefix, Substring};
 use dropdex::vocab::rdap::{Bootstrap, RdapBase};
@@ -28,6 +29,35 @@ use dropdex::vocab::url::{WEBHOOK_URL_MAX, WebhookUrl};
 use tempfile::TempDir;
 
 pub use crate::service::{bodies, forms, headers, queries};
+
+/// Patterns, regular expressions and labels to compare with: a matcher answers for every label, reads it
+/// alike from its start and after another, and a match has a length and a text that it announces.
+pub fn matchers(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let matchers = [
+        Matcher::pattern(&text).ok(),
+        Matcher::regex(&text).ok(),
+        Matcher::like(&text, 1).ok(),
+        Matcher::like(&text, 2).ok(),
+    ];
+    for matcher in matchers.into_iter().flatten() {
+        let mut trail = Trail::default();
+        let mut before = "";
+        for label in ["a", "a1", "a1-b", "bank", "banks", "solar", "xyzzy"] {
+            let matches = matcher.matches(label, label);
+            let shared = before.bytes().zip(label.bytes()).take_while(|(one, other)| one == other);
+            let extended = matcher.extend(&mut trail, shared.count(), label.as_bytes());
+            assert_eq!(extended, matches, "{matcher:?} {label}");
+            let literals = matcher.literals();
+            let announced = literals.is_empty()
+                || literals.iter().any(|literal| label.contains(literal.as_str()));
+            let length = matcher.lengths().contains(&(label.len() as u8));
+            assert!(!matches || (announced && length), "{matcher:?} {label}");
+            before = label;
+        }
+        let _ = matcher.matches("xn--mnchen-3ya", "münchen");
+    }
+}
 
 /// Names, and what is typed in place of names: canonical text reads as itself.
 pub fn names(bytes: &[u8]) {

@@ -1,0 +1,41 @@
+//! `GET /api/v1/suggest`: names for type-ahead. The response has names alone, and nothing is counted.
+
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use utoipa::ToSchema;
+
+use crate::http::allowance::Now;
+use crate::http::error::ApiError;
+use crate::http::params::Params;
+use crate::http::rows::{JsonArray, push_json_text};
+use crate::http::{App, etag, work};
+
+/// Bytes to reserve for a name.
+const NAME_BYTES: usize = 32;
+
+/// Names that start with a text.
+#[derive(ToSchema)]
+#[schema(as = Suggestions)]
+#[expect(dead_code, reason = "written by hand; the schema describes it")]
+pub struct SuggestResponse {
+    /// A name or label equal to the text comes first, then the highest scores.
+    names: Vec<String>,
+}
+
+/// `GET /api/v1/suggest`: the names that a search would put first.
+pub async fn suggest_names(
+    State(app): State<App>,
+    Extension(now): Extension<Now>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let filter = Params::new(request.uri().query()).suggest()?;
+    let index = app.live.current();
+    let mut out = Vec::with_capacity(NAME_BYTES * (filter.limit as usize + 1));
+    out.extend_from_slice(b"{\"names\":");
+    let mut names = JsonArray::open(&mut out);
+    index.suggest(&filter, app.as_of(now), |name| push_json_text(names.item(), name));
+    names.close();
+    out.push(b'}');
+    Ok(etag::from_generation(&index, work::json_response(out)))
+}

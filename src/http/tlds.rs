@@ -1,0 +1,89 @@
+//! `GET /api/v1/tlds`: every suffix of the data.
+
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::allowance::Now;
+use crate::http::error::ApiError;
+use crate::http::{App, etag, work};
+use crate::vocab::name::DomainName;
+use crate::vocab::stage::Periods;
+
+/// Estimated microseconds: the day's counts are made on first use.
+const COST_US: u32 = 10_000;
+
+/// Every suffix of the data, most names first.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Tlds)]
+pub struct TldsResponse<'a> {
+    #[schema(value_type = u32)]
+    count: usize,
+    tlds: Vec<TldRow<'a>>,
+}
+
+/// A suffix.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Tld)]
+pub struct TldRow<'a> {
+    tld: &'a str,
+    /// Number of names in the data.
+    names: u32,
+    /// Names that dropped and were not registered again, by stage.
+    pipeline: PipelineCounts,
+    /// Days after a drop in which its owner can restore the name.
+    redemption_days: u16,
+    /// Days after those until the registry releases the name.
+    pending_delete_days: u16,
+    /// Source of these periods; `default` for a suffix without its own.
+    periods_from: &'static str,
+    /// Whether the suffix has an RDAP server, so that names can be verified.
+    rdap: bool,
+}
+
+/// Names by stage.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct PipelineCounts {
+    redemption: u32,
+    pending_delete: u32,
+    catchable: u32,
+    released: u32,
+}
+
+/// `GET /api/v1/tlds`: names, pipeline and periods of every suffix.
+pub async fn list_tlds(
+    State(app): State<App>,
+    Extension(now): Extension<Now>,
+    _request: Request,
+) -> Result<Response, ApiError> {
+    let (index, as_of) = (app.live.current(), app.as_of(now));
+    let (served, bootstrap) = (index.clone(), app.bootstrap.current());
+    let body = work::run(COST_US, move || {
+        let overview = index.overview(as_of);
+        let mut tlds: Vec<TldRow<'_>> = overview
+            .all_tlds()
+            .map(|counted| {
+                let tld = counted.tld;
+                let [redemption, pending_delete, catchable, released] = counted.stages;
+                let Periods { redemption_days, pending_delete_days } = Periods::for_tld(tld);
+                let name = DomainName::parse(&format!("example.{tld}"));
+                TldRow {
+                    tld,
+                    names: counted.names,
+                    pipeline: PipelineCounts { redemption, pending_delete, catchable, released },
+                    redemption_days,
+                    pending_delete_days,
+                    periods_from: Periods::source(tld).unwrap_or("default"),
+                    rdap: name.is_ok_and(|name| bootstrap.is_checkable(&name)),
+                }
+            })
+            .collect();
+        tlds.sort_by(|one, other| (other.names, one.tld).cmp(&(one.names, other.tld)));
+        work::json_bytes(&TldsResponse { count: tlds.len(), tlds })
+    });
+    Ok(etag::from_generation(&served, work::json_response(body.await?)))
+}

@@ -1,0 +1,139 @@
+//! The names of one label under all suffixes, and labels that differ in a hyphen or a plural.
+
+use std::cmp::Reverse;
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::index::columns::names::VisitedName;
+use crate::index::filter::AsOf;
+use crate::index::query::index::Index;
+use crate::index::query::rows::Status;
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::name::{DomainName, to_unicode};
+use crate::vocab::named::named_enum;
+use crate::vocab::stage::Stage;
+
+/// A name of a label.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = FamilyName)]
+pub struct FamilyName<'a> {
+    pub domain: String,
+    pub tld: &'a str,
+    #[schema(value_type = u8, minimum = 0, maximum = 100)]
+    pub dqs: Dqs,
+    pub current_status: Status,
+    /// `null` for a name that never dropped or was registered again.
+    #[schema(required)]
+    pub stage: Option<Stage>,
+    /// Date of the latest drop.
+    #[schema(value_type = Option<String>, format = Date, required)]
+    pub drop_date: Option<Day>,
+    /// Effective release of that drop.
+    #[schema(value_type = Option<String>, format = Date, required)]
+    pub release_date: Option<Day>,
+}
+
+named_enum! {
+    /// How a variant differs from its label.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schema(as = LabelVariantKind)]
+    pub enum VariantKind {
+        Hyphen = "hyphen",
+        Plural = "plural",
+    }
+}
+
+impl Index {
+    /// Returns the names of a label (in A-label form), highest score first, then by suffix.
+    pub fn family(&self, label: &str, as_of: AsOf) -> Vec<FamilyName<'_>> {
+        let mut names = Vec::new();
+        let ordinals = self.names.label_range(label);
+        self.names.for_each(
+            ordinals,
+            |_| true,
+            |VisitedName { ordinal, tld, .. }| {
+                let row = self.row(ordinal, tld);
+                let listed = row.drop.filter(|drop| !drop.registered_again);
+                let suffix = self.tlds.name(tld);
+                names.push(FamilyName {
+                    domain: format!("{label}.{suffix}"),
+                    tld: suffix,
+                    dqs: row.dqs,
+                    current_status: self.status(&row, as_of),
+                    stage: listed.map(|drop| self.stage(tld, &drop, as_of)),
+                    drop_date: row.drop.map(|drop| drop.date),
+                    release_date: row.drop.map(|drop| drop.release),
+                });
+                ControlFlow::Continue(ordinal + 1)
+            },
+        );
+        names.sort_by_key(|name| (Reverse(name.dqs), name.tld));
+        names
+    }
+
+    /// Returns the variants of a label that some name has.
+    pub fn label_variants(&self, label: &str) -> Vec<(VariantKind, String)> {
+        let mut variants = variants(&to_unicode(label));
+        variants.retain_mut(|(_, variant)| {
+            let Ok(name) = DomainName::parse(&format!("{variant}.com")) else { return false };
+            name.label().clone_into(variant);
+            !self.names.label_range(variant).is_empty()
+        });
+        variants
+    }
+}
+
+/// Returns labels without the hyphens of a label, or with one more; then its plurals and singulars.
+fn variants(label: &str) -> Vec<(VariantKind, String)> {
+    let mut variants = Vec::new();
+    if label.contains('-') {
+        variants.push((VariantKind::Hyphen, label.replace('-', "")));
+    } else {
+        for (at, _) in label.char_indices().skip(1) {
+            variants.push((VariantKind::Hyphen, format!("{}-{}", &label[..at], &label[at..])));
+        }
+    }
+    let mut plural = |variant: String| variants.push((VariantKind::Plural, variant));
+    if let Some(stem) = label.strip_suffix("ies") {
+        plural(format!("{stem}y"));
+    }
+    if let Some(stem) = label.strip_suffix("es") {
+        plural(stem.to_owned());
+    }
+    if let Some(stem) = label.strip_suffix('s') {
+        plural(stem.to_owned());
+    } else {
+        plural(format!("{label}s"));
+    }
+    plural(format!("{label}es"));
+    if let Some(stem) = label.strip_suffix('y') {
+        plural(format!("{stem}ies"));
+    }
+    variants.retain(|(_, variant)| !variant.is_empty());
+    variants
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variants_differ_in_a_hyphen_or_a_plural() {
+        let of = |label: &str, wanted: VariantKind| -> Vec<String> {
+            let variants = variants(label).into_iter().filter(|(kind, _)| *kind == wanted);
+            variants.map(|(_, variant)| variant).collect()
+        };
+        assert_eq!(of("abc", VariantKind::Hyphen), ["a-bc", "ab-c"]);
+        assert_eq!(of("my-shop", VariantKind::Hyphen), ["myshop"]);
+        assert_eq!(of("ü2", VariantKind::Hyphen), ["ü-2"]);
+        assert_eq!(of("shop", VariantKind::Plural), ["shops", "shopes"]);
+        assert_eq!(of("cities", VariantKind::Plural), ["city", "citi", "citie", "citieses"]);
+        assert_eq!(of("city", VariantKind::Plural), ["citys", "cityes", "cities"]);
+        assert_eq!(of("s", VariantKind::Plural), ["ses"]);
+    }
+}

@@ -1,0 +1,249 @@
+//! Patterns, regular expressions and similar labels in the drops list, the export and the search; names
+//! for type-ahead, label families, suffixes and batches of searches. How a matcher reads a label is
+//! tested beside it (`src/vocab/matcher.rs`).
+
+use serde_json::{Value, json};
+
+use crate::common::http::escape;
+use crate::common::json::error;
+use crate::common::{Client, Server, Site, TODAY};
+
+const LIST: &str = "\
+domain,drop_date,release_date,status
+solar.com,2026-03-10,,
+solars.com,2026-03-10,,
+solar.de,2026-01-12,,
+so-lar.com,2026-03-01,,
+sloar.com,2026-03-01,,
+polar.io,2026-03-02,,
+mybank.com,2026-03-03,,
+bank.com,2026-03-03,,
+2026.com,2026-03-04,,
+münchen.de,2026-03-01,,
+kept-solar.org,,,registered
+solar.org,,,registered
+";
+
+fn served(site: &Site) -> (Server, Client) {
+    let list = site.write("list.csv", LIST);
+    site.ingest(&list, "2026-03-15T00:00:00Z");
+    let key = site.account("owner@example.com", "api");
+    let server = site.serve(TODAY);
+    let client = server.client_with(&key);
+    (server, client)
+}
+
+/// The names of a page, sorted.
+fn names(body: &Value, list: &str, member: &str) -> Vec<String> {
+    let rows = body[list].as_array().unwrap_or_else(|| panic!("{body}"));
+    let mut names: Vec<String> =
+        rows.iter().map(|row| row[member].as_str().expect("a name").to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn labels_are_matched_in_drops_search_and_export() {
+    let site = Site::new();
+    let (_server, mut client) = served(&site);
+    for (query, dropped, others) in [
+        ("pattern=CVCVC", &["polar.io", "solar.com", "solar.de"][..], &["solar.org"][..]),
+        ("pattern=*bank", &["bank.com", "mybank.com"], &[]),
+        ("pattern=NNNN", &["2026.com"], &[]),
+        ("pattern=m%C3%BCL*", &["xn--mnchen-3ya.de"], &[]),
+        ("pattern=xn--*", &["xn--mnchen-3ya.de"], &[]),
+        ("regex=bank", &["bank.com", "mybank.com"], &[]),
+        ("regex=%5Es.%2Blar%24", &["so-lar.com", "solar.com", "solar.de"], &["solar.org"]),
+        ("regex=%5Em.nchen%24", &["xn--mnchen-3ya.de"], &[]),
+        ("regex=(SOLAR%7Cbank)s", &["solars.com"], &[]),
+        (
+            "like=solar",
+            &["polar.io", "sloar.com", "so-lar.com", "solar.com", "solar.de", "solars.com"],
+            &["solar.org"],
+        ),
+        ("like=bankk&distance=2&max_len=4", &["bank.com"], &[]),
+        ("like=solar&pattern=*s&tld=com", &["solars.com"], &[]),
+    ] {
+        let (status, body) = client.get(&format!("/api/v1/drops?view=all&{query}")).answer();
+        assert_eq!(status, 200, "{query}: {body}");
+        assert_eq!(names(&body, "drops", "name"), dropped, "{query}");
+        assert_eq!(body["total"], dropped.len(), "{query}");
+        let csv = client.get(&format!("/api/export/drops?view=all&{query}")).text();
+        assert_eq!(csv.lines().count(), dropped.len() + 1, "{query}: {csv}");
+        let (status, body) = client.get(&format!("/api/v1/search?{query}")).answer();
+        assert_eq!(status, 200, "{query}: {body}");
+        let mut all = [dropped, others].concat();
+        all.sort_unstable();
+        assert_eq!(names(&body, "results", "domain"), all, "{query}");
+        assert_eq!((&body["total"], &body["query"]), (&json!(all.len()), &json!("")), "{query}");
+        let (_, body) = client.get(&format!("/api/v1/search?q=sol&{query}")).answer();
+        let below: Vec<&str> = all.into_iter().filter(|name| name.starts_with("sol")).collect();
+        assert_eq!(names(&body, "results", "domain"), below, "{query} below a prefix");
+    }
+}
+
+#[test]
+fn invalid_texts_are_refused_with_code_and_position() {
+    let site = Site::new();
+    let (_server, mut client) = served(&site);
+    for (query, parameter, code, what) in [
+        ("pattern=CVX".to_owned(), "pattern", "invalid_pattern", "symbol 3 is \"X\""),
+        ("pattern=*a*a*a*a*".to_owned(), "pattern", "invalid_pattern", "at most 4 `*`"),
+        (format!("pattern={}", "a".repeat(64)), "pattern", "invalid_pattern", "1 to 63 symbols"),
+        ("regex=ab(c".to_owned(), "regex", "invalid_regex", "at character 3: unclosed group"),
+        ("regex=(a)%5C1".to_owned(), "regex", "invalid_regex", "backreferences"),
+        (format!("regex={}", "a".repeat(201)), "regex", "invalid_regex", "1 to 200 characters"),
+        (
+            format!("regex={}", escape("[a-z]*a[a-z]{20}")),
+            "regex",
+            "regex_too_large",
+            "its automaton exceeds 1 MiB",
+        ),
+        ("like=ab".to_owned(), "like", "invalid_value", "3 to 30 characters"),
+        ("like=solar&distance=3".to_owned(), "distance", "invalid_value", "from 1 to 2"),
+        ("distance=1".to_owned(), "distance", "invalid_value", "must be given with like"),
+    ] {
+        for path in ["/api/v1/drops", "/api/v1/search", "/api/export/drops"] {
+            let target = format!("{path}?{query}");
+            // A refusal is kept, so the second one takes no time.
+            for _ in 0..2 {
+                let (status, body) = client.get(&target).answer();
+                assert_eq!(status, 400, "{target}: {body}");
+                assert_eq!((&body["code"], &body["parameter"]), (&json!(code), &json!(parameter)));
+                let text = body["error"].as_str().unwrap_or_default();
+                assert!(text.starts_with(&format!("{parameter}: ")), "{target}: {body}");
+                assert!(text.contains(what), "{target}: {body}");
+            }
+        }
+    }
+}
+
+#[test]
+fn suggestions_are_the_first_results_of_a_search() {
+    let site = Site::new();
+    let (_server, mut client) = served(&site);
+    for q in ["s", "solar", "so", "solar.", "mün", "xn--m", "nothing"] {
+        let q = escape(q);
+        let (_, search) = client.get(&format!("/api/v1/search?q={q}&limit=8")).answer();
+        let rows = search["results"].as_array().expect("an array");
+        let expected: Vec<&Value> = rows.iter().map(|row| &row["domain"]).collect();
+        let response = client.get(&format!("/api/v1/suggest?q={q}"));
+        assert_eq!(response.answer(), (200, json!({ "names": expected })), "{q}");
+        let (_, one) = client.get(&format!("/api/v1/suggest?q={q}&limit=1")).answer();
+        assert_eq!(one["names"].as_array().map(Vec::len), Some(expected.len().min(1)), "{q}");
+    }
+    let answer = client.get("/api/v1/suggest").answer();
+    assert_eq!(answer, (400, error("q: must have 1 to 253 characters")));
+    let answer = client.get("/api/v1/suggest?q=s&limit=21").answer();
+    assert_eq!(answer, (400, error("limit: must be an integer from 1 to 20")));
+}
+
+#[test]
+fn a_label_has_its_names_and_variants() {
+    let site = Site::new();
+    let (_server, mut client) = served(&site);
+    let (status, body) = client.get("/api/v1/label/SOLAR").answer();
+    assert_eq!((status, &body["label"], &body["count"]), (200, &json!("solar"), &json!(3)));
+    assert_eq!(names(&body, "names", "domain"), ["solar.com", "solar.de", "solar.org"]);
+    for name in body["names"].as_array().expect("an array") {
+        let (_, search) = client
+            .get(&format!("/api/v1/search?q={}", name["domain"].as_str().expect("a name")))
+            .answer();
+        let row = &search["results"][0];
+        assert_eq!(name["currentStatus"], row["currentStatus"], "{name}");
+        assert_eq!(name["dropDate"], row["latestDrop"]["date"], "{name}");
+        if !row["latestDrop"].is_null() {
+            assert_eq!(name["dqs"], row["latestDrop"]["dqs"], "{name}");
+        }
+    }
+    let com = body["names"].as_array().and_then(|names| names.iter().find(|it| it["tld"] == "com"));
+    let com = com.expect("solar.com");
+    assert_eq!((&com["stage"], &com["dropDate"]), (&json!("redemption"), &json!("2026-03-10")));
+    assert_eq!(com["releaseDate"], "2026-04-14");
+    let variants = body["variants"].as_array().expect("an array");
+    let shown: Vec<(&Value, &Value, &Value)> =
+        variants.iter().map(|it| (&it["label"], &it["kind"], &it["names"][0]["domain"])).collect();
+    let expected = [("so-lar", "hyphen"), ("solars", "plural")]
+        .map(|(label, kind)| (json!(label), json!(kind), json!(format!("{label}.com"))));
+    let expected: Vec<_> = expected.iter().map(|(label, kind, name)| (label, kind, name)).collect();
+    assert_eq!(shown, expected);
+    let (_, idn) = client.get(&format!("/api/v1/label/{}", escape("München"))).answer();
+    assert_eq!(names(&idn, "names", "domain"), ["xn--mnchen-3ya.de"]);
+    let (status, unknown) = client.get("/api/v1/label/nothing").answer();
+    let empty = json!({"label": "nothing", "count": 0, "names": [], "variants": []});
+    assert_eq!((status, unknown), (200, empty));
+    let answer = client.get("/api/v1/label/solar.com").answer();
+    assert_eq!(answer, (400, error("label: must be one label, without a dot")));
+}
+
+#[test]
+fn suffixes_have_names_stages_and_periods() {
+    let site = Site::new();
+    let (_server, mut client) = served(&site);
+    let (status, body) = client.get("/api/v1/tlds").answer();
+    assert_eq!((status, &body["count"]), (200, &json!(4)), "{body}");
+    let tlds = body["tlds"].as_array().expect("an array");
+    let counts: Vec<(&Value, &Value)> = tlds.iter().map(|it| (&it["tld"], &it["names"])).collect();
+    assert_eq!(counts[0], (&json!("com"), &json!(7)));
+    for row in tlds {
+        let tld = row["tld"].as_str().expect("a TLD");
+        for stage in ["redemption", "pending-delete", "catchable", "released"] {
+            let target = format!("/api/v1/drops?tld={tld}&stage={stage}");
+            let (_, drops) = client.get(&target).answer();
+            assert_eq!(row["pipeline"][stage], drops["total"], "{target}");
+        }
+    }
+    let com = &tlds[0];
+    assert_eq!((&com["redemptionDays"], &com["pendingDeleteDays"]), (&json!(30), &json!(5)));
+    assert_eq!(com["rdap"], true);
+}
+
+#[test]
+fn a_batch_answers_in_order_and_counts_each_search() {
+    let site = Site::new();
+    let (_server, mut client) = served(&site);
+    let remaining = |client: &mut Client| {
+        let response = client.get("/api/v1/search?q=solar");
+        response.number("x-ratelimit-remaining").expect("counted")
+    };
+    let before = remaining(&mut client);
+    let queries = json!([
+        {"q": "solar", "limit": 2},
+        {"pattern": "*bank"},
+        {"contains": ["solar", "a,b"], "tld": ["com", "de"], "min_dqs": 0},
+    ]);
+    let response = client.send("POST", "/api/v1/search/batch", &json!({ "queries": queries }));
+    assert_eq!(response.number("x-ratelimit-remaining"), Some(before - 3));
+    let (status, body) = response.answer();
+    assert_eq!((status, &body["count"]), (200, &json!(3)), "{body}");
+    for (at, target) in [
+        "/api/v1/search?q=solar&limit=2",
+        "/api/v1/search?pattern=*bank",
+        "/api/v1/search?contains=solar&tld=com,de",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(body["results"][at], client.get(target).json(), "{target}");
+    }
+    for (queries, expected) in [
+        (json!([]), error("queries: must have 1 to 50 searches, not 0")),
+        (json!(vec![json!({"q": "a"}); 51]), error("queries: must have 1 to 50 searches, not 51")),
+        (
+            json!([{"q": "a"}, {"q": "a", "min_dqs": 101}]),
+            error("queries[1].min_dqs: must be an integer from 0 to 100"),
+        ),
+        (
+            json!([{"q": "a", "min_dsq": 1}]),
+            json!({
+                "error": "unknown parameter \"queries[0].min_dsq\"; did you mean \"min_dqs\"?",
+                "code": "unknown_parameter",
+                "parameter": "queries[0].min_dsq",
+            }),
+        ),
+    ] {
+        let sent = json!({ "queries": queries });
+        let answer = client.send("POST", "/api/v1/search/batch", &sent).answer();
+        assert_eq!(answer, (400, expected));
+    }
+}
