@@ -25,10 +25,11 @@ use common::drops::{Drops, Mix};
 use common::names::RealNames;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
+use dropdex::http::params::{Limits, Params};
 use dropdex::index::Index;
 use dropdex::index::filter::AsOf;
 use dropdex::vocab::clock::Clock;
-use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
+use dropdex::vocab::limits::{CATCH_DAYS_DEFAULT, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 use market::Market;
 use queries::{Mixes, asks};
 use scan::Scan;
@@ -43,12 +44,29 @@ const TODAY: &str = "2026-11-20";
 /// Questions of each mix.
 const QUERIES: usize = 2_000;
 
+/// Conditions on the text of labels: rare and frequent ones, with texts inside and without.
+const TEXTS: [(&str, &str, &str); 10] = [
+    ("CVCV", "pattern", "CVCV"),
+    ("*bank", "pattern", "*bank"),
+    ("a start", "regex", "^(shop|store)[a-z]*$"),
+    ("texts inside", "regex", "(green|solar)..(roof|home)s?"),
+    ("an end", "regex", "(ai|gpt)$"),
+    ("no text inside", "regex", "^[a-z]{4}$"),
+    ("the nastiest", "regex", "[aeiou][a-z0-9-]{13}$"),
+    ("like, 1 edit", "like", "solarpanel"),
+    ("contains", "contains", "solar,wind"),
+    ("ends", "ends", "bank"),
+];
+
 /// One index and all that is asked of it.
 struct Asked {
     index: Index,
     as_of: AsOf,
     mixes: Vec<Named>,
     hard: Vec<Named>,
+    /// [`TEXTS`] of the drops list, and of all names.
+    drops_by_text: Vec<Named>,
+    searches_by_text: Vec<Named>,
 }
 
 static ASKED: LazyLock<Asked> = LazyLock::new(|| make().expect("an index of the sample"));
@@ -78,13 +96,35 @@ fn make() -> anyhow::Result<Asked> {
     for one in hard::queries(Scan { market: &market, as_of }, SEED) {
         hard.push((one.name, vec![one.query.ask()?]));
     }
-    Ok(Asked { index, as_of, mixes, hard })
+    let (mut drops_by_text, mut searches_by_text) = (Vec::new(), Vec::new());
+    for (name, parameter, text) in TEXTS {
+        let pairs = [(parameter, text)];
+        let params = Params::from_pairs(&pairs);
+        let limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
+        let invalid = |err| anyhow::anyhow!("{name}: {err:?}");
+        drops_by_text.push((name, vec![Ask::Drops(params.drops(limits, today).map_err(invalid)?)]));
+        let (_, filter) = params.search(today).map_err(invalid)?;
+        searches_by_text.push((name, vec![Ask::Search(filter)]));
+    }
+    Ok(Asked { index, as_of, mixes, hard, drops_by_text, searches_by_text })
 }
 
 /// All questions of a mix.
 #[divan::bench(args = names_of(&ASKED.mixes), sample_count = 10, sample_size = 1)]
 fn mix(bencher: Bencher<'_, '_>, name: &str) {
     ask_all(bencher, of_name(&ASKED.mixes, name));
+}
+
+/// One condition on the text of labels, in the drops list.
+#[divan::bench(args = names_of(&ASKED.drops_by_text))]
+fn drops_by_text(bencher: Bencher<'_, '_>, name: &str) {
+    ask_all(bencher, of_name(&ASKED.drops_by_text, name));
+}
+
+/// The same over all names.
+#[divan::bench(args = names_of(&ASKED.searches_by_text))]
+fn search_by_text(bencher: Bencher<'_, '_>, name: &str) {
+    ask_all(bencher, of_name(&ASKED.searches_by_text, name));
 }
 
 /// One hard question.

@@ -84,7 +84,7 @@ pub fn unknown_parameter(name: &str, known: &'static [Parameter]) -> ApiError {
     let name: String = name.chars().take(ECHO_CHARS_MAX).collect();
     let distance = |known: &&str| strsim::damerau_levenshtein(&name.to_lowercase(), known);
     // A third of the letters may differ: beyond that, names only share letters by chance.
-    let similar = |known: &&str| distance(known) <= known.chars().count().div_ceil(3);
+    let similar = |known: &&str| distance(known) <= known.chars().count() / 3;
     let nearest = in_query(known).filter(similar).min_by_key(distance);
     ApiError::UnknownParameter { name, nearest }
 }
@@ -387,15 +387,10 @@ impl<'a> Params<'a> {
             matchers.push(Matcher::regex(text).map_err(|err| refused("regex", err))?);
         }
         let distance = self.integer("distance", 1..=u32::from(LIKE_DISTANCE_MAX))?;
-        match self.get("like")? {
-            Some(text) => {
-                let matcher = Matcher::like(text, distance.unwrap_or(1) as u8);
-                matchers.push(matcher.map_err(|err| refused("like", err))?);
-            }
-            None if distance.is_some() => {
-                return Err(ApiError::parameter("distance", "must be given with like"));
-            }
-            None => {}
+        // Generated clients send the default of `distance` without `like`, too.
+        if let Some(text) = self.get("like")? {
+            let matcher = Matcher::like(text, distance.unwrap_or(1) as u8);
+            matchers.push(matcher.map_err(|err| refused("like", err))?);
         }
         Ok(matchers)
     }

@@ -17,7 +17,7 @@ const COST_US: u32 = 10_000;
 
 /// Every suffix of the data, most names first.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Tlds)]
+#[schema(as = TldTable)]
 pub struct TldsResponse<'a> {
     #[schema(value_type = u32)]
     count: usize,
@@ -27,7 +27,7 @@ pub struct TldsResponse<'a> {
 /// A suffix.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Tld)]
+#[schema(as = TldRow)]
 pub struct TldRow<'a> {
     tld: &'a str,
     /// Number of names in the data.

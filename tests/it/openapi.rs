@@ -107,6 +107,7 @@ fn answers_are_as_the_document_has_them() {
             let method = method.to_uppercase();
             if operation["security"] != json!([]) {
                 let target = path.replace("{name}", "solar.com").replace("{id}", "1");
+                let target = target.replace("{label}", "solar");
                 let target = target.replace("{delivery}", "none");
                 for client in [&mut nobody, &mut poor] {
                     let response = client.request(&method, &target, &[]);
@@ -137,11 +138,13 @@ fn heads_are_as_the_document_has_them() {
     for (path, item) in document["paths"].as_object().expect("paths") {
         let Some(operation) = item.get("get") else { continue };
         let target = path.replace("{name}", "solar.com").replace("{delivery}", "none");
+        let target = target.replace("{label}", "solar");
         if target.contains('{') {
             // Of existing objects.
             continue;
         }
-        let target = if path.ends_with("/search") { format!("{path}?q=so") } else { target };
+        let takes_prefix = path.ends_with("/search") || path.ends_with("/suggest");
+        let target = if takes_prefix { format!("{path}?q=so") } else { target };
         let answer = owner.get(&target);
         assert_eq!(answer.status, 200, "{path}");
         let told = &operation["responses"]["200"]["headers"];
@@ -161,7 +164,7 @@ fn heads_are_as_the_document_has_them() {
         assert!(!operation["responses"]["304"].is_null(), "304 of {path}");
         tagged += 1;
     }
-    assert_eq!(tagged, 5);
+    assert_eq!(tagged, 6);
 }
 
 fn read_names(all: &mut Answers, owner: &mut Client) {
@@ -177,6 +180,23 @@ fn read_names(all: &mut Answers, owner: &mut Client) {
     let feedback = ("/api/v1/domain/{name}/feedback", "/api/v1/domain/solar.com/feedback");
     for body in [json!({"vote": "up"}), json!({"vote": null}), json!({"vote": 1})] {
         all.send(owner, "PUT", feedback, &body);
+    }
+    for target in
+        ["/api/v1/search?regex=^sol", "/api/v1/search?regex=(", "/api/v1/search?pattern=X"]
+    {
+        all.get(owner, "/api/v1/search", target);
+    }
+    for target in ["/api/v1/suggest?q=so", "/api/v1/suggest?limit=0"] {
+        all.get(owner, "/api/v1/suggest", target);
+    }
+    for label in ["solar", "kept", "never-seen", "a.b"] {
+        all.get(owner, "/api/v1/label/{label}", &format!("/api/v1/label/{label}"));
+    }
+    all.get(owner, "/api/v1/tlds", "/api/v1/tlds");
+    let batch = ("/api/v1/search/batch", "/api/v1/search/batch");
+    for queries in [json!([{"q": "so"}, {"like": "solar", "tld": ["com"], "limit": 1}]), json!([])]
+    {
+        all.send(owner, "POST", batch, &json!({ "queries": queries }));
     }
     let appraise = ("/api/v1/appraise", "/api/v1/appraise");
     all.send(owner, "POST", appraise, &json!({"domains": ["solar.com", "münchen.de", "www.a.de"]}));

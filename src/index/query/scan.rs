@@ -53,6 +53,8 @@ impl Index {
     }
 }
 
+/// Prefix of an A-label.
+const A_LABEL: &str = "xn--";
 /// Names in a row with one prefix that no match has, after which the rest of them is skipped. Finding
 /// the end of a prefix takes as long as reading some names.
 const DEAD_NAMES: u32 = 32;
@@ -69,6 +71,10 @@ impl Dead {
     /// names are to be skipped.
     fn prefix(&mut self, label: &str, len: Option<usize>) -> Option<&str> {
         let prefix = &label[..len?];
+        // A-labels are matched in Unicode, whatever they start with.
+        if A_LABEL.starts_with(prefix) {
+            return None;
+        }
         if prefix != self.prefix {
             prefix.clone_into(&mut self.prefix);
             self.names = 0;

@@ -4,6 +4,12 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+/// The body of a 401: without a key, or with one that is not valid.
+pub fn unauthenticated(has_key: bool) -> Value {
+    let code = if has_key { "invalid_key" } else { "unauthenticated" };
+    json!({"error": "authentication required", "code": code})
+}
+
 /// The body of the error with this message, which starts with the parameter at fault.
 pub fn error(message: &str) -> Value {
     let code = match message {
@@ -12,9 +18,13 @@ pub fn error(message: &str) -> Value {
         "authentication required" => "unauthenticated",
         "body: must have at most 65536 bytes" => "body_too_large",
         "Idempotency-Key: was used with another request in the last 24 h" => "idempotency_conflict",
+        _ if message.starts_with("this delivery cannot be retried: ") => "conflict",
         _ if message.starts_with("Content-Type: ") => "unsupported_media_type",
         _ => {
-            let (parameter, what) = message.split_once(": ").expect("a parameter and a colon");
+            // Without a parameter, the state of the object does not allow the call.
+            let Some((parameter, what)) = message.split_once(": ") else {
+                return json!({"error": message, "code": "conflict"});
+            };
             let code = match what {
                 "is given more than once" => "repeated_parameter",
                 _ if what.starts_with("unknown field") => "unknown_member",
