@@ -14,8 +14,6 @@ pub enum Wanted {
     Part,
     /// `X-Fragment: parts`: the parts of the score of a name.
     Parts,
-    /// `X-Fragment: tlds`: all TLDs of the drops page.
-    Tlds,
     /// `X-Fragment: options`: the suggestions below the search field.
     Options,
 }
@@ -25,7 +23,6 @@ pub fn wanted(headers: &HeaderMap) -> Wanted {
     match headers.get("x-fragment").map(HeaderValue::as_bytes) {
         Some(b"1") => Wanted::Part,
         Some(b"parts") => Wanted::Parts,
-        Some(b"tlds") => Wanted::Tlds,
         Some(b"options") => Wanted::Options,
         _ => Wanted::Page,
     }

@@ -45,17 +45,24 @@ pub struct Page<'a> {
     place: Option<NavItem>,
     styles: &'a [&'a str],
     scripts: &'a [&'a str],
+    /// What stands in the header in place of the search field.
+    bar: Option<Markup>,
 }
 
 impl<'a> Page<'a> {
     /// A page with this title and description, and the base style.
     pub fn new(title: &'a str, description: &'a str) -> Page<'a> {
-        Page { title, description, place: None, styles: &[], scripts: &[] }
+        Page { title, description, place: None, styles: &[], scripts: &[], bar: None }
     }
 
     /// Marks the entry of the navigation as current.
     pub fn at(self, place: NavItem) -> Page<'a> {
         Page { place: Some(place), ..self }
+    }
+
+    /// Replaces the search field of the header.
+    pub fn bar(self, bar: Markup) -> Page<'a> {
+        Page { bar: Some(bar), ..self }
     }
 
     /// Adds style sheets, such as `drops.css`.
@@ -115,9 +122,11 @@ impl<'a> Page<'a> {
                         }
                     }
                 }
-                form.find role="search" action="/search" method="get" {
-                    label.hidden for="find" { "Search names" }
-                    input #find type="search" name="q" maxlength="253" autocomplete="off" autocapitalize="none" spellcheck="false" placeholder="Search names";
+                @if let Some(bar) = &self.bar { (bar) } @else {
+                    form.find role="search" action="/search" method="get" {
+                        label.hidden for="find" { "Search names" }
+                        input #find type="search" name="q" maxlength="253" autocomplete="off" autocapitalize="none" spellcheck="false" placeholder="Search names";
+                    }
                 }
                 div.member {
                     @if let Some(member) = member {

@@ -128,12 +128,13 @@ fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-const FILTERS: [&str; 9] = [
-    "",
-    "tld=com",
-    "tld=com,net,xn--p1ai",
-    "q=harbor&min_dqs=20",
-    "max_len=11",
+const FILTERS: [&str; 10] = [
+    "view=active",
+    "view=active&tld=com",
+    "view=active&tld=com,net,xn--p1ai",
+    "view=active&q=harbor&min_dqs=20",
+    "view=active&max_len=11&digits=none",
+    "release_from=2026-12-10&release_to=2026-12-20&sort=release",
     "stage=catchable",
     "stage=released",
     "view=today",
@@ -152,26 +153,25 @@ fn the_list_matches_the_api_and_the_csv() {
         while let Some(target) = next {
             let page = world.page_as(&target, &[("Cookie", &cookie)]);
             let rows = names(&page);
-            let answer = world.api(&format!("/api/v1/drops?{filter}&limit=40&offset={seen}"));
+            let answer = world.api(&format!("/api/v1/drops?{filter}&limit=100&offset={seen}"));
             assert_eq!(rows, api_names(&answer, "drops", "name"), "{target}");
             for drop in answer["drops"].as_array().expect("a list") {
                 assert_row(&page, drop);
-                if filter.is_empty() {
+                if filter == "view=active" {
                     assert_parts(&world, drop);
                 }
             }
             if !rows.is_empty() {
                 let shown = format!("{} to {} of {total}", seen + 1, seen + rows.len());
                 assert!(page.id("list").text.contains(&shown), "{target}: {shown}");
-                assert_eq!(csv_names(&world, &page, "this page"), rows);
             }
             seen += rows.len();
             next = rel(&page, "next");
         }
         assert_eq!(seen, total, "{filter}");
-        if total > 40 {
+        if total > 1 {
             let page = world.page_as(&format!("/?{filter}"), &[("Cookie", &cookie)]);
-            let all = csv_names(&world, &page, &format!("all {total}"));
+            let all = csv_names(&world, &page, &format!("CSV: {total} names"));
             assert_eq!(all, api_names(&whole, "drops", "name"));
         }
     }
@@ -199,8 +199,13 @@ fn assert_parts(world: &World, drop: &Value) {
     let name = drop["name"].as_str().expect("a name");
     let page = world.page_as(&format!("/domain/{name}"), &[("X-Fragment", "parts")]);
     let points = drop["signals"]["points"].as_object().expect("parts");
-    let parts: Vec<i64> =
-        points.values().filter_map(Value::as_i64).filter(|&part| part != 0).collect();
+    let parts: Vec<i64> = points
+        .iter()
+        .filter(|(part, _)| *part != "base")
+        .map(|(_, points)| points)
+        .filter_map(Value::as_i64)
+        .filter(|&part| part != 0)
+        .collect();
     let shown = page.all(|element| element.name == "rect" && element.has_class("plus"));
     let taken = page.all(|element| element.name == "rect" && element.has_class("minus"));
     assert_eq!(shown.len(), parts.iter().filter(|&&part| part > 0).count(), "{name}");
@@ -226,70 +231,146 @@ fn csv_names(world: &World, page: &Page, link: &str) -> Vec<String> {
 fn rows_show_stage_and_date() {
     let world = World::new();
     for (name, shown) in [
-        ("oldharbor.com", "redemption drops 22 Dec"),
-        ("oldharbor.net", "released expected free since 5 Nov"),
-        ("oldharbor.de", "released expected free since 31 Mar"),
+        ("oldharbor.com", ["22 Dec", "restorable"]),
+        ("oldharbor.net", ["5 Nov", "released"]),
+        ("oldharbor.de", ["31 Mar", "released"]),
     ] {
         let page = world.page(&format!("/?view=all&q={name}"));
         let row = page.all(|element| element.get("data-name") == Some(name))[0];
-        let stage = page.within(row, |element| element.has_class("where"))[0];
-        assert_eq!(squeezed(&stage.text), shown, "{name}");
+        let cell = |class: &str| {
+            squeezed(
+                &page.within(row, |element| element.name == "td" && element.has_class(class))[0]
+                    .text,
+            )
+        };
+        assert_eq!([cell("due"), cell("where")], shown, "{name}");
     }
 }
 
 #[test]
-fn links_keep_the_filters_and_forms_show_them() {
+fn links_keep_the_filters_and_the_bar_shows_them() {
     let world = World::new();
-    // As a form sends it: one parameter per chip, and empty values for unset fields.
-    let page = world.page("/?q=r&min_dqs=1&max_len=63&tld=com&tld=net&tld=de%2C+co.uk&stage=");
-    assert_eq!(
-        rel(&page, "next").as_deref(),
-        Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=40")
-    );
-    assert_eq!(page.id("contains").get("value"), Some("r"));
-    assert_eq!(page.id("min-dqs").get("value"), Some("1"));
-    assert_eq!(page.id("max-len").get("value"), Some("63"));
-    let chips = page.within(page.id("chips"), |element| element.name == "input");
-    let chosen = |chip: &&&Element| chip.get("checked").is_some();
-    let mut values: Vec<_> =
-        chips.iter().filter(chosen).filter_map(|chip| chip.get("value")).collect();
-    values.sort_unstable();
-    assert_eq!(values, ["co.uk", "com", "de", "net"]);
-    let tabs = page.all(|element| {
-        element.get("href") == Some("/?stage=catchable&tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1")
-    });
-    assert_eq!(tabs.len(), 1);
-    assert_eq!(page.links("Clear filters"), ["/"]);
-    let second = world.page("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1&offset=40");
-    assert_eq!(rel(&second, "prev").as_deref(), Some("/?tld=com%2Cnet%2Cde%2Cco.uk&q=r&min_dqs=1"));
-    let beyond = world.page("/?offset=900");
+    // As a form sends it: a parameter twice, and empty values for unset fields.
+    let page =
+        world.page("/?view=all&q=r&min_dqs=1&max_len=63&tld=com&tld=net&tld=de%2C+co.uk&stage=");
+    let filters = "tld=com%2Cnet%2Cde%2Cco.uk";
+    let next = rel(&page, "next").expect("more rows");
+    for part in ["/?view=all&", filters, "q=r", "min_dqs=1", "offset=100"] {
+        assert!(next.contains(part), "{next}");
+    }
+    assert!(!next.contains("max_len") && !next.contains("stage"), "{next}");
+    let bar = page.id("bar");
+    for word in ["score ≥ 1", "name contains r", "TLD com, net, de, co.uk"] {
+        assert!(squeezed(&bar.text).contains(word), "{word}: {}", bar.text);
+    }
+    // Without one of them, and on another tab.
+    let links = page.all(|element| element.name == "a");
+    let leads = |says: &str| {
+        let link = links.iter().find(|link| {
+            squeezed(&link.text).starts_with(says)
+                || link.get("aria-label").is_some_and(|label| label.contains(says))
+        });
+        link.and_then(|link| link.get("href")).unwrap_or_else(|| panic!("no link {says:?}"))
+    };
+    assert!(!leads("Remove the filter: score ≥ 1").contains("min_dqs"));
+    let dropped = leads("Just dropped");
+    assert!(dropped.starts_with("/?stage=catchable&") && dropped.contains(filters), "{dropped}");
+    assert!(leads("Dropping soon").starts_with(&format!("/?{filters}")));
+    assert_eq!(leads("Clear filters"), "/?view=all");
+    let second = world.page(&next);
+    assert!(rel(&second, "prev").is_some_and(|path| !path.contains("offset")));
+    let beyond = world.page("/?view=all&offset=900");
     assert!(beyond.id("list").text.contains("There are no more names."));
     let cookie = world.log_in();
-    let beyond = world.page_as("/?offset=100000", &[("Cookie", &cookie)]);
+    let beyond = world.page_as("/?view=all&offset=100000", &[("Cookie", &cookie)]);
     assert!(beyond.id("list").text.contains("There are no more names."));
 }
 
 #[test]
-fn errors_are_shown_beside_their_field() {
+fn the_query_bar_writes_the_address() {
     let world = World::new();
-    for (query, id, says) in [
-        ("min_dqs=101", "min_dqs-error", "It must be an integer from 0 to 100."),
-        ("max_len=0", "max_len-error", "It must be an integer from 1 to 63."),
-        ("q=a%00b", "q-error", "It must not hold NUL or control characters."),
+    let response = world.client().get("/?view=all&tld=com&add=solar+-hyphens+len%3A%3C%3D12");
+    assert_eq!(response.status, 303);
+    let path = response.header("location").expect("an address").to_owned();
+    for part in ["view=all", "tld=com", "contains=solar", "hyphens=none", "max_len=12"] {
+        assert!(path.contains(part), "{path}");
+    }
+    let (query, shown) = (path.trim_start_matches("/?"), names(&world.page(&path)));
+    let answer = world.api(&format!("/api/v1/drops?{query}"));
+    assert_eq!(shown, api_names(&answer, "drops", "name"));
+    assert!(!shown.is_empty());
+    // What is not understood stays in the bar, and the list stays as it was.
+    let response = world.client().get("/?view=all&add=colour%3Ared");
+    assert_eq!(response.status, 400);
+    let page = Page::read(response.text());
+    assert!(page.id("problem").text.contains("“colour” is no filter."));
+    assert_eq!(page.id("find").get("value"), Some("colour:red"));
+    assert_eq!(names(&page), names(&world.page("/?view=all")));
+}
+
+#[test]
+fn the_first_view_is_the_best_of_each_coming_day() {
+    let site = Site::new();
+    let mut text = HEADER.to_owned();
+    // Released in one to nine days; 20 names on the second day.
+    for ahead in 1..=9 {
+        for at in 0..(if ahead == 2 { 20 } else { 2 }) {
+            text.push_str(&format!("solar{ahead}x{at}.com,2026-10-20,2026-11-{},\n", 20 + ahead));
+        }
+    }
+    let list = site.write("list.csv", text);
+    site.ingest(&list, "2026-11-20T06:00:00Z");
+    add_account(&site);
+    let key = site.new_key(EMAIL);
+    let server = site.serve_with(&["--today", TODAY]);
+    let world = World { _site: site, server, key };
+    let page = world.page("/");
+    let shown = names(&page);
+    assert_eq!(shown.len(), 6 * 2 + 12, "twelve at most of a day");
+    let mut expected = Vec::new();
+    for ahead in 1..=7 {
+        let day = format!("2026-11-{}", 20 + ahead);
+        let best =
+            world.api(&format!("/api/v1/drops?release_from={day}&release_to={day}&limit=12"));
+        expected.extend(api_names(&best, "drops", "name"));
+    }
+    assert_eq!(shown, expected);
+    let heads = page.all(|element| element.has_class("group"));
+    assert_eq!(heads.len(), 7);
+    assert!(
+        squeezed(&heads[0].text).starts_with("Tomorrow Sat 21 Nov 2 names"),
+        "{}",
+        heads[0].text
+    );
+    assert!(heads[1].text.contains("20 names") && heads[1].text.contains("Show all 20"));
+    let tabs = page.all(|element| element.has_class("tabs"))[0];
+    assert!(squeezed(&tabs.text).starts_with("Dropping soon 32"), "{}", tabs.text);
+    let day = world.page("/?release_from=2026-11-22&release_to=2026-11-22");
+    assert_eq!(names(&day).len(), 20);
+    // Nothing passes: what to do about it.
+    let none = world.page("/?digits=none&starts=solar");
+    let list = squeezed(&none.id("list").text);
+    assert!(list.contains("No names match these filters"), "{list}");
+    assert!(list.contains("no digits 32 names"), "{list}");
+}
+
+#[test]
+fn errors_are_told_above_the_list() {
+    let world = World::new();
+    for (query, says) in [
+        ("min_dqs=101", "The parameter min_dqs must be an integer from 0 to 100."),
+        ("max_len=0", "The parameter max_len must be an integer from 1 to 63."),
+        ("q=a%00b", "The parameter q must not hold NUL or control characters."),
+        ("stage=gone", "The parameter stage "),
+        ("view=x", "The parameter view "),
+        ("offset=-1", "The parameter offset "),
+        ("release_from=%2B3d&release_to=tomorrow", "The parameter release_from "),
     ] {
         let response = world.client().get(&format!("/?{query}&tld=de"));
         assert_eq!(response.status, 400, "{query}");
         let page = Page::read(response.text());
-        assert_eq!(page.id(id).text, says);
-        let field = page.all(|element| element.get("aria-describedby") == Some(id));
-        assert_eq!(field.len(), 1, "{query}");
-        assert_eq!(field[0].get("aria-invalid"), Some("true"));
+        assert!(page.id("problem").text.contains(says), "{query}: {}", page.id("problem").text);
         assert!(names(&page).is_empty());
-    }
-    for query in ["stage=gone", "view=x", "offset=-1"] {
-        let response = world.client().get(&format!("/?{query}"));
-        assert_eq!(response.status, 400, "{query}");
-        assert!(Page::read(response.text()).id("list").text.contains("The parameter"), "{query}");
     }
 }
 
@@ -323,8 +404,7 @@ fn user_input_stays_text() {
 fn scripts_receive_only_the_changed_part() {
     let world = World::new();
     for (target, wanted, parts) in [
-        ("/?tld=com", "1", vec!["chips", "list"]),
-        ("/?tld=com", "tlds", vec!["all-tlds"]),
+        ("/?tld=com", "1", vec!["set", "frame", "list"]),
         ("/search?q=solar", "1", vec!["results"]),
         ("/search?q=solar", "options", vec!["find-0", "find-8"]),
         ("/domain/oldharbor.com", "1", vec!["votes"]),
@@ -342,8 +422,8 @@ fn scripts_receive_only_the_changed_part() {
         assert!(part.all(|element| element.name == "html" || element.name == "h1").is_empty());
         parts.into_iter().for_each(|id| assert!(part.maybe_id(id).is_some(), "{target}: {id}"));
     }
-    let part = world.page_as("/?tld=com", &[("X-Fragment", "1")]);
-    assert_eq!(names(&part), names(&world.page("/?tld=com")));
+    let part = world.page_as("/?view=all&tld=com", &[("X-Fragment", "1")]);
+    assert_eq!(names(&part), names(&world.page("/?view=all&tld=com")));
 }
 
 #[test]
@@ -362,7 +442,7 @@ fn idns_are_shown_in_unicode_with_their_a_label() {
         let marks = page.all(|element| element.has_class("bad") && element.text == "mixed scripts");
         assert_eq!(marks.len(), 1, "{target}");
     }
-    assert_eq!(names(&world.page("/?tld=%D1%80%D1%84")), ["xn--e1afmkfd.xn--p1ai"]);
+    assert_eq!(names(&world.page("/?view=all&tld=%D1%80%D1%84")), ["xn--e1afmkfd.xn--p1ai"]);
 }
 
 #[test]
@@ -520,10 +600,9 @@ fn members_can_vote_and_see_whether_they_watch_a_name() {
             element.name == "button" && element.get("value") == Some("oldharbor.com")
         });
         assert_eq!(button.len(), 1, "{target}");
-        assert_eq!(
-            (button[0].text.as_str(), button[0].get("formaction")),
-            ("Watching", Some("/unwatch"))
-        );
+        assert_eq!(button[0].get("formaction"), Some("/unwatch"), "{target}");
+        let shown = if target.starts_with("/?") { "★" } else { "Watching" };
+        assert_eq!(button[0].text, shown, "{target}");
     }
 }
 
@@ -561,13 +640,11 @@ fn the_first_page_is_small() {
     let mut client = world.client();
     let mut transferred = 0;
     let gzip = [("Accept-Encoding", "gzip")];
-    let page = client.request("GET", "/", &gzip);
+    let page = client.request("GET", "/?view=all", &gzip);
     assert_eq!(page.header("content-encoding"), Some("gzip"));
     transferred += page.body.len();
-    let whole = world.client().request("GET", "/?view=all", &[]).body.len();
-    assert!(whole < 60_000, "{whole} bytes, uncompressed");
-    let read = world.page("/");
-    assert_eq!(names(&read).len(), 40);
+    let read = world.page("/?view=all");
+    assert_eq!(names(&read).len(), 100);
     let files = read.all(|element| matches!(element.name.as_str(), "link" | "script"));
     for path in files.iter().filter_map(|file| file.get("href").or(file.get("src"))) {
         let file = client.request("GET", path, &gzip);
@@ -594,13 +671,15 @@ fn lists_end_after_a_thousand_names_without_an_account() {
     let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
     let world = World { _site: site, server, key };
     let cookie = world.log_in();
-    for (list, id, rows) in [("/?q=solar", "list", 40), ("/search?q=solar", "results", 50)] {
+    let lists = [("/?view=active&q=solar", "list", 100), ("/search?q=solar", "results", 50)];
+    for (list, id, rows) in lists {
         let (start, all) = (1_000 - rows, rows + 1);
         let last = world.page(&format!("{list}&offset={start}"));
         assert_eq!(last.all(|element| element.name == "tr").len(), all, "{list}: rows and a head");
         assert_eq!(rel(&last, "next"), None, "{list}");
         let log_in = last.links("Log in to see more");
-        let here = list.replace('/', "%2F").replace('?', "%3F").replace('=', "%3D");
+        let here =
+            list.replace('/', "%2F").replace('?', "%3F").replace('=', "%3D").replace('&', "%26");
         assert_eq!(log_in, [format!("/login?next={here}%26offset%3D{start}")], "{list}");
         let beyond = world.page(&format!("{list}&offset=1000"));
         assert!(beyond.id(id).text.contains("Without an account"), "{list}");

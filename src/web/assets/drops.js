@@ -1,11 +1,11 @@
-// Drops page: filters apply on input, the URL holds the state, pages load in place, and shortcuts move
-// through the rows. Without this file, the links and the form work as usual.
+// Drops page: links change the list in place, the URL holds the state, names are selected, and shortcuts
+// move through the rows. Without this file, the links and the forms work as usual.
 
 import { say } from "./base.js";
 import { watchInPlace } from "./names.js";
 
-const form = document.querySelector("#filters");
 const list = () => document.querySelector("#list");
+const frame = () => document.querySelector("#frame");
 
 // ---- The list, in place
 
@@ -21,7 +21,7 @@ async function load(path, { push = false } = {}) {
     const text = await response.text();
     if (request.signal.aborted) return false;
     show(new DOMParser().parseFromString(text, "text/html"));
-    const shown = list().dataset.path ?? path;
+    const shown = frame().dataset.path ?? path;
     if (push) history.pushState(null, "", shown);
     else history.replaceState(null, "", shown);
     return true;
@@ -35,97 +35,45 @@ async function load(path, { push = false } = {}) {
 
 /** Replaces the parts of the page and keeps the focus. */
 function show(page) {
-  for (const id of ["chips", "list"]) {
+  const isOpen = document.querySelector(".side .more")?.open;
+  for (const id of ["set", "frame"]) {
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
     if (!old || !fresh) continue;
     const focused = old.contains(document.activeElement) ? document.activeElement : null;
     const again = focused && sameAs(focused, fresh);
-    const scrolled = old.scrollLeft;
     old.replaceWith(fresh);
-    fresh.scrollLeft = scrolled;
     again?.focus({ preventScroll: true });
   }
+  const more = document.querySelector(".side .more");
+  if (more && isOpen) more.open = true;
+  const field = document.querySelector("#find");
+  field.value = "";
+  field.removeAttribute("aria-invalid");
   const next = document.querySelector("#watch [name=next]");
-  if (next) next.value = list().dataset.path ?? "/";
+  if (next) next.value = frame().dataset.path ?? "/";
+  selected();
 }
 
 function sameAs(element, within) {
-  const { tagName, name, value, rel } = element;
-  const href = element.getAttribute("href");
-  return [...within.querySelectorAll(tagName)].find((other) =>
-    rel ? other.rel === rel : href ? other.getAttribute("href") === href : name && other.name === name && other.value === value);
+  const words = (it) => it.querySelector(".w")?.textContent ?? it.textContent;
+  return [...within.querySelectorAll(element.tagName)].find((other) =>
+    element.rel ? other.rel === element.rel : words(other) === words(element));
 }
 
-// ---- Filters
-
-/** URL of the form values, as the server writes it. */
-function address() {
-  const sent = new FormData(form);
-  const text = (name) => (sent.get(name) ?? "").toString().trim();
-  const tlds = sent.getAll("tld").flatMap((value) => value.split(/[,\s]+/)).filter(Boolean);
-  const query = new URLSearchParams();
-  const add = (name, value, open) => { if (value && value !== open) query.append(name, value); };
-  add("stage", text("stage"));
-  if (!text("stage")) add("view", text("view"), "active");
-  add("tld", [...new Set(tlds)].join(","));
-  add("q", text("q"));
-  add("min_dqs", text("min_dqs"), "0");
-  add("max_len", text("max_len"), form.elements.max_len.max);
+/** The address that a form stands for. */
+function address(form) {
+  const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
   return query.size ? `/?${query}` : "/";
 }
 
-/** Fills the form from a URL, after a link or a step back. */
-function fill(path) {
-  const query = new URL(path, location.href).searchParams;
-  form.elements.q.value = query.get("q") ?? "";
-  for (const name of ["min_dqs", "max_len"]) {
-    form.elements[name].value = query.get(name) ?? "";
-  }
-  for (const name of ["stage", "view"]) {
-    let field = form.querySelector(`input[type=hidden][name=${name}]`);
-    if (!field) {
-      field = Object.assign(document.createElement("input"), { type: "hidden", name });
-      form.prepend(field);
-    }
-    field.value = query.get(name) ?? "";
-  }
-}
-
-let soon;
-const apply = (wait) => {
-  clearTimeout(soon);
-  soon = setTimeout(() => load(address()), wait);
-};
-
-form.addEventListener("input", (event) => {
-  // The text field applies on change, because a partial TLD may be another TLD.
-  if (event.target.id !== "other-tlds") apply(event.target.type === "checkbox" ? 0 : 120);
-});
-
-const takeOthers = async () => {
-  const field = form.querySelector("#other-tlds");
-  if (!field.value.trim()) return;
-  clearTimeout(soon);
-  if (await load(address())) field.value = "";
-};
-form.querySelector("#other-tlds").addEventListener("change", takeOthers);
-
-// Suggestions, loaded when the field is used.
-form.querySelector("#other-tlds").addEventListener("focus", async ({ target }) => {
-  const response = await fetch(location.href, { headers: { "X-Fragment": "tlds" } }).catch(() => null);
-  if (!response?.ok) return;
-  target.insertAdjacentHTML("afterend", await response.text());
-  target.setAttribute("list", "all-tlds");
-}, { once: true });
-
-form.addEventListener("submit", (event) => {
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (form.method !== "get" || new URL(form.action).pathname !== "/") return;
   event.preventDefault();
-  if (document.activeElement?.id === "other-tlds") takeOthers();
-  else apply(0);
+  if (await load(address(form), { push: true })) say(list().querySelector("[role=alert], [role=status]")?.textContent ?? "List updated");
 });
 
-// Browsers restore form values on return; reset them if they differ from the list.
-if (address() !== (list().dataset.path ?? "/").replace(/[?&]offset=\d+$/, "")) fill(location.href);
+document.addEventListener("change", (event) => event.target.form?.matches("[data-auto]") && event.target.form.requestSubmit());
 
 // ---- Links that change the list
 
@@ -137,36 +85,64 @@ document.addEventListener("click", async (event) => {
 });
 
 async function follow(link) {
-  const path = link.getAttribute("href");
   const turns = Boolean(link.rel);
-  if (!(await load(path, { push: true }))) return;
-  fill(path);
+  if (!(await load(link.getAttribute("href"), { push: true }))) return;
+  if (location.hash) history.replaceState(null, "", location.pathname + location.search);
   // Scroll to the top of a new page unless it is already in view.
   if (turns && list().getBoundingClientRect().top < 0) list().scrollIntoView({ block: "start" });
   if (turns) say(list().querySelector("[role=status]").textContent);
 }
 
-addEventListener("popstate", () => {
-  fill(location.href);
-  load(location.pathname + location.search);
+addEventListener("popstate", () => load(location.pathname + location.search));
+
+// ---- Selected names
+
+const boxes = () => [...list().querySelectorAll("tbody .sel input")];
+let last; // The box that was changed last, from which a range begins.
+
+document.addEventListener("click", (event) => {
+  const box = event.target.closest("tbody .sel input");
+  if (!box) return;
+  const all = boxes();
+  const [from, to] = [all.indexOf(last), all.indexOf(box)].sort((a, b) => a - b);
+  if (event.shiftKey && from >= 0) all.slice(from, to + 1).forEach((other) => { other.checked = box.checked; });
+  last = box;
+  selected();
 });
 
-// ---- Score details, loaded when they are opened
+document.addEventListener("change", (event) => {
+  if (event.target.id !== "all") return;
+  boxes().forEach((box) => { box.checked = event.target.checked; });
+  selected();
+});
 
-document.addEventListener("toggle", async (event) => {
-  const why = event.target.open && event.target.querySelector(".why:not(.whole)");
-  if (!why) return;
-  why.classList.add("whole");
-  const { name } = event.target.closest("tr").dataset;
-  const response = await fetch(`/domain/${name}`, { headers: { "X-Fragment": "parts" } }).catch(() => null);
-  if (response?.ok) why.insertAdjacentHTML("beforeend", await response.text());
-  else why.classList.remove("whole"); // Opening it again tries again.
-}, true);
+/** Tells how many names are selected. */
+function selected() {
+  const count = boxes().filter((box) => box.checked).length;
+  const told = list().querySelector(".picked");
+  if (told) told.textContent = `${count} selected`;
+  const all = list().querySelector("#all");
+  if (all) [all.checked, all.indeterminate] = [count > 0 && count === boxes().length, count > 0 && count < boxes().length];
+}
+
+document.addEventListener("reset", (event) => event.target.id === "bulk" && setTimeout(selected));
+
+async function copy(names) {
+  try {
+    await navigator.clipboard.writeText(names.join("\n"));
+    say(names.length === 1 ? `Copied ${names[0]}` : `Copied ${names.length} names`);
+  } catch {
+    say("Copying is blocked by the browser. Select the text and copy it.");
+  }
+}
+
+const picked = () => boxes().filter((box) => box.checked).map((box) => box.value);
+document.addEventListener("click", (event) => { if (event.target.closest("#copy")) copy(picked()); });
 
 // ---- Keyboard
 
-const rows = () => [...list().querySelectorAll("tbody tr")];
-const here = () => document.activeElement?.closest?.("#list tbody tr") ?? list().querySelector("tr.here");
+const rows = () => [...list().querySelectorAll("tbody tr[data-name]")];
+const here = () => document.activeElement?.closest?.("#list tr[data-name]") ?? list().querySelector("tr.here");
 
 function move(step) {
   const all = rows();
@@ -179,6 +155,26 @@ function move(step) {
   row.focus({ preventScroll: true });
   row.scrollIntoView({ block: "nearest" });
 }
+
+/** Opens the parts of a score below their row, or closes them. */
+async function explain(row) {
+  if (!row) return;
+  if (row.nextElementSibling?.matches(".parts-row")) return row.nextElementSibling.remove();
+  const response = await fetch(`/domain/${row.dataset.name}`, { headers: { "X-Fragment": "parts" } }).catch(() => null);
+  if (!response?.ok) return say("The server is not responding.");
+  const parts = document.createElement("tr");
+  parts.className = "parts-row";
+  const cell = parts.insertCell();
+  cell.colSpan = row.cells.length;
+  cell.append(Object.assign(document.createElement("p"), { textContent: row.querySelector(".reason").title }));
+  cell.insertAdjacentHTML("beforeend", await response.text());
+  row.after(parts);
+  row.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest(".reason")) explain(event.target.closest("tr"));
+});
 
 const turn = (rel) => {
   const link = list().querySelector(`.pager a[rel=${rel}]`);
@@ -193,25 +189,26 @@ switched.addEventListener("change", () => {
   try { localStorage.setItem("single-keys", switched.checked ? "on" : "off"); } catch { /* not stored */ }
 });
 
+const open = (row) => row?.querySelector("th a").click();
 const actions = {
   j: () => move(1),
   k: () => move(-1),
   n: () => turn("next"),
   p: () => turn("prev"),
-  o: (row) => row?.querySelector("th a").click(),
+  o: open,
+  e: explain,
+  x: (row) => row?.querySelector(".sel input").click(),
   w: (row) => row?.querySelector(".watch").click(),
-  c: (row) => row?.querySelector("[data-copy]").click(),
+  c: (row) => { const names = picked(); copy(names.length || !row ? names : [row.dataset.name]); },
   "?": () => keys.showModal(),
 };
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || keys.open || !switched.checked) return;
-  if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;
-  if (event.key === "Enter" && event.target.matches("#list tbody tr")) {
-    const parts = event.target.querySelector("details");
-    parts.open = !parts.open;
-    event.target.scrollIntoView({ block: "nearest" });
-  } else if (Object.hasOwn(actions, event.key)) {
+  if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
+  if (event.key === "Escape" && event.target.id === "find") return event.target.blur();
+  if (!switched.checked || event.target.matches("input:not([type=checkbox]), textarea, select")) return;
+  if (event.key === "Enter" && event.target.matches("#list tr[data-name]")) open(event.target);
+  else if (Object.hasOwn(actions, event.key)) {
     event.preventDefault();
     actions[event.key](here());
   }

@@ -32,7 +32,9 @@ export function watchInPlace() {
 function turn(button, watched) {
   const name = button.value;
   button.classList.toggle("on", watched);
-  button.textContent = watched ? "Watching" : "Watch";
+  // A star in a list, a word elsewhere.
+  const words = button.closest(".star") ? ["★", "☆"] : ["Watching", "Watch"];
+  button.textContent = words[watched ? 0 : 1];
   button.setAttribute("aria-label", watched ? `Watching ${name}: stop` : `Watch ${name}`);
   if (watched) button.setAttribute("formaction", "/unwatch");
   else button.removeAttribute("formaction");

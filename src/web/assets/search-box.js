@@ -21,7 +21,8 @@ const chosen = () => list.querySelector("[aria-selected=true]");
 
 async function ask(text) {
   pending?.abort();
-  if (!text) return close();
+  // A filter of the query bar is no name.
+  if (!text || /^-|[:"]|\s/.test(text)) return close();
   if (cache.has(text)) return show(cache.get(text));
   const request = (pending = new AbortController());
   try {

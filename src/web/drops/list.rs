@@ -1,93 +1,141 @@
-//! The list of drops: view tabs, rows, pagination and CSV links.
+//! The list: tabs, days, rows, pages, and what is done with selected names.
 
 use maud::{Markup, html};
 
-use crate::index::filter::View;
-use crate::index::query::rows::DropRow;
-use crate::index::query::rows::Lifecycle;
-use crate::index::{DropsPage, Overview};
+use crate::index::DropsPage;
+use crate::index::filter::{Sort, SortKey};
+use crate::index::query::rows::{DropRow, Lifecycle};
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
-use crate::vocab::name::to_unicode;
+use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
-use crate::web::components::ANONYMOUS_DEPTH;
-use crate::web::components::Column::{Hidden, Number, Text};
 use crate::web::components::{
-    self, actions_cell, columns, grouped, log_in_for_more, name_linked, score, stage,
+    self, ANONYMOUS_DEPTH, counted, date_text, grouped, log_in_for_more, name_linked, query,
+    stage_word,
 };
-use crate::web::drops::Shown;
-use crate::web::drops::state::{ROWS, State};
+use crate::web::drops::state::{ROW_CHOICES, ROWS, State};
+use crate::web::drops::words::Chip;
+use crate::web::drops::{BEST_OF_DAY, BestOfDay, Found, HIGH, Listing, Shown, Tab, chips};
 
-/// A page of results.
-pub struct Listing<'a> {
-    /// `None` beyond the depth of the viewer.
-    pub page: Option<DropsPage<'a>>,
-    pub counted: Counted,
-}
+/// Columns of the table.
+const COLUMNS: u32 = 9;
 
-/// Position of a page in all results.
-#[derive(Clone, Copy)]
-pub struct Counted {
-    pub offset: u32,
-    pub rows: u32,
-    pub total: u32,
-}
-
-/// The views as tabs.
-const TABS: [(View, &str); 7] = [
-    (View::Active, "Active"),
-    (View::Today, "Dropped today"),
-    (View::Stage(Stage::Catchable), "Catchable"),
-    (View::Stage(Stage::PendingDelete), "Pending delete"),
-    (View::Stage(Stage::Redemption), "Redemption"),
-    (View::Stage(Stage::Released), "Released"),
-    (View::All, "All"),
-];
-
-/// Renders the filtered list.
-pub fn section(shown: &Shown<'_>, listing: &Listing<'_>, overview: &Overview<'_>) -> Markup {
-    let counted = listing.counted;
+/// Renders everything beside the sidebar.
+pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
+    let state = shown.state;
     html! {
-        section #list aria-label="Ranked drops" data-path=(shown.state.path()) {
-            (tabs(shown.state, overview))
-            div.bar {
-                p role="status" { (range(counted)) }
-                @if shown.state.is_narrowed() { a.clear href=(shown.state.cleared()) data-load { "Clear filters" } }
-                (files(shown, counted))
-                button.quiet.small.needs-js #show-keys type="button" { "Shortcuts" }
+        section #list aria-label="Drops" {
+            @if let Some(why) = &shown.problem {
+                p.problem #problem role="alert" { (why) " " a href="/" { "Clear all filters" } }
             }
-            @match &listing.page {
-                Some(page) if counted.rows > 0 => (table(shown, page)),
-                _ => (empty(shown, counted)),
-            }
-            (pager(shown, counted))
-        }
-    }
-}
-
-/// Replaces the list when a parameter is invalid.
-pub fn invalid(shown: &Shown<'_>) -> Markup {
-    let what = ["stage", "view", "offset"].into_iter().find_map(|parameter| {
-        shown.problem_of(parameter).map(|what| format!("The parameter {parameter} {what}."))
-    });
-    html! {
-        section #list aria-label="Ranked drops" data-path=(shown.state.path()) {
-            p.problem role="alert" {
-                (what.as_deref().unwrap_or("A filter is invalid. See the message above."))
-                " " a href="/" { "Clear all filters" }
+            @if let Some(found) = found {
+                div.top { (tabs(state, found)) (tools(shown, found)) }
+                @if !found.days.is_empty() { (days(shown, found)) }
+                @match &found.listing {
+                    Listing::Digest(best) if !best.is_empty() => (digest(shown, best)),
+                    Listing::Rows { page: Some(page), sort, offset, total } if page.count() > 0 => {
+                        (table(shown, *sort, &html! { tbody { (rows(shown, page)) } }))
+                        (pager(shown, *offset, page.count(), *total))
+                    }
+                    Listing::Rows { offset, total, .. } if *total > 0 => (beyond(shown, *offset, *total)),
+                    _ => (empty(shown, found)),
+                }
+                (bulk(state))
             }
         }
     }
 }
 
-fn tabs(state: &State, overview: &Overview<'_>) -> Markup {
-    let here = state.view();
+fn tabs(state: &State, found: &Found<'_>) -> Markup {
+    let here = Tab::of(state);
     html! {
         nav aria-label="View" {
             ul.tabs {
-                @for (view, word) in TABS {
+                @for (tab, count) in Tab::ALL.into_iter().zip(found.tabs) {
                     li {
-                        a href=(state.on(view)) data-load aria-current=[(view == here).then_some("page")] {
-                            (word) " " span.count { (grouped(overview.total(view).into())) }
+                        a href=(tab.with(state).path()) data-load aria-current=[(here == Some(tab)).then_some("page")] {
+                            (tab.word()) " " span.count { (grouped(count.into())) }
+                        }
+                    }
+                }
+                @if here.is_none() {
+                    li { a href=(state.path()) aria-current="page" { (part_word(state)) } }
+                }
+            }
+        }
+    }
+}
+
+/// A part of the list that has no tab of its own.
+fn part_word(state: &State) -> String {
+    match (state.get("stage"), state.get("view")) {
+        ("", "today") => "Left the zone today".to_owned(),
+        ("", _) => "Whole pipeline".to_owned(),
+        (stage, _) => match stage.parse::<Stage>() {
+            Ok(stage) => {
+                let word = stage_word(stage);
+                format!("{}{}", word[..1].to_uppercase(), &word[1..])
+            }
+            Err(_) => stage.replace(',', ", "),
+        },
+    }
+}
+
+fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
+    let state = shown.state;
+    let listed = if state.is_digest() { state.soon() } else { state.clone() };
+    let total = match &found.listing {
+        Listing::Digest(_) => found.tabs[0],
+        Listing::Rows { total, .. } => *total,
+    };
+    let stages = state.get("stage");
+    let rule = [
+        ("tlds", state.get("tld")),
+        ("min_dqs", state.get("min_dqs")),
+        ("max_length", state.get("max_len")),
+        ("contains", state.get("contains")),
+        ("stage", stages),
+    ];
+    html! {
+        p.tools {
+            a.only-phone href="#filters" { "Filters" }
+            @if state.is_filtered() { a.clear href=(state.unfiltered().path()) data-load { "Clear filters" } }
+            a href=(query::with(&rule, "/alerts/new")) { "Alert me" }
+            @if total > 0 {
+                @if shown.exports {
+                    a href=(listed.csv()) download {
+                        "CSV: "
+                        @if total > EXPORT_ROWS_MAX { "the first " (grouped(EXPORT_ROWS_MAX.into())) }
+                        @else { (counted(total, "name")) }
+                    }
+                } @else if shown.owned.is_some() { a href="/account/plan" { "CSV needs the plan Core" } }
+            }
+            button.quiet.small.needs-js #show-keys type="button" { "Shortcuts" }
+        }
+    }
+}
+
+fn days(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
+    let state = shown.state;
+    let most = found.days.iter().map(|(_, count)| *count).max().unwrap_or_default().max(1);
+    let all = state.soon().with(&[("sort", state.get("sort")), ("order", state.get("order"))]);
+    let is_all = state.is_digest();
+    let day_of = |name| Day::parse_from(state.get(name), shown.today).ok();
+    let chosen = day_of("release_from").filter(|from| day_of("release_to") == Some(*from));
+    html! {
+        nav.days aria-label="Release days" {
+            ul {
+                li {
+                    a href=(if is_all { all } else { state.anywhere() }.path()) data-load aria-current=[is_all.then_some("true")] {
+                        span { "All " (found.days.len()) " days" } " " span.c { (grouped(found.tabs[0].into())) }
+                    }
+                }
+                @for (day, count) in &found.days {
+                    li {
+                        a href=(state.on_day(*day).path()) data-load title=(day) aria-current=[(chosen == Some(*day)).then_some("true")] {
+                            svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true" { rect width=(u64::from(*count) * 100 / u64::from(most)) height="1" {} }
+                            span { (short_day(*day, shown.today)) } " " span.c { (grouped((*count).into())) }
                         }
                     }
                 }
@@ -96,99 +144,283 @@ fn tabs(state: &State, overview: &Overview<'_>) -> Markup {
     }
 }
 
-/// Formats a position: `1 to 100 of 31,204`.
-fn range(counted: Counted) -> String {
-    let Counted { offset, rows, total } = counted;
-    match rows {
-        0 => "No names".to_owned(),
-        rows => components::range(offset, rows, &grouped(total.into())),
+/// A coming day: `Tomorrow`, `+3 Wed 25`.
+fn short_day(day: Day, today: Day) -> String {
+    match day.days_since(today) {
+        1 => "Tomorrow".to_owned(),
+        ahead => format!("+{ahead} {}", day.date().format("%a %-d")),
     }
 }
 
-fn files(shown: &Shown<'_>, counted: Counted) -> Markup {
-    let state = shown.state;
-    if counted.rows == 0 {
-        return html! {};
-    }
-    if !shown.exports {
-        return html! {
-            p.files { a href="/account/plan" { "Upgrade to Core for CSV export" } }
-        };
-    }
+fn digest(shown: &Shown<'_>, best: &[BestOfDay<'_>]) -> Markup {
+    let body = html! {
+        @for best in best {
+            tbody {
+                (day_head(shown, best))
+                (rows(shown, &best.page))
+            }
+        }
+    };
     html! {
-        p.files {
-            "CSV: "
-            a href=(state.csv_of_page(counted.offset)) download { "this page" }
-            @if counted.total > counted.rows {
-                " or "
-                a href=(state.csv_of_all()) download {
-                    @if counted.total > EXPORT_ROWS_MAX { "the first " (grouped(EXPORT_ROWS_MAX.into())) }
-                    @else { "all " (grouped(counted.total.into())) }
+        (table(shown, Sort::natural(SortKey::Release), &body))
+        p.foot.soft {
+            "The best " (BEST_OF_DAY) " of each day. "
+            a href=(shown.state.soon().path()) data-load { "Show all in one list" }
+        }
+    }
+}
+
+fn day_head(shown: &Shown<'_>, best: &BestOfDay<'_>) -> Markup {
+    let BestOfDay { day, page, high } = best;
+    let ahead = day.days_since(shown.today);
+    html! {
+        tr.group {
+            th colspan=(COLUMNS) scope="rowgroup" {
+                span.g {
+                    span.due.{ "d" (ahead) } { b { @if ahead == 1 { "Tomorrow" } @else { "+" (ahead) " days" } } } " "
+                    time datetime=(day) { (day.date().format("%a %-d %b").to_string()) } " "
+                    span { (counted(page.total, "name")) @if *high > 0 { ", " (grouped((*high).into())) " at " (HIGH) " or more" } } " "
+                    @if page.total > page.count() {
+                        a.end href=(shown.state.on_day(*day).path()) data-load { "Show all " (grouped(page.total.into())) }
+                    }
                 }
             }
         }
     }
 }
 
-fn empty(shown: &Shown<'_>, counted: Counted) -> Markup {
+fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
     let state = shown.state;
+    let is_digest = state.is_digest();
+    let head = |class: &str, word: &str, key: SortKey| {
+        let is_here = sort.key == key && !is_digest;
+        let natural = Sort::natural(key);
+        // The column that sorts the list already turns its order around.
+        let turned = is_here && sort.descending == natural.descending;
+        let order = match (turned, natural.descending) {
+            (false, _) => "",
+            (true, true) => "asc",
+            (true, false) => "desc",
+        };
+        let from = if is_digest { state.soon() } else { state.clone() };
+        let path = from.with(&[("sort", key.as_str()), ("order", order)]).path();
+        let sorted = is_here.then_some(if sort.descending { "descending" } else { "ascending" });
+        html! { th class=(class) scope="col" aria-sort=[sorted] { a href=(path) data-load { (word) } } }
+    };
     html! {
-        div.panel.empty {
-            @if counted.total > 0 {
-                @if counted.offset >= shown.depth && counted.offset < counted.total { (log_in_for_more(&state.path())) }
-                @else { p { "There are no more names." } }
-                p { a href=(state.page(0)) data-load { "Back to the first page" } }
-            } @else if state.is_narrowed() {
-                p { "No names match these filters." }
-                p { a href=(state.cleared()) data-load { "Clear filters" } " or choose another tab." }
-            } @else {
-                p { "There are no names in this view today. Choose another tab." }
+        table.drops {
+            caption.hidden { "Drops" }
+            colgroup { col.sel; col.star; col.name; col.dqs; col.why; col.n; col.n; col.due; col.state; }
+            thead {
+                tr {
+                    th.sel scope="col" { input.needs-js #all type="checkbox" aria-label="Select all names on this page"; }
+                    th.star scope="col" { span.hidden { "Watch" } }
+                    (head("name", "Name", SortKey::Name))
+                    (head("dqs", "Score", SortKey::Dqs))
+                    th.why scope="col" { "Why" }
+                    (head("n", "Length", SortKey::Length))
+                    (head("n", "Other TLDs", SortKey::Tlds))
+                    (head("due", "Drops", SortKey::Release))
+                    th.state scope="col" { "State" }
+                }
             }
+            (body)
         }
     }
 }
 
-fn table(shown: &Shown<'_>, page: &DropsPage<'_>) -> Markup {
+fn rows(shown: &Shown<'_>, page: &DropsPage<'_>) -> Markup {
     let next = shown.state.path();
-    let mut rows = Vec::with_capacity(ROWS as usize);
+    let mut rows = Vec::with_capacity(page.count() as usize);
     page.for_each_placed(|drop, place| rows.push(row(shown, drop, place, &next)));
-    html! {
-        table.drops {
-            caption.hidden { "Drops, best score first" }
-            (columns(&[Text("Name"), Text("DQS"), Text("Stage"), Number("Length"), Text("TLD"), Hidden("Actions")]))
-            tbody { @for row in &rows { (row) } }
-        }
-    }
+    html! { @for row in &rows { (row) } }
 }
 
 fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> Markup {
+    let name = drop.name;
     html! {
-        tr data-name=(drop.name) {
-            th scope="row" { (name_linked(drop.name, drop.tld)) }
-            td.dqs {
-                details name="parts" {
-                    summary { (score(drop.dqs)) span.hidden { ": why this score" } }
-                    // A script adds the parts of the score: they would be three quarters of the page.
-                    div.why { p { (drop.explanation) } }
-                }
-            }
-            td.where { (stage(place.stage, place.release, shown.today)) }
-            td.number.length data-label="Length" { (drop.length) }
-            td.tld { "." (to_unicode(drop.tld)) }
-            (actions_cell(shown.owned, drop.name, drop.tld, next))
+        tr data-name=(name) {
+            td.sel { input type="checkbox" form="bulk" name="domain" value=(name) aria-label={ "Select " (name) }; }
+            td.star { (star(shown, drop, next)) }
+            th.name scope="row" { (name_linked(name, drop.tld)) }
+            td.dqs { (score(drop.dqs)) }
+            td.why { button.reason type="button" title=(drop.explanation) { (drop.explanation) } }
+            td.n.length { (drop.length) }
+            td.n.tlds { (drop.other_tlds) }
+            td.due { (due(place.release, shown.today)) }
+            td.where { (state_of(place, shown.today)) }
         }
     }
 }
 
-fn pager(shown: &Shown<'_>, counted: Counted) -> Markup {
-    let state = shown.state;
-    let Counted { offset, rows, total } = counted;
-    let after = offset + rows;
-    let has_more = rows > 0 && after < total;
-    let has_next = has_more && after < shown.depth;
-    let previous = (offset > 0).then(|| state.page(offset.saturating_sub(ROWS)));
+/// The score as a number and five bars, each of which stands for names ten times as rare.
+fn score(dqs: Dqs) -> Markup {
+    /// Scores that fill whole bars.
+    const STEPS: [u32; 6] = [0, 60, 90, 97, 99, 100];
+    let points = u32::from(dqs.points());
+    let full = STEPS[1..].iter().filter(|step| points >= **step).count();
+    // A bar is 8 wide and 2 from the next. The last one is filled in part.
+    let part = STEPS.get(full + 1).map_or(0, |next| {
+        let start = STEPS[full];
+        (points - start) * 8 / (next - start)
+    });
     html! {
-        (components::pager(previous, &range(counted), has_next.then(|| state.page(after))))
+        span.score {
+            b { (points) }
+            svg.rung viewBox="0 0 48 8" preserveAspectRatio="none" aria-hidden="true" { rect width=(full as u32 * 10 + part) height="8" {} }
+        }
+    }
+}
+
+/// The release date, with a disc that fills as the day comes near.
+fn due(release: Day, today: Day) -> Markup {
+    let ahead = release.days_since(today);
+    let class = match ahead {
+        ..=0 => "free".to_owned(),
+        1..=4 => format!("d{ahead}"),
+        _ => "later".to_owned(),
+    };
+    let says = match ahead {
+        1 => "tomorrow".to_owned(),
+        0 => "today".to_owned(),
+        2.. => format!("in {ahead} days"),
+        _ => format!("{} days ago", -ahead),
+    };
+    html! { time.due.(class) datetime=(release) title={ (release) ", " (says) ", expected" } { (date_text(release, today)) } }
+}
+
+/// What the calendar says of a name. Nothing here was asked of a registry.
+fn state_of(place: Lifecycle, today: Day) -> Markup {
+    html! {
+        @match place.stage {
+            Stage::Redemption => span.stage.restorable title={ "The owner can restore it until " (place.pending_delete) } { "restorable" },
+            Stage::PendingDelete => span.stage.pending-delete { "pending delete" },
+            Stage::Catchable => span.stage.catchable title={ "Expected to be available since " (place.release) ", not verified" } { "expected free" },
+            Stage::Released => span.stage.released title={ "Left the zone on " (date_text(place.dropped, today)) } { "released" },
+        }
+    }
+}
+
+/// The button that watches a name, as a star.
+fn star(shown: &Shown<'_>, drop: &DropRow<'_>, next: &str) -> Markup {
+    let name = drop.name;
+    let Some(owned) = shown.owned else {
+        let log_in = query::with(&[("next", next)], "/login");
+        return html! { a.watch href=(log_in) aria-label={ "Watch " (name) ": log in first" } { "☆" } };
+    };
+    let label_len = name.len() - drop.tld.len() - 1;
+    let domain = DomainName::from_stored(name.as_bytes(), label_len as u8)
+        .expect("names of the index are a label and a suffix");
+    let is_watched = owned.watch(&domain).is_some();
+    html! {
+        @if is_watched {
+            button.watch.on type="submit" form="watch" formaction="/unwatch" name="domain" value=(name) aria-label={ "Watching " (name) ": stop" } { "★" }
+        } @else {
+            button.watch type="submit" form="watch" name="domain" value=(name) aria-label={ "Watch " (name) } { "☆" }
+        }
+    }
+}
+
+/// What is done with the selected names. A script shows it when a name is selected.
+fn bulk(state: &State) -> Markup {
+    html! {
+        form #bulk.bulk method="post" action="/watch" aria-label="Selected names" {
+            input type="hidden" name="next" value=(state.path());
+            span.picked role="status" { "Selected names" }
+            button type="submit" { "Watch" }
+            button.needs-js #copy type="button" { "Copy" }
+            button.needs-js #clear type="reset" { "Clear" }
+        }
+    }
+}
+
+fn pager(shown: &Shown<'_>, offset: u32, rows: u32, total: u32) -> Markup {
+    let state = shown.state;
+    let size = state.get("limit").parse().unwrap_or(ROWS).max(1);
+    let after = offset + rows;
+    let has_more = after < total;
+    let has_next = has_more && after < shown.depth;
+    let previous = (offset > 0).then(|| state.page(offset.saturating_sub(size)));
+    let position = components::range(offset, rows, &grouped(total.into()));
+    html! {
+        div.pages {
+            p role="status" { (position) }
+            @if total > ROW_CHOICES[0] { (page_size(state, size)) }
+            (components::pager(previous, &pages(offset, size, total), has_next.then(|| state.page(after))))
+        }
         @if has_more && !has_next && shown.depth == ANONYMOUS_DEPTH { (log_in_for_more(&state.path())) }
+    }
+}
+
+/// `Page 3 of 13`.
+fn pages(offset: u32, size: u32, total: u32) -> String {
+    format!(
+        "Page {} of {}",
+        grouped((offset / size + 1).into()),
+        grouped(total.div_ceil(size).into())
+    )
+}
+
+fn page_size(state: &State, size: u32) -> Markup {
+    html! {
+        form.size action="/" method="get" data-auto {
+            @for (name, value) in state.with(&[("limit", ""), ("offset", "")]).parameters() {
+                input type="hidden" name=(name) value=(value);
+            }
+            label for="limit" { "Rows" }
+            select #limit name="limit" {
+                @for choice in ROW_CHOICES { option value=(choice) selected[choice == size] { (choice) } }
+            }
+            noscript { button.quiet.small type="submit" { "Show" } }
+        }
+    }
+}
+
+/// An offset after the last name, or further than the viewer may look.
+fn beyond(shown: &Shown<'_>, offset: u32, total: u32) -> Markup {
+    let state = shown.state;
+    html! {
+        div.panel.empty {
+            @if offset >= shown.depth && offset < total { (log_in_for_more(&state.path())) }
+            @else { p { "There are no more names." } }
+            p { a href=(state.page(0)) data-load { "Back to the first page" } }
+        }
+    }
+}
+
+fn empty(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
+    let state = shown.state;
+    let others = || Tab::ALL.into_iter().zip(found.tabs).filter(|(_, count)| *count > 0);
+    html! {
+        div.panel.empty {
+            @if state.is_filtered() { h2 { "No names match these filters" } }
+            @else if state.is_digest() { h2 { "No known name is released in the next seven days" } }
+            @else { h2 { "There are no names here today" } }
+            @if !found.ways.is_empty() {
+                p { "Remove one filter to see:" }
+                ul.ways {
+                    @for (chip, count) in &found.ways { (way(state, chip, *count)) }
+                }
+            }
+            @if others().next().is_some() {
+                p { "In other tabs:" }
+                ul.ways {
+                    @for (tab, count) in others() {
+                        li { a href=(tab.with(state).path()) data-load { span { (tab.word()) } " " b { (counted(count, "name")) } } }
+                    }
+                }
+            }
+            @if state.is_filtered() { p { a href=(state.unfiltered().path()) data-load { "Clear filters" } } }
+        }
+    }
+}
+
+fn way(state: &State, chip: &Chip, count: u32) -> Markup {
+    html! {
+        li {
+            a href=(chips::without(state, chip).path()) data-load {
+                span { (chip.word) " " (chip.value) } " " b { (counted(count, "name")) }
+            }
+        }
     }
 }

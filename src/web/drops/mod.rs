@@ -1,99 +1,118 @@
-//! `/`: the ranked list of drops, 40 rows per page. The query string is that of the API and of the CSV
-//! export, so the URL, the list and the file agree. Fragments hold the list with the TLD chips, or all
-//! TLDs.
+//! `/`: the list of drops. Without a place in the query string it shows the best names of each of the
+//! next days; with one, rows in pages. Parameters are those of the API and of the CSV export, so the URL,
+//! the list and the file agree. The fragment holds what filters change.
 
-mod filters;
+mod chips;
 mod list;
+mod side;
 mod state;
+mod words;
 
 use axum::Router;
 use axum::extract::{RawQuery, State as WebState};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use maud::{Markup, html};
 
 use crate::accounts::UserData;
 use crate::http::error::ApiError;
 use crate::http::work;
-use crate::index::filter::{AsOf, View};
+use crate::index::error::QueryError;
+use crate::index::filter::{AsOf, DropFilter, Facet, Sort};
+use crate::index::query::facets::FacetValue;
 use crate::index::{DropsPage, Index};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::filter::DayRange;
 use crate::vocab::limits::DROPS_OFFSET_MAX;
 use crate::vocab::plan::Plan;
 use crate::web::Web;
-use crate::web::components::{self, counted, date, watch_form};
+use crate::web::components::{self, watch_form};
 use crate::web::error::PageError;
+use crate::web::form::Fields;
 use crate::web::fragment::{self, Wanted};
 use crate::web::layout::{NavItem, Page, shrunk};
 use crate::web::viewer::Viewer;
-use list::{Counted, Listing};
-use state::State;
+use state::{DAYS_AHEAD, State};
+
+/// Names of each day of the digest.
+const BEST_OF_DAY: u32 = 12;
+/// A score that few names reach: the digest tells how many do.
+const HIGH: u8 = 90;
 
 pub fn routes() -> Router<Web> {
     Router::new().route("/", get(list_drops))
 }
 
-/// `GET /`: the drops that pass the filters in the query string.
+/// `GET /`: the drops that pass the filters in the query string. `add` is the text of the query bar; it
+/// becomes filters of the URL.
 async fn list_drops(
     WebState(web): WebState<Web>,
     viewer: Viewer,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, PageError> {
-    let state = State::parse(query.as_deref());
+    let sent = Fields::from_query(query.as_deref());
+    let state = State::of(&sent);
+    let not_understood = match words::add(&state, sent.text("add")) {
+        Ok(next) if !sent.text("add").is_empty() => {
+            return Ok(Redirect::to(&next.path()).into_response());
+        }
+        Ok(_) => None,
+        Err(why) => Some(why),
+    };
+    let text = not_understood.as_ref().map(|_| sent.text("add").to_owned());
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let wanted = fragment::wanted(&headers);
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let exports = viewer.member.as_ref().is_some_and(|member| member.caller.plan >= Plan::Core);
-    let timer = QueryTimer::start(if state.contains.is_empty() {
+    let timer = QueryTimer::start(if state.get("q").is_empty() {
         QueryKind::Drops
     } else {
         QueryKind::Substring
     });
     let depth = components::depth(&viewer, DROPS_OFFSET_MAX);
     let (status, markup) = work::run(u32::MAX, move || {
-        if wanted == Wanted::Tlds {
-            let tlds = filters::suggestions(&state, &index.overview(as_of));
-            return Ok((StatusCode::OK, shrunk(tlds)));
-        }
         let found = find(&index, &state, depth, as_of, timer);
-        let (status, listing, problem) = match found {
-            Ok(listing) => (StatusCode::OK, Some(listing), None),
-            Err(err @ ApiError::BadParameter { .. }) => (StatusCode::BAD_REQUEST, None, Some(err)),
+        let (mut status, found, mut problem) = match found {
+            Ok(found) => (StatusCode::OK, Some(found), None),
+            Err(ApiError::BadParameter { name, what, .. }) => {
+                (StatusCode::BAD_REQUEST, None, Some(format!("The parameter {name} {what}.")))
+            }
             Err(err) => return Err(err),
         };
-        let overview = index.overview(as_of);
+        if let Some(why) = not_understood {
+            (status, problem) = (StatusCode::BAD_REQUEST, Some(why));
+        }
         let (today, owned) = (as_of.today, owned.as_deref());
-        let shown = Shown { state: &state, problem, exports, depth, owned, today };
-        let list = match &listing {
-            Some(listing) => list::section(&shown, listing, &overview),
-            None => list::invalid(&shown),
+        let shown = Shown { state: &state, problem, text, exports, depth, owned, today };
+        let frame = html! {
+            div.frame #frame data-path=(state.path()) {
+                (side::show(&shown, found.as_ref()))
+                div.rest { (list::show(&shown, found.as_ref())) }
+            }
         };
-        let chips = filters::chips(&state, &overview);
+        let bar = chips::bar(&shown);
         let markup = if wanted != Wanted::Page {
-            shrunk(html! { (chips) (list) })
+            shrunk(html! { (bar) (frame) })
         } else {
-            let newest = overview.newest();
-            let active = overview.total(View::Active);
             let main = html! {
-                div.head {
-                    h1 { "Drops" }
-                    p.soft {
-                        (counted(active, "name")) " in the pipeline, data through " (date(newest, as_of.today))
-                    }
-                }
-                (filters::form(&shown, &chips))
-                (list)
+                h1.hidden { "Drops" }
+                (frame)
                 (watch_form(&state.path()))
                 (keys())
             };
-            Page::new("Drops", "Domain names that are leaving registration, best score first: filter by TLD, score, length and stage.")
-                .at(NavItem::Drops)
-                .styles(&["components.css", "drops.css"])
-                .scripts(&["drops.js"])
-                .show(Some(&viewer), main)
+            Page::new(
+                "Drops",
+                "Domain names that are leaving registration, by release date and score.",
+            )
+            .at(NavItem::Drops)
+            .bar(bar)
+            .styles(&["components.css", "drops.css"])
+            .scripts(&["drops.js"])
+            .show(Some(&viewer), main)
         };
         Ok((status, markup))
     })
@@ -104,8 +123,10 @@ async fn list_drops(
 /// Input of the markup functions.
 struct Shown<'a> {
     state: &'a State,
-    /// The invalid parameter.
-    problem: Option<ApiError>,
+    /// Why the list is not shown, as a sentence.
+    problem: Option<String>,
+    /// What the query bar holds when it was not understood.
+    text: Option<String>,
     /// The plan includes CSV exports.
     exports: bool,
     /// Offset from which the viewer sees no rows.
@@ -115,15 +136,91 @@ struct Shown<'a> {
     owned: Option<&'a UserData>,
 }
 
-impl Shown<'_> {
-    /// Error of a parameter.
-    fn problem_of(&self, parameter: &str) -> Option<&str> {
-        match &self.problem {
-            Some(ApiError::BadParameter { name, what, .. }) if name == parameter => Some(what),
+/// What a page shows of the index.
+struct Found<'a> {
+    listing: Listing<'a>,
+    /// Names of each tab that pass the filters, in the order of [`Tab::ALL`].
+    tabs: [u32; 4],
+    /// Releases of each of the next days; empty on other tabs.
+    days: Vec<(Day, u32)>,
+    facets: Vec<(Facet, Vec<FacetValue>)>,
+    /// Filters whose removal would show names, when there are none, with the number of names.
+    ways: Vec<(words::Chip, u32)>,
+}
+
+enum Listing<'a> {
+    /// The best names of each day with releases.
+    Digest(Vec<BestOfDay<'a>>),
+    Rows {
+        /// `None` beyond the depth of the viewer.
+        page: Option<DropsPage<'a>>,
+        sort: Sort,
+        offset: u32,
+        total: u32,
+    },
+}
+
+struct BestOfDay<'a> {
+    day: Day,
+    page: DropsPage<'a>,
+    /// Names with a high score.
+    high: u32,
+}
+
+/// Tabs of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tab {
+    Soon,
+    Dropped,
+    Redemption,
+    Archive,
+}
+
+impl Tab {
+    const ALL: [Tab; 4] = [Tab::Soon, Tab::Dropped, Tab::Redemption, Tab::Archive];
+
+    fn word(self) -> &'static str {
+        match self {
+            Tab::Soon => "Dropping soon",
+            Tab::Dropped => "Just dropped",
+            Tab::Redemption => "In redemption",
+            Tab::Archive => "Archive",
+        }
+    }
+
+    /// The tab of a state; `None` for another part of the list, such as one stage more.
+    fn of(state: &State) -> Option<Tab> {
+        match (state.get("stage"), state.get("view")) {
+            ("catchable", _) => Some(Tab::Dropped),
+            ("redemption", _) => Some(Tab::Redemption),
+            ("", "all") => Some(Tab::Archive),
+            ("", "") => Some(Tab::Soon),
             _ => None,
         }
     }
+
+    /// The filters of `state` on this tab.
+    fn with(self, state: &State) -> State {
+        let state = state.anywhere();
+        match self {
+            Tab::Soon => state,
+            Tab::Dropped => state.with(&[("stage", "catchable")]),
+            Tab::Redemption => state.with(&[("stage", "redemption")]),
+            Tab::Archive => state.with(&[("view", "all")]),
+        }
+    }
+
+    /// The filter that counts this tab.
+    fn counted(self, state: &State, today: Day) -> Result<DropFilter, ApiError> {
+        match self {
+            Tab::Soon => state.soon().filter(today),
+            tab => tab.with(state).filter(today),
+        }
+    }
 }
+
+/// The facets of the sidebar, in its order.
+const FACETS: [Facet; 3] = [Facet::Dqs, Facet::Tld, Facet::Length];
 
 fn find<'a>(
     index: &'a Index,
@@ -131,29 +228,92 @@ fn find<'a>(
     depth: u32,
     as_of: AsOf,
     timer: QueryTimer,
-) -> Result<Listing<'a>, ApiError> {
-    let filter = state.filter(as_of.today)?;
-    let is_shown = filter.offset < depth;
-    let page = is_shown.then(|| index.drops(&filter, as_of)).transpose()?;
-    let rows = page.as_ref().map_or(0, DropsPage::count);
-    let total = match &page {
-        Some(page) => page.total,
-        None => index.count_drops(&filter, as_of)?,
+) -> Result<Found<'a>, ApiError> {
+    let today = as_of.today;
+    let digest = state.is_digest();
+    let filter = if digest { state.soon().filter(today)? } else { state.filter(today)? };
+    let mut tabs = [0; 4];
+    for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
+        *count = index.count_drops(&tab.counted(state, today)?, as_of)?;
+    }
+    let mut days = Vec::new();
+    if Tab::of(state) == Some(Tab::Soon) {
+        for ahead in 1..=DAYS_AHEAD {
+            let day = today.plus(ahead);
+            days.push((day, index.count_drops(&state.on_day(day).filter(today)?, as_of)?));
+        }
+    }
+    let facets = FACETS.into_iter().zip(index.facets(&filter, &FACETS, as_of)?).collect();
+    let (listing, rows, total) = if digest {
+        let best = best_of_days(index, &filter, &days, as_of)?;
+        let rows = best.iter().map(|best| best.page.count()).sum();
+        (Listing::Digest(best), rows, tabs[0])
+    } else {
+        let page = (filter.offset < depth).then(|| index.drops(&filter, as_of)).transpose()?;
+        let rows = page.as_ref().map_or(0, DropsPage::count);
+        let total = match &page {
+            Some(page) => page.total,
+            None => index.count_drops(&filter, as_of)?,
+        };
+        (Listing::Rows { page, sort: filter.sort, offset: filter.offset, total }, rows, total)
     };
     timer.finish(rows as usize, &filter);
-    Ok(Listing { page, counted: Counted { offset: filter.offset, rows, total } })
+    let ways = if total == 0 { ways_out(index, state, as_of)? } else { Vec::new() };
+    Ok(Found { listing, tabs, days, facets, ways })
+}
+
+fn best_of_days<'a>(
+    index: &'a Index,
+    filter: &DropFilter,
+    days: &[(Day, u32)],
+    as_of: AsOf,
+) -> Result<Vec<BestOfDay<'a>>, QueryError> {
+    let of_day = |&(day, _): &(Day, u32)| {
+        let mut filter = DropFilter { limit: BEST_OF_DAY, offset: 0, ..filter.clone() };
+        filter.common.drop.release = DayRange { from: Some(day), to: Some(day) };
+        let page = index.drops(&filter, as_of)?;
+        let least = Dqs::clamped(HIGH.into());
+        filter.common.min_dqs = filter.common.min_dqs.max(least);
+        let high = match filter.common.max_dqs < least {
+            true => 0,
+            false => index.count_drops(&filter, as_of)?,
+        };
+        Ok(BestOfDay { day, page, high })
+    };
+    days.iter().filter(|(_, count)| *count > 0).map(of_day).collect()
+}
+
+/// The filters that are set, with the names that each leaves when it is removed, most first.
+fn ways_out(
+    index: &Index,
+    state: &State,
+    as_of: AsOf,
+) -> Result<Vec<(words::Chip, u32)>, ApiError> {
+    let mut ways = Vec::new();
+    for chip in words::chips(state, as_of.today) {
+        let without = chips::without(state, &chip);
+        let without = if without.is_digest() { without.soon() } else { without };
+        let count = index.count_drops(&without.filter(as_of.today)?, as_of)?;
+        if count > 0 {
+            ways.push((chip, count));
+        }
+    }
+    ways.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    Ok(ways)
 }
 
 /// Help dialog for the keyboard shortcuts.
 fn keys() -> Markup {
-    const KEYS: [(&str, &str); 8] = [
+    const KEYS: [(&str, &str); 10] = [
         ("j  k", "Next and previous name"),
-        ("Enter", "Show score details"),
-        ("o", "Open the name"),
+        ("x", "Select"),
+        ("e", "Why this score"),
+        ("Enter  o", "Open the name"),
         ("w", "Watch or stop watching"),
-        ("c", "Copy the name"),
+        ("c", "Copy the selected names, or this one"),
         ("n  p", "Next and previous page"),
-        ("/", "Go to the search field"),
+        ("/", "Go to the query bar"),
+        ("Esc", "Leave the query bar"),
         ("?", "Show this help"),
     ];
     html! {

@@ -1,54 +1,153 @@
-//! State of the drops page, read from the query string and written to the links of the page.
+//! State of the drops page: the parameters of the API's drops list, read from the query string and
+//! written to the links of the page.
 
-use compact_str::CompactString;
+use std::sync::LazyLock;
 
 use crate::http::error::ApiError;
+use crate::http::operation::ParameterPlace;
+use crate::http::operations::OPERATIONS;
 use crate::http::params::{Limits, Params};
-use crate::index::filter::{DropFilter, View};
+use crate::index::filter::DropFilter;
 use crate::vocab::day::Day;
-use crate::vocab::limits::{DROPS_OFFSET_MAX, EXPORT_ROWS_MAX, LABEL_CHARS_MAX};
+use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::query::fold_tld;
-use crate::vocab::stage::Stage;
 use crate::web::components::query;
 use crate::web::form::Fields;
 
-/// Rows per page.
-pub const ROWS: u32 = 40;
-const LIMITS: Limits = Limits { default: ROWS, max: ROWS };
+/// Rows per page, unless another number is chosen.
+pub const ROWS: u32 = 100;
+/// Rows per page to choose from.
+pub const ROW_CHOICES: [u32; 4] = [50, 100, 200, 500];
+const LIMITS: Limits = Limits { default: ROWS, max: 500 };
 
-/// Parameters as sent. Absent ones are empty.
+/// Days ahead on the tab *Dropping soon*.
+pub const DAYS_AHEAD: i32 = 7;
+
+/// Parameters that choose a part of the list, an order or a page; the others are filters.
+const PLACE: [&str; 10] = [
+    "view",
+    "stage",
+    "sort",
+    "order",
+    "release_from",
+    "release_to",
+    "dropped_from",
+    "dropped_to",
+    "limit",
+    "offset",
+];
+
+/// Values that do not filter.
+const OPEN: [(&str, &str); 6] = [
+    ("min_dqs", "0"),
+    ("max_dqs", "100"),
+    ("min_len", "1"),
+    ("max_len", "63"),
+    ("limit", "100"),
+    ("offset", "0"),
+];
+
+/// Parameters of the API's drops list that a page has too, in the order of its links.
+static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let drops = OPERATIONS.iter().find(|operation| operation.path == "/api/v1/drops");
+    let parameters = drops.map_or(&[][..], |operation| operation.parameters).iter();
+    let known = parameters.filter(|parameter| {
+        parameter.place == ParameterPlace::Query
+            && !["fields", "facets", "cursor"].contains(&parameter.name)
+    });
+    let mut names = vec!["view", "stage"];
+    names.extend(known.map(|parameter| parameter.name).filter(|name| !PLACE.contains(name)));
+    names.extend(&PLACE[2..]);
+    names
+});
+
+/// Parameters as sent, without empty ones and those that do not filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
-    /// Distinct TLDs of the chips and the text field.
-    pub tlds: Vec<CompactString>,
-    pub contains: String,
-    pub min_dqs: String,
-    pub max_len: String,
-    stage: String,
-    view: String,
-    offset: String,
-}
+pub struct State(Vec<(&'static str, String)>);
 
 impl State {
-    /// Parses a query string. Forms send `tld` once per chip; links have one list, as in the API.
-    pub fn parse(query: Option<&str>) -> State {
-        let sent = Fields::from_query(query);
-        let text = |name| sent.text(name).trim().to_owned();
-        let mut tlds = Vec::new();
-        for tld in sent.all("tld").flat_map(|list| list.split([',', ' '])).filter_map(fold_tld) {
-            if !tlds.contains(&tld) {
-                tlds.push(tld);
-            }
-        }
-        State {
-            tlds,
-            contains: text("q"),
-            min_dqs: text("min_dqs"),
-            max_len: text("max_len"),
-            stage: text("stage"),
-            view: text("view"),
-            offset: text("offset"),
-        }
+    /// Reads the parameters. Forms may send one several times, links have a list.
+    pub fn of(sent: &Fields) -> State {
+        let value = |&name: &&'static str| {
+            let values = sent.all(name).map(str::trim).filter(|value| !value.is_empty());
+            let value = values.collect::<Vec<_>>().join(",");
+            (name, if name.ends_with("tld") { tlds(&value) } else { value })
+        };
+        let is_set = |(name, value): &(&str, String)| {
+            !value.is_empty() && !OPEN.contains(&(*name, value.as_str()))
+        };
+        State(NAMES.iter().map(value).filter(is_set).collect())
+    }
+
+    /// Whether the list has this parameter.
+    pub fn has(name: &str) -> bool {
+        NAMES.contains(&name)
+    }
+
+    /// The value of a parameter; empty if it is not set.
+    pub fn get(&self, name: &str) -> &str {
+        let value = self.0.iter().find(|(set, _)| *set == name);
+        value.map_or("", |(_, value)| value.as_str())
+    }
+
+    /// The parameters that are set, in the order of links.
+    pub fn parameters(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+
+    /// The filters that are set: every parameter but those of the place.
+    pub fn filters(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.parameters().filter(|(name, _)| !PLACE.contains(name))
+    }
+
+    /// The state with other values, on its first page. An empty value removes a parameter.
+    #[must_use]
+    pub fn with(&self, values: &[(&'static str, &str)]) -> State {
+        let value = |&name: &&'static str| {
+            let other = values.iter().find(|(set, _)| *set == name);
+            let value = other.map_or_else(|| self.get(name), |(_, value)| *value);
+            (name, if name == "offset" && other.is_none() { "" } else { value })
+        };
+        let mut fields = Fields::default();
+        NAMES.iter().map(value).for_each(|(name, value)| fields.push(name, value));
+        State::of(&fields)
+    }
+
+    /// The filters alone.
+    #[must_use]
+    pub fn anywhere(&self) -> State {
+        self.with(&PLACE.map(|name| (name, "")))
+    }
+
+    /// The same place without filters.
+    #[must_use]
+    pub fn unfiltered(&self) -> State {
+        let none: Vec<_> = self.filters().map(|(name, _)| (name, "")).collect();
+        self.with(&none)
+    }
+
+    /// Whether a filter is set.
+    pub fn is_filtered(&self) -> bool {
+        self.filters().next().is_some()
+    }
+
+    /// Whether the best of each day are shown: no part of the list, order or page is chosen.
+    pub fn is_digest(&self) -> bool {
+        PLACE.iter().all(|name| *name == "limit" || self.get(name).is_empty())
+    }
+
+    /// The releases of the next days as one list.
+    #[must_use]
+    pub fn soon(&self) -> State {
+        let last = format!("+{DAYS_AHEAD}d");
+        self.anywhere().with(&[("release_from", "tomorrow"), ("release_to", &last)])
+    }
+
+    /// The releases of one day.
+    #[must_use]
+    pub fn on_day(&self, day: Day) -> State {
+        let day = day.to_string();
+        self.anywhere().with(&[("release_from", &day), ("release_to", &day)])
     }
 
     /// Validates the parameters as the API does.
@@ -56,132 +155,78 @@ impl State {
     /// # Errors
     /// The first invalid parameter.
     pub fn filter(&self, today: Day) -> Result<DropFilter, ApiError> {
-        let tlds = self.tlds.join(",");
-        let mut parameters = self.parameters(&tlds);
-        parameters.push(("offset", &self.offset));
+        let parameters: Vec<_> = self.parameters().collect();
         Params::from_pairs(&parameters).drops(LIMITS, today)
-    }
-
-    /// The view. Invalid values give the default.
-    pub fn view(&self) -> View {
-        match (self.stage.parse::<Stage>(), self.view.as_str()) {
-            (Ok(stage), _) => View::Stage(stage),
-            (_, "today") => View::Today,
-            (_, "all") => View::All,
-            _ => View::Active,
-        }
-    }
-
-    /// Hidden fields of the form.
-    pub fn view_fields(&self) -> [(&'static str, &str); 2] {
-        [("stage", &self.stage), ("view", &self.view)]
-    }
-
-    /// Returns true if a filter other than the view is set.
-    pub fn is_narrowed(&self) -> bool {
-        !self.tlds.is_empty() || !self.narrowing().is_empty()
     }
 
     /// URL of this state.
     pub fn path(&self) -> String {
-        let offset = if self.offset == "0" { "" } else { &self.offset };
-        self.path_with("/", &[("offset", offset)])
+        self.path_at("/", &[])
     }
 
     /// URL of the page at `offset`.
     pub fn page(&self, offset: u32) -> String {
-        self.path_with("/", &[("offset", &query::offset(offset.min(DROPS_OFFSET_MAX)))])
-    }
-
-    /// URL of the same filters in another view.
-    pub fn on(&self, view: View) -> String {
-        let (stage, view) = match view {
-            View::Stage(stage) => (stage.as_str(), ""),
-            View::Today => ("", "today"),
-            View::All => ("", "all"),
-            View::Active | View::Stages(_) => ("", ""),
-        };
-        let moved = State { stage: stage.into(), view: view.into(), ..self.clone() };
-        moved.path_with("/", &[])
-    }
-
-    /// URL of the same view without filters.
-    pub fn cleared(&self) -> String {
-        State::default().on(self.view())
-    }
-
-    /// URL of the CSV file of the page at `offset`.
-    pub fn csv_of_page(&self, offset: u32) -> String {
-        let (limit, offset) = (ROWS.to_string(), offset.to_string());
-        self.path_with("/api/export/drops", &[("limit", &limit), ("offset", &offset)])
+        self.with(&[("offset", &query::offset(offset))]).path()
     }
 
     /// URL of the CSV file of all results, up to the export limit.
-    pub fn csv_of_all(&self) -> String {
-        self.path_with("/api/export/drops", &[("limit", &EXPORT_ROWS_MAX.to_string())])
+    pub fn csv(&self) -> String {
+        let all = self.with(&[("limit", "")]);
+        all.path_at("/api/export/drops", &[("limit", &EXPORT_ROWS_MAX.to_string())])
     }
 
-    /// Filters other than TLDs, without default values.
-    fn narrowing(&self) -> Vec<(&'static str, &str)> {
-        let longest = LABEL_CHARS_MAX.to_string();
-        let fields = [
-            ("q", self.contains.as_str(), ""),
-            ("min_dqs", &self.min_dqs, "0"),
-            ("max_len", &self.max_len, &longest),
-        ];
-        let is_set = |field: &(_, &str, &str)| !field.1.is_empty() && field.1 != field.2;
-        fields.into_iter().filter(is_set).map(|(name, value, _)| (name, value)).collect()
-    }
-
-    fn path_with(&self, path: &str, more: &[(&str, &str)]) -> String {
-        let tlds = self.tlds.join(",");
-        let mut parameters = self.parameters(&tlds);
+    fn path_at(&self, path: &str, more: &[(&str, &str)]) -> String {
+        let mut parameters: Vec<(&str, &str)> = self.parameters().collect();
         parameters.extend(more);
         query::with(&parameters, path)
     }
+}
 
-    /// View and filters, without default values.
-    fn parameters<'a>(&'a self, tlds: &'a str) -> Vec<(&'a str, &'a str)> {
-        let view = if self.stage.is_empty() && self.view != "active" { &self.view } else { "" };
-        let mut parameters = vec![("stage", self.stage.as_str()), ("view", view), ("tld", tlds)];
-        parameters.extend(self.narrowing());
-        parameters
+/// A list of TLDs as the index spells them, each once.
+fn tlds(list: &str) -> String {
+    let mut tlds = Vec::new();
+    for tld in list.split([',', ' ']).filter_map(fold_tld) {
+        if !tlds.contains(&tld) {
+            tlds.push(tld);
+        }
     }
+    tlds.join(",")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn path(query: &str) -> String {
-        State::parse(Some(query)).path()
+    const TODAY: Day = Day::MIN;
+
+    fn state(query: &str) -> State {
+        State::of(&Fields::from_query(Some(query)))
     }
 
     #[test]
-    fn links_omit_default_values() {
+    fn links_omit_what_does_not_filter() {
         for (sent, shown) in [
             ("", "/"),
-            ("q=&min_dqs=0&max_len=63&view=active&stage=&tld=", "/"),
+            ("q=&min_dqs=0&max_len=63&stage=&tld=&limit=100", "/"),
             ("tld=com&tld=de&tld=.COM,+io", "/?tld=com%2Cde%2Cio"),
-            ("view=today&min_dqs=40", "/?view=today&min_dqs=40"),
-            ("view=all&stage=catchable", "/?stage=catchable"),
+            ("min_dqs=40&view=today", "/?view=today&min_dqs=40"),
             ("q=%D0%BF%26&offset=200", "/?q=%D0%BF%26&offset=200"),
             ("tld=%D1%80%D1%84", "/?tld=xn--p1ai"),
-            ("notice=x&limit=7&offset=0", "/"),
+            ("release_to=%2B3d&digits=none", "/?digits=none&release_to=%2B3d"),
+            ("notice=x&facets=tld&offset=0", "/"),
         ] {
-            assert_eq!(path(sent), shown, "{sent}");
+            assert_eq!(state(sent).path(), shown, "{sent}");
             let again = shown.split_once('?').map_or("", |(_, query)| query);
-            assert_eq!(path(again), shown, "{sent}");
+            assert_eq!(state(again).path(), shown, "{sent}");
         }
     }
 
     #[test]
     fn filters_match_those_of_the_api() {
         let sent = "tld=com&tld=de&q=Shop&min_dqs=40&max_len=9&stage=pending-delete&offset=300";
-        let today = "2026-11-23".parse().expect("a date");
-        let filter = State::parse(Some(sent)).filter(today).expect("valid");
+        let filter = state(sent).filter(TODAY).expect("valid");
         let asked = "tld=com,de&q=shop&min_dqs=40&max_len=9&stage=pending-delete&offset=300";
-        assert_eq!(filter, Params::new(Some(asked)).drops(LIMITS, today).expect("valid"));
+        assert_eq!(filter, Params::new(Some(asked)).drops(LIMITS, TODAY).expect("valid"));
         for (sent, parameter) in [
             ("min_dqs=101", "min_dqs"),
             ("max_len=x", "max_len"),
@@ -189,25 +234,29 @@ mod tests {
             ("stage=gone", "stage"),
             ("offset=-1", "offset"),
             ("q=a%00b", "q"),
+            ("release_from=soon", "release_from"),
         ] {
-            let refused = State::parse(Some(sent)).filter(today).expect_err(sent);
+            let refused = state(sent).filter(TODAY).expect_err(sent);
             let ApiError::BadParameter { name, .. } = refused else { panic!("{refused:?}") };
             assert_eq!(name, parameter);
         }
     }
 
     #[test]
-    fn links_keep_the_filters() {
-        let state = State::parse(Some("tld=com&q=so&view=today&offset=100"));
-        assert_eq!(state.page(200), "/?view=today&tld=com&q=so&offset=200");
-        assert_eq!(state.page(0), "/?view=today&tld=com&q=so");
-        assert_eq!(state.on(View::Active), "/?tld=com&q=so");
-        assert_eq!(state.on(View::Stage(Stage::Catchable)), "/?stage=catchable&tld=com&q=so");
-        assert_eq!(state.cleared(), "/?view=today");
+    fn links_keep_the_filters_and_start_on_the_first_page() {
+        let shown = state("tld=com&q=so&view=today&sort=length&offset=100");
+        assert!(!shown.is_digest() && shown.anywhere().is_digest());
+        assert_eq!(shown.page(200), "/?view=today&tld=com&q=so&sort=length&offset=200");
+        assert_eq!(shown.page(0), "/?view=today&tld=com&q=so&sort=length");
         assert_eq!(
-            state.csv_of_page(100),
-            "/api/export/drops?view=today&tld=com&q=so&limit=40&offset=100"
+            shown.with(&[("min_dqs", "80")]).path(),
+            "/?view=today&tld=com&min_dqs=80&q=so&sort=length"
         );
-        assert_eq!(state.csv_of_all(), "/api/export/drops?view=today&tld=com&q=so&limit=10000");
+        assert_eq!(shown.unfiltered().path(), "/?view=today&sort=length");
+        assert_eq!(shown.soon().path(), "/?tld=com&q=so&release_from=tomorrow&release_to=%2B7d");
+        assert_eq!(
+            shown.csv(),
+            "/api/export/drops?view=today&tld=com&q=so&sort=length&limit=10000"
+        );
     }
 }

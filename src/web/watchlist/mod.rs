@@ -224,17 +224,18 @@ async fn add(
     })
 }
 
-/// `POST /watch`: adds one name from any page. Scripts get 204.
+/// `POST /watch`: adds names from any page. Scripts get 204.
 async fn watch(
     State(web): State<Web>,
     member: LoggedIn,
     headers: HeaderMap,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
-    let name = parse_name(fields.text("domain"))?;
-    let names = vec![(name, WatchPatch::default())];
-    let mut outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
-    outcomes.pop().expect("one name has one outcome")?;
+    let names = fields.all("domain").map(|text| Ok((parse_name(text)?, WatchPatch::default())));
+    let names = names.collect::<Result<Vec<_>, PageError>>()?;
+    let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
+    // Those that there was room for are on the list.
+    outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(done(&headers, &fields))
 }
 

@@ -8,9 +8,10 @@ use super::world::{PASSWORD, World};
 use crate::common::receiver::{Receiver, Reply};
 
 /// Pages that need no log-in: what their pictures are called, and their paths.
-pub const OPEN: [(&str, &str); 15] = [
+pub const OPEN: [(&str, &str); 16] = [
     ("drops", "/"),
-    ("drops-narrowed", "/?tld=com,net&q=a&min_dqs=40&max_len=9"),
+    ("drops-pipeline", "/?view=active"),
+    ("drops-narrowed", "/?view=active&tld=com,net&q=a&min_dqs=40&max_len=9"),
     ("drops-none", "/?q=zzzzzzzz"),
     ("search", "/search?q=harbor"),
     ("search-empty", "/search"),
@@ -138,12 +139,10 @@ fn pages_are_read_and_forms_work_without_scripts() {
     world.add_account("ann@example.com", "core");
     let browser = Browser::without_scripts(&world.server);
     browser.look(Look::PHONE);
-    browser.open("/");
-    browser.field("Name contains").fill("harbor");
-    browser.main().button("Apply").follow();
+    browser.open("/?view=active");
+    browser.field("Search or filter names").fill("harbor");
+    browser.leave(|| browser.press(ENTER));
     browser.main().row("harborlight.com").wait();
-    browser.main().row("harborlight.com").at("//summary").click();
-    browser.main().row("harborlight.com").at("//details[@open]").wait();
     browser.main().row("harborlight.com").link("Watch harborlight.com: log in first").follow();
     browser.field("E-mail address").fill("ann@example.com");
     browser.field("Password").fill(PASSWORD);
@@ -151,8 +150,7 @@ fn pages_are_read_and_forms_work_without_scripts() {
     browser.main().row("harborlight.com").button("Watch harborlight.com").follow();
     browser.main().row("harborlight.com").button("Watching harborlight.com: stop").wait();
 
-    // The drops page has a field of its own on a phone; other pages have that of the header.
-    browser.open("/overview");
+    browser.open("/status");
     browser.field("Search names").type_keys("oldharbor");
     browser.leave(|| browser.press(ENTER));
     browser.main().link("oldharbor.com").follow();

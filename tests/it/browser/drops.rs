@@ -32,7 +32,7 @@ fn csv(browser: &Browser, link: &str) -> Vec<String> {
 fn api(client: &mut Client, browser: &Browser) -> Vec<String> {
     let place = browser.place();
     let query = place.split_once('?').map_or("", |(_, query)| query);
-    let answer = client.get(&format!("/api/v1/drops?limit=40&{query}")).json();
+    let answer = client.get(&format!("/api/v1/drops?limit=100&{query}")).json();
     let drops = answer["drops"].as_array().unwrap_or_else(|| panic!("{answer}"));
     drops.iter().map(|drop| drop["name"].as_str().expect("a name").to_owned()).collect()
 }
@@ -42,19 +42,22 @@ fn list_address_and_csv_say_the_same() {
     let world = World::new();
     let browser = world.member("ann@example.com", "pro");
     let mut client = world.server.client_with(&world.site.new_key("ann@example.com"));
-    let chip = browser.main().at("//label[starts-with(normalize-space(.), '.com')]");
-    browser.open("/");
-    assert_eq!(names(&browser).len(), 40);
+    browser.open("/?view=active");
+    assert_eq!(names(&browser).len(), 100);
     assert_eq!(names(&browser), api(&mut client, &browser));
 
-    chip.click();
-    browser.is_at("/?tld=com");
-    browser.field("Name contains").type_keys("a");
-    browser.is_at("/?tld=com&q=a");
-    browser.field("Maximum length").type_keys("8");
-    browser.is_at("/?tld=com&q=a&max_len=8");
+    browser.main().at("//aside//a[starts-with(normalize-space(.), '.com')]").click();
+    browser.is_at("/?view=active&tld=com");
+    let bar = browser.field("Search or filter names");
+    bar.type_keys("a len:<=8 -digits");
+    bar.type_keys(ENTER);
+    browser.text("length ≤ 8").wait();
+    let place = browser.place();
+    for part in ["view=active", "tld=com", "contains=a", "max_len=8", "digits=none"] {
+        assert!(place.contains(part), "{place}");
+    }
     let shown = names(&browser);
-    assert!(!shown.is_empty() && shown.len() <= 40);
+    assert!(!shown.is_empty());
     for name in &shown {
         let label = name.strip_suffix(".com").unwrap_or_else(|| panic!("{name}"));
         // Letters are counted as people write them.
@@ -62,59 +65,105 @@ fn list_address_and_csv_say_the_same() {
         assert!(is_idn || label.len() <= 8 && label.contains('a'), "{name}");
     }
     assert_eq!(shown, api(&mut client, &browser));
-    assert_eq!(shown, csv(&browser, "this page"));
+    let whole = csv(&browser, "CSV");
+    assert_eq!(shown, whole[..shown.len()]);
 
-    // The address alone gives the same page, its fields filled in.
-    let place = browser.place();
+    // The address alone gives the same page, with its filters.
     browser.open(&place);
     assert_eq!(names(&browser), shown);
-    assert_eq!(browser.field("Name contains").property("value"), "a");
-    assert_eq!(browser.field("Maximum length").property("value"), "8");
+    browser.text("no digits").wait();
 
     // Pages are turned in place, one may go back, and together they are the file of all.
-    browser.open("/?tld=com");
+    browser.open("/?view=active&tld=com&limit=50");
     let first = names(&browser);
     browser.link("Next").click();
-    browser.is_at("/?tld=com&offset=40");
+    browser.is_at("/?view=active&tld=com&limit=50&offset=50");
     let second = names(&browser);
-    assert_eq!(second, csv(&browser, "this page"));
     assert_ne!(first, second);
-    let whole = csv(&browser, "all");
-    assert_eq!([first.clone(), second].concat(), whole[..80]);
+    let whole = csv(&browser, "CSV");
+    assert_eq!([first.clone(), second].concat(), whole[..100]);
     browser.script("history.back()", &[]);
-    browser.is_at("/?tld=com");
+    browser.is_at("/?view=active&tld=com&limit=50");
     browser.until("the first page again", || Ok((names(&browser) == first).then_some(())));
+    // A column sorts, and turns around.
+    browser.link("Length").click();
+    browser.is_at("/?view=active&tld=com&sort=length&limit=50");
+    assert_eq!(names(&browser), {
+        let answer = client.get("/api/v1/drops?view=active&tld=com&sort=length&limit=50").json();
+        let drops = answer["drops"].as_array().expect("a list").clone();
+        drops
+            .iter()
+            .map(|drop| drop["name"].as_str().expect("a name").to_owned())
+            .collect::<Vec<_>>()
+    });
+    browser.link("Length").click();
+    browser.is_at("/?view=active&tld=com&sort=length&order=desc&limit=50");
 }
 
 #[test]
 fn the_drop_list_works_by_keyboard() {
     let world = World::new();
     let browser = world.member("ann@example.com", "free");
-    browser.open("/");
+    browser.open("/?view=active");
     browser.press("/");
     browser.press("harborlight");
-    browser.is_at("/?q=harborlight");
+    browser.press(ENTER);
+    browser.is_at("/?view=active&contains=harborlight");
     assert_eq!(names(&browser), ["harborlight.com"]);
-    // Out of the field and over the numbers, where letters are no shortcuts either.
-    for _ in 0..3 {
-        browser.press("\u{E004}");
-    }
+    // Out of the field, into the rows.
+    browser.press(ESCAPE);
     browser.press("j");
-    browser.press(ENTER);
-    let row = browser.main().row("harborlight.com");
-    row.at("//details[@open]").wait();
-    // A script adds the parts of the score.
-    row.at("//details[@open]//dl").wait();
-    browser.press(ENTER);
-    row.at("//details[@open]").wait_gone();
+    browser.press("e");
+    let parts = browser.main().at("//tr[contains(@class, 'parts-row')]//dl");
+    parts.wait();
+    browser.press("e");
+    parts.wait_gone();
+    browser.press("x");
+    browser.text("1 selected").wait();
+    browser.press("x");
     browser.press("w");
-    row.button("Watching harborlight.com: stop").wait();
+    browser.main().row("harborlight.com").button("Watching harborlight.com: stop").wait();
     browser.press("?");
     browser.heading("Keyboard shortcuts").wait();
     browser.press(ESCAPE);
     browser.heading("Keyboard shortcuts").wait_gone();
     browser.leave(|| browser.press("o"));
     browser.is_at("/domain/harborlight.com");
+}
+
+#[test]
+fn the_best_of_tomorrow_are_found_selected_and_watched() {
+    let world = World::new();
+    let tomorrow = ["quietmeadow.com", "paperlantern.com", "harbor9.com", "oakledger.net"];
+    let rows: String =
+        tomorrow.iter().map(|name| format!("{name},2026-10-17,2026-11-21\n")).collect();
+    let list = world.site.write("soon.csv", format!("domain,drop_date,release_date\n{rows}"));
+    world.site.ingest(&list, "2026-11-20T07:00:00Z");
+    let browser = world.member("ann@example.com", "free");
+    browser.open("/");
+    let day = browser
+        .main()
+        .at("//nav[@aria-label='Release days']//a[starts-with(normalize-space(.), 'Tomorrow')]");
+    day.click();
+    browser.is_at("/?release_from=2026-11-21&release_to=2026-11-21");
+    browser.main().at("//aside//a[starts-with(normalize-space(.), '.com')]").click();
+    browser.main().at("//aside//a[normalize-space(.)='No digits']").click();
+    browser.text("no digits").wait();
+    let found = names(&browser);
+    assert!(found.iter().any(|name| name == "quietmeadow.com"), "{found:?}");
+    assert!(
+        !found.iter().any(|name| name == "harbor9.com" || name == "oakledger.net"),
+        "{found:?}"
+    );
+    browser.field("Select all names on this page").click();
+    browser.text(&format!("{} selected", found.len())).wait();
+    browser.main().button("Clear").click();
+    browser.field("Select quietmeadow.com").click();
+    browser.field("Select paperlantern.com").click();
+    browser.text("2 selected").wait();
+    browser.main().button("Watch").follow();
+    browser.main().row("quietmeadow.com").button("Watching quietmeadow.com: stop").wait();
+    browser.main().row("paperlantern.com").button("Watching paperlantern.com: stop").wait();
 }
 
 #[test]

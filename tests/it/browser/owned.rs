@@ -9,7 +9,7 @@ const EMAIL: &str = "ann@example.com";
 fn watched_names_survive_a_restart() {
     let world = World::new();
     let mut browser = world.member(EMAIL, "core");
-    browser.open("/?q=harbor");
+    browser.open("/?view=active&q=harbor");
     browser.button("Watch harborlight.com").click();
     browser.button("Watching harborlight.com: stop").wait();
 

@@ -27,7 +27,7 @@ pub struct Page {
     elements: Vec<Element>,
 }
 
-const VOID: [&str; 5] = ["meta", "link", "input", "br", "hr"];
+const VOID: [&str; 6] = ["meta", "link", "input", "br", "hr", "col"];
 
 impl Page {
     /// Reads `html`.

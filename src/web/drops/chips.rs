@@ -1,0 +1,53 @@
+//! The query bar in the header: the filters that are set as chips, and a field that adds more.
+
+use maud::{Markup, html};
+
+use crate::vocab::limits::SEARCH_QUERY_CHARS_MAX;
+use crate::web::drops::Shown;
+use crate::web::drops::state::State;
+use crate::web::drops::words::{self, Chip, EXAMPLES};
+
+/// The state without a filter.
+pub fn without(state: &State, chip: &Chip) -> State {
+    let none: Vec<_> = chip.parameters.iter().map(|name| (*name, "")).collect();
+    state.with(&none)
+}
+
+/// The query bar. The form works without scripts; it sends the filters that are set beside the new text.
+pub fn bar(shown: &Shown<'_>) -> Markup {
+    let state = shown.state;
+    let text = shown.text.as_deref();
+    html! {
+        form #bar.find.query role="search" action="/" method="get" {
+            span.set #set {
+                @for (name, value) in state.with(&[("offset", "")]).parameters() {
+                    input type="hidden" name=(name) value=(value);
+                }
+                @for chip in words::chips(state, shown.today) {
+                    (removable(state, &chip))
+                }
+            }
+            label.hidden for="find" { "Search or filter names" }
+            input #find type="search" name="add" value=[text] maxlength=(SEARCH_QUERY_CHARS_MAX)
+                placeholder="Add a filter" autocomplete="off" autocapitalize="none" spellcheck="false"
+                data-main-search aria-invalid=[text.map(|_| "true")] aria-describedby=[text.map(|_| "problem")];
+            details.help {
+                summary aria-label="What can be typed here" { "?" }
+                dl {
+                    @for (example, says) in EXAMPLES { dt { code { (example) } } dd { (says) } }
+                }
+            }
+        }
+    }
+}
+
+fn removable(state: &State, chip: &Chip) -> Markup {
+    let Chip { word, value, .. } = chip;
+    html! {
+        a.set-chip href=(without(state, chip).path()) data-load aria-label={ "Remove the filter: " (word) " " (value) } {
+            @if !word.is_empty() { span { (word) } " " }
+            b { (value) }
+            span.x aria-hidden="true" { "×" }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The sidebar: how many names have each score, TLD and length, as links that filter.
+
+use maud::{Markup, html};
+
+use crate::index::filter::Facet;
+use crate::index::query::facets::FacetValue;
+use crate::vocab::name::to_unicode;
+use crate::web::components::grouped;
+use crate::web::drops::state::State;
+use crate::web::drops::{Found, Shown};
+
+/// Values of a facet that are shown.
+const VALUES: usize = 10;
+/// Lengths that are counted together.
+const LENGTHS: [(u8, u8); 5] = [(1, 4), (5, 6), (7, 9), (10, 13), (14, 63)];
+
+/// A value, its count, and where its link leads.
+struct Row {
+    word: String,
+    count: u32,
+    path: String,
+    /// The list is filtered by it; the link removes the filter.
+    is_set: bool,
+}
+
+pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
+    let state = shown.state;
+    html! {
+        aside.side #filters aria-label="Filters" {
+            a.done href="#list" { "Show the list" }
+            @if let Some(found) = found {
+                @for (facet, values) in &found.facets {
+                    @match facet {
+                        Facet::Dqs => (section(state, "Score", &["min_dqs", "max_dqs"], scores(state, values))),
+                        Facet::Tld => (section(state, "TLD", &["tld"], tlds(state, values))),
+                        Facet::Length => (section(state, "Length", &["min_len", "max_len"], lengths(state, values))),
+                        _ => {},
+                    }
+                }
+            }
+            (section(state, "Letters", &["digits", "hyphens", "idn"], letters(state)))
+            (more(shown))
+        }
+    }
+}
+
+fn section(state: &State, title: &str, parameters: &[&'static str], rows: Vec<Row>) -> Markup {
+    let none: Vec<_> = parameters.iter().map(|name| (*name, "")).collect();
+    let is_set = parameters.iter().any(|name| !state.get(name).is_empty());
+    let most = rows.iter().map(|row| row.count).max().unwrap_or_default().max(1);
+    html! {
+        @if is_set || !rows.is_empty() {
+            section {
+                h2 { (title) @if is_set { a href=(state.with(&none).path()) data-load aria-label={ "Clear the filter: " (title) } { "Clear" } } }
+                ul {
+                    @for row in &rows {
+                        li {
+                            a href=(row.path) data-load aria-current=[row.is_set.then_some("true")] {
+                                @if row.count > 0 {
+                                    svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true" { rect width=(u64::from(row.count) * 100 / u64::from(most)) height="1" {} }
+                                }
+                                span.w { (row.word) } " "
+                                @if row.count > 0 { span.c { (grouped(row.count.into())) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A link that sets both bounds, or removes them if they are set.
+fn bounded(
+    state: &State,
+    (low, high): (&'static str, &'static str),
+    (from, to): (u8, u8),
+    open: (u8, u8),
+) -> (String, bool) {
+    let text = |bound: u8, open: u8| {
+        if bound == open { String::new() } else { bound.to_string() }
+    };
+    let (from, to) = (text(from, open.0), text(to, open.1));
+    let is_set = (state.get(low), state.get(high)) == (&from, &to);
+    let values = if is_set { [(low, ""), (high, "")] } else { [(low, &*from), (high, &*to)] };
+    (state.with(&values).path(), is_set)
+}
+
+fn scores(state: &State, values: &[FacetValue]) -> Vec<Row> {
+    let mut tens = [0; 10];
+    for (start, count) in numbers(values) {
+        // 100 counts with the nineties.
+        tens[usize::from(start / 10).min(9)] += count;
+    }
+    let row = |(ten, &count): (usize, &u32)| {
+        let from = ten as u8 * 10;
+        let to = if ten == 9 { 100 } else { from + 9 };
+        let (path, is_set) = bounded(state, ("min_dqs", "max_dqs"), (from, to), (0, 100));
+        Row { word: format!("{from}–{to}"), count, path, is_set }
+    };
+    let rows = tens.iter().enumerate().rev().map(row);
+    rows.filter(|row| row.count > 0 || row.is_set).take(6).collect()
+}
+
+fn lengths(state: &State, values: &[FacetValue]) -> Vec<Row> {
+    let counts: Vec<(u8, u32)> = numbers(values).collect();
+    let row = |(from, to): (u8, u8)| {
+        let within = counts.iter().filter(|(length, _)| (from..=to).contains(length));
+        let (path, is_set) = bounded(state, ("min_len", "max_len"), (from, to), (1, 63));
+        let word = if to == 63 { format!("{from} or more") } else { format!("{from}–{to}") };
+        Row { word, count: within.map(|(_, count)| count).sum(), path, is_set }
+    };
+    LENGTHS.into_iter().map(row).filter(|row| row.count > 0 || row.is_set).collect()
+}
+
+fn tlds(state: &State, values: &[FacetValue]) -> Vec<Row> {
+    let set: Vec<&str> = state.get("tld").split(',').filter(|tld| !tld.is_empty()).collect();
+    let row = |value: &FacetValue| {
+        let is_set = set.contains(&value.value.as_str());
+        let mut others: Vec<&str> = set.iter().copied().filter(|tld| *tld != value.value).collect();
+        if !is_set {
+            others.push(&value.value);
+        }
+        Row {
+            word: format!(".{}", to_unicode(&value.value)),
+            count: value.count,
+            path: state.with(&[("tld", &others.join(","))]).path(),
+            is_set,
+        }
+    };
+    values.iter().take(VALUES).map(row).collect()
+}
+
+fn letters(state: &State) -> Vec<Row> {
+    let row = |name: &'static str, value: &str, word: &str| {
+        let is_set = state.get(name) == value;
+        let path = state.with(&[(name, if is_set { "" } else { value })]).path();
+        Row { word: word.to_owned(), count: 0, path, is_set }
+    };
+    vec![
+        row("digits", "none", "No digits"),
+        row("hyphens", "none", "No hyphens"),
+        row("idn", "none", "No IDNs"),
+        row("digits", "only", "Digits only"),
+    ]
+}
+
+fn numbers(values: &[FacetValue]) -> impl Iterator<Item = (u8, u32)> {
+    values.iter().filter_map(|value| Some((value.value.parse().ok()?, value.count)))
+}
+
+/// Fields for the filters that have no list of values. Works without scripts.
+fn more(shown: &Shown<'_>) -> Markup {
+    const TEXTS: [(&str, &str); 5] = [
+        ("contains", "Contains"),
+        ("starts", "Starts with"),
+        ("ends", "Ends with"),
+        ("not_contains", "Does not contain"),
+        ("tld", "TLDs"),
+    ];
+    const PAIRS: [(&str, &str, &str, &str); 3] = [
+        ("Score", "min_dqs", "max_dqs", "100"),
+        ("Length", "min_len", "max_len", "63"),
+        ("Other TLDs", "min_tlds", "max_tlds", ""),
+    ];
+    const DATES: [(&str, &str, &str); 2] =
+        [("Drops", "release_from", "release_to"), ("Left the zone", "dropped_from", "dropped_to")];
+    let state = shown.state;
+    let fields: Vec<&str> = TEXTS
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(PAIRS.iter().flat_map(|(_, low, high, _)| [*low, *high]))
+        .chain(DATES.iter().flat_map(|(_, from, to)| [*from, *to]))
+        .collect();
+    html! {
+        details.more {
+            summary { "All filters" }
+            form action="/" method="get" {
+                @for (name, value) in state.with(&[("offset", "")]).parameters() {
+                    @if !fields.contains(&name) { input type="hidden" name=(name) value=(value); }
+                }
+                @for (name, word) in TEXTS {
+                    label { (word) input type="text" name=(name) value=(state.get(name)) maxlength="2000" autocomplete="off" autocapitalize="none" spellcheck="false"; }
+                }
+                @for (word, low, high, most) in PAIRS {
+                    fieldset {
+                        legend { (word) }
+                        input type="number" name=(low) value=(state.get(low)) min="0" max=[(!most.is_empty()).then_some(most)] aria-label={ (word) " at least" };
+                        " to "
+                        input type="number" name=(high) value=(state.get(high)) min="0" max=[(!most.is_empty()).then_some(most)] aria-label={ (word) " at most" };
+                    }
+                }
+                @for (word, from, to) in DATES {
+                    fieldset {
+                        legend { (word) }
+                        input type="text" name=(from) value=(state.get(from)) placeholder="tomorrow" aria-label={ (word) " from" };
+                        " to "
+                        input type="text" name=(to) value=(state.get(to)) placeholder="+7d" aria-label={ (word) " to" };
+                    }
+                }
+                button type="submit" { "Apply" }
+            }
+        }
+    }
+}
