@@ -92,7 +92,7 @@ impl WatchPatch {
                 tags.push(tag.clone());
             }
         }
-        if tags.len() > TAGS_MAX {
+        if tags.len().max(new.len()) > TAGS_MAX {
             return Err(invalid(Field::Tags, format!("a name may have at most {TAGS_MAX} tags")));
         }
         Ok(WatchDetails { tags, ..details })

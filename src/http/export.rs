@@ -148,9 +148,7 @@ pub fn export_lines(
     let format = params.one("format")?.unwrap_or_default();
     let columns = params.members("columns", None)?.map(|(members, _)| members);
     Ok(match (format, columns) {
-        (ExportFormat::Csv, None) => {
-            (format, DROPS_CSV_HEADER.into(), Box::new(|row, out| push_drop_csv(row, out)))
-        }
+        (ExportFormat::Csv, None) => (format, DROPS_CSV_HEADER.into(), Box::new(push_drop_csv)),
         (ExportFormat::Csv, Some(members)) => {
             let names: Vec<&str> = members.iter().map(|member| member.as_str()).collect();
             let header = format!("{}\r\n", names.join(","));

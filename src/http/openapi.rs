@@ -280,11 +280,11 @@ fn add_response(responses: &mut BTreeMap<String, Value>, spec: &ResponseSpec) {
         Content::Text(kind) => (kind, json!({ "type": "string" })),
         Content::Refusal => return add_refusal(responses, spec.status, spec.description),
     };
-    let response = json!({
-        "description": spec.description,
-        "content": { kind: { "schema": schema } },
-    });
-    responses.insert(spec.status.to_string(), response);
+    // A response may come in several media types.
+    let response = responses
+        .entry(spec.status.to_string())
+        .or_insert_with(|| json!({ "description": spec.description, "content": {} }));
+    response["content"][kind] = json!({ "schema": schema });
 }
 
 fn add_refusal(responses: &mut BTreeMap<String, Value>, status: u16, description: &str) {

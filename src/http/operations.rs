@@ -244,7 +244,7 @@ const SORT: Parameter = query(
 );
 const TAG: Parameter = query(
     "tag",
-    ParameterKind::Text { chars_max: 400 },
+    ParameterKind::Format { format: "tags", chars_max: Some(400) },
     "One or more tags, separated by commas: entries with any of them.",
 );
 const VENUE: Parameter =
@@ -298,6 +298,8 @@ const PLAN_LIMIT: ResponseSpec =
     refusal(403, "Your plan does not include it, or its quota is used up.");
 const KEY_REUSED: ResponseSpec = refusal(409, "The idempotency key was used with another request.");
 const CSV: ResponseSpec = text(200, "UTF-8 CSV with a header line and CRLF line ends.", "text/csv");
+const NDJSON: ResponseSpec =
+    text(200, "With `format=ndjson`, a JSON object a line.", "application/x-ndjson");
 
 /// All operations, in the order of the index.
 pub const OPERATIONS: &[Operation] = &[
@@ -532,7 +534,7 @@ pub const OPERATIONS: &[Operation] = &[
         .access(Access::Export)
         .parameters(drop_parameters![EXPORT_LIMIT, EXPORT_FORMAT, COLUMNS])
         .of_index()
-        .responses(&[CSV]),
+        .responses(&[CSV, NDJSON]),
     Operation::get("/api/export/watchlist", |of| get(guarded(of, export::export_watchlist)))
         .named(Group::Exports, "exportWatchlist", "Your watchlist as CSV")
         .description(

@@ -233,6 +233,19 @@ impl<'a> Params<'a> {
         text.parse().map(Some).map_err(|err| ApiError::parameter(name, err))
     }
 
+    /// A parameter that holds a text of at most `chars_max` characters.
+    ///
+    /// # Errors
+    /// 400 if it is longer.
+    pub fn text(&self, name: &'static str, chars_max: usize) -> Result<Option<String>, ApiError> {
+        let text = self.get(name)?;
+        if text.is_some_and(|text| text.chars().count() > chars_max) {
+            let what = format!("must have at most {chars_max} characters");
+            return Err(ApiError::parameter(name, what));
+        }
+        Ok(text.map(str::to_owned))
+    }
+
     /// A parameter that holds a comma-separated list of `T`. White space around items and empty items
     /// are ignored.
     ///
@@ -528,7 +541,7 @@ fn too_many(name: &'static str, most: usize) -> ApiError {
 /// space around items and empty items are ignored.
 fn items(list: &str) -> impl Iterator<Item = Result<Cow<'_, str>, &'static str>> {
     let mut rest = list;
-    let mut next = move || {
+    let next = move || {
         rest = rest.trim_start_matches([',', ' ']);
         if rest.is_empty() {
             return None;
@@ -553,7 +566,7 @@ fn items(list: &str) -> impl Iterator<Item = Result<Cow<'_, str>, &'static str>>
         rest = "";
         Some(Err("has a quote that is not closed"))
     };
-    std::iter::from_fn(move || next())
+    std::iter::from_fn(next)
 }
 
 /// Text after the closing quote of an item.

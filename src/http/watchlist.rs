@@ -26,7 +26,7 @@ use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{
-    ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, WATCHES_PASTED_MAX,
+    ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, VENUE_CHARS_MAX, WATCHES_PASTED_MAX,
 };
 use crate::vocab::name::{DomainName, NameError};
 use crate::vocab::named::{named_enum, parse_named};
@@ -111,7 +111,7 @@ impl WatchFilter {
     fn parse(params: &Params<'_>) -> Result<WatchFilter, ApiError> {
         Ok(WatchFilter {
             tags: params.list("tag")?,
-            venue: params.one("venue")?,
+            venue: params.text("venue", VENUE_CHARS_MAX)?,
             bid: params.one("bid")?,
             stages: params.list("stage")?,
         })
