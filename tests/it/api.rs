@@ -211,7 +211,7 @@ type Wrong = (&'static str, &'static [&'static str]);
 const WRONG_FILTERS: &[Wrong] = &[
     ("min_dqs", &["-1", "101", "abc", "1.5", "1e1", "0x10", "99999999999999999999", "%ff", "1%00"]),
     ("max_len", &["0", "64", "-1", "abc", "4.0", "256", "%zz"]),
-    ("stage", &["foo", "pending_delete", "redemption,released", "active", "%ff", "redemption%00"]),
+    ("stage", &["foo", "pending_delete", "redemption,gone", "active", "%ff", "redemption%00"]),
     ("view", &["past", "active,today", "redemption", "%ff"]),
     ("tld", &["%ff", "com,%c3", "%zz", "com%4"]),
 ];

@@ -26,6 +26,14 @@ TURNS = itertools.count(1)
 NULLABLE = set()
 
 schemathesis.openapi.format("date", DAYS)
+# One day for every bound, so that none crosses another.
+schemathesis.openapi.format("day", st.just("2026-03-20"))
+schemathesis.openapi.format("instant", DAYS | DAYS.map("{}T12:00:00Z".format))
+# All of them: with fewer, a row lacks members that the document has.
+schemathesis.openapi.format("fields", st.just(
+    "name,tld,length,dqs,explanation,signals,stage,dropDate,releaseDate,daysToRelease,otherTlds,dropCount,listedAt,availableTlds"))
+schemathesis.openapi.format("texts", st.lists(LABELS, min_size=1, max_size=5).map(",".join))
+schemathesis.openapi.format("tags", st.lists(LABELS, min_size=1, max_size=5).map(",".join))
 schemathesis.openapi.format("domain", NAMES)
 schemathesis.openapi.format("name-part", PARTS)
 schemathesis.openapi.format("name-prefix", PARTS)

@@ -21,7 +21,7 @@ fn ask(server: &Server, target: &str, lines: &str) -> (u16, String) {
 fn http1_needs_exactly_one_valid_host() {
     let (_site, server) = served(1, "");
     let error = "{\"error\":\"Host: must be given once, as a host name or address with an optional \
-                 port\"}";
+                 port\",\"code\":\"invalid_host\"}";
     for lines in
         ["", "Host: a\r\nHost: a\r\n", "Host: a\r\nHost: b\r\n", "Host: a b\r\n", "Host:\r\n"]
     {
@@ -59,7 +59,10 @@ fn pages_are_at_the_public_host_only() {
         let (found, body) = ask(&server, "/", &lines);
         assert_eq!(found, status, "{host}: {body}");
         if status == 421 {
-            assert_eq!(body, "{\"error\":\"Host: the pages of this server are at drops.example\"}");
+            assert_eq!(
+                body,
+                "{\"error\":\"Host: the pages of this server are at drops.example\",\"code\":\"misdirected\"}"
+            );
         }
         assert_eq!(ask(&server, "/api/health", &lines).0, 200, "{host}");
     }

@@ -76,7 +76,9 @@ fn a_slow_body_gets_408() {
         assert_in_time(began, SECOND);
         assert!(answer.starts_with("HTTP/1.1 408 "), "{what}: {answer}");
         assert!(
-            answer.ends_with("{\"error\":\"body: did not arrive in time\"}"),
+            answer.ends_with(
+                "{\"error\":\"body: did not arrive in time\",\"code\":\"body_timeout\"}"
+            ),
             "{what}: {answer}"
         );
         assert!(answer.contains("\r\nconnection: close\r\n"), "{what}: {answer}");
