@@ -172,22 +172,38 @@ pub fn watch_form(next: &str) -> Markup {
     }
 }
 
+/// Classes and texts of a watch button.
+struct WatchLook {
+    class: &'static str,
+    watch: &'static str,
+    watching: &'static str,
+}
+
+const WORD: WatchLook = WatchLook { class: "act watch", watch: "Watch", watching: "Watching" };
+const STAR: WatchLook = WatchLook { class: "watch", watch: "☆", watching: "★" };
+
 /// Button that adds a name to the watchlist or removes it. Without `owned`, it leads to the login page
 /// and back to `next`.
-fn watch_button(owned: Option<&UserData>, domain: &DomainName, next: &str) -> Markup {
+fn watch_button(
+    owned: Option<&UserData>,
+    domain: &DomainName,
+    next: &str,
+    look: &WatchLook,
+) -> Markup {
+    let WatchLook { class, watch, watching } = look;
     let Some(owned) = owned else {
         let log_in = query::with(&[("next", next)], "/login");
         return html! {
-            a.act.watch href=(log_in) aria-label={ "Watch " (domain) ": log in first" } { "Watch" }
+            a class=(class) href=(log_in) aria-label={ "Watch " (domain) ": log in first" } { (watch) }
         };
     };
     if owned.watch(domain).is_some() {
         return html! {
-            button.act.watch.on type="submit" form="watch" formaction="/unwatch" name="domain" value=(domain) aria-label={ "Watching " (domain) ": stop" } { "Watching" }
+            button class={ (class) " on" } type="submit" form="watch" formaction="/unwatch" name="domain" value=(domain) aria-label={ "Watching " (domain) ": stop" } { (watching) }
         };
     }
     html! {
-        button.act.watch type="submit" form="watch" name="domain" value=(domain) aria-label={ "Watch " (domain) } { "Watch" }
+        button class=(class) type="submit" form="watch" name="domain" value=(domain) aria-label={ "Watch " (domain) } { (watch) }
     }
 }
 
@@ -201,15 +217,24 @@ fn claim_link(name: &str) -> Markup {
 /// Buttons of a name: copy, watch and claim.
 pub fn actions(owned: Option<&UserData>, domain: &DomainName, next: &str) -> Markup {
     let name = domain.as_str();
-    html! { (copy_button(name)) (watch_button(owned, domain, next)) (claim_link(name)) }
+    html! { (copy_button(name)) (watch_button(owned, domain, next, &WORD)) (claim_link(name)) }
 }
 
 /// As [`actions`], for a name of the index with the suffix `tld`, in a cell.
 pub fn actions_cell(owned: Option<&UserData>, name: &str, tld: &str, next: &str) -> Markup {
+    html! { td.actions { (actions(owned, &of_index(name, tld), next)) } }
+}
+
+/// The watch button of a name of the index as a star.
+pub fn watch_star(owned: Option<&UserData>, name: &str, tld: &str, next: &str) -> Markup {
+    watch_button(owned, &of_index(name, tld), next, &STAR)
+}
+
+/// A name of the index with the suffix `tld`.
+fn of_index(name: &str, tld: &str) -> DomainName {
     let label_len = name.len() - tld.len() - 1;
-    let domain = DomainName::from_stored(name.as_bytes(), label_len as u8)
-        .expect("names of the index are a label and a suffix");
-    html! { td.actions { (actions(owned, &domain, next)) } }
+    DomainName::from_stored(name.as_bytes(), label_len as u8)
+        .expect("names of the index are a label and a suffix")
 }
 
 /// Position of a page in all results: `1 to 100 of 31,204`.

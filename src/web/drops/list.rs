@@ -8,11 +8,10 @@ use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
-use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 use crate::web::components::{
     self, ANONYMOUS_DEPTH, counted, date_text, grouped, log_in_for_more, name_linked, query,
-    stage_word,
+    stage_word, watch_star,
 };
 use crate::web::drops::state::{ROW_CHOICES, ROWS, State};
 use crate::web::drops::words::Chip;
@@ -84,7 +83,7 @@ fn part_word(state: &State) -> String {
 
 fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
     let state = shown.state;
-    let listed = if state.is_digest() { state.soon() } else { state.clone() };
+    let listed = state.listed();
     let total = match &found.listing {
         Listing::Digest(_) => found.tabs[0],
         Listing::Rows { total, .. } => *total,
@@ -119,7 +118,6 @@ fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
 fn days(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
     let state = shown.state;
     let most = found.days.iter().map(|(_, count)| *count).max().unwrap_or_default().max(1);
-    let all = state.soon().with(&[("sort", state.get("sort")), ("order", state.get("order"))]);
     let is_all = state.is_digest();
     let day_of = |name| Day::parse_from(state.get(name), shown.today).ok();
     let chosen = day_of("release_from").filter(|from| day_of("release_to") == Some(*from));
@@ -127,7 +125,7 @@ fn days(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
         nav.days aria-label="Release days" {
             ul {
                 li {
-                    a href=(if is_all { all } else { state.anywhere() }.path()) data-load aria-current=[is_all.then_some("true")] {
+                    a href=(if is_all { state.soon() } else { state.anywhere() }.path()) data-load aria-current=[is_all.then_some("true")] {
                         span { "All " (found.days.len()) " days" } " " span.c { (grouped(found.tabs[0].into())) }
                     }
                 }
@@ -202,8 +200,7 @@ fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
             (true, true) => "asc",
             (true, false) => "desc",
         };
-        let from = if is_digest { state.soon() } else { state.clone() };
-        let path = from.with(&[("sort", key.as_str()), ("order", order)]).path();
+        let path = state.listed().with(&[("sort", key.as_str()), ("order", order)]).path();
         let sorted = is_here.then_some(if sort.descending { "descending" } else { "ascending" });
         html! { th class=(class) scope="col" aria-sort=[sorted] { a href=(path) data-load { (word) } } }
     };
@@ -241,7 +238,7 @@ fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> M
     html! {
         tr data-name=(name) {
             td.sel { input type="checkbox" form="bulk" name="domain" value=(name) aria-label={ "Select " (name) }; }
-            td.star { (star(shown, drop, next)) }
+            td.star { (watch_star(shown.owned, name, drop.tld, next)) }
             th.name scope="row" { (name_linked(name, drop.tld)) }
             td.dqs { (score(drop.dqs)) }
             td.why { button.reason type="button" title=(drop.explanation) { (drop.explanation) } }
@@ -289,7 +286,7 @@ fn due(release: Day, today: Day) -> Markup {
     html! { time.due.(class) datetime=(release) title={ (release) ", " (says) ", expected" } { (date_text(release, today)) } }
 }
 
-/// What the calendar says of a name. Nothing here was asked of a registry.
+/// The state of a name by the calendar, which no registry confirmed.
 fn state_of(place: Lifecycle, today: Day) -> Markup {
     html! {
         @match place.stage {
@@ -301,27 +298,7 @@ fn state_of(place: Lifecycle, today: Day) -> Markup {
     }
 }
 
-/// The button that watches a name, as a star.
-fn star(shown: &Shown<'_>, drop: &DropRow<'_>, next: &str) -> Markup {
-    let name = drop.name;
-    let Some(owned) = shown.owned else {
-        let log_in = query::with(&[("next", next)], "/login");
-        return html! { a.watch href=(log_in) aria-label={ "Watch " (name) ": log in first" } { "☆" } };
-    };
-    let label_len = name.len() - drop.tld.len() - 1;
-    let domain = DomainName::from_stored(name.as_bytes(), label_len as u8)
-        .expect("names of the index are a label and a suffix");
-    let is_watched = owned.watch(&domain).is_some();
-    html! {
-        @if is_watched {
-            button.watch.on type="submit" form="watch" formaction="/unwatch" name="domain" value=(name) aria-label={ "Watching " (name) ": stop" } { "★" }
-        } @else {
-            button.watch type="submit" form="watch" name="domain" value=(name) aria-label={ "Watch " (name) } { "☆" }
-        }
-    }
-}
-
-/// What is done with the selected names. A script shows it when a name is selected.
+/// The form for selected names. It appears when a name is selected.
 fn bulk(state: &State) -> Markup {
     html! {
         form #bulk.bulk method="post" action="/watch" aria-label="Selected names" {

@@ -74,7 +74,8 @@ async fn list_drops(
         QueryKind::Substring
     });
     let depth = components::depth(&viewer, DROPS_OFFSET_MAX);
-    let (status, markup) = work::run(u32::MAX, move || {
+    let reads_labels = state.reads_labels();
+    let make = move || {
         let found = find(&index, &state, depth, as_of, timer);
         let (mut status, found, mut problem) = match found {
             Ok(found) => (StatusCode::OK, Some(found), None),
@@ -115,8 +116,8 @@ async fn list_drops(
             .show(Some(&viewer), main)
         };
         Ok((status, markup))
-    })
-    .await?;
+    };
+    let (status, markup) = work::run_or_scan(reads_labels, u32::MAX, make).await?;
     Ok(fragment::vary((status, markup).into_response()))
 }
 
@@ -125,7 +126,7 @@ struct Shown<'a> {
     state: &'a State,
     /// Why the list is not shown, as a sentence.
     problem: Option<String>,
-    /// What the query bar holds when it was not understood.
+    /// The text of the query bar when it was not understood.
     text: Option<String>,
     /// The plan includes CSV exports.
     exports: bool,
@@ -136,7 +137,7 @@ struct Shown<'a> {
     owned: Option<&'a UserData>,
 }
 
-/// What a page shows of the index.
+/// Results of the index for a page.
 struct Found<'a> {
     listing: Listing<'a>,
     /// Names of each tab that pass the filters, in the order of [`Tab::ALL`].
@@ -144,7 +145,7 @@ struct Found<'a> {
     /// Releases of each of the next days; empty on other tabs.
     days: Vec<(Day, u32)>,
     facets: Vec<(Facet, Vec<FacetValue>)>,
-    /// Filters whose removal would show names, when there are none, with the number of names.
+    /// When no name passes: filters whose removal would show names, with the number of names.
     ways: Vec<(words::Chip, u32)>,
 }
 
@@ -230,25 +231,27 @@ fn find<'a>(
     timer: QueryTimer,
 ) -> Result<Found<'a>, ApiError> {
     let today = as_of.today;
-    let digest = state.is_digest();
-    let filter = if digest { state.soon().filter(today)? } else { state.filter(today)? };
+    let filter = state.listed().filter(today)?;
     let mut tabs = [0; 4];
     for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
         *count = index.count_drops(&tab.counted(state, today)?, as_of)?;
     }
-    let mut days = Vec::new();
-    if Tab::of(state) == Some(Tab::Soon) {
-        for ahead in 1..=DAYS_AHEAD {
-            let day = today.plus(ahead);
-            days.push((day, index.count_drops(&state.on_day(day).filter(today)?, as_of)?));
-        }
-    }
+    let coming = || (1..=DAYS_AHEAD).map(|ahead| today.plus(ahead));
     let facets = FACETS.into_iter().zip(index.facets(&filter, &FACETS, as_of)?).collect();
-    let (listing, rows, total) = if digest {
-        let best = best_of_days(index, &filter, &days, as_of)?;
+    let mut days = Vec::new();
+    let (listing, rows, total) = if state.is_digest() {
+        let best = coming().map(|day| best_of_day(index, &filter, day, as_of));
+        let mut best = best.collect::<Result<Vec<_>, QueryError>>()?;
+        days.extend(best.iter().map(|best| (best.day, best.page.total)));
+        best.retain(|best| best.page.total > 0);
         let rows = best.iter().map(|best| best.page.count()).sum();
         (Listing::Digest(best), rows, tabs[0])
     } else {
+        if Tab::of(state) == Some(Tab::Soon) {
+            for day in coming() {
+                days.push((day, index.count_drops(&state.on_day(day).filter(today)?, as_of)?));
+            }
+        }
         let page = (filter.offset < depth).then(|| index.drops(&filter, as_of)).transpose()?;
         let rows = page.as_ref().map_or(0, DropsPage::count);
         let total = match &page {
@@ -262,25 +265,22 @@ fn find<'a>(
     Ok(Found { listing, tabs, days, facets, ways })
 }
 
-fn best_of_days<'a>(
+fn best_of_day<'a>(
     index: &'a Index,
     filter: &DropFilter,
-    days: &[(Day, u32)],
+    day: Day,
     as_of: AsOf,
-) -> Result<Vec<BestOfDay<'a>>, QueryError> {
-    let of_day = |&(day, _): &(Day, u32)| {
-        let mut filter = DropFilter { limit: BEST_OF_DAY, offset: 0, ..filter.clone() };
-        filter.common.drop.release = DayRange { from: Some(day), to: Some(day) };
-        let page = index.drops(&filter, as_of)?;
-        let least = Dqs::clamped(HIGH.into());
-        filter.common.min_dqs = filter.common.min_dqs.max(least);
-        let high = match filter.common.max_dqs < least {
-            true => 0,
-            false => index.count_drops(&filter, as_of)?,
-        };
-        Ok(BestOfDay { day, page, high })
+) -> Result<BestOfDay<'a>, QueryError> {
+    let mut filter = DropFilter { limit: BEST_OF_DAY, offset: 0, ..filter.clone() };
+    filter.common.drop.release = DayRange { from: Some(day), to: Some(day) };
+    let page = index.drops(&filter, as_of)?;
+    let least = Dqs::clamped(HIGH.into());
+    filter.common.min_dqs = filter.common.min_dqs.max(least);
+    let high = match page.total == 0 || filter.common.max_dqs < least {
+        true => 0,
+        false => index.count_drops(&filter, as_of)?,
     };
-    days.iter().filter(|(_, count)| *count > 0).map(of_day).collect()
+    Ok(BestOfDay { day, page, high })
 }
 
 /// The filters that are set, with the names that each leaves when it is removed, most first.
@@ -291,8 +291,7 @@ fn ways_out(
 ) -> Result<Vec<(words::Chip, u32)>, ApiError> {
     let mut ways = Vec::new();
     for chip in words::chips(state, as_of.today) {
-        let without = chips::without(state, &chip);
-        let without = if without.is_digest() { without.soon() } else { without };
+        let without = chips::without(state, &chip).listed();
         let count = index.count_drops(&without.filter(as_of.today)?, as_of)?;
         if count > 0 {
             ways.push((chip, count));

@@ -47,6 +47,9 @@ const OPEN: [(&str, &str); 6] = [
     ("offset", "0"),
 ];
 
+/// Filters on the text of labels.
+const TEXTS: [&str; 6] = ["contains", "starts", "ends", "pattern", "regex", "like"];
+
 /// Parameters of the API's drops list that a page has too, in the order of its links.
 static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let drops = OPERATIONS.iter().find(|operation| operation.path == "/api/v1/drops");
@@ -68,9 +71,15 @@ pub struct State(Vec<(&'static str, String)>);
 impl State {
     /// Reads the parameters. Forms may send one several times, links have a list.
     pub fn of(sent: &Fields) -> State {
-        let value = |&name: &&'static str| {
+        State::from_values(|name| {
             let values = sent.all(name).map(str::trim).filter(|value| !value.is_empty());
-            let value = values.collect::<Vec<_>>().join(",");
+            values.collect::<Vec<_>>().join(",")
+        })
+    }
+
+    fn from_values(value_of: impl Fn(&'static str) -> String) -> State {
+        let value = |&name: &&'static str| {
+            let value = value_of(name);
             (name, if name.ends_with("tld") { tlds(&value) } else { value })
         };
         let is_set = |(name, value): &(&str, String)| {
@@ -103,14 +112,11 @@ impl State {
     /// The state with other values, on its first page. An empty value removes a parameter.
     #[must_use]
     pub fn with(&self, values: &[(&'static str, &str)]) -> State {
-        let value = |&name: &&'static str| {
+        State::from_values(|name| {
             let other = values.iter().find(|(set, _)| *set == name);
-            let value = other.map_or_else(|| self.get(name), |(_, value)| *value);
-            (name, if name == "offset" && other.is_none() { "" } else { value })
-        };
-        let mut fields = Fields::default();
-        NAMES.iter().map(value).for_each(|(name, value)| fields.push(name, value));
-        State::of(&fields)
+            let kept = if name == "offset" { "" } else { self.get(name) };
+            other.map_or(kept, |(_, value)| *value).to_owned()
+        })
     }
 
     /// The filters alone.
@@ -143,11 +149,22 @@ impl State {
         self.anywhere().with(&[("release_from", "tomorrow"), ("release_to", &last)])
     }
 
+    /// The state whose rows the page shows; the digest shows some of the next days.
+    #[must_use]
+    pub fn listed(&self) -> State {
+        if self.is_digest() { self.soon() } else { self.clone() }
+    }
+
     /// The releases of one day.
     #[must_use]
     pub fn on_day(&self, day: Day) -> State {
         let day = day.to_string();
         self.anywhere().with(&[("release_from", &day), ("release_to", &day)])
+    }
+
+    /// Whether the list has to read the text of labels.
+    pub fn reads_labels(&self) -> bool {
+        TEXTS.iter().any(|name| !self.get(name).is_empty())
     }
 
     /// Validates the parameters as the API does.
