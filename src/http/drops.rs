@@ -66,8 +66,7 @@ pub async fn list_drops(
         timer.finish(page.count() as usize, &asked.filter);
         Ok((body, next))
     };
-    let made = if scans { work::scan(make).await } else { work::run(cost_us, make).await };
-    let (body, next) = made?;
+    let (body, next) = work::run_or_scan(scans, cost_us, make).await?;
     let mut response = work::json_response(body);
     if let Some(link) = next.and_then(|link| HeaderValue::try_from(link).ok()) {
         response.headers_mut().insert(LINK, link);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRef, FromRequestParts, RawQuery, State};
+use axum::http::Uri;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
@@ -98,17 +99,20 @@ fn user_cell(text: &str) -> Cow<'_, str> {
 pub async fn export_drops(
     State(app): State<App>,
     export: Export,
-    RawQuery(query): RawQuery,
+    uri: Uri,
 ) -> Result<Response, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
-    let params = Params::new(query.as_deref());
-    let filter = params.drops(LIMITS, as_of.today)?;
-    let (format, header, line) = export_lines(&params)?;
+    let parse = move |uri: &Uri| {
+        let params = Params::new(uri.query());
+        Ok((params.drops(LIMITS, as_of.today)?, export_lines(&params)?))
+    };
+    let (filter, (format, header, line)) = work::parse(&uri, parse).await?;
     let started = export.start(&app)?;
     let (searched, timer) = (Arc::clone(&index), QueryTimer::start(QueryKind::Export));
     let served = Arc::clone(&index);
     // Positions of rows, four bytes each; rows are written as the client reads.
-    let places = work::run(u32::MAX, move || {
+    let scans = filter.common.label.has_text();
+    let places = work::run_or_scan(scans, u32::MAX, move || {
         let places = searched.drop_places(&filter, as_of)?;
         timer.finish(places.len(), &filter);
         Ok(places)

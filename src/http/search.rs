@@ -46,8 +46,8 @@ pub async fn search_names(
         timer.finish(page.count() as usize, &filter);
         Ok(body)
     };
-    let body = if scans { work::scan(make).await } else { work::run(cost_us, make).await };
-    Ok(tag.on(work::json_response(body?)))
+    let body = work::run_or_scan(scans, cost_us, make).await?;
+    Ok(tag.on(work::json_response(body)))
 }
 
 /// A page of search results: exact matches first, then by score.

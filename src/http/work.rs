@@ -82,6 +82,18 @@ pub async fn scan<T: Send + 'static>(
     run_within(QUERY_TIME_MAX, work).await
 }
 
+/// [`scan`] if `scans`, else [`run`].
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_or_scan<T: Send + 'static>(
+    scans: bool,
+    cost_us: u32,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    if scans { scan(work).await } else { run(cost_us, work).await }
+}
+
 /// Runs `work` on the blocking pool for at most `time_max` of CPU time. When the returned future is
 /// dropped, queued work does not start and running work stops soon.
 async fn run_within<T: Send + 'static>(
