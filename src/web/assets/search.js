@@ -36,7 +36,7 @@ const address = () => {
   return query.size ? `/search?${query}` : "/search";
 };
 
-field.addEventListener("input", () => load(address()));
+field.form.addEventListener("input", () => load(address()));
 field.form.addEventListener("submit", (event) => {
   event.preventDefault();
   load(address());
@@ -57,7 +57,7 @@ document.addEventListener("click", async (event) => {
 /** Fills the form from a URL. */
 function fill(path) {
   const query = new URL(path, location.href).searchParams;
-  field.value = query.get("q") ?? "";
+  for (const input of field.form.elements) if (input.name) input.value = query.get(input.name) ?? "";
   for (const name of ["stage", "view"]) {
     let hidden = field.form.querySelector(`input[name=${name}]`);
     if (!hidden) {

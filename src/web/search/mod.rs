@@ -1,5 +1,5 @@
-//! `/search`: prefix search over all known names. Fragments hold the results only, or the suggestions
-//! below the search field.
+//! `/search`: search over all known names by start, part, pattern or spelling, with the filters of the
+//! API. Fragments hold the results only, or the suggestions below the search field.
 
 mod options;
 mod results;
@@ -33,12 +33,28 @@ pub fn routes() -> Router<Web> {
     Router::new().route("/search", get(search_names))
 }
 
+/// Ways to search: parameter of the API, words in the form, and an example.
+const WAYS: [(&str, &str, &str); 6] = [
+    ("q", "Starts with", "solar, münch, exam.co"),
+    ("contains", "Contains", "solar"),
+    ("ends", "Ends with", "shop"),
+    ("pattern", "Pattern", "CVCV, LLL, *bank"),
+    ("like", "Similar to", "google"),
+    ("regex", "Regular expression", "^(my|the)[a-z]{4}$"),
+];
+
+/// Filters that the form has, beside the text.
+const FILTERS: [&str; 9] =
+    ["stage", "view", "tld", "min_dqs", "min_len", "max_len", "digits", "hyphens", "idn"];
+
 /// A search as sent, and the filter it stands for.
 struct Search {
     /// Query as sent, trimmed.
     text: String,
-    /// `stage` and `view` as sent. Both empty searches all names.
-    part: (String, String),
+    /// Parameter of the API for the text: one of [`WAYS`].
+    way: &'static str,
+    /// Values of [`FILTERS`] as sent, those that are not empty.
+    filters: Vec<(&'static str, String)>,
     /// `None` for an empty query or an invalid parameter.
     filter: Option<SearchFilter>,
     /// Offset from which the viewer sees no rows.
@@ -50,13 +66,16 @@ impl Search {
     fn parse(query: Option<&str>, rows: u32, depth: u32, today: Day) -> (Search, Option<ApiError>) {
         let sent = Fields::from_query(query);
         let text = |name| sent.text(name).trim().to_owned();
-        let asked =
-            Search { text: text("q"), part: (text("stage"), text("view")), filter: None, depth };
+        let (way, ..) = WAYS.into_iter().find(|(way, ..)| *way == text("by")).unwrap_or(WAYS[0]);
+        let filters = FILTERS.into_iter().map(|name| (name, text(name)));
+        let filters = filters.filter(|(_, value)| !value.is_empty()).collect();
+        let asked = Search { text: text("q"), way, filters, filter: None, depth };
         if asked.text.is_empty() {
             return (asked, None);
         }
         let limit = rows.to_string();
-        let mut parameters = asked.parameters().to_vec();
+        let mut parameters = vec![(way, asked.text.as_str())];
+        parameters.extend(asked.filters.iter().map(|(name, value)| (*name, value.as_str())));
         parameters.extend([("limit", limit.as_str()), ("offset", sent.text("offset").trim())]);
         match Params::from_pairs(&parameters).search(today) {
             Ok((_, filter)) => (Search { filter: Some(filter), ..asked }, None),
@@ -67,24 +86,34 @@ impl Search {
     /// URL of the page at `offset`.
     fn page(&self, offset: u32) -> String {
         let offset = query::offset(offset);
-        let mut parameters = self.parameters().to_vec();
+        let mut parameters = self.parameters();
         parameters.push(("offset", &offset));
         query::with(&parameters, "/search")
     }
 
     /// URL of the same query in another view.
     fn within(&self, stage: &str, view: &str) -> String {
-        let parameters = [("q", self.text.as_str()), ("stage", stage), ("view", view)];
+        let mut parameters = self.parameters();
+        parameters.retain(|(name, _)| !["stage", "view"].contains(name));
+        parameters.extend([("stage", stage), ("view", view)]);
         query::with(&parameters, "/search")
     }
 
-    fn parameters(&self) -> [(&'static str, &str); 3] {
-        let (stage, view) = &self.part;
-        [("q", &self.text), ("stage", stage), ("view", view)]
+    /// The value of a filter as sent; empty without it.
+    fn get(&self, name: &str) -> &str {
+        let sent = self.filters.iter().find(|(set, _)| *set == name);
+        sent.map_or("", |(_, value)| value)
+    }
+
+    /// Parameters of the page's address.
+    fn parameters(&self) -> Vec<(&'static str, &str)> {
+        let by = if self.way == "q" { "" } else { self.way };
+        let filters = self.filters.iter().map(|(name, value)| (*name, value.as_str()));
+        [("q", self.text.as_str()), ("by", by)].into_iter().chain(filters).collect()
     }
 }
 
-/// `GET /search`: names that start with `q`.
+/// `GET /search`: names that match `q` in the way `by`.
 async fn search_names(
     State(web): State<Web>,
     viewer: Viewer,
@@ -100,7 +129,8 @@ async fn search_names(
     let cost = asked.filter.as_ref().map_or(0, |filter| index.search_cost_us(filter, as_of));
     let owned = viewer.member.as_ref().map(|member| web.user_data(member));
     let timer = QueryTimer::start(QueryKind::Search);
-    let markup = work::run(cost, move || {
+    let scans = asked.filter.as_ref().is_some_and(|filter| filter.common.label.has_text());
+    let markup = work::run_or_scan(scans, cost, move || {
         let filter = asked.filter.as_ref().filter(|filter| filter.offset < depth);
         let found = filter.map(|filter| index.search(filter, as_of));
         if let (Some(filter), Some(found)) = (filter, &found) {
@@ -109,9 +139,11 @@ async fn search_names(
         if wanted == Wanted::Options {
             return Ok(options::list(&asked, found.as_ref()));
         }
-        let results = results::section(&asked, found.as_ref(), owned.as_deref(), as_of.today);
+        let why = problem.as_ref().and_then(|problem| says(&asked, problem));
+        let results =
+            results::section(&asked, why.as_deref(), found.as_ref(), owned.as_deref(), as_of.today);
         Ok(match wanted {
-            Wanted::Page => page(&viewer, &asked, problem.as_ref(), &results),
+            Wanted::Page => page(&viewer, &asked, why.as_deref(), &results),
             _ => shrunk(results),
         })
     })
@@ -119,42 +151,85 @@ async fn search_names(
     Ok(fragment::vary((status, markup).into_response()))
 }
 
-fn page(viewer: &Viewer, asked: &Search, problem: Option<&ApiError>, results: &Markup) -> Markup {
-    let problem = problem.and_then(|problem| match problem {
-        ApiError::BadParameter { name, what, .. } => Some((name, what)),
+/// The error of an invalid parameter as a sentence.
+fn says(asked: &Search, problem: &ApiError) -> Option<String> {
+    match problem {
+        ApiError::BadParameter { name, what, .. } if name == asked.way => {
+            Some(format!("It {what}."))
+        }
+        ApiError::BadParameter { name, what, .. } => Some(format!("The parameter {name} {what}.")),
         _ => None,
-    });
+    }
+}
+
+fn page(viewer: &Viewer, asked: &Search, problem: Option<&str>, results: &Markup) -> Markup {
+    let example = WAYS.into_iter().find(|(way, ..)| *way == asked.way).map_or("", |(.., it)| it);
     let main = html! {
         div.head {
             h1 { "Search" }
-            p.soft { "Search all known names, dropping or not, by how they start" }
+            p.soft { "Search all known names, dropping or not" }
         }
         form #search.panel role="search" action="/search" method="get" aria-label="Names" {
             div.ask {
-                label.hidden for="q" { "Start of the name" }
+                label.hidden for="by" { "How to search" }
+                select #by name="by" {
+                    @for (way, word, _) in WAYS {
+                        option value=(if way == "q" { "" } else { way }) selected[way == asked.way] { (word) }
+                    }
+                }
+                label.hidden for="q" { "Text" }
                 input #q type="search" name="q" value=(asked.text) maxlength=(SEARCH_QUERY_CHARS_MAX)
-                    placeholder="solar, münch, exam.co" autocomplete="off" autocapitalize="none" spellcheck="false"
+                    placeholder=(example) autocomplete="off" autocapitalize="none" spellcheck="false"
                     data-main-search autofocus[asked.text.is_empty()]
                     aria-invalid=[problem.map(|_| "true")] aria-describedby=[problem.map(|_| "q-error")];
-                @for (name, value) in [("stage", &asked.part.0), ("view", &asked.part.1)] {
-                    @if !value.is_empty() { input type="hidden" name=(name) value=(value); }
+                @for name in ["stage", "view"] {
+                    @if !asked.get(name).is_empty() { input type="hidden" name=(name) value=(asked.get(name)); }
                 }
                 button type="submit" { "Search" }
             }
-            @if let Some((name, what)) = problem {
-                p #q-error.error {
-                    @if name == "q" { "It " (what) "." } @else { "The parameter " (name) " " (what) "." }
-                }
-            }
+            @if let Some(problem) = problem { p #q-error.error { (problem) } }
+            (more(asked))
         }
         (results)
         (watch_form(&asked.page(asked.filter.as_ref().map_or(0, |filter| filter.offset))))
     };
-    Page::new("Search", "Search all known domain names, dropping or not, by how they start.")
+    Page::new("Search", "Search all known domain names, dropping or not.")
         .at(NavItem::Search)
         .styles(&["components.css", "search.css"])
         .scripts(&["search.js"])
         .show(Some(viewer), main)
+}
+
+/// The filters of the form. Open while one is set.
+fn more(asked: &Search) -> Markup {
+    const CHOICES: [(&str, &str, &[(&str, &str)]); 3] = [
+        ("digits", "Digits", &[("none", "none"), ("some", "some"), ("only", "only")]),
+        ("hyphens", "Hyphens", &[("none", "none"), ("some", "some")]),
+        ("idn", "IDNs", &[("none", "none"), ("only", "only")]),
+    ];
+    const NUMBERS: [(&str, &str, u8); 3] =
+        [("min_dqs", "Score from", 100), ("min_len", "Length from", 63), ("max_len", "to", 63)];
+    let is_set = FILTERS[2..].iter().any(|name| !asked.get(name).is_empty());
+    html! {
+        details.filters open[is_set] {
+            summary { "Filters" }
+            div {
+                label { "TLDs " input type="text" name="tld" value=(asked.get("tld")) placeholder="com, de" maxlength="2000" autocomplete="off" autocapitalize="none" spellcheck="false"; }
+                @for (name, word, most) in NUMBERS {
+                    label { (word) " " input type="number" name=(name) value=(asked.get(name)) min="0" max=(most); }
+                }
+                @for (name, word, values) in CHOICES {
+                    label {
+                        (word) " "
+                        select name=(name) {
+                            option value="" { "any" }
+                            @for (value, says) in values { option value=(value) selected[asked.get(name) == *value] { (says) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -182,13 +257,22 @@ mod tests {
         assert_eq!(asked.page(100), "/search?q=m%C3%BCn&stage=catchable&offset=100");
         assert_eq!(asked.page(0), "/search?q=m%C3%BCn&stage=catchable");
         assert_eq!(asked.within("", "active"), "/search?q=m%C3%BCn&view=active");
+        let asked = self::asked("q=bank&by=contains&tld=com&max_len=9&min_len=");
+        let filter = asked.filter.as_ref().expect("asked");
+        assert!(filter.prefix.is_none() && filter.common.label.has_text());
+        assert_eq!(asked.page(50), "/search?q=bank&by=contains&tld=com&max_len=9&offset=50");
+        assert_eq!(self::asked("q=a&by=nonsense").page(0), "/search?q=a");
     }
 
     #[test]
     fn invalid_parameters_are_reported_with_the_query() {
-        for (query, parameter) in
-            [("q=a%00", "q"), ("q=a&stage=x", "stage"), ("q=a&offset=10001", "offset")]
-        {
+        for (query, parameter) in [
+            ("q=a%00", "q"),
+            ("q=a&stage=x", "stage"),
+            ("q=a&offset=10001", "offset"),
+            ("q=a(&by=regex", "regex"),
+            ("q=a&min_len=9&max_len=3", "min_len"),
+        ] {
             let (asked, problem) = Search::parse(Some(query), ROWS, u32::MAX, Day::MIN);
             let Some(ApiError::BadParameter { name, .. }) = problem else { panic!("{query}") };
             assert_eq!(name, parameter);

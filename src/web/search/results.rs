@@ -30,6 +30,7 @@ const PARTS: [(&str, &str, &str); 6] = [
 /// Renders the results below the search field.
 pub fn section(
     asked: &Search,
+    problem: Option<&str>,
     found: Option<&SearchPage<'_>>,
     owned: Option<&UserData>,
     today: Day,
@@ -42,6 +43,8 @@ pub fn section(
                 p.bar role="status" { (summary(found, offset)) }
                 @if found.count() == 0 { (nothing(asked, found)) } @else { (table(asked, found, owned, today)) }
                 (pager(asked, found, offset))
+            } @else if let Some(problem) = problem {
+                div.panel.empty { p { (problem) } }
             } @else if asked.filter.is_some() {
                 div.panel.empty {
                     (log_in_for_more(&asked.page(offset)))
@@ -49,7 +52,7 @@ pub fn section(
                 }
             } @else {
                 div.panel.empty {
-                    p { "Enter the start of a name: a word, or a full name in Unicode or as an A-label." }
+                    p { "Enter the start of a name: a word, or a full name in Unicode or as an A-label. Or choose another way to search: patterns such as CVCV are explained in " a href="/docs/queries" { "Queries" } "." }
                     p { "To score a name that is not in our data, enter it in full, with its TLD." }
                 }
             }
@@ -58,7 +61,7 @@ pub fn section(
 }
 
 fn tabs(asked: &Search) -> Markup {
-    let (stage, view) = &asked.part;
+    let (stage, view) = (asked.get("stage"), asked.get("view"));
     html! {
         nav aria-label="View" {
             ul.tabs {
@@ -93,8 +96,9 @@ fn nothing(asked: &Search, found: &SearchPage<'_>) -> Markup {
                 p { b { (domain.unicode()) } " isn't in our data yet." }
                 p { a href=(dossier_path(domain.as_str())) { "Score it" } }
             } @else {
-                p { "No names start with " b { (asked.text) } "." }
-                p { "Try fewer letters, or search for them " a href=(query::with(&[("q", &asked.text), ("view", "all")], "/")) { "anywhere in dropped names" } "." }
+                p { "No names match " b { (asked.text) } "." }
+                @if asked.way == "q" { p { "Try fewer letters, or search for them " a href=(query::with(&[("q", &asked.text), ("view", "all")], "/")) { "anywhere in dropped names" } "." } }
+                @else { p { "Try a shorter text, or remove a filter." } }
             }
         }
     }
