@@ -243,7 +243,7 @@ fn rows_show_stage_and_date() {
                     .text,
             )
         };
-        assert_eq!([cell("due"), cell("where")], shown, "{name}");
+        assert_eq!([cell("due"), cell("state")], shown, "{name}");
     }
 }
 
@@ -279,6 +279,8 @@ fn links_keep_the_filters_and_the_bar_shows_them() {
     assert_eq!(leads("Clear filters"), "/?view=all");
     let second = world.page(&next);
     assert!(rel(&second, "prev").is_some_and(|path| !path.contains("offset")));
+    let jump = world.client().get("/?view=all&limit=100&page=2");
+    assert_eq!((jump.status, jump.header("location")), (303, Some("/?view=all&offset=100")));
     let beyond = world.page("/?view=all&offset=900");
     assert!(beyond.id("list").text.contains("There are no more names."));
     let cookie = world.log_in();
@@ -448,8 +450,16 @@ fn idns_are_shown_in_unicode_with_their_a_label() {
 #[test]
 fn search_results_match_the_api() {
     let world = World::new();
-    for query in ["q=s", "q=solar&stage=catchable", "q=oldharbor", "q=%D0%BF", "q=none-such"] {
-        let answer = world.api(&format!("/api/v1/search?{query}&limit=50"));
+    let plain = ["q=s", "q=solar&stage=catchable", "q=oldharbor", "q=%D0%BF", "q=none-such"];
+    let others = [
+        ("contains=harbor&tld=com", "q=harbor&by=contains&tld=com"),
+        ("ends=r&digits=none&max_len=9", "q=r&by=ends&digits=none&max_len=9"),
+        ("pattern=CVCCV*", "q=CVCCV*&by=pattern"),
+        ("like=oldharbur", "q=oldharbur&by=like"),
+        ("regex=%5Eold", "q=%5Eold&by=regex"),
+    ];
+    for (asked, query) in plain.into_iter().map(|query| (query, query)).chain(others) {
+        let answer = world.api(&format!("/api/v1/search?{asked}&limit=50"));
         let page = world.page(&format!("/search?{query}"));
         let rows = page.within(page.id("results"), |element| {
             element.name == "a"
@@ -700,7 +710,7 @@ fn varies(response: &Response, name: &str) -> bool {
 }
 
 /// Pages for everybody and pages of an account.
-const PAGES: [&str; 24] = [
+const PAGES: [&str; 25] = [
     "/",
     "/search",
     "/search?q=harbor",
@@ -709,6 +719,7 @@ const PAGES: [&str; 24] = [
     "/overview",
     "/login",
     "/signup",
+    "/forgot",
     "/status",
     "/docs",
     "/docs/api",
@@ -733,7 +744,7 @@ fn every_page_has_a_description_headings_in_order_and_valid_labels() {
     let cookie = world.log_in();
     let mut descriptions = HashMap::new();
     for path in PAGES {
-        let is_public = matches!(path, "/login" | "/signup");
+        let is_public = matches!(path, "/login" | "/signup" | "/forgot");
         let mut headers = vec![("Accept", "text/html")];
         headers.extend((!is_public).then_some(("Cookie", cookie.as_str())));
         let response = world.client().request("GET", path, &headers);
@@ -767,4 +778,26 @@ fn every_page_has_a_description_headings_in_order_and_valid_labels() {
     for method in ["PUT", "DELETE", "TRACE"] {
         assert_eq!(world.client().request(method, "/", &[]).status, 405, "{method}");
     }
+}
+
+#[test]
+fn columns_are_chosen_in_the_browser() {
+    let world = World::new();
+    let heads = |cookie: &str| {
+        let page = world.page_as("/?view=all", &[("Cookie", cookie)]);
+        let heads = page.all(|it| it.name == "th" && it.get("scope") == Some("col"));
+        heads.iter().map(|it| squeezed(&it.text)).collect::<Vec<_>>()
+    };
+    assert_eq!(heads("")[2..], ["Name", "Score", "Why", "Length", "Other TLDs", "Drops", "State"]);
+    let form = "next=%2F%3Fview%3Dall&column=kind&column=days&column=nonsense";
+    let headers =
+        [("Sec-Fetch-Site", "same-origin"), ("Content-Type", "application/x-www-form-urlencoded")];
+    let chosen = world.client().send_with("POST", "/columns", &headers, form.as_bytes());
+    assert_eq!((chosen.status, chosen.header("location")), (303, Some("/?view=all")));
+    let cookie = chosen.header("set-cookie").expect("a cookie");
+    let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
+    assert_eq!(heads(&cookie)[2..], ["Name", "Score", "Kind", "Days to drop"]);
+    let reset = format!("{form}&reset=yes");
+    let reset = world.client().send_with("POST", "/columns", &headers, reset.as_bytes());
+    assert!(reset.header("set-cookie").is_some_and(|it| it.contains("Max-Age=0")));
 }

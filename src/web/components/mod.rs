@@ -6,7 +6,7 @@ pub mod query;
 mod table;
 
 use chrono::Datelike;
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
 use crate::accounts::UserData;
 use crate::http::allowance::Now;
@@ -264,7 +264,7 @@ pub fn log_in_for_more(next: &str) -> Markup {
 }
 
 /// Links to the previous and the next page around the position in all results.
-pub fn pager(previous: Option<String>, position: &str, next: Option<String>) -> Markup {
+pub fn pager(previous: Option<String>, position: impl Render, next: Option<String>) -> Markup {
     let link = |path: Option<String>, rel: &str, word: &str| {
         html! {
             @if let Some(path) = path { a.button.quiet rel=(rel) href=(path) data-load { (word) } }

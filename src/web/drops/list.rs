@@ -15,10 +15,10 @@ use crate::web::components::{
 };
 use crate::web::drops::state::{ROW_CHOICES, ROWS, State};
 use crate::web::drops::words::Chip;
-use crate::web::drops::{BEST_OF_DAY, BestOfDay, Found, HIGH, Listing, Shown, Tab, chips};
+use crate::web::drops::{BEST_OF_DAY, BestOfDay, Found, HIGH, Listing, Shown, Tab, chips, columns};
 
-/// Columns of the table.
-const COLUMNS: u32 = 9;
+/// Columns of the table that cannot be hidden: selection, watch, name and score.
+const FIXED_COLUMNS: usize = 4;
 
 /// Renders everything beside the sidebar.
 pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
@@ -112,6 +112,7 @@ fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
             }
             button.quiet.small.needs-js #show-keys type="button" { "Shortcuts" }
         }
+        (columns::picker(&shown.columns, &state.path()))
     }
 }
 
@@ -173,7 +174,7 @@ fn day_head(shown: &Shown<'_>, best: &BestOfDay<'_>) -> Markup {
     let ahead = day.days_since(shown.today);
     html! {
         tr.group {
-            th colspan=(COLUMNS) scope="rowgroup" {
+            th colspan=(FIXED_COLUMNS + shown.columns.len()) scope="rowgroup" {
                 span.g {
                     span.due.{ "d" (ahead) } { b { @if ahead == 1 { "Tomorrow" } @else { "+" (ahead) " days" } } } " "
                     time datetime=(day) { (day.date().format("%a %-d %b").to_string()) } " "
@@ -207,18 +208,22 @@ fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
     html! {
         table.drops {
             caption.hidden { "Drops" }
-            colgroup { col.sel; col.star; col.name; col.dqs; col.why; col.n; col.n; col.due; col.state; }
+            colgroup {
+                col.sel; col.star; col.name; col.dqs;
+                @for column in &shown.columns { col class=(column.class()); }
+            }
             thead {
                 tr {
                     th.sel scope="col" { input.needs-js #all type="checkbox" aria-label="Select all names on this page"; }
                     th.star scope="col" { span.hidden { "Watch" } }
                     (head("name", "Name", SortKey::Name))
                     (head("dqs", "Score", SortKey::Dqs))
-                    th.why scope="col" { "Why" }
-                    (head("n", "Length", SortKey::Length))
-                    (head("n", "Other TLDs", SortKey::Tlds))
-                    (head("due", "Drops", SortKey::Release))
-                    th.state scope="col" { "State" }
+                    @for column in &shown.columns {
+                        @match column.sort() {
+                            Some(key) => (head(column.class(), column.word(), key)),
+                            None => th class=(column.class()) scope="col" { (column.word()) },
+                        }
+                    }
                 }
             }
             (body)
@@ -241,11 +246,7 @@ fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> M
             td.star { (watch_star(shown.owned, name, drop.tld, next)) }
             th.name scope="row" { (name_linked(name, drop.tld)) }
             td.dqs { (score(drop.dqs)) }
-            td.why { button.reason type="button" title=(drop.explanation) { (drop.explanation) } }
-            td.n.length { (drop.length) }
-            td.n.tlds { (drop.other_tlds) }
-            td.due { (due(place.release, shown.today)) }
-            td.where { (state_of(place, shown.today)) }
+            @for column in &shown.columns { (column.cell(drop, place, shown.today)) }
         }
     }
 }
@@ -270,7 +271,7 @@ fn score(dqs: Dqs) -> Markup {
 }
 
 /// The release date, with a disc that fills as the day comes near.
-fn due(release: Day, today: Day) -> Markup {
+pub fn due(release: Day, today: Day) -> Markup {
     let ahead = release.days_since(today);
     let class = match ahead {
         ..=0 => "free".to_owned(),
@@ -287,7 +288,7 @@ fn due(release: Day, today: Day) -> Markup {
 }
 
 /// The state of a name by the calendar, which no registry confirmed.
-fn state_of(place: Lifecycle, today: Day) -> Markup {
+pub fn state_of(place: Lifecycle, today: Day) -> Markup {
     html! {
         @match place.stage {
             Stage::Redemption => span.stage.restorable title={ "The owner can restore it until " (place.pending_delete) } { "restorable" },
@@ -323,19 +324,25 @@ fn pager(shown: &Shown<'_>, offset: u32, rows: u32, total: u32) -> Markup {
         div.pages {
             p role="status" { (position) }
             @if total > ROW_CHOICES[0] { (page_size(state, size)) }
-            (components::pager(previous, &pages(offset, size, total), has_next.then(|| state.page(after))))
+            (components::pager(previous, jump(state, offset, size, total), has_next.then(|| state.page(after))))
         }
         @if has_more && !has_next && shown.depth == ANONYMOUS_DEPTH { (log_in_for_more(&state.path())) }
     }
 }
 
-/// `Page 3 of 13`.
-fn pages(offset: u32, size: u32, total: u32) -> String {
-    format!(
-        "Page {} of {}",
-        grouped((offset / size + 1).into()),
-        grouped(total.div_ceil(size).into())
-    )
+/// `Page 3 of 13`, with the number as a field.
+fn jump(state: &State, offset: u32, size: u32, total: u32) -> Markup {
+    let (page, last) = (offset / size + 1, total.div_ceil(size));
+    html! {
+        form.jump action="/" method="get" {
+            @for (name, value) in state.with(&[("offset", "")]).parameters() {
+                input type="hidden" name=(name) value=(value);
+            }
+            label { "Page " input type="number" name="page" value=(page) min="1" max=(last) required; }
+            " of " (grouped(last.into())) " "
+            button.quiet.small type="submit" { "Go" }
+        }
+    }
 }
 
 fn page_size(state: &State, size: u32) -> Markup {

@@ -3,6 +3,7 @@
 //! the list and the file agree. The fragment holds what filters change.
 
 mod chips;
+mod columns;
 mod list;
 mod side;
 mod state;
@@ -12,7 +13,7 @@ use axum::Router;
 use axum::extract::{RawQuery, State as WebState};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use crate::accounts::UserData;
@@ -35,6 +36,7 @@ use crate::web::form::Fields;
 use crate::web::fragment::{self, Wanted};
 use crate::web::layout::{NavItem, Page, shrunk};
 use crate::web::viewer::Viewer;
+use columns::Column;
 use state::{DAYS_AHEAD, State};
 
 /// Names of each day of the digest.
@@ -43,11 +45,11 @@ const BEST_OF_DAY: u32 = 12;
 const HIGH: u8 = 90;
 
 pub fn routes() -> Router<Web> {
-    Router::new().route("/", get(list_drops))
+    Router::new().route("/", get(list_drops)).route("/columns", post(columns::choose))
 }
 
-/// `GET /`: the drops that pass the filters in the query string. `add` is the text of the query bar; it
-/// becomes filters of the URL.
+/// `GET /`: the drops that pass the filters in the query string. `add` is the text of the query bar and
+/// `page` the number of a page; both become parameters of the URL.
 async fn list_drops(
     WebState(web): WebState<Web>,
     viewer: Viewer,
@@ -63,6 +65,9 @@ async fn list_drops(
         Ok(_) => None,
         Err(why) => Some(why),
     };
+    if let Ok(page) = sent.text("page").parse::<u32>() {
+        return Ok(Redirect::to(&state.numbered(page).path()).into_response());
+    }
     let text = not_understood.as_ref().map(|_| sent.text("add").to_owned());
     let (index, as_of) = (web.app.live.current(), web.app.as_of(viewer.now));
     let wanted = fragment::wanted(&headers);
@@ -74,6 +79,7 @@ async fn list_drops(
         QueryKind::Substring
     });
     let depth = components::depth(&viewer, DROPS_OFFSET_MAX);
+    let columns = Column::chosen(&headers);
     let reads_labels = state.reads_labels();
     let make = move || {
         let found = find(&index, &state, depth, as_of, timer);
@@ -88,7 +94,7 @@ async fn list_drops(
             (status, problem) = (StatusCode::BAD_REQUEST, Some(why));
         }
         let (today, owned) = (as_of.today, owned.as_deref());
-        let shown = Shown { state: &state, problem, text, exports, depth, owned, today };
+        let shown = Shown { state: &state, problem, text, exports, depth, owned, today, columns };
         let frame = html! {
             div.frame #frame data-path=(state.path()) {
                 (side::show(&shown, found.as_ref()))
@@ -133,6 +139,7 @@ struct Shown<'a> {
     /// Offset from which the viewer sees no rows.
     depth: u32,
     today: Day,
+    columns: Vec<Column>,
     /// Watches, rules and claims of the viewer; `None` if not logged in.
     owned: Option<&'a UserData>,
 }

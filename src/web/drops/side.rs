@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::index::filter::Facet;
 use crate::index::query::facets::FacetValue;
+use crate::vocab::day::Day;
 use crate::vocab::name::to_unicode;
 use crate::web::components::grouped;
 use crate::web::drops::state::State;
@@ -166,6 +167,8 @@ fn more(shown: &Shown<'_>) -> Markup {
     const DATES: [(&str, &str, &str); 2] =
         [("Drops", "release_from", "release_to"), ("Left the zone", "dropped_from", "dropped_to")];
     let state = shown.state;
+    // The day that `tomorrow` or `+7d` stands for.
+    let date = |name| Day::parse_from(state.get(name), shown.today).ok();
     let fields: Vec<&str> = TEXTS
         .iter()
         .map(|(name, _)| *name)
@@ -193,9 +196,9 @@ fn more(shown: &Shown<'_>) -> Markup {
                 @for (word, from, to) in DATES {
                     fieldset {
                         legend { (word) }
-                        input type="text" name=(from) value=(state.get(from)) placeholder="tomorrow" aria-label={ (word) " from" };
+                        input type="date" name=(from) value=[date(from)] aria-label={ (word) " from" };
                         " to "
-                        input type="text" name=(to) value=(state.get(to)) placeholder="+7d" aria-label={ (word) " to" };
+                        input type="date" name=(to) value=[date(to)] aria-label={ (word) " to" };
                     }
                 }
                 button type="submit" { "Apply" }

@@ -181,6 +181,14 @@ impl State {
         self.path_at("/", &[])
     }
 
+    /// The page with this number, from 1.
+    #[must_use]
+    pub fn numbered(&self, page: u32) -> State {
+        let size = self.get("limit").parse().unwrap_or(ROWS);
+        let offset = query::offset(page.saturating_sub(1).saturating_mul(size));
+        self.with(&[("offset", &offset)])
+    }
+
     /// URL of the page at `offset`.
     pub fn page(&self, offset: u32) -> String {
         self.with(&[("offset", &query::offset(offset))]).path()
@@ -265,6 +273,8 @@ mod tests {
         assert!(!shown.is_digest() && shown.anywhere().is_digest());
         assert_eq!(shown.page(200), "/?view=today&tld=com&q=so&sort=length&offset=200");
         assert_eq!(shown.page(0), "/?view=today&tld=com&q=so&sort=length");
+        assert_eq!(shown.numbered(3), shown.with(&[("offset", "200")]));
+        assert_eq!([shown.numbered(1), shown.numbered(0)], [shown.with(&[]), shown.with(&[])]);
         assert_eq!(
             shown.with(&[("min_dqs", "80")]).path(),
             "/?view=today&tld=com&min_dqs=80&q=so&sort=length"
