@@ -168,8 +168,7 @@ struct File {
     listen: Option<ListenAddress>,
     node: Option<String>,
     catch_days: Option<Bounded<0, CATCH_DAYS_MAX>>,
-    /// Complete: [`read`] adds the defaults.
-    plans: Plans,
+    plans: PlansFile,
     accounts: AccountsFile,
     public_url: Option<BaseUrl>,
     /// `None` disables mail.
@@ -185,6 +184,17 @@ struct File {
     metrics: MetricsFile,
     log: LogFile,
     server: ServerFile,
+}
+
+/// The section `[plans]`.
+#[derive(Debug, Default, Deserialize)]
+struct PlansFile {
+    /// Shows all plans with their prices, and what a higher plan would allow.
+    #[serde(default)]
+    public: bool,
+    /// Complete: [`read`] adds the defaults.
+    #[serde(flatten)]
+    limits: Plans,
 }
 
 /// The section `[accounts]`.
@@ -230,7 +240,7 @@ impl Config {
     /// The file is unreadable, is not TOML, or has an unknown key or an invalid value.
     pub fn load(given: Given) -> anyhow::Result<Config> {
         let (file, renamed) = given.config.as_deref().map(read).transpose()?.unwrap_or_default();
-        check_plans(&file.plans)?;
+        check_plans(&file.plans.limits)?;
         let drain_delay = given.drain_delay.map(Seconds::try_from).transpose();
         let drain_delay = drain_delay.map_err(|err| anyhow::anyhow!("--drain-delay: {err}"))?;
         let server = file.server.settings(drain_delay)?;
@@ -261,9 +271,9 @@ impl Config {
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
             suffixes: suffixes.context("psl")?,
             catch_days: file.catch_days.map_or(CATCH_DAYS_DEFAULT, Bounded::get),
-            plans: file.plans,
+            plans: file.plans.limits,
             accounts: file.accounts.limits(),
-            web: WebSettings { links: file.links, ..file.web },
+            web: WebSettings { links: file.links, public_plans: file.plans.public, ..file.web },
             telemetry: telemetry::settings(file.metrics, file.log, given.log_json),
             server,
             outbound,

@@ -62,7 +62,7 @@ impl FormError {
                     Some(field) => { a href={ "#" (field) } { (self.text) } }
                     None => { (self.text) }
                 }
-                @if self.is_about_plan { " " a href="/account/plan" { "Compare plans" } "." }
+                @if self.is_about_plan { " " a href="/account/plan" { "See your plan" } "." }
             }
         }
     }

@@ -20,6 +20,9 @@ pub struct WebSettings {
     /// Says on every page that the data is a sample.
     #[serde(skip)]
     pub demo: bool,
+    /// Shows all plans with their prices; `[plans] public`.
+    #[serde(skip)]
+    pub public_plans: bool,
     /// The section `[links]`.
     #[serde(skip)]
     pub links: Links,
@@ -32,6 +35,7 @@ impl Default for WebSettings {
             signup_plan: Plan::Free,
             plain_http: false,
             demo: false,
+            public_plans: false,
             links: Links::default(),
         }
     }

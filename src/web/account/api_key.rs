@@ -65,11 +65,15 @@ fn plan_hint(web: &Web, profile: &Profile) -> Markup {
     html! {
         @if profile.plan < Plan::Pro {
             p.hint {
-                "The JSON API requires the Pro plan, with " (grouped(pro.requests_per_day.into()))
-                " requests per day. You are on the " (word(profile.plan)) " plan. "
+                @if web.settings.public_plans {
+                    "The JSON API requires the Pro plan, with " (grouped(pro.requests_per_day.into()))
+                    " requests per day. You are on the " (word(profile.plan)) " plan. "
+                } @else {
+                    "Your plan does not include the JSON API. "
+                }
                 @if profile.plan == Plan::Core { "You can use a key for CSV exports today. " }
-                @else { "You can create a key now and use it after you upgrade. " }
-                a href="/account/plan" { "Compare plans" }
+                @else { "You can create a key now and use it once your plan includes the API. " }
+                a href="/account/plan" { "See your plan" }
             }
         }
     }

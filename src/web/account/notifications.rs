@@ -147,7 +147,7 @@ fn telegram_panel(
                 p.hint { "Telegram is not set up on this server. Ask the administrator to set it up." }
             }
             @if profile.plan == Plan::Free {
-                p.hint { "Alerts by Telegram and webhook require the Core plan. " a href="/account/plan" { "Compare plans" } }
+                p.hint { "Your plan has alerts by e-mail only. " a href="/account/plan" { "See your plan" } }
             }
             p { "New alert rules use this chat by default. You can change it in each rule." }
             form method="post" action="/account/telegram" {

@@ -13,6 +13,8 @@ use crate::web::components::grouped;
 use crate::web::error::PageError;
 use crate::web::logged_in::LoggedIn;
 
+const NOT_INCLUDED: &str = "Not included in your plan";
+
 /// Current usage of the limits that are not counted per day.
 struct Usage {
     active_rules: usize,
@@ -32,15 +34,23 @@ pub async fn show(State(web): State<Web>, member: LoggedIn) -> Result<Markup, Pa
         claims: owned.claim_count(),
     };
     let plans = web.app.store.plans();
+    let is_public = web.settings.public_plans;
     let main = html! {
-        (usage(&profile, plans.limits(profile.plan), &in_use, member.viewer.now.0))
-        (table(plans, profile.plan))
+        (usage(&profile, plans.limits(profile.plan), &in_use, is_public, member.viewer.now.0))
+        (table(plans, profile.plan, is_public))
         p.soft { "External names are names that are not in our data yet. To change your plan, ask the administrator of this server. Your watchlist, rules and claims are kept when your plan changes." }
     };
     Ok(tab_page(&member.viewer, Tab::Plan, &html! {}, &main))
 }
 
-fn usage(profile: &Profile, limits: &PlanLimits, in_use: &Usage, now: DateTime<Utc>) -> Markup {
+fn usage(
+    profile: &Profile,
+    limits: &PlanLimits,
+    in_use: &Usage,
+    is_public: bool,
+    now: DateTime<Utc>,
+) -> Markup {
+    let required = |plan| if is_public { plan } else { NOT_INCLUDED };
     let left_minutes = (profile.resets_at - now).num_minutes().max(0);
     let (hours, minutes) = (left_minutes / 60, left_minutes % 60);
     html! {
@@ -54,10 +64,10 @@ fn usage(profile: &Profile, limits: &PlanLimits, in_use: &Usage, now: DateTime<U
                 }
             }
             ul.meters {
-                (meter("API requests today", profile.requests_today, limits.requests_per_day, "Requires the Pro plan"))
-                (meter("CSV exports today", profile.exports_today, limits.exports_per_day, "Requires the Core plan"))
-                (meter("Active alert rules", count(in_use.active_rules), limits.active_rules, "Not included in your plan"))
-                (meter("External names watched", count(in_use.external_names), limits.external_names, "Not included in your plan"))
+                (meter("API requests today", profile.requests_today, limits.requests_per_day, required("Requires the Pro plan")))
+                (meter("CSV exports today", profile.exports_today, limits.exports_per_day, required("Requires the Core plan")))
+                (meter("Active alert rules", count(in_use.active_rules), limits.active_rules, NOT_INCLUDED))
+                (meter("External names watched", count(in_use.external_names), limits.external_names, NOT_INCLUDED))
                 (meter("Watched names", count(in_use.watches), WATCHES_MAX, ""))
                 (meter("Claims", count(in_use.claims), CLAIMS_MAX, ""))
             }
@@ -89,7 +99,8 @@ fn meter(label: &str, used: u32, limit: u32, without: &str) -> Markup {
     }
 }
 
-fn table(plans: &Plans, own: Plan) -> Markup {
+/// The limits of all plans with their prices, or of the own plan.
+fn table(plans: &Plans, own: Plan, is_public: bool) -> Markup {
     type Limit = fn(&PlanLimits) -> u32;
     let rows: [(&str, Limit); 4] = [
         ("JSON API requests per day", |limits| limits.requests_per_day),
@@ -98,6 +109,7 @@ fn table(plans: &Plans, own: Plan) -> Markup {
         ("External names watched", |limits| limits.external_names),
     ];
     let webhooks = |plan| if plan == Plan::Free { "e-mail" } else { "e-mail, webhook, Telegram" };
+    let shown = || Plan::ALL.into_iter().filter(|plan| is_public || *plan == own);
     html! {
         div.table tabindex="0" role="region" aria-label="Plans" {
             table.plans {
@@ -105,7 +117,7 @@ fn table(plans: &Plans, own: Plan) -> Markup {
                 thead {
                     tr {
                         td {}
-                        @for plan in Plan::ALL {
+                        @for plan in shown() {
                             th scope="col" {
                                 (word(plan))
                                 @if plan == own { " " span.badge.info { "current" } }
@@ -114,23 +126,25 @@ fn table(plans: &Plans, own: Plan) -> Markup {
                     }
                 }
                 tbody {
-                    tr {
-                        th scope="row" { "Price per month" }
-                        @for plan in Plan::ALL { td { (price(plans.limits(plan))) } }
+                    @if is_public {
+                        tr {
+                            th scope="row" { "Price per month" }
+                            @for plan in shown() { td { (price(plans.limits(plan))) } }
+                        }
                     }
                     @for (label, of) in rows {
                         tr {
                             th scope="row" { (label) }
-                            @for plan in Plan::ALL { td { (amount(of(plans.limits(plan)))) } }
+                            @for plan in shown() { td { (amount(of(plans.limits(plan)))) } }
                         }
                     }
                     tr {
                         th scope="row" { "Alert channels" }
-                        @for plan in Plan::ALL { td { (webhooks(plan)) } }
+                        @for plan in shown() { td { (webhooks(plan)) } }
                     }
                     tr {
                         th scope="row" { "Pages, watchlist, portfolio" }
-                        @for _ in Plan::ALL { td { "yes" } }
+                        @for _ in shown() { td { "yes" } }
                     }
                 }
             }

@@ -192,7 +192,7 @@ impl Editor<'_> {
         let empty = std::iter::repeat_n("", room);
         let why_not = if plan == Plan::Free {
             Some(
-                html! { (lines.many) ": available with the Core plan. " a href="/account/plan" { "Compare plans" } },
+                html! { (lines.many) ": not included in your plan. " a href="/account/plan" { "See your plan" } },
             )
         } else if !lines.is_configured {
             Some(html! { (lines.many) ": not set up on this server. Ask the administrator." })

@@ -106,7 +106,7 @@ pub fn show(
             } @else {
                 p.soft.lead {
                     (grouped(active as u64)) " of " (counted(limit, "active rule")) " in your plan. "
-                    @if active >= limit as usize { a href="/account/plan" { "Compare plans" } }
+                    @if active >= limit as usize { a href="/account/plan" { "See your plan" } }
                 }
                 ul.rules { @for rule in rows.rows(owned.rules()) { (item(rule, owned, plan, limit)) } }
                 (pager(rows, total, at))

@@ -100,7 +100,7 @@ fn introduction(plan: Option<Plan>) -> Markup {
                 code { "Authorization: Bearer ddx_…" } ". "
                 @match plan {
                     None => { a href="/login?next=/account/api" { "Log in" } " or " a href="/signup" { "sign up" } " to get one." }
-                    Some(plan) if plan < Plan::Pro => { "The JSON API requires the Pro plan. You are on the " (plan.as_str()) " plan. " a href="/account/plan" { "Compare plans" } "." }
+                    Some(plan) if plan < Plan::Pro => { "Your plan (" (plan.as_str()) ") does not include the JSON API. " a href="/account/plan" { "See your plan" } "." }
                     Some(_) => { a href="/account/api" { "Create or replace your key" } ". It is shown once." }
                 }
             }

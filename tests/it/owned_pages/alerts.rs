@@ -87,7 +87,7 @@ fn plan_limits_apply_to_forms() {
     page.assert_says(403, "The free plan allows 1 active alert rules, and all are used.");
     page.assert_says(403, "paused");
     let page = ann.get("/alerts/new");
-    page.assert_says(200, "Webhooks: available with the Core plan.");
+    page.assert_says(200, "Webhooks: not included in your plan.");
     page.assert_lacks("name=\"webhook\"");
 
     // After a downgrade, rules are kept and those beyond the limit are suspended.

@@ -205,7 +205,20 @@ fn every_tab_is_for_its_owner() {
         assert_eq!(answer.text().matches("<h1").count(), 1);
     }
     let plan = ann.get("/account/plan");
-    for words in ["$29", "10,000", "Requires the Pro plan", "00:00 UTC"] {
+    for (words, shown) in [("$29", false), ("Requires the Pro plan", false), ("00:00 UTC", true)] {
+        assert_eq!(plan.text().contains(words), shown, "{words}: {}", plan.text());
+    }
+    assert!(ann.get("/account/api").text().contains("does not include the JSON API"));
+}
+
+#[test]
+fn an_operator_who_sells_plans_shows_them() {
+    let site = site(&format!("{PLAIN}[plans]\npublic = true\n[plans.pro]\nprice_usd = 31\n"));
+    add(&site, "ann@example.com", "free");
+    let server = serve(&site);
+    let mut ann = logged_in(&server, "ann@example.com");
+    let plan = ann.get("/account/plan");
+    for words in ["$31", "10,000", "Requires the Pro plan"] {
         assert!(plan.text().contains(words), "{words}: {}", plan.text());
     }
     assert!(ann.get("/account/api").text().contains("requires the Pro plan"));
@@ -287,4 +300,26 @@ fn credentials_are_neither_stored_nor_logged() {
     for secret in [&token, &key, PASSWORD, "wrong horse"] {
         assert!(!log.contains(secret) && !dump.contains(secret));
     }
+}
+
+#[test]
+fn a_session_is_kept_on_request() {
+    let site = site(PLAIN);
+    add(&site, "ann@example.com", "free");
+    let server = serve(&site);
+    let log_in = |keep: &[(&str, &str)]| {
+        let fields = [&[("email", "ann@example.com"), ("password", PASSWORD)], keep].concat();
+        let mut browser = Browser::new(&server);
+        let answer = browser.post("/login", &fields);
+        (browser, answer.header("set-cookie").expect("a session").to_owned())
+    };
+    let (_, cookie) = log_in(&[]);
+    assert!(!cookie.contains("Max-Age"), "{cookie}");
+    let (mut kept, cookie) = log_in(&[("keep", "yes")]);
+    assert!(cookie.contains("Max-Age"), "{cookie}");
+    assert_eq!(kept.get("/account").status, 200);
+    // A form with a mistake comes back as it was sent.
+    let wrong = [("email", "ann@example.com"), ("password", "wrong wrong"), ("keep", "yes")];
+    let again = Browser::new(&server).post("/login", &wrong);
+    assert!(again.text().contains("name=\"keep\" value=\"yes\" checked"), "{}", again.text());
 }
