@@ -51,7 +51,7 @@ pub use admin::{AccountSummary, CommandError, Refusal};
 pub use audit::{Audit, audit, journal_folder};
 pub use claims::{ClaimPatch, NewClaim};
 pub use data::UserData;
-pub use data::access::LINK_AGE_MAX;
+pub use data::access::{LINK_AGE_MAX, SessionLife};
 pub use data::claims::{Attribution, Claim, Trade};
 pub use data::deliveries::{
     AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, OffReason,
@@ -65,7 +65,7 @@ pub use error::{Field, WriteError};
 pub use idempotency::{Answered, Draft, Idempotency, IdempotencyKey, Post, Reply};
 pub use keys::{ApiKey, IssuedKey};
 pub use matches::{MatchableRule, RuleMatch};
-pub use password::{Password, PasswordError, PasswordHash};
+pub use password::{Password, PasswordError, PasswordHash, PasswordSeal};
 pub use profile::{Profile, VerificationLink};
 pub use quota::Allowance;
 pub use rules::{ChangedRule, NewRule, RulePatch};

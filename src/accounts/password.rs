@@ -21,6 +21,20 @@ pub struct Password(Secret);
 #[serde(transparent)]
 pub struct PasswordHash(String);
 
+/// A fingerprint of a [`PasswordHash`]: another password has another one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PasswordSeal([u8; 32]);
+
+impl PasswordSeal {
+    pub const fn new(bytes: [u8; 32]) -> PasswordSeal {
+        PasswordSeal(bytes)
+    }
+
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
 /// The most common leaked passwords that are long enough, one per line.
 const COMMON: &str = include_str!("guessed-first.txt");
 
@@ -87,6 +101,11 @@ impl PasswordHash {
     /// A hash that no password matches, to compare with if there is no other: it takes as long.
     pub fn unknown() -> PasswordHash {
         PasswordHash(UNKNOWN.to_owned())
+    }
+
+    /// Its fingerprint.
+    pub fn seal(&self) -> PasswordSeal {
+        PasswordSeal(blake3::hash(self.0.as_bytes()).into())
     }
 
     /// Whether it is the hash of `typed`. Takes tens of milliseconds for any text: not for async code.

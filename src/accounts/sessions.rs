@@ -3,12 +3,13 @@
 
 use chrono::{DateTime, Utc};
 
+use super::data::access::SessionLife;
 use super::data::account::Account;
 use super::decide::Decided;
 use super::email::Email;
 use super::error::WriteError;
 use super::event::Event;
-use super::password::{Password, PasswordHash};
+use super::password::{Password, PasswordHash, PasswordSeal};
 use super::store::{Caller, Store};
 use super::token::{Token, TokenDigest};
 use crate::vocab::day::Day;
@@ -100,6 +101,7 @@ impl Store {
         &self,
         email: &Email,
         password: Secret,
+        life: SessionLife,
         now: DateTime<Utc>,
     ) -> Result<Option<Token>, WriteError> {
         let found = {
@@ -114,8 +116,11 @@ impl Store {
         let has_begun = self
             .write_to(id, |account, _| {
                 let is_allowed = still_has(account, &verified);
-                let began = Event::SessionBegan { account: id, digest, at };
-                Ok(Decided::new(is_allowed.then_some(began), is_allowed))
+                let began = [Event::SessionBegan { account: id, digest, at }];
+                let kept = (life == SessionLife::Kept)
+                    .then_some(Event::SessionKept { account: id, digest });
+                let events = is_allowed.then(|| began.into_iter().chain(kept));
+                Ok(Decided::new(events.into_iter().flatten(), is_allowed))
             })
             .await?;
         Ok(has_begun.then_some(token))
@@ -187,6 +192,45 @@ impl Store {
             })
             .await?;
         Ok(if is_changed { PasswordChange::Done(token) } else { PasswordChange::WrongPassword })
+    }
+
+    /// The seal of the password of an address; `None` without an enabled account that has one.
+    pub fn password_seal(&self, email: &Email) -> Option<PasswordSeal> {
+        let state = self.state();
+        let account = state.by_email(email).filter(|account| !account.disabled)?;
+        Some(account.password.as_ref()?.seal())
+    }
+
+    /// Replaces the password of an address if it still has this seal. All sessions end and a new one
+    /// begins. Returns `None` for another password.
+    ///
+    /// # Errors
+    /// [`WriteError::Overloaded`], [`WriteError::Journal`].
+    pub async fn reset_password(
+        &self,
+        email: &Email,
+        seal: PasswordSeal,
+        new: Password,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Token>, WriteError> {
+        let id = self.state().by_email(email).map(|account| account.id);
+        let Some(id) = id else { return Ok(None) };
+        let password = self.0.hashing.run(move || new.hash()).await??;
+        let token = Token::generate().map_err(WriteError::Random)?;
+        let (digest, at) = (token.digest(), UnixMs::from_instant(now));
+        let is_reset = self
+            .write_to(id, |account, _| {
+                let has_seal = account.password.as_ref().is_some_and(|hash| hash.seal() == seal);
+                let is_allowed = has_seal && !account.disabled;
+                let events = [
+                    Event::PasswordSet { account: id, password },
+                    Event::SessionBegan { account: id, digest, at },
+                ];
+                let events = is_allowed.then_some(events).into_iter().flatten();
+                Ok(Decided::new(events, is_allowed))
+            })
+            .await?;
+        Ok(is_reset.then_some(token))
     }
 
     /// Returns `hash` if the password matches it. Without a hash it does as much work.

@@ -7,7 +7,7 @@ use axum_extra::extract::CookieJar;
 use axum_extra::extract::cookie::{Cookie, SameSite};
 use chrono::{DateTime, Utc};
 
-use crate::accounts::{Person, Token};
+use crate::accounts::{Person, SessionLife, Token};
 use crate::http::App;
 
 /// Attributes of the session cookie.
@@ -29,10 +29,14 @@ impl CookieKind {
         }
     }
 
-    /// The cookie that carries `token`. It ends with the browser session; the server may end the session
-    /// earlier.
-    pub fn with(self, token: &Token) -> Cookie<'static> {
-        self.build(token.reveal().to_owned())
+    /// The cookie that carries `token`. It ends with the browser session unless the owner keeps it; the
+    /// server ends the session in any case.
+    pub fn with(self, token: &Token, life: SessionLife) -> Cookie<'static> {
+        let mut cookie = self.build(token.reveal().to_owned());
+        if life == SessionLife::Kept {
+            cookie.make_permanent();
+        }
+        cookie
     }
 
     /// A cookie that deletes the one that was set.
@@ -75,14 +79,16 @@ mod tests {
     #[test]
     fn session_cookies_are_host_only_secure_and_http_only() {
         let token = Token::parse(&"0a".repeat(32)).expect("a token");
-        let text = CookieKind::Secure.with(&token).to_string();
+        let text = CookieKind::Secure.with(&token, SessionLife::Short).to_string();
         let value = token.reveal();
         assert_eq!(
             text,
             format!("__Host-dropdex={value}; HttpOnly; SameSite=Strict; Secure; Path=/")
         );
-        let text = CookieKind::PlainHttp.with(&token).to_string();
+        let text = CookieKind::PlainHttp.with(&token, SessionLife::Short).to_string();
         assert_eq!(text, format!("dropdex={value}; HttpOnly; SameSite=Strict; Path=/"));
+        let text = CookieKind::Secure.with(&token, SessionLife::Kept).to_string();
+        assert!(text.contains("; Max-Age=") && !text.contains("Max-Age=0"), "{text}");
         let text = CookieKind::Secure.removal().to_string();
         assert!(text.starts_with("__Host-dropdex=; HttpOnly; SameSite=Strict; Secure; Path=/;"));
         assert!(text.contains("Max-Age=0"), "{text}");

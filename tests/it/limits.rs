@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeZone, Utc};
 use dropdex::accounts::{
-    Caller, Email, NewClaim, Password, Post, Reply, Store, StoreOptions, Watch, WatchPatch,
-    WriteError,
+    Caller, Email, NewClaim, Password, Post, Reply, SessionLife, Store, StoreOptions, Watch,
+    WatchPatch, WriteError,
 };
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
@@ -105,7 +105,11 @@ async fn fill_account(store: &Store, number: usize) {
     let password = Password::new(secret.clone()).expect("long");
     let added = store.sign_up(email.clone(), Plan::Free, password, false, now()).await;
     assert!(added.expect("written"), "account {number} was not added");
-    let token = store.log_in(&email, secret, now()).await.expect("written").expect("a session");
+    let token = store
+        .log_in(&email, secret, SessionLife::Short, now())
+        .await
+        .expect("written")
+        .expect("a session");
     let caller = store.person(&token, now()).expect("a session").caller;
     let name = |kind: &str, at: usize| {
         DomainName::parse(&format!("{kind}-{number}-{at}.com")).expect("a name")

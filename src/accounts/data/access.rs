@@ -15,6 +15,8 @@ use crate::vocab::time::UnixMs;
 pub const SESSION_IDLE_MAX: TimeDelta = TimeDelta::minutes(30);
 /// Time after login at which a session ends, used or not.
 pub const SESSION_AGE_MAX: TimeDelta = TimeDelta::hours(12);
+/// Time after login at which a session ends that its owner keeps, used or not.
+pub const SESSION_KEPT_MAX: TimeDelta = TimeDelta::days(30);
 /// Minimum time between two recorded uses of a session. A session may therefore end up to five
 /// minutes early, and a busy page does not cost a write per request.
 pub const SEEN_NOTED_EVERY: TimeDelta = TimeDelta::minutes(5);
@@ -45,6 +47,17 @@ pub struct Session {
     pub began: UnixMs,
     /// The last recorded use, to about five minutes.
     pub seen: UnixMs,
+    pub life: SessionLife,
+}
+
+/// How long a session lasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionLife {
+    /// Until it is idle for [`SESSION_IDLE_MAX`] or [`SESSION_AGE_MAX`] old.
+    #[default]
+    Short,
+    /// Until it is [`SESSION_KEPT_MAX`] old.
+    Kept,
 }
 
 /// Whether the e-mail address is known to belong to the account's owner.
@@ -69,7 +82,13 @@ pub struct Links {
 impl Session {
     /// Whether the session is valid at `now`.
     pub fn is_valid_at(&self, now: UnixMs) -> bool {
-        is_younger(self.began, SESSION_AGE_MAX, now) && is_younger(self.seen, SESSION_IDLE_MAX, now)
+        match self.life {
+            SessionLife::Kept => is_younger(self.began, SESSION_KEPT_MAX, now),
+            SessionLife::Short => {
+                is_younger(self.began, SESSION_AGE_MAX, now)
+                    && is_younger(self.seen, SESSION_IDLE_MAX, now)
+            }
+        }
     }
 
     /// Whether a use at `now` is to be recorded.
@@ -99,7 +118,7 @@ impl Access {
         self.sessions.retain(|session| session.is_valid_at(at));
         let excess = (self.sessions.len() + 1).saturating_sub(SESSIONS_MAX);
         self.sessions.drain(..excess);
-        self.sessions.push(Session { digest, began: at, seen: at });
+        self.sessions.push(Session { digest, began: at, seen: at, life: SessionLife::Short });
     }
 
     /// Records a use at `at`. A session that had expired by then stays ended.
@@ -107,6 +126,13 @@ impl Access {
         self.sessions.retain(|session| session.is_valid_at(at));
         if let Some(session) = self.sessions.iter_mut().find(|it| it.digest.is(digest)) {
             session.seen = session.seen.max(at);
+        }
+    }
+
+    /// Makes a session last.
+    pub fn keep_session(&mut self, digest: &TokenDigest) {
+        if let Some(session) = self.sessions.iter_mut().find(|it| it.digest.is(digest)) {
+            session.life = SessionLife::Kept;
         }
     }
 
@@ -153,12 +179,15 @@ mod tests {
 
     #[test]
     fn a_session_ends_when_idle_and_when_old() {
-        let session = Session { digest: digest(1), began: at(0), seen: at(0) };
+        let life = SessionLife::Short;
+        let session = Session { digest: digest(1), began: at(0), seen: at(0), life };
         assert!(session.is_valid_at(at(29)) && !session.is_valid_at(at(30)), "idle");
         let used = Session { seen: at(719), ..session };
         assert!(used.is_valid_at(at(719)) && !used.is_valid_at(at(720)), "12 hours in all");
         let ahead = Session { began: at(9), seen: at(9), ..session };
         assert!(ahead.is_valid_at(at(0)), "a clock that was set back ends no session");
+        let kept = Session { life: SessionLife::Kept, ..session };
+        assert!(kept.is_valid_at(at(30 * 1_440 - 1)) && !kept.is_valid_at(at(30 * 1_440)));
         assert!(!session.is_to_be_noted(at(4)) && session.is_to_be_noted(at(5)));
     }
 

@@ -259,6 +259,11 @@ pub enum Event {
         password: Option<PasswordHash>,
         on: Day,
     },
+    /// The owner keeps a session. Follows the event that begins it.
+    SessionKept {
+        account: AccountId,
+        digest: TokenDigest,
+    },
 }
 
 /// The names that one rule matched in a list.

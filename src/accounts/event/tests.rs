@@ -389,9 +389,24 @@ fn the_bytes_of_notes_never_change() {
     assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v6.hex"));
 }
 
+/// A session that its owner keeps.
+fn kept_session() -> (String, Transaction) {
+    let (account, digest) = (AccountId(7), TokenDigest::new([9; 32]));
+    ("session, kept".into(), Transaction(vec![Event::SessionKept { account, digest }]))
+}
+
+#[test]
+fn the_bytes_of_kept_sessions_never_change() {
+    let (kind, payload) = kept_session().1.encode();
+    let ours = format!("{} {}", kind.number(), hex::encode(payload));
+    let digest = "09".repeat(32);
+    assert_eq!(ours, format!("16 26000000{}{digest}", "0700000000000000"));
+}
+
 #[test]
 fn transactions_round_trip() {
     let all = everything().into_iter().chain(newest()).chain(sessions()).chain(notes());
+    let all = all.chain([kept_session()]);
     for (name, transaction) in all {
         let (kind, payload) = transaction.encode();
         assert!(Transaction::decode(kind, &payload).expect(&name) == transaction, "{name}");

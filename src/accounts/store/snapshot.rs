@@ -14,7 +14,7 @@ use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use super::state::{Frozen, State};
-use crate::accounts::data::access::{Access, Address, Links, Session};
+use crate::accounts::data::access::{Access, Address, Links, Session, SessionLife};
 use crate::accounts::data::account::Account;
 use crate::accounts::data::claims::{Claim, Trade};
 use crate::accounts::data::deliveries::{
@@ -87,6 +87,8 @@ enum Item {
     FormerStates(Vec<(DomainName, Vec<FormerState>)>),
     /// The owner of a single-user server. Precedes the first account.
     Owner(AccountId),
+    /// Which of the sessions before are kept.
+    KeptSessions(Vec<TokenDigest>),
 }
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
@@ -200,6 +202,11 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         if !access.sessions.is_empty() {
             let rows = access.sessions.iter().map(|it| (it.digest, it.began, it.seen));
             self.item(&Item::Sessions(rows.collect()))?;
+            let kept = access.sessions.iter().filter(|it| it.life == SessionLife::Kept);
+            let kept: Vec<_> = kept.map(|it| it.digest).collect();
+            if !kept.is_empty() {
+                self.item(&Item::KeptSessions(kept))?;
+            }
         }
         if let Address::Unverified(Links { newest, on }) = access.address {
             self.item(&Item::Unverified(newest, on))?;
@@ -430,9 +437,11 @@ fn add_item(
             }
         }
         Item::Sessions(rows) => {
-            let session = |(digest, began, seen)| Session { digest, began, seen };
+            let life = SessionLife::Short;
+            let session = |(digest, began, seen)| Session { digest, began, seen, life };
             access.sessions.extend(rows.into_iter().map(session));
         }
+        Item::KeptSessions(kept) => kept.iter().for_each(|digest| access.keep_session(digest)),
         Item::Unverified(newest, on) => {
             access.address = Address::Unverified(Links { newest, on });
         }

@@ -174,6 +174,9 @@ impl State {
             Event::SessionSeen { account, digest, at } => {
                 self.change_access(account, |access| access.touch_session(&digest, at));
             }
+            Event::SessionKept { account, digest } => {
+                self.change_access(account, |access| access.keep_session(&digest));
+            }
             Event::SessionEnded { account, digest } => {
                 self.change_access(account, |access| access.end_session(&digest));
             }

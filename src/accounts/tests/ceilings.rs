@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::*;
+use crate::accounts::SessionLife;
 use crate::accounts::event::{Event, Transaction};
 use crate::accounts::store::snapshotter::SnapshotError;
 use crate::accounts::store::state::State;
@@ -137,7 +138,7 @@ fn an_unverified_address_has_little_room_until_it_is_verified() {
     let password = Password::new(secret.clone()).expect("long");
     let added = world.store.sign_up(address.clone(), Plan::Free, password, false, noon());
     assert!(world.wait(added).expect("written"));
-    let token = world.wait(world.store.log_in(&address, secret, noon()));
+    let token = world.wait(world.store.log_in(&address, secret, SessionLife::Short, noon()));
     let token = token.expect("written").expect("a session");
     let new = world.store.person(&token, noon()).expect("a session").caller;
     let (ids, refused) = world.fill(&new);

@@ -1,7 +1,7 @@
 //! Sign-up, login, sessions and verification links.
 
 use super::*;
-use crate::accounts::data::access::{LINKS_PER_DAY_MAX, SESSIONS_MAX};
+use crate::accounts::data::access::{LINKS_PER_DAY_MAX, SESSIONS_MAX, SessionLife};
 use crate::vocab::secret::Secret;
 
 const RIGHT: &str = "correct horse";
@@ -26,7 +26,8 @@ impl World {
     }
 
     fn log_in(&self, address: &str, typed: &str, now: DateTime<Utc>) -> Option<Token> {
-        self.wait(self.store.log_in(&email(address), secret(typed), now)).expect("written")
+        self.wait(self.store.log_in(&email(address), secret(typed), SessionLife::Short, now))
+            .expect("written")
     }
 
     fn ask_link(&self, caller: &Caller, now: DateTime<Utc>) -> VerificationLink {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Duration, TimeZone, Utc};
 use dropdex::accounts::{
-    Caller, CommandError, Email, Password, PasswordHash, Token, VerificationLink,
+    Caller, CommandError, Email, Password, PasswordHash, SessionLife, Token, VerificationLink,
 };
 use dropdex::vocab::day::Day;
 use dropdex::vocab::plan::Plan;
@@ -35,6 +35,7 @@ struct ModelSession {
     token: Token,
     began: DateTime<Utc>,
     seen: DateTime<Utc>,
+    life: SessionLife,
 }
 
 #[derive(Default)]
@@ -45,7 +46,12 @@ pub struct ModelLinks {
 
 impl ModelSession {
     fn holds(&self, now: DateTime<Utc>) -> bool {
-        now < self.began + Duration::hours(12) && now < self.seen + Duration::minutes(30)
+        match self.life {
+            SessionLife::Short => {
+                now < self.began + Duration::hours(12) && now < self.seen + Duration::minutes(30)
+            }
+            SessionLife::Kept => now < self.began + Duration::days(30),
+        }
     }
 }
 
@@ -54,9 +60,12 @@ impl ModelPeople {
         self.sessions.clear();
     }
 
-    fn begin(&mut self, token: Token, now: DateTime<Utc>) {
+    fn begin(&mut self, token: Token, life: SessionLife, now: DateTime<Utc>) {
         self.sessions.retain(|session| session.holds(now));
-        self.sessions.push(ModelSession { token, began: now, seen: now });
+        if self.sessions.len() == 20 {
+            self.sessions.remove(0);
+        }
+        self.sessions.push(ModelSession { token, began: now, seen: now, life });
     }
 }
 
@@ -101,17 +110,19 @@ impl Run {
     }
 
     pub fn log_in(&mut self) {
+        let life = if self.rng.chance(30) { SessionLife::Kept } else { SessionLife::Short };
         let at = self.rng.below(self.model.len());
         let is_right = self.rng.chance(80);
         let typed = Secret::new(if is_right { PASSWORD } else { "wrong horse" }.to_owned());
         let email = self.email(at);
         let done = self.store();
-        let token = self.runtime.block_on(done.log_in(&email, typed, self.now)).expect("written");
+        let done = done.log_in(&email, typed, life, self.now);
+        let token = self.runtime.block_on(done).expect("written");
         let account = &mut self.model[at];
         let may = is_right && account.people.has_password && !account.shut;
         assert_eq!(token.is_some(), may);
         if let Some(token) = token {
-            account.people.begin(token, self.now);
+            account.people.begin(token, life, self.now);
             self.seen.log_ins += 1;
         }
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::accounts::data::UserData;
-use crate::accounts::data::access::Session;
+use crate::accounts::data::access::{Session, SessionLife};
 use crate::accounts::data::deliveries::{OffReason, StatusClass};
 use crate::accounts::fixtures::{self, at, day, name, rule};
 use crate::accounts::quota::{DayUsage, Usage};
@@ -166,7 +166,12 @@ fn the_bytes_of_outboxes_never_change() {
 /// Accounts with sessions, verification links and a default chat.
 fn entered() -> Frozen {
     let digest = |byte| TokenDigest::new([byte; 32]);
-    let session = |byte| Session { digest: digest(byte), began: at(10), seen: at(11) };
+    let session = |byte| Session {
+        digest: digest(byte),
+        began: at(10),
+        seen: at(11),
+        life: SessionLife::Short,
+    };
     let entered = Access {
         sessions: vec![session(1), session(2)],
         telegram_chat: Some("-100".into()),
@@ -186,6 +191,19 @@ fn entered() -> Frozen {
 fn the_bytes_of_logins_never_change() {
     let ours: String = chunks(&entered()).iter().map(|it| hex::encode(it) + "\n").collect();
     assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-v3.hex"));
+}
+
+#[test]
+fn kept_sessions_stay_kept() {
+    let digest = |byte| TokenDigest::new([byte; 32]);
+    let mut access = Access::default();
+    access.begin_session(digest(1), at(10));
+    access.begin_session(digest(2), at(11));
+    access.keep_session(&digest(2));
+    let bare = (*account(5, Vec::new(), Vec::new())).clone();
+    let state = frozen(vec![Arc::new(Account { access: Arc::new(access.clone()), ..bare })]);
+    let read = load(&chunks(&state)).expect("read").freeze();
+    assert_eq!(read.accounts.values().next().expect("one").access.sessions, access.sessions);
 }
 
 /// An account with notes on a name, a hidden name and a trade, and a name with former states.
