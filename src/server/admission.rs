@@ -37,7 +37,7 @@ const PREVIEW_PAGE: &str = "/alerts/preview";
 /// Pages whose forms contain a password.
 const PASSWORD_PAGES: [&str; 3] = ["/login", "/signup", "/account/password"];
 /// Pages whose path contains a secret and whose forms contain a password.
-const PASSWORD_PREFIX: &str = "/signup/";
+const PASSWORD_PREFIXES: [&str; 2] = ["/signup/", "/reset/"];
 
 impl Class {
     /// Classifies a request.
@@ -49,7 +49,9 @@ impl Class {
             Class::Export
         } else if reads || READING_POSTS.contains(&path) || path == PREVIEW_PAGE {
             Class::Read
-        } else if PASSWORD_PAGES.contains(&path) || path.starts_with(PASSWORD_PREFIX) {
+        } else if PASSWORD_PAGES.contains(&path)
+            || PASSWORD_PREFIXES.iter().any(|prefix| path.starts_with(prefix))
+        {
             Class::LogIn
         } else {
             Class::Write
@@ -263,6 +265,7 @@ mod tests {
             (Method::POST, "/login", Class::LogIn),
             (Method::POST, "/signup", Class::LogIn),
             (Method::POST, "/signup/AbC-_", Class::LogIn),
+            (Method::POST, "/reset/AbC-_", Class::LogIn),
             (Method::POST, "/alerts/preview", Class::Read),
             (Method::POST, "/alerts/1", Class::Write),
             (Method::POST, "/watchlist", Class::Write),

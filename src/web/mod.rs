@@ -63,7 +63,7 @@ pub struct WebState {
     pub settings: WebSettings,
     pub outside: Outside,
     throttle: Throttle,
-    signup_links: account::SignupLinks,
+    mailed_links: account::MailedLinks,
     /// Charts of the day.
     overview: overview::Cache,
 }
@@ -86,8 +86,8 @@ impl Web {
     /// As [`Web::new`], with a public URL and a mail server.
     pub fn with_outside(app: App, settings: WebSettings, outside: Outside) -> Web {
         let (throttle, overview) = (Throttle::default(), overview::Cache::default());
-        let signup_links = account::SignupLinks::new();
-        Web(Arc::new(WebState { app, settings, outside, throttle, signup_links, overview }))
+        let mailed_links = account::MailedLinks::new();
+        Web(Arc::new(WebState { app, settings, outside, throttle, mailed_links, overview }))
     }
 
     /// Current watches, rules and claims of an account.

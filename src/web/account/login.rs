@@ -7,11 +7,11 @@ use axum_extra::extract::CookieJar;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::accounts::{Email, Token};
+use crate::accounts::{Email, SessionLife, Token};
 use crate::http::session;
 use crate::vocab::secret::Secret;
 use crate::web::Web;
-use crate::web::account::{SIGNED_UP, SignUps, form_page, too_many, wait_text};
+use crate::web::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
 use crate::web::components::query;
 use crate::web::error::PageError;
 use crate::web::field::Field;
@@ -35,6 +35,9 @@ pub struct Credentials {
     #[serde(default)]
     pub password: Secret,
     pub next: Option<String>,
+    /// `yes`: keep me signed in.
+    #[serde(default)]
+    pub keep: String,
 }
 
 /// `GET /login`: the form. Redirects visitors who are already logged in.
@@ -46,7 +49,7 @@ pub async fn ask(State(web): State<Web>, viewer: Viewer, RawQuery(query): RawQue
     let notice = notice::shown(&NOTICES, query.as_deref());
     let owner = web.app.store.owner_email().filter(|_| web.app.single_user);
     let email = owner.as_ref().map_or("", |email| email.as_str());
-    let asked = form(&web, email, next.as_deref(), None);
+    let asked = form(&web, email, next.as_deref(), false, None);
     form_page(&viewer, "Log in", &html! { (notice) (asked) }).into_response()
 }
 
@@ -58,8 +61,9 @@ pub async fn log_in(
     headers: HeaderMap,
     Form(sent): Form<Credentials>,
 ) -> Result<Response, PageError> {
+    let is_kept = sent.keep == "yes";
     let again = |problem: &str| {
-        let again = form(&web, &sent.email, sent.next.as_deref(), Some(problem));
+        let again = form(&web, &sent.email, sent.next.as_deref(), is_kept, Some(problem));
         form_page(&viewer, "Log in", &again)
     };
     let refused = || (StatusCode::BAD_REQUEST, again(REFUSED)).into_response();
@@ -67,12 +71,11 @@ pub async fn log_in(
     if let Err(wait) = web.throttle.try_password(peer, &email) {
         return Ok(too_many(wait, again(&wait_text(wait))));
     }
-    let Some(token) = web.app.store.log_in(&email, sent.password.clone(), viewer.now.0).await?
-    else {
-        return Ok(refused());
-    };
+    let life = if is_kept { SessionLife::Kept } else { SessionLife::Short };
+    let logged_in = web.app.store.log_in(&email, sent.password.clone(), life, viewer.now.0).await?;
+    let Some(token) = logged_in else { return Ok(refused()) };
     web.throttle.remember(peer, &email);
-    begin(&web, &headers, &token, local_path(sent.next.as_deref())).await
+    begin(&web, &headers, &token, life, local_path(sent.next.as_deref())).await
 }
 
 /// Ends the browser's previous session, sets the new cookie and redirects to `next`.
@@ -80,12 +83,13 @@ pub async fn begin(
     web: &Web,
     headers: &HeaderMap,
     token: &Token,
+    life: SessionLife,
     next: &str,
 ) -> Result<Response, PageError> {
     if let Some(old) = session::token(&web.app, headers) {
         web.app.store.log_out(&old).await?;
     }
-    let jar = CookieJar::new().add(web.app.cookie.with(token));
+    let jar = CookieJar::new().add(web.app.cookie.with(token, life));
     Ok((jar, Redirect::to(next)).into_response())
 }
 
@@ -115,17 +119,31 @@ pub fn with_next(path: &str, next: Option<&str>) -> String {
     query::with(&[("next", next.unwrap_or_default())], path)
 }
 
-fn form(web: &Web, email: &str, next: Option<&str>, problem: Option<&str>) -> Markup {
+fn form(
+    web: &Web,
+    email: &str,
+    next: Option<&str>,
+    is_kept: bool,
+    problem: Option<&str>,
+) -> Markup {
     html! {
         form.panel method="post" action="/login" {
             @if let Some(next) = next { input type="hidden" name="next" value=(next); }
             (Field::email(email, None))
             (Field::password("password", "Password", problem))
+            label.keep {
+                input type="checkbox" name="keep" value="yes" checked[is_kept];
+                " Keep me signed in for 30 days"
+            }
             button type="submit" { "Log in" }
         }
         @if SignUps::of(web) != SignUps::Closed {
             p { "New to dropdex? " a href=(with_next("/signup", next)) { "Sign up" } "." }
         }
-        p.soft { "Forgot your password? Ask the administrator of this server to reset it." }
+        @if mail::is_set_up(web) {
+            p { a href="/forgot" { "Forgot your password?" } }
+        } @else {
+            p.soft { "Forgot your password? Ask the administrator of this server to reset it." }
+        }
     }
 }

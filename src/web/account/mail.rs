@@ -10,6 +10,7 @@ use crate::accounts::{Caller, Email, LINK_AGE_MAX, Token, VerificationLink};
 use crate::outbound::SendError;
 use crate::outbound::email::Mail;
 use crate::web::Web;
+use crate::web::account::mailed_links::{Purpose, RESET_AGE_MAX};
 use crate::web::error::PageError;
 
 /// Maximum time a page waits for the mail server. A slower delivery continues in the background.
@@ -66,13 +67,29 @@ pub fn send_sign_up(web: &Web, email: Email, now: DateTime<Utc>) {
         let letter = if web.app.store.has_account(&email) {
             Some(Letter::existing_account())
         } else {
-            web.signup_links
-                .link(&email, now)
+            web.mailed_links
+                .link(Purpose::SignUp, &email, now)
                 .map(|link| Letter::sign_up(&format!("/signup/{link}")))
         };
         if let Some(letter) = letter {
             // A failure is logged; the owner can sign up again.
             let _ = letter.send(&web, &email, now).await;
+        }
+    });
+}
+
+/// E-mails, in the background, the link that sets a new password, if the address has an account with one.
+/// An address that got many e-mails lately gets none.
+pub fn send_reset(web: &Web, email: Email, now: DateTime<Utc>) {
+    let web = web.clone();
+    tokio::spawn(async move {
+        let Some(seal) = web.app.store.password_seal(&email) else { return };
+        if web.throttle.sign_up_mail(&email).is_err() {
+            return;
+        }
+        if let Some(link) = web.mailed_links.link(Purpose::Reset(seal), &email, now) {
+            // A failure is logged; the owner can ask again.
+            let _ = Letter::reset(&format!("/reset/{link}")).send(&web, &email, now).await;
         }
     });
 }
@@ -112,6 +129,19 @@ impl Letter {
         }
     }
 
+    fn reset(path: &str) -> Letter {
+        let minutes = RESET_AGE_MAX.num_minutes();
+        Letter {
+            subject: "Reset your dropdex password",
+            before: format!(
+                "A new password was requested for your dropdex account. Open this link within {minutes} \
+                 minutes to choose one:"
+            ),
+            path: path.to_owned(),
+            after: "If you did not request it, ignore this e-mail: your password stays as it is.",
+        }
+    }
+
     fn existing_account() -> Letter {
         Letter {
             subject: "You already have a dropdex account",
@@ -120,8 +150,8 @@ impl Letter {
                      here:"
                     .to_owned(),
             path: "/login".to_owned(),
-            after: "If you forgot your password, ask the administrator of the server to reset it. If you \
-                    did not sign up, ignore this e-mail.",
+            after: "If you forgot your password, the login page has a link to reset it. If you did not sign \
+                    up, ignore this e-mail.",
         }
     }
 
@@ -169,7 +199,8 @@ mod tests {
     #[test]
     fn both_parts_contain_the_link() {
         let link = "https://drops.example/verify/00ff";
-        for letter in [Letter::verification(""), Letter::sign_up(""), Letter::existing_account()] {
+        let letters = [Letter::verification(""), Letter::sign_up(""), Letter::reset("")];
+        for letter in letters.into_iter().chain([Letter::existing_account()]) {
             assert!(letter.text(link).lines().any(|line| line == link), "on a line of its own");
             assert!(letter.html(link).contains(&format!("<a href=\"{link}\">{link}</a>")));
         }

@@ -3,11 +3,12 @@
 mod api_key;
 mod login;
 mod mail;
+mod mailed_links;
 mod notifications;
 mod plan;
 mod profile;
+mod reset;
 mod signup;
-mod signup_links;
 mod verify;
 mod welcome;
 
@@ -27,7 +28,7 @@ use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
 use crate::web::throttle::Wait;
 use crate::web::viewer::Viewer;
-pub use signup_links::SignupLinks;
+pub use mailed_links::MailedLinks;
 pub use welcome::redirect as first_visit;
 
 /// Shown on the login page, also if the address had an account before.
@@ -62,6 +63,8 @@ pub fn routes() -> Router<Web> {
         .route("/logout", post(login::log_out))
         .route("/signup", get(signup::ask).post(signup::sign_up))
         .route("/signup/{link}", get(signup::ask_password).post(signup::start))
+        .route("/forgot", get(reset::ask).post(reset::send))
+        .route("/reset/{link}", get(reset::ask_password).post(reset::set))
         .route("/welcome", get(welcome::ask).post(welcome::start))
         .route("/account", get(profile::show))
         .route("/account/password", post(profile::change_password))
@@ -139,6 +142,7 @@ fn form_page(viewer: &Viewer, title: &str, main: &Markup) -> Markup {
     let about = match title {
         "Log in" => "Log in to your watchlist, alerts and portfolio.",
         "Sign up" => "Create an account to watch names, get alerts and track your backorders.",
+        "Reset your password" => "Get a link by e-mail that sets a new password.",
         _ => "Your account on this server.",
     };
     Page::new(title, about)

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::accounts::{Password, PasswordChange, Profile, TokenDigest};
+use crate::accounts::{Password, PasswordChange, Profile, SessionLife, TokenDigest};
 use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::login::begin;
@@ -67,12 +67,12 @@ pub async fn change_password(
     if member.session.is_none() {
         let token = web.app.store.set_first_password(caller, new, now).await?;
         let path = format!("/account?notice={}", CHANGED.code);
-        return begin(&web, &headers, &token, &path).await;
+        return begin(&web, &headers, &token, SessionLife::Short, &path).await;
     }
     match web.app.store.change_password(caller, sent.present, new, now).await? {
         PasswordChange::Done(token) => {
             let path = format!("/account?notice={}", CHANGED.code);
-            begin(&web, &headers, &token, &path).await
+            begin(&web, &headers, &token, SessionLife::Short, &path).await
         }
         PasswordChange::WrongPassword => {
             let page = again("present", "Wrong password. Your password was not changed.")?;

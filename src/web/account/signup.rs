@@ -10,9 +10,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use crate::accounts::{Email, Password};
+use crate::accounts::{Email, Password, SessionLife};
 use crate::web::Web;
 use crate::web::account::login::{Credentials, begin, next_of, with_next};
+use crate::web::account::mailed_links::Purpose;
 use crate::web::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
 use crate::web::components::query;
 use crate::web::error::{PageError, sentence};
@@ -128,15 +129,15 @@ pub async fn start(
         return Ok(invalid_link(&viewer));
     }
     web.throttle.remember(peer, &email);
-    match store.log_in(&email, sent.password, now).await? {
-        Some(token) => begin(&web, &headers, &token, "/").await,
+    match store.log_in(&email, sent.password, SessionLife::Short, now).await? {
+        Some(token) => begin(&web, &headers, &token, SessionLife::Short, "/").await,
         None => Ok(SIGNED_UP.at("/login").into_response()),
     }
 }
 
 /// The address of a valid link, unless it has an account by now.
 fn address_of(web: &Web, viewer: &Viewer, link: &str) -> Option<Email> {
-    let email = web.signup_links.email(link, viewer.now.0)?;
+    let email = web.mailed_links.email(link, |_| Some(Purpose::SignUp), viewer.now.0)?;
     (SignUps::of(web) == SignUps::ByMail && !web.app.store.has_account(&email)).then_some(email)
 }
 

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::accounts::Password;
+use crate::accounts::{Password, SessionLife};
 use crate::http::error::ApiError;
 use crate::http::local::is_local;
 use crate::vocab::secret::Secret;
@@ -96,8 +96,8 @@ pub async fn start(
     let Some(email) = web.app.store.add_owner(Some(password), now).await? else {
         return Err(ApiError::NotFound.into());
     };
-    match web.app.store.log_in(&email, sent.password, now).await? {
-        Some(token) => begin(&web, &headers, &token, "/").await,
+    match web.app.store.log_in(&email, sent.password, SessionLife::Short, now).await? {
+        Some(token) => begin(&web, &headers, &token, SessionLife::Short, "/").await,
         None => Ok(Redirect::to("/login").into_response()),
     }
 }

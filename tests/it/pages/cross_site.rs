@@ -7,6 +7,9 @@ use super::{PLAIN, add, logged_in, serve, site};
 const FORMS: &[(&str, &[(&str, &str)])] = &[
     ("/login", &[("email", "ann@example.com"), ("password", "correct horse battery")]),
     ("/signup", &[("email", "eve@example.com"), ("password", "correct horse battery")]),
+    ("/forgot", &[("email", "eve@example.com")]),
+    ("/reset/00", &[("password", "correct horse battery")]),
+    ("/columns", &[("column", "kind")]),
     ("/signup/00", &[("password", "correct horse battery")]),
     ("/logout", &[]),
     ("/logout", &[("everywhere", "yes")]),

@@ -238,3 +238,55 @@ fn without_mail_a_page_says_so() {
     let answer = browser.post("/account/email/send", &[]);
     assert_eq!(answer.header("location"), Some("/account/notifications"));
 }
+
+#[test]
+fn a_forgotten_password_is_replaced_by_mail() {
+    let mailbox = Mailbox::new();
+    let site = site(&mailbox.settings());
+    add(&site, "bob@example.com", "core");
+    let server = serve(&site);
+    let mut elsewhere = Browser::new(&server);
+    elsewhere.post("/login", &[("email", "bob@example.com"), ("password", PASSWORD)]);
+    assert_eq!(elsewhere.get("/account").status, 200);
+    let mut bob = Browser::new(&server);
+    assert!(bob.get("/login").text().contains("href=\"/forgot\""));
+    let ask = |email: &str| {
+        let answer = Browser::new(&server).post("/forgot", &[("email", email)]);
+        (answer.status, answer.header("location").map(str::to_owned))
+    };
+    let known = ask("bob@example.com");
+    assert_eq!(known, (303, Some("/forgot?notice=mailed".to_owned())));
+    assert_eq!(ask("nobody@example.com"), known, "the response says nothing about accounts");
+    let mail = mailbox.next();
+    assert!(mail.to.contains("<bob@example.com>"), "{}", mail.to);
+    let link = link(&mail);
+    assert_eq!(bob.get(&link).status, 200);
+    assert_eq!(bob.post(&link, &[("password", "short")]).status, 400);
+    assert_eq!(elsewhere.get("/account").status, 200, "nothing changed so far");
+
+    let set = bob.post(&link, &[("password", "an entirely new phrase")]);
+    assert_eq!((set.status, set.header("location")), (303, Some("/")));
+    assert_eq!(bob.get("/account").status, 200, "logged in");
+    assert_eq!(elsewhere.get("/account").status, 303, "all other sessions ended");
+    assert_eq!(bob.get(&link).status, 404, "the link works once");
+    let log_in = |password| {
+        let fields = [("email", "bob@example.com"), ("password", password)];
+        Browser::new(&server).post("/login", &fields).status
+    };
+    assert_eq!((log_in(PASSWORD), log_in("an entirely new phrase")), (400, 303));
+    let forged = link.replacen("/reset/", "/reset/A", 1);
+    assert_eq!(bob.get(&forged).status, 404);
+    assert_eq!(bob.post(&forged, &[("password", "an entirely new phrase")]).status, 404);
+}
+
+#[test]
+fn without_mail_a_forgotten_password_is_the_operators_task() {
+    let site = site("");
+    let server = serve(&site);
+    let mut browser = Browser::new(&server);
+    assert!(!browser.get("/login").text().contains("href=\"/forgot\""));
+    let page = browser.get("/forgot");
+    assert_eq!(page.status, 404);
+    assert!(page.text().contains("dropdex account set-password"), "{}", page.text());
+    assert_eq!(browser.post("/forgot", &[("email", "bob@example.com")]).status, 404);
+}
