@@ -29,6 +29,7 @@ The dropdex binary contains data and libraries by others. This page lists them w
 | `data/scorer/words.tsv` | [instant-segment](https://github.com/InstantDomain/instant-segment), words by [SCOWL](https://wordlist.aspell.net/) | Apache-2.0; SCOWL's notice in `data/scorer/LICENSE-SCOWL` |
 | `data/scorer/words.tsv` | public lists of given names and surnames | public domain |
 | `data/scorer/words.tsv` | [world-cities](https://github.com/datasets/world-cities), from [GeoNames](https://www.geonames.org/) | [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) |
+| `data/scorer/brands.txt` | checked against [name-suggestion-index](https://github.com/osmlab/name-suggestion-index), copyright 2021 its contributors | BSD 3-Clause; text in `data/scorer/LICENSE-name-suggestion-index` |
 | `data/sample/sample.csv.gz` | [tb0hdan/domains](https://github.com/tb0hdan/domains), copyright 2020 Bohdan Turkynewych | BSD 3-Clause; text in `data/sample/README.md` |
 | `data/rdap/dns.json` | IANA's RDAP bootstrap registry (RFC 9224) | public |
 | the Public Suffix List, in the crate `psl` | [publicsuffix.org](https://publicsuffix.org/) | MPL-2.0; its data is unmodified and available from the source |
