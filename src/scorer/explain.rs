@@ -345,7 +345,7 @@ impl ExplanationInput<'_> {
             "manyHyphens" => plural(self.facts.hyphens, "hyphen", out),
             "mixedScripts" => out.push_str("mixed scripts"),
             "spam" => out.push_str("a spam term"),
-            "trademark" => out.push_str("a well-known trademark"),
+            "brand" | "trademark" => out.push_str("a known brand"),
             "adult" => out.push_str("an adult term"),
             _ => out.push_str("an offensive word"),
         }

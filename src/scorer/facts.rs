@@ -73,7 +73,7 @@ pub struct ReadPoints {
 
 /// Set of caps, which limit a score regardless of its points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Caps(u8);
+pub struct Caps(u16);
 
 /// Upper bound of the scores of one kind of name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -91,20 +91,29 @@ impl Caps {
     pub const MANY_HYPHENS: Caps = Caps(1 << 1);
     /// Letters of scripts that no language combines: a common way to imitate a known name.
     pub const MIXED_SCRIPTS: Caps = Caps(1 << 2);
+    /// A known brand, whose owner can claim the name, or a label that looks like one.
+    pub const BRAND: Caps = Caps(1 << 3);
+    /// A misspelling of a known brand, unless it is registered widely.
+    pub const NEAR_BRAND: Caps = Caps(1 << 4);
     /// A word that insults a group of people.
-    pub const OFFENSIVE: Caps = Caps(1 << 3);
+    pub const OFFENSIVE: Caps = Caps(1 << 5);
     /// Terms of spam, such as medicines.
-    pub const SPAM: Caps = Caps(1 << 4);
-    /// A well-known trademark, whose owner can claim the name.
-    pub const TRADEMARK: Caps = Caps(1 << 5);
+    pub const SPAM: Caps = Caps(1 << 6);
+    /// A known brand among other words.
+    pub const TRADEMARK: Caps = Caps(1 << 7);
     /// An adult term, which limits the market.
-    pub const ADULT: Caps = Caps(1 << 6);
+    pub const ADULT: Caps = Caps(1 << 8);
+
+    /// Number of caps.
+    pub const COUNT: usize = 9;
 
     /// By bit.
-    const ALL: [Cap; 7] = [
+    const ALL: [Cap; Caps::COUNT] = [
         Cap { name: "notPublic", max: 10 },
         Cap { name: "manyHyphens", max: 15 },
         Cap { name: "mixedScripts", max: 20 },
+        Cap { name: "brand", max: 20 },
+        Cap { name: "brand", max: 20 },
         Cap { name: "offensive", max: 25 },
         Cap { name: "spam", max: 30 },
         Cap { name: "trademark", max: 35 },
@@ -116,18 +125,25 @@ impl Caps {
         Caps(self.0 | other.0)
     }
 
+    /// The caps of a label that the corpus holds under `tld_spread` TLDs: one that many have
+    /// registered is a name of its own and no misspelling.
+    pub const fn at_spread(self, tld_spread: u32) -> Caps {
+        const OWN_NAME_FROM: u32 = 5;
+        if tld_spread < OWN_NAME_FROM { self } else { Caps(self.0 & !Caps::NEAR_BRAND.0) }
+    }
+
     /// The set when `holds`, otherwise none.
     pub const fn when(self, holds: bool) -> Caps {
         if holds { self } else { Caps(0) }
     }
 
     /// One bit per cap, the strictest lowest.
-    pub const fn bits(self) -> u8 {
+    pub const fn bits(self) -> u16 {
         self.0
     }
 
     /// Inverse of [`Caps::bits`].
-    pub const fn from_bits(bits: u8) -> Caps {
+    pub const fn from_bits(bits: u16) -> Caps {
         Caps(bits & ((1 << Caps::ALL.len()) - 1))
     }
 

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! quality in hundredths; highest bit: words that no explanation may print
-//! pronounceability in hundredths
-//! caps, one bit each
+//! pronounceability in hundredths; highest bit: the highest of the caps
+//! caps, one bit each, except for the highest
 //! hundredths of a point of dictionary, market and pronounceability, two bytes each
 //! per token: language << 4 | level for a word, or one of the marks below; then its length in a byte,
 //! except for the last token, which extends to the end
@@ -39,7 +39,9 @@ pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>
     }
     let flag = if printable { 0 } else { FLAG };
     let ReadPoints { dictionary, market, pronounceability } = facts.read;
-    out.extend([facts.quality.get() | flag, facts.pronounceability.get(), facts.caps.bits()]);
+    let [caps, highest_cap] = facts.caps.bits().to_le_bytes();
+    let sound = facts.pronounceability.get() | highest_cap << FLAG.trailing_zeros();
+    out.extend([facts.quality.get() | flag, sound, caps]);
     for points in [dictionary, market, pronounceability] {
         out.extend(points.to_le_bytes());
     }
@@ -79,8 +81,8 @@ pub fn read(
     let [dictionary, market, pronounceability] =
         std::array::from_fn(|at| i16::from_le_bytes([points[2 * at], points[2 * at + 1]]));
     facts.quality = Percent::clamped(u32::from(quality & !FLAG));
-    facts.pronounceability = Percent::clamped(u32::from(sound));
-    facts.caps = Caps::from_bits(caps);
+    facts.pronounceability = Percent::clamped(u32::from(sound & !FLAG));
+    facts.caps = Caps::from_bits(u16::from_le_bytes([caps, sound >> FLAG.trailing_zeros()]));
     facts.read = ReadPoints { dictionary, market, pronounceability };
     if is_a_label(name) {
         decoded.read(name);

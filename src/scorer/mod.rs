@@ -8,6 +8,7 @@
 //! The facts fit in a few bytes ([`features`]). Stored with the name, they restore its signals and
 //! explanation without the dictionaries ([`Scorer::restore`]).
 
+mod brands;
 mod dictionary;
 mod features;
 mod explain;
@@ -37,6 +38,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
 use crate::vocab::name::{DomainName, is_a_label};
 
+use brands::Brands;
 use dictionary::{Dictionary, Reading, Setting, Token, TokenKind, digits_where};
 use facts::{Caps, Facts, MANY_HYPHENS_MIN, ReadPoints};
 use label::Label;
@@ -56,14 +58,15 @@ pub use words::Words;
 
 /// Version of the scorer. Any change to a score, a signal or the stored features raises it, and the
 /// next rebuild scores the whole corpus again. The wording of explanations is not part of it.
-pub const SCORER_VERSION: u32 = 5;
+pub const SCORER_VERSION: u32 = 6;
 
-/// Dictionaries, letter statistics and suffix weights. Immutable.
+/// Dictionaries, letter statistics, suffix weights and brands. Immutable.
 pub struct Scorer {
     tlds: TldWeights,
     dictionary: Dictionary,
     spelling: Spelling,
     terms: Terms,
+    brands: Brands,
 }
 
 /// Buffers that scoring reuses from name to name: one per thread.
@@ -79,8 +82,8 @@ pub struct Scratch {
 /// The score of a name without `tldSpread`, which depends on the whole corpus. Computed once at
 /// ingest, stored in the batch, and finished at rebuild by [`Base::with_spread`].
 ///
-/// The low 16 bits hold the sum of the parts, in hundredths of a point, plus [`Base::BIAS`]; the next 8
-/// the maximum that the caps allow; the highest 8 the class for the points of `tldSpread`.
+/// The low 16 bits hold the sum of the parts, in hundredths of a point, plus [`Base::BIAS`]; the next
+/// [`Caps::COUNT`] the caps; those above the class for the points of `tldSpread`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base(u32);
 
@@ -235,11 +238,13 @@ impl Signals<'_> {
 impl Base {
     /// Makes the stored sum positive.
     const BIAS: i32 = 1 << 15;
+    /// Lowest bit of the class.
+    const CLASS_FROM: usize = 16 + Caps::COUNT;
 
     /// Packs the sum of all parts except `tldSpread`.
     fn new(sum: i32, caps: Caps, class: Class) -> Base {
-        let max = caps.max() as u32;
-        Base(u32::from(class.number()) << 24 | max << 16 | u32::from(biased(sum)))
+        let caps = u32::from(caps.bits()) << 16;
+        Base(u32::from(class.number()) << Base::CLASS_FROM | caps | u32::from(biased(sum)))
     }
 
     /// The bits, as a batch stores them.
@@ -255,10 +260,11 @@ impl Base {
     /// The score when the corpus holds the label in `tld_spread` TLDs, including its own; 0 counts
     /// as 1.
     pub fn with_spread(self, tld_spread: u32) -> Grade {
-        let class = Class::from_number((self.0 >> 24) as u8);
+        let class = Class::from_number((self.0 >> Base::CLASS_FROM) as u8);
+        let caps = Caps::from_bits((self.0 >> 16) as u16).at_spread(tld_spread);
         let sum = (self.0 & 0xffff) as i32 - Base::BIAS;
         let sum = sum + Model::shared().spread(class, tld_spread);
-        Grade::new(sum, (self.0 >> 16 & 0xff) as i32)
+        Grade::new(sum, caps.max())
     }
 }
 
@@ -288,6 +294,7 @@ impl Scorer {
             dictionary: Dictionary::new(),
             spelling: Spelling::new(),
             terms: Terms::load(),
+            brands: Brands::load(),
         }
     }
 
@@ -397,8 +404,9 @@ impl Scorer {
     fn recall(&self, known: &StoredScore<'_>, scratch: &mut Scratch) -> (Facts, bool, bool) {
         let mut facts = Facts::default();
         let Scratch { label, reading, .. } = scratch;
-        let StoredScore { label: text, tld, features, .. } = *known;
-        match features::read(text, features, &mut reading.tokens, label, &mut facts) {
+        let StoredScore { label: text, tld, features, spread } = *known;
+        let mut seen = match features::read(text, features, &mut reading.tokens, label, &mut facts)
+        {
             Some(printable) => {
                 facts.tld_weight = self.tlds.weight(tld);
                 facts.tld_points = Model::shared().suffix(tld);
@@ -408,7 +416,9 @@ impl Scorer {
                 let facts = self.read_facts(text, tld, scratch);
                 (facts, self.printable(&scratch.label, &scratch.reading.tokens), false)
             }
-        }
+        };
+        seen.0.caps = seen.0.caps.at_spread(spread);
+        seen
     }
 
     /// As [`Scorer::recall`], with the points, and with the cuts in `scratch`.
@@ -513,7 +523,8 @@ impl Scorer {
     fn caps(&self, label: &Label, tokens: &[Token]) -> Caps {
         let hyphens = Caps::MANY_HYPHENS.when(label.hyphens >= MANY_HYPHENS_MIN);
         let scripts = Caps::MIXED_SCRIPTS.when(label.mixed_scripts);
-        self.terms.caps(label, tokens).with(hyphens).with(scripts)
+        let brands = self.brands.caps(label, tokens);
+        self.terms.caps(label, tokens).with(hyphens).with(scripts).with(brands)
     }
 }
 

@@ -69,7 +69,7 @@ fn cap_word(cap: &Cap) -> &'static str {
         "manyHyphens" => "hyphens",
         "mixedScripts" => "mixed scripts",
         "spam" => "spam",
-        "trademark" => "trademark",
+        "brand" | "trademark" => "known brand",
         "adult" => "adult",
         _ => "offensive",
     }

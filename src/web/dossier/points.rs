@@ -118,7 +118,8 @@ fn cap_reason(name: &str) -> &'static str {
         "manyHyphens" => "too many hyphens",
         "mixedScripts" => "mixes scripts and may imitate another name",
         "spam" => "contains a term common in spam",
-        "trademark" => "the trademark owner can claim the name",
+        "brand" => "a known brand, or taken for one",
+        "trademark" => "contains a known brand",
         "adult" => "adult terms have few buyers",
         _ => "contains an offensive word",
     }
