@@ -4,6 +4,7 @@
 //! segment WORDS   labels in; their pieces out, `?` after what is no word. WORDS: word, cost
 //! observe         names in; what the model's tables see of each
 //! score           name, tldSpread in; name, score, rank out
+//! explain         name, tldSpread in; name, score, caps, language, words, explanation out
 //! ```
 //! Fields are separated by tabs. A name that is refused gives a line with nothing but the name.
 
@@ -36,6 +37,7 @@ fn main() -> io::Result<()> {
         ["segment", words] => segment(words, &mut out)?,
         ["observe"] => observe(&mut out)?,
         ["score"] => score(&mut out)?,
+        ["explain"] => explain(&mut out)?,
         _ => writeln!(io::stderr(), "does nothing by itself: benches/score runs it")?,
     }
     out.flush()
@@ -129,6 +131,31 @@ fn score(out: &mut impl Write) -> io::Result<()> {
         let base = Scorer::shared().base(&name, &mut scratch);
         let grade = base.with_spread(spread.parse().unwrap_or(1));
         writeln!(out, "{text}\t{}\t{}", grade.dqs, grade.rank)?;
+    }
+    Ok(())
+}
+
+fn explain(out: &mut impl Write) -> io::Result<()> {
+    let mut scratch = Scratch::default();
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let (text, spread) = line.split_once('\t').unwrap_or((&line, "1"));
+        let Ok(name) = DomainName::parse(text) else {
+            writeln!(out, "{text}")?;
+            continue;
+        };
+        let scored = Scorer::shared().score(&name, spread.parse().unwrap_or(1), &mut scratch);
+        let caps: Vec<_> = scored.signals.caps.iter().map(|cap| cap.name).collect();
+        let words: Vec<_> = scored.signals.words.iter().collect();
+        writeln!(
+            out,
+            "{text}\t{}\t{}\t{}\t{}\t{}",
+            scored.dqs,
+            caps.join(" "),
+            scored.signals.language.unwrap_or_default(),
+            words.join(" "),
+            scored.explanation,
+        )?;
     }
     Ok(())
 }

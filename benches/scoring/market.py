@@ -119,15 +119,15 @@ def read_model(path):
 class Market:
     """Sold names, then names of the day, with what the first stage says of each."""
 
-    def __init__(self, args, closed):
+    def __init__(self, names, sales, registered, scorer, closed):
         prices = defaultdict(float)
-        for row in csv.DictReader(open_text(args.sales)):
+        for row in csv.DictReader(open_text(sales)):
             prices[row["domain"]] = max(prices[row["domain"]], float(row["price_usd"]))
-        registered = {row["suffix"]: float(row["registered_millions"]) for row in csv.DictReader(open(args.registered))}
+        registered = {row["suffix"]: float(row["registered_millions"]) for row in csv.DictReader(open(registered))}
         sold_labels = {name.split(".", 1)[0] for name in prices}
-        names = list(prices) + day_mix(args.names, registered, sold_labels)
-        spread = dict(zip(names, spreads(args.names, names, closed)))
-        text = subprocess.run([args.scorer, "observe"], input="\n".join(names), capture_output=True, text=True, check=True)
+        asked = list(prices) + day_mix(names, registered, sold_labels)
+        spread = dict(zip(asked, spreads(names, asked, closed)))
+        text = subprocess.run([scorer, "observe"], input="\n".join(asked), capture_output=True, text=True, check=True)
         rows = [line.split("\t") for line in text.stdout.splitlines()]
         head = next(row for row in rows if row[:2] == ["name", "suffix"])
         rows = [row for row in rows if len(row) == len(head) and row != head]
@@ -329,16 +329,21 @@ def main():
     parser.add_argument("--scorer", required=True, help="the bench `scoring` as built")
     parser.add_argument("--write", action="store_true", help="write data/scorer/model.txt anew")
     args = parser.parse_args()
+    run(args.names, args.sales, args.registered, args.scorer, args.write)
+
+
+def run(names, sales, registered, scorer, refit=False):
+    """Prints how well the scorer as built ranks a day of the market; with `refit`, fits and writes the model first."""
     folder = ROOT / "data" / "scorer"
     closed = {line for line in (folder / "closed.txt").read_text().splitlines() if line[0] != "#"}
-    market = Market(args, closed)
+    market = Market(names, sales, registered, scorer, closed)
     print("| | AUC | sold for 1,000 USD or more | P@100 | P@500 | P@2,000 | recall in the best 1 % |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     asked = "".join(f"{name}\t{spread}\n" for name, spread in zip(market.name, market.facts["spread"]))
-    text = subprocess.run([args.scorer, "score"], input=asked, capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([scorer, "score"], input=asked, capture_output=True, text=True, check=True).stdout
     scores, rank = np.array([line.split("\t")[1:] for line in text.splitlines()], int).T
     report(market, scores + rank / 1e6, "as built")
-    if args.write:
+    if refit:
         fit = Fit(market, closed)
         found = fit.solve(np.ones(len(market.name), bool), 250)
         held_out = np.zeros(len(market.name))

@@ -1,5 +1,6 @@
 """Command of benches/score: fits the model where asked to, and says how well names are ranked."""
 import argparse
+import csv
 import json
 import os
 import subprocess
@@ -8,6 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import fit
+import market
+import traps
 from evaluation import Evaluation, by_group, open_text, spreads
 from publish import Publication
 
@@ -95,6 +98,8 @@ def main():
     parser.add_argument("--eval", required=True, help="labelled names: domain,label,price,source,set,...")
     parser.add_argument("--names", required=True, help="registered names, one a line, over which spreads are counted")
     parser.add_argument("--day", required=True, nargs="+", help="the names that dropped on one day, one a line")
+    parser.add_argument("--sales", help="sold names with prices: domain,price_usd,...; prints the traps")
+    parser.add_argument("--registered", help="registered names by suffix: suffix,registered_millions,...; with --sales prints the day mix")
     parser.add_argument("--vectors", help="vectors of words, as words.py makes them")
     parser.add_argument("--fit", action="store_true", help="write data/scorer/model.txt and word values anew")
     args = parser.parse_args()
@@ -129,9 +134,20 @@ def main():
     print_groups("sold_vs_random by length", by_group(evaluation, scores, length), 200)
     print_worst(evaluation, scores)
     print(f"\nnames a second and core, read and printed: {speed(scorer, evaluation.name):,.0f}")
+    if args.sales:
+        sold_names = sorted({row["domain"] for row in csv.DictReader(open_text(args.sales))})
+        traps.report(scorer, sold_names, brands())
+        traps.oddest(scorer, day, day_spreads)
+    if args.sales and args.registered:
+        market.run(args.names, args.sales, args.registered, scorer.command)
     shown = scorer.scores(day, day_spreads)
     sold = scores[(evaluation.set == "sold_vs_random") & (evaluation.wanted == 1)]
     print(f"\nmedian of sold names {np.median(sold):.0f}; of {len(day):,} names of the day {np.mean(shown >= 90):.2%} score 90 or more")
+
+
+def brands():
+    lines = (ROOT / "data" / "scorer" / "brands.txt").read_text().splitlines()
+    return {line.split()[0] for line in lines if line[0] != "#"}
 
 
 def speed(scorer, names, times=4):
