@@ -9,7 +9,7 @@ use std::{env, fs};
 
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
-use dropdex::scorer::{Scorer, Scratch, StoredScore};
+use dropdex::scorer::{Scorer, Scratch, Spread, StoredScore};
 use dropdex::vocab::name::DomainName;
 use flate2::read::MultiGzDecoder;
 
@@ -67,7 +67,11 @@ fn tell(bencher: Bencher<'_, '_>, told: impl Fn(&Scorer, StoredScore<'_>, &mut S
     bencher.counter(ItemsCount::new(names.len())).bench_local(|| {
         for (name, features) in names.iter().zip(&features) {
             let (label, tld) = (name.label(), name.tld());
-            told(scorer, black_box(StoredScore { label, tld, spread: 3, features }), &mut scratch);
+            told(
+                scorer,
+                black_box(StoredScore { label, tld, spread: Spread::of(3), features }),
+                &mut scratch,
+            );
         }
     });
 }
@@ -79,7 +83,7 @@ fn score(bencher: Bencher<'_, '_>) {
     let scorer = Scorer::shared();
     bencher.counter(ItemsCount::new(names.len())).bench_local(|| {
         for name in &names {
-            black_box(scorer.score(black_box(name), 3, &mut scratch));
+            black_box(scorer.score(black_box(name), Spread::of(3), &mut scratch));
         }
     });
 }
@@ -92,7 +96,7 @@ fn with_spread(bencher: Bencher<'_, '_>) {
         names.iter().map(|name| Scorer::shared().base(name, &mut scratch)).collect();
     bencher.counter(ItemsCount::new(bases.len())).bench_local(|| {
         for (at, base) in bases.iter().enumerate() {
-            black_box(black_box(*base).with_spread(at as u32 & 63));
+            black_box(black_box(*base).with_spread(Spread::of(at as u32 & 63)));
         }
     });
 }
@@ -133,7 +137,7 @@ fn spread_over(text: &str) -> Vec<DomainName> {
 
 /// One to three words or letter salad, in the mix of suffixes that real lists have.
 fn invented() -> Vec<DomainName> {
-    let words: Vec<&str> = include_str!("../data/scorer/words.tsv")
+    let words: Vec<&str> = include_str!(concat!(env!("OUT_DIR"), "/words.tsv"))
         .lines()
         .filter_map(|line| line.split('\t').next())
         .collect();

@@ -24,11 +24,12 @@ The dropdex binary contains data and libraries by others. This page lists them w
 ## Data
 | data | source | licence |
 | --- | --- | --- |
-| `data/scorer/words.tsv`, `letters-english.bin` | [FrequencyWords](https://github.com/hermitdave/FrequencyWords) by Hermit Dave, made from [OpenSubtitles](https://opus.nlpl.eu/OpenSubtitles2018.php) | [CC BY-SA 4.0](https://creativecommons.org/licenses/by-sa/4.0/) |
-| `data/scorer/words.tsv` | Google Books Ngram Corpus, through [google-books-ngram-frequency](https://github.com/orgtre/google-books-ngram-frequency) by orgtre | [CC BY 3.0](https://creativecommons.org/licenses/by/3.0/) |
-| `data/scorer/words.tsv` | [instant-segment](https://github.com/InstantDomain/instant-segment), words by [SCOWL](https://wordlist.aspell.net/) | Apache-2.0; SCOWL's notice in `data/scorer/LICENSE-SCOWL` |
-| `data/scorer/words.tsv` | public lists of given names and surnames | public domain |
-| `data/scorer/words.tsv` | [world-cities](https://github.com/datasets/world-cities), from [GeoNames](https://www.geonames.org/) | [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) |
+| `data/scorer/words.tsv.zst`, `letters-english.bin` | [FrequencyWords](https://github.com/hermitdave/FrequencyWords) by Hermit Dave, made from [OpenSubtitles](https://opus.nlpl.eu/OpenSubtitles2018.php) | [CC BY-SA 4.0](https://creativecommons.org/licenses/by-sa/4.0/) |
+| `data/scorer/words.tsv.zst` | Google Books Ngram Corpus, through [google-books-ngram-frequency](https://github.com/orgtre/google-books-ngram-frequency) by orgtre | [CC BY 3.0](https://creativecommons.org/licenses/by/3.0/) |
+| `data/scorer/words.tsv.zst` | [wordfreq](https://github.com/rspeer/wordfreq) 3.1.1 by Robyn Speer ([doi:10.5281/zenodo.7199437](https://doi.org/10.5281/zenodo.7199437)), made from Wikipedia, ParaCrawl, the Leeds Internet Corpus, Google Books Ngrams, OpenSubtitles and others, and from the freely available SUBTLEX word lists by Marc Brysbaert et al. | [CC BY-SA 4.0](https://creativecommons.org/licenses/by-sa/4.0/) |
+| `data/scorer/words.tsv.zst` | [instant-segment](https://github.com/InstantDomain/instant-segment), words by [SCOWL](https://wordlist.aspell.net/) | Apache-2.0; SCOWL's notice in `data/scorer/LICENSE-SCOWL` |
+| `data/scorer/words.tsv.zst` | public lists of given names and surnames | public domain |
+| `data/scorer/words.tsv.zst` | [world-cities](https://github.com/datasets/world-cities), from [GeoNames](https://www.geonames.org/) | [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) |
 | `data/scorer/brands.txt` | checked against [name-suggestion-index](https://github.com/osmlab/name-suggestion-index), copyright 2021 its contributors | BSD 3-Clause; text in `data/scorer/LICENSE-name-suggestion-index` |
 | `data/sample/sample.csv.gz` | [tb0hdan/domains](https://github.com/tb0hdan/domains), copyright 2020 Bohdan Turkynewych | BSD 3-Clause; text in `data/sample/README.md` |
 | `data/rdap/dns.json` | IANA's RDAP bootstrap registry (RFC 9224) | public |

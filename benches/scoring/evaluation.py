@@ -26,6 +26,11 @@ def open_text(path):
     return open(path, encoding="utf-8")
 
 
+def write_packed(path, text):
+    """Writes a zstd file."""
+    subprocess.run(["zstd", "-19", "-q", "-f", "-o", path], input=text.encode(), check=True)
+
+
 def ranks(values):
     """From 1, of equals the mean."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)

@@ -2,6 +2,7 @@
 import numpy as np
 
 import fit
+from evaluation import open_text, write_packed
 
 # Points of one logit, before the scale.
 POINTS = 20
@@ -91,17 +92,17 @@ class Publication:
         return np.minimum(np.floor(np.interp(sums, sums_at, scores_at) + 0.5), self.seen["cap"])
 
     def write(self, folder, model, vectors):
-        """Writes model.txt, and the values of words into words.tsv."""
+        """Writes model.txt, and the values of words into words.tsv.zst."""
         (folder / "model.txt").write_text(self.model_text(model))
         values = model.word_values() * POINTS * 10
         values = np.clip(np.round(values), -VALUE_MAX, VALUE_MAX).astype(int)
         by_word = {word: row for word, row in zip(vectors["words"].tolist(), values.tolist())}
         lines = []
-        for line in (folder / "words.tsv").read_text().splitlines():
-            fields = line.split("\t")[:3]
+        for line in open_text(folder / "words.tsv.zst"):
+            fields = line.rstrip("\n").split("\t")[:3]
             row = by_word.get(fields[0], [])
             lines.append("\t".join(fields + [" ".join(map(str, row))] if any(row) else fields))
-        (folder / "words.tsv").write_text("\n".join(lines) + "\n")
+        write_packed(folder / "words.tsv.zst", "\n".join(lines) + "\n")
 
     def model_text(self, model):
         steps = " ".join(f"{total} {score}" for total, score in self.steps)

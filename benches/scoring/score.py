@@ -62,12 +62,6 @@ class Scorer:
         return np.array([float(row[1]) if len(row) > 1 else 0.0 for row in rows])
 
 
-def build_tables():
-    """Builds the scorer's lookup tables from the lists in data/scorer."""
-    build = ["cargo", "test", "--quiet", "--lib", "scorer::prebuilt"]
-    subprocess.run(build, cwd=ROOT, check=True, env=os.environ | {"DROPDEX_BLESS": "1"})
-
-
 def print_table(figures):
     print(f"| set | {' | '.join(figures)} | must | moonshot |")
     print("| --- |" + " ---: |" * (len(figures) + 2))
@@ -124,7 +118,6 @@ def main():
             model = fit.Model(seen, words).fit(fit.Examples(evaluation), everything)
             publication.calibrate(model.parts(seen), model, vectors)
             publication.write(ROOT / "data" / "scorer", model, vectors)
-            build_tables()
             scorer = Scorer()
     scores = scorer.scores(evaluation.name, evaluation.spread)
     figures["as built"] = evaluation.figures(scores)

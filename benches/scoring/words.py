@@ -7,9 +7,10 @@ Into data/scorer (or --out):
   letters-polish.bin   what each costs after the two before it, in the labels of names under pl
   letters-english.bin  what each costs after the three before it, in English words
   sequences.zst        longer sequences of letters that names have often, and what the last letter of each costs
-  words.tsv            the words that labels are made of, what each costs, and in which languages it is how common
+  words.tsv.zst        the words that labels are made of, what each costs, and in which languages it is how common;
+                       tongues.py, which runs next, adds words and which languages claim each
 and into --work vectors.npz: which words stand in the same labels and under the same TLDs, for benches/score --fit.
-data/scorer/README.md says what the files hold. The values of words, which the fit adds to words.tsv, stay as they are.
+data/scorer/README.md says what the files hold. The values of words, which the fit adds to words.tsv.zst, stay as they are.
 
 --sources holds the unpacked downloads:
   frequencywords/XX_50k.txt       github.com/hermitdave/FrequencyWords, content/2018
@@ -43,7 +44,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, hstack
 
-from evaluation import open_text
+from evaluation import open_text, write_packed
 
 ROOT = Path(__file__).resolve().parents[2]
 SCORER = ROOT / "data" / "scorer"
@@ -410,12 +411,10 @@ def estimate(vocabulary, splitter):
 
 def write_words(path, shares, vocabulary):
     """Words with costs and levels; a word that has values already keeps them."""
-    rows = [line.split("\t") for line in lines(path)] if path.exists() else []
+    rows = [line.rstrip("\n").split("\t") for line in open_text(path)] if path.exists() else []
     values = {row[0]: row[3:] for row in rows}
-    with open(path, "w") as file:
-        for word in sorted(shares):
-            row = [word, str(cost(shares[word])), vocabulary.levels_text(word), *values.get(word, [])]
-            file.write("\t".join(row) + "\n")
+    rows = [[word, str(cost(shares[word])), vocabulary.levels_text(word), *values.get(word, [])] for word in sorted(shares)]
+    write_packed(path, "".join("\t".join(row) + "\n" for row in rows))
 
 
 def word_vectors(words, pieces, under):
@@ -496,7 +495,7 @@ def main():
     vocabulary = Vocabulary(shares, args.sources, set(lines(SCORER / "modern.txt")))
     splitter = Splitter(args.segmenter, labels.text, args.work)
     shares, uses = estimate(vocabulary, splitter)
-    write_words(args.out / "words.tsv", shares, vocabulary)
+    write_words(args.out / "words.tsv.zst", shares, vocabulary)
     words = sorted(word for word in shares if uses[word] >= VECTOR_USES_MIN)
     vectors = word_vectors(words, splitter.pieces, labels.under_frequent(VECTOR_TLDS))
     np.savez_compressed(args.work / "vectors.npz", words=np.array(words), vectors=vectors)

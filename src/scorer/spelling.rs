@@ -6,17 +6,12 @@
 //! labels are made of, whether or not a dictionary has them, and parts that many words share.
 
 use super::letters::{Context, LetterModel};
-use super::prebuilt::{self, BUCKETS, Bucket, SLOTS};
+use super::prebuilt;
+use super::sequences::{
+    BUCKETS, Bucket, COST_BITS, EMPTY, LENGTHS, LONGEST, SHORTEST, SYMBOLS, find, is_full, next,
+    place,
+};
 
-/// `a` to `z`, and 0 for the edge of a run.
-const SYMBOLS: u64 = 27;
-/// Symbols in a sequence, shortest and longest.
-const SHORTEST: u32 = 5;
-const LONGEST: u32 = 8;
-const LENGTHS: usize = (LONGEST - SHORTEST + 1) as usize;
-/// Bits of a slot that hold the cost plus one; the others hold the tag that identifies a sequence.
-const COST_BITS: u32 = 5;
-const EMPTY: u16 = 0;
 /// Sixteenths of a bit in a step of cost.
 const STEP: u32 = 8;
 
@@ -25,19 +20,6 @@ const STEP: u32 = 8;
 /// always the same one.
 pub struct Spelling {
     buckets: &'static [Bucket; BUCKETS],
-}
-
-/// Returns the slot of a bucket with this tag; [`EMPTY`] when there is none.
-#[inline]
-fn find(bucket: &Bucket, tag: u16) -> u16 {
-    // Tags differ within a bucket: no branch, and one instruction for all slots.
-    bucket
-        .iter()
-        .fold(EMPTY, |found, &slot| found | if slot >> COST_BITS == tag { slot } else { EMPTY })
-}
-
-fn is_full(bucket: &Bucket) -> bool {
-    bucket[SLOTS - 1] != EMPTY
 }
 
 impl Spelling {
@@ -127,89 +109,10 @@ struct Ahead {
     plain: u32,
 }
 
-/// The bucket in which a sequence is searched first, and its tag. `all` is the number of possible
-/// sequences of its length.
-#[inline]
-fn place(all: u64, sequence: u64) -> (usize, u16) {
-    // Adding `all` tells sequences of different lengths apart.
-    let hash = (sequence + all).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let at = ((hash >> 32) * BUCKETS as u64) >> 32;
-    (at as usize, (hash >> 16) as u16 >> COST_BITS)
-}
-
-#[inline]
-fn next(at: usize) -> usize {
-    if at + 1 == BUCKETS { 0 } else { at + 1 }
-}
-
-/// The packed form of the sequences, from which the table is built.
-#[cfg(test)]
-pub mod packed {
-    use std::io::Read;
-
-    use ruzstd::decoding::StreamingDecoder;
-
-    use super::*;
-
-    /// Builds the table from the bytes of `sequences.zst`.
-    pub fn table(packed: &[u8]) -> Vec<Bucket> {
-        let mut table = vec![[EMPTY; SLOTS]; BUCKETS];
-        for (length, sequence, cost) in sequences(&unpack(packed)) {
-            put(&mut table, length, sequence, cost);
-        }
-        table
-    }
-
-    /// Adds a sequence, unless another one with its tag is found in its place.
-    fn put(table: &mut [Bucket], length: u32, sequence: u64, cost: u8) {
-        let (mut at, tag) = place(SYMBOLS.pow(length), sequence);
-        while find(&table[at], tag) == EMPTY {
-            if let Some(free) = table[at].iter_mut().find(|slot| **slot == EMPTY) {
-                *free = tag << COST_BITS | u16::from(cost + 1);
-                return;
-            }
-            at = next(at);
-        }
-    }
-
-    pub fn unpack(packed: &[u8]) -> Vec<u8> {
-        let mut unpacked = Vec::new();
-        let mut file = StreamingDecoder::new(packed).expect("a zstd frame");
-        file.read_to_end(&mut unpacked).expect("the frame unpacks");
-        unpacked
-    }
-
-    /// Length, sequence and cost of each; `data/scorer/README.md` describes the format.
-    pub fn sequences(unpacked: &[u8]) -> impl Iterator<Item = (u32, u64, u8)> {
-        let (counts, rest) = unpacked.split_at(LENGTHS * size_of::<u32>());
-        let (counts, _) = counts.as_chunks();
-        let counts: Vec<_> =
-            counts.iter().map(|&count| u32::from_le_bytes(count) as usize).collect();
-        let (numbers, costs) = rest.split_at(rest.len() - counts.iter().sum::<usize>());
-        let lengths = (SHORTEST..=LONGEST).zip(counts);
-        let lengths = lengths.flat_map(|(length, count)| std::iter::repeat_n(length, count));
-        let mut bytes = numbers.iter();
-        let (mut before, mut length_before) = (0, SHORTEST);
-        lengths.zip(costs).map(move |(length, &cost)| {
-            if length != length_before {
-                (before, length_before) = (0, length);
-            }
-            let (mut difference, mut shift) = (0, 0);
-            for &byte in bytes.by_ref() {
-                difference |= u64::from(byte & 0x7f) << shift;
-                shift += 7;
-                if byte & 0x80 == 0 {
-                    break;
-                }
-            }
-            before += difference;
-            (length, before, cost)
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::sequence_table;
+    use super::super::sequences::SLOTS;
     use super::*;
 
     fn spelling() -> Spelling {
@@ -223,10 +126,10 @@ mod tests {
     #[test]
     fn every_sequence_is_found() {
         let spelling = spelling();
-        let unpacked = packed::unpack(include_bytes!("../../data/scorer/sequences.zst"));
+        let unpacked = include_bytes!(concat!(env!("OUT_DIR"), "/sequences"));
         let (mut count, mut others) = (0, 0);
         let mut before = None;
-        for (length, sequence, cost) in packed::sequences(&unpacked) {
+        for (length, sequence, cost) in sequence_table::sequences(unpacked) {
             assert!(sequence < SYMBOLS.pow(length) && u32::from(cost) + 1 < 1 << COST_BITS);
             assert!(before < Some((length, sequence)), "sorted, and each once");
             before = Some((length, sequence));

@@ -1,0 +1,47 @@
+//! The hash table of letter sequences that [`super::spelling`] looks up, shared with the build script
+//! that fills it.
+
+/// `a` to `z`, and 0 for the edge of a run.
+pub const SYMBOLS: u64 = 27;
+/// Symbols in a sequence, shortest and longest.
+pub const SHORTEST: u32 = 5;
+pub const LONGEST: u32 = 8;
+pub const LENGTHS: usize = (LONGEST - SHORTEST + 1) as usize;
+/// Bits of a slot that hold the cost plus one; the others hold the tag that identifies a sequence.
+pub const COST_BITS: u32 = 5;
+pub const EMPTY: u16 = 0;
+
+/// Buckets of the table: a third of its slots stays free, so that few buckets are full.
+pub const BUCKETS: usize = 3 << 17;
+pub const SLOTS: usize = 8;
+
+/// Slots that are compared at once, filled from the first on.
+pub type Bucket = [u16; SLOTS];
+
+/// Returns the slot of a bucket with this tag; [`EMPTY`] when there is none.
+#[inline]
+pub fn find(bucket: &Bucket, tag: u16) -> u16 {
+    // Tags differ within a bucket: no branch, and one instruction for all slots.
+    bucket
+        .iter()
+        .fold(EMPTY, |found, &slot| found | if slot >> COST_BITS == tag { slot } else { EMPTY })
+}
+
+pub fn is_full(bucket: &Bucket) -> bool {
+    bucket[SLOTS - 1] != EMPTY
+}
+
+/// The bucket in which a sequence is searched first, and its tag. `all` is the number of possible
+/// sequences of its length.
+#[inline]
+pub fn place(all: u64, sequence: u64) -> (usize, u16) {
+    // Adding `all` tells sequences of different lengths apart.
+    let hash = (sequence + all).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let at = ((hash >> 32) * BUCKETS as u64) >> 32;
+    (at as usize, (hash >> 16) as u16 >> COST_BITS)
+}
+
+#[inline]
+pub fn next(at: usize) -> usize {
+    if at + 1 == BUCKETS { 0 } else { at + 1 }
+}
