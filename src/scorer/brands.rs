@@ -142,12 +142,12 @@ fn doubles(mark: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scorer::{Scorer, Scratch};
+    use crate::scorer::{Scorer, Scratch, Spread};
     use crate::vocab::name::DomainName;
 
     fn caps(name: &str, spread: u32) -> Vec<&'static str> {
         let parsed = DomainName::parse(name).expect(name);
-        let scored = Scorer::shared().score(&parsed, spread, &mut Scratch::default());
+        let scored = Scorer::shared().score(&parsed, Spread::of(spread), &mut Scratch::default());
         scored.signals.caps.iter().map(|cap| cap.name).collect()
     }
 

@@ -10,7 +10,7 @@ use super::label::{Label, Run, RunKind};
 use super::letters::LetterModel;
 use super::percent::Percent;
 use super::prebuilt::{self, WordColumns};
-use super::segment::{Cost, Search, Segmenter};
+use super::segment::{Cost, NO_WORD_FEE, Search, Segment, Segmenter};
 use super::tlds::SuffixClass;
 
 /// Cost of a digit, in sixteenths of a bit: one of ten.
@@ -93,22 +93,8 @@ impl Language {
 pub struct Levels(u64);
 
 impl Levels {
-    #[cfg(test)]
-    pub fn to_bits(self) -> u64 {
-        self.0
-    }
-
     fn get(self, language: Language) -> u8 {
         (self.0 >> (4 * language.0) & 15) as u8
-    }
-
-    /// Raises the level in one language to `level`, if it is lower.
-    #[cfg(test)]
-    pub fn raise(&mut self, language: Language, level: u8) {
-        if level > self.get(language) {
-            let shift = 4 * language.0;
-            self.0 = self.0 & !(15 << shift) | u64::from(level) << shift;
-        }
     }
 
     /// The languages that have the word, in order of number, with its levels.
@@ -121,26 +107,60 @@ impl Levels {
         })
     }
 
-    /// The language with the strongest claim (the first of equals), and the word's highest level in
-    /// any language.
-    fn best(self, expected: Option<Language>) -> Option<(Language, u8)> {
-        let mut best: Option<(Language, u8)> = None;
-        let mut most = 0;
-        for (language, level) in self.known() {
-            let claim = claim(language, level, expected);
-            if best.is_none_or(|(_, best)| claim > best) {
-                best = Some((language, claim));
-            }
-            most = most.max(level);
-        }
-        best.map(|(language, _)| (language, most))
+    /// The highest level in any language, and the first language that has it.
+    fn highest(self) -> Option<(Language, u8)> {
+        highest(self.known())
     }
 }
 
-/// Strength of a language's claim to a word: two per level, plus one for English as the language of
-/// most names, plus three for the language of the suffix.
-fn claim(language: Language, level: u8, expected: Option<Language>) -> u8 {
-    2 * level + u8::from(language == Language::ENGLISH) + 3 * u8::from(Some(language) == expected)
+/// The languages, and kinds of proper names, that claim a word: those in which it is about as frequent
+/// as in any other. One bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Claims(u16);
+
+impl Claims {
+    /// Bits of [`Language::NAMES`] and [`Language::PLACES`].
+    const PROPER: u16 = 3 << 14;
+
+    fn has(self, language: Language) -> bool {
+        self.0 >> language.0 & 1 != 0
+    }
+
+    fn only(self, language: Language) -> bool {
+        self.0 == 1 << language.0
+    }
+
+    fn is_proper(self) -> bool {
+        self.0 & Claims::PROPER != 0
+    }
+
+    /// Returns true when the country's language claims a word, or has it and English does not.
+    fn is_own(self, levels: Levels, own: Language) -> bool {
+        let level = levels.get(own);
+        let highest = levels.highest().map_or(0, |highest| highest.1);
+        self.has(own) || !self.has(Language::ENGLISH) && level > 0 && level + OWN_BELOW >= highest
+    }
+
+    /// The language in which a word of these claims is read, and whether it is certain. The language
+    /// of the suffix comes first, then English.
+    fn settle(self, levels: Levels, letters: u8, expected: Option<Language>) -> (Language, bool) {
+        let own = expected.filter(|&own| letters >= NAMED_FROM && self.is_own(levels, own));
+        match (own, self.0.count_ones()) {
+            (Some(own), _) if !self.is_proper() => (own, true),
+            (_, 1) => (Language(self.0.trailing_zeros() as u8), true),
+            _ if self.has(Language::ENGLISH) => (Language::ENGLISH, false),
+            _ => {
+                let claiming = levels.known().filter(|&(language, _)| self.has(language));
+                let any = if self.0 == 0 { levels.highest() } else { highest(claiming) };
+                (any.unwrap_or(UNLISTED).0, false)
+            }
+        }
+    }
+}
+
+/// The first of those with the highest level.
+fn highest(known: impl Iterator<Item = (Language, u8)>) -> Option<(Language, u8)> {
+    known.reduce(|best, next| if next.1 > best.1 { next } else { best })
 }
 
 /// Kind of a piece of a label.
@@ -213,10 +233,15 @@ pub struct Dictionary {
     by_suffix: FxHashMap<&'static str, Language>,
 }
 
-/// Bonus of the language of the suffix for words that several languages have.
-const EXPECTED_BONUS: u32 = 6;
-/// Maximum level of names and places, whose frequency no list gives.
-const PROPER_LEVEL_MAX: u8 = 5;
+/// Minimum letters of a word that the suffix alone assigns to a language.
+const NAMED_FROM: u8 = 3;
+/// Levels by which a word may be rarer in the language of the suffix than in another.
+const OWN_BELOW: u8 = 3;
+/// Maximum letters of a run that may fall into words by coincidence.
+const COINCIDENCE_LETTERS_MAX: usize = 8;
+/// Sixteenths of a bit by which words that no language has together must be more probable than
+/// other letters.
+const COINCIDENCE_COST: Cost = 15 * 8;
 
 /// Context that a label's suffix gives.
 #[derive(Clone, Copy, Debug)]
@@ -232,8 +257,10 @@ pub struct Reading {
     search: Search,
     /// The pieces of the label, in order.
     pub tokens: Vec<Token>,
-    /// Levels of the words among them, in order.
-    levels: Vec<Levels>,
+    /// Levels and claims of the words among them, in order.
+    seen: Vec<(Levels, Claims)>,
+    /// The language of the words is beyond doubt.
+    pub certain: bool,
     /// Total cost of the pieces: the information to remember.
     pub cost: Cost,
     /// Sum of the levels of all words in the language of the suffix (English if it has none).
@@ -261,7 +288,8 @@ impl Dictionary {
     /// Splits `label` into `reading.tokens` and sums up their cost, fit and value.
     pub fn read(&self, label: &Label, setting: Setting, reading: &mut Reading) {
         reading.tokens.clear();
-        reading.levels.clear();
+        reading.seen.clear();
+        reading.certain = true;
         (reading.cost, reading.fit, reading.value) = (0, 0, 0);
         for &run in &label.runs {
             let letters = Cost::from(run.end - run.start);
@@ -281,8 +309,13 @@ impl Dictionary {
 
     fn read_letters(&self, label: &Label, run: Run, setting: Setting, out: &mut Reading) {
         let text = label.text(run.start, run.end);
-        let Reading { search, tokens, levels: seen, .. } = out;
-        let (segments, cost) = self.segmenter.segment(text, LetterModel::names(), search);
+        let Reading { search, tokens, seen, certain, .. } = out;
+        let letters = LetterModel::names();
+        let (mut segments, mut cost) = self.segmenter.segment(text, letters, search);
+        let unread = [Segment { len: text.len() as u8, word: None }];
+        if let Some(spelt) = self.coincidence(text, segments, cost, setting) {
+            (segments, cost) = (&unread, spelt);
+        }
         let (mut fit, mut value) = (0, 0);
         let mut start = run.start;
         for segment in segments {
@@ -290,9 +323,12 @@ impl Dictionary {
             let mut token = Token { kind: TokenKind::Unknown, start, end, level: 0 };
             if let Some(word) = segment.word {
                 let levels = Levels(self.words.levels[word as usize]);
-                let (language, level) = levels.best(setting.expected).unwrap_or(UNLISTED);
+                let claims = self.claims(word);
+                let (language, sure) = claims.settle(levels, segment.len, setting.expected);
+                let level = levels.highest().unwrap_or(UNLISTED).1;
                 (token.kind, token.level) = (TokenKind::Word(language), level);
-                seen.push(levels);
+                *certain &= sure;
+                seen.push((levels, claims));
                 fit += u32::from(levels.get(setting.expected.unwrap_or(Language::ENGLISH)));
                 value += i32::from(self.words.values[word as usize][setting.class.number()]);
             } else if text.len() == 1 {
@@ -303,37 +339,71 @@ impl Dictionary {
         }
         (out.cost, out.fit, out.value) = (out.cost + cost, out.fit + fit, out.value + value);
     }
+
+    fn claims(&self, word: u32) -> Claims {
+        Claims(self.words.claims[word as usize])
+    }
+
+    /// Cost of a short run as letters, when its split into words is a coincidence: no language has all
+    /// of them (`mou` and `rant`), and they are hardly more probable than the letters.
+    fn coincidence(
+        &self,
+        text: &str,
+        segments: &[Segment],
+        cost: Cost,
+        setting: Setting,
+    ) -> Option<Cost> {
+        if segments.len() < 2 || text.len() > COINCIDENCE_LETTERS_MAX {
+            return None;
+        }
+        let (mut shared, mut longest) = (u16::MAX, 0);
+        for segment in segments {
+            let claims = self.claims(segment.word?);
+            if !claims.is_proper() {
+                shared &= claims.0;
+            }
+            longest = longest.max(segment.len);
+        }
+        if longest <= NAMED_FROM {
+            // Short words are words of every language.
+            let own = setting.expected.map_or(0, |own| 1 << own.0);
+            shared &= own | 1 << Language::ENGLISH.0;
+        }
+        let spelt = NO_WORD_FEE + LetterModel::names().cost(text).0;
+        (shared == 0 && cost + COINCIDENCE_COST > spelt).then_some(spelt)
+    }
 }
 
-/// Assigns the words of a mixed label to one language as far as it has them: the language with most
-/// of the words or, of several, with the strongest claims.
+/// Assigns the words of a label to one language as far as it has them: the language that has most of
+/// them and claims most, then that of the suffix, then English.
 fn settle_language(setting: Setting, reading: &mut Reading) {
-    let Reading { tokens, levels, .. } = reading;
-    let words = tokens.iter().filter(|token| token.is_word());
-    if levels.len() < 2 || words.clone().all(|word| word.kind == tokens[0].kind) {
+    let Reading { tokens, seen, certain, .. } = reading;
+    let common = || seen.iter().filter(|(_, claims)| !claims.is_proper());
+    if seen.len() < 2 || common().count() == 0 {
         return;
     }
-    let mut merits = [(0u32, 0u32); LANGUAGES.len()];
-    for &levels in levels.iter() {
-        for (language, level) in levels.known().filter(|(language, _)| language.code().is_some()) {
-            let (words, claims) = &mut merits[usize::from(language.0)];
-            *words += 1;
-            let bonus = if Some(language) == setting.expected { EXPECTED_BONUS } else { 0 };
-            *claims += u32::from(claim(language, level, setting.expected)) + bonus;
-        }
-    }
-    let Some(best) = Language::all().rev().max_by_key(|language| merits[usize::from(language.0)])
-    else {
-        return;
+    let merit = |language: Language| {
+        let has = common().filter(|&&(levels, claims)| has(levels, claims, language)).count();
+        let claims = common().filter(|(_, claims)| claims.has(language)).count();
+        (has + claims, Some(language) == setting.expected, language == Language::ENGLISH)
     };
+    let languages = || Language::all().filter(|language| language.code().is_some());
+    let Some(best) = languages().rev().max_by_key(|&language| merit(language)) else { return };
+    // One word that is of this language alone tells it, as does the suffix.
+    *certain = Some(best) == setting.expected || seen.iter().any(|(_, claims)| claims.only(best));
     let words = tokens.iter_mut().filter(|token| token.is_word());
-    for (word, levels) in words.zip(levels.iter()).filter(|(_, levels)| levels.get(best) > 0) {
+    for (word, (levels, claims)) in words.zip(seen.iter()) {
         // A proper name stays one in a name of any language.
-        let proper = matches!(word.kind, TokenKind::Word(language) if language.code().is_none());
-        if !proper || levels.get(best) > PROPER_LEVEL_MAX {
+        if has(*levels, *claims, best) && !claims.is_proper() {
             word.kind = TokenKind::Word(best);
         }
     }
+}
+
+/// Returns true when a language claims a word or has it about as often as any other.
+fn has(levels: Levels, claims: Claims, language: Language) -> bool {
+    let level = levels.get(language);
+    claims.has(language) || level > 0 && level + 2 >= levels.highest().map_or(0, |best| best.1)
 }
 
 /// Dictionary quality of a label, in hundredths: the frequency of its words weighted by their
@@ -430,7 +500,7 @@ mod tests {
     #[test]
     fn languages_are_recognised() {
         assert_reads("zeitung", "com", "zeitung:de");
-        assert_reads("autoversicherung", "de", "auto:de versicherung:de");
+        assert_reads("autoversicherung", "de", "autoversicherung:de");
         assert_reads("tanieubezpieczenia", "pl", "tanie:pl ubezpieczenia:pl");
         assert_reads("voiture", "fr", "voiture:fr");
         assert_reads("rose", "com", "rose:en");
@@ -474,15 +544,39 @@ mod tests {
     }
 
     #[test]
-    fn levels_keep_their_maximum() {
-        let mut levels = Levels::default();
-        for language in Language::all() {
-            levels.raise(language, 7);
-            levels.raise(language, 3);
+    fn the_language_of_the_suffix_comes_first() {
+        for word in ["zlomowanie", "czapeczki", "olszyny", "tenis", "klub", "online"] {
+            assert_reads(word, "pl", &format!("{word}:pl"));
         }
-        assert!(Language::all().all(|language| levels.get(language) == 7));
-        assert_eq!(levels.best(None), Some((Language::ENGLISH, 7)));
-        assert_eq!(levels.best(Some(Language(3))), Some((Language(3), 7)));
-        assert_eq!(Levels::default().best(None), None);
+        assert_reads("hotel", "de", "hotel:de");
+        assert_reads("window", "de", "window:en");
+    }
+
+    #[test]
+    fn a_language_is_certain_when_no_other_has_the_word() {
+        let certain = |label, tld| read(label, tld).1.certain;
+        for (label, tld) in [("window", "com"), ("zeitung", "com"), ("besthotel", "com")] {
+            assert!(certain(label, tld), "{label}.{tld}");
+        }
+        for (label, tld) in [("hotel", "com"), ("ai", "com"), ("ai", "fr"), ("casa", "com")] {
+            assert!(!certain(label, tld), "{label}.{tld}");
+        }
+        assert!(certain("hotel", "de") && certain("casa", "es"));
+    }
+
+    #[test]
+    fn words_without_a_common_language_are_a_coincidence() {
+        for label in ["mourant", "tervis"] {
+            assert_eq!(read(label, "com").1.tokens.len(), 1, "{label}");
+        }
+        assert_reads("mycasa", "com", "my:en casa:es");
+    }
+
+    #[test]
+    fn people_and_places_are_told_from_words() {
+        for (label, kind) in [("maria", "name"), ("garcia", "name"), ("portugal", "place")] {
+            assert_reads(label, "com", &format!("{label}:{kind}"));
+        }
+        assert_reads("rose", "com", "rose:en");
     }
 }

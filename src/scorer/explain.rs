@@ -1,21 +1,35 @@
-//! The explanation of a score: one sentence that describes the name, then the strengths and
-//! weaknesses that moved the score most.
+//! The explanation of a score: a description of the name, what moved the score most, and the length,
+//! with ` · ` between them.
 
 use super::dictionary::{Language, Token, TokenKind};
 use super::facts::Facts;
 use super::percent::Percent;
-use super::signals::Points;
+use super::signals::{COMMON_FROM, Demand, Points};
 use super::words::Words;
 use crate::vocab::name::to_unicode;
 
 /// Maximum characters of an explanation (`data/docs/api.md`).
 pub const EXPLANATION_CHARS_MAX: usize = 160;
-/// Maximum strengths and weaknesses in a sentence.
+const SEPARATOR: &str = " · ";
+/// Maximum strengths and weaknesses.
 const PARTS_MAX: usize = 3;
 /// Minimum points of a part that is mentioned.
 const POINTS_MIN: usize = 2;
-/// Maximum letters of quoted words: longer ones make the sentence harder to read than the name.
+/// Maximum letters and number of quoted words: more make the text harder to read than the name.
 const QUOTED_LETTERS_MAX: u32 = 32;
+const QUOTED_MAX: u32 = 5;
+/// Quality, in hundredths, below which a word is rare.
+const RARE_BELOW: u8 = 50;
+/// Pronounceability below which letters are hard to pronounce.
+const HARD_BELOW: u8 = 40;
+/// Pronounceability from which letters sound like a word.
+const EASY_FROM: u8 = 65;
+/// Characters from which a label without words is described as a word.
+const INVENTED_FROM: u32 = 5;
+/// Characters from which a name is called long.
+const LONG_FROM: u32 = 15;
+/// Maximum letters of words that are not mentioned beside other letters.
+const SHORT_LETTERS: u32 = 3;
 
 /// Input of an explanation.
 pub struct ExplanationInput<'a> {
@@ -26,36 +40,25 @@ pub struct ExplanationInput<'a> {
     pub tokens: &'a [Token],
     /// The tokens in Unicode.
     pub written: &'a Words<'a>,
+    /// As [`super::Signals::pattern`].
+    pub pattern: Option<&'static str>,
     /// Explanations may print the words.
     pub printable: bool,
-    /// At least 1.
-    pub tld_spread: u32,
+    /// TLDs other than the name's own that have the label.
+    pub others: u32,
 }
 
 /// A part of the points that can be mentioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Market,
-    Length,
-    Tld,
     Spread,
-    Hyphens,
-    Digits,
+    Tld,
     Sound,
-    Memory,
     Idn,
 }
 
-const PARTS: usize = 9;
-/// Minimum quality, in hundredths, of common words, and of words that are not rare.
-const COMMON_FROM: u8 = 80;
-const RARE_BELOW: u8 = 50;
-/// Pronounceability below which letters are hard to pronounce.
-const HARD_BELOW: u8 = 40;
-/// Pronounceability from which letters sound like a word.
-const EASY_FROM: u8 = 65;
-/// Characters from which any name is hard to remember.
-const MANY_CHARS: u32 = 12;
+const PARTS: usize = 5;
 
 /// Summary of the words of a label.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +66,7 @@ struct Vocabulary {
     words: u32,
     /// Letters in all words.
     letters: u32,
-    /// Their common language; `None` if they have several.
+    /// Their common language or kind; `None` if they have several.
     language: Option<Language>,
     /// Quality of the rarest word.
     rarest: Percent,
@@ -73,7 +76,7 @@ struct Vocabulary {
 
 impl Vocabulary {
     fn new(tokens: &[Token]) -> Vocabulary {
-        let mut seen = Vocabulary::default();
+        let (mut seen, mut longest) = (Vocabulary::default(), 0);
         for token in tokens {
             match token.kind {
                 TokenKind::Word(language) if seen.words == 0 => {
@@ -83,7 +86,7 @@ impl Vocabulary {
                     seen.language = seen.language.filter(|&first| first == language);
                     seen.rarest = seen.rarest.min(token.quality());
                 }
-                TokenKind::Unknown => {
+                TokenKind::Unknown | TokenKind::Letter => {
                     seen.rest = true;
                     continue;
                 }
@@ -91,22 +94,24 @@ impl Vocabulary {
             }
             seen.words += 1;
             seen.letters += token.len();
+            longest = longest.max(token.len());
         }
-        seen
+        // Short words occur in any letters.
+        if seen.rest && longest <= SHORT_LETTERS { Vocabulary { words: 0, ..seen } } else { seen }
     }
 }
 
 impl ExplanationInput<'_> {
-    /// Writes the sentence into `out`, replacing its content. Leaves out parts and quotations when
-    /// the sentence would be too long.
+    /// Writes the explanation into `out`, replacing its content. Leaves out parts and quotations when
+    /// it would be too long.
     pub fn write(&self, out: &mut String) {
         let seen = Vocabulary::new(self.tokens);
         let (strongest, count) = self.strongest(seen);
         for count in (0..=count).rev() {
             for quoted in [true, false] {
                 out.clear();
-                self.sentence(seen, &strongest[..count], quoted, out);
-                // Most sentences are ASCII.
+                self.explain(seen, &strongest[..count], quoted, out);
+                // Most names are ASCII; a separator has one byte more than characters.
                 if out.len() <= EXPLANATION_CHARS_MAX
                     || out.chars().count() <= EXPLANATION_CHARS_MAX
                 {
@@ -120,24 +125,19 @@ impl ExplanationInput<'_> {
 
     /// The parts that moved the score most, strongest first, with their points, and their number.
     fn strongest(&self, seen: Vocabulary) -> ([(Part, i32); PARTS_MAX], usize) {
-        let points = self.points;
-        // The description covers easy pronunciation and missing words.
+        let Points { market, tld, pronounceability, characters, tld_spread, .. } = *self.points;
         let when = |applies: bool, points: i32| if applies { points } else { 0 };
-        let hard = self.facts.letters > 3
-            && self.facts.pronounceability.get() < EASY_FROM
-            && !self.described_as_hard(seen);
-        let memory = seen.words > 0 && self.mentions_memory(seen);
-        let digits = self.facts.digits > 0 && self.facts.hyphens == 0 && !self.is_number();
+        let Facts { digits, others, hyphens, idn, .. } = *self.facts;
+        let demand = seen.words > 0 && self.demand().is_some();
+        let closed = self.facts.caps.strictest().is_some_and(|cap| cap.name == "notPublic");
+        let hard = self.is_hard() && seen.words > 0;
         let parts: [(Part, i32); PARTS] = [
-            (Part::Market, when(seen.words > 0, points.market)),
-            (Part::Length, when(self.mentions_length(seen), points.length)),
-            (Part::Tld, points.tld),
-            (Part::Spread, when(self.tld_spread > 1 || points.tld_spread < 0, points.tld_spread)),
-            (Part::Hyphens, when(self.facts.hyphens > 0, points.characters)),
-            (Part::Digits, when(digits, points.characters)),
-            (Part::Sound, when(hard, points.pronounceability.min(0))),
-            (Part::Memory, when(memory, points.dictionary.min(0))),
-            (Part::Idn, when(self.facts.idn && !digits, points.characters.min(0))),
+            (Part::Market, when(demand, market)),
+            // An only TLD is known to be the only one when that costs points.
+            (Part::Spread, when((self.others > 0) == (tld_spread > 0), tld_spread)),
+            (Part::Tld, when(!closed, tld)),
+            (Part::Sound, when(hard, pronounceability.min(0))),
+            (Part::Idn, when(idn && digits + hyphens + others == 0, characters.min(0))),
         ];
         // Branch-free selection by one number per part; of equals the first has the higher one.
         let mut best = [0; PARTS_MAX];
@@ -152,83 +152,65 @@ impl ExplanationInput<'_> {
         (best.map(part), best.iter().filter(|&&key| key > 0).count())
     }
 
-    /// Mentions only short and long names, unless the description gives the length.
-    fn mentions_length(&self, seen: Vocabulary) -> bool {
-        const SHORT: u32 = 8;
-        const LONG: u32 = 10;
-        match self.facts.chars {
-            0..=3 => seen.words > 0,
-            chars if self.points.length > 0 => chars <= SHORT,
-            chars => chars >= LONG,
-        }
+    fn demand(&self) -> Option<Demand> {
+        self.points.demand(self.facts.quality)
     }
 
-    /// Short names of up to two words are easy to remember even when the words are rare.
-    fn mentions_memory(&self, seen: Vocabulary) -> bool {
-        seen.words > 2 || self.facts.chars >= MANY_CHARS
-    }
-
-    /// Writes the description, the strengths, then the weaknesses.
-    fn sentence(&self, seen: Vocabulary, parts: &[(Part, i32)], quoted: bool, out: &mut String) {
+    /// Writes the description, the strengths, the weaknesses, hyphens, digits, the length, and the cap.
+    fn explain(&self, seen: Vocabulary, parts: &[(Part, i32)], quoted: bool, out: &mut String) {
         self.describe(seen, quoted, out);
-        let good = parts.iter().filter(|(_, points)| *points > 0);
-        for &(part, _) in good.clone() {
-            out.push_str(", ");
-            self.strength(part, seen, out);
+        for &(part, _) in parts.iter().filter(|(_, points)| *points > 0) {
+            self.strength(part, out);
         }
-        let bad = parts.iter().filter(|(_, points)| *points < 0);
-        let (has_strengths, faults) = (good.count() > 0, bad.clone().count());
-        for (at, &(part, _)) in bad.enumerate() {
-            out.push_str(match at {
-                0 if has_strengths => "; but ",
-                0 => ", ",
-                _ if at + 1 == faults => " and ",
-                _ => ", ",
-            });
+        for &(part, _) in parts.iter().filter(|(_, points)| *points < 0) {
             self.weakness(part, out);
         }
+        if !self.is_number() {
+            self.count(self.facts.hyphens, "hyphen", out);
+            self.count(self.facts.digits, "digit", out);
+        }
+        if !self.describes_length(seen) {
+            self.length(out);
+        }
         self.cap(out);
-        out.push('.');
     }
 
-    fn strength(&self, part: Part, seen: Vocabulary, out: &mut String) {
+    fn strength(&self, part: Part, out: &mut String) {
+        out.push_str(SEPARATOR);
         match part {
             Part::Market => out.push_str("strong buyer demand"),
-            Part::Length if seen.words == 0 => out.push_str("short"),
-            Part::Length => {
-                out.push_str("only ");
-                self.size(out);
-            }
             Part::Tld => self.suffix("popular TLD .", out),
-            Part::Spread => {
+            _ => {
                 out.push_str("registered in ");
-                plural(self.tld_spread.saturating_sub(1), "other TLD", out);
+                plural(self.others, "other TLD", out);
             }
-            Part::Hyphens => out.push_str("natural hyphen"),
-            Part::Digits => out.push_str("digits that add value"),
-            Part::Sound | Part::Memory | Part::Idn => {}
         }
     }
 
     fn weakness(&self, part: Part, out: &mut String) {
+        out.push_str(SEPARATOR);
         match part {
             Part::Market => out.push_str("weak buyer demand"),
-            Part::Length => {
-                out.push_str("long at ");
-                self.size(out);
-            }
             Part::Tld => self.suffix("less popular TLD .", out),
-            Part::Spread if self.tld_spread <= 1 => out.push_str("not registered in other TLDs"),
-            Part::Spread => {
-                out.push_str("registered in only ");
-                plural(self.tld_spread.saturating_sub(1), "other TLD", out);
-            }
-            Part::Hyphens => plural(self.facts.hyphens, "hyphen", out),
-            Part::Digits => plural(self.facts.digits, "digit", out),
-            Part::Sound => out.push_str("unusual letter sequence"),
-            Part::Memory => out.push_str("hard to remember"),
-            Part::Idn => out.push_str("hard to type as an internationalised name"),
+            Part::Spread => out.push_str("not registered in other TLDs"),
+            Part::Sound => out.push_str("hard to pronounce"),
+            Part::Idn => out.push_str("special characters"),
         }
+    }
+
+    fn count(&self, count: u32, noun: &str, out: &mut String) {
+        if count > 0 {
+            out.push_str(SEPARATOR);
+            plural(count, noun, out);
+        }
+    }
+
+    fn length(&self, out: &mut String) {
+        let Facts { chars, letters, .. } = *self.facts;
+        let long = chars >= LONG_FROM && self.points.length <= -(POINTS_MIN as i32);
+        out.push_str(SEPARATOR);
+        out.push_str(if long { "long: " } else { "" });
+        plural(chars, if letters == chars { "letter" } else { "character" }, out);
     }
 
     /// Describes the name, starting with a capital letter or a digit.
@@ -241,83 +223,140 @@ impl ExplanationInput<'_> {
         }
     }
 
+    /// Returns true when the description gives the length.
+    fn describes_length(&self, seen: Vocabulary) -> bool {
+        self.is_number()
+            || seen.words == 0 && (self.is_other_script() || self.facts.chars < INVENTED_FROM)
+    }
+
     fn is_number(&self) -> bool {
         self.facts.digits > 0 && self.facts.letters + self.facts.others == 0
     }
 
+    fn is_other_script(&self) -> bool {
+        self.facts.letters == 0 && self.facts.others == self.facts.chars
+    }
+
+    fn is_hard(&self) -> bool {
+        self.facts.letters > 3 && self.facts.pronounceability.get() < HARD_BELOW
+    }
+
     fn number(&self, out: &mut String) {
-        let digits = self.facts.digits;
-        match (digits, self.facts.distinct_digits) {
-            (1, _) => out.push_str("A single digit"),
+        let Facts { digits, distinct_digits, .. } = *self.facts;
+        match (digits, distinct_digits) {
+            (1, _) => out.push_str("Single digit"),
             (_, 1) => {
                 out.push_str("The same digit ");
                 number(digits, out);
                 out.push_str(" times");
             }
             _ => {
-                out.push_str(if matches!(digits, 8 | 11 | 18) { "An " } else { "A " });
                 number(digits, out);
                 out.push_str("-digit number");
             }
         }
+        self.shape(out);
     }
 
     fn other_script(&self, out: &mut String) {
-        match self.facts.others {
-            1 => out.push_str("A single letter in another script"),
-            others => {
-                number(others, out);
-                out.push_str(" letters in another script");
-            }
+        if self.is_other_script() {
+            plural(self.facts.others, "letter", out);
+            out.push_str(" in a non-Latin script");
+        } else {
+            out.push_str("Non-Latin letters with digits or hyphens");
         }
     }
 
     fn no_word(&self, out: &mut String) {
-        let few = self.facts.chars <= 3;
-        out.push_str(if few { "Only " } else { "Invented word, " });
-        self.size(out);
-        out.push_str(match self.facts.pronounceability.get() {
-            _ if few => "",
-            EASY_FROM.. => ", pronounceable",
-            0..HARD_BELOW => ", hard to pronounce",
-            _ => "",
-        });
+        let Facts { chars, letters, .. } = *self.facts;
+        let plain = letters == chars;
+        if chars < INVENTED_FROM {
+            plural(chars, if plain { "letter" } else { "character" }, out);
+            self.shape(out);
+        } else if !plain {
+            out.push_str("No known word");
+        } else {
+            out.push_str(match self.facts.pronounceability.get() {
+                EASY_FROM.. => "Invented word, pronounceable",
+                0..HARD_BELOW => "No known word, hard to pronounce",
+                _ => "Invented word",
+            });
+        }
     }
 
-    /// Returns true when the description says that the name is hard to pronounce.
-    fn described_as_hard(&self, seen: Vocabulary) -> bool {
-        seen.words == 0 && self.facts.pronounceability.get() < HARD_BELOW
+    /// Writes the pattern, if any.
+    fn shape(&self, out: &mut String) {
+        if let Some(pattern) = self.pattern {
+            out.push_str(" (");
+            out.push_str(pattern);
+            out.push(')');
+        }
     }
 
     fn known_words(&self, seen: Vocabulary, quoted: bool, out: &mut String) {
-        how_many(seen, out);
-        let worth_quoting = seen.letters <= QUOTED_LETTERS_MAX && seen.words <= 3;
+        self.how_many(seen, out);
+        let worth_quoting = seen.letters <= QUOTED_LETTERS_MAX && seen.words <= QUOTED_MAX;
         let alone = seen.words == 1 && !seen.rest && self.facts.digits == 0;
         if quoted && self.printable && worth_quoting && !alone {
-            out.push_str(", ");
-            self.quote(seen, out);
+            self.quote(out);
         }
         if seen.rest {
-            out.push_str(", and other letters");
+            out.push_str(" with other letters");
         }
     }
 
-    fn quote(&self, seen: Vocabulary, out: &mut String) {
+    /// `Two common English words`, `Place name`, `Common word of several languages`.
+    fn how_many(&self, seen: Vocabulary, out: &mut String) {
+        let proper = match seen.language {
+            Some(Language::NAMES) => Some("personal name"),
+            Some(Language::PLACES) => Some("place name"),
+            _ => None,
+        };
+        let language = seen.language.filter(|_| self.facts.certain).map(Language::name);
+        let common = match seen.rarest.get() {
+            _ if proper.is_some() => "",
+            COMMON_FROM.. => "common ",
+            // The lists of other languages come from speech, in which technical words are rare.
+            ..RARE_BELOW if language == Some("English") => "rare ",
+            _ => "",
+        };
+        let start = out.len();
+        match seen.words {
+            1 => {}
+            2 => out.push_str("two "),
+            3 => out.push_str("three "),
+            4 => out.push_str("four "),
+            5 => out.push_str("five "),
+            count => {
+                number(count, out);
+                out.push(' ');
+            }
+        }
+        out.push_str(common);
+        if let Some(proper) = proper {
+            out.push_str(proper);
+        } else {
+            if let Some(language) = language {
+                out.push_str(language);
+                out.push(' ');
+            }
+            out.push_str("word");
+        }
+        if seen.words > 1 {
+            out.push('s');
+        } else if proper.is_none() && language.is_none() && !seen.rest && self.facts.digits == 0 {
+            out.push_str(" of several languages");
+        }
+        out[start..=start].make_ascii_uppercase();
+    }
+
+    fn quote(&self, out: &mut String) {
         let is_word = |at: &usize| matches!(self.tokens[*at].kind, TokenKind::Word(_));
-        for (number, at) in (1..).zip((0..self.tokens.len()).filter(is_word)) {
-            out.push_str(match number {
-                1 => "\"",
-                _ if number == seen.words => " and \"",
-                _ => ", \"",
-            });
+        for (number, at) in (0..).zip((0..self.tokens.len()).filter(is_word)) {
+            out.push_str(if number == 0 { " (" } else { ", " });
             out.push_str(self.written.get(at));
-            out.push('"');
         }
-    }
-
-    fn size(&self, out: &mut String) {
-        let chars = self.facts.chars;
-        plural(chars, if self.facts.letters == chars { "letter" } else { "character" }, out);
+        out.push(')');
     }
 
     /// Writes `before` and the suffix in Unicode.
@@ -334,61 +373,22 @@ impl ExplanationInput<'_> {
     fn cap(&self, out: &mut String) {
         let strictest = self.facts.caps.strictest();
         let Some(cap) = strictest.filter(|cap| self.points.sum() > cap.max) else { return };
-        out.push_str("; capped at ");
+        out.push_str(SEPARATOR);
+        out.push_str("capped at ");
         number(cap.max.unsigned_abs(), out);
-        if cap.name == "notPublic" {
-            self.suffix(", .", out);
-            return out.push_str(" is not open to the public");
-        }
-        out.push_str(" for ");
+        out.push_str(": ");
         match cap.name {
+            "notPublic" => {
+                self.suffix(".", out);
+                out.push_str(" is not open to the public");
+            }
             "manyHyphens" => plural(self.facts.hyphens, "hyphen", out),
             "mixedScripts" => out.push_str("mixed scripts"),
-            "spam" => out.push_str("a spam term"),
-            "brand" | "trademark" => out.push_str("a known brand"),
-            "adult" => out.push_str("an adult term"),
-            _ => out.push_str("an offensive word"),
+            "spam" => out.push_str("spam term"),
+            "brand" | "trademark" => out.push_str("known brand"),
+            "adult" => out.push_str("adult term"),
+            _ => out.push_str("offensive word"),
         }
-    }
-}
-
-/// `Two common English words`, `A place name`.
-fn how_many(seen: Vocabulary, out: &mut String) {
-    let (common, noun) = match seen.language {
-        Some(Language::NAMES) => ("", "personal name"),
-        Some(Language::PLACES) => ("", "place name"),
-        Some(language) => (how_common(seen), language.name()),
-        None => (how_common(seen), "word"),
-    };
-    let vowel = common.is_empty() && noun.starts_with(['A', 'E', 'I', 'O', 'U']);
-    match seen.words {
-        1 => out.push_str(if vowel { "An " } else { "A " }),
-        2 => out.push_str("Two "),
-        3 => out.push_str("Three "),
-        4 => out.push_str("Four "),
-        5 => out.push_str("Five "),
-        count => {
-            number(count, out);
-            out.push(' ');
-        }
-    }
-    out.push_str(common);
-    out.push_str(noun);
-    if seen.language.is_some_and(|language| language.code().is_some()) {
-        out.push_str(" word");
-    }
-    if seen.words > 1 {
-        out.push('s');
-    }
-}
-
-/// Frequency of the rarest word. Only English words are called rare: the lists of other languages
-/// come from speech, in which technical words are rare.
-fn how_common(seen: Vocabulary) -> &'static str {
-    match seen.rarest.get() {
-        COMMON_FROM.. => "common ",
-        ..RARE_BELOW if seen.language == Some(Language::ENGLISH) => "rare ",
-        _ => "",
     }
 }
 
@@ -401,7 +401,7 @@ fn plural(count: u32, noun: &str, out: &mut String) {
     }
 }
 
-/// Writes a decimal number; the standard formatter would take as long as the rest of the sentence.
+/// Writes a decimal number; the standard formatter would take as long as the rest of the text.
 fn number(number: u32, out: &mut String) {
     let digit = |number: u32| char::from(b'0' + (number % 10) as u8);
     if number >= 100 {

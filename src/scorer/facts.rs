@@ -59,6 +59,8 @@ pub struct Facts {
     pub tld_points: i32,
     /// Points that take the dictionaries to compute.
     pub read: ReadPoints,
+    /// The language of its words is beyond doubt.
+    pub certain: bool,
     /// Caps that apply.
     pub caps: Caps,
 }

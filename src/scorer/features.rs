@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! quality in hundredths; highest bit: words that no explanation may print
-//! pronounceability in hundredths; highest bit: the highest of the caps
-//! caps, one bit each, except for the highest
+//! pronounceability in hundredths
+//! caps, two bytes; highest bit: the language of the words is in doubt
 //! hundredths of a point of dictionary, market and pronounceability, two bytes each
 //! per token: language << 4 | level for a word, or one of the marks below; then its length in a byte,
 //! except for the last token, which extends to the end
@@ -20,13 +20,15 @@ use super::percent::Percent;
 use crate::vocab::name::is_a_label;
 
 const FLAG: u8 = 1 << 7;
+/// Above all caps.
+const DOUBT: u16 = 1 << 15;
 /// Marks of tokens that are no words: they have level 15, which no word has.
 const UNKNOWN: u8 = 0x0f;
 const LETTER: u8 = 0x1f;
 const DIGITS: u8 = 0x2f;
 const OTHER: u8 = 0x3f;
 /// Bytes before the tokens.
-const HEAD: usize = 9;
+const HEAD: usize = 10;
 /// Bytes at most.
 const LEN_MAX: usize = 255;
 
@@ -39,9 +41,9 @@ pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>
     }
     let flag = if printable { 0 } else { FLAG };
     let ReadPoints { dictionary, market, pronounceability } = facts.read;
-    let [caps, highest_cap] = facts.caps.bits().to_le_bytes();
-    let sound = facts.pronounceability.get() | highest_cap << FLAG.trailing_zeros();
-    out.extend([facts.quality.get() | flag, sound, caps]);
+    let doubt = if facts.certain { 0 } else { DOUBT };
+    let [caps, more] = (facts.caps.bits() | doubt).to_le_bytes();
+    out.extend([facts.quality.get() | flag, facts.pronounceability.get(), caps, more]);
     for points in [dictionary, market, pronounceability] {
         out.extend(points.to_le_bytes());
     }
@@ -77,12 +79,15 @@ pub fn read(
     facts: &mut Facts,
 ) -> Option<bool> {
     tokens.clear();
-    let (&[quality, sound, caps, ref points @ ..], marks) = features.split_first_chunk::<HEAD>()?;
+    let (&[quality, sound, caps, more, ref points @ ..], marks) =
+        features.split_first_chunk::<HEAD>()?;
     let [dictionary, market, pronounceability] =
         std::array::from_fn(|at| i16::from_le_bytes([points[2 * at], points[2 * at + 1]]));
     facts.quality = Percent::clamped(u32::from(quality & !FLAG));
-    facts.pronounceability = Percent::clamped(u32::from(sound & !FLAG));
-    facts.caps = Caps::from_bits(u16::from_le_bytes([caps, sound >> FLAG.trailing_zeros()]));
+    facts.pronounceability = Percent::clamped(u32::from(sound));
+    let caps = u16::from_le_bytes([caps, more]);
+    facts.certain = caps & DOUBT == 0;
+    facts.caps = Caps::from_bits(caps & !DOUBT);
     facts.read = ReadPoints { dictionary, market, pronounceability };
     if is_a_label(name) {
         decoded.read(name);

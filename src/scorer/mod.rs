@@ -9,6 +9,7 @@
 //! explanation without the dictionaries ([`Scorer::restore`]).
 
 mod brands;
+mod coverage;
 mod dictionary;
 mod features;
 mod explain;
@@ -19,11 +20,16 @@ mod model;
 mod percent;
 mod prebuilt;
 mod segment;
+mod sequences;
 mod signals;
 mod spelling;
 mod terms;
 mod tlds;
 mod trie;
+#[cfg(test)]
+#[path = "../../benches/scoring/sequence_table.rs"]
+#[allow(dead_code, reason = "the build script fills the table")]
+mod sequence_table;
 #[cfg(test)]
 #[path = "../../benches/scoring/trie_builder.rs"]
 mod trie_builder;
@@ -50,10 +56,11 @@ use terms::Terms;
 use tlds::{SuffixClass, TldWeights};
 use words::Cut;
 
+pub use coverage::{Coverage, Spread};
 pub use dictionary::Language;
 pub use facts::Cap;
 pub use percent::Percent;
-pub use signals::Points;
+pub use signals::{Demand, Points};
 pub use words::Words;
 
 /// Version of the scorer. Any change to a score, a signal or the stored features raises it, and the
@@ -94,8 +101,7 @@ pub struct StoredScore<'a> {
     pub label: &'a str,
     /// The public suffix without a leading dot.
     pub tld: &'a str,
-    /// TLDs in which the corpus holds the label, including its own; 0 counts as 1.
-    pub spread: u32,
+    pub spread: Spread,
     /// Output of [`Scorer::base_with_features`] for this label and suffix in the same
     /// [`SCORER_VERSION`]. Empty features are always valid: the name is then scored again.
     pub features: &'a [u8],
@@ -116,7 +122,7 @@ pub struct Traits {
     pub kind: Kind,
     /// Number of words; 0 for a label that holds other letters.
     pub words: u8,
-    /// Language of most letters in words; `None` without words, or with proper names only.
+    /// Likeliest language of most letters in words; `None` without words, or with proper names only.
     pub language: Option<Language>,
     /// A cap applies, whether or not the points reach it.
     pub capped: bool,
@@ -195,10 +201,15 @@ pub struct Signals<'a> {
     /// The label split into words, numbers and the rest, in order.
     #[schema(value_type = Vec<String>)]
     pub words: Words<'a>,
-    /// ISO 639-1 code of most of the words; `null` without words, or with proper names only.
+    /// ISO 639-1 code of most of the words; `null` without words, with proper names only, and for words
+    /// that several languages have.
     #[schema(required)]
     pub language: Option<&'static str>,
     pub kind: Kind,
+    /// Shape of a short label of letters or digits only: `LL`, `LLL`, `LLLL`, `CVCV` (four letters,
+    /// consonants and vowels in turn), `NN`, `NNN` or `NNNN`.
+    #[schema(required)]
+    pub pattern: Option<&'static str>,
     /// Number of digits in the label.
     pub digits: u32,
     /// Number of hyphens in the label.
@@ -209,7 +220,7 @@ pub struct Signals<'a> {
     /// Value of the public suffix: 1 for `com`.
     #[schema(value_type = f32, minimum = 0, maximum = 1)]
     pub tld_weight: Percent,
-    /// Number of TLDs in which the corpus has the label, its own included.
+    /// Number of TLDs open to the public in which the corpus has the label, its own included.
     #[serde(rename = "tldSpread")]
     pub tld_spread: u32,
     pub points: Points,
@@ -229,6 +240,11 @@ pub fn mixes_scripts(label: &str) -> bool {
 }
 
 impl Signals<'_> {
+    /// Buyer demand for the words, as far as there is evidence.
+    pub fn demand(&self) -> Option<Demand> {
+        self.points.demand(self.dictionary_quality)
+    }
+
     /// Converts to an owned value.
     pub fn into_owned(self) -> Signals<'static> {
         Signals { words: self.words.into_owned(), ..self }
@@ -257,13 +273,12 @@ impl Base {
         Base(bits)
     }
 
-    /// The score when the corpus holds the label in `tld_spread` TLDs, including its own; 0 counts
-    /// as 1.
-    pub fn with_spread(self, tld_spread: u32) -> Grade {
+    /// The score of a label that the corpus has in these TLDs.
+    pub fn with_spread(self, spread: Spread) -> Grade {
         let class = Class::from_number((self.0 >> Base::CLASS_FROM) as u8);
-        let caps = Caps::from_bits((self.0 >> 16) as u16).at_spread(tld_spread);
+        let caps = Caps::from_bits((self.0 >> 16) as u16).at_spread(spread.tlds);
         let sum = (self.0 & 0xffff) as i32 - Base::BIAS;
-        let sum = sum + Model::shared().spread(class, tld_spread);
+        let sum = sum + Model::shared().spread(class, spread);
         Grade::new(sum, caps.max())
     }
 }
@@ -296,6 +311,11 @@ impl Scorer {
             terms: Terms::load(),
             brands: Brands::load(),
         }
+    }
+
+    /// Returns true when anybody may register under a public suffix.
+    pub fn is_open(&self, tld: &str) -> bool {
+        self.tlds.caps(tld) == Caps::default()
     }
 
     /// The score without `tldSpread`. Allocates nothing for an ASCII name once `scratch` has grown.
@@ -338,12 +358,11 @@ impl Scorer {
         }
     }
 
-    /// The score with signals and explanation, when the corpus holds the label in `tld_spread` TLDs,
-    /// including its own; 0 counts as 1. Its `dqs` and `rank` are those of
-    /// `base(name).with_spread(tld_spread)`.
-    pub fn score(&self, name: &DomainName, tld_spread: u32, scratch: &mut Scratch) -> Scored {
+    /// The score with signals and explanation. Its `dqs` and `rank` are those of
+    /// `base(name).with_spread(spread)`.
+    pub fn score(&self, name: &DomainName, spread: Spread, scratch: &mut Scratch) -> Scored {
         let (label, tld) = (name.label(), name.tld());
-        self.restore_owned(StoredScore { label, tld, spread: tld_spread, features: &[] }, scratch)
+        self.restore_owned(StoredScore { label, tld, spread, features: &[] }, scratch)
     }
 
     /// As [`Scorer::restore`], as an owned value.
@@ -365,13 +384,14 @@ impl Scorer {
             length_band: signals::length_band(facts.chars),
             dictionary_quality: facts.quality,
             words: seen.words(&known, scratch),
-            language: language(tokens).and_then(Language::code),
+            language: language(tokens).filter(|_| facts.certain).and_then(Language::code),
             kind: kind(&facts, tokens),
+            pattern: signals::pattern(known.label),
             digits: facts.digits,
             hyphens: facts.hyphens,
             pronounceability: facts.pronounceability,
             tld_weight: facts.tld_weight,
-            tld_spread: known.spread.max(1),
+            tld_spread: known.spread.tlds.max(1),
             points,
             caps: facts.caps.list().collect(),
         };
@@ -417,7 +437,7 @@ impl Scorer {
                 (facts, self.printable(&scratch.label, &scratch.reading.tokens), false)
             }
         };
-        seen.0.caps = seen.0.caps.at_spread(spread);
+        seen.0.caps = seen.0.caps.at_spread(spread.tlds);
         seen
     }
 
@@ -449,8 +469,9 @@ impl Scorer {
             points: &seen.points,
             tokens: &scratch.reading.tokens,
             written: &seen.words(known, scratch),
+            pattern: signals::pattern(known.label),
             printable: seen.printable,
-            tld_spread: known.spread.max(1),
+            others: known.spread.tlds.saturating_sub(1),
         };
         input.write(&mut sentence);
         scratch.sentence = sentence;
@@ -516,6 +537,7 @@ impl Scorer {
             tld_weight: self.tlds.weight(tld),
             tld_points: Model::shared().suffix(tld),
             read: ReadPoints::default(),
+            certain: reading.certain,
             caps: self.caps(label, tokens).with(self.tlds.caps(tld)),
         }
     }
@@ -643,9 +665,9 @@ mod tests {
             let name = DomainName::parse(name).expect(name);
             let mut features = Vec::new();
             Scorer::shared().base_with_features(&name, &mut scratch, &mut features);
-            let scored = Scorer::shared().score(&name, 2, &mut scratch);
+            let scored = Scorer::shared().score(&name, Spread::of(2), &mut scratch);
             let (label, tld) = (name.label(), name.tld());
-            let known = StoredScore { label, tld, spread: 2, features: &features };
+            let known = StoredScore { label, tld, spread: Spread::of(2), features: &features };
             let restored = Scorer::shared().restore(known, &mut scratch);
             assert_eq!(
                 (restored.dqs, restored.explanation),
@@ -662,9 +684,9 @@ mod tests {
         let (budget, _waiting) = Budget::new(Duration::from_millis(100));
         let read = budget.lend(|| {
             let fresh = Scorer::load();
-            (fresh.score(&name, 1, &mut Scratch::default()).dqs, budget::spent())
+            (fresh.score(&name, Spread::of(1), &mut Scratch::default()).dqs, budget::spent())
         });
-        let dqs = Scorer::shared().score(&name, 1, &mut Scratch::default()).dqs;
+        let dqs = Scorer::shared().score(&name, Spread::of(1), &mut Scratch::default()).dqs;
         assert_eq!(read, Ok((dqs, false)));
     }
 

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use super::coverage::{Spread, UNIT};
 use super::facts::Facts;
 use super::tlds::SuffixClass;
 
@@ -173,10 +174,15 @@ impl Model {
         hundredths * self.slope[class.suffix()] / 100
     }
 
-    /// Hundredths of a point for the number of TLDs that hold the label, including the name's own; 0 counts as 1.
-    pub fn spread(&self, class: Class, tld_spread: u32) -> i32 {
-        let at = (tld_spread.max(1) as usize).min(SPREAD_MAX);
-        i32::from(self.spread[usize::from(class.0) * (SPREAD_MAX + 1) + at])
+    /// Hundredths of a point for the other TLDs that have the label.
+    pub fn spread(&self, class: Class, spread: Spread) -> i32 {
+        let (others, weight) = spread.coverage.reference(spread.others());
+        let first = usize::from(class.0) * (SPREAD_MAX + 1) + 1;
+        let at =
+            |others: u64| i64::from(self.spread[first + (others as usize).min(SPREAD_MAX - 1)]);
+        let (whole, part) = (others / UNIT, (others % UNIT) as i64);
+        let between = at(whole) * (UNIT as i64 - part) + at(whole + 1) * part;
+        (between * weight / (UNIT * UNIT) as i64) as i32
     }
 
     /// The score of a sum of all parts, in hundredths of a point. Sums below the first of the scale
@@ -295,6 +301,7 @@ fn spreads(model: &Model) -> Vec<i16> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::coverage::Coverage;
     use super::*;
 
     #[test]
@@ -351,9 +358,12 @@ mod tests {
     fn more_tlds_add_points() {
         for class in (0..CLASSES as u8).map(Class) {
             let model = Model::shared();
-            assert!(model.spread(class, 100) > model.spread(class, 1), "{class:?}");
-            assert_eq!(model.spread(class, 0), model.spread(class, 1));
-            assert_eq!(model.spread(class, 255), model.spread(class, u32::MAX));
+            let points = |tlds| model.spread(class, Spread::of(tlds));
+            assert!(points(100) > points(1), "{class:?}");
+            assert_eq!(points(0), points(1));
+            assert_eq!(points(255), points(u32::MAX));
+            let unknown = Spread { tlds: 9, coverage: Coverage::NONE };
+            assert_eq!(model.spread(class, unknown), 0);
         }
     }
 }

@@ -14,7 +14,7 @@ pub type Cost = u32;
 /// Maximum letters of a word.
 const WORD_LETTERS_MAX: usize = 24;
 /// Fee for a run of letters outside words.
-const NO_WORD_FEE: Cost = 7 * 16;
+pub const NO_WORD_FEE: Cost = 7 * 16;
 /// Number that stands for letters outside words.
 const NO_WORD: u32 = u32::MAX;
 

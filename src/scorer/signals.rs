@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::facts::{Facts, ReadPoints};
 use super::model::{BASE, Class, Model, Part};
+use super::percent::Percent;
 
 /// Hundredths in a point.
 const POINT: i32 = 100;
@@ -142,6 +143,50 @@ impl Points {
     }
 }
 
+/// Buyer demand for the words of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    Strong,
+    Weak,
+}
+
+impl Points {
+    /// Buyer demand for words of this quality. Demand is strong only for known words, and weak only for
+    /// uncommon words that no other TLD has: the value of common words is in other parts too.
+    pub fn demand(&self, quality: Percent) -> Option<Demand> {
+        match self.market {
+            STRONG_FROM.. if quality.get() >= KNOWN_FROM => Some(Demand::Strong),
+            ..=WEAK_TO if quality.get() < COMMON_FROM && self.tld_spread < 0 => Some(Demand::Weak),
+            _ => None,
+        }
+    }
+}
+
+/// Points of the market from which demand is strong, and up to which it is weak.
+const STRONG_FROM: i32 = 4;
+const WEAK_TO: i32 = -4;
+/// Minimum quality, in hundredths, of a label of known words.
+const KNOWN_FROM: u8 = 45;
+/// Minimum quality, in hundredths, of common words.
+pub const COMMON_FROM: u8 = 80;
+
+/// Shape of a short label of letters or digits only.
+pub fn pattern(label: &str) -> Option<&'static str> {
+    let vowel = |byte: &u8| b"aeiou".contains(byte);
+    let letters = label.bytes().all(|byte| byte.is_ascii_lowercase());
+    let digits = label.bytes().all(|byte| byte.is_ascii_digit());
+    match (label.as_bytes(), letters, digits) {
+        ([one, two, three, four], true, _)
+            if !vowel(one) && vowel(two) && !vowel(three) && vowel(four) =>
+        {
+            Some("CVCV")
+        }
+        (label, true, _) => ["LL", "LLL", "LLLL"].get(label.len().checked_sub(2)?).copied(),
+        (label, _, true) => ["NN", "NNN", "NNNN"].get(label.len().checked_sub(2)?).copied(),
+        _ => None,
+    }
+}
+
 /// Length band in the API, `1-3` to `21+`, by characters of the label.
 pub fn length_band(chars: u32) -> &'static str {
     match chars {
@@ -166,6 +211,24 @@ mod tests {
             "21+",
         ];
         assert_eq!(bands, expected);
+    }
+
+    #[test]
+    fn short_labels_have_a_pattern() {
+        let labels = ["a", "ab", "abc", "abcd", "lumo", "abcde", "7", "77", "777", "7777", "a7"];
+        let patterns = labels.map(|label| pattern(label).unwrap_or("-"));
+        let expected = ["-", "LL", "LLL", "LLLL", "CVCV", "-", "-", "NN", "NNN", "NNNN", "-"];
+        assert_eq!(patterns, expected);
+    }
+
+    #[test]
+    fn demand_is_weak_only_with_evidence() {
+        let weak = Points { market: -9, tld_spread: -2, ..Points::default() };
+        let [rare, common] = [40, 90].map(Percent::clamped);
+        assert_eq!(weak.demand(rare), Some(Demand::Weak));
+        assert_eq!(weak.demand(common), None);
+        assert_eq!(Points { tld_spread: 0, ..weak }.demand(rare), None, "other TLDs are unknown");
+        assert_eq!(Points { market: 9, ..weak }.demand(common), Some(Demand::Strong));
     }
 
     #[test]

@@ -1,0 +1,129 @@
+//! How much of the market a corpus holds, and what a count of TLDs in it is worth.
+//!
+//! The points of `tldSpread` are fitted to counts over six million registered names. A larger corpus
+//! finds a label in more TLDs, a smaller one in fewer or in none. [`Coverage`] compares a corpus with
+//! those names by labels that many TLDs have (`data/scorer/frequent.txt`).
+
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+static FREQUENT: &str = include_str!("../../data/scorer/frequent.txt");
+
+/// Frequent labels and the TLDs that have them in the reference names.
+static PROBES: LazyLock<Vec<(&str, u32)>> = LazyLock::new(|| {
+    let rows = FREQUENT.lines().filter(|line| !line.starts_with('#'));
+    rows.filter_map(|row| row.split_once(' ')).map(|(label, tlds)| (label, number(tlds))).collect()
+});
+
+fn number(text: &str) -> u32 {
+    text.parse().unwrap_or_else(|_| panic!("frequent.txt: not a number: {text}"))
+}
+
+/// TLDs that a corpus has for frequent labels, in 4,096ths of those that the reference names have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage(u32);
+
+impl Coverage {
+    /// No corpus, or one that holds no frequent label: nothing is known of other TLDs.
+    pub const NONE: Coverage = Coverage(0);
+    /// A corpus like the reference names.
+    pub const REFERENCE: Coverage = Coverage(1 << 12);
+    /// Below this, other TLDs count nothing: about 40,000 names of the whole market.
+    const LEAST: u32 = Coverage::REFERENCE.0 / 128;
+
+    /// The labels to look up in a corpus.
+    pub fn probes() -> impl ExactSizeIterator<Item = &'static str> {
+        PROBES.iter().map(|&(label, _)| label)
+    }
+
+    /// The coverage of a corpus that has the probes in `found` public TLDs in all.
+    pub fn from_found(found: u64) -> Coverage {
+        let expected: u64 = PROBES.iter().map(|&(_, tlds)| u64::from(tlds)).sum();
+        let units = found * u64::from(Coverage::REFERENCE.0) / expected.max(1);
+        Coverage(u32::try_from(units).unwrap_or(u32::MAX))
+    }
+
+    /// The count of other TLDs in the reference names that `others` in this corpus stand for, and its
+    /// weight, both in 256ths.
+    pub(super) fn reference(self, others: u32) -> (u64, i64) {
+        let (units, whole) = (u64::from(self.0), u64::from(Coverage::REFERENCE.0));
+        let others = u64::from(others);
+        if units >= whole {
+            return (UNIT * others * whole / units, UNIT as i64);
+        }
+        if self.0 < Coverage::LEAST {
+            return (0, 0);
+        }
+        // Each of the names that the corpus lacks has other TLDs in proportion to those seen: the mean
+        // of a Poisson count with a gamma prior.
+        let unseen = if others == 0 {
+            0
+        } else {
+            (whole - units) * (UNIT * others + PRIOR_SHAPE) / (units + PRIOR_RATE)
+        };
+        let half = if others == 0 { HALF_UNSEEN } else { HALF_SEEN };
+        let weight = UNIT * units * (whole + half) / (units + half) / whole;
+        (UNIT * others + unseen, weight as i64)
+    }
+}
+
+/// One, in 256ths.
+pub(super) const UNIT: u64 = 256;
+/// Shape, in 256ths, and rate, in units of [`Coverage`], of the prior of other TLDs.
+const PRIOR_SHAPE: u64 = 26;
+const PRIOR_RATE: u64 = 1024;
+/// Coverage at which the part has about half its weight: that a small corpus has a label in no other TLD
+/// says little, that it has it in one says much.
+const HALF_UNSEEN: u64 = 1024;
+const HALF_SEEN: u64 = 64;
+
+/// Where else a corpus has a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// TLDs open to the public in which the corpus has the label, and the name's own; 0 counts as 1.
+    pub tlds: u32,
+    pub coverage: Coverage,
+}
+
+impl Spread {
+    /// Without a corpus.
+    pub const UNKNOWN: Spread = Spread { tlds: 1, coverage: Coverage::NONE };
+
+    /// A label in so many TLDs of a corpus like the reference names.
+    pub const fn of(tlds: u32) -> Spread {
+        Spread { tlds, coverage: Coverage::REFERENCE }
+    }
+
+    /// TLDs other than the name's own.
+    pub(super) fn others(self) -> u32 {
+        self.tlds.saturating_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequent_labels_have_counts() {
+        assert!(Coverage::probes().len() >= 500);
+        assert!(PROBES.iter().all(|&(label, tlds)| tlds > 0 && !label.contains('.')));
+        assert!(PROBES.is_sorted_by(|one, next| one.0 < next.0), "sorted, each once");
+        let expected = PROBES.iter().map(|&(_, tlds)| u64::from(tlds)).sum();
+        assert_eq!(Coverage::from_found(expected), Coverage::REFERENCE);
+        assert_eq!(Coverage::from_found(0), Coverage::NONE);
+    }
+
+    #[test]
+    fn a_count_stands_for_more_in_a_smaller_corpus() {
+        let reference = |units, others| Coverage(units).reference(others);
+        assert_eq!(reference(4096, 7), (7 * UNIT, 256));
+        assert_eq!(reference(40_960, 70), (7 * UNIT, 256));
+        assert_eq!(reference(0, 7).1, 0);
+        let counts = [4096, 2048, 1024, 256].map(|units| reference(units, 3).0);
+        assert!(counts.is_sorted_by(|more, fewer| more < fewer), "{counts:?}");
+        let weights = [0, 31, 32, 512, 2048, 4096].map(|units| reference(units, 0).1);
+        assert!(weights.is_sorted() && weights[1] == 0 && weights[2] > 0, "{weights:?}");
+    }
+}
