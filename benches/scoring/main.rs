@@ -3,15 +3,15 @@
 //! ```text
 //! segment WORDS   labels in; their pieces out, `?` after what is no word. WORDS: word, cost
 //! observe         names in; what the model's tables see of each
-//! score           name, tldSpread in; name, score, rank out
-//! explain         name, tldSpread in; name, score, caps, language, words, explanation out
+//! score           name, tldSpread, TLDs of frequent labels in; name, score, rank out
+//! explain         as score; name, score, caps, language, words, explanation out
 //! ```
 //! Fields are separated by tabs. A name that is refused gives a line with nothing but the name.
 
 use std::io::{self, BufRead, BufWriter, Write};
 use std::{env, fs};
 
-use dropdex::scorer::{Scorer, Scratch};
+use dropdex::scorer::{Coverage, Scorer, Scratch, Spread};
 use dropdex::vocab::name::DomainName;
 
 // The scorer's own, which the library does not show.
@@ -123,13 +123,12 @@ fn score(out: &mut impl Write) -> io::Result<()> {
     let mut scratch = Scratch::default();
     for line in io::stdin().lock().lines() {
         let line = line?;
-        let (text, spread) = line.split_once('\t').unwrap_or((&line, "1"));
+        let (text, spread) = spread_of(&line);
         let Ok(name) = DomainName::parse(text) else {
             writeln!(out, "{text}")?;
             continue;
         };
-        let base = Scorer::shared().base(&name, &mut scratch);
-        let grade = base.with_spread(spread.parse().unwrap_or(1));
+        let grade = Scorer::shared().base(&name, &mut scratch).with_spread(spread);
         writeln!(out, "{text}\t{}\t{}", grade.dqs, grade.rank)?;
     }
     Ok(())
@@ -139,12 +138,12 @@ fn explain(out: &mut impl Write) -> io::Result<()> {
     let mut scratch = Scratch::default();
     for line in io::stdin().lock().lines() {
         let line = line?;
-        let (text, spread) = line.split_once('\t').unwrap_or((&line, "1"));
+        let (text, spread) = spread_of(&line);
         let Ok(name) = DomainName::parse(text) else {
             writeln!(out, "{text}")?;
             continue;
         };
-        let scored = Scorer::shared().score(&name, spread.parse().unwrap_or(1), &mut scratch);
+        let scored = Scorer::shared().score(&name, spread, &mut scratch);
         let caps: Vec<_> = scored.signals.caps.iter().map(|cap| cap.name).collect();
         let words: Vec<_> = scored.signals.words.iter().collect();
         writeln!(
@@ -158,4 +157,19 @@ fn explain(out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The name of a line, and its tldSpread: in a corpus like the reference names unless the line says
+/// how many TLDs of frequent labels the corpus has. Without a tldSpread nothing is known of it.
+fn spread_of(line: &str) -> (&str, Spread) {
+    let mut fields = line.split('\t');
+    let name = fields.next().unwrap_or_default();
+    let tlds = fields.next().and_then(|tlds| tlds.parse().ok());
+    let found = fields.next().and_then(|found| found.parse().ok());
+    let spread = match (tlds, found.map(Coverage::from_found)) {
+        (Some(tlds), Some(coverage)) => Spread { tlds, coverage },
+        (Some(tlds), None) => Spread::of(tlds),
+        (None, _) => Spread::UNKNOWN,
+    };
+    (name, spread)
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use dropdex::feeds::{Observation, Sighting};
-use dropdex::scorer::{Scorer, Scratch};
+use dropdex::scorer::{Scorer, Scratch, Spread};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::name::{DomainName, is_a_label, to_unicode};
 use dropdex::vocab::stage::{Periods, Stage};
@@ -231,7 +231,11 @@ impl RowMaker<'_> {
             let spread = u32::try_from(end - start).unwrap_or(u32::MAX);
             for at in start..end {
                 let name = self.names.get(at);
-                let dqs = Scorer::shared().base(&name, scratch).with_spread(spread).dqs.points();
+                let dqs = Scorer::shared()
+                    .base(&name, scratch)
+                    .with_spread(Spread::of(spread))
+                    .dqs
+                    .points();
                 let form = unicode_form(&name);
                 rows.push(Row { dqs, has_unicode: form.is_some(), ..self.row(name) });
                 forms.extend(form.map(|form| (at as u32, form)));

@@ -18,7 +18,7 @@ use crate::config::{Config, ListenAddress};
 use crate::feeds::Format;
 use crate::intake::request::{Ingest, Lists, Request, Task};
 use crate::intake::run;
-use crate::scorer::{Scorer, Scratch};
+use crate::scorer::{Scorer, Scratch, Spread};
 use crate::server::settings::ServerSettings;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
@@ -116,7 +116,7 @@ fn best_names(list: &[u8]) -> anyhow::Result<Vec<(DomainName, Day)>> {
         let dropped = row.get(drop_date).and_then(|text| text.parse::<Day>().ok());
         let Some((name, dropped)) = name.zip(dropped) else { continue };
         if name.tld() == "com" && name.label_len() <= 12 {
-            let dqs = Scorer::shared().score(&name, 1, &mut scratch).dqs;
+            let dqs = Scorer::shared().score(&name, Spread::UNKNOWN, &mut scratch).dqs;
             names.push((Reverse(dqs), name, dropped));
         }
     }

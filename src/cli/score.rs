@@ -9,9 +9,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::index::Names;
 use crate::index::error::OpenError;
-use crate::index::generation::open;
+use crate::index::generation::open::{self, Texts};
 use crate::index::query::appraise::Standing;
 use crate::scorer::{Scored, Scorer, Scratch, Signals};
 use crate::vocab::dqs::Dqs;
@@ -67,7 +66,7 @@ struct Variant {
 /// The message to print before exit 1.
 pub fn run(args: ScoreArgs, config: &Config) -> anyhow::Result<()> {
     let corpus = match open::open_texts(&config.index) {
-        Ok(names) => Some(names),
+        Ok(texts) => Some(texts),
         Err(OpenError::Missing(_)) => None,
         Err(err) => return Err(err.into()),
     };
@@ -105,7 +104,7 @@ pub fn run(args: ScoreArgs, config: &Config) -> anyhow::Result<()> {
 const SHOWN_CHARS_MAX: usize = 253;
 
 struct Scoring<W: Write> {
-    corpus: Option<Names>,
+    corpus: Option<Texts>,
     scratch: Scratch,
     json: bool,
     why_not: bool,
@@ -144,8 +143,8 @@ impl<W: Write> Scoring<W> {
 
     fn scored(&mut self, name: &DomainName) -> Scored {
         let corpus = self.corpus.as_ref();
-        let standing = corpus.map_or(Standing::WITHOUT_CORPUS, |names| Standing::new(name, names));
-        Scorer::shared().score(name, standing.tld_spread, &mut self.scratch)
+        let standing = corpus.map_or(Standing::WITHOUT_CORPUS, |texts| texts.standing(name));
+        Scorer::shared().score(name, standing.spread, &mut self.scratch)
     }
 
     /// Scores the variants of a name that has `dqs`.

@@ -259,13 +259,12 @@ fn push_signals(signals: &Signals<'_>, out: &mut Vec<u8>) {
     signals.words.iter().for_each(|word| push_json_text(words.item(), word));
     words.close();
     push(out, ",\"language\":");
-    match signals.language {
-        Some(code) => push_json_text(out, code),
-        None => push(out, "null"),
-    }
+    push_optional(out, signals.language);
     push(out, ",\"kind\":\"");
     push(out, signals.kind.as_str());
-    push(out, "\",\"digits\":");
+    push(out, "\",\"pattern\":");
+    push_optional(out, signals.pattern);
+    push(out, ",\"digits\":");
     push_number(out, signals.digits);
     push(out, ",\"hyphens\":");
     push_number(out, signals.hyphens);
@@ -281,6 +280,13 @@ fn push_signals(signals: &Signals<'_>, out: &mut Vec<u8>) {
     signals.caps.iter().for_each(|cap| push_cap(cap, caps.item()));
     caps.close();
     push(out, "}");
+}
+
+fn push_optional(out: &mut Vec<u8>, text: Option<&str>) {
+    match text {
+        Some(text) => push_json_text(out, text),
+        None => push(out, "null"),
+    }
 }
 
 fn push_cap(cap: &Cap, out: &mut Vec<u8>) {
@@ -444,7 +450,7 @@ mod tests {
 
     use super::*;
     use crate::index::query::rows::Status;
-    use crate::scorer::{Scorer, Scratch};
+    use crate::scorer::{Scorer, Scratch, Spread};
     use crate::vocab::dqs::Dqs;
     use crate::vocab::name::DomainName;
 
@@ -514,7 +520,7 @@ mod tests {
         for text in NAMES {
             let name = DomainName::parse(text).expect("a name");
             for spread in [1, 3, 400] {
-                let scored = Scorer::shared().score(&name, spread, &mut scratch);
+                let scored = Scorer::shared().score(&name, Spread::of(spread), &mut scratch);
                 let row = DropRow {
                     name: name.as_str(),
                     tld: name.tld(),

@@ -8,6 +8,7 @@ use crate::index::error::BuildError;
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::index::storage::manifest::{GenerationId, INDEX_FORMAT, Manifest};
+use crate::scorer::Coverage;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
@@ -92,7 +93,14 @@ impl TestTables {
             observed: UnixMs::from_instant(ingested.start()),
         };
         let batches = batch_days.filter_map(Day::from_raw).map(times).collect();
-        Table { parts, tlds, left_out: 0, drop_dates: Vec::new(), batches }
+        Table {
+            parts,
+            tlds,
+            coverage: Coverage::NONE,
+            left_out: 0,
+            drop_dates: Vec::new(),
+            batches,
+        }
     }
 
     fn push(&mut self, part: &mut Part, name: &DomainName, tlds: &Tlds) {
@@ -125,6 +133,7 @@ impl TestTables {
         drops.first_batch.push(1 + self.below(BATCHES) as u32);
         drops.rank.push([9, 10, 11, 700][self.below(4)]);
         drops.spread.push(1 + self.below(300) as u16);
+        drops.open_tlds.push(1 + self.below(300) as u16);
         drops.count.push(1 + earlier_drops as u8);
         drops.features.extend((0..self.below(9)).map(|at| at as u8));
         drops.feature_ends.push(drops.features.len() as u32);
@@ -152,6 +161,7 @@ pub fn round_trip(
         batches: 0,
         newest_observed_at: None,
         suffixes: None,
+        coverage: Coverage::NONE,
         names: 0,
         drops: 0,
         dropped: 0,

@@ -169,7 +169,7 @@ impl Piece {
 fn parts_of(part: &Part, drop: usize) -> NewRecord<'_> {
     NewRecord {
         label: part.label(part.drops.at[drop] as usize),
-        spread: u8::try_from(part.drops.spread[drop]).unwrap_or(u8::MAX),
+        spread: u8::try_from(part.drops.open_tlds[drop]).unwrap_or(u8::MAX),
         features: part.drops.features(drop),
     }
 }
@@ -227,7 +227,7 @@ mod tests {
                 assert_eq!(rows.first_batch[at_doc], part.drops.first_batch[drop]);
                 let record = records.get(doc);
                 assert_eq!(record.label.as_bytes(), part.label(at));
-                assert_eq!(u16::from(record.spread), part.drops.spread[drop].min(255));
+                assert_eq!(u16::from(record.spread), part.drops.open_tlds[drop].min(255));
                 assert_eq!(rows.spread[at_doc], part.drops.spread[drop]);
                 assert_eq!(rows.drops[at_doc], part.drops.count[drop]);
                 assert_eq!(rows.marks[at_doc], marks_of(record.label));

@@ -1,5 +1,5 @@
-//! Data of dropped names that is not in a column, by doc: the label, the number of TLDs with the
-//! label, and the features its score was computed from. A record is a header of two bytes, the
+//! Data of dropped names that is not in a column, by doc: the label, the number of TLDs open to the
+//! public with the label, and the features its score was computed from. A record is a header of two bytes, the
 //! label and the features; records are concatenated, with an array of offsets. The TLD is a column
 //! of [`crate::index::columns::drops_by_rank`].
 
@@ -27,7 +27,7 @@ pub struct ScoreRecords {
 pub struct ScoreRecord<'a> {
     /// Label, in A-label form.
     pub label: &'a str,
-    /// Number of TLDs with the label; 255 means 255 or more.
+    /// Number of TLDs open to the public with the label; 255 means 255 or more.
     pub spread: u8,
     /// Input of the score, for the scorer to read.
     pub features: &'a [u8],

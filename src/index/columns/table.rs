@@ -12,7 +12,7 @@ use crate::index::columns::first_batches::BatchTimes;
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::BuildError;
-use crate::scorer::{Base, Grade};
+use crate::scorer::{Base, Coverage, Grade, Scorer, Spread};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Periods;
@@ -27,6 +27,8 @@ const PARTS_PER_THREAD: usize = 4;
 pub struct Table {
     pub parts: Vec<Part>,
     pub tlds: Tlds,
+    /// How much of the market the batches hold.
+    pub coverage: Coverage,
     /// Names left out: an installed Public Suffix List divides them in another place.
     pub left_out: u64,
     /// Every drop date, ascending.
@@ -73,6 +75,8 @@ pub struct PartDrops {
     pub rank: Vec<u16>,
     /// Number of TLDs with the label.
     pub spread: Vec<u16>,
+    /// [`Spread::tlds`].
+    pub open_tlds: Vec<u16>,
     /// Number of drops of the name; 255 means 255 or more.
     pub count: Vec<u8>,
     /// Score features, concatenated.
@@ -100,12 +104,13 @@ impl Table {
     /// # Errors
     /// A batch does not decode, or a number exceeds its limit.
     pub fn merge(batches: &[Batch]) -> Result<Table, BuildError> {
+        let coverage = coverage(batches)?;
         let cuts = merge::cuts(batches, rayon::current_num_threads() * PARTS_PER_THREAD);
         let merged = (0..=cuts.len())
             .into_par_iter()
             .map(|at| {
                 let from = at.checked_sub(1).map_or(&[] as &[u8], |at| &cuts[at]);
-                Merging::run(batches, from, cuts.get(at).map(Vec::as_slice))
+                Merging::run(batches, from, cuts.get(at).map(Vec::as_slice), coverage)
             })
             .collect::<Result<Vec<_>, _>>()?;
         let tlds = Tlds::new(by_frequency(&merged)?);
@@ -128,7 +133,7 @@ impl Table {
             observed: UnixMs::from_instant(list.observed_at),
         };
         let batches = batches.iter().flat_map(Batch::lists).map(times).collect();
-        Ok(Table { parts, tlds, left_out, drop_dates, batches })
+        Ok(Table { parts, tlds, coverage, left_out, drop_dates, batches })
     }
 
     /// Returns the number of names.
@@ -215,12 +220,14 @@ impl PartDrops {
 /// Part being merged, with its own TLD numbers.
 struct Merging {
     part: Part,
-    /// Names of the current label: score without the spread of the label, and length.
-    label: Vec<(Base, u8)>,
+    coverage: Coverage,
+    /// Names of the current label: score without the spread of the label, length, and whether the
+    /// TLD is open to the public.
+    label: Vec<(Base, u8, bool)>,
     /// Start of the current label in the text.
     label_start: usize,
-    /// TLDs by their number in this part, with the number of names of each.
-    tlds: Vec<(String, Periods, u64)>,
+    /// TLDs by their number in this part: whether each is open to the public, and its number of names.
+    tlds: Vec<(String, Periods, bool, u64)>,
     /// TLD numbers, of TLDs up to eight bytes by [`head_of`], and of longer ones.
     short: FxHashMap<u64, u16>,
     long: FxHashMap<Vec<u8>, u16>,
@@ -231,9 +238,15 @@ struct Merging {
 
 impl Merging {
     /// Merges the names from `from` up to `to`, scored for the whole corpus.
-    fn run(batches: &[Batch], from: &[u8], to: Option<&[u8]>) -> Result<Merging, BuildError> {
+    fn run(
+        batches: &[Batch],
+        from: &[u8],
+        to: Option<&[u8]>,
+        coverage: Coverage,
+    ) -> Result<Merging, BuildError> {
         let mut merging = Merging {
             part: Part::with_room(batches, from, to),
+            coverage,
             label: Vec::new(),
             label_start: 0,
             tlds: Vec::new(),
@@ -250,8 +263,7 @@ impl Merging {
             if to.is_some_and(|to| dossier.name >= to) {
                 break;
             }
-            let is_registrable = |name| DomainName::is_registrable(name, dossier.label_len);
-            if must_check && !std::str::from_utf8(dossier.name).is_ok_and(is_registrable) {
+            if must_check && !is_registrable(&dossier) {
                 merging.left_out += 1;
                 continue;
             }
@@ -267,7 +279,8 @@ impl Merging {
         }
         let tld = dossier.name.get(usize::from(dossier.label_len) + 1..).unwrap_or_default();
         let number = self.number(tld)?;
-        self.label.push((dossier.base, dossier.length));
+        let (_, _, is_open, _) = self.tlds[usize::from(number)];
+        self.label.push((dossier.base, dossier.length, is_open));
         let part = &mut self.part;
         part.text.extend_from_slice(dossier.name);
         part.ends.push(end_of(&part.text)?);
@@ -285,7 +298,7 @@ impl Merging {
 
     /// Adds an earlier drop of the name pushed last.
     fn push_earlier(&mut self, drop: &DropRecord, tld: u16) {
-        let (_, periods, _) = self.tlds[usize::from(tld)];
+        let (_, periods, ..) = self.tlds[usize::from(tld)];
         let earlier = &mut self.part.earlier;
         earlier.at.push(self.part.ends.len() as u32 - 1);
         earlier.date.push(drop.date.raw());
@@ -300,7 +313,7 @@ impl Merging {
         latest: DropRecord,
         tld: u16,
     ) -> Result<(), BuildError> {
-        let (_, periods, _) = self.tlds[usize::from(tld)];
+        let (_, periods, ..) = self.tlds[usize::from(tld)];
         let drops = &mut self.part.drops;
         drops.at.push(self.part.ends.len() as u32 - 1);
         drops.date.push(latest.date.raw());
@@ -323,13 +336,14 @@ impl Merging {
             None => self.long.get(tld),
         };
         if let Some(&number) = found {
-            self.tlds[usize::from(number)].2 += 1;
+            self.tlds[usize::from(number)].3 += 1;
             return Ok(number);
         }
         let number = u16::try_from(self.tlds.len()).map_err(|_| too_many_tlds())?;
         let text = String::from_utf8_lossy(tld).into_owned();
         let periods = Periods::for_tld(&text);
-        self.tlds.push((text, periods, 1));
+        let is_open = Scorer::shared().is_open(&text);
+        self.tlds.push((text, periods, is_open, 1));
         match short {
             Some(head) => self.short.insert(head, number),
             None => self.long.insert(tld.to_vec(), number),
@@ -349,12 +363,15 @@ impl Merging {
     fn finish_label(&mut self) {
         let part = &mut self.part;
         let spread = self.label.len();
+        let open = self.label.iter().filter(|(.., is_open)| *is_open).count();
         let drops = &mut part.drops;
         let mut unfinished = drops.at[drops.spread.len()..].iter().peekable();
-        for (base, length) in self.label.drain(..) {
-            let Grade { dqs, rank } = base.with_spread(spread as u32);
+        for (base, length, is_open) in self.label.drain(..) {
+            let tlds = open_tlds(open, spread, is_open);
+            let Grade { dqs, rank } = base.with_spread(Spread { tlds, coverage: self.coverage });
             if unfinished.next_if(|&&at| at as usize == part.key.len()).is_some() {
                 drops.rank.push(rank);
+                drops.open_tlds.push(u16::try_from(tlds).unwrap_or(u16::MAX));
             }
             part.key.push(rank_key(dqs, length));
         }
@@ -364,7 +381,7 @@ impl Merging {
 
     /// Replaces the TLD numbers of the part by those of all parts.
     fn numbered(self, tlds: &Tlds) -> Part {
-        let shared = |(tld, ..): &(String, Periods, u64)| {
+        let shared = |(tld, ..): &(String, Periods, bool, u64)| {
             tlds.find(tld).expect("the TLDs are those of all parts")
         };
         let numbers: Vec<u16> = self.tlds.iter().map(shared).collect();
@@ -372,6 +389,36 @@ impl Merging {
         part.tld.iter_mut().for_each(|tld| *tld = numbers[usize::from(*tld)]);
         part
     }
+}
+
+/// [`Spread::tlds`] of a name whose label is in `all` TLDs, `open` of them open to the public. A record
+/// holds less than 255 of them; for more, all TLDs count.
+pub fn open_tlds(open: usize, all: usize, is_open: bool) -> u32 {
+    let tlds = open + usize::from(!is_open);
+    (if tlds < usize::from(u8::MAX) { tlds } else { all }) as u32
+}
+
+fn is_registrable(dossier: &Dossier<'_>) -> bool {
+    let is_registrable = |name| DomainName::is_registrable(name, dossier.label_len);
+    std::str::from_utf8(dossier.name).is_ok_and(is_registrable)
+}
+
+/// Estimates how much of the market the batches hold, from labels that many TLDs have.
+fn coverage(batches: &[Batch]) -> Result<Coverage, BuildError> {
+    let must_check = suffixes::installed().is_some();
+    let labels: Vec<_> = Coverage::probes().collect();
+    let found = labels.par_iter().map(|label| {
+        let first = [label.as_bytes(), b"."].concat();
+        let mut dossiers = Dossiers::new(batches, &first)?;
+        let mut found = 0;
+        while let Some(dossier) = dossiers.gather()? {
+            let Some(tld) = dossier.name.strip_prefix(first.as_slice()) else { break };
+            let is_open = std::str::from_utf8(tld).is_ok_and(|tld| Scorer::shared().is_open(tld));
+            found += u64::from(is_open && (!must_check || is_registrable(&dossier)));
+        }
+        Ok::<_, BuildError>(found)
+    });
+    Ok(Coverage::from_found(found.sum::<Result<u64, _>>()?))
 }
 
 fn end_of(bytes: &[u8]) -> Result<u32, BuildError> {
@@ -386,7 +433,7 @@ fn too_many_tlds() -> BuildError {
 /// Returns every TLD, most names first; by name among equals.
 fn by_frequency(merged: &[Merging]) -> Result<Vec<String>, BuildError> {
     let mut found = BTreeMap::<&str, u64>::new();
-    for (tld, _, names) in merged.iter().flat_map(|merging| &merging.tlds) {
+    for (tld, .., names) in merged.iter().flat_map(|merging| &merging.tlds) {
         *found.entry(tld).or_default() += names;
     }
     if found.len() > usize::from(u16::MAX) {
@@ -470,7 +517,8 @@ mod tests {
                     assert_eq!(part.name(at), name.as_bytes());
                     assert_eq!(table.name(part.first + at as u32), name.as_bytes());
                     let spread = spread[&label(name)];
-                    let Grade { dqs, rank } = Base::from_bits(*base).with_spread(spread);
+                    let known = Spread { tlds: spread, coverage: table.coverage };
+                    let Grade { dqs, rank } = Base::from_bits(*base).with_spread(known);
                     assert_eq!(part.key[at], rank_key(dqs, part.label_len[at]), "{name}");
                     assert!(name.ends_with(&format!(".{}", table.tlds.name(part.tld[at]))));
                     assert_eq!(part.registered[at], features.is_none());
@@ -479,6 +527,7 @@ mod tests {
                         assert_eq!(part.drops.rank[drops], rank);
                         assert_eq!(part.drops.features(drops), features);
                         assert_eq!(u32::from(part.drops.spread[drops]), spread);
+                        assert_eq!(u32::from(part.drops.open_tlds[drops]), spread);
                         drops += 1;
                     }
                 }

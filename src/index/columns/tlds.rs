@@ -3,6 +3,7 @@
 use compact_str::CompactString;
 use rustc_hash::FxHashMap;
 
+use crate::scorer::Scorer;
 use crate::vocab::stage::Periods;
 
 /// TLDs by number, most frequent first: packed columns store small numbers in fewer bytes.
@@ -14,6 +15,8 @@ pub struct Tlds {
     sorted: Vec<u16>,
     /// Pending-delete days by number.
     pending: Vec<u16>,
+    /// Open to the public, by number.
+    open: Vec<bool>,
 }
 
 impl Tlds {
@@ -24,7 +27,8 @@ impl Tlds {
         let mut sorted: Vec<u16> = (0..=u16::MAX).take(names.len()).collect();
         sorted.sort_by_key(|&number| &names[usize::from(number)]);
         let pending = names.iter().map(|name| Periods::for_tld(name).pending_delete_days).collect();
-        Tlds { names, numbers, sorted, pending }
+        let open = names.iter().map(|name| Scorer::shared().is_open(name)).collect();
+        Tlds { names, numbers, sorted, pending, open }
     }
 
     /// Returns the number of entries.
@@ -58,6 +62,11 @@ impl Tlds {
     /// restored.
     pub fn pending_days(&self, number: u16) -> u16 {
         self.pending[usize::from(number)]
+    }
+
+    /// Returns true when anybody may register under the TLD.
+    pub fn is_open(&self, number: u16) -> bool {
+        self.open[usize::from(number)]
     }
 
     /// Returns every number, sorted by name.

@@ -272,6 +272,7 @@ fn describe(
             sha256: sha256.to_owned(),
             names_left_out: table.left_out,
         }),
+        coverage: table.coverage,
         newest_observed_at: batches.iter().map(|batch| batch.meta().observed_at).max(),
         names: table.len(),
         dropped: table.dropped(),

@@ -16,9 +16,12 @@ use crate::index::columns::rank_table::RankTable;
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{GenerationError, OpenError};
+use crate::index::query::appraise::Standing;
 use crate::index::query::index::Index;
 use crate::index::storage::files::Files;
 use crate::index::storage::manifest::{self, GenerationId, Manifest};
+use crate::scorer::Coverage;
+use crate::vocab::name::DomainName;
 
 /// File names of the rank tables of all names.
 pub(super) const NAMES_RANKED: &str = "names/ranked";
@@ -137,15 +140,30 @@ pub fn verify(index: &Path, generation: GenerationId) -> Result<Manifest, Genera
     open(index, generation).map(|index| index.manifest)
 }
 
+/// Facts of a generation that a score depends on.
+pub struct Texts {
+    names: Names,
+    tlds: Tlds,
+    coverage: Coverage,
+}
+
+impl Texts {
+    /// Looks up a name.
+    pub fn standing(&self, name: &DomainName) -> Standing {
+        Standing::new(name, &self.names, &self.tlds, self.coverage)
+    }
+}
+
 /// Opens and verifies only the names of the current generation, for callers that count the TLDs of
 /// a label.
 ///
 /// # Errors
 /// There is no index, or its manifest or names are damaged.
-pub fn open_texts(index: &Path) -> Result<Names, OpenError> {
+pub fn open_texts(index: &Path) -> Result<Texts, OpenError> {
     let current = manifest::current(index)?.ok_or_else(|| OpenError::Missing(index.to_owned()))?;
     let folder = manifest::folder_of(index, current);
     let manifest = Manifest::read(&folder)?;
     let tlds = Tlds::new(manifest.tlds.clone());
-    Ok(Names::open(&Files::new(&folder, &manifest), manifest.names, &tlds)?)
+    let names = Names::open(&Files::new(&folder, &manifest), manifest.names, &tlds)?;
+    Ok(Texts { names, tlds, coverage: manifest.coverage })
 }

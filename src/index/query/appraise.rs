@@ -2,9 +2,13 @@
 //!
 //! Names of the corpus get the score that lists and dossiers show: same scorer, same spread.
 
-use crate::index::columns::names::Names;
+use std::ops::ControlFlow;
+
+use crate::index::columns::names::{Names, VisitedName};
+use crate::index::columns::table::open_tlds;
+use crate::index::columns::tlds::Tlds;
 use crate::index::query::index::{Index, with_row_buffers};
-use crate::scorer::{Scored, Scorer, Signals};
+use crate::scorer::{Coverage, Scored, Scorer, Signals, Spread};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
@@ -17,19 +21,31 @@ const NAME_US: usize = 5;
 pub struct Standing {
     /// Whether the name is in the corpus.
     pub known: bool,
-    /// Number of TLDs with the label, including that of the name. At least 1.
-    pub tld_spread: u32,
+    pub spread: Spread,
 }
 
 impl Standing {
     /// Used without a corpus.
-    pub const WITHOUT_CORPUS: Standing = Standing { known: false, tld_spread: 1 };
+    pub const WITHOUT_CORPUS: Standing = Standing { known: false, spread: Spread::UNKNOWN };
 
-    /// Looks up `name` in `names`.
-    pub fn new(name: &DomainName, texts: &Names) -> Standing {
-        let known = texts.find(name.as_str()).is_some();
-        let tlds = texts.label_range(name.label()).len() as u32;
-        Standing { known, tld_spread: tlds + u32::from(!known) }
+    /// Looks up `name`.
+    pub fn new(name: &DomainName, names: &Names, tlds: &Tlds, coverage: Coverage) -> Standing {
+        let known = names.find(name.as_str()).is_some();
+        let holding = names.label_range(name.label());
+        let (all, mut open) = (holding.len(), 0);
+        names.for_each(
+            holding,
+            |_| true,
+            |VisitedName { ordinal, tld, .. }| {
+                open += usize::from(tlds.is_open(tld));
+                ControlFlow::Continue(ordinal + 1)
+            },
+        );
+        // A name that the corpus lacks counts as one more.
+        let is_open = Scorer::shared().is_open(name.tld());
+        let more = usize::from(!known);
+        let tlds = open_tlds(open + more * usize::from(is_open), all + more, is_open);
+        Standing { known, spread: Spread { tlds, coverage } }
     }
 }
 
@@ -46,11 +62,14 @@ pub struct Appraisal {
 impl Index {
     /// Scores a name. The first call of a process loads the dictionaries.
     pub fn appraise(&self, name: &DomainName) -> Appraisal {
-        let Standing { known, tld_spread } = Standing::new(name, &self.names);
-        let Scored { dqs, signals, explanation, .. } = with_row_buffers(|buffers| {
-            Scorer::shared().score(name, tld_spread, &mut buffers.scratch)
-        });
+        let Standing { known, spread } = self.standing(name);
+        let Scored { dqs, signals, explanation, .. } =
+            with_row_buffers(|buffers| Scorer::shared().score(name, spread, &mut buffers.scratch));
         Appraisal { dqs, explanation, signals, known }
+    }
+
+    pub(super) fn standing(&self, name: &DomainName) -> Standing {
+        Standing::new(name, &self.names, &self.tlds, self.manifest.coverage)
     }
 }
 
@@ -72,21 +91,26 @@ mod tests {
 
     #[test]
     fn a_names_own_tld_counts_whether_it_is_held_or_not() {
-        let tlds = ["com", "de", "co.uk"].map(str::to_owned);
-        let held = [("solar", 0), ("solar", 1), ("solar", 2), ("solar-x", 1), ("solarx", 1)];
+        let tlds = ["com", "de", "co.uk", "gov"].map(str::to_owned);
+        let held =
+            [("solar", 0), ("solar", 1), ("solar", 2), ("solar", 3), ("solar-x", 1), ("solarx", 1)];
         let held = held.map(|(label, tld)| (label.to_owned(), tld)).into();
         let texts = texts(&table(&held, &tlds, &mut Random(1)));
+        let numbered = Tlds::new(tlds.into());
         for (text, known, tld_spread) in [
             ("solar.com", true, 3),
             ("solar.co.uk", true, 3),
             ("solar.org", false, 4),
+            ("solar.gov", true, 4),
+            ("solar.mil", false, 4),
             ("solarx.de", true, 1),
             ("solarx.com", false, 2),
             ("sola.com", false, 1),
             ("solar-y.de", false, 1),
         ] {
-            let standing = Standing { known, tld_spread };
-            assert_eq!(Standing::new(&name(text), &texts), standing, "{text}");
+            let standing = Standing { known, spread: Spread::of(tld_spread) };
+            let found = Standing::new(&name(text), &texts, &numbered, Coverage::REFERENCE);
+            assert_eq!(found, standing, "{text}");
         }
     }
 

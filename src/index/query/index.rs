@@ -21,7 +21,7 @@ use crate::index::filter::{AsOf, View};
 use crate::index::query::rows::{Lifecycle, Status};
 use crate::index::query::summary::DaySummary;
 use crate::index::storage::manifest::Manifest;
-use crate::scorer::{Scratch, StoredScore};
+use crate::scorer::{Scratch, Spread, StoredScore};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -228,10 +228,11 @@ impl Index {
     /// Returns the input from which the scorer explains the score of a dropped name.
     pub(in crate::index) fn known(&self, doc: u32, tld: u16) -> StoredScore<'_> {
         let ScoreRecord { label, spread, features } = self.records.get(doc);
-        let spread = match spread {
+        let tlds = match spread {
             u8::MAX => self.names.label_range(label).len() as u32,
             spread => spread.into(),
         };
+        let spread = Spread { tlds, coverage: self.manifest.coverage };
         StoredScore { label, tld: self.tlds.name(tld), spread, features }
     }
 }

@@ -4,6 +4,7 @@
 use crate::index::columns::drop_history::EarlierDrop;
 use crate::index::columns::names::NameBuf;
 use crate::index::filter::AsOf;
+use crate::index::query::appraise::Standing;
 use crate::index::query::index::{Index, NameRow, with_row_buffers};
 use crate::index::query::rows::{Lifecycle, Status};
 use crate::scorer::{Scored, Scorer, Signals, StoredScore};
@@ -38,7 +39,7 @@ impl Index {
     /// scored, which loads the dictionaries on the first call of a process.
     pub fn profile(&self, name: &DomainName, as_of: AsOf) -> Option<Profile> {
         let (ordinal, row) = self.find_row(name)?;
-        let spread = self.names.label_range(name.label()).len() as u32;
+        let Standing { spread, .. } = self.standing(name);
         let unread = StoredScore { label: name.label(), tld: name.tld(), spread, features: &[] };
         let known = row.drop.map_or(unread, |drop| self.known(drop.doc, row.tld));
         let Scored { dqs, signals, explanation, .. } =

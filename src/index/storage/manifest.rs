@@ -18,6 +18,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::index::error::GenerationError;
+use crate::scorer::Coverage;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::AtPath;
 
@@ -89,6 +90,9 @@ pub struct Manifest {
     /// Public Suffix List that replaced the compiled one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suffixes: Option<SuffixesUsed>,
+    /// How much of the market the corpus holds, on which scores depend.
+    #[serde(default)]
+    pub coverage: Coverage,
     /// Observation time of the newest list.
     pub newest_observed_at: Option<DateTime<Utc>>,
     /// Total number of names.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::scorer::{Cap, Signals};
+use crate::scorer::{Cap, Demand, Signals};
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::web::components::Column::{Hidden, Number, Text};
 use crate::web::components::{columns, counted, part_bar, parts_of, signed};
@@ -57,13 +57,15 @@ fn about_name(domain: &DomainName, signals: &Signals<'_>) -> String {
 fn about_market(signals: &Signals<'_>) -> String {
     let others = signals.tld_spread.saturating_sub(1);
     let registered = match others {
-        0 => "Not registered in other TLDs.".to_owned(),
+        // An only TLD is known to be the only one when that costs points.
+        0 if signals.points.tld_spread < 0 => "Not registered in other TLDs.".to_owned(),
+        0 => "Other TLDs: not known, the data holds too little of the market.".to_owned(),
         _ => format!("Registered in {}.", counted(others, "other TLD")),
     };
-    let demand = match signals.points.market {
-        4.. => " Strong buyer demand for its words.",
-        -3..=3 => "",
-        _ => " Weak buyer demand for its words.",
+    let demand = match signals.demand() {
+        Some(Demand::Strong) => " Strong buyer demand for its words.",
+        Some(Demand::Weak) => " Weak buyer demand for its words.",
+        None => "",
     };
     format!("{registered}{demand}")
 }
@@ -128,11 +130,11 @@ fn cap_reason(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scorer::{Scorer, Scratch};
+    use crate::scorer::{Scorer, Scratch, Spread};
 
     fn shown(text: &str) -> (String, i32) {
         let name = DomainName::parse(text).expect("a name");
-        let scored = Scorer::shared().score(&name, 1, &mut Scratch::default());
+        let scored = Scorer::shared().score(&name, Spread::of(1), &mut Scratch::default());
         let html = table(&scored.signals).into_string();
         (html, scored.signals.points.sum())
     }
@@ -148,7 +150,7 @@ mod tests {
     fn three_reasons_add_up_to_the_score() {
         for text in ["solar.com", "bright-acre77.de", "xqzvkt.shop"] {
             let name = DomainName::parse(text).expect("a name");
-            let scored = Scorer::shared().score(&name, 3, &mut Scratch::default());
+            let scored = Scorer::shared().score(&name, Spread::of(3), &mut Scratch::default());
             let html = reasons(&name, &scored.signals).into_string();
             let sums = html.split("<dt").skip(1).take(3).map(|rest| {
                 let text = rest.split(['>', '<']).nth(1).expect("points").replace('\u{2212}', "-");

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, SecondsFormat};
-use dropdex::scorer::{Scorer, Scratch};
+use dropdex::scorer::{Coverage, Scorer, Scratch, Spread};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
 use serde_json::{Value, json};
@@ -320,9 +320,12 @@ impl Model {
         for said in facts {
             by_name.entry(&said.name).or_default().push(said);
         }
-        let mut tlds_of_label: BTreeMap<&str, usize> = BTreeMap::new();
+        // Of each label all TLDs, and those open to the public.
+        let mut tlds_of_label: BTreeMap<&str, (usize, u32)> = BTreeMap::new();
         for name in by_name.keys() {
-            *tlds_of_label.entry(name.label()).or_default() += 1;
+            let (all, open) = tlds_of_label.entry(name.label()).or_default();
+            *all += 1;
+            *open += u32::from(Scorer::shared().is_open(name.tld()));
         }
         let mut scratch = Scratch::default();
         let mut names: Vec<Name> = by_name
@@ -624,9 +627,16 @@ fn search_result(name: &Name, today: Day) -> Value {
     })
 }
 
-fn known_of(name: &DomainName, spread: usize, facts: &[&Said], scratch: &mut Scratch) -> Name {
-    let spread = u32::try_from(spread).expect("few TLDs");
-    let scored = Scorer::shared().score(name, spread, scratch);
+fn known_of(
+    name: &DomainName,
+    (spread, open): (usize, u32),
+    facts: &[&Said],
+    scratch: &mut Scratch,
+) -> Name {
+    let tlds = open + u32::from(!Scorer::shared().is_open(name.tld()));
+    // A corpus of some thousand names knows nothing of other TLDs.
+    let known = Spread { tlds, coverage: Coverage::NONE };
+    let scored = Scorer::shared().score(name, known, scratch);
     // Through text, as the answers come: a number is then compared as it is written.
     let signals = serde_json::to_string(&scored.signals).expect("signals are JSON");
     let unicode = name.unicode().into_owned();
@@ -644,7 +654,7 @@ fn known_of(name: &DomainName, spread: usize, facts: &[&Said], scratch: &mut Scr
         signals: serde_json::from_str(&signals).expect("what was written can be read"),
         records: BTreeMap::new(),
         first_listed: BTreeMap::new(),
-        spread: spread as usize,
+        spread,
         registered_on: Vec::new(),
         known: None,
     };
