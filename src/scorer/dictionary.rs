@@ -237,6 +237,8 @@ pub struct Dictionary {
 const NAMED_FROM: u8 = 3;
 /// Levels by which a word may be rarer in the language of the suffix than in another.
 const OWN_BELOW: u8 = 3;
+/// Maximum letters of words that fall together in any language.
+const SHORT_LETTERS: u8 = 4;
 /// Maximum letters of a run that may fall into words by coincidence.
 const COINCIDENCE_LETTERS_MAX: usize = 8;
 /// Sixteenths of a bit by which words that no language has together must be more probable than
@@ -364,7 +366,7 @@ impl Dictionary {
             }
             longest = longest.max(segment.len);
         }
-        if longest <= NAMED_FROM {
+        if longest <= SHORT_LETTERS {
             // Short words are words of every language.
             let own = setting.expected.map_or(0, |own| 1 << own.0);
             shared &= own | 1 << Language::ENGLISH.0;

@@ -128,8 +128,9 @@ impl ExplanationInput<'_> {
         let Points { market, tld, pronounceability, characters, tld_spread, .. } = *self.points;
         let when = |applies: bool, points: i32| if applies { points } else { 0 };
         let Facts { digits, others, hyphens, idn, .. } = *self.facts;
-        let demand = seen.words > 0 && self.demand().is_some();
-        let closed = self.facts.caps.strictest().is_some_and(|cap| cap.name == "notPublic");
+        let strictest = self.facts.caps.strictest().map(|cap| cap.name);
+        let closed = strictest == Some("notPublic");
+        let demand = seen.words > 0 && strictest != Some("brand") && self.demand().is_some();
         let hard = self.is_hard() && seen.words > 0;
         let parts: [(Part, i32); PARTS] = [
             (Part::Market, when(demand, market)),
@@ -317,7 +318,7 @@ impl ExplanationInput<'_> {
             _ if proper.is_some() => "",
             COMMON_FROM.. => "common ",
             // The lists of other languages come from speech, in which technical words are rare.
-            ..RARE_BELOW if language == Some("English") => "rare ",
+            ..RARE_BELOW if seen.words == 1 && language == Some("English") => "rare ",
             _ => "",
         };
         let start = out.len();
