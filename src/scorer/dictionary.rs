@@ -138,7 +138,8 @@ impl Claims {
     fn is_own(self, levels: Levels, own: Language) -> bool {
         let level = levels.get(own);
         let highest = levels.highest().map_or(0, |highest| highest.1);
-        self.has(own) || !self.has(Language::ENGLISH) && level > 0 && level + OWN_BELOW >= highest
+        self.has(own)
+            || !self.has(Language::ENGLISH) && level > RAREST && level + OWN_BELOW >= highest
     }
 
     /// The language in which a word of these claims is read, and whether it is certain. The language
@@ -235,6 +236,8 @@ pub struct Dictionary {
 
 /// Minimum letters of a word that the suffix alone assigns to a language.
 const NAMED_FROM: u8 = 3;
+/// Level of words that a language hardly uses.
+const RAREST: u8 = 4;
 /// Levels by which a word may be rarer in the language of the suffix than in another.
 const OWN_BELOW: u8 = 3;
 /// Maximum letters of words that fall together in any language.
