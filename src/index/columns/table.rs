@@ -493,6 +493,40 @@ mod tests {
     }
 
     #[test]
+    fn coverage_counts_frequent_labels_under_open_tlds() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("batch");
+        let with_tlds = |label| ["com", "gov", "net"].map(|tld| format!("{label}.{tld}"));
+        let names: std::collections::BTreeSet<_> = Coverage::probes().flat_map(with_tlds).collect();
+        let mut writer = batch::create(&path, false).expect("a new file");
+        let drop = |date| Sighting::Dropped { date, release: None, registered_again: false };
+        let sighting = drop(Day::from_raw(9_000).expect("a day"));
+        let record = StoredObservation { sighting, first_seen: None, observed_at: 1 };
+        for name in &names {
+            let (label_len, base) =
+                (name.find('.').expect("a dot") as u8, Base::from_bits(1 << 15));
+            let (name, length) = (name.as_bytes(), label_len);
+            let entry = Entry { name, label_len, length, base, features: b"-", record };
+            writer.push(&entry, None).expect("written");
+        }
+        writer.finish(&BatchMeta::default()).expect("finished");
+        let table = Table::merge(&[Batch::open(&path).expect("opens")]).expect("merged");
+        let found = 2 * Coverage::probes().len() as u64;
+        assert_eq!(table.coverage, Coverage::from_found(found));
+        assert!(table.coverage != Coverage::NONE);
+        for part in &table.parts {
+            for (at, &place) in part.drops.at.iter().enumerate() {
+                // A closed TLD counts for its own name alone.
+                let tlds = 2 + u32::from(part.name(place as usize).ends_with(b".gov"));
+                let spread = Spread { tlds, coverage: table.coverage };
+                assert_eq!(part.drops.rank[at], Base::from_bits(1 << 15).with_spread(spread).rank);
+                assert_eq!(u32::from(part.drops.open_tlds[at]), tlds);
+                assert_eq!(part.drops.spread[at], 3);
+            }
+        }
+    }
+
+    #[test]
     fn the_table_holds_every_name_once_with_the_score_that_its_label_gives() {
         let folder = tempfile::tempdir().expect("a folder");
         for sizes in [&[][..], &[1], &[30_000], &[30_000, 0, 500, 20]] {
