@@ -59,7 +59,7 @@ fn about_market(signals: &Signals<'_>) -> String {
     let registered = match others {
         // An only TLD is known to be the only one when that costs points.
         0 if signals.points.tld_spread < 0 => "Not registered in other TLDs.".to_owned(),
-        0 => "Other TLDs: not known, the data holds too little of the market.".to_owned(),
+        0 => "No other TLDs in our data.".to_owned(),
         _ => format!("Registered in {}.", counted(others, "other TLD")),
     };
     let demand = match signals.demand() {
