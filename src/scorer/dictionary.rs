@@ -12,6 +12,7 @@ use super::percent::Percent;
 use super::prebuilt::{self, WordColumns};
 use super::segment::{Cost, NO_WORD_FEE, Search, Segment, Segmenter};
 use super::tlds::SuffixClass;
+use crate::vocab::language::LanguageCode;
 
 /// Cost of a digit, in sixteenths of a bit: one of ten.
 const DIGIT_COST: Cost = 53;
@@ -28,24 +29,28 @@ pub struct Language(u8);
 
 /// ISO 639-1 code (`None` for proper names, which belong to no language), name in explanations, and
 /// the suffixes under which the language is expected.
-type LanguageInfo = (Option<&'static str>, &'static str, &'static [&'static str]);
+type LanguageInfo = (Option<LanguageCode>, &'static str, &'static [&'static str]);
 
 /// By number. At most sixteen: a word's levels take four bits each of one `u64`.
 static LANGUAGES: [LanguageInfo; 16] = [
-    (Some("en"), "English", &["uk", "us", "au", "nz", "ie", "ca", "in", "za"]),
-    (Some("de"), "German", &["de", "at", "ch", "li", "koeln", "wien", "hamburg", "berlin"]),
-    (Some("fr"), "French", &["fr", "re"]),
-    (Some("es"), "Spanish", &["es", "mx", "ar", "cl", "pe", "uy", "ve", "ec"]),
-    (Some("it"), "Italian", &["it", "sm"]),
-    (Some("pl"), "Polish", &["pl"]),
-    (Some("sv"), "Swedish", &["se", "nu"]),
-    (Some("nl"), "Dutch", &["nl", "be", "amsterdam", "vlaanderen"]),
-    (Some("pt"), "Portuguese", &["pt", "br"]),
-    (Some("da"), "Danish", &["dk"]),
-    (Some("no"), "Norwegian", &["no"]),
-    (Some("fi"), "Finnish", &["fi"]),
-    (Some("cs"), "Czech", &["cz"]),
-    (Some("tr"), "Turkish", &["tr"]),
+    (Some(LanguageCode::English), "English", &["uk", "us", "au", "nz", "ie", "ca", "in", "za"]),
+    (
+        Some(LanguageCode::German),
+        "German",
+        &["de", "at", "ch", "li", "koeln", "wien", "hamburg", "berlin"],
+    ),
+    (Some(LanguageCode::French), "French", &["fr", "re"]),
+    (Some(LanguageCode::Spanish), "Spanish", &["es", "mx", "ar", "cl", "pe", "uy", "ve", "ec"]),
+    (Some(LanguageCode::Italian), "Italian", &["it", "sm"]),
+    (Some(LanguageCode::Polish), "Polish", &["pl"]),
+    (Some(LanguageCode::Swedish), "Swedish", &["se", "nu"]),
+    (Some(LanguageCode::Dutch), "Dutch", &["nl", "be", "amsterdam", "vlaanderen"]),
+    (Some(LanguageCode::Portuguese), "Portuguese", &["pt", "br"]),
+    (Some(LanguageCode::Danish), "Danish", &["dk"]),
+    (Some(LanguageCode::Norwegian), "Norwegian", &["no"]),
+    (Some(LanguageCode::Finnish), "Finnish", &["fi"]),
+    (Some(LanguageCode::Czech), "Czech", &["cz"]),
+    (Some(LanguageCode::Turkish), "Turkish", &["tr"]),
     (None, "name", &[]),
     (None, "place", &[]),
 ];
@@ -59,7 +64,7 @@ impl Language {
     pub const PLACES: Language = Language(15);
 
     /// ISO 639-1 code; `None` for names and places.
-    pub fn code(self) -> Option<&'static str> {
+    pub fn code(self) -> Option<LanguageCode> {
         self.info().0
     }
 
@@ -475,7 +480,9 @@ mod tests {
 
     fn show(label: &Label, token: &Token) -> String {
         let kind = match token.kind {
-            TokenKind::Word(language) => language.code().unwrap_or(language.name()),
+            TokenKind::Word(language) => {
+                language.code().map_or(language.name(), LanguageCode::as_str)
+            }
             TokenKind::Unknown => "?",
             TokenKind::Letter => "letter",
             TokenKind::Digits => "digits",

@@ -42,6 +42,7 @@ use utoipa::ToSchema;
 
 use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
+use crate::vocab::language::LanguageCode;
 use crate::vocab::name::{DomainName, is_a_label};
 
 use brands::Brands;
@@ -123,7 +124,7 @@ pub struct Traits {
     /// Number of words; 0 for a label that holds other letters.
     pub words: u8,
     /// Likeliest language of most letters in words; `None` without words, or with proper names only.
-    pub language: Option<Language>,
+    pub language: Option<LanguageCode>,
     /// A cap applies, whether or not the points reach it.
     pub capped: bool,
 }
@@ -384,7 +385,10 @@ impl Scorer {
             length_band: signals::length_band(facts.chars),
             dictionary_quality: facts.quality,
             words: seen.words(&known, scratch),
-            language: language(tokens).filter(|_| facts.certain).and_then(Language::code),
+            language: language(tokens)
+                .filter(|_| facts.certain)
+                .and_then(Language::code)
+                .map(LanguageCode::as_str),
             kind: kind(&facts, tokens),
             pattern: signals::pattern(known.label),
             digits: facts.digits,
@@ -402,12 +406,15 @@ impl Scorer {
     pub fn traits(&self, known: StoredScore<'_>, scratch: &mut Scratch) -> Traits {
         let (facts, _, _) = self.recall(&known, scratch);
         let tokens = &scratch.reading.tokens;
-        let words =
-            if facts.unknown > 0 { 0 } else { tokens.iter().filter(|it| it.is_word()).count() };
+        let is_read = |token: &Token| !matches!(token.kind, TokenKind::Unknown | TokenKind::Letter);
+        let words = match tokens.iter().all(is_read) {
+            true => tokens.iter().filter(|token| token.is_word()).count(),
+            false => 0,
+        };
         Traits {
             kind: kind(&facts, tokens),
             words: u8::try_from(words).unwrap_or(u8::MAX),
-            language: language(tokens).filter(|language| language.code().is_some()),
+            language: language(tokens).filter(|_| facts.certain).and_then(Language::code),
             capped: facts.caps != Caps::default(),
         }
     }

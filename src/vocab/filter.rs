@@ -5,7 +5,9 @@ use compact_str::CompactString;
 
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::limits::LABEL_CHARS_MAX;
+use crate::vocab::kind::Kind;
+use crate::vocab::language::LanguageCode;
+use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
 use crate::vocab::matcher::Matcher;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::query::Substring;
@@ -44,6 +46,16 @@ named_enum! {
 }
 parse_named!(Idn);
 
+named_enum! {
+    /// Condition on the caps of a score.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum CapsFilter {
+        /// No cap applies.
+        None = "none",
+    }
+}
+parse_named!(CapsFilter);
+
 /// Conditions on names. The default lets every name pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
@@ -57,6 +69,7 @@ pub struct Filter {
     pub min_len: u8,
     pub max_len: u8,
     pub label: LabelFilter,
+    pub reading: ReadingFilter,
     /// Number of other TLDs in which the corpus holds the label.
     pub min_tlds: u16,
     pub max_tlds: u16,
@@ -73,6 +86,7 @@ impl Default for Filter {
             min_len: 1,
             max_len: LABEL_CHARS_MAX,
             label: LabelFilter::default(),
+            reading: ReadingFilter::default(),
             min_tlds: 0,
             max_tlds: u16::MAX,
             drop: DropConditions::default(),
@@ -92,15 +106,22 @@ impl Filter {
         self
     }
 
+    /// Returns true if a search has to read every name in its range.
+    pub fn scans_names(&self) -> bool {
+        self.label.has_text() || self.reading != ReadingFilter::default()
+    }
+
     /// Returns true if only TLDs, a minimum score and a maximum length filter: the search has tables
     /// for these.
     pub fn is_basic(&self) -> bool {
-        let Filter { not_tlds, max_dqs, min_len, label, min_tlds, max_tlds, drop, .. } = self;
+        let Filter { not_tlds, max_dqs, min_len, label, reading, min_tlds, max_tlds, drop, .. } =
+            self;
         not_tlds.is_empty()
             && *max_dqs == Dqs::MAX
             && *min_len <= 1
             && (*min_tlds, *max_tlds) == (0, u16::MAX)
             && *label == LabelFilter::default()
+            && *reading == ReadingFilter::default()
             && *drop == DropConditions::default()
     }
 }
@@ -142,6 +163,31 @@ impl LabelFilter {
         // A single character narrows too little.
         let all = lists.into_iter().chain(literals).filter(|list| shortest(list) > 1);
         all.max_by_key(|list| (shortest(list), std::cmp::Reverse(list.len()))).unwrap_or_default()
+    }
+}
+
+/// Conditions on what the scorer reads in a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadingFilter {
+    /// Number of words, counted up to [`WORDS_MAX`]; 0 for a label that is not made of words.
+    pub min_words: u8,
+    pub max_words: u8,
+    /// One of these; empty means all, also labels without a language.
+    pub languages: Vec<LanguageCode>,
+    /// One of these; empty means all.
+    pub kinds: Vec<Kind>,
+    pub caps: Option<CapsFilter>,
+}
+
+impl Default for ReadingFilter {
+    fn default() -> ReadingFilter {
+        ReadingFilter {
+            min_words: 0,
+            max_words: WORDS_MAX,
+            languages: Vec::new(),
+            kinds: Vec::new(),
+            caps: None,
+        }
     }
 }
 

@@ -46,6 +46,8 @@ pub const LABEL_TEXTS_MAX: usize = 20;
 pub const EXCLUDED_TEXTS_MAX: usize = 50;
 /// Largest `min_drops`: drops are counted up to it.
 pub const MIN_DROPS_MAX: u32 = 255;
+/// Largest `min_words` and `max_words`: words are counted up to it.
+pub const WORDS_MAX: u8 = 15;
 /// Largest `min_tlds` and `max_tlds`: more than there are TLDs.
 pub const OTHER_TLDS_MAX: u32 = 10_000;
 /// Maximum bytes of a request body (`data/docs/api.md`). The server reads no more.

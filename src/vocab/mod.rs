@@ -13,6 +13,7 @@ pub mod filter;
 pub mod ids;
 pub mod json;
 pub mod kind;
+pub mod language;
 pub mod limits;
 pub mod matcher;
 pub mod memory;
