@@ -8,9 +8,12 @@
 
 use std::cell::RefCell;
 use std::fs;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Maximum CPU time of a request: more than any query over ten million names takes, and little enough
 /// for other requests. Unoptimised code is twenty times slower.
@@ -112,6 +115,81 @@ pub fn shared<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
+/// Runs `work` for each item on all cores, within what is left of this thread's budget: the time of all
+/// cores counts. Results come in the order of the items. `work` must not wait for other work of this
+/// kind.
+pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    /// Its threads inherit the priority of the thread of a query.
+    static POOL: LazyLock<Option<ThreadPool>> =
+        LazyLock::new(|| ThreadPoolBuilder::new().build().ok());
+    let Some(pool) = &*POOL else { return items.into_iter().map(work).collect() };
+    let share = RUNNING.with_borrow(|running| running.as_ref().map(Share::of));
+    let done = pool.install(|| {
+        let done = items.into_par_iter().map(|item| match &share {
+            Some(share) => share.lend(|| work(item)),
+            None => work(item),
+        });
+        done.collect()
+    });
+    RUNNING.with_borrow_mut(|running| {
+        if let Some((running, share)) = running.as_mut().zip(share) {
+            share.charge(running);
+        }
+    });
+    done
+}
+
+/// What is left of a budget, for several threads.
+struct Share {
+    time_max: Duration,
+    used_ns: AtomicU64,
+    gone: Arc<AtomicBool>,
+    spent: Mutex<Option<Spent>>,
+}
+
+impl Share {
+    fn of(running: &Running) -> Share {
+        let used = running.begun.zip(core_time()).map(|(begun, now)| now.saturating_sub(begun));
+        Share {
+            time_max: running.time_max.saturating_sub(used.unwrap_or_default()),
+            used_ns: AtomicU64::new(0),
+            gone: Arc::clone(&running.gone),
+            spent: Mutex::new(running.spent),
+        }
+    }
+
+    fn used(&self) -> Duration {
+        Duration::from_nanos(self.used_ns.load(Ordering::Relaxed))
+    }
+
+    fn lend<T>(&self, work: impl FnOnce() -> T) -> T {
+        let left = self.time_max.saturating_sub(self.used());
+        let (started, begun) = (Instant::now(), core_time());
+        let lent = Lent::put(Some(Running {
+            time_max: left,
+            until: started + left,
+            begun,
+            gone: Arc::clone(&self.gone),
+            spent: None,
+        }));
+        let done = work();
+        let on_core = begun.zip(core_time()).map(|(begun, now)| now.saturating_sub(begun));
+        let took = on_core.unwrap_or_else(|| started.elapsed());
+        self.used_ns.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
+        if let Some(spent) = lent.take_back().and_then(|running| running.spent) {
+            *self.spent.lock().unwrap_or_else(PoisonError::into_inner) = Some(spent);
+        }
+        done
+    }
+
+    /// Charges a budget for what its share used.
+    fn charge(self, running: &mut Running) {
+        running.time_max = running.time_max.saturating_sub(self.used());
+        running.until = Instant::now();
+        running.spent = self.spent.into_inner().unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
 /// Replaces a thread's budget and restores the previous one on drop, also during a panic.
 struct Lent {
     before: RefCell<Option<Running>>,
@@ -167,6 +245,21 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(3_600);
     const SHORT: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn the_time_of_all_cores_counts() {
+        let spin = |_| {
+            while !spent() {
+                std::hint::spin_loop();
+            }
+        };
+        let (budget, _waiting) = Budget::new(SHORT);
+        let done = budget.lend(|| on_all_cores(vec![(); 64], spin));
+        assert_eq!(done, Err(Spent::Time), "and each piece ends at once after that");
+        let (budget, _waiting) = Budget::new(LONG);
+        let double = |number: u32| 2 * number;
+        assert_eq!(budget.lend(|| on_all_cores(vec![1, 2, 3], double)), Ok(vec![2, 4, 6]));
+    }
 
     /// Loops until the budget is spent, or for ten seconds.
     fn work() -> bool {
