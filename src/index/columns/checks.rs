@@ -1,24 +1,24 @@
 //! Conditions on dropped names that have no bitmap: ranges of columns, and the text of labels. In: a
 //! filter and the columns by doc. Out: which docs of a window, or whether one name, passes.
 //!
-//! A window is combined word by word. Words without a candidate are skipped, and a column is compared
-//! 64 docs at a time without branches, so that the compiler vectorises it. Texts come last.
+//! A window is combined word by word: properties and days are bitmaps ([`crate::index::columns::slices`]).
+//! The numbers of lists are compared 64 docs at a time without branches, so that the compiler vectorises
+//! it. Texts come last.
 
 use std::ops::RangeInclusive;
 
+use crate::index::columns::day_column::{DayColumn, DayTest};
 use crate::index::columns::first_batches::FirstBatches;
 use crate::index::columns::label::{MarkTest, TextTest, TextTrail};
+use crate::index::columns::properties::{Properties, PropertyTests, TraitTest};
 use crate::index::columns::rank_key::{dqs_of, length_of};
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::filter::{DayRange, Filter};
-use crate::vocab::limits::LABEL_CHARS_MAX;
+use crate::vocab::filter::{DayRange, Filter, ReadingFilter};
 
-/// Multiplier that gathers bytes of 0 or 1 into the bits of the top byte.
-const GATHER: u64 = 0x0102_0408_1020_4080;
 /// Words between two looks at the time budget while texts are read.
 const WORDS_PER_LOOK: usize = 64;
 
@@ -29,16 +29,11 @@ pub struct DropColumns<'a> {
     pub tlds: &'a [u16],
     /// Rank keys.
     pub keys: &'a [u16],
-    /// Latest drop dates, [`Day::raw`].
-    pub drop_dates: &'a [u16],
+    /// Latest drop dates.
+    pub drop_dates: &'a DayColumn,
     /// Effective releases.
-    pub releases: &'a [u16],
-    /// Number of TLDs with the label.
-    pub spreads: &'a [u16],
-    /// Number of drops; 255 means 255 or more.
-    pub drops: &'a [u8],
-    /// Marks of the label, see [`crate::index::columns::label::marks_of`].
-    pub marks: &'a [u8],
+    pub releases: &'a DayColumn,
+    pub properties: &'a Properties,
     pub first_batches: &'a FirstBatches,
     pub records: &'a ScoreRecords,
 }
@@ -54,6 +49,8 @@ pub struct NameChecks {
     text: Option<TextTest>,
     /// Number of TLDs with the label; `None` accepts any.
     spread: Option<RangeInclusive<u16>>,
+    /// What the scorer reads in the label; `None` accepts any.
+    traits: Option<TraitTest>,
 }
 
 impl NameChecks {
@@ -76,6 +73,15 @@ impl NameChecks {
             text: TextTest::new(&filter.label),
             spread: (others != (0, u16::MAX))
                 .then(|| others.0.saturating_add(1)..=others.1.saturating_add(1)),
+            traits: (filter.reading != ReadingFilter::default())
+                .then(|| TraitTest::new(&filter.reading)),
+        }
+    }
+
+    /// Prepares for many labels in order: see [`TextTest::expect_order`].
+    pub fn expect_order(&mut self, filter: &Filter) {
+        if let Some(text) = &mut self.text {
+            text.expect_order(&filter.label);
         }
     }
 
@@ -108,21 +114,22 @@ impl NameChecks {
         let Some(wanted) = &self.spread else { return true };
         wanted.contains(&u16::try_from(spread()).unwrap_or(u16::MAX))
     }
+
+    /// Returns the condition on what the scorer reads in the label.
+    pub fn traits(&self) -> Option<&TraitTest> {
+        self.traits.as_ref()
+    }
 }
 
 /// Conditions on dropped names.
 pub struct DropChecks<'a> {
     columns: DropColumns<'a>,
     name: NameChecks,
-    dropped: Option<RangeInclusive<u16>>,
-    release: Option<RangeInclusive<u16>>,
-    min_drops: u8,
+    properties: PropertyTests,
+    dropped: Option<DayTest>,
+    release: Option<DayTest>,
     /// By batch number minus one; `None` accepts all.
     lists: Option<Vec<bool>>,
-    /// Some TLDs are excluded.
-    not_tlds: bool,
-    /// Some lengths are excluded.
-    lengths: bool,
 }
 
 impl<'a> DropChecks<'a> {
@@ -134,55 +141,38 @@ impl<'a> DropChecks<'a> {
         today: Day,
     ) -> DropChecks<'a> {
         let listed_since = filter.drop.listed_since;
+        let test = |of: &DayColumn, days| raw_range(days).map(|range| of.test(range));
         DropChecks {
             columns,
             name: NameChecks::new(filter, tlds),
-            dropped: raw_range(filter.drop.dropped),
-            release: raw_range(filter.drop.releases(today)),
-            min_drops: filter.drop.min_drops,
+            properties: PropertyTests::new(filter, columns.properties),
+            dropped: test(columns.drop_dates, filter.drop.dropped),
+            release: test(columns.releases, filter.drop.releases(today)),
             lists: listed_since.map(|since| columns.first_batches.observed_since(since)),
-            not_tlds: !filter.not_tlds.is_empty(),
-            lengths: filter.min_len > 1 || filter.max_len < LABEL_CHARS_MAX,
         }
     }
 
-    /// Clears the bits of the docs from `64 * first` on that fail. Scores and TLDs that must match are
-    /// left to the caller: they have a range and bitmaps.
+    /// Clears the bits of the docs from `64 * first` on that fail. Scores and TLDs are left to the
+    /// caller: they have a range and bitmaps.
     pub fn keep(&self, first: usize, words: &mut [u64]) {
-        let DropColumns { tlds, keys, drop_dates, releases, spreads, drops, marks, .. } =
+        let DropColumns { drop_dates, releases, properties, first_batches, records, .. } =
             self.columns;
-        if self.lengths {
-            let lengths = &self.name.length;
-            keep_where(keys, first, words, |key| lengths.contains(&length_of(key)));
+        self.properties.keep(properties, first, words);
+        if let Some(test) = &self.release {
+            releases.keep(test, first, words);
         }
-        if let Some(range) = &self.release {
-            keep_where(releases, first, words, |release| range.contains(&release));
-        }
-        if let Some(range) = &self.dropped {
-            keep_where(drop_dates, first, words, |date| range.contains(&date));
-        }
-        if let Some(range) = &self.name.spread {
-            keep_where(spreads, first, words, |spread| range.contains(&spread));
-        }
-        if self.min_drops > 1 {
-            keep_where(drops, first, words, |drops| drops >= self.min_drops);
-        }
-        if !self.name.marks.is_open() {
-            keep_where(marks, first, words, |marks| self.name.marks.passes(marks));
-        }
-        if let Some(of) = self.name.tlds.as_ref().filter(|_| self.not_tlds) {
-            keep_where(tlds, first, words, |tld| of[usize::from(tld)]);
+        if let Some(test) = &self.dropped {
+            drop_dates.keep(test, first, words);
         }
         if let Some(lists) = &self.lists {
-            let first_batches = self.columns.first_batches;
-            keep_docs(first, words, |doc| lists[first_batches.number(doc) as usize - 1]);
+            first_batches.keep(lists, first, words);
         }
         if let Some(text) = &self.name.text {
             for (at, words) in words.chunks_mut(WORDS_PER_LOOK).enumerate() {
                 if budget::spent() {
                     return;
                 }
-                let label = |doc| self.columns.records.get(doc).label;
+                let label = |doc| records.get(doc).label;
                 keep_docs(first + at * WORDS_PER_LOOK, words, |doc| text.passes(label(doc)));
             }
         }
@@ -190,37 +180,29 @@ impl<'a> DropChecks<'a> {
 
     /// Returns true if [`DropChecks::keep`] has anything to compare.
     pub fn has_any(&self) -> bool {
-        self.lengths
+        !self.properties.is_open()
             || self.release.is_some()
             || self.dropped.is_some()
-            || self.name.spread.is_some()
-            || self.min_drops > 1
-            || !self.name.marks.is_open()
-            || self.not_tlds
             || self.lists.is_some()
             || self.name.text.is_some()
     }
 
     /// Returns true if a doc passes all conditions.
     pub fn passes(&self, doc: u32) -> bool {
+        let DropColumns { tlds, keys, drop_dates, releases, properties, first_batches, records } =
+            self.columns;
         let at = doc as usize;
-        if !self.name.key_passes(self.columns.keys[at]) {
-            return false;
-        }
-        let in_range = |range: &Option<RangeInclusive<u16>>, value: u16| {
-            range.as_ref().is_none_or(|range| range.contains(&value))
+        let in_range = |test: &Option<DayTest>, of: &DayColumn| {
+            test.as_ref().is_none_or(|test| test.passes(of.days()[at]))
         };
-        let of_list =
-            |lists: &Vec<bool>| lists[self.columns.first_batches.number(doc) as usize - 1];
-        self.name.tld_passes(self.columns.tlds[at])
-            && in_range(&self.release, self.columns.releases[at])
-            && in_range(&self.dropped, self.columns.drop_dates[at])
-            && in_range(&self.name.spread, self.columns.spreads[at])
-            && self.columns.drops[at] >= self.min_drops
-            && self.name.marks.passes(self.columns.marks[at])
+        let of_list = |lists: &Vec<bool>| lists[first_batches.number(doc) as usize - 1];
+        self.name.key_passes(keys[at])
+            && self.name.tld_passes(tlds[at])
+            && in_range(&self.release, releases)
+            && in_range(&self.dropped, drop_dates)
+            && self.properties.passes(properties, doc)
             && self.lists.as_ref().is_none_or(of_list)
-            && (self.name.text.as_ref())
-                .is_none_or(|text| text.passes(self.columns.records.get(doc).label))
+            && self.name.text.as_ref().is_none_or(|text| text.passes(records.get(doc).label))
     }
 }
 
@@ -228,21 +210,6 @@ impl<'a> DropChecks<'a> {
 fn raw_range(range: DayRange) -> Option<RangeInclusive<u16>> {
     let raw = |day: Option<Day>, open: Day| day.unwrap_or(open).raw();
     (!range.is_open()).then(|| raw(range.from, Day::MIN)..=raw(range.to, Day::MAX))
-}
-
-/// Clears the bits of the docs whose value fails.
-#[inline]
-fn keep_where<T: Copy>(column: &[T], first: usize, words: &mut [u64], passes: impl Fn(T) -> bool) {
-    for (at, word) in (first..).zip(words).filter(|(_, word)| **word != 0) {
-        let values = &column[at * 64..column.len().min(at * 64 + 64)];
-        let mut flags = [0u8; 64];
-        if let Some(values) = values.first_chunk::<64>() {
-            flags = values.map(|value| u8::from(passes(value)));
-        } else {
-            flags.iter_mut().zip(values).for_each(|(flag, &value)| *flag = passes(value).into());
-        }
-        *word &= bits_of(&flags);
-    }
 }
 
 /// Clears the bits of the docs that fail.
@@ -257,12 +224,4 @@ fn keep_docs(first: usize, words: &mut [u64], passes: impl Fn(u32) -> bool) {
             }
         }
     }
-}
-
-/// Returns the bits of 64 bytes of 0 or 1.
-#[inline]
-fn bits_of(flags: &[u8; 64]) -> u64 {
-    let (eights, _) = flags.as_chunks::<8>();
-    let bits = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56;
-    (0..).zip(eights).fold(0, |word, (at, eight)| word | bits(eight) << (8 * at))
 }

@@ -3,23 +3,26 @@
 //! [`crate::index::query`] builds the rows from columns and records.
 //!
 //! Docs are positions in rank order, so the first matches are the result and no query sorts.
-//! `min_dqs` is a range of docs. All other
-//! conditions are bitmaps of docs, computed for a window of docs and combined word by word: lengths
-//! are compared, stages are bitmaps for the day ([`DayStages`]), TLDs and single characters are stored as bitmaps,
-//! postings set bits. Windows grow during the walk: first pages cost little, and an offset is
-//! counted instead of visited.
+//! Scores are a range of docs. All other
+//! conditions are bitmaps of docs, computed for a window of docs and combined word by word: properties of
+//! names and periods of days are bitmaps by bit ([`crate::index::columns::slices`]), stages are bitmaps for
+//! the day ([`DayStages`]), TLDs and single characters are stored as bitmaps, postings set bits. Windows
+//! grow during the walk: first pages cost little, and an offset is counted instead of visited.
 //!
-//! Columns are flat files of two bytes a doc. tantivy columns would be read into the same vectors,
+//! Columns that rows are made from are flat files of two bytes a doc. tantivy columns would be read into the same vectors,
 //! and writing six of them took a microsecond a name (3 million names, a loaded machine), as much
 //! as this whole part takes now.
 
 use std::hint::black_box;
 use std::io;
 use std::ops::{ControlFlow, Range};
+use std::sync::OnceLock;
 
 use crate::index::columns::checks::{DropChecks, DropColumns};
 use crate::index::columns::day::{DayStages, DropDates, StageDocs};
+use crate::index::columns::day_column::{DayColumn, DayFiles};
 use crate::index::columns::first_batches::FirstBatches;
+use crate::index::columns::properties::{Properties, Property};
 use crate::index::columns::rank_key::{dqs_of, length_of, order_key, rank_key};
 use crate::index::columns::rank_order::{DropRows, RankOrder};
 use crate::index::columns::records::ScoreRecords;
@@ -34,15 +37,18 @@ use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::time::UnixMs;
 
 const TLD: &str = "listed.tld";
 const KEY: &str = "listed.key";
 const RANK: &str = "listed.rank";
-const DROP_DATE: &str = "listed.drop-date";
-const RELEASE: &str = "listed.release";
-const SPREAD: &str = "listed.spread";
-const DROPS: &str = "listed.drops";
-const MARKS: &str = "listed.marks";
+const DROP_DATE: DayFiles =
+    DayFiles { days: "listed.drop-date", cuts: "listed.drop-cuts", periods: "listed.drop-periods" };
+const RELEASE: DayFiles = DayFiles {
+    days: "listed.release",
+    cuts: "listed.release-cuts",
+    periods: "listed.release-periods",
+};
 
 /// Words of the first window, and of the largest, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
@@ -55,16 +61,16 @@ pub struct DropsByRank {
     tld: Vec<u16>,
     key: Vec<u16>,
     rank: Vec<u16>,
-    drop_date: Vec<u16>,
-    release: Vec<u16>,
+    drop_date: DayColumn,
+    release: DayColumn,
     first_batches: FirstBatches,
-    spread: Vec<u16>,
-    drops: Vec<u8>,
-    marks: Vec<u8>,
+    properties: Properties,
     /// For each score, best first: the first doc that is worse.
     cuts: Vec<u32>,
     tld_docs: TldDocs,
     trigrams: Trigrams,
+    /// By TLD number, made on first use.
+    newest_lists: OnceLock<Vec<Option<UnixMs>>>,
 }
 
 /// Writes the drops list, the records and the n-grams of the dropped names of `table`.
@@ -80,12 +86,10 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             draft.put(TLD, &rows.tld)?;
             draft.put(KEY, &rows.key)?;
             draft.put(RANK, &rows.rank)?;
-            draft.put(DROP_DATE, &rows.drop_date)?;
-            draft.put(RELEASE, &rows.release)?;
+            DayColumn::write(DROP_DATE, &rows.drop_date, draft)?;
+            DayColumn::write(RELEASE, &rows.release, draft)?;
             FirstBatches::write(&rows.first_batch, &table.batches, draft)?;
-            draft.put(SPREAD, &rows.spread)?;
-            draft.put(DROPS, &rows.drops)?;
-            draft.put(MARKS, &rows.marks)?;
+            Properties::write(&rows.properties, draft)?;
             TldDocs::new(on_list, table.tlds.len()).write(draft)?;
             records.write(draft)
         },
@@ -107,13 +111,11 @@ impl DropsByRank {
     ) -> Result<DropsByRank, GenerationError> {
         let (tld, key) = (files.take::<u16>(TLD)?, files.take::<u16>(KEY)?);
         let rank = files.take::<u16>(RANK)?;
-        let (drop_date, release) = (files.take(DROP_DATE)?, files.take(RELEASE)?);
-        let (spread, drops): (Vec<u16>, Vec<u8>) = (files.take(SPREAD)?, files.take(DROPS)?);
-        let marks: Vec<u8> = files.take(MARKS)?;
+        let drop_date = DayColumn::open(files, DROP_DATE, dropped)?;
+        let release = DayColumn::open(files, RELEASE, dropped)?;
+        let properties = Properties::open(files, dropped)?;
         let fits = listed <= dropped
-            && [&tld, &key, &rank, &drop_date, &release, &spread].map(Vec::len)
-                == [dropped as usize; 6]
-            && [&drops, &marks].map(Vec::len) == [dropped as usize; 2]
+            && [&tld, &key, &rank].map(Vec::len) == [dropped as usize; 3]
             && tld.iter().all(|&tld| usize::from(tld) < tlds.len())
             && (0..listed as usize).map(|doc| order_key(key[doc], rank[doc])).is_sorted()
             && key.iter().all(|&key| key >> 8 <= rank_key(Dqs::MIN, 0) >> 8);
@@ -130,19 +132,19 @@ impl DropsByRank {
             drop_date,
             release,
             first_batches,
-            spread,
-            drops,
-            marks,
+            properties,
             cuts,
             tld_docs,
             trigrams,
+            newest_lists: OnceLock::new(),
         })
     }
 
     /// Returns the columns that stages are computed from.
     pub fn dates(&self) -> DropDates<'_> {
         let DropsByRank { listed, tld, drop_date, release, .. } = self;
-        DropDates { listed: *listed, tlds: tld, drop_dates: drop_date, releases: release }
+        let (drop_dates, releases) = (drop_date.days(), release.days());
+        DropDates { listed: *listed, tlds: tld, drop_dates, releases }
     }
 
     /// Returns the number of docs on the drops list.
@@ -167,12 +169,17 @@ impl DropsByRank {
 
     /// Returns the latest drop dates by doc, as [`crate::vocab::day::Day::raw`].
     pub fn drop_dates(&self) -> &[u16] {
-        &self.drop_date
+        self.drop_date.days()
     }
 
     /// Returns the effective releases by doc.
     pub fn releases(&self) -> &[u16] {
-        &self.release
+        self.release.days()
+    }
+
+    /// Returns the columns of latest drop dates and of effective releases.
+    pub fn day_columns(&self) -> (&DayColumn, &DayColumn) {
+        (&self.drop_date, &self.release)
     }
 
     /// Returns which list reported each drop first.
@@ -180,14 +187,34 @@ impl DropsByRank {
         &self.first_batches
     }
 
-    /// Returns the number of TLDs with the label, by doc.
-    pub fn spreads(&self) -> &[u16] {
-        &self.spread
+    /// Returns when the newest list was observed that was the first with a drop under a TLD.
+    pub fn newest_list(&self, tld: u16) -> Option<UnixMs> {
+        let newest = self.newest_lists.get_or_init(|| {
+            let mut newest = Vec::new();
+            for (doc, &tld) in (0..).zip(&self.tld) {
+                let at = usize::from(tld);
+                newest.resize(newest.len().max(at + 1), None);
+                let observed = self.first_batches.observed(self.first_batches.number(doc));
+                newest[at] = newest[at].max(Some(observed));
+            }
+            newest
+        });
+        newest.get(usize::from(tld)).copied().flatten()
     }
 
-    /// Returns the number of drops by doc; 255 means 255 or more.
-    pub fn drops(&self) -> &[u8] {
-        &self.drops
+    /// Returns the properties that filters and facets ask for.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// Returns the number of other TLDs with the label of a doc.
+    pub fn other_tlds(&self, doc: u32) -> u16 {
+        self.properties.column(Property::OtherTlds).number(doc)
+    }
+
+    /// Returns the number of drops of a doc; 255 means 255 or more.
+    pub fn drops(&self, doc: u32) -> u8 {
+        self.properties.column(Property::Drops).number(doc).try_into().unwrap_or(u8::MAX)
     }
 
     /// Returns the columns that conditions are checked with.
@@ -197,9 +224,7 @@ impl DropsByRank {
             keys: &self.key,
             drop_dates: &self.drop_date,
             releases: &self.release,
-            spreads: &self.spread,
-            drops: &self.drops,
-            marks: &self.marks,
+            properties: &self.properties,
             first_batches: &self.first_batches,
             records,
         }
@@ -207,8 +232,8 @@ impl DropsByRank {
 
     /// Loads the columns of some docs in parallel: see [`ScoreRecords::prefetch`].
     pub fn prefetch(&self, docs: &[u32]) {
-        let of =
-            |doc: usize| self.tld[doc] ^ self.key[doc] ^ self.drop_date[doc] ^ self.release[doc];
+        let (dates, releases) = (self.drop_dates(), self.releases());
+        let of = |doc: usize| self.tld[doc] ^ self.key[doc] ^ dates[doc] ^ releases[doc];
         black_box(docs.iter().fold(0, |all, &doc| all ^ of(doc as usize)));
     }
 
@@ -232,6 +257,11 @@ impl DropsByRank {
     pub fn docs_from(&self, min_dqs: Dqs) -> u32 {
         let worst = usize::from(rank_key(min_dqs, 0) >> 8);
         self.cuts[worst]
+    }
+
+    /// Returns the docs with this score.
+    pub fn docs_with(&self, dqs: Dqs) -> Range<u32> {
+        self.docs_above(dqs)..self.docs_from(dqs)
     }
 
     /// Calls `visit` with the docs that pass `filter`, best first, from its offset on until it
@@ -271,6 +301,9 @@ impl DropsByRank {
     ) -> io::Result<u32> {
         let walk = self.walk(filter, day, tlds, records)?;
         let known = walk.is_view(self.listed).then(|| day.count(filter.view)).flatten();
+        if let Some(known) = known.filter(|_| take == 0) {
+            return Ok(known);
+        }
         let (mut offset, mut total) = (filter.offset, 0);
         walk.windows(|first, words| {
             total += words.iter().map(|word| word.count_ones()).sum::<u32>();
@@ -338,6 +371,9 @@ impl DropsByRank {
             docs: self.docs_above(filter.common.max_dqs)..self.docs_from(filter.common.min_dqs),
             stages: day.docs_in(filter.view),
             members: wanted.map(|numbers| self.tld_docs.members(numbers)),
+            excluded: tlds
+                .numbers(&filter.common.not_tlds)
+                .map(|numbers| self.tld_docs.members(numbers)),
             seeker,
             candidates,
             checks: checks.has_any().then_some(checks),
@@ -358,6 +394,7 @@ struct Walk<'a> {
     stages: StageDocs<'a>,
     /// `None` lets all TLDs pass.
     members: Option<DocSet<'a>>,
+    excluded: Option<DocSet<'a>>,
     seeker: Option<Seeker<'a>>,
     /// Names that hold one of these texts include all matches; empty if any name may match.
     candidates: Vec<Seeker<'a>>,
@@ -369,6 +406,7 @@ impl Walk<'_> {
     fn is_view(&self, listed: u32) -> bool {
         self.docs == (0..listed)
             && self.members.is_none()
+            && self.excluded.is_none()
             && self.seeker.is_none()
             && self.checks.is_none()
     }
@@ -388,11 +426,12 @@ impl Walk<'_> {
             words.clear();
             words.resize(size, 0);
             self.fill(first, &mut words);
-            if let Some(members) = &mut self.members {
+            for (set, flip) in [(&mut self.members, 0), (&mut self.excluded, u64::MAX)] {
+                let Some(set) = set else { continue };
                 scratch.clear();
                 scratch.resize(size, 0);
-                members.mark(first, &mut scratch);
-                words.iter_mut().zip(&scratch).for_each(|(word, members)| *word &= members);
+                set.mark(first, &mut scratch);
+                words.iter_mut().zip(&scratch).for_each(|(word, docs)| *word &= docs ^ flip);
             }
             self.keep_candidates(first, &mut words, &mut scratch)?;
             if let Some(checks) = &self.checks {

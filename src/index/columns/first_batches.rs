@@ -8,6 +8,9 @@ use crate::index::storage::files::Files;
 use crate::vocab::day::Day;
 use crate::vocab::time::UnixMs;
 
+/// Multiplier that gathers bytes of 0 or 1 into the bits of the top byte.
+const GATHER: u64 = 0x0102_0408_1020_4080;
+
 const NUMBERS: &str = "listed.first-batch";
 const DAYS: &str = "listed.batch-days";
 const OBSERVED: &str = "listed.batch-observed";
@@ -122,11 +125,61 @@ impl FirstBatches {
         self.observed.iter().map(|&at| at >= since).collect()
     }
 
+    /// Returns for each batch, by its number minus one, whether it was observed at this instant.
+    pub fn observed_at(&self, instant: UnixMs) -> Vec<bool> {
+        self.observed.iter().map(|&at| at == instant).collect()
+    }
+
+    /// Clears the bits of the docs from `64 * first` on that none of these lists reported first; `lists`
+    /// is by batch number minus one.
+    pub fn keep(&self, lists: &[bool], first: usize, words: &mut [u64]) {
+        let is_wanted = |number: u32| lists[number as usize - 1];
+        let start = lists.iter().position(|&it| it).unwrap_or(lists.len());
+        let end = lists.iter().rposition(|&it| it).map_or(start, |last| last + 1);
+        // Lists come in the order of their observation, nearly always.
+        let is_range = lists[start..end].iter().all(|&it| it);
+        match &self.numbers {
+            // Numbers are below 256, and those of these lists from `start + 1` to `end`.
+            Numbers::One(numbers) if is_range => {
+                let (start, lists) = (start as u8, (end - start) as u8);
+                keep_where(numbers, first, words, |number| {
+                    number.wrapping_sub(start).wrapping_sub(1) < lists
+                });
+            }
+            Numbers::One(numbers) => keep_where(numbers, first, words, |it| is_wanted(it.into())),
+            Numbers::Two(numbers) => keep_where(numbers, first, words, |it| is_wanted(it.into())),
+            Numbers::Four(numbers) => keep_where(numbers, first, words, is_wanted),
+        }
+    }
+
     /// Returns the day on which the batch was ingested.
     #[inline]
     pub fn day(&self, number: u32) -> Day {
         self.days[number as usize - 1]
     }
+}
+
+/// Clears the bits of the docs whose value fails.
+#[inline]
+fn keep_where<T: Copy>(column: &[T], first: usize, words: &mut [u64], passes: impl Fn(T) -> bool) {
+    for (at, word) in (first..).zip(words).filter(|(_, word)| **word != 0) {
+        let values = &column[at * 64..column.len().min(at * 64 + 64)];
+        let mut flags = [0u8; 64];
+        if let Some(values) = values.first_chunk::<64>() {
+            flags = values.map(|value| u8::from(passes(value)));
+        } else {
+            flags.iter_mut().zip(values).for_each(|(flag, &value)| *flag = passes(value).into());
+        }
+        *word &= bits_of(&flags);
+    }
+}
+
+/// Returns the bits of 64 bytes of 0 or 1.
+#[inline]
+fn bits_of(flags: &[u8; 64]) -> u64 {
+    let (eights, _) = flags.as_chunks::<8>();
+    let bits = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56;
+    (0..).zip(eights).fold(0, |word, (at, eight)| word | bits(eight) << (8 * at))
 }
 
 /// Returns the width in bytes of a batch number.

@@ -90,6 +90,10 @@ pub struct TextTest {
     not_starts: Vec<Text>,
     not_ends: Vec<Text>,
     matchers: Vec<Matcher>,
+    /// The matchers for labels in order.
+    in_order: Vec<Matcher>,
+    /// `contains` and `ends` are not among [`TextTest::in_order`].
+    has_more: bool,
 }
 
 /// What the matchers of a [`TextTest`] read of the label before, for labels in order.
@@ -164,8 +168,29 @@ impl TextTest {
         }
         let [contains, starts, ends, not_contains, not_starts, not_ends] =
             lists.map(|list| Text::all(list));
-        let matchers = filter.matchers.clone();
-        Some(TextTest { contains, starts, ends, not_contains, not_starts, not_ends, matchers })
+        let (matchers, in_order) = (filter.matchers.clone(), filter.matchers.clone());
+        let has_more = !contains.is_empty() || !ends.is_empty();
+        Some(TextTest {
+            contains,
+            starts,
+            ends,
+            not_contains,
+            not_starts,
+            not_ends,
+            matchers,
+            in_order,
+            has_more,
+        })
+    }
+
+    /// Prepares for many labels in order: `contains` and `ends` of the filter become matchers.
+    pub fn expect_order(&mut self, filter: &LabelFilter) {
+        let lists = [(&filter.contains, ""), (&filter.ends, "$")];
+        let made: Vec<Option<Matcher>> =
+            lists.iter().map(|(texts, end)| one_of(texts, end)).collect();
+        self.has_more =
+            lists.iter().zip(&made).any(|((texts, _), made)| made.is_none() && !texts.is_empty());
+        self.in_order.extend(made.into_iter().flatten());
     }
 
     /// [`TextTest::passes`] for labels in order: a matcher reads only what differs from the label
@@ -175,14 +200,14 @@ impl TextTest {
             trail.shared = 0;
             return self.passes(label);
         }
-        trail.trails.resize_with(self.matchers.len(), Trail::default);
+        trail.trails.resize_with(self.in_order.len(), Trail::default);
         let shared = std::mem::replace(&mut trail.shared, usize::MAX);
         let mut matches = true;
-        for (matcher, trail) in self.matchers.iter().zip(&mut trail.trails) {
+        for (matcher, trail) in self.in_order.iter().zip(&mut trail.trails) {
             matches &= matcher.extend(trail, shared, label.as_bytes());
         }
         let forms = Forms { ascii: label.as_bytes(), unicode: label.as_bytes() };
-        matches && self.texts_pass(forms)
+        matches && (!self.has_more || self.contained(forms)) && self.others_pass(forms)
     }
 
     /// Returns true if a label (in A-label form) passes.
@@ -193,16 +218,35 @@ impl TextTest {
     }
 
     fn texts_pass(&self, forms: Forms<'_>) -> bool {
+        self.contained(forms) && self.others_pass(forms)
+    }
+
+    fn contained(&self, forms: Forms<'_>) -> bool {
+        (self.ends.is_empty() || self.ends.iter().any(|text| text.ends(forms)))
+            && (self.contains.is_empty() || self.contains.iter().any(|text| text.is_in(forms)))
+    }
+
+    fn others_pass(&self, forms: Forms<'_>) -> bool {
         let any = |texts: &[Text], holds: fn(&Text, Forms<'_>) -> bool| {
             texts.iter().any(|text| holds(text, forms))
         };
         (self.starts.is_empty() || any(&self.starts, Text::starts))
-            && (self.ends.is_empty() || any(&self.ends, Text::ends))
-            && (self.contains.is_empty() || any(&self.contains, Text::is_in))
             && !any(&self.not_starts, Text::starts)
             && !any(&self.not_ends, Text::ends)
             && !any(&self.not_contains, Text::is_in)
     }
+}
+
+/// Returns a matcher for labels with one of these texts, followed by `end`; `None` if there are none, or
+/// they are too long for one. Only for labels that are no A-labels.
+fn one_of(texts: &[Substring], end: &str) -> Option<Matcher> {
+    let is_a_label = |text: &Substring| text.as_str().starts_with(A_LABEL);
+    if texts.is_empty() || texts.iter().any(is_a_label) {
+        return None;
+    }
+    let escaped: Vec<String> =
+        texts.iter().map(|text| regex_syntax::escape(text.as_str())).collect();
+    Matcher::regex(&format!("({}){end}", escaped.join("|"))).ok()
 }
 
 #[cfg(test)]

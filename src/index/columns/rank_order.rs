@@ -10,11 +10,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::index::columns::label::marks_of;
-use crate::index::columns::rank_key::order_key;
+use crate::index::columns::properties::{self, PropertyRow};
+use crate::index::columns::rank_key::{length_of, order_key};
 use crate::index::columns::records::{NewRecord, ScoreRecords};
 use crate::index::columns::table::{Part, Table};
 use crate::index::error::BuildError;
+use crate::scorer::{Scratch, Spread, StoredScore};
 
 /// Sort key of all names registered again: behind every name on the list.
 const AGAIN: u64 = u64::MAX;
@@ -45,12 +46,7 @@ pub struct DropRows {
     pub release: Vec<u16>,
     /// First batch that reported the drop.
     pub first_batch: Vec<u32>,
-    /// Number of TLDs with the label.
-    pub spread: Vec<u16>,
-    /// Number of drops; 255 means 255 or more.
-    pub drops: Vec<u8>,
-    /// [`marks_of`] the label.
-    pub marks: Vec<u8>,
+    pub properties: Vec<PropertyRow>,
     pub records: ScoreRecords,
 }
 
@@ -63,9 +59,7 @@ struct Row {
     drop_date: u16,
     release: u16,
     first_batch: u32,
-    spread: u16,
-    drops: u8,
-    marks: u8,
+    properties: PropertyRow,
 }
 
 /// Consecutive docs while they are copied.
@@ -129,9 +123,7 @@ impl DropRows {
             rows.drop_date.extend(piece.rows.iter().map(|row| row.drop_date));
             rows.release.extend(piece.rows.iter().map(|row| row.release));
             rows.first_batch.extend(piece.rows.iter().map(|row| row.first_batch));
-            rows.spread.extend(piece.rows.iter().map(|row| row.spread));
-            rows.drops.extend(piece.rows.iter().map(|row| row.drops));
-            rows.marks.extend(piece.rows.iter().map(|row| row.marks));
+            rows.properties.extend(piece.rows.iter().map(|row| row.properties));
             rows.records.append(piece.records)?;
         }
         Ok(rows)
@@ -142,8 +134,17 @@ impl Piece {
     fn gather(table: &Table, order: &RankOrder, docs: Range<u32>) -> Result<Piece, BuildError> {
         let mut rows = vec![Row::default(); docs.len()];
         let mut lens = vec![0u32; docs.len()];
+        let mut scratch = Scratch::default();
         for_each_drop(table, order, &docs, |part, drop, place| {
             let at = part.drops.at[drop] as usize;
+            let known = StoredScore {
+                label: std::str::from_utf8(part.label(at)).unwrap_or_default(),
+                tld: table.tlds.name(part.tld[at]),
+                spread: Spread::UNKNOWN,
+                features: part.drops.features(drop),
+            };
+            let others = part.drops.spread[drop].saturating_sub(1);
+            let (length, count) = (length_of(part.key[at]), part.drops.count[drop]);
             rows[place] = Row {
                 tld: part.tld[at],
                 key: part.key[at],
@@ -151,9 +152,7 @@ impl Piece {
                 drop_date: part.drops.date[drop],
                 release: part.drops.release[drop],
                 first_batch: part.drops.first_batch[drop],
-                spread: part.drops.spread[drop],
-                drops: part.drops.count[drop],
-                marks: std::str::from_utf8(part.label(at)).map_or(0, marks_of),
+                properties: properties::row_of(known, length, others, count, &mut scratch),
             };
             lens[place] = parts_of(part, drop).len() as u32;
         });
@@ -198,6 +197,7 @@ fn for_each_drop<'a>(
 mod tests {
     use super::*;
     use crate::index::columns::fixtures::TestTables;
+    use crate::index::columns::properties::Property;
 
     /// Docs are the places in a plain sort, and rows are those of the names.
     #[test]
@@ -228,9 +228,10 @@ mod tests {
                 let record = records.get(doc);
                 assert_eq!(record.label.as_bytes(), part.label(at));
                 assert_eq!(u16::from(record.spread), part.drops.open_tlds[drop].min(255));
-                assert_eq!(rows.spread[at_doc], part.drops.spread[drop]);
-                assert_eq!(rows.drops[at_doc], part.drops.count[drop]);
-                assert_eq!(rows.marks[at_doc], marks_of(record.label));
+                let row = rows.properties[at_doc];
+                assert_eq!(row[Property::OtherTlds as usize], part.drops.spread[drop] - 1);
+                assert_eq!(row[Property::Drops as usize], u16::from(part.drops.count[drop]));
+                assert_eq!(row[Property::Length as usize], u16::from(length_of(part.key[at])));
                 assert_eq!(record.features, part.drops.features(drop));
             }
             expected.sort();

@@ -24,7 +24,7 @@ use crate::vocab::file_error::AtPath;
 
 /// Version of the file formats, raised when one changes. Other versions are rejected; a rebuild
 /// from the corpus replaces them.
-pub const INDEX_FORMAT: u32 = 6;
+pub const INDEX_FORMAT: u32 = 7;
 
 /// File that names the generation to serve.
 const CURRENT: &str = "CURRENT";

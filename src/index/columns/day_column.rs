@@ -1,0 +1,205 @@
+//! A column of days of dropped names, by doc. Beside the days, the number of one of at most 64 periods is
+//! kept as [`Slices`]: a range of days is a set of periods, and only docs of its first and last period
+//! are compared one by one.
+
+use std::ops::RangeInclusive;
+
+use crate::index::columns::slices::{SliceFiles, SliceTest, Slices, ValueSet, docs_of};
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+
+/// Bits of the number of a period.
+const BITS: usize = 6;
+/// First days of periods at most: days before the first one are another period.
+const CUTS_MAX: usize = (1 << BITS) - 1;
+
+/// Days of dropped names by doc, as [`crate::vocab::day::Day::raw`].
+#[derive(Debug)]
+pub struct DayColumn {
+    days: Vec<u16>,
+    /// First day of each period, ascending. The last period has no days.
+    cuts: Vec<u16>,
+    periods: Slices,
+}
+
+/// Names of the files.
+#[derive(Clone, Copy, Debug)]
+pub struct DayFiles {
+    pub days: &'static str,
+    pub cuts: &'static str,
+    pub periods: &'static str,
+}
+
+impl DayFiles {
+    fn slices(self) -> SliceFiles {
+        SliceFiles { bits: BITS, planes: self.periods, large: None }
+    }
+}
+
+/// Compiled range of days.
+#[derive(Debug)]
+pub struct DayTest {
+    range: RangeInclusive<u16>,
+    /// Periods all days of which pass.
+    whole: SliceTest,
+    /// Periods some days of which pass.
+    part: Option<SliceTest>,
+}
+
+impl DayTest {
+    /// Returns true if a day passes.
+    pub fn passes(&self, day: u16) -> bool {
+        self.range.contains(&day)
+    }
+}
+
+impl DayColumn {
+    /// Writes the files of a column.
+    ///
+    /// # Errors
+    /// A write fails.
+    pub fn write(files: DayFiles, days: &[u16], draft: &Draft) -> Result<(), BuildError> {
+        let cuts = cuts(days);
+        let periods: Vec<u16> = days.iter().map(|&day| period(&cuts, day).into()).collect();
+        draft.put(files.days, days)?;
+        draft.put(files.cuts, &cuts)?;
+        Slices::write(files.slices(), &periods, draft)
+    }
+
+    /// Opens what [`DayColumn::write`] wrote for `docs` names.
+    ///
+    /// # Errors
+    /// A file is damaged or does not fit.
+    pub fn open(from: &Files, files: DayFiles, docs: u32) -> Result<DayColumn, GenerationError> {
+        let (days, cuts): (Vec<u16>, Vec<u16>) = (from.take(files.days)?, from.take(files.cuts)?);
+        let fits = days.len() == docs as usize
+            && cuts.len() <= CUTS_MAX
+            && cuts.is_sorted_by(|one, next| one < next);
+        from.check(fits, files.days)?;
+        Ok(DayColumn { days, cuts, periods: Slices::open(from, files.slices(), docs)? })
+    }
+
+    /// Returns the days by doc.
+    pub fn days(&self) -> &[u16] {
+        &self.days
+    }
+
+    /// Returns the numbers of the periods, which sort like the days.
+    pub fn periods(&self) -> &Slices {
+        &self.periods
+    }
+
+    /// Returns the number of the period of a day.
+    pub fn period(&self, day: u16) -> u8 {
+        period(&self.cuts, day)
+    }
+
+    /// Returns true if a period has one day.
+    pub fn is_day(&self, period: u8) -> bool {
+        let place = usize::from(period);
+        let bounds = place.checked_sub(1).and_then(|first| self.cuts.get(first..=place));
+        bounds.is_some_and(|bounds| bounds[1] - bounds[0] == 1)
+    }
+
+    /// Compiles a range of days.
+    pub fn test(&self, range: RangeInclusive<u16>) -> DayTest {
+        let (first, last) = (self.period(*range.start()), self.period(*range.end()));
+        let cut = |period: u8| self.cuts.get(usize::from(period)).copied();
+        // No day is before the first cut.
+        let starts = first == 0 || cut(first - 1) == Some(*range.start());
+        let ends = cut(last).map_or(*range.end() == u16::MAX, |next| next - 1 == *range.end());
+        let in_range = |period: u8| (first..=last).contains(&period);
+        let is_part = |period: u8| (period == first && !starts) || (period == last && !ends);
+        let compile = |set| self.periods.test(set);
+        DayTest {
+            range,
+            whole: compile(ValueSet::of(|period| in_range(period) && !is_part(period))),
+            part: (!starts || !ends).then(|| compile(ValueSet::of(is_part))),
+        }
+    }
+
+    /// Clears the bits of the docs from `64 * first` on whose day fails.
+    pub fn keep(&self, test: &DayTest, first: usize, words: &mut [u64]) {
+        let mut part = Vec::new();
+        if let Some(test) = &test.part {
+            part.extend_from_slice(words);
+            self.periods.keep(test, first, &mut part);
+        }
+        self.periods.keep(&test.whole, first, words);
+        docs_of(first, &part, |doc| {
+            let passes = test.passes(self.days[doc as usize]);
+            words[doc as usize / 64 - first] |= u64::from(passes) << (doc % 64);
+        });
+    }
+}
+
+fn period(cuts: &[u16], day: u16) -> u8 {
+    cuts.partition_point(|&cut| cut <= day) as u8
+}
+
+/// Returns the first days of periods with about as many docs each, and the day after the last.
+fn cuts(days: &[u16]) -> Vec<u16> {
+    let mut counts = vec![0usize; 1 << 16];
+    days.iter().for_each(|&day| counts[usize::from(day)] += 1);
+    let Some(last) = days.iter().max() else { return Vec::new() };
+    let mut share = days.len() / CUTS_MAX;
+    loop {
+        let (mut cuts, mut docs) = (Vec::new(), 0);
+        for (day, &count) in (0..=u16::MAX).zip(&counts).filter(|&(_, &count)| count > 0) {
+            if cuts.is_empty() || docs + count > share {
+                cuts.push(day);
+                docs = 0;
+            }
+            docs += count;
+            if docs > share {
+                // A day of its own.
+                cuts.extend(day.checked_add(1));
+            }
+        }
+        cuts.extend(last.checked_add(1));
+        cuts.dedup();
+        if cuts.len() <= CUTS_MAX {
+            return cuts;
+        }
+        share += share / 16 + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::fixtures::round_trip;
+
+    const FILES: DayFiles = DayFiles { days: "days", cuts: "cuts", periods: "periods" };
+
+    #[test]
+    fn any_range_of_days_is_compared_like_day_by_day() {
+        let mut rng = fastrand::Rng::with_seed(4);
+        for spread in [0, 3, 40, 100, 2_000] {
+            let day =
+                |rng: &mut fastrand::Rng| 1_000 + rng.u16(0..=spread).min(rng.u16(0..=spread));
+            let days: Vec<u16> = (0..5_000).map(|_| day(&mut rng)).collect();
+            let (_folder, files) =
+                round_trip(|draft| DayColumn::write(FILES, &days, draft)).expect("written");
+            let column = DayColumn::open(&files, FILES, 5_000).expect("sound");
+            for _ in 0..300 {
+                let start = 990 + rng.u16(0..spread + 20);
+                let range = start..=start + rng.u16(0..spread / 2 + 20);
+                let test = column.test(range.clone());
+                let mut words = vec![u64::MAX; 5_000 / 64 - 3];
+                column.keep(&test, 3, &mut words);
+                for (doc, day) in days.iter().enumerate().skip(3 * 64).take(words.len() * 64) {
+                    let passes = words[doc / 64 - 3] >> (doc % 64) & 1 == 1;
+                    assert_eq!(passes, range.contains(day), "{range:?} {day}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_column_without_days_has_none_that_pass() {
+        assert!(cuts(&[]).is_empty());
+        assert_eq!(cuts(&[u16::MAX, 7]), [7, 8, u16::MAX]);
+    }
+}

@@ -1,0 +1,250 @@
+//! Properties of dropped names that filters and facets ask for, by doc: [`Slices`] each.
+
+use std::ops::RangeInclusive;
+
+use crate::index::columns::label::{MarkTest, marks_of};
+use crate::index::columns::slices::{RangeTest, SliceFiles, SliceTest, Slices, ValueSet};
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+use crate::scorer::{Scorer, Scratch, StoredScore, Traits};
+use crate::vocab::filter::{Filter, ReadingFilter};
+use crate::vocab::kind::Kind;
+use crate::vocab::language::LanguageCode;
+use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
+
+/// Added to the number of a kind for a name whose score is capped.
+const CAPPED: u8 = 8;
+
+/// Property of a dropped name. Its number is that of its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// Characters of the label.
+    Length,
+    /// [`marks_of`] the label.
+    Marks,
+    /// Words of the label, up to [`WORDS_MAX`].
+    Words,
+    /// Position of the kind, with [`CAPPED`].
+    Kind,
+    /// Position of the language, from 1; 0 for none.
+    Language,
+    /// Number of other TLDs with the label.
+    OtherTlds,
+    /// Number of drops.
+    Drops,
+}
+
+impl Property {
+    pub const ALL: [Property; 7] = [
+        Property::Length,
+        Property::Marks,
+        Property::Words,
+        Property::Kind,
+        Property::Language,
+        Property::OtherTlds,
+        Property::Drops,
+    ];
+
+    fn files(self) -> SliceFiles {
+        let (bits, planes, large) = match self {
+            Property::Length => (6, "listed.length", None),
+            Property::Marks => (4, "listed.marks", None),
+            Property::Words => (4, "listed.words", None),
+            Property::Kind => (4, "listed.kind", None),
+            Property::Language => (4, "listed.language", None),
+            Property::OtherTlds => {
+                (4, "listed.spread", Some(("listed.spread-docs", "listed.spread-large")))
+            }
+            Property::Drops => {
+                (2, "listed.drops", Some(("listed.drops-docs", "listed.drops-large")))
+            }
+        };
+        SliceFiles { bits, planes, large }
+    }
+}
+
+/// Numbers of one dropped name by property.
+pub type PropertyRow = [u16; Property::ALL.len()];
+
+/// Returns the numbers of a dropped name whose label has `length` characters and is in `others` other
+/// TLDs.
+pub fn row_of(
+    known: StoredScore<'_>,
+    length: u8,
+    others: u16,
+    drops: u8,
+    scratch: &mut Scratch,
+) -> PropertyRow {
+    let traits = Scorer::shared().traits(known, scratch);
+    [
+        length.into(),
+        marks_of(known.label).into(),
+        words_of(&traits).into(),
+        kind_value(traits.kind, traits.capped).into(),
+        language_value(traits.language).into(),
+        others,
+        drops.into(),
+    ]
+}
+
+fn words_of(traits: &Traits) -> u8 {
+    traits.words.min(WORDS_MAX)
+}
+
+fn kind_value(kind: Kind, capped: bool) -> u8 {
+    kind as u8 | if capped { CAPPED } else { 0 }
+}
+
+fn language_value(language: Option<LanguageCode>) -> u8 {
+    language.map_or(0, |language| language as u8 + 1)
+}
+
+/// Properties of all dropped names.
+#[derive(Debug)]
+pub struct Properties([Slices; Property::ALL.len()]);
+
+impl Properties {
+    /// Writes the rows, by doc.
+    ///
+    /// # Errors
+    /// A write fails.
+    pub fn write(rows: &[PropertyRow], draft: &Draft) -> Result<(), BuildError> {
+        for property in Property::ALL {
+            let values: Vec<u16> = rows.iter().map(|row| row[property as usize]).collect();
+            Slices::write(property.files(), &values, draft)?;
+        }
+        Ok(())
+    }
+
+    /// Opens what [`Properties::write`] wrote for `docs` names.
+    ///
+    /// # Errors
+    /// A file is damaged or does not fit.
+    pub fn open(files: &Files, docs: u32) -> Result<Properties, GenerationError> {
+        let columns = Property::ALL.map(|property| Slices::open(files, property.files(), docs));
+        let columns: Vec<Slices> = columns.into_iter().collect::<Result<_, _>>()?;
+        Ok(Properties(columns.try_into().expect("a column a property")))
+    }
+
+    /// Returns the column of a property.
+    pub fn column(&self, property: Property) -> &Slices {
+        &self.0[property as usize]
+    }
+
+    /// Returns the number of names by kind, whether capped or not, in the order of [`Kind::ALL`].
+    pub fn count_kinds(&self, matches: &[u64]) -> Vec<u32> {
+        let counts = self.column(Property::Kind).count(matches);
+        let of = |kind: Kind| [false, true].map(|capped| usize::from(kind_value(kind, capped)));
+        Kind::ALL.iter().map(|&kind| of(kind).iter().map(|&value| counts[value]).sum()).collect()
+    }
+
+    /// Returns the number of names by language, in the order of [`LanguageCode::ALL`].
+    pub fn count_languages(&self, matches: &[u64]) -> Vec<u32> {
+        let counts = self.column(Property::Language).count(matches);
+        let of = |&language| counts[usize::from(language_value(Some(language)))];
+        LanguageCode::ALL.iter().map(of).collect()
+    }
+}
+
+/// Conditions of a filter on properties.
+#[derive(Debug, Default)]
+pub struct PropertyTests {
+    sets: Vec<(Property, SliceTest)>,
+    ranges: Vec<(Property, RangeTest)>,
+}
+
+impl PropertyTests {
+    /// Resolves the conditions of a filter.
+    pub fn new(filter: &Filter, properties: &Properties) -> PropertyTests {
+        let mut tests = PropertyTests::default();
+        let mut set = |property: Property, is_open: bool, values: ValueSet| {
+            if !is_open {
+                tests.sets.push((property, properties.column(property).test(values)));
+            }
+        };
+        let marks = MarkTest::new(&filter.label);
+        set(Property::Marks, marks.is_open(), ValueSet::of(|value| marks.passes(value)));
+        let TraitTest { words, kinds, languages } = TraitTest::new(&filter.reading);
+        let ReadingFilter { min_words, max_words, .. } = filter.reading;
+        let all_words = (min_words, max_words) == (0, WORDS_MAX);
+        set(Property::Words, all_words, ValueSet::of(|value| words.contains(&value)));
+        set(Property::Kind, kinds == ValueSet::ALL, kinds);
+        set(Property::Language, languages == ValueSet::ALL, languages);
+        // No label has 0 characters: an open bound costs nothing.
+        let shortest = if filter.min_len <= 1 { 0 } else { filter.min_len };
+        let lengths = shortest..=filter.max_len;
+        let all_lengths = lengths == (0..=LABEL_CHARS_MAX);
+        set(Property::Length, all_lengths, ValueSet::of(|value| lengths.contains(&value)));
+        let mut range = |property: Property, range: RangeInclusive<u16>| {
+            if range != (0..=u16::MAX) {
+                tests.ranges.push((property, properties.column(property).range_test(range)));
+            }
+        };
+        range(Property::OtherTlds, filter.min_tlds..=filter.max_tlds);
+        let least = if filter.drop.min_drops <= 1 { 0 } else { filter.drop.min_drops.into() };
+        range(Property::Drops, least..=u16::MAX);
+        tests
+    }
+
+    /// Returns true if all names pass.
+    pub fn is_open(&self) -> bool {
+        self.sets.is_empty() && self.ranges.is_empty()
+    }
+
+    /// Clears the bits of the docs from `64 * first` on that fail.
+    pub fn keep(&self, properties: &Properties, first: usize, words: &mut [u64]) {
+        for (property, test) in &self.sets {
+            properties.column(*property).keep(test, first, words);
+        }
+        for (property, test) in &self.ranges {
+            properties.column(*property).keep_range(test, first, words);
+        }
+    }
+
+    /// Returns true if a doc passes.
+    pub fn passes(&self, properties: &Properties, doc: u32) -> bool {
+        self.sets.iter().all(|(of, test)| test.passes(properties.column(*of).value(doc)))
+            && (self.ranges.iter())
+                .all(|(of, test)| test.passes(properties.column(*of).number(doc)))
+    }
+}
+
+/// Condition on what the scorer reads in a label.
+#[derive(Debug)]
+pub struct TraitTest {
+    words: RangeInclusive<u8>,
+    kinds: ValueSet,
+    languages: ValueSet,
+}
+
+impl TraitTest {
+    /// Takes the conditions from a filter.
+    pub fn new(filter: &ReadingFilter) -> TraitTest {
+        let ReadingFilter { min_words, max_words, languages, kinds, caps } = filter;
+        let is_kind = |value: u8| {
+            let wanted = kinds.iter().any(|&kind| kind as u8 == value % CAPPED);
+            (kinds.is_empty() || wanted) && (caps.is_none() || value < CAPPED)
+        };
+        let is_language = |value: u8| {
+            let wanted = languages.iter().any(|&code| language_value(Some(code)) == value);
+            languages.is_empty() || wanted
+        };
+        TraitTest {
+            words: *min_words..=*max_words,
+            kinds: if kinds.is_empty() && caps.is_none() {
+                ValueSet::ALL
+            } else {
+                ValueSet::of(is_kind)
+            },
+            languages: ValueSet::of(is_language),
+        }
+    }
+
+    /// Returns true if a name passes.
+    pub fn passes(&self, traits: &Traits) -> bool {
+        self.words.contains(&words_of(traits))
+            && self.kinds.has(kind_value(traits.kind, traits.capped))
+            && self.languages.has(language_value(traits.language))
+    }
+}
