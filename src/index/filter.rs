@@ -192,6 +192,9 @@ named_enum! {
         Dqs = "dqs",
         /// By day.
         Release = "release",
+        /// Of names that have one.
+        Language = "language",
+        Kind = "kind",
     }
 }
 parse_named!(Facet);

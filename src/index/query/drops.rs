@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::index::columns::slices::ones;
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, RowPosition, Sort, View};
 use crate::index::query::index::{DayIndex, Index, RowBuffers, with_row_buffers};
@@ -96,8 +97,8 @@ impl Index {
             total = page.map_err(|source| self.query_error(source))?;
         } else {
             let matches = self.matching(filter, &day)?;
-            total = matches.iter().map(|word| word.count_ones()).sum();
-            docs = self.sorted_docs(filter, &matches, take);
+            total = ones(&matches);
+            docs = self.sorted_docs(filter, matches, total, take);
         }
         let follows = docs.len() == take;
         docs.truncate(filter.limit as usize);
@@ -115,8 +116,10 @@ impl Index {
     /// # Errors
     /// [`QueryError`]; does not happen with verified files.
     pub fn count_drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<u32, QueryError> {
-        let matches = self.matching(filter, &self.day(as_of))?;
-        Ok(matches.iter().map(|word| word.count_ones()).sum())
+        let day = self.day(as_of);
+        let Index { drops_by_rank, tlds, records, .. } = self;
+        let counted = drops_by_rank.page(filter, &day.stages, tlds, records, 0, 0, &mut Vec::new());
+        counted.map_err(|source| self.query_error(source))
     }
 
     /// Returns the docs of the drops list that pass `filter`, as a bitmap.
@@ -219,8 +222,11 @@ impl Index {
             drop_date: drop.date,
             release_date: drop.release,
             days_to_release: drop.release.days_since(as_of.today),
-            other_tlds: self.drops_by_rank.spreads()[at].saturating_sub(1),
-            drop_count: self.drops_by_rank.drops()[at],
+            words: &signals.words,
+            language: signals.language,
+            kind: signals.kind,
+            other_tlds: self.drops_by_rank.other_tlds(doc),
+            drop_count: self.drops_by_rank.drops(doc),
             listed_at: self.listed_at(doc),
         })
     }

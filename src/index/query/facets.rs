@@ -1,14 +1,20 @@
 //! Counts of the drops list by value. Each facet counts the names that pass all filters but its own.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
-use crate::index::columns::rank_key::dqs_of;
+use crate::index::columns::day::StageDocs;
+use crate::index::columns::slices::{docs_of, ones};
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, Facet, View};
 use crate::index::query::index::{DayIndex, Index};
-use crate::index::query::sort::docs_of;
+use crate::index::query::rows::FacetValue;
+use crate::vocab::budget;
 use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
 use crate::vocab::filter::{DayRange, Filter};
+use crate::vocab::kind::Kind;
+use crate::vocab::language::LanguageCode;
 use crate::vocab::stage::Stage;
 
 /// Maximum values of a facet.
@@ -16,15 +22,9 @@ const VALUES_MAX: usize = 100;
 /// Scores of one value.
 const DQS_STEP: u32 = 10;
 
-/// A value, and the number of names that have it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FacetValue {
-    pub value: String,
-    pub count: u32,
-}
-
 impl Index {
-    /// Counts the values of each facet: at most 100, most frequent first.
+    /// Counts the values of each facet: at most 100, most frequent first. Without filters, they are
+    /// counted once a day and generation.
     ///
     /// # Errors
     /// [`QueryError`]; does not happen with verified files.
@@ -40,33 +40,53 @@ impl Index {
         let mut counted = Vec::with_capacity(facets.len());
         for &facet in facets {
             let without = filter.without(facet);
-            let counts = if without.common == filter.common && without.view == filter.view {
+            if let Some(kept) = without.is_view().then(|| day.facets(without.view)).flatten() {
+                let of = &kept[facet as usize];
+                let values = match of.get() {
+                    Some(values) => values,
+                    None => {
+                        let values = budget::shared(|| {
+                            let matches = self.matching(&without, &day)?;
+                            Ok::<_, QueryError>(self.count_values(facet, &matches, &day))
+                        })?;
+                        of.get_or_init(|| values)
+                    }
+                };
+                counted.push(values.clone());
+            } else if without.common == filter.common && without.view == filter.view {
                 if shared.is_none() {
                     shared = Some(self.matching(filter, &day)?);
                 }
-                self.count_by(facet, shared.as_deref().unwrap_or_default(), &day)
+                let matches = shared.as_deref().unwrap_or_default();
+                counted.push(self.count_values(facet, matches, &day));
             } else {
-                self.count_by(facet, &self.matching(&without, &day)?, &day)
-            };
-            counted.push(self.frequent(facet, &counts));
+                counted.push(self.count_values(facet, &self.matching(&without, &day)?, &day));
+            }
         }
         Ok(counted)
+    }
+
+    fn count_values(&self, facet: Facet, matches: &[u64], day: &DayIndex) -> Vec<FacetValue> {
+        self.frequent(facet, &self.count_by(facet, matches, day))
     }
 
     /// Returns the number of matches by number of the value.
     fn count_by(&self, facet: Facet, matches: &[u64], day: &DayIndex) -> Vec<u32> {
         let drops = &self.drops_by_rank;
         let (tlds, keys, releases) = (drops.tlds(), drops.keys(), drops.releases());
-        let codes = day.stages.by_doc();
-        let all = u8::MAX >> 4;
+        let both = |docs: StageDocs<'_>| {
+            (0..).zip(matches).map(|(at, word)| (word & docs.word(at)).count_ones()).sum::<u32>()
+        };
         match facet {
             Facet::Tld => count(matches, self.tlds.len(), |doc| tlds[doc].into()),
             Facet::Stage => {
-                count(matches, Stage::ALL.len(), |doc| (codes[doc] & all).trailing_zeros() as usize)
+                Stage::ALL.map(|stage| both(day.stages.docs_in(View::Stage(stage)))).to_vec()
             }
             Facet::Length => count(matches, 1 << 8, |doc| usize::from(keys[doc] & 0xff)),
-            Facet::Dqs => count(matches, 1 << 8, |doc| dqs_of(keys[doc]).points().into()),
+            Facet::Dqs => count_scores(matches, |dqs| drops.docs_with(dqs)),
             Facet::Release => count(matches, 1 << 16, |doc| releases[doc].into()),
+            Facet::Language => drops.properties().count_languages(matches),
+            Facet::Kind => drops.properties().count_kinds(matches),
         }
     }
 
@@ -89,6 +109,8 @@ impl Index {
             Facet::Tld => self.tlds.name(number as u16).to_owned(),
             Facet::Stage => Stage::ALL[number].to_string(),
             Facet::Length | Facet::Dqs => number.to_string(),
+            Facet::Language => LanguageCode::ALL[number].to_string(),
+            Facet::Kind => Kind::ALL[number].to_string(),
             Facet::Release => {
                 Day::from_raw(number as u16).map(|day| day.to_string()).unwrap_or_default()
             }
@@ -111,14 +133,35 @@ impl DropFilter {
             Facet::Release => {
                 (common.drop.release, common.drop.release_within) = (DayRange::default(), None);
             }
+            Facet::Language => common.reading.languages = Vec::new(),
+            Facet::Kind => common.reading.kinds = Vec::new(),
         }
         filter
+    }
+
+    /// Returns true if only the view filters.
+    fn is_view(&self) -> bool {
+        self.contains.is_none() && self.common == Filter::default()
     }
 }
 
 /// Counts the matches by `number`, which is below `numbers`.
 fn count(matches: &[u64], numbers: usize, number: impl Fn(usize) -> usize) -> Vec<u32> {
     let mut counts = vec![0; numbers];
-    docs_of(matches).for_each(|doc| counts[number(doc as usize)] += 1);
+    docs_of(0, matches, |doc| counts[number(doc as usize)] += 1);
     counts
+}
+
+/// Counts the matches by score: docs of one are neighbours.
+fn count_scores(matches: &[u64], docs: impl Fn(Dqs) -> Range<u32>) -> Vec<u32> {
+    let before = |doc: u32| {
+        let (word, rest) = (doc as usize / 64, doc % 64);
+        matches.get(word).map_or(0, |word| (word & ((1 << rest) - 1)).count_ones())
+    };
+    let scores = (Dqs::MIN.points()..=Dqs::MAX.points()).map(|points| {
+        let Range { start, end } = docs(Dqs::clamped(points.into()));
+        let words = start as usize / 64..end as usize / 64;
+        ones(matches.get(words).unwrap_or_default()) + before(end) - before(start)
+    });
+    scores.collect()
 }

@@ -17,8 +17,8 @@ use crate::index::columns::rank_key::{dqs_of, length_of};
 use crate::index::columns::rank_table::RankTable;
 use crate::index::columns::records::{ScoreRecord, ScoreRecords};
 use crate::index::columns::tlds::Tlds;
-use crate::index::filter::{AsOf, View};
-use crate::index::query::rows::{Lifecycle, Status};
+use crate::index::filter::{AsOf, Facet, View};
+use crate::index::query::rows::{FacetValue, Lifecycle, Status};
 use crate::index::query::summary::DaySummary;
 use crate::index::storage::manifest::Manifest;
 use crate::scorer::{Scratch, Spread, StoredScore};
@@ -57,9 +57,14 @@ pub(in crate::index) struct DayIndex {
     pub(in crate::index) dropped: StagedDrops,
     /// See [`crate::index::DropsPage::cached_tlds`].
     pub(super) tld_texts: [OnceLock<String>; View::EVERY.len()],
+    /// Counts by facet of each of [`View::EVERY`] without filters, made on first use.
+    facets: [FacetCounts; View::EVERY.len()],
     /// Computed when a page first needs it.
     pub(in crate::index) summary: OnceLock<DaySummary>,
 }
+
+/// Values of each facet, in the order of [`Facet::ALL`].
+pub(super) type FacetCounts = [OnceLock<Vec<FacetValue>>; Facet::ALL.len()];
 
 /// Columns of one name.
 #[derive(Clone, Copy)]
@@ -241,7 +246,19 @@ impl DayIndex {
     fn new(index: &Index, as_of: AsOf) -> DayIndex {
         let stages = DayStages::new(index.drops_by_rank.dates(), &index.tlds, as_of);
         let dropped = StagedDrops::new(&index.drops_by_name, stages.by_doc());
-        DayIndex { as_of, stages, dropped, tld_texts: Default::default(), summary: OnceLock::new() }
+        DayIndex {
+            as_of,
+            stages,
+            dropped,
+            tld_texts: Default::default(),
+            facets: Default::default(),
+            summary: OnceLock::new(),
+        }
+    }
+
+    /// Returns the counts of a view without filters; `None` for several stages.
+    pub(super) fn facets(&self, view: View) -> Option<&FacetCounts> {
+        view.place().map(|place| &self.facets[place])
     }
 }
 

@@ -11,6 +11,7 @@ use crate::index::query::summary::{DaySummary, DroppedOn};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
+use crate::vocab::time::UnixMs;
 
 /// Overview of a day for pages: counts of a [`DaySummary`] with TLD names, and rows.
 pub struct Overview<'a> {
@@ -26,6 +27,8 @@ pub struct CountedTld<'a> {
     pub names: u32,
     /// Names on the drops list by stage, in the order of [`Stage::ALL`].
     pub stages: [u32; Stage::ALL.len()],
+    /// When the newest list was observed that was the first with a drop under the TLD.
+    pub newest_list: Option<UnixMs>,
 }
 
 impl Overview<'_> {
@@ -42,7 +45,7 @@ impl Overview<'_> {
 
     /// Returns every TLD of the data, in no order.
     pub fn all_tlds(&self) -> impl Iterator<Item = CountedTld<'_>> {
-        let Index { tlds, by_tld, names, .. } = self.index;
+        let Index { tlds, by_tld, names, drops_by_rank, .. } = self.index;
         let stages = Stage::ALL.map(|stage| {
             let counted = self.summary().tlds[View::Stage(stage).position()].iter();
             counted.copied().collect::<FxHashMap<u16, u32>>()
@@ -51,6 +54,7 @@ impl Overview<'_> {
             tld: tlds.name(tld),
             names: by_tld.places(tld, 0..names.len()).len() as u32,
             stages: std::array::from_fn(|at| stages[at].get(&tld).copied().unwrap_or_default()),
+            newest_list: drops_by_rank.newest_list(tld),
         })
     }
 

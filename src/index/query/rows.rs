@@ -4,9 +4,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::scorer::Signals;
+use crate::scorer::{Signals, Words};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::kind::Kind;
 use crate::vocab::named::named_enum;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
@@ -80,6 +81,13 @@ pub struct DropRow<'a> {
     pub release_date: Day,
     /// Days from today to the release; negative after it.
     pub days_to_release: i32,
+    /// The label split into words, numbers and the rest, in order.
+    #[schema(value_type = Vec<String>)]
+    pub words: &'a Words<'a>,
+    /// ISO 639-1 code of most of the words; `null` without words, or with proper names only.
+    #[schema(required)]
+    pub language: Option<&'static str>,
+    pub kind: Kind,
     /// Number of other suffixes in which the data has the label.
     pub other_tlds: u16,
     /// Number of drops on record, counted up to 255.
@@ -103,4 +111,11 @@ pub struct Lifecycle {
     pub stage: Stage,
     /// Registered again after this drop.
     pub registered_again: bool,
+}
+
+/// A value, and the number of names that have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FacetValue {
+    pub value: String,
+    pub count: u32,
 }

@@ -2,25 +2,37 @@
 //! one by one. In: the positions of the names that match the prefix, and the filter. Out: ordinals of
 //! one page, best first, and the number of matches.
 //!
-//! Conditions on a drop are checked for the names that dropped alone, by column. All others walk the
-//! names in order, which decodes each label once; blocks without a passing score and length are
-//! skipped.
+//! Conditions on a drop are checked for the names that dropped alone: as the drops list does for a wide
+//! range, one by one for a narrow one. All others walk the names in order, which decodes each label once;
+//! blocks without a passing score and length are skipped.
 
 use std::cell::Cell;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::index::columns::checks::{DropChecks, NameChecks};
 use crate::index::columns::idn::{self, Matches};
 use crate::index::columns::label::TextTrail;
 use crate::index::columns::names::{NameBuf, VisitedName};
-use crate::index::filter::{SearchFilter, View};
+use crate::index::filter::{DropFilter, SearchFilter, Sort, View};
 use crate::index::query::index::{DayIndex, Index};
 use crate::index::query::search::{SearchHits, TopHits, with_top_hits};
+use crate::scorer::{Scorer, Scratch, Spread, StoredScore};
 use crate::vocab::budget;
 use crate::vocab::filter::DropConditions;
 
 /// Names between two looks at the time budget.
 const NAMES_PER_LOOK: usize = 1 << 12;
+/// Names in a range from which on it takes less time to compile texts than to find them one by one.
+const MANY_NAMES: usize = if SMALL { 1 << 6 } else { 1 << 16 };
+/// Names that one core looks at, then another piece.
+const PIECE_NAMES: u32 = if SMALL { 1 << 9 } else { 1 << 18 };
+/// Small tables take every path in tests.
+const SMALL: bool = cfg!(debug_assertions);
+/// Dropped names in a range from which on all of the drops list is filtered at once.
+const WIDE: usize = if SMALL { 1 << 6 } else { 1 << 12 };
+/// Names that are looked at in the time in which one is scored.
+const NAMES_SCORED: usize = 64;
 
 impl Index {
     /// Returns a page of the names that pass `filter`.
@@ -31,21 +43,39 @@ impl Index {
         };
         let view = filter.view.filter(|view| *view != View::All);
         let of_drops = view.is_some() || filter.common.drop != DropConditions::default();
+        let mut name = NameChecks::new(&filter.common, &self.tlds);
+        if !of_drops && matches.names.len() > MANY_NAMES {
+            name.expect_order(&filter.common);
+        }
         let scan = Scan {
             index: self,
             day,
-            name: NameChecks::new(&filter.common, &self.tlds),
+            name,
             drop: of_drops.then(|| {
                 let columns = self.drops_by_rank.columns(&self.records);
                 DropChecks::new(columns, &filter.common, &self.tlds, day.as_of.today)
             }),
             codes: view.map(View::code_mask),
+            listed: (of_drops && self.drops_by_name.places(matches.names.clone()).len() >= WIDE)
+                .then(|| {
+                    let drops = DropFilter {
+                        common: filter.common.clone(),
+                        view: view.unwrap_or(View::All),
+                        contains: None,
+                        sort: Sort::default(),
+                        after: None,
+                        limit: 0,
+                        offset: 0,
+                    };
+                    self.matching(&drops, day).ok()
+                })
+                .flatten(),
         };
         with_top_hits(filter, |mut best| {
             if scan.drop.is_some() {
                 scan.offer_drops(&matches, &mut best);
             } else {
-                scan.offer_names(&matches, &mut best);
+                scan.offer_names(filter, &matches, &mut best);
             }
             scan.offer_others(&matches, &mut best);
             best.into_found(|ordinal| ordinal)
@@ -93,6 +123,8 @@ struct Scan<'a> {
     drop: Option<DropChecks<'a>>,
     /// Bits of the stage codes of the view.
     codes: Option<u8>,
+    /// Docs of the drops list that pass, for a wide range.
+    listed: Option<Vec<u64>>,
 }
 
 impl Scan<'_> {
@@ -112,23 +144,51 @@ impl Scan<'_> {
         }
     }
 
-    /// Offers all names in the range of the prefix.
-    fn offer_names(&self, matches: &Matches, best: &mut TopHits<'_>) {
+    /// Offers all names in the range of the prefix: a wide one on all cores.
+    fn offer_names(&self, filter: &SearchFilter, matches: &Matches, best: &mut TopHits<'_>) {
+        let Range { start, end } = matches.names;
+        let counted = AtomicU32::new(0);
+        if end - start <= PIECE_NAMES {
+            return self.offer_piece(start..end, matches, &counted, best);
+        }
+        let pieces = (start..end).step_by(PIECE_NAMES as usize);
+        let pieces = pieces.map(|first| first..end.min(first.saturating_add(PIECE_NAMES)));
+        let found = budget::on_all_cores(pieces.collect(), |piece| {
+            with_top_hits(filter, |mut best| {
+                self.offer_piece(piece, matches, &counted, &mut best);
+                best.into_parts()
+            })
+        });
+        found.into_iter().for_each(|parts| best.absorb(parts));
+    }
+
+    /// Offers names of a range; `counted` is the number of matches in all of them so far.
+    fn offer_piece(
+        &self,
+        names: Range<u32>,
+        matches: &Matches,
+        counted: &AtomicU32,
+        best: &mut TopHits<'_>,
+    ) {
         let keys = self.index.ranks.keys();
+        let mut scratch = Scratch::default();
         // Once there are more matches than are counted, only better ones than those found are read.
         let worst = Cell::new(u16::MAX);
         let is_needed = |key: u16| key <= worst.get() && self.name.key_passes(key);
-        let (mut names, mut dead) = (0usize, Dead::default());
+        let (mut looked, mut dead) = (0usize, Dead::default());
         let mut trail = TextTrail::default();
         self.index.names.for_each(
-            matches.names.clone(),
+            names,
             |block| {
                 keys[block.start as usize..block.end as usize].iter().any(|&key| is_needed(key))
             },
             |VisitedName { ordinal, label, shared, tld }| {
-                names += 1;
-                if names.is_multiple_of(NAMES_PER_LOOK) && budget::spent() {
-                    return ControlFlow::Break(());
+                looked += 1;
+                if looked >= NAMES_PER_LOOK {
+                    looked = 0;
+                    if budget::spent() {
+                        return ControlFlow::Break(());
+                    }
                 }
                 let key = keys[ordinal as usize];
                 trail.share(shared);
@@ -136,10 +196,13 @@ impl Scan<'_> {
                     return ControlFlow::Continue(ordinal + 1);
                 }
                 if self.name.label_passes_after(&mut trail, label) {
-                    if self.name.spread_passes(|| self.index.names.label_range(label).len()) {
+                    if self.name.spread_passes(|| self.index.names.label_range(label).len())
+                        && self.traits_pass(ordinal, label, tld, &mut scratch, &mut looked)
+                    {
                         best.offer(matches.whole.contains(&ordinal), key, ordinal);
+                        let found = counted.fetch_add(1, Ordering::Relaxed) + 1;
                         if matches.whole.is_empty() {
-                            worst.set(best.worst_needed());
+                            worst.set(best.worst_needed(found));
                         }
                     }
                 } else if let Some(prefix) = dead.prefix(label, trail.dead_after()) {
@@ -157,7 +220,7 @@ impl Scan<'_> {
             .aliases
             .clone()
             .map(|place| (aliases[place as usize], matches.whole_aliases.contains(&place)));
-        let mut name = NameBuf::default();
+        let (mut name, mut scratch) = (NameBuf::default(), Scratch::default());
         for (ordinal, whole) in of_aliases.chain(matches.others.iter().copied()) {
             if matches.names.contains(&ordinal) {
                 continue;
@@ -168,7 +231,9 @@ impl Scan<'_> {
                 dropped.place(ordinal).is_some_and(|place| self.doc_passes(dropped.doc(place)))
             } else {
                 self.index.names.read(ordinal, &mut name);
-                self.name.key_passes(key) && self.name_passes(name.label(), name.tld())
+                self.name.key_passes(key)
+                    && self.name_passes(name.label(), name.tld())
+                    && self.traits_pass(ordinal, name.label(), name.tld(), &mut scratch, &mut 0)
             };
             if passes {
                 best.offer(whole, key, ordinal);
@@ -177,6 +242,11 @@ impl Scan<'_> {
     }
 
     fn doc_passes(&self, doc: u32) -> bool {
+        // Names registered again are on no list.
+        if let Some(listed) = self.listed.as_ref().filter(|_| doc < self.index.drops_by_rank.len())
+        {
+            return listed[doc as usize / 64] >> (doc % 64) & 1 == 1;
+        }
         let code = self.day.stages.by_doc()[doc as usize];
         self.codes.is_none_or(|codes| code & codes != 0)
             && self.drop.as_ref().is_some_and(|checks| checks.passes(doc))
@@ -186,6 +256,32 @@ impl Scan<'_> {
         self.name.tld_passes(tld)
             && self.name.label_passes(label)
             && self.name.spread_passes(|| self.index.names.label_range(label).len())
+    }
+
+    /// Whether what the scorer reads in a name passes. Features of a dropped name are stored; any other
+    /// name is scored, and counts as many in `names`.
+    fn traits_pass(
+        &self,
+        ordinal: u32,
+        label: &str,
+        tld: u16,
+        scratch: &mut Scratch,
+        names: &mut usize,
+    ) -> bool {
+        let Some(test) = self.name.traits() else { return true };
+        let known = match self.index.drops_by_name.place(ordinal) {
+            Some(place) => self.index.known(self.index.drops_by_name.doc(place), tld),
+            None => {
+                *names += NAMES_SCORED;
+                StoredScore {
+                    label,
+                    tld: self.index.tlds.name(tld),
+                    spread: Spread::UNKNOWN,
+                    features: &[],
+                }
+            }
+        };
+        test.passes(&Scorer::shared().traits(known, scratch))
     }
 
     fn key(&self, doc: u32) -> u16 {

@@ -244,21 +244,22 @@ pub fn search(
     with_top_hits(filter, |best| common.find(matches, best))
 }
 
-/// Calls `find` with an empty list of candidates for the page of `filter`.
+/// Calls `find` with an empty list of candidates for the page of `filter`. Calls may be nested.
 pub(super) fn with_top_hits<T>(filter: &SearchFilter, find: impl FnOnce(TopHits<'_>) -> T) -> T {
-    HITS.with_borrow_mut(|hits| {
-        hits.clear();
-        let (offset, limit) = (filter.offset as usize, filter.limit as usize);
-        find(TopHits {
-            hits,
-            offset,
-            limit,
-            trim_at: offset + limit,
-            total: 0,
-            worst: u16::MAX,
-            full: false,
-        })
-    })
+    let mut hits = HITS.take();
+    hits.clear();
+    let (offset, limit) = (filter.offset as usize, filter.limit as usize);
+    let found = find(TopHits {
+        hits: &mut hits,
+        offset,
+        limit,
+        trim_at: offset + limit,
+        total: 0,
+        worst: u16::MAX,
+        full: false,
+    });
+    HITS.set(hits);
+    found
 }
 
 /// Filter of a search, resolved to numbers.
@@ -420,12 +421,26 @@ impl TopHits<'_> {
         }
     }
 
-    /// Returns the worst key that still changes the result. Names that match as a whole always do.
-    pub(super) fn worst_needed(&self) -> u16 {
-        match self.total > SEARCH_TOTAL_MAX {
+    /// Returns the worst key that still changes the result, when so many matches were found. Names that
+    /// match as a whole always do.
+    pub(super) fn worst_needed(&self, found: u32) -> u16 {
+        match found > SEARCH_TOTAL_MAX {
             true => self.worst,
             false => u16::MAX,
         }
+    }
+
+    /// Returns the number of matches and the best candidates.
+    pub(super) fn into_parts(mut self) -> (u32, Vec<Candidate>) {
+        self.trim();
+        (self.total, self.hits.clone())
+    }
+
+    /// Adds what another list has, whose matches are others.
+    pub(super) fn absorb(&mut self, (total, hits): (u32, Vec<Candidate>)) {
+        self.total = self.total.saturating_add(total);
+        self.hits.extend(hits);
+        self.trim_if_long();
     }
 
     /// Adds a match that no order contains.

@@ -1,37 +1,184 @@
 //! Pages of the drops list in other orders than rank order, and positions of rows that outlive a
 //! generation. The docs that pass a filter are a bitmap; a page is the best of them by a key column.
 //!
-//! By name, docs are visited in the stored name order until the page is full, or sorted if they are
-//! few. Any other key is selected from a column: a pass over the matches costs a comparison each, and
-//! seven stored permutations would cost four bytes a name each.
+//! Most keys have bitmaps by bit ([`crate::index::columns::slices`]): the best are narrowed to a few bit
+//! by bit before keys are compared. By name, docs are visited in the stored name order until the page is
+//! full, or sorted if they are few. Stored permutations would cost four bytes a name and key.
 
 use std::cmp::Ordering;
 
+use crate::index::columns::properties::Property;
 use crate::index::columns::rank_key::order_key;
+use crate::index::columns::slices::{Slices, ValueSet, docs_of, ones};
 use crate::index::filter::{DropFilter, RowPosition, Sort, SortKey};
 use crate::index::query::index::Index;
 use crate::vocab::budget;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::time::UnixMs;
 
-/// Matches up to which names are sorted instead of visited in order.
-const SORTED_NAMES_MAX: u32 = 2_000;
-/// Matches between two looks at the time budget.
-const DOCS_PER_LOOK: usize = 1 << 16;
+/// Matches up to which keys are compared one by one: narrowing them takes longer.
+const FEW: u32 = if cfg!(debug_assertions) { 40 } else { 20_000 };
+/// Comparing a name with others costs as much as so many looks at a bitmap.
+const NAME_LOOKS: u64 = 32;
+/// Lists whose names are found one list after the other.
+const LISTS_TRIED: usize = 4;
+/// Best docs that are kept beside those of the page, until the worst are dropped.
+const SPARE: usize = 1_000;
+/// Words between two looks at the time budget.
+const WORDS_PER_LOOK: usize = 1 << 12;
 
 impl Index {
-    /// Returns up to `take` docs of `matches`, in the order of `filter`, from its position and offset on.
+    /// Returns up to `take` docs of the `total` in `matches`, in the order of `filter`, from its position
+    /// and offset on.
     pub(super) fn sorted_docs(
         &self,
         filter: &DropFilter,
-        matches: &[u64],
+        mut matches: Vec<u64>,
+        total: u32,
         take: usize,
     ) -> Vec<u32> {
         let skip = filter.offset as usize;
         let wanted = take.saturating_add(skip);
         let mut docs = match filter.sort.key {
-            SortKey::Name => self.by_name(filter, matches, wanted),
-            _ => self.by_key(filter, matches, wanted),
+            SortKey::Name => self.by_name(filter, &matches, total, wanted),
+            _ if total <= FEW => self.by_key(filter, &matches, wanted),
+            SortKey::Dqs => self.by_score(filter, &matches, wanted),
+            SortKey::Listed => self.by_list(filter, &mut matches, wanted),
+            SortKey::Release | SortKey::Dropped | SortKey::Length | SortKey::Tlds => {
+                self.narrow(filter, &mut matches, wanted);
+                self.by_key(filter, &matches, wanted)
+            }
         };
         docs.drain(..skip.min(docs.len()));
+        docs
+    }
+
+    /// Clears the bits of docs that are not on the page, as far as the bitmaps of its key tell.
+    fn narrow(&self, filter: &DropFilter, matches: &mut [u64], wanted: usize) {
+        let Sort { key, descending } = filter.sort;
+        let drops = &self.drops_by_rank;
+        let properties = drops.properties();
+        let (dropped, release) = drops.day_columns();
+        let column: &Slices = match key {
+            SortKey::Release => release.periods(),
+            SortKey::Dropped => dropped.periods(),
+            SortKey::Tlds => properties.column(Property::OtherTlds),
+            _ => properties.column(Property::Length),
+        };
+        // Returns the value of the column for a key.
+        let value_of = |key_value: u64| {
+            let number = u16::try_from(key_value).unwrap_or(u16::MAX);
+            match key {
+                SortKey::Release => release.period(number),
+                SortKey::Dropped => dropped.period(number),
+                SortKey::Tlds => column.value_of(number.saturating_sub(1)),
+                _ => column.value_of(number),
+            }
+        };
+        // All docs of such a value have the same key.
+        let is_exact = |value: u8| match key {
+            SortKey::Release => release.is_day(value),
+            SortKey::Dropped => dropped.is_day(value),
+            SortKey::Tlds => !column.is_large(value),
+            _ => true,
+        };
+        let docs_with = |value: u8, matches: &[u64]| {
+            let mut same = matches.to_vec();
+            column.keep(&column.test(ValueSet::of(|other| other == value)), 0, &mut same);
+            same
+        };
+        let mut best = wanted;
+        if let Some(position) = &filter.after {
+            let after = value_of(position.value);
+            let is_later = |value| if descending { value <= after } else { value >= after };
+            column.keep(&column.test(ValueSet::of(is_later)), 0, matches);
+            let same = docs_with(after, matches);
+            if is_exact(after) {
+                let first = self.first_after(position);
+                docs_of(0, &same, |doc| {
+                    matches[doc as usize / 64] &= !(u64::from(doc < first) << (doc % 64));
+                });
+            } else {
+                // Some of them are before the page.
+                best += ones(&same) as usize;
+            }
+        }
+        let best = u32::try_from(best).unwrap_or(u32::MAX);
+        let last = column.keep_best(descending, best, matches);
+        if let Some(last) = last.filter(|&last| is_exact(last)) {
+            let (mut left, same) = (best, docs_with(last, matches));
+            for (word, same) in matches.iter_mut().zip(same) {
+                if left == 0 {
+                    *word &= !same;
+                }
+                left = left.saturating_sub(same.count_ones());
+            }
+        }
+    }
+
+    /// Lowest scores first: docs of a score are neighbours.
+    fn by_score(&self, filter: &DropFilter, matches: &[u64], wanted: usize) -> Vec<u32> {
+        let after = filter.after.as_ref().map(|after| (after.value, self.first_after(after)));
+        let mut docs = Vec::new();
+        for points in Dqs::MIN.points()..=Dqs::MAX.points() {
+            let score = u64::from(points);
+            let mut range = self.drops_by_rank.docs_with(Dqs::clamped(points.into()));
+            match after {
+                Some((value, _)) if score < value => continue,
+                Some((value, first)) if score == value => range.start = range.start.max(first),
+                _ => {}
+            }
+            if docs.len() >= wanted || budget::spent() {
+                break;
+            }
+            let words = range.start as usize / 64..(range.end as usize).div_ceil(64);
+            docs_of(words.start, matches.get(words).unwrap_or_default(), |doc| {
+                if range.contains(&doc) {
+                    docs.push(doc);
+                }
+            });
+        }
+        docs.truncate(wanted);
+        docs
+    }
+
+    /// By observation of the first list: names of the first few lists of the order, then the others by
+    /// comparison.
+    fn by_list(&self, filter: &DropFilter, matches: &mut [u64], wanted: usize) -> Vec<u32> {
+        let lists = self.drops_by_rank.first_batches();
+        let mut instants: Vec<UnixMs> = (1..=lists.newest()).map(|it| lists.observed(it)).collect();
+        instants.sort_unstable();
+        instants.dedup();
+        if filter.sort.descending {
+            instants.reverse();
+        }
+        let after = filter.after.as_ref();
+        if let Some(after) = after {
+            let is_before = |at: &UnixMs| match filter.sort.descending {
+                true => at.get() > after.value,
+                false => at.get() < after.value,
+            };
+            instants.drain(..instants.partition_point(is_before));
+        }
+        let mut docs = Vec::new();
+        for instant in instants.into_iter().take(LISTS_TRIED) {
+            let first = match after {
+                Some(after) if after.value == instant.get() => self.first_after(after),
+                _ => 0,
+            };
+            let mut part = matches.to_vec();
+            lists.keep(&lists.observed_at(instant), 0, &mut part);
+            matches.iter_mut().zip(&part).for_each(|(word, part)| *word &= !part);
+            docs_of(0, &part, |doc| {
+                if doc >= first && docs.len() < wanted {
+                    docs.push(doc);
+                }
+            });
+            if docs.len() == wanted {
+                return docs;
+            }
+        }
+        docs.extend(self.by_key(filter, matches, wanted - docs.len()));
         docs
     }
 
@@ -42,43 +189,50 @@ impl Index {
             filter.after.as_ref().map(|after| (directed(after.value), self.first_after(after)));
         let mut best: Vec<(u64, u32)> = Vec::new();
         let mut worst = (u64::MAX, u32::MAX);
-        let trim_at = wanted.saturating_mul(2).saturating_add(DOCS_PER_LOOK);
-        for (seen, doc) in docs_of(matches).enumerate() {
-            let found = (directed(self.sort_value(key, doc)), doc);
-            if found < worst && after.is_none_or(|after| found >= after) {
-                best.push(found);
-                if best.len() >= trim_at && wanted > 0 {
-                    worst = *best.select_nth_unstable(wanted - 1).1;
-                    best.truncate(wanted);
-                }
-            }
-            if seen.is_multiple_of(DOCS_PER_LOOK) && budget::spent() {
+        let trim_at = wanted.saturating_mul(2).saturating_add(SPARE);
+        for (look, words) in matches.chunks(WORDS_PER_LOOK).enumerate() {
+            if budget::spent() {
                 break;
             }
+            docs_of(look * WORDS_PER_LOOK, words, |doc| {
+                let found = (directed(self.sort_value(key, doc)), doc);
+                if found < worst && after.is_none_or(|after| found >= after) {
+                    best.push(found);
+                    if best.len() >= trim_at && wanted > 0 {
+                        worst = *best.select_nth_unstable(wanted - 1).1;
+                        best.truncate(wanted);
+                    }
+                }
+            });
         }
         best.sort_unstable();
         best.truncate(wanted);
         best.into_iter().map(|(_, doc)| doc).collect()
     }
 
-    fn by_name(&self, filter: &DropFilter, matches: &[u64], wanted: usize) -> Vec<u32> {
+    fn by_name(&self, filter: &DropFilter, matches: &[u64], total: u32, wanted: usize) -> Vec<u32> {
         let descending = filter.sort.descending;
         let directed = |order: Ordering| if descending { order.reverse() } else { order };
-        let is_after = |doc: u32| {
-            let compared = |after: &RowPosition| directed(self.compare_name(doc, &after.name));
-            filter.after.as_ref().is_none_or(|after| compared(after) == Ordering::Greater)
-        };
-        let total: u32 = matches.iter().map(|word| word.count_ones()).sum();
-        if total <= SORTED_NAMES_MAX {
-            let mut docs: Vec<u32> = docs_of(matches).filter(|&doc| is_after(doc)).collect();
-            docs.sort_by_cached_key(|&doc| self.name_of(doc));
-            if descending {
-                docs.reverse();
-            }
-            docs.truncate(wanted);
-            return docs;
-        }
         let places = self.drops_by_name.docs();
+        let looks = places.len() as u64 * wanted as u64;
+        if u64::from(total) * u64::from(total) * NAME_LOOKS <= looks {
+            let after = filter.after.as_ref().map(|after| after.name.as_str());
+            let is_after = |doc: u32| {
+                after.is_none_or(|after| directed(self.compare_name(doc, after)).is_gt())
+            };
+            let mut docs: Vec<(u64, u32)> = Vec::with_capacity(total as usize);
+            docs_of(0, matches, |doc| {
+                if is_after(doc) {
+                    docs.push((self.name_start(doc), doc));
+                }
+            });
+            docs.sort_unstable_by(|one, other| {
+                let order = one.0.cmp(&other.0);
+                directed(order.then_with(|| self.name_bytes(one.1).cmp(self.name_bytes(other.1))))
+            });
+            docs.truncate(wanted);
+            return docs.into_iter().map(|(_, doc)| doc).collect();
+        }
         let holds = |doc: &u32| {
             let word = matches.get(*doc as usize / 64);
             word.is_some_and(|word| word >> (doc % 64) & 1 == 1)
@@ -106,7 +260,7 @@ impl Index {
             SortKey::Dropped => drops.drop_dates()[at].into(),
             SortKey::Length => drops.length(doc).into(),
             SortKey::Name => 0,
-            SortKey::Tlds => drops.spreads()[at].into(),
+            SortKey::Tlds => u64::from(drops.other_tlds(doc)) + 1,
             SortKey::Listed => self.listed_at(doc).get(),
         }
     }
@@ -146,20 +300,22 @@ impl Index {
     }
 
     fn compare_name(&self, doc: u32, name: &str) -> Ordering {
-        let tld = self.tlds.name(self.drops_by_rank.tlds()[doc as usize]);
-        let own = self.records.label(doc).iter().chain(b".").chain(tld.as_bytes());
-        own.cmp(name.as_bytes())
+        self.name_bytes(doc).cmp(name.bytes())
     }
-}
 
-/// Returns the docs whose bits are set.
-pub(super) fn docs_of(matches: &[u64]) -> impl Iterator<Item = u32> {
-    (0u32..).zip(matches).flat_map(|(at, &word)| {
-        let mut left = word;
-        std::iter::from_fn(move || {
-            let bit = (left != 0).then(|| left.trailing_zeros())?;
-            left &= left - 1;
-            Some(at * 64 + bit)
-        })
-    })
+    fn name_bytes(&self, doc: u32) -> impl Iterator<Item = u8> {
+        let tld = self.tlds.name(self.drops_by_rank.tlds()[doc as usize]);
+        self.records.label(doc).iter().chain(b".").chain(tld.as_bytes()).copied()
+    }
+
+    /// Returns the first bytes of a name as a number that sorts like them.
+    fn name_start(&self, doc: u32) -> u64 {
+        let label = self.records.label(doc);
+        if let Some(start) = label.first_chunk() {
+            return u64::from_be_bytes(*start);
+        }
+        let mut start = [0; 8];
+        start.iter_mut().zip(self.name_bytes(doc)).for_each(|(to, byte)| *to = byte);
+        u64::from_be_bytes(start)
+    }
 }
