@@ -7,7 +7,8 @@ use axum::extract::{Request, State};
 use axum::http::header::LINK;
 use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
-use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::allowance::Now;
 use crate::http::cursor::{self, QueryDigest};
@@ -22,8 +23,7 @@ use crate::http::work::push_member;
 use crate::http::{App, work};
 use crate::index::DropsPage;
 use crate::index::filter::{DropFilter, Facet};
-use crate::index::query::facets::FacetValue;
-use crate::index::query::rows::DropRow;
+use crate::index::query::rows::{DropRow, FacetValue};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
 use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
@@ -135,8 +135,32 @@ pub struct DropsResponse<'a> {
     /// For each facet asked for, its values by number of names, most frequent first.
     #[schema(value_type = Option<BTreeMap<String, Vec<FacetCount>>>, nullable = false)]
     facets: Vec<(Facet, Vec<FacetValue>)>,
-    #[schema(value_type = Vec<DropRow<'a>>)]
+    #[schema(value_type = Vec<SelectedDrop>)]
     drops: (&'a DropsPage<'a>, &'a [Member]),
+}
+
+/// Schema of a row of the list: all members of a drop, or those that `fields` names.
+enum SelectedDrop {}
+
+impl PartialSchema for SelectedDrop {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = DropRow::schema();
+        if let RefOr::T(Schema::Object(row)) = &mut schema {
+            row.required.clear();
+            row.description = Some("All members of a drop, or those that `fields` names.".into());
+        }
+        schema
+    }
+}
+
+impl ToSchema for SelectedDrop {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("SelectedDrop")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        DropRow::schemas(schemas);
+    }
 }
 
 /// A value of a facet.

@@ -186,6 +186,12 @@ fn parameter(parameter: &Parameter) -> Value {
         "description": parameter.description,
         "schema": schema,
     });
+    if parameter.place == ParameterPlace::Query {
+        described["example"] = match parameter.kind {
+            ParameterKind::Integer { .. } => parameter.example.parse::<u32>().ok().into(),
+            _ => parameter.example.into(),
+        };
+    }
     if parameter.place == ParameterPlace::Query && !parameter.required {
         described["allowEmptyValue"] = true.into();
     }

@@ -24,13 +24,15 @@ use crate::http::{
     portfolio, search, suggest, tlds, unsubscribe, watchlist,
 };
 use crate::index::filter::{Facet, SortKey};
-use crate::vocab::filter::{Digits, Hyphens, Idn};
+use crate::vocab::filter::{CapsFilter, Digits, Hyphens, Idn};
+use crate::vocab::kind::Kind;
+use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{
     CLAIMS_OFFSET_MAX, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX,
     EXPORT_ROWS_MAX, HIDDEN_MAX, LIKE_CHARS, LIKE_DISTANCE_MAX, MIN_DROPS_MAX, OTHER_TLDS_MAX,
     OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX,
     SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX,
-    SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX,
+    SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX, WORDS_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
 
@@ -46,16 +48,26 @@ const fn refusal(status: u16, description: &'static str) -> ResponseSpec {
     ResponseSpec { status, description, content: Content::Refusal }
 }
 
-const fn query(name: &'static str, kind: ParameterKind, description: &'static str) -> Parameter {
-    Parameter { name, place: ParameterPlace::Query, kind, required: false, description }
+const fn query(
+    name: &'static str,
+    kind: ParameterKind,
+    example: &'static str,
+    description: &'static str,
+) -> Parameter {
+    Parameter { name, place: ParameterPlace::Query, kind, required: false, example, description }
 }
 
-const fn needed(name: &'static str, kind: ParameterKind, description: &'static str) -> Parameter {
-    Parameter { required: true, ..query(name, kind, description) }
+const fn needed(
+    name: &'static str,
+    kind: ParameterKind,
+    example: &'static str,
+    description: &'static str,
+) -> Parameter {
+    Parameter { required: true, ..query(name, kind, example, description) }
 }
 
 const fn in_path(name: &'static str, kind: ParameterKind, description: &'static str) -> Parameter {
-    Parameter { place: ParameterPlace::Path, ..needed(name, kind, description) }
+    Parameter { place: ParameterPlace::Path, ..needed(name, kind, "", description) }
 }
 
 const fn formatted(format: &'static str, chars_max: u32) -> ParameterKind {
@@ -64,12 +76,12 @@ const fn formatted(format: &'static str, chars_max: u32) -> ParameterKind {
 
 const fn limit(default: u32, max: u32) -> Parameter {
     let kind = ParameterKind::Integer { min: 1, max, default: Some(default) };
-    query("limit", kind, "Maximum number of rows.")
+    query("limit", kind, "20", "Maximum number of rows.")
 }
 
 const fn offset(max: u32) -> Parameter {
     let kind = ParameterKind::Integer { min: 0, max, default: Some(0) };
-    query("offset", kind, "Number of rows to skip.")
+    query("offset", kind, "0", "Number of rows to skip.")
 }
 
 const TLDS: ParameterKind = ParameterKind::Format { format: "tlds", chars_max: None };
@@ -82,6 +94,8 @@ const DISTANCE: ParameterKind =
 const DAY: ParameterKind = ParameterKind::Format { format: "day", chars_max: Some(10) };
 const DQS: ParameterKind = ParameterKind::Integer { min: 0, max: 100, default: None };
 const CHARS: ParameterKind = ParameterKind::Integer { min: 1, max: 63, default: None };
+const WORDS: ParameterKind =
+    ParameterKind::Integer { min: 0, max: WORDS_MAX as u32, default: None };
 const OTHER_TLDS: ParameterKind =
     ParameterKind::Integer { min: 0, max: OTHER_TLDS_MAX, default: None };
 const STAGES: &[&str] = &["redemption", "pending-delete", "catchable", "released"];
@@ -97,36 +111,42 @@ macro_rules! filters {
             query(
                 "tld",
                 TLDS,
+                "com,co.uk",
                 "Comma-separated public suffixes, at most 1,000: `com,co.uk`. `uk` matches `uk` only, not \
                  `co.uk`.",
             ),
-            query("not_tld", TLDS, "None of these public suffixes."),
-            query("stage", ParameterKind::SomeOf(STAGES), "Lifecycle stage today: any of these. When it is set, `view` is ignored."),
-            query("min_dqs", DQS, "Minimum Domain Quality Score."),
-            query("max_dqs", DQS, "Maximum Domain Quality Score."),
-            query("min_len", CHARS, "Minimum length of the label, in characters."),
-            query("max_len", CHARS, "Maximum length of the label, in characters."),
-            query("contains", TEXTS, "The label contains one of these texts, at most 20, separated by commas. A text with a comma is quoted with `\"`."),
-            query("starts", TEXTS, "The label starts with one of these texts."),
-            query("ends", TEXTS, "The label ends with one of these texts."),
-            query("not_contains", TEXTS, "The label contains none of these texts, at most 50. Likewise below."),
-            query("not_starts", TEXTS, "The label starts with none of these texts."),
-            query("not_ends", TEXTS, "The label ends with none of these texts."),
-            query("pattern", PATTERN, "Shape of the whole label, such as `CVCV`, `LLL` or `*bank`: `C` consonant, `V` vowel, `L` letter, `N` digit, `A` letter or digit, `?` any character, `*` any run; lower-case letters, digits and `-` stand for themselves."),
-            query("regex", REGEX, "Regular expression found in the label, without regard to case, with the syntax of the Rust crate `regex`."),
-            query("like", LIKE, "The label is at most `distance` edits from this one, of 3 to 30 characters. A swap of neighbours is one edit."),
-            query("distance", DISTANCE, "Maximum edits of `like`."),
-            query("digits", one_of(&Digits::NAMES), "Digits of the label: none, at least one, or nothing else."),
-            query("hyphens", one_of(&Hyphens::NAMES), "Hyphens of the label: none, or at least one."),
-            query("idn", one_of(&Idn::NAMES), "Internationalised labels: without them, or nothing else."),
-            query("min_tlds", OTHER_TLDS, "Minimum number of other suffixes in which the data has the label."),
-            query("max_tlds", OTHER_TLDS, "Maximum number of other suffixes in which the data has the label."),
-            query("min_drops", ParameterKind::Integer { min: 1, max: MIN_DROPS_MAX, default: None }, "Minimum number of drops on record."),
-            query("dropped_from", DAY, "First drop date: `YYYY-MM-DD`, `today`, `tomorrow`, `yesterday`, `+3d` or `-3d`. Likewise below."),
-            query("dropped_to", DAY, "Last drop date."),
-            query("release_from", DAY, "First effective release."),
-            query("release_to", DAY, "Last effective release."),
-            query("listed_since", ParameterKind::Format { format: "instant", chars_max: None }, "The list that first had the drop was observed at or after this timestamp or date."),
+            query("not_tld", TLDS, "info,xyz", "None of these public suffixes."),
+            query("stage", ParameterKind::SomeOf(STAGES), "pending-delete,catchable", "Lifecycle stage today: any of these. When it is set, `view` is ignored."),
+            query("min_dqs", DQS, "70", "Minimum Domain Quality Score."),
+            query("max_dqs", DQS, "90", "Maximum Domain Quality Score."),
+            query("min_len", CHARS, "3", "Minimum length of the label, in characters."),
+            query("max_len", CHARS, "8", "Maximum length of the label, in characters."),
+            query("contains", TEXTS, "solar,wind", "The label contains one of these texts, at most 20, separated by commas. A text with a comma is quoted with `\"`."),
+            query("starts", TEXTS, "get,my", "The label starts with one of these texts."),
+            query("ends", TEXTS, "bank,pay", "The label ends with one of these texts."),
+            query("not_contains", TEXTS, "casino,xxx", "The label contains none of these texts, at most 50. Likewise below."),
+            query("not_starts", TEXTS, "the", "The label starts with none of these texts."),
+            query("not_ends", TEXTS, "online,24", "The label ends with none of these texts."),
+            query("pattern", PATTERN, "CVCV", "Shape of the whole label, such as `CVCV`, `LLL` or `*bank`: `C` consonant, `V` vowel, `L` letter, `N` digit, `A` letter or digit, `?` any character, `*` any run; lower-case letters, digits and `-` stand for themselves."),
+            query("regex", REGEX, "^(shop|store)[a-z]*$", "Regular expression found in the label, without regard to case, with the syntax of the Rust crate `regex`."),
+            query("like", LIKE, "solarpanel", "The label is at most `distance` edits from this one, of 3 to 30 characters. A swap of neighbours is one edit."),
+            query("distance", DISTANCE, "1", "Maximum edits of `like`."),
+            query("digits", one_of(&Digits::NAMES), "none", "Digits of the label: none, at least one, or nothing else."),
+            query("hyphens", one_of(&Hyphens::NAMES), "none", "Hyphens of the label: none, or at least one."),
+            query("idn", one_of(&Idn::NAMES), "none", "Internationalised labels: without them, or nothing else."),
+            query("min_words", WORDS, "1", "Minimum number of words, counted up to 15; 0 for a label that is not made of words."),
+            query("max_words", WORDS, "2", "Maximum number of words."),
+            query("language", ParameterKind::SomeOf(&LanguageCode::NAMES), "en,de", "Language of the words: any of these ISO 639-1 codes."),
+            query("kind", ParameterKind::SomeOf(&Kind::NAMES), "word,words", "Kind of the label: one dictionary word, several words, a person or place, pronounceable letters, other letters, a number, or digits and letters."),
+            query("caps", one_of(&CapsFilter::NAMES), "none", "`none`: without names whose score is capped: trademarks, adult words, spam, suffixes that are not open to the public."),
+            query("min_tlds", OTHER_TLDS, "0", "Minimum number of other suffixes in which the data has the label."),
+            query("max_tlds", OTHER_TLDS, "100", "Maximum number of other suffixes in which the data has the label."),
+            query("min_drops", ParameterKind::Integer { min: 1, max: MIN_DROPS_MAX, default: None }, "1", "Minimum number of drops on record."),
+            query("dropped_from", DAY, "-7d", "First drop date: `YYYY-MM-DD`, `today`, `tomorrow`, `yesterday`, `+3d` or `-3d`. Likewise below."),
+            query("dropped_to", DAY, "today", "Last drop date."),
+            query("release_from", DAY, "today", "First effective release."),
+            query("release_to", DAY, "+3d", "Last effective release."),
+            query("listed_since", ParameterKind::Format { format: "instant", chars_max: None }, "2026-03-01T00:00:00Z", "The list that first had the drop was observed at or after this timestamp or date."),
             $($more),*
         ]
     };
@@ -138,37 +158,44 @@ pub const EXPORT_OPTIONS: &[Parameter] =
 const DROPS_SORT: Parameter = query(
     "sort",
     ParameterKind::OneOf { words: &SortKey::NAMES, default: Some("dqs") },
-    "Names that are equal in it are sorted by score, then length, then name.",
+    "release",
+    "Names that are equal in it are sorted by score, then unrounded score, then length, then name.",
 );
 const ORDER: Parameter = query(
     "order",
     one_of(&["asc", "desc"]),
+    "asc",
     "By default the best, soonest, shortest or newest first, and names from a to z.",
 );
 const CURSOR: Parameter = query(
     "cursor",
     ParameterKind::Format { format: "cursor", chars_max: None },
+    "AWqRk3VYd2Zk8gAAAAAAAEYAAAAAAAAABwAAAHNvbGFyLmNvbQ",
     "`nextCursor` of the page before, with the same filters and order. Not with `offset`.",
 );
 const FIELDS: Parameter = query(
     "fields",
     ParameterKind::Format { format: "fields", chars_max: None },
+    "name,dqs,releaseDate",
     "Comma-separated members: only these are in a row. `availableTlds` keeps that list in the response.",
 );
 const FACETS: Parameter = query(
     "facets",
     ParameterKind::SomeOf(&Facet::NAMES),
+    "tld,stage",
     "Counts by value, each with all filters but its own: at most 100 values, most frequent first. Scores are counted in tens. \
      For `stage`, the `view` counts as its own.",
 );
 const EXPORT_FORMAT: Parameter = query(
     "format",
     ParameterKind::OneOf { words: &ExportFormat::NAMES, default: Some("csv") },
+    "ndjson",
     "CSV, or a JSON object a line.",
 );
 const COLUMNS: Parameter = query(
     "columns",
     ParameterKind::Format { format: "fields", chars_max: None },
+    "name,releaseDate",
     "Comma-separated members of a row, in this order. By default name, tld, length, dqs and explanation.",
 );
 
@@ -176,22 +203,26 @@ const VIEWS: &[&str] = &["active", "today", "all"];
 const VIEW: Parameter = query(
     "view",
     ParameterKind::OneOf { words: VIEWS, default: Some("active") },
+    "active",
     "`active`: not yet released and not registered again. `today`: dropped today. `all`: every drop.",
 );
 const SEARCH_VIEW: Parameter = query(
     "view",
     ParameterKind::OneOf { words: VIEWS, default: None },
+    "active",
     "`active` or `today` limits the search to the pipeline. By default it covers every name ever seen.",
 );
 const CONTAINS: Parameter = query(
     "q",
     formatted("name-part", SUBSTRING_CHARS_MAX as u32),
+    "shop",
     "Case-insensitive substring of the full name, 1 to 63 characters. Unicode text matches the Unicode \
      form of IDNs.",
 );
 const PREFIX: Parameter = query(
     "q",
     formatted("name-prefix", SEARCH_QUERY_CHARS_MAX as u32),
+    "solar",
     "Prefix of the name, 1 to 253 characters. Required unless `contains`, `starts`, `ends`, `pattern`, `regex` or `like` is given.",
 );
 const REQUIRED_PREFIX: Parameter =
@@ -213,8 +244,12 @@ const NAME: Parameter = in_path(
     formatted("domain", NAME_OCTETS_MAX as u32),
     "A registrable domain in any case, in Unicode or as A-labels.",
 );
-const WATCHED_NAME: Parameter =
-    needed("domain", formatted("domain", NAME_OCTETS_MAX as u32), "The domain to remove.");
+const WATCHED_NAME: Parameter = needed(
+    "domain",
+    formatted("domain", NAME_OCTETS_MAX as u32),
+    "solar.com",
+    "The domain to remove.",
+);
 const CLAIM_ID: Parameter = in_path("id", ParameterKind::Id, "Claim id.");
 const RULE_ID: Parameter = in_path("id", ParameterKind::Id, "Alert rule id.");
 const DELIVERY_ID: Parameter =
@@ -228,35 +263,45 @@ const LINK: Parameter = in_path(
 const STATUS_LIST: Parameter = query(
     "status",
     ParameterKind::SomeOf(&["attempted", "caught", "registered", "lost", "sold"]),
+    "attempted,caught",
     "One or more statuses, separated by commas.",
 );
-const FROM: Parameter =
-    query("from", ParameterKind::Date, "Reported on or after this day (1985 to 2164).");
-const TO: Parameter = query("to", ParameterKind::Date, "Reported before this day (1985 to 2164).");
+const FROM: Parameter = query(
+    "from",
+    ParameterKind::Date,
+    "2026-01-01",
+    "Reported on or after this day (1985 to 2164).",
+);
+const TO: Parameter =
+    query("to", ParameterKind::Date, "2026-12-31", "Reported before this day (1985 to 2164).");
 const SORT: Parameter = query(
     "sort",
     ParameterKind::OneOf {
         words: &["lifecycle", "name", "dqs", "added", "release", "bid", "venue"],
         default: Some("lifecycle"),
     },
+    "dqs",
     "`lifecycle`: catchable first, then pending delete, redemption, released. `dqs`: highest first. \
      `added`: newest first. `release`: soonest first. `bid`: highest first.",
 );
 const TAG: Parameter = query(
     "tag",
     ParameterKind::Format { format: "tags", chars_max: Some(400) },
+    "shop,ai",
     "One or more tags, separated by commas: entries with any of them.",
 );
 const VENUE: Parameter =
-    query("venue", ParameterKind::Text { chars_max: 60 }, "Entries with this venue.");
+    query("venue", ParameterKind::Text { chars_max: 60 }, "DropCatch", "Entries with this venue.");
 const BID: Parameter = query(
     "bid",
     ParameterKind::OneOf { words: &["none", "some"], default: None },
+    "some",
     "Entries without or with a maximum bid.",
 );
 const STAGE_LIST: Parameter = query(
     "stage",
     ParameterKind::SomeOf(STAGES),
+    "catchable",
     "One or more lifecycle stages, separated by commas.",
 );
 const WATCHED: Parameter = in_path(
@@ -264,13 +309,18 @@ const WATCHED: Parameter = in_path(
     formatted("domain", NAME_OCTETS_MAX as u32),
     "A domain on your watchlist, in any case, in Unicode or as A-labels.",
 );
-const HIDDEN_NAME: Parameter =
-    needed("domain", formatted("domain", NAME_OCTETS_MAX as u32), "The domain to show again.");
+const HIDDEN_NAME: Parameter = needed(
+    "domain",
+    formatted("domain", NAME_OCTETS_MAX as u32),
+    "solar.com",
+    "The domain to show again.",
+);
 const IDEMPOTENCY: Parameter = Parameter {
     name: "Idempotency-Key",
     place: ParameterPlace::Header,
     kind: ParameterKind::Text { chars_max: 255 },
     required: false,
+    example: "",
     description: "A name for the request, chosen by you. A repeat within 24 hours returns the first \
                   response and changes nothing.",
 };
@@ -310,7 +360,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<IndexResponse>(200, "Every endpoint, and how to authenticate.")]),
     Operation::get("/api/v1/drops", |of| get(guarded(of, drops::list_drops)))
         .named(Group::Names, "listDrops", "Ranked drops")
-        .description("Highest score first; ties by length, then by name.")
+        .description("Highest score first; ties by the unrounded score, by length, then by name.")
         .parameters(drop_parameters![
             limit(DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX),
             CURSOR,
@@ -359,7 +409,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<label::LabelResponse<'_>>(200, "The names of the label and of its variants.")]),
     Operation::get("/api/v1/tlds", |of| get(guarded(of, tlds::list_tlds)))
         .named(Group::Names, "listTlds", "Every suffix of the data")
-        .description("Names, pipeline by stage, redemption and pending-delete days, and whether names can be verified by RDAP.")
+        .description("Names, pipeline by stage, redemption and pending-delete days, whether the public can register under it, whether names can be verified by RDAP, and the newest list.")
         .of_index()
         .responses(&[json::<tlds::TldsResponse<'_>>(200, "Every suffix, most names first.")]),
     Operation::get("/api/v1/domain/{name}", |of| get(guarded(of, domain::find_domain)))

@@ -20,11 +20,11 @@ use crate::http::rows::Member;
 use crate::index::filter::{DropFilter, Facet, Filter, RowPosition, SearchFilter, Sort, View};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::filter::{DayRange, DropConditions, LabelFilter};
+use crate::vocab::filter::{DayRange, DropConditions, LabelFilter, ReadingFilter};
 use crate::vocab::limits::{
     DROPS_OFFSET_MAX, EXCLUDED_TEXTS_MAX, LABEL_CHARS_MAX, LABEL_TEXTS_MAX, LIKE_DISTANCE_MAX,
     MIN_DROPS_MAX, OTHER_TLDS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
-    SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX, TLD_FILTER_MAX,
+    SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX, TLD_FILTER_MAX, WORDS_MAX,
 };
 use crate::vocab::matcher::{Matcher, MatcherError};
 use crate::vocab::name::DomainName;
@@ -356,6 +356,8 @@ impl<'a> Params<'a> {
         })?;
         let (min_tlds, max_tlds) =
             self.between(("min_tlds", "max_tlds"), |name| self.integer(name, 0..=OTHER_TLDS_MAX))?;
+        let (min_words, max_words) = self
+            .between(("min_words", "max_words"), |name| self.integer(name, 0..=WORDS_MAX.into()))?;
         let (min_drops, listed_since) =
             (self.integer("min_drops", 1..=MIN_DROPS_MAX)?, self.instant("listed_since", today)?);
         let filter = Filter {
@@ -376,6 +378,13 @@ impl<'a> Params<'a> {
                 digits: self.one("digits")?,
                 hyphens: self.one("hyphens")?,
                 idn: self.one("idn")?,
+            },
+            reading: ReadingFilter {
+                min_words: min_words.map_or(open.reading.min_words, |words| words as u8),
+                max_words: max_words.map_or(open.reading.max_words, |words| words as u8),
+                languages: self.list("language")?,
+                kinds: self.list("kind")?,
+                caps: self.one("caps")?,
             },
             min_tlds: min_tlds.map_or(open.min_tlds, |number| number as u16),
             max_tlds: max_tlds.map_or(open.max_tlds, |number| number as u16),

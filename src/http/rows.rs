@@ -20,7 +20,7 @@ use crate::vocab::time::UnixMs;
 /// Bytes to reserve for the JSON of a search result; longer ones are rare.
 pub const SEARCH_JSON_BYTES: usize = 320;
 /// Bytes to reserve for the JSON of a row of the drops list.
-pub const DROP_JSON_BYTES: usize = 960;
+pub const DROP_JSON_BYTES: usize = 1_024;
 /// Bytes to reserve for the CSV of a row of the drops list.
 pub const DROP_CSV_BYTES: usize = 144;
 
@@ -41,6 +41,9 @@ named_enum! {
         DropDate = "dropDate",
         ReleaseDate = "releaseDate",
         DaysToRelease = "daysToRelease",
+        Words = "words",
+        Language = "language",
+        Kind = "kind",
         OtherTlds = "otherTlds",
         DropCount = "dropCount",
         ListedAt = "listedAt",
@@ -145,6 +148,9 @@ fn push_value(row: &DropRow<'_>, member: Member, out: &mut Vec<u8>) {
         Member::DropDate => push_quoted_day(out, row.drop_date),
         Member::ReleaseDate => push_quoted_day(out, row.release_date),
         Member::DaysToRelease => push_signed(out, row.days_to_release),
+        Member::Words => push_texts(out, row.words.iter()),
+        Member::Language => push_word(out, row.language),
+        Member::Kind => push_word(out, Some(row.kind.as_str())),
         Member::OtherTlds => push_number(out, row.other_tlds),
         Member::DropCount => push_number(out, row.drop_count),
         Member::ListedAt => {
@@ -191,8 +197,8 @@ fn push_instant(out: &mut Vec<u8>, at: UnixMs) {
 
 const MS_PER_DAY: u64 = 86_400_000;
 
-/// Appends these members of a row as a line of CSV. The explanation and signals are quoted, and no
-/// other value needs quotes.
+/// Appends these members of a row as a line of CSV. The explanation, the words, which are separated by
+/// spaces, and the signals are quoted, and no other value needs quotes.
 pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8>) {
     for (at, &member) in members.iter().enumerate() {
         if at > 0 {
@@ -206,6 +212,12 @@ pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8
             Member::ReleaseDate => push_day(out, row.release_date),
             Member::ListedAt => push_instant(out, row.listed_at),
             Member::Explanation => push_quoted_cell(out, row.explanation),
+            Member::Words => {
+                let words: Vec<&str> = row.words.iter().collect();
+                push_quoted_cell(out, &words.join(" "));
+            }
+            Member::Language => push(out, row.language.unwrap_or_default()),
+            Member::Kind => push(out, row.kind.as_str()),
             Member::Signals => {
                 let mut json = Vec::new();
                 push_signals(row.signals, &mut json);
@@ -255,11 +267,9 @@ fn push_signals(signals: &Signals<'_>, out: &mut Vec<u8>) {
     push(out, "\",\"dictionary_quality\":");
     push_percent(out, signals.dictionary_quality);
     push(out, ",\"words\":");
-    let mut words = JsonArray::open(out);
-    signals.words.iter().for_each(|word| push_json_text(words.item(), word));
-    words.close();
+    push_texts(out, signals.words.iter());
     push(out, ",\"language\":");
-    push_optional(out, signals.language);
+    push_word(out, signals.language);
     push(out, ",\"kind\":\"");
     push(out, signals.kind.as_str());
     push(out, "\",\"pattern\":");
@@ -280,6 +290,12 @@ fn push_signals(signals: &Signals<'_>, out: &mut Vec<u8>) {
     signals.caps.iter().for_each(|cap| push_cap(cap, caps.item()));
     caps.close();
     push(out, "}");
+}
+
+fn push_texts<'a>(out: &mut Vec<u8>, texts: impl Iterator<Item = &'a str>) {
+    let mut array = JsonArray::open(out);
+    texts.for_each(|text| push_json_text(array.item(), text));
+    array.close();
 }
 
 fn push_optional(out: &mut Vec<u8>, text: Option<&str>) {
@@ -532,6 +548,9 @@ mod tests {
                     drop_date: "2026-03-15".parse().expect("a day"),
                     release_date: "2026-04-19".parse().expect("a day"),
                     days_to_release: -3,
+                    words: &scored.signals.words,
+                    language: scored.signals.language,
+                    kind: scored.signals.kind,
                     other_tlds: 12,
                     drop_count: 2,
                     listed_at: "2026-03-16T01:02:03.045Z".parse().expect("an instant"),
@@ -539,14 +558,18 @@ mod tests {
                 let signals = serde_json::to_string(&scored.signals).expect("signals");
                 let (domain, tld, length, dqs) = (row.name, row.tld, row.length, row.dqs);
                 let explanation = serde_json::to_string(row.explanation).expect("text");
+                let words = serde_json::to_string(&scored.signals.words).expect("words");
+                let language = serde_json::to_string(&scored.signals.language).expect("a code");
                 assert_eq!(
                     output_of(|out| push_drop(&row, DROP_MEMBERS, out)),
                     format!(
                         "{{\"name\":\"{domain}\",\"tld\":\"{tld}\",\"length\":{length},\
                          \"dqs\":{dqs},\"explanation\":{explanation},\"signals\":{signals},\
                          \"stage\":\"pending-delete\",\"dropDate\":\"2026-03-15\",\
-                         \"releaseDate\":\"2026-04-19\",\"daysToRelease\":-3,\"otherTlds\":12,\
-                         \"dropCount\":2,\"listedAt\":\"2026-03-16T01:02:03.045Z\"}}"
+                         \"releaseDate\":\"2026-04-19\",\"daysToRelease\":-3,\"words\":{words},\
+                         \"language\":{language},\"kind\":\"{}\",\"otherTlds\":12,\
+                         \"dropCount\":2,\"listedAt\":\"2026-03-16T01:02:03.045Z\"}}",
+                        scored.signals.kind
                     )
                 );
                 let some = [Member::ReleaseDate, Member::Signals];

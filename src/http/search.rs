@@ -39,7 +39,7 @@ pub async fn search_names(
     } else {
         QueryKind::Search
     });
-    let (cost_us, scans) = (index.search_cost_us(&filter, as_of), filter.common.label.has_text());
+    let (cost_us, scans) = (index.search_cost_us(&filter, as_of), filter.common.scans_names());
     let make = move || {
         let page = index.search(&filter, as_of);
         let body = SearchResponse::new(&query, &filter, &page).into_json();

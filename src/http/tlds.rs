@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use crate::http::allowance::Now;
 use crate::http::error::ApiError;
 use crate::http::{App, etag, work};
+use crate::scorer::Scorer;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Periods;
 
@@ -40,8 +41,23 @@ pub struct TldRow<'a> {
     pending_delete_days: u16,
     /// Source of these periods; `default` for a suffix without its own.
     periods_from: &'static str,
+    registration: Registration,
     /// Whether the suffix has an RDAP server, so that names can be verified.
     rdap: bool,
+    /// When the newest list was observed that was the first with a drop under the suffix; `null` without
+    /// drops.
+    #[schema(required, format = DateTime)]
+    newest_list: Option<String>,
+}
+
+/// Who can register names under a suffix.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Registration {
+    /// The public.
+    Open,
+    /// Only members, such as authorities, universities or the owner of a brand.
+    Restricted,
 }
 
 /// Names by stage.
@@ -78,6 +94,11 @@ pub async fn list_tlds(
                     redemption_days,
                     pending_delete_days,
                     periods_from: Periods::source(tld).unwrap_or("default"),
+                    registration: match Scorer::shared().is_open(tld) {
+                        true => Registration::Open,
+                        false => Registration::Restricted,
+                    },
+                    newest_list: counted.newest_list.map(|at| at.to_string()),
                     rdap: name.is_ok_and(|name| bootstrap.is_checkable(&name)),
                 }
             })
