@@ -21,7 +21,7 @@ use crate::http::error::ApiError;
 use crate::http::work;
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, Facet, Sort};
-use crate::index::query::facets::FacetValue;
+use crate::index::query::rows::FacetValue;
 use crate::index::{DropsPage, Index};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
@@ -228,7 +228,7 @@ impl Tab {
 }
 
 /// The facets of the sidebar, in its order.
-const FACETS: [Facet; 3] = [Facet::Dqs, Facet::Tld, Facet::Length];
+const FACETS: [Facet; 5] = [Facet::Dqs, Facet::Tld, Facet::Length, Facet::Kind, Facet::Language];
 
 fn find<'a>(
     index: &'a Index,

@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use crate::index::filter::Facet;
-use crate::index::query::facets::FacetValue;
+use crate::index::query::rows::FacetValue;
 use crate::vocab::day::Day;
+use crate::vocab::language::LanguageCode;
 use crate::vocab::name::to_unicode;
 use crate::web::components::grouped;
 use crate::web::drops::state::State;
@@ -35,11 +36,13 @@ pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
                         Facet::Dqs => (section(state, "Score", &["min_dqs", "max_dqs"], scores(state, values))),
                         Facet::Tld => (section(state, "TLD", &["tld"], tlds(state, values))),
                         Facet::Length => (section(state, "Length", &["min_len", "max_len"], lengths(state, values))),
+                        Facet::Kind => (section(state, "Kind", &["kind"], words(state, "kind", values, kind_word))),
+                        Facet::Language => (section(state, "Language", &["language"], words(state, "language", values, language_word))),
                         _ => {},
                     }
                 }
             }
-            (section(state, "Letters", &["digits", "hyphens", "idn"], letters(state)))
+            (section(state, "Letters", &["digits", "hyphens", "idn", "caps"], letters(state)))
             (more(shown))
         }
     }
@@ -115,21 +118,50 @@ fn lengths(state: &State, values: &[FacetValue]) -> Vec<Row> {
 }
 
 fn tlds(state: &State, values: &[FacetValue]) -> Vec<Row> {
-    let set: Vec<&str> = state.get("tld").split(',').filter(|tld| !tld.is_empty()).collect();
+    words(state, "tld", values, |tld| format!(".{}", to_unicode(tld)))
+}
+
+/// Links that add a value to a list, or take it out.
+fn words(
+    state: &State,
+    name: &'static str,
+    values: &[FacetValue],
+    word: impl Fn(&str) -> String,
+) -> Vec<Row> {
+    let set: Vec<&str> = state.get(name).split(',').filter(|value| !value.is_empty()).collect();
     let row = |value: &FacetValue| {
         let is_set = set.contains(&value.value.as_str());
-        let mut others: Vec<&str> = set.iter().copied().filter(|tld| *tld != value.value).collect();
+        let mut others: Vec<&str> = set.iter().copied().filter(|it| *it != value.value).collect();
         if !is_set {
             others.push(&value.value);
         }
         Row {
-            word: format!(".{}", to_unicode(&value.value)),
+            word: word(&value.value),
             count: value.count,
-            path: state.with(&[("tld", &others.join(","))]).path(),
+            path: state.with(&[(name, &others.join(","))]).path(),
             is_set,
         }
     };
     values.iter().take(VALUES).map(row).collect()
+}
+
+fn kind_word(kind: &str) -> String {
+    let word = match kind {
+        "word" => "One word",
+        "words" => "Several words",
+        "name" => "Person or place",
+        "invented" => "Invented",
+        "letters" => "Letters",
+        "number" => "Number",
+        "mixed" => "Letters and digits",
+        other => other,
+    };
+    word.to_owned()
+}
+
+fn language_word(code: &str) -> String {
+    let language = code.parse::<LanguageCode>();
+    language.map_or_else(|_| code.to_owned(), |language| format!("{language:?}"))
 }
 
 fn letters(state: &State) -> Vec<Row> {
@@ -143,6 +175,7 @@ fn letters(state: &State) -> Vec<Row> {
         row("hyphens", "none", "No hyphens"),
         row("idn", "none", "No IDNs"),
         row("digits", "only", "Digits only"),
+        row("caps", "none", "No trademarks or spam"),
     ]
 }
 
@@ -159,9 +192,10 @@ fn more(shown: &Shown<'_>) -> Markup {
         ("not_contains", "Does not contain"),
         ("tld", "TLDs"),
     ];
-    const PAIRS: [(&str, &str, &str, &str); 3] = [
+    const PAIRS: [(&str, &str, &str, &str); 4] = [
         ("Score", "min_dqs", "max_dqs", "100"),
         ("Length", "min_len", "max_len", "63"),
+        ("Words", "min_words", "max_words", "15"),
         ("Other TLDs", "min_tlds", "max_tlds", ""),
     ];
     const DATES: [(&str, &str, &str); 2] =

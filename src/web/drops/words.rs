@@ -109,11 +109,11 @@ const FEATURES: [Feature; 4] = [
     },
     Feature { key: "hyphens", says: &[("none", "no hyphens"), ("some", "with hyphens")] },
     Feature { key: "idn", says: &[("none", "no IDNs"), ("only", "IDNs only")] },
-    Feature { key: "caps", says: &[("none", "no trademarks")] },
+    Feature { key: "caps", says: &[("none", "no trademarks, adult words or spam")] },
 ];
 
 /// What the query bar understands, with an example of each.
-pub const EXAMPLES: [(&str, &str); 14] = [
+pub const EXAMPLES: [(&str, &str); 18] = [
     ("score:>=80", "score of at least 80"),
     ("len:4-8", "four to eight letters"),
     ("tld:com,net", "one of these TLDs"),
@@ -128,6 +128,10 @@ pub const EXAMPLES: [(&str, &str); 14] = [
     ("drops:+3d", "released in the next three days"),
     ("tlds:>=5", "registered in at least five other TLDs"),
     ("seen:2", "dropped at least twice"),
+    ("kind:word,words", "made of words and nothing else"),
+    ("words:2", "made of two words"),
+    ("lang:en", "English words"),
+    ("-caps", "no trademarks, adult words or spam"),
 ];
 
 /// A filter that is set, in words.
@@ -240,8 +244,12 @@ fn tokens(text: &str) -> Vec<String> {
 }
 
 fn is_list(parameter: &str) -> bool {
+    let lists = ["kind", "language"];
     let negatable = SINGLES.iter().filter(|single| !single.negated.is_empty());
-    negatable.flat_map(|single| [single.parameter, single.negated]).any(|name| name == parameter)
+    lists.contains(&parameter)
+        || negatable
+            .flat_map(|single| [single.parameter, single.negated])
+            .any(|name| name == parameter)
 }
 
 fn keyed(
@@ -336,6 +344,8 @@ mod tests {
             ("drops:tomorrow", "/?release_from=tomorrow&release_to=tomorrow"),
             ("dropped:2026-11-01..today", "/?dropped_from=2026-11-01&dropped_to=today"),
             ("tlds:>=5 seen:2", "/?min_tlds=5&min_drops=2"),
+            ("kind:word lang:en,de", "/?kind=word&language=en%2Cde"),
+            ("words:2 -caps", "/?min_words=2&max_words=2&caps=none"),
             ("SCORE:<=40", "/?max_dqs=40"),
             ("", "/"),
         ] {
