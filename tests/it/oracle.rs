@@ -20,11 +20,12 @@ use crate::common::{Client, Response, Site, gzip};
 use corpus::{Corpus, Kind, List, TODAYS, day, timestamp};
 use model::{DropsQuery, Filter, Model, Name, SearchQuery};
 
-const DROPS_QUESTIONS: usize = 250;
+/// Questions of each day: more than 2,000 to lists in all.
+const DROPS_QUESTIONS: usize = 300;
 const SEARCH_QUESTIONS: usize = 300;
 const DOMAIN_QUESTIONS: usize = 200;
 const EXPORT_QUESTIONS: usize = 30;
-const PAGED_QUESTIONS: usize = 25;
+const PAGED_QUESTIONS: usize = 30;
 
 #[test]
 fn every_answer_equals_the_plain_recomputation() {
@@ -201,6 +202,8 @@ impl Check<'_> {
             self.export(&ask.target, &ask.query);
             let (ask, members) = queries::lines(rng, self.model);
             self.lines(&ask.target, &ask.query, &members);
+            let (ask, members) = queries::columns(rng, self.model);
+            self.columns(&ask.target, &ask.query, &members);
         }
         for _ in 0..PAGED_QUESTIONS {
             let ask = queries::pages(rng, self.model);
@@ -375,7 +378,17 @@ impl Check<'_> {
 
     fn export(&mut self, target: &str, query: &DropsQuery) {
         let expected = self.model.export(query, self.today);
-        self.count("export", expected.lines().count() > 1);
+        self.csv("export", target, &expected);
+    }
+
+    /// An export of some columns.
+    fn columns(&mut self, target: &str, query: &DropsQuery, members: &[&str]) {
+        let expected = self.model.csv(query, members, self.today);
+        self.csv("columns", target, &expected);
+    }
+
+    fn csv(&mut self, kind: &'static str, target: &str, expected: &str) {
+        self.count(kind, expected.lines().count() > 1);
         let response = self.client.get(target);
         self.assert_status(target, 200, &response);
         let got = String::from_utf8_lossy(&response.body);

@@ -277,6 +277,9 @@ fn suffixes_have_names_stages_and_periods() {
     let com = &tlds[0];
     assert_eq!((&com["redemptionDays"], &com["pendingDeleteDays"]), (&json!(30), &json!(5)));
     assert_eq!(com["rdap"], true);
+    assert_eq!(com["registration"], "open");
+    let (_, newest) = client.get("/api/v1/drops?view=all&tld=com&sort=listed&limit=1").answer();
+    assert_eq!(com["newestList"], newest["drops"][0]["listedAt"]);
 }
 
 #[test]

@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, SecondsFormat};
-use dropdex::scorer::{Coverage, Scorer, Scratch, Spread};
+use dropdex::scorer::{Coverage, Scorer, Scratch, Spread, StoredScore};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
+use regex::RegexBuilder;
 use serde_json::{Value, json};
 
 /// An observation of a name in a list.
@@ -55,6 +56,9 @@ pub struct Name {
     pub rank: u16,
     pub explanation: String,
     pub signals: Value,
+    pub signals_text: String,
+    /// Words the label is made of.
+    pub words: u64,
     /// `redemption_days` and `pending_delete_days` of the TLD.
     periods: (i32, i32),
     /// By drop date.
@@ -199,6 +203,15 @@ pub struct Filter {
     pub release: (Option<Day>, Option<Day>),
     /// Seconds of the Unix clock.
     pub listed_since: Option<i64>,
+    pub min_words: Option<u64>,
+    pub max_words: Option<u64>,
+    pub languages: Vec<String>,
+    pub kinds: Vec<String>,
+    pub uncapped: bool,
+    pub pattern: Option<String>,
+    pub regex: Option<String>,
+    /// The label and the distance.
+    pub like: Option<(String, usize)>,
 }
 
 impl Filter {
@@ -211,8 +224,38 @@ impl Filter {
             && self.min_len.is_none_or(|least| name.length >= least)
             && self.min_tlds.is_none_or(|least| name.spread > least)
             && self.max_tlds.is_none_or(|most| name.spread - 1 <= most)
+            && self.min_words.is_none_or(|least| name.words.min(15) >= least)
+            && self.max_words.is_none_or(|most| name.words.min(15) <= most)
+            && (self.languages.is_empty()
+                || self.languages.iter().any(|code| name.signals["language"] == **code))
+            && (self.kinds.is_empty()
+                || self.kinds.iter().any(|kind| name.signals["kind"] == **kind))
+            && (!self.uncapped || name.signals["caps"] == json!([]))
             && self.text_passes(name)
+            && self.shape_passes(name)
             && self.drop_passes(name)
+    }
+
+    fn shape_passes(&self, name: &Name) -> bool {
+        let unicode = name.unicode.split('.').next().expect("a split has a first part");
+        let compared = |text: &str| {
+            let text = text.strip_prefix('^').unwrap_or(text);
+            if text.starts_with("xn--") { name.label.clone() } else { unicode.to_owned() }
+        };
+        let chars = |text: &str| text.chars().collect::<Vec<char>>();
+        self.pattern
+            .as_ref()
+            .is_none_or(|pattern| has_shape(&chars(pattern), &chars(&compared(pattern))))
+            && self.regex.as_ref().is_none_or(|regex| {
+                let built = RegexBuilder::new(&regex.replace(r"\d", "[0-9]"))
+                    .case_insensitive(true)
+                    .build();
+                built.expect("a regular expression").is_match(&compared(regex))
+            })
+            && self
+                .like
+                .as_ref()
+                .is_none_or(|(like, most)| edits(&chars(like), &chars(&compared(like))) <= *most)
     }
 
     fn text_passes(&self, name: &Name) -> bool {
@@ -261,6 +304,48 @@ impl Filter {
     }
 }
 
+/// Whether the symbols of a pattern stand for the whole text.
+fn has_shape(pattern: &[char], text: &[char]) -> bool {
+    let Some((&symbol, rest)) = pattern.split_first() else { return text.is_empty() };
+    if symbol == '*' {
+        return (0..=text.len()).any(|skipped| has_shape(rest, &text[skipped..]));
+    }
+    let Some((&char, others)) = text.split_first() else { return false };
+    let (letter, vowel) = (char.is_ascii_lowercase(), "aeiouy".contains(char));
+    let stands = match symbol {
+        'C' => letter && (!vowel || char == 'y'),
+        'V' => letter && vowel,
+        'L' => letter || !char.is_ascii(),
+        'N' => char.is_ascii_digit(),
+        'A' => letter || char.is_ascii_digit() || !char.is_ascii(),
+        '?' => true,
+        other => other == char,
+    };
+    stands && has_shape(rest, others)
+}
+
+/// Edits between two texts: characters inserted, removed, replaced, and neighbours swapped.
+fn edits(one: &[char], other: &[char]) -> usize {
+    let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
+    for at in 0..=one.len() {
+        for to in 0..=other.len() {
+            rows[at][to] = if at == 0 || to == 0 {
+                at + to
+            } else {
+                let same = usize::from(one[at - 1] != other[to - 1]);
+                let plain = rows[at - 1][to - 1] + same;
+                let least = plain.min(rows[at - 1][to] + 1).min(rows[at][to - 1] + 1);
+                let swapped = at > 1
+                    && to > 1
+                    && one[at - 1] == other[to - 2]
+                    && one[at - 2] == other[to - 1];
+                if swapped { least.min(rows[at - 2][to - 2] + 1) } else { least }
+            };
+        }
+    }
+    rows[one.len()][other.len()]
+}
+
 /// A question to drops or its export. `needle` is normalised.
 #[derive(Clone, Debug, Default)]
 pub struct DropsQuery {
@@ -277,7 +362,7 @@ pub struct DropsQuery {
 }
 
 /// Members of a row of drops.
-pub const MEMBERS: [&str; 13] = [
+pub const MEMBERS: [&str; 16] = [
     "name",
     "tld",
     "length",
@@ -288,6 +373,9 @@ pub const MEMBERS: [&str; 13] = [
     "dropDate",
     "releaseDate",
     "daysToRelease",
+    "words",
+    "language",
+    "kind",
     "otherTlds",
     "dropCount",
     "listedAt",
@@ -295,7 +383,12 @@ pub const MEMBERS: [&str; 13] = [
 /// What drops can be sorted by.
 pub const SORTS: [&str; 7] = ["dqs", "release", "dropped", "length", "name", "tlds", "listed"];
 /// What drops can be counted by.
-pub const FACETS: [&str; 5] = ["tld", "stage", "length", "dqs", "release"];
+pub const FACETS: [&str; 7] = ["tld", "stage", "length", "dqs", "release", "language", "kind"];
+
+/// Languages and kinds, in the order of their documentation.
+pub const LANGUAGES: [&str; 14] =
+    ["en", "de", "fr", "es", "it", "pl", "sv", "nl", "pt", "da", "no", "fi", "cs", "tr"];
+pub const KINDS: [&str; 7] = ["word", "words", "name", "invented", "letters", "number", "mixed"];
 
 /// A question to search. `prefix` is normalised; `sent` is the `q` of the request.
 #[derive(Clone, Debug, Default)]
@@ -384,10 +477,15 @@ impl Model {
             "length" => (filter.min_len, filter.max_len) = (None, None),
             "dqs" => (filter.min_dqs, filter.max_dqs) = (None, None),
             "release" => filter.release = (None, None),
+            "language" => filter.languages = Vec::new(),
+            "kind" => filter.kinds = Vec::new(),
             other => panic!("no such facet: {other}"),
         }
         // By value as it sorts.
         let mut counts = BTreeMap::<(usize, String), usize>::new();
+        let place = |words: &[&str], word: &str| {
+            words.iter().position(|other| *other == word).expect("known")
+        };
         for name in self.dropped(&query, today) {
             let latest = name.latest().expect("it dropped");
             let stage = latest.stage(today);
@@ -400,6 +498,14 @@ impl Model {
                 }
                 "length" => (name.length, name.length.to_string()),
                 "dqs" => (tens, tens.to_string()),
+                "language" => match name.signals["language"].as_str() {
+                    Some(code) => (place(&LANGUAGES, code), code.to_owned()),
+                    None => continue,
+                },
+                "kind" => {
+                    let kind = name.signals["kind"].as_str().expect("a kind");
+                    (place(&KINDS, kind), kind.to_owned())
+                }
                 _ => (0, latest.release.to_string()),
             };
             *counts.entry(value).or_default() += 1;
@@ -419,6 +525,32 @@ impl Model {
             let Name { ascii, tld, length, dqs, .. } = name;
             let explanation = name.explanation.replace('"', "\"\"");
             csv.push_str(&format!("{ascii},{tld},{length},{dqs},\"{explanation}\"\r\n"));
+        }
+        csv
+    }
+
+    /// The body of an export in CSV with these columns.
+    pub fn csv(&self, query: &DropsQuery, members: &[&str], today: Day) -> String {
+        let (limit, offset) = (query.limit.unwrap_or(10_000), query.offset.unwrap_or(0));
+        let mut csv = format!("{}\r\n", members.join(","));
+        for name in self.dropped(query, today).into_iter().skip(offset).take(limit) {
+            let row = row(name, members, today);
+            let cells = members.iter().map(|&member| {
+                let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+                match (member, &row[member]) {
+                    ("explanation", text) => quoted(text.as_str().expect("text")),
+                    // Numbers and members as they are written in JSON.
+                    ("signals", _) => quoted(&name.signals_text),
+                    ("words", words) => {
+                        let words = words.as_array().expect("words").iter();
+                        quoted(&words.filter_map(Value::as_str).collect::<Vec<_>>().join(" "))
+                    }
+                    (_, Value::Null) => String::new(),
+                    (_, Value::String(text)) => text.clone(),
+                    (_, other) => other.to_string(),
+                }
+            });
+            csv.push_str(&format!("{}\r\n", cells.collect::<Vec<_>>().join(",")));
         }
         csv
     }
@@ -562,6 +694,9 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
             "dropDate" => json!(latest.date.to_string()),
             "releaseDate" => json!(latest.release.to_string()),
             "daysToRelease" => json!(latest.release.days_since(today)),
+            "words" => name.signals["words"].clone(),
+            "language" => name.signals["language"].clone(),
+            "kind" => name.signals["kind"].clone(),
             "otherTlds" => json!(name.spread - 1),
             "dropCount" => json!(name.drops()),
             "listedAt" => json!(listed_at.to_rfc3339_opts(SecondsFormat::Millis, true)),
@@ -637,6 +772,8 @@ fn known_of(
     // A corpus of some thousand names knows nothing of other TLDs.
     let known = Spread { tlds, coverage: Coverage::NONE };
     let scored = Scorer::shared().score(name, known, scratch);
+    let unread = StoredScore { label: name.label(), tld: name.tld(), spread: known, features: &[] };
+    let words = Scorer::shared().traits(unread, scratch).words.into();
     // Through text, as the answers come: a number is then compared as it is written.
     let signals = serde_json::to_string(&scored.signals).expect("signals are JSON");
     let unicode = name.unicode().into_owned();
@@ -651,7 +788,9 @@ fn known_of(
         dqs: u64::from(scored.dqs.points()),
         rank: scored.rank,
         explanation: scored.explanation,
+        words,
         signals: serde_json::from_str(&signals).expect("what was written can be read"),
+        signals_text: signals,
         records: BTreeMap::new(),
         first_listed: BTreeMap::new(),
         spread,

@@ -6,7 +6,9 @@ use dropdex::vocab::name::DomainName;
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
 use super::corpus::{some_upper_case, spelling};
-use super::model::{DropsQuery, FACETS, Filter, MEMBERS, Model, Name, SORTS, SearchQuery};
+use super::model::{
+    DropsQuery, FACETS, Filter, LANGUAGES, MEMBERS, Model, Name, SORTS, SearchQuery,
+};
 use crate::common::http::{escape, with_query};
 use crate::common::rng::Rng;
 
@@ -69,6 +71,17 @@ pub fn lines(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static str
     (Ask { target: target(rng, "/api/export/drops", sent), query }, members)
 }
 
+/// A question to the export in CSV, with its columns.
+pub fn columns(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static str>) {
+    let (mut sent, members) = (Parameters::new(), members(rng));
+    let filter = filter(rng, model, &mut sent);
+    let (sort, order) = sort(rng, &mut sent);
+    let (limit, offset) = (limit(rng, 10_000, &mut sent), offset(rng, 60, &mut sent));
+    sent.push(("columns", members.join(",")));
+    let query = DropsQuery { filter, sort, order, limit, offset, ..DropsQuery::default() };
+    (Ask { target: target(rng, "/api/export/drops", sent), query }, members)
+}
+
 /// A question to be read to its end, page by page.
 pub fn pages(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
     let mut sent = Parameters::new();
@@ -121,8 +134,14 @@ pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
 fn search_texts(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     let mut sent = Parameters::new();
     let mut filter = if rng.chance(50) { Filter::default() } else { filter(rng, model, &mut sent) };
-    if filter.contains.is_empty() && filter.starts.is_empty() && filter.ends.is_empty() {
-        filter.ends = texts(rng, model, "ends", &mut sent);
+    let Filter { contains, starts, ends, pattern, regex, like, .. } = &filter;
+    let has_shape = pattern.is_some() || regex.is_some() || like.is_some();
+    if !has_shape && contains.is_empty() && starts.is_empty() && ends.is_empty() {
+        let kind = rng.below(4);
+        shape(rng, model, kind, &mut filter, &mut sent);
+        if filter.pattern.is_none() && filter.regex.is_none() && filter.like.is_none() {
+            filter.ends = texts(rng, model, "ends", &mut sent);
+        }
     }
     let limit = limit(rng, 100, &mut sent);
     let query = SearchQuery { filter, limit, ..SearchQuery::default() };
@@ -194,7 +213,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
     let name = rng.pick(model.names());
     let latest = name.latest();
     let has = |sent: &Parameters, parameter: &str| sent.iter().any(|(sent, _)| *sent == parameter);
-    let kind = rng.below(16);
+    let kind = rng.below(24);
     let texts_of = |rng: &mut Rng, parameter, sent: &mut Parameters| {
         if has(sent, parameter) { None } else { Some(texts(rng, model, parameter, sent)) }
     };
@@ -267,8 +286,140 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
             filter.listed_since = Some(since);
             sent.push(("listed_since", super::corpus::timestamp(since)));
         }
+        16 if filter.kinds.is_empty() => {
+            let kinds = std::iter::repeat_with(|| known(rng, model, "kind")).take(2).flatten();
+            filter.kinds = kinds.collect();
+            sent.push(("kind", filter.kinds.join(",")));
+        }
+        17 if filter.languages.is_empty() => {
+            let codes = std::iter::repeat_with(|| known(rng, model, "language")).take(4).flatten();
+            filter.languages = codes.collect();
+            if filter.languages.is_empty() {
+                filter.languages.push((*rng.pick(&LANGUAGES)).to_owned());
+            }
+            sent.push(("language", filter.languages.join(",")));
+        }
+        18 if !filter.uncapped => {
+            filter.uncapped = true;
+            sent.push(("caps", "none".into()));
+        }
+        19 | 20 if (filter.min_words, filter.max_words) == (None, None) => {
+            let (least, width) = (rng.below(3) as u64, rng.below(2) as u64);
+            let open = rng.below(4);
+            if open != 0 {
+                filter.min_words = Some(least);
+                sent.push(("min_words", least.to_string()));
+            }
+            if open != 1 {
+                filter.max_words = Some(least + width);
+                sent.push(("max_words", (least + width).to_string()));
+            }
+        }
+        21.. => shape(rng, model, kind - 20, filter, sent),
         _ => {}
     }
+}
+
+/// A signal of some name, if it is text.
+fn known(rng: &mut Rng, model: &Model, signal: &str) -> Option<String> {
+    rng.pick(model.names()).signals[signal].as_str().map(str::to_owned)
+}
+
+/// A pattern (1), a regular expression (2) or a label to be like (3) that a name has.
+fn shape(rng: &mut Rng, model: &Model, kind: usize, filter: &mut Filter, sent: &mut Parameters) {
+    let chars = idn_or_any(rng, model);
+    let label: Vec<char> = chars.into_iter().take_while(|&char| char != '.').collect();
+    match kind {
+        1 if filter.pattern.is_none() => {
+            let pattern = pattern(rng, &label);
+            sent.push(("pattern", pattern.clone()));
+            filter.pattern = Some(pattern);
+        }
+        2 if filter.regex.is_none() => {
+            let regex = regex(rng, &label);
+            sent.push(("regex", regex.clone()));
+            filter.regex = Some(regex);
+        }
+        3 if filter.like.is_none() && (3..=30).contains(&label.len()) => {
+            let mut like = label;
+            for _ in 0..rng.below(3) {
+                let at = rng.below(like.len() - 1);
+                match rng.below(4) {
+                    0 => like.swap(at, at + 1),
+                    1 if like.len() > 3 => drop(like.remove(at)),
+                    2 if like.len() < 30 => like.insert(at, 'e'),
+                    _ => like[at] = 'o',
+                }
+            }
+            let like: String = like.into_iter().collect();
+            let distance = rng.maybe(60, |rng| 1 + rng.below(2));
+            sent.push(("like", some_upper_case(rng, &like)));
+            sent.extend(distance.map(|distance| ("distance", distance.to_string())));
+            filter.like = Some((like, distance.unwrap_or(1)));
+        }
+        _ => {}
+    }
+}
+
+/// A pattern that the label has.
+fn pattern(rng: &mut Rng, label: &[char]) -> String {
+    let (mut pattern, mut stars) = (String::new(), 0);
+    let is_a_label = label.starts_with(&['x', 'n', '-', '-']);
+    for (at, &char) in label.iter().enumerate() {
+        let is_vowel = "aeiouy".contains(char);
+        let of_its_own = match char {
+            'a'..='z' if is_vowel => 'V',
+            'a'..='z' => 'C',
+            '0'..='9' => 'N',
+            '-' => '?',
+            _ => 'L',
+        };
+        // The start of a pattern says which form it is compared with.
+        let symbol = match rng.below(10) {
+            _ if is_a_label && at < 4 => char,
+            0..4 => char,
+            4..7 => of_its_own,
+            7 if char != '-' => 'A',
+            8 if stars < 4 => '*',
+            _ => '?',
+        };
+        // A run of any characters: those of the label that follow may be in it.
+        if symbol == '*' && pattern.ends_with('*') {
+            continue;
+        }
+        stars += usize::from(symbol == '*');
+        pattern.push(symbol);
+    }
+    pattern
+}
+
+/// A regular expression that the label matches.
+fn regex(rng: &mut Rng, label: &[char]) -> String {
+    let is_a_label = label.starts_with(&['x', 'n', '-', '-']);
+    let length = 1 + rng.below(label.len().min(6));
+    let start = if rng.chance(40) || is_a_label { 0 } else { rng.below(label.len() - length + 1) };
+    let mut regex = String::new();
+    for (at, &char) in label[start..start + length].iter().enumerate() {
+        let piece = match rng.below(12) {
+            _ if is_a_label && at < 4 => char.to_string(),
+            0 => ".".to_owned(),
+            1 if char.is_ascii_lowercase() => "[a-z]".to_owned(),
+            2 if char.is_ascii_digit() => r"\d".to_owned(),
+            3 => format!("({char}|zq)"),
+            4 => format!("{char}+"),
+            5 => format!("{char}?{char}"),
+            6 => format!("[^{char}]?{char}"),
+            _ => char.to_string(),
+        };
+        regex.push_str(&piece);
+    }
+    if start == 0 && rng.chance(60) {
+        regex.insert(0, '^');
+    }
+    if start + length == label.len() && rng.chance(60) {
+        regex.push('$');
+    }
+    regex
 }
 
 /// One or a few texts of labels, as a parameter and as meant.
