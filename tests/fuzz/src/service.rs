@@ -11,13 +11,15 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE};
 use axum::http::{HeaderName, HeaderValue, Request, Uri};
-use dropdex::accounts::{Email, Password, Store};
+use dropdex::accounts::{Email, Password, SessionLife, Store};
 use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
 use dropdex::feeds::{Feed, ReadOptions};
+use dropdex::http::cursor::{self, QueryDigest};
 use dropdex::http::running_exports::RunningExports;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels};
+use dropdex::index::filter::{RowPosition, SortKey};
 use dropdex::index::generation::live::LiveIndex;
 use dropdex::index::generation::{build, open};
 use dropdex::outbound::bootstrap::LiveBootstrap;
@@ -96,7 +98,8 @@ fn start() -> Service {
     let password = Password::new(secret()).and_then(|it| it.hash()).expect("a good password");
     store.add_account(&email, Plan::Api, Some(password)).expect("an account is added");
     let key = store.issue_key(&email).expect("a key is issued");
-    let token = RUNTIME.block_on(store.log_in(&email, secret(), clock.now()));
+    let token =
+        RUNTIME.block_on(store.log_in(&email, secret(), SessionLife::default(), clock.now()));
     let token = token.expect("a log-in is tried").expect("the password is right");
     let dns = Dns::new(&settings::Dns { servers: vec![nameless::address()] });
     let app = App::new(AppParts {
@@ -196,6 +199,30 @@ pub fn queries(bytes: &[u8]) {
     let service = service();
     let request = Request::get(uri).header(AUTHORIZATION, &service.key);
     ask(&service, request.body(Body::empty()).expect("a request"));
+}
+
+/// Rows that no list has as the last of a page: the first byte says of what order, and the next sixteen
+/// are numbers.
+pub fn cursor_pages(bytes: &[u8]) {
+    let Some((&first, rest)) = bytes.split_first() else { return };
+    let Some((numbers, name)) = rest.split_first_chunk::<16>() else { return };
+    let (value, key) = numbers.split_at(8);
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let name = String::from_utf8_lossy(name).into_owned();
+    let sort = SortKey::NAMES[usize::from(first) % SortKey::NAMES.len()];
+    let order = if first >= 128 { "asc" } else { "desc" };
+    let pairs = vec![("view", "all"), ("sort", sort), ("order", order)];
+    let query = QueryDigest::new(pairs);
+    // Small numbers are more like those of rows.
+    for value in [number(value), u64::from(value[0])] {
+        let position = RowPosition { value, key: number(key), name: name.clone() };
+        let cursor = cursor::encode(&position, query);
+        let target = format!("/api/v1/drops?view=all&sort={sort}&order={order}&cursor={cursor}");
+        let Some(uri) = uri(&target) else { continue };
+        let service = service();
+        let request = Request::get(uri).header(AUTHORIZATION, &service.key);
+        ask(&service, request.body(Body::empty()).expect("a request"));
+    }
 }
 
 /// Headers, one a line, of a read and of a write.

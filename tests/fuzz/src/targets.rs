@@ -14,6 +14,8 @@ use dropdex::accounts::{Email, IdempotencyKey};
 use dropdex::corpus::batch::{Batch, BatchMeta};
 use dropdex::corpus::merge::Merge;
 use dropdex::feeds::{Feed, Format, ReadOptions, Row, Sighting};
+use dropdex::http::cursor::{self, QueryDigest};
+use dropdex::index::filter::RowPosition;
 use dropdex::index::storage::manifest::Manifest;
 use dropdex::journal::frame::{
     Kind, RecordFields, SegmentHeader, decode_record, encode_record, record_bytes,
@@ -28,7 +30,7 @@ use dropdex::vocab::rdap::{Bootstrap, RdapBase};
 use dropdex::vocab::url::{WEBHOOK_URL_MAX, WebhookUrl};
 use tempfile::TempDir;
 
-pub use crate::service::{bodies, forms, headers, queries};
+pub use crate::service::{bodies, cursor_pages, forms, headers, queries};
 
 /// Patterns, regular expressions and labels to compare with: a matcher answers for every label, reads it
 /// alike from its start and after another, and a match has a length and a text that it announces.
@@ -57,6 +59,42 @@ pub fn matchers(bytes: &[u8]) {
         }
         let _ = matcher.matches("xn--mnchen-3ya", "münchen");
     }
+}
+
+/// Days of filters, absolute and relative: what is read is a day that its own text names.
+pub fn days(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for today in [Day::MIN, "2026-10-03".parse().expect("a day"), Day::MAX] {
+        let Ok(day) = Day::parse_from(&text, today) else { continue };
+        assert_eq!(Day::parse_from(&day.to_string(), today), Ok(day));
+        let ahead = day.days_since(today);
+        let sign = if ahead < 0 { '-' } else { '+' };
+        assert_eq!(Day::parse_from(&format!("{sign}{}d", ahead.abs()), today), Ok(day));
+    }
+}
+
+/// Cursors: a text that is taken is what the row that it stands for is written as, and belongs to one
+/// query. Any row can be written.
+pub fn cursors(bytes: &[u8]) {
+    let [query, other] =
+        ["name", "length"].map(|sort| QueryDigest::new(vec![("sort", sort), ("tld", "com")]));
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(position) = cursor::decode(&text, query) {
+        assert_eq!(cursor::encode(&position, query), text);
+    }
+    let Some((numbers, name)) = bytes.split_first_chunk::<16>() else { return };
+    let (value, key) = numbers.split_at(8);
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let name = String::from_utf8_lossy(name).into_owned();
+    let position = RowPosition { value: number(value), key: number(key), name };
+    let written = cursor::encode(&position, query);
+    assert_eq!(cursor::decode(&written, query).ok().as_ref(), Some(&position));
+    assert!(cursor::decode(&written, other).is_err(), "{position:?}");
+    let mut bent = written.into_bytes();
+    let at = numbers[0] as usize % bent.len();
+    bent[at] = if bent[at] == b'A' { b'B' } else { b'A' };
+    let bent = String::from_utf8(bent).expect("ASCII");
+    assert!(cursor::decode(&bent, query).is_err(), "{bent}");
 }
 
 /// Names, and what is typed in place of names: canonical text reads as itself.
