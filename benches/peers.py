@@ -11,6 +11,7 @@ package `psycopg`.
 """
 
 import contextlib
+import functools
 import glob
 import json
 import os
@@ -24,7 +25,9 @@ import time
 
 NOT_THERE = 3
 COLUMNS = ("name", "unicode", "tld", "length", "dqs", "drop_date", "release", "pending_from",
-           "registered_again")
+           "registered_again", "label", "rank", "words", "kind", "language", "capped", "digits", "hyphens",
+           "idn", "other_tlds", "drops")
+NUMBERS = COLUMNS[10:]
 LISTED = "drop_date IS NOT NULL AND registered_again = 0"
 STAGES = {
     "redemption": ":today < pending_from",
@@ -35,6 +38,10 @@ STAGES = {
 ACTIVE = ":today < release + :catch_days"
 # Totals are counted one further than the service shows them.
 TOTAL_MAX = 10_001
+# Counted by the facets of drops, each on its own.
+FACETS = ("tld", None, "length", "dqs / 10", "release", "language", "kind")
+VIEWS = {"active": ":today < release + :catch_days", "all": "1 = 1", "today": "drop_date = :today"}
+FACET_TIMES = 30
 # Asked before the clock counts, so that pages and prepared statements are at hand.
 WARM_UP = 20
 # No code point that a name can hold comes after this one.
@@ -49,28 +56,38 @@ class Sqlite:
         CREATE TABLE names (
             name TEXT PRIMARY KEY, unicode TEXT, tld TEXT NOT NULL, length INTEGER NOT NULL,
             dqs INTEGER NOT NULL, drop_date INTEGER, release INTEGER, pending_from INTEGER,
-            registered_again INTEGER NOT NULL
-        ) WITHOUT ROWID""",)
+            registered_again INTEGER NOT NULL, label TEXT NOT NULL, """ + ", ".join(
+                f"{name} INTEGER" for name in NUMBERS) + ") WITHOUT ROWID",)
     indexes = (
         "CREATE INDEX names_unicode ON names (unicode) WHERE unicode IS NOT NULL",
         """CREATE INDEX names_tld
             ON names (tld, name, length, dqs, drop_date, release, pending_from, registered_again)""",
         f"""CREATE INDEX drops_rank
-            ON names (dqs DESC, length, name, tld, drop_date, release, pending_from, unicode,
-                      registered_again) WHERE {LISTED}""",
+            ON names (dqs DESC, rank DESC, length, name, tld, drop_date, release, pending_from, unicode,
+                      registered_again, {", ".join(NUMBERS[1:])}, label) WHERE {LISTED}""",
         f"""CREATE INDEX drops_tld
-            ON names (tld, dqs DESC, length, name, drop_date, release, pending_from, unicode,
+            ON names (tld, dqs DESC, rank DESC, length, name, drop_date, release, pending_from, unicode,
                       registered_again) WHERE {LISTED}""",
+        f"CREATE INDEX drops_release ON names (release, dqs DESC, rank DESC, length, name) WHERE {LISTED}",
+        f"CREATE INDEX drops_date ON names (drop_date, dqs DESC, rank DESC, length, name) WHERE {LISTED}",
         "ANALYZE",
     )
     prefix = "{0} >= :q AND {0} < :end"
     # Faster than LIKE, and names are in lower case.
     contains = "(instr(name, :q) > 0 OR instr(unicode, :q) > 0)"
+    has_text = "instr(label, :text) > 0"
+    has_end = "substr(label, -length(:text)) = :text"
+    # SQLite has no regular expressions of its own: Python's.
+    has_regex = "label REGEXP :text"
 
     def __init__(self, _folder):
         import sqlite3
         self.version = f"SQLite {sqlite3.sqlite_version}"
         self.database = sqlite3.connect(":memory:", cached_statements=4096)
+        compiled = functools.lru_cache(64)(re.compile)
+        self.database.create_function(
+            "regexp", 2, lambda regex, label: compiled(regex).search(label) is not None,
+            deterministic=True)
 
     def run(self, statement, values=()):
         return self.database.execute(statement, values)
@@ -97,10 +114,14 @@ class Duckdb:
     schema = ("""
         CREATE TABLE names (
             name VARCHAR, unicode VARCHAR, tld VARCHAR, length UTINYINT, dqs UTINYINT,
-            drop_date INTEGER, release INTEGER, pending_from INTEGER, registered_again UTINYINT)""",)
+            drop_date INTEGER, release INTEGER, pending_from INTEGER, registered_again UTINYINT,
+            label VARCHAR, """ + ", ".join(f"{name} USMALLINT" for name in NUMBERS) + ")",)
     indexes = ("ANALYZE",)
     prefix = "{0} >= :q AND {0} < :end"
     contains = "(contains(name, :q) OR contains(unicode, :q))"
+    has_text = "contains(label, :text)"
+    has_end = "suffix(label, :text)"
+    has_regex = "regexp_matches(label, :text)"
 
     def __init__(self, _folder):
         try:
@@ -136,7 +157,8 @@ class Postgresql:
         CREATE UNLOGGED TABLE names (
             name text NOT NULL, unicode text, tld text NOT NULL, length smallint NOT NULL,
             dqs smallint NOT NULL, drop_date int, release int, pending_from int,
-            registered_again smallint NOT NULL)""",)
+            registered_again smallint NOT NULL, label text NOT NULL, rank int, """ + ", ".join(
+                f"{name} smallint" for name in NUMBERS[1:]) + ")",)
     included = "drop_date, release, pending_from, registered_again"
     indexes = (
         f"""CREATE UNIQUE INDEX names_name ON names (name text_pattern_ops)
@@ -145,16 +167,25 @@ class Postgresql:
             INCLUDE (unicode, length, dqs, {included})""",
         f"""CREATE INDEX names_unicode ON names (unicode text_pattern_ops)
             INCLUDE (name, tld, length, dqs, {included}) WHERE unicode IS NOT NULL""",
-        f"""CREATE INDEX drops_rank ON names (dqs DESC, length, name)
+        f"""CREATE INDEX drops_rank ON names (dqs DESC, rank DESC, length, name)
             INCLUDE (unicode, tld, {included}) WHERE {LISTED}""",
-        f"""CREATE INDEX drops_tld ON names (tld, dqs DESC, length, name)
+        f"""CREATE INDEX drops_tld ON names (tld, dqs DESC, rank DESC, length, name)
             INCLUDE (unicode, {included}) WHERE {LISTED}""",
+        f"CREATE INDEX drops_release ON names (release, dqs DESC, rank DESC, length, name) WHERE {LISTED}",
+        f"CREATE INDEX drops_date ON names (drop_date, dqs DESC, rank DESC, length, name) WHERE {LISTED}",
     )
-    trigrams = f"""CREATE INDEX drops_trigrams ON names
-        USING gin (name gin_trgm_ops, unicode gin_trgm_ops) WHERE {LISTED}"""
+    trigrams = (
+        f"""CREATE INDEX drops_trigrams ON names
+            USING gin (name gin_trgm_ops, unicode gin_trgm_ops) WHERE {LISTED}""",
+        f"CREATE INDEX drops_labels ON names USING gin (label gin_trgm_ops) WHERE {LISTED}",
+        "CREATE INDEX names_labels ON names USING gin (label gin_trgm_ops)",
+    )
     # What text_pattern_ops compares by; with the C collation it is the order of bytes.
     prefix = "{0} ~>=~ :q AND {0} ~<~ :end"
     contains = "(name LIKE :like OR unicode LIKE :like)"
+    has_text = "label LIKE '%' || :text || '%'"
+    has_end = "label LIKE '%' || :text"
+    has_regex = "label ~ :text"
     settings = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal",
                 "max_wal_senders=0", "listen_addresses=", "autovacuum=off", "jit=off",
                 "work_mem=256MB", "maintenance_work_mem=1GB", "max_wal_size=16GB",
@@ -194,7 +225,7 @@ class Postgresql:
         self.version = f"PostgreSQL {self.run('SHOW server_version').fetchone()[0].split()[0]}"
         try:
             self.run("CREATE EXTENSION pg_trgm")
-            self.indexes += (self.trigrams,)
+            self.indexes += self.trigrams
         except psycopg.Error:
             self.version += " without pg_trgm"
         self.indexes += ("VACUUM ANALYZE names",)
@@ -217,6 +248,7 @@ class Postgresql:
         # that matches much gets another plan than one that matches little.
         if values is None:
             return self.database.execute(statement)
+        statement = statement.replace("%", "%%")
         return self.database.execute(re.sub(r"(?<!:):(\w+)", r"%(\1)s", statement), values)
 
     def load(self, path):
@@ -277,7 +309,28 @@ def measure(peer, names_path, task):
         "index_s": indexed - loaded,
         "bytes": peer.bytes(),
         "mixes": [ask_all(peer, task, queries) for queries in task["mixes"]],
+        "facets_ns": count_all(peer, task),
     }
+
+
+def count_all(peer, task):
+    """Times the counts of all facets of some views."""
+    values = {"today": task["today"], "catch_days": task["catch_days"]}
+    times, until = [], time.perf_counter() + task["mix_budget_s"]
+    for turn in range(FACET_TIMES):
+        view = VIEWS[task["faceted"][turn % len(task["faceted"])]]
+        begun = time.perf_counter_ns()
+        for facet in FACETS:
+            # Stages are computed; the others are columns.
+            by = facet or "CASE " + " ".join(
+                f"WHEN {when} THEN {at}" for at, when in enumerate(STAGES.values())) + " END"
+            where = LISTED if facet is None else f"{LISTED} AND {view}"
+            peer.run(f"SELECT value, count(*) AS names FROM (SELECT {by} AS value FROM names WHERE {where}) "
+                     "AS found GROUP BY value ORDER BY names DESC LIMIT 100", values).fetchall()
+        times.append(time.perf_counter_ns() - begun)
+        if time.perf_counter() > until:
+            break
+    return times
 
 
 def ask_all(peer, task, queries):
@@ -311,6 +364,8 @@ def ask(peer, task, query):
 
 
 def search(peer, query, values):
+    if query["q"] is None:
+        return search_texts(peer, query, values)
     prefix = query["q"]
     values |= {"q": prefix, "end": prefix + LAST, "label": prefix + ".", "label_end": prefix + "." + LAST}
     where = narrow(query, values)
@@ -336,8 +391,37 @@ def search(peer, query, values):
     return rows, total
 
 
+def search_texts(peer, query, values):
+    """A search for a text without a prefix."""
+    where = " AND ".join(narrow(query, values) + [has_text(peer, query["text"], values)])
+    columns = "name, tld, length, dqs, drop_date, release, registered_again"
+    rows = peer.run(f"SELECT {columns} FROM names WHERE {where} "
+                    "ORDER BY dqs DESC, length, name LIMIT :limit OFFSET :offset", values).fetchall()
+    total = peer.run(f"SELECT count(*) FROM (SELECT 1 FROM names WHERE {where} LIMIT {TOTAL_MAX}) AS found",
+                     values).fetchone()[0]
+    return rows, total
+
+
+def has_text(peer, text, values):
+    """The condition on the text of a label."""
+    if text["parameter"] in ("contains", "ends"):
+        values["text"] = text["value"]
+        return peer.has_text if text["parameter"] == "contains" else peer.has_end
+    values["text"] = text["regex"]
+    return peer.has_regex
+
+
 def drops(peer, query, values):
     where = [LISTED] + narrow(query, values)
+    if query["text"]:
+        where.append(has_text(peer, query["text"], values))
+    for at, condition in enumerate(query["conditions"]):
+        column = condition["column"]
+        if condition["any"]:
+            where.append(f"{column} IN ({', '.join(map(str, condition['any']))})")
+            continue
+        values |= {f"low{at}": condition["low"], f"high{at}": condition["high"]}
+        where.append(f"{column} BETWEEN :low{at} AND :high{at}")
     if query["stage"]:
         where.append(STAGES[query["stage"]])
     elif query["view"] == "today":
@@ -348,9 +432,13 @@ def drops(peer, query, values):
         escaped = re.sub(r"([\\%_])", r"\\\1", query["q"])
         values |= {"q": query["q"], "like": f"%{escaped}%"}
         where.append(peer.contains)
+    order = "dqs DESC, rank DESC, length, name"
+    if query["sort"]:
+        by, is_down = query["sort"]
+        order = f"{by}{' DESC' if is_down else ''}, {order}"
     return peer.run(
         f"SELECT name, tld, length, dqs, drop_date FROM names WHERE {' AND '.join(where)} "
-        f"ORDER BY dqs DESC, length, name LIMIT :limit OFFSET :offset", values).fetchall()
+        f"ORDER BY {order} LIMIT :limit OFFSET :offset", values).fetchall()
 
 
 def narrow(query, values):

@@ -11,6 +11,7 @@ mod hard;
 #[expect(dead_code, reason = "peers and checks are the service bench's")]
 mod market;
 #[path = "service/queries.rs"]
+#[expect(dead_code, reason = "shared with the service bench, which uses all of it")]
 mod queries;
 #[path = "service/scan.rs"]
 #[expect(dead_code, reason = "checks are the service bench's")]

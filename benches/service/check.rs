@@ -69,7 +69,7 @@ struct Known {
 /// The first query whose answers differ, with both.
 pub fn lists(index: &Index, scan: Scan<'_>, queries: &[Query]) -> anyhow::Result<()> {
     queries.par_iter().try_for_each(|query| match query.list {
-        List::Search => {
+        List::Search | List::Suggest => {
             let told: Found = ask(index, scan, &query.ask()?)?;
             let known = found(scan, query);
             ensure!(told == known, "{query} gives\n{told:?}\na scan gives\n{known:?}");

@@ -7,11 +7,13 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use dropdex::feeds::{Observation, Sighting};
-use dropdex::scorer::{Scorer, Scratch, Spread};
+use dropdex::scorer::{Scorer, Scratch, Spread, StoredScore};
 use dropdex::vocab::day::Day;
+use dropdex::vocab::language::LanguageCode;
 use dropdex::vocab::name::{DomainName, is_a_label, to_unicode};
 use dropdex::vocab::stage::{Periods, Stage};
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::common::drops::Drops;
 use crate::common::names::Corpus;
@@ -28,6 +30,41 @@ pub struct Market {
     pending: Vec<u16>,
     /// The Unicode forms of internationalised names, in the order of their places.
     unicode: Vec<(u32, Box<str>)>,
+    /// More of the names that dropped, in the order of their places.
+    facts: Vec<(u32, Facts)>,
+}
+
+/// What filters ask for beside a [`Row`], as numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Column {
+    Length,
+    Words,
+    /// In the order of `Kind::ALL`.
+    Kind,
+    /// In the order of `LanguageCode::ALL`, from 1.
+    Language,
+    Capped,
+    /// None, some, only.
+    Digits,
+    Hyphens,
+    Idn,
+    OtherTlds,
+    Drops,
+    DropDate,
+    Release,
+}
+
+/// Number of columns.
+pub const COLUMNS: usize = 12;
+
+/// Values of a dropped name.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// The unrounded score, which orders names of one.
+    pub rank: u16,
+    /// By column.
+    pub values: [u16; COLUMNS],
 }
 
 /// Facts of one name.
@@ -88,20 +125,21 @@ impl Market {
         let numbers: HashMap<&str, u16> = tlds.iter().map(String::as_str).zip(0..).collect();
         let maker = RowMaker { names: &names, numbers: &numbers, drops };
         let mut rows = Vec::with_capacity(names.len());
-        let mut unicode = Vec::new();
+        let (mut unicode, mut facts) = (Vec::new(), Vec::new());
         // A few tasks at a time: what is made and not yet kept stays small.
         for tasks in tasks(&names).chunks(64) {
             let made: Vec<_> = tasks
                 .par_iter()
                 .map(|task| maker.rows(task.clone(), &mut Scratch::default()))
                 .collect();
-            for (some_rows, forms) in made {
+            for (some_rows, forms, some_facts) in made {
                 rows.extend(some_rows);
                 unicode.extend(forms);
+                facts.extend(some_facts);
             }
         }
         let pending = tlds.iter().map(|tld| Periods::for_tld(tld).pending_delete_days).collect();
-        Market { names, rows, tlds, pending, unicode }
+        Market { names, rows, tlds, pending, unicode, facts }
     }
 
     /// How many names.
@@ -131,6 +169,23 @@ impl Market {
         }
         let found = self.unicode.binary_search_by_key(&(at as u32), |&(place, _)| place);
         found.ok().map(|found| &*self.unicode[found].1)
+    }
+
+    /// Its label as people write it.
+    pub fn label(&self, at: usize) -> &str {
+        let name = self.unicode(at).unwrap_or_else(|| self.text(at));
+        name.split_once('.').map_or(name, |(label, _)| label)
+    }
+
+    /// More of a name that dropped.
+    pub fn facts(&self, at: usize) -> Option<&Facts> {
+        let found = self.facts.binary_search_by_key(&(at as u32), |&(place, _)| place);
+        found.ok().map(|found| &self.facts[found].1)
+    }
+
+    /// More of each name that dropped, in the order of names.
+    pub fn all_facts(&self) -> &[(u32, Facts)] {
+        &self.facts
     }
 
     /// Its facts.
@@ -217,13 +272,14 @@ struct RowMaker<'a> {
     drops: &'a Drops,
 }
 
-/// Some rows, and the Unicode forms of their names where they differ.
-type Made = (Vec<Row>, Vec<(u32, Box<str>)>);
+/// Some rows, the Unicode forms of their names where they differ, and more of those that dropped.
+type Made = (Vec<Row>, Vec<(u32, Box<str>)>, Vec<(u32, Facts)>);
 
 impl RowMaker<'_> {
     /// The rows of whole labels.
     fn rows(&self, places: Range<usize>, scratch: &mut Scratch) -> Made {
         let (mut rows, mut forms) = (Vec::with_capacity(places.len()), Vec::new());
+        let mut facts = Vec::new();
         let mut start = places.start;
         while start < places.end {
             let same = |&at: &usize| label(self.names, at) == label(self.names, start);
@@ -231,22 +287,23 @@ impl RowMaker<'_> {
             let spread = u32::try_from(end - start).unwrap_or(u32::MAX);
             for at in start..end {
                 let name = self.names.get(at);
-                let dqs = Scorer::shared()
-                    .base(&name, scratch)
-                    .with_spread(Spread::of(spread))
-                    .dqs
-                    .points();
+                let grade = Scorer::shared().base(&name, scratch).with_spread(Spread::of(spread));
                 let form = unicode_form(&name);
-                rows.push(Row { dqs, has_unicode: form.is_some(), ..self.row(name) });
+                let (row, drops) = self.row(name.clone());
+                if row.is_dropped() {
+                    let values = values_of(&name, &row, spread, drops, scratch);
+                    facts.push((at as u32, Facts { rank: grade.rank, values }));
+                }
+                rows.push(Row { dqs: grade.dqs.points(), has_unicode: form.is_some(), ..row });
                 forms.extend(form.map(|form| (at as u32, form)));
             }
             start = end;
         }
-        (rows, forms)
+        (rows, forms, facts)
     }
 
-    /// All but the score.
-    fn row(&self, name: DomainName) -> Row {
+    /// All but the score, and the number of drops.
+    fn row(&self, name: DomainName) -> (Row, u16) {
         let mut row = Row {
             dqs: 0,
             length: name.length(),
@@ -258,9 +315,11 @@ impl RowMaker<'_> {
             has_unicode: false,
         };
         let periods = Periods::for_tld(name.tld());
+        let mut drops = HashSet::new();
         for Observation { sighting, .. } in self.drops.of(name) {
             match sighting {
                 Sighting::Dropped { date, release, registered_again } => {
+                    drops.insert(date);
                     if row.date.is_none_or(|before| before < date) {
                         let release = Some(periods.effective_release(date, release));
                         row = Row { date: Some(date), release, registered_again, ..row };
@@ -272,8 +331,44 @@ impl RowMaker<'_> {
                 }
             }
         }
-        row
+        (row, drops.len() as u16)
     }
+}
+
+/// The values of a dropped name, whose label stands under `spread` TLDs.
+fn values_of(
+    name: &DomainName,
+    row: &Row,
+    spread: u32,
+    drops: u16,
+    scratch: &mut Scratch,
+) -> [u16; COLUMNS] {
+    let known = StoredScore {
+        label: name.label(),
+        tld: name.tld(),
+        spread: Spread::UNKNOWN,
+        features: &[],
+    };
+    let traits = Scorer::shared().traits(known, scratch);
+    let form = name.unicode();
+    let label = form.split('.').next().unwrap_or_default();
+    let digits = label.bytes().filter(u8::is_ascii_digit).count();
+    let raw = |day: Option<Day>| day.map_or(0, Day::raw);
+    let language = |code| LanguageCode::ALL.iter().position(|&known| known == code);
+    [
+        row.length.into(),
+        traits.words.min(15).into(),
+        traits.kind as u16,
+        traits.language.and_then(language).map_or(0, |at| at as u16 + 1),
+        traits.capped.into(),
+        u16::from(digits > 0) + u16::from(digits == label.len()),
+        label.contains('-').into(),
+        is_a_label(name.label()).into(),
+        spread as u16 - 1,
+        drops,
+        raw(row.date),
+        raw(row.release),
+    ]
 }
 
 fn unicode_form(name: &DomainName) -> Option<Box<str>> {

@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use dropdex::index::Index;
-use dropdex::index::filter::AsOf;
+use dropdex::index::filter::{AsOf, DropFilter, Facet};
 use dropdex::vocab::clock::Clock;
-use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
+use dropdex::vocab::limits::{CATCH_DAYS_DEFAULT, DROPS_OFFSET_MAX};
 use rayon::prelude::*;
 
-use crate::answer::Ask;
+use crate::answer::{Ask, answer};
 use crate::check;
 use crate::client;
 use crate::common::drops::{Drops, Mix};
@@ -42,6 +42,13 @@ const HARD_TIMES: usize = 300;
 const HARD_BUDGET: Duration = Duration::from_secs(1);
 /// Queries of each mix that peers are asked too.
 const PEER_QUERIES: usize = 300;
+const PEER_MIXES: [&str; peers::MIXES] = [
+    "search",
+    "drops",
+    "drops, any filters and order",
+    "drops by pattern or regex",
+    "search without prefix",
+];
 /// Over HTTP each mix and its static route take turns, so that a mood of the machine meets both.
 const TURNS: usize = 3;
 const TURN: Duration = Duration::from_secs(3);
@@ -198,6 +205,11 @@ impl Run {
         for (_, queries) in mixes.lists() {
             check::lists(index, self.scan(), &queries[..checked])?;
         }
+        check::lists(index, self.scan(), &mixes.filters[..checked])?;
+        // Texts of all names take a scan longer.
+        for queries in [&mixes.shapes, &mixes.whole] {
+            check::lists(index, self.scan(), &queries[..checked / 4])?;
+        }
         let hard: Vec<Query> = hard.iter().map(|hard| hard.query.clone()).collect();
         check::lists(index, self.scan(), &hard)?;
         check::dossiers(index, self.scan(), &mixes.dossiers[..checked])?;
@@ -221,6 +233,20 @@ impl Run {
             self.add(Figure::queries(format!("in process: {name}"), &timing).goal(goal));
             self.point(kind, &timing);
         }
+        for (name, queries, goal) in [
+            ("drops, any filters and order, limit 100", &mixes.filters, "100 / 2,000"),
+            ("drops by pattern, regex or like, limit 100", &mixes.shapes, "500 / 20,000"),
+            (
+                "search by contains, ends, pattern or regex, no prefix",
+                &mixes.whole,
+                "5,000 / 100,000",
+            ),
+        ] {
+            let timing = ask_all(index, &asks(queries)?, self.as_of, MIX_BUDGET)?;
+            self.add(Figure::queries(format!("in process: {name}"), &timing).goal(goal));
+        }
+        self.facet_figures(index)?;
+        self.cursor_figures(index)?;
         let dossiers: Vec<Ask> = mixes.dossiers.iter().cloned().map(Ask::Dossier).collect();
         let timing = ask_all(index, &dossiers, self.as_of, MIX_BUDGET)?;
         self.add(Figure::queries("in process: dossier", &timing).goal("p99 20"));
@@ -229,6 +255,57 @@ impl Run {
             "In process: whole answers as JSON, with explanations and signals; one thread, one query \
              after the other.",
         );
+        Ok(())
+    }
+
+    /// All seven facets of a page without filters; and the first of a view, which counts.
+    fn facet_figures(&mut self, index: &Index) -> anyhow::Result<()> {
+        let first = self.count_facets(index, peers::FACETED.len())?;
+        let again = self.count_facets(index, HARD_TIMES)?;
+        self.add(
+            Figure::queries("in process: drops, limit 100, all facets, no filters", &again)
+                .goal("1,000 / 5,000"),
+        );
+        self.add(Figure::queries("the same, first of a day and list (three views)", &first));
+        Ok(())
+    }
+
+    fn count_facets(&self, index: &Index, times: usize) -> anyhow::Result<Timing> {
+        let mut latencies_ns = Vec::with_capacity(times);
+        let mut body = Vec::new();
+        for view in peers::FACETED.iter().cycle().take(times) {
+            let filter = Query::drop_filter(&format!("view={view}&limit=100"))?;
+            let begun = Instant::now();
+            answer(index, &Ask::Drops(filter.clone()), self.as_of, &mut body)?;
+            for values in index.facets(&filter, &Facet::ALL, self.as_of)? {
+                values.iter().for_each(|it| body.extend_from_slice(it.value.as_bytes()));
+            }
+            latencies_ns.push(begun.elapsed().as_nanos() as u64);
+        }
+        Ok(Timing::of(latencies_ns))
+    }
+
+    /// Pages by cursor as deep as an offset goes, beside first pages.
+    fn cursor_figures(&mut self, index: &Index) -> anyhow::Result<()> {
+        for sort in ["dqs", "release", "length", "name"] {
+            let first = Query::drop_filter(&format!("view=all&limit=100&sort={sort}"))?;
+            let total = index.drops(&first, self.as_of)?.total;
+            let depth = (total.saturating_sub(200)).min(DROPS_OFFSET_MAX);
+            let deep = DropFilter { offset: depth, limit: 1, ..first.clone() };
+            let after = index.drops(&deep, self.as_of)?.next;
+            let after = DropFilter { after, ..first.clone() };
+            for (what, filter) in
+                [("first page", first), ("page by cursor at a depth of 1,000,000", after)]
+            {
+                let again = vec![Ask::Drops(filter); HARD_TIMES];
+                let timing = ask_all(index, &again, self.as_of, HARD_BUDGET)?;
+                self.add(Figure::queries(format!("drops by {sort}: {what}"), &timing));
+            }
+            if depth < DROPS_OFFSET_MAX {
+                let (depth, names) = (number(depth.into()), number(self.market.len() as f64));
+                self.note(format!("At {names} names, cursors were at a depth of {depth}."));
+            }
+        }
         Ok(())
     }
 
@@ -257,6 +334,7 @@ impl Run {
         let own = service.listen(&[])?;
         for (name, path, queries, goal) in [
             ("search", "/bare/search", &mixes.search, "0.5"),
+            ("suggest", "/bare/suggest", &mixes.suggest, "0.7"),
             ("drops, limit 20", "/bare/drops", &mixes.drops, "0.4"),
         ] {
             let targets: Vec<String> = queries.iter().map(Query::target).collect();
@@ -326,9 +404,20 @@ impl Run {
         if self.market.len() > peers::NAMES_MAX {
             return Ok(());
         }
-        let (search, drops) = (&mixes.search[..PEER_QUERIES], &mixes.drops[..PEER_QUERIES]);
+        // Edit distances are in no peer alike.
+        let has_regex =
+            |query: &&Query| query.text.as_ref().is_some_and(|it| it.parameter != "like");
+        let shapes: Vec<Query> =
+            mixes.shapes.iter().filter(has_regex).take(PEER_QUERIES).cloned().collect();
+        let asked_of_all = [
+            &mixes.search[..PEER_QUERIES],
+            &mixes.drops[..PEER_QUERIES],
+            &mixes.filters[..PEER_QUERIES],
+            &shapes,
+            &mixes.whole[..PEER_QUERIES],
+        ];
         let mut ours = Vec::new();
-        for (name, queries) in [("search", search), ("drops", drops)] {
+        for (name, queries) in PEER_MIXES.into_iter().zip(asked_of_all) {
             let timing = ask_all(index, &asks(queries)?, self.as_of, MIX_BUDGET)?;
             ours.push(Figure::queries(format!("{name}, {PEER_QUERIES} queries: dropdex"), &timing));
         }
@@ -336,7 +425,9 @@ impl Run {
         let mut loads = vec![Figure::number("list to index: dropdex", load, "s")];
         let mut beside: Vec<Vec<Figure>> = ours.into_iter().map(|figure| vec![figure]).collect();
         let mut notes = Vec::new();
-        let asked = Peers::new(self.folders.root(), self.scan(), [search, drops])?;
+        let timing = self.count_facets(index, HARD_TIMES)?;
+        beside.push(vec![Figure::queries("seven facets, no filters: dropdex", &timing)]);
+        let asked = Peers::new(self.folders.root(), self.scan(), asked_of_all)?;
         for name in peers::PEERS {
             progress(&format!("asking {name}"));
             match asked.run(name)? {
@@ -359,7 +450,10 @@ impl Run {
         let version = &peer.version;
         let seconds = peer.load_s + peer.index_s;
         loads.push(Figure::number(format!("list to index: {version}"), seconds, "s"));
-        for ((figures, mix), kind) in beside.iter_mut().zip(&peer.mixes).zip(["search", "drops"]) {
+        let (facets, beside) = beside.split_last_mut().expect("mixes and facets");
+        let timing = Timing::of(peer.facets_ns.clone());
+        facets.push(Figure::queries(format!("seven facets, no filters: {version}"), &timing));
+        for ((figures, mix), kind) in beside.iter_mut().zip(&peer.mixes).zip(PEER_MIXES) {
             let timing = Timing::of(mix.latencies_ns.clone());
             let name = format!("{kind}, {PEER_QUERIES} queries: {version}");
             if timing.count < PEER_QUERIES {
@@ -382,9 +476,11 @@ impl Run {
 /// The names of the rows of a page, in order.
 fn names_in(body: &[u8]) -> anyhow::Result<Vec<String>> {
     let page: serde_json::Value = serde_json::from_slice(body)?;
-    let rows = page["results"].as_array().or_else(|| page["drops"].as_array());
+    let lists = ["results", "drops", "names"].map(|list| page[list].as_array());
+    let rows = lists.into_iter().flatten().next();
     let name = |row: &serde_json::Value| {
-        row["domain"].as_str().or_else(|| row["name"].as_str()).map(str::to_owned)
+        let name = row.as_str().or_else(|| row["domain"].as_str()).or_else(|| row["name"].as_str());
+        name.map(str::to_owned)
     };
     Ok(rows.into_iter().flatten().filter_map(name).collect())
 }

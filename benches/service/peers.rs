@@ -11,7 +11,7 @@ use dropdex::vocab::day::Day;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::market::Market;
+use crate::market::{Column, Market};
 use crate::queries::Query;
 use crate::scan::Scan;
 
@@ -23,9 +23,13 @@ pub const PEERS: [&str; 3] = ["postgresql", "sqlite", "duckdb"];
 /// Seconds a mix may take a peer; it then says how many queries it got to.
 const MIX_BUDGET_S: u32 = 45;
 /// Seconds that all of it may take a peer.
-const BUDGET_S: u32 = 900;
+const BUDGET_S: u32 = 1_800;
 /// Answers of each mix that are compared.
 pub const COMPARED: usize = 50;
+/// Mixes that peers are asked.
+pub const MIXES: usize = 5;
+/// Views whose facets are counted.
+pub const FACETED: [&str; 3] = ["active", "all", "today"];
 /// The exit code that says what is missing on standard error.
 const NOT_THERE: i32 = 3;
 
@@ -39,7 +43,9 @@ struct Task<'a> {
     budget_s: u32,
     /// Number of queries of each mix whose results are returned.
     told: usize,
-    mixes: [&'a [Query]; 2],
+    mixes: [&'a [Query]; MIXES],
+    /// Parts of the pipeline whose names are counted by each facet.
+    faceted: [&'static str; 3],
 }
 
 /// Results of a peer.
@@ -54,6 +60,8 @@ pub struct Peer {
     pub bytes: u64,
     /// For each mix, in the order given.
     pub mixes: Vec<Mix>,
+    /// Seven facets of each part of [`FACETED`], some times.
+    pub facets_ns: Vec<u64>,
 }
 
 /// Results for one mix.
@@ -75,7 +83,7 @@ struct Told {
 /// The files that all peers read.
 pub struct Peers<'a> {
     scan: Scan<'a>,
-    mixes: [&'a [Query]; 2],
+    mixes: [&'a [Query]; MIXES],
     names: PathBuf,
     task: PathBuf,
 }
@@ -88,7 +96,7 @@ impl<'a> Peers<'a> {
     pub fn new(
         folder: &Path,
         scan: Scan<'a>,
-        mixes: [&'a [Query]; 2],
+        mixes: [&'a [Query]; MIXES],
     ) -> anyhow::Result<Peers<'a>> {
         let (names, task) = (folder.join("names.tsv"), folder.join("queries.json"));
         write_names(scan.market, &names).with_context(|| names.display().to_string())?;
@@ -100,6 +108,7 @@ impl<'a> Peers<'a> {
             budget_s: BUDGET_S,
             told: COMPARED,
             mixes,
+            faceted: FACETED,
         };
         std::fs::write(&task, serde_json::to_vec(&asked)?).context("writing the queries")?;
         Ok(Peers { scan, mixes, names, task })
@@ -146,7 +155,8 @@ impl<'a> Peers<'a> {
 }
 
 /// name, Unicode form, TLD, length, dqs, drop date, effective release, first day of pending
-/// delete, registered again; a tab between two, what there is not stays empty, days as numbers.
+/// delete, registered again, label, unrounded score and the columns of filters; a tab between two, what
+/// there is not stays empty, days as numbers.
 fn write_names(market: &Market, path: &Path) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     for (at, row) in market.rows().iter().enumerate() {
@@ -160,7 +170,16 @@ fn write_names(market: &Market, path: &Path) -> io::Result<()> {
             None => write!(out, "\t\t\t")?,
         }
         let again = drop.is_some_and(|drop| drop.registered_again);
-        writeln!(out, "\t{}", u8::from(again))?;
+        write!(out, "\t{}\t{}", u8::from(again), market.label(at))?;
+        match market.facts(at) {
+            Some(facts) => {
+                write!(out, "\t{}", facts.rank)?;
+                let values = &facts.values[1..Column::DropDate as usize];
+                values.iter().try_for_each(|value| write!(out, "\t{value}"))?;
+            }
+            None => write!(out, "{}", "\t".repeat(Column::DropDate as usize))?,
+        }
+        writeln!(out)?;
     }
     out.flush()
 }

@@ -6,7 +6,10 @@ use std::ops::RangeInclusive;
 
 use anyhow::anyhow;
 use dropdex::http::params::{Limits, Params};
+use dropdex::index::filter::DropFilter;
 use dropdex::vocab::day::Day;
+use dropdex::vocab::kind::Kind;
+use dropdex::vocab::language::LanguageCode;
 use dropdex::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 use dropdex::vocab::name::DomainName;
 use dropdex::vocab::stage::Stage;
@@ -15,7 +18,7 @@ use serde::Serialize;
 
 use crate::answer::Ask;
 use crate::common::rng::Rng;
-use crate::market::Market;
+use crate::market::{Column, Market};
 
 /// RFC 3986 §2.3: what needs no escape anywhere.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -28,6 +31,7 @@ const DROPS_LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_L
 pub enum List {
     Search,
     Drops,
+    Suggest,
 }
 
 /// A part of the pipeline asked for by name.
@@ -48,8 +52,72 @@ pub struct Query {
     pub max_len: Option<u8>,
     pub stage: Option<Stage>,
     pub view: Option<View>,
+    /// All must hold.
+    pub conditions: Vec<Condition>,
+    pub text: Option<Text>,
+    /// The column, and whether the largest come first.
+    pub sort: Option<(SortBy, bool)>,
     pub limit: u32,
     pub offset: u32,
+}
+
+/// A condition on a column of names that dropped.
+#[derive(Clone, Debug, Serialize)]
+pub struct Condition {
+    pub column: Column,
+    pub low: u16,
+    pub high: u16,
+    /// One of these, unless it is empty.
+    pub any: Vec<u16>,
+    /// As it is sent.
+    #[serde(skip)]
+    sent: Vec<(&'static str, String)>,
+}
+
+impl Condition {
+    /// Whether a value passes.
+    pub fn passes(&self, value: u16) -> bool {
+        (self.low..=self.high).contains(&value)
+            && (self.any.is_empty() || self.any.contains(&value))
+    }
+}
+
+/// A condition on the text of the label.
+#[derive(Clone, Debug, Serialize)]
+pub struct Text {
+    /// The parameter, and its value as it is sent.
+    pub parameter: &'static str,
+    pub value: String,
+    /// The same as a regular expression.
+    pub regex: String,
+}
+
+/// What drops are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SortBy {
+    Dqs,
+    Release,
+    DropDate,
+    Length,
+    Name,
+    OtherTlds,
+}
+
+impl SortBy {
+    const ALL: [(SortBy, &str); 6] = [
+        (SortBy::Dqs, "dqs"),
+        (SortBy::Release, "release"),
+        (SortBy::DropDate, "dropped"),
+        (SortBy::Length, "length"),
+        (SortBy::Name, "name"),
+        (SortBy::OtherTlds, "tlds"),
+    ];
+
+    /// Its word in the API.
+    pub fn word(self) -> &'static str {
+        SortBy::ALL[self as usize].1
+    }
 }
 
 impl Query {
@@ -63,6 +131,9 @@ impl Query {
             max_len: None,
             stage: None,
             view: None,
+            conditions: Vec::new(),
+            text: None,
+            sort: None,
             limit,
             offset: 0,
         }
@@ -73,8 +144,18 @@ impl Query {
         let path = match self.list {
             List::Search => "/api/v1/search",
             List::Drops => "/api/v1/drops",
+            List::Suggest => "/api/v1/suggest",
         };
         format!("{path}?{}", self.parameters())
+    }
+
+    /// A query string for drops, as the index takes it.
+    ///
+    /// # Errors
+    /// The API refuses it.
+    pub fn drop_filter(query: &str) -> anyhow::Result<DropFilter> {
+        let filter = Params::new(Some(query)).drops(DROPS_LIMITS, Day::MIN);
+        filter.map_err(|err| anyhow!("{query}: {err:?}"))
     }
 
     /// As the index takes it, through the door of the API.
@@ -87,6 +168,7 @@ impl Query {
         let ask = match self.list {
             List::Search => params.search(Day::MIN).map(|(_, filter)| Ask::Search(filter)),
             List::Drops => params.drops(DROPS_LIMITS, Day::MIN).map(Ask::Drops),
+            List::Suggest => params.suggest().map(Ask::Search),
         };
         ask.map_err(|err| anyhow!("{self}: {err:?}"))
     }
@@ -106,8 +188,13 @@ impl Query {
             ("view", view),
             ("limit", Some(self.limit.to_string())),
             ("offset", (self.offset > 0).then(|| self.offset.to_string())),
+            ("sort", self.sort.map(|(by, _)| by.word().to_owned())),
+            ("order", self.sort.map(|(_, down)| if down { "desc" } else { "asc" }.to_owned())),
         ];
-        let pairs = sent.into_iter().filter_map(|(name, value)| {
+        let more = self.conditions.iter().flat_map(|condition| condition.sent.clone());
+        let text = self.text.iter().map(|text| (text.parameter, text.value.clone()));
+        let more = more.chain(text).map(|(name, value)| (name, Some(value)));
+        let pairs = sent.into_iter().chain(more).filter_map(|(name, value)| {
             Some(format!("{name}={}", utf8_percent_encode(&value?, ESCAPED)))
         });
         pairs.collect::<Vec<_>>().join("&")
@@ -127,6 +214,13 @@ pub struct Mixes {
     pub drops: Vec<Query>,
     pub drops_long: Vec<Query>,
     pub dossiers: Vec<DomainName>,
+    /// Any filters of sets and ranges, in any order.
+    pub filters: Vec<Query>,
+    /// Drops by pattern, regular expression or edit distance.
+    pub shapes: Vec<Query>,
+    /// Names by text, pattern or regular expression, without a prefix.
+    pub whole: Vec<Query>,
+    pub suggest: Vec<Query>,
 }
 
 impl Mixes {
@@ -136,8 +230,16 @@ impl Mixes {
             let mut asker = Asker::new(market, seed, mix);
             (0..count).map(|_| make(&mut asker)).collect()
         };
+        let suggest = |asker: &mut Asker<'_>| Query {
+            q: asker.keystroke(1..=8).q,
+            ..Query::plain(List::Suggest, 8)
+        };
         let mut asker = Asker::new(market, seed, 5);
         Mixes {
+            filters: draw(6, &|asker| asker.filters()),
+            shapes: draw(7, &|asker| asker.shape(List::Drops, 100)),
+            whole: draw(8, &|asker| asker.shape(List::Search, 20)),
+            suggest: draw(9, &suggest),
             search: draw(1, &|asker| asker.keystroke(1..=8)),
             search_narrow: draw(2, &|asker| asker.keystroke(3..=8)),
             drops: draw(3, &|asker| asker.drops(20)),
@@ -232,6 +334,149 @@ impl<'a> Asker<'a> {
             return name;
         }
         DomainName::parse(&format!("{}-0x.{}", name.label(), name.tld())).unwrap_or(name)
+    }
+
+    /// A page of 100 drops by one to four filters of sets and ranges, two in three in another order.
+    pub fn filters(&mut self) -> Query {
+        let mut query = Query::plain(List::Drops, 100);
+        for _ in 0..self.between(1..=4) {
+            match self.rng.below(15) {
+                0 => query.tlds = (0..self.between(1..=3)).map(|_| self.tld()).collect(),
+                1 => query.min_dqs = Some(self.points()),
+                2 => query.stage = Some(self.stage()),
+                3 => query.view = Some(View::All),
+                _ => {
+                    let condition = self.condition();
+                    if query.conditions.iter().all(|it| it.column != condition.column) {
+                        query.conditions.push(condition);
+                    }
+                }
+            }
+        }
+        if self.rng.below(3) > 0 {
+            let (by, _) = SortBy::ALL[self.rng.below(SortBy::ALL.len() as u64) as usize];
+            query.sort = Some((by, self.rng.chance(500)));
+        }
+        query
+    }
+
+    /// A condition that some dropped name meets.
+    fn condition(&mut self) -> Condition {
+        let all = self.market.all_facts();
+        let values = all[self.rng.below(all.len() as u64) as usize].1.values;
+        let of = |column: Column| values[column as usize];
+        let range = |column,
+                     (low, high): (u16, u16),
+                     names: [&'static str; 2],
+                     text: &dyn Fn(u16) -> String| {
+            let bounds = [(low, 0), (high, u16::MAX)].into_iter().zip(names);
+            let sent = bounds.filter(|((bound, open), _)| bound != open);
+            let sent = sent.map(|((bound, _), name)| (name, text(bound))).collect();
+            Condition { column, low, high, any: Vec::new(), sent }
+        };
+        let one = |column, any: Vec<u16>, name: &'static str, text: String| Condition {
+            column,
+            low: 0,
+            high: u16::MAX,
+            any,
+            sent: vec![(name, text)],
+        };
+        let number = |number: u16| number.to_string();
+        let day = |raw: u16| Day::from_raw(raw).unwrap_or(Day::MIN).to_string();
+        let near = self.between(0..=6) as u16;
+        match self.rng.below(13) {
+            0 => {
+                let length = of(Column::Length).clamp(4, 20);
+                range(Column::Length, (0, length), ["min_len", "max_len"], &number)
+            }
+            1 => {
+                let length = of(Column::Length).clamp(3, 12);
+                let bounds = (length.saturating_sub(near / 3), length + near / 3);
+                range(Column::Length, bounds, ["min_len", "max_len"], &number)
+            }
+            2 => {
+                let bounds = (of(Column::Words), of(Column::Words).saturating_add(near / 4));
+                range(
+                    Column::Words,
+                    (bounds.0, bounds.1.min(15)),
+                    ["min_words", "max_words"],
+                    &number,
+                )
+            }
+            3 => {
+                let kind = of(Column::Kind);
+                one(Column::Kind, vec![kind], "kind", Kind::ALL[usize::from(kind)].to_string())
+            }
+            4 => {
+                let language = of(Column::Language).max(1);
+                let code = LanguageCode::ALL[usize::from(language) - 1].to_string();
+                one(Column::Language, vec![language], "language", code)
+            }
+            5 => one(Column::Capped, vec![0], "caps", "none".into()),
+            6 => one(Column::Digits, vec![0], "digits", "none".into()),
+            7 => one(Column::Hyphens, vec![0], "hyphens", "none".into()),
+            11 => one(Column::Idn, vec![0], "idn", "none".into()),
+            12 => range(Column::Drops, (2, u16::MAX), ["min_drops", "max_drops"], &number),
+            8 => {
+                let least = of(Column::OtherTlds).min(3);
+                range(Column::OtherTlds, (least, u16::MAX), ["min_tlds", "max_tlds"], &number)
+            }
+            9 => {
+                let from = of(Column::DropDate);
+                range(Column::DropDate, (from, from + near), ["dropped_from", "dropped_to"], &day)
+            }
+            _ => {
+                let from = of(Column::Release);
+                range(Column::Release, (from, from + near), ["release_from", "release_to"], &day)
+            }
+        }
+    }
+
+    /// Names by the text of the label: of drops by pattern, regular expression or edit distance, of a
+    /// search by text, end, pattern or regular expression.
+    pub fn shape(&mut self, list: List, limit: u32) -> Query {
+        let label: Vec<char> = loop {
+            let at = self.place();
+            let label = self.market.label(at);
+            if (4..=20).contains(&label.len()) && label.bytes().all(|it| it.is_ascii_lowercase()) {
+                break label.chars().collect();
+            }
+        };
+        let text = |chars: &[char]| chars.iter().collect::<String>();
+        let length = self.between(3..=6).min(label.len() as u64) as usize;
+        let start = self.rng.below((label.len() - length) as u64 + 1) as usize;
+        let part = text(&label[start..start + length]);
+        let end = text(&label[label.len() - length..]);
+        let (parameter, value, regex) = match (list, self.rng.below(4)) {
+            (List::Search, 0) => ("contains", part.clone(), part),
+            (List::Search, 1) => ("ends", end.clone(), format!("{end}$")),
+            (List::Drops, 0) if label.len() > 5 => ("like", text(&label), String::new()),
+            (_, 2) => {
+                // Vowels and consonants of a short label, or a text at one of its ends.
+                let is_short = label.len() <= 6 && list == List::Drops;
+                let (pattern, regex) = if is_short {
+                    let shape = label.iter().map(|char| match char {
+                        'a' | 'e' | 'i' | 'o' | 'u' | 'y' => ("V", "[aeiouy]"),
+                        _ => ("C", "[b-df-hj-np-tv-z]"),
+                    });
+                    let (pattern, classes): (String, String) = shape.unzip();
+                    (pattern, format!("^{classes}$"))
+                } else {
+                    (format!("*{end}"), format!("{end}$"))
+                };
+                ("pattern", pattern, regex)
+            }
+            _ => {
+                let regex = match self.rng.below(3) {
+                    0 => format!("{}.{}", &part[..2], &part[2..]),
+                    1 => format!("({part}|{end})s?$"),
+                    _ => format!("^{part}[a-z]+{}", &end[end.len() - 2..]),
+                };
+                ("regex", regex.clone(), regex)
+            }
+        };
+        let text = Some(Text { parameter, value, regex });
+        Query { text, ..Query::plain(list, limit) }
     }
 
     fn place(&mut self) -> usize {

@@ -7,9 +7,10 @@ use std::collections::BinaryHeap;
 use dropdex::index::filter::AsOf;
 use dropdex::vocab::name::DomainName;
 use dropdex::vocab::stage::Stage;
+use regex::Regex;
 
-use crate::market::{Dropped, Market, Row};
-use crate::queries::{List, Query, View};
+use crate::market::{Column, Dropped, Market, Row};
+use crate::queries::{List, Query, SortBy, View};
 
 /// Expected result of a query.
 pub struct Answer {
@@ -21,8 +22,9 @@ pub struct Answer {
     pub tlds: Vec<bool>,
 }
 
-/// The order of answers: whole matches first, then by score, length and name.
-type Rank = (bool, Reverse<u8>, u8, usize);
+/// The order of answers: whole matches first, then by the key of the sort, the score, the unrounded
+/// score of drops, length and name.
+type Rank = (bool, i64, Reverse<(u8, u16)>, u8, usize);
 
 /// Scans a market at one moment.
 #[derive(Clone, Copy)]
@@ -38,6 +40,8 @@ impl<'a> Scan<'a> {
         let mut tlds = vec![false; self.market.tlds().len()];
         let asked: Vec<bool> =
             self.market.tlds().iter().map(|tld| query.tlds.contains(tld)).collect();
+        let regex = query.text.as_ref().filter(|text| text.parameter != "like");
+        let regex = regex.map(|text| Regex::new(&text.regex).expect("made by the bench"));
         let of_list =
             query.list == List::Drops || query.stage.is_some() || query.view == Some(View::Today);
         // The worst of the best on top.
@@ -51,11 +55,17 @@ impl<'a> Scan<'a> {
                 && (query.tlds.is_empty() || asked[tld])
                 && query.min_dqs.is_none_or(|points| row.dqs >= points)
                 && query.max_len.is_none_or(|chars| row.length <= chars)
-                && self.has_text(at, query);
+                && self.has_text(at, query)
+                && self.meets(at, query)
+                && regex.as_ref().is_none_or(|regex| regex.is_match(self.market.label(at)))
+                && self.is_like(at, query);
             if passes {
                 total += 1;
-                let whole = query.list == List::Search && self.equals(at, query);
-                let rank = (!whole, Reverse(row.dqs), row.length, at);
+                let whole = query.list != List::Drops && self.equals(at, query);
+                let facts = self.market.facts(at).filter(|_| query.list == List::Drops);
+                let unrounded = facts.map_or(0, |facts| facts.rank);
+                let key = self.key(at, query);
+                let rank = (!whole, key, Reverse((row.dqs, unrounded)), row.length, at);
                 if best.len() < wanted || best.peek().is_some_and(|worst| rank < *worst) {
                     best.push(rank);
                     if best.len() > wanted {
@@ -103,10 +113,41 @@ impl<'a> Scan<'a> {
     fn has_text(&self, at: usize, query: &Query) -> bool {
         let Some(q) = query.q.as_deref() else { return true };
         let has = |text: &str| match query.list {
-            List::Search => text.starts_with(q),
+            List::Search | List::Suggest => text.starts_with(q),
             List::Drops => text.contains(q),
         };
         has(self.market.text(at)) || self.market.unicode(at).is_some_and(has)
+    }
+
+    /// Whether the conditions on columns hold.
+    fn meets(&self, at: usize, query: &Query) -> bool {
+        if query.conditions.is_empty() {
+            return true;
+        }
+        let Some(facts) = self.market.facts(at) else { return false };
+        query.conditions.iter().all(|it| it.passes(facts.values[it.column as usize]))
+    }
+
+    fn is_like(&self, at: usize, query: &Query) -> bool {
+        let like = query.text.as_ref().filter(|text| text.parameter == "like");
+        like.is_none_or(|like| strsim::osa_distance(&like.value, self.market.label(at)) <= 1)
+    }
+
+    /// The key of the sort as a number that sorts like results.
+    fn key(&self, at: usize, query: &Query) -> i64 {
+        let Some((by, is_down)) = query.sort else { return 0 };
+        let of = |column: Column| {
+            self.market.facts(at).map_or(0, |facts| facts.values[column as usize].into())
+        };
+        let value: i64 = match by {
+            SortBy::Dqs => self.market.row(at).dqs.into(),
+            SortBy::Release => of(Column::Release),
+            SortBy::DropDate => of(Column::DropDate),
+            SortBy::Length => of(Column::Length),
+            SortBy::OtherTlds => of(Column::OtherTlds),
+            SortBy::Name => at as i64,
+        };
+        if is_down { -value } else { value }
     }
 
     fn is_listed(&self, row: &Row, query: &Query) -> bool {
