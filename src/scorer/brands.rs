@@ -82,10 +82,8 @@ impl Brands {
         };
         let held = |key: &str| self.near.get(key).into_iter().flatten().find(|mark| is_near(mark));
         let mut buffer = [0; LABEL_BYTES];
-        let found = held(text).or_else(|| {
-            let keys = (0..text.len()).find_map(|at| held(shortened(text, at, &mut buffer)));
-            keys
-        });
+        let found = held(text)
+            .or_else(|| (0..text.len()).find_map(|at| held(shortened(text, at, &mut buffer))));
         found.is_some_and(|mark| tokens.len() > 1 && text.contains(mark) || !reads_as_words(tokens))
     }
 }

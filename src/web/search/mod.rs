@@ -202,7 +202,8 @@ fn page(viewer: &Viewer, asked: &Search, problem: Option<&str>, results: &Markup
 
 /// The filters of the form. Open while one is set.
 fn more(asked: &Search) -> Markup {
-    const CHOICES: [(&str, &str, &[(&str, &str)]); 3] = [
+    type Values = &'static [(&'static str, &'static str)];
+    const CHOICES: [(&str, &str, Values); 3] = [
         ("digits", "Digits", &[("none", "none"), ("some", "some"), ("only", "only")]),
         ("hyphens", "Hyphens", &[("none", "none"), ("some", "some")]),
         ("idn", "IDNs", &[("none", "none"), ("only", "only")]),

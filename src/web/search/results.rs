@@ -150,7 +150,7 @@ fn pager(asked: &Search, found: &SearchPage<'_>, offset: u32) -> Markup {
     let has_next = has_more && after < asked.depth;
     let previous = (offset > 0).then(|| asked.page(offset.saturating_sub(ROWS)));
     html! {
-        (components::pager(previous, &summary(found, offset), has_next.then(|| asked.page(after))))
+        (components::pager(previous, summary(found, offset), has_next.then(|| asked.page(after))))
         @if has_more && !has_next && asked.depth == ANONYMOUS_DEPTH { (log_in_for_more(&asked.page(offset))) }
     }
 }
