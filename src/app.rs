@@ -38,7 +38,7 @@ use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
 use crate::server::settings::{DrainTimes, ServerSettings};
 use crate::server::tls::Tls;
-use crate::server::{self, Server, supervisor};
+use crate::server::{self, Server, slices, supervisor};
 use crate::telemetry::disk::MeteredFs;
 use crate::telemetry::listener::{Listener as MetricsListener, Sample};
 use crate::telemetry::process::Started;
@@ -143,6 +143,7 @@ pub fn serve(
         draining: Arc::default(),
     });
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    slices::shorten();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(cores * BLOCKING_THREADS_PER_CORE)

@@ -15,6 +15,7 @@ mod encoding;
 mod gateway;
 mod host;
 pub mod settings;
+pub mod slices;
 mod slots;
 mod state;
 mod stream;
