@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -42,12 +43,11 @@ fn a_paying_client_is_served_under_all_attacks() {
     let key = site.account("paying@example.com", "api");
     let rate = figure(40, 200);
     let (quiet_time, time) = (figure(2, 60), figure(12, 1_800));
-    // The clients have a runtime of their own, so that the attackers do not delay their clocks.
-    let paying = runtime(1);
+    let paying = runtime("--fifo");
     let quiet = paying.block_on(pay(server.address(), &key, rate, quiet_time));
     say(&format!("quiet: {quiet}"));
     let memory = Memory::watch(&server);
-    let attackers = runtime(1);
+    let attackers = runtime("--idle");
     start(&attackers, &attack);
     let busy = paying.block_on(pay(server.address(), &key, rate, time));
     attack.stop.store(true, Ordering::Relaxed);
@@ -63,9 +63,22 @@ fn a_paying_client_is_served_under_all_attacks() {
     }
 }
 
-fn runtime(threads: usize) -> tokio::runtime::Runtime {
+/// A runtime with one thread under a policy of the scheduler. Clients have machines of their own. Here
+/// they share the server's: the paying one takes a core when it needs it, so that its clock measures the
+/// server, and attackers take what the server leaves.
+fn runtime(policy: &'static str) -> tokio::runtime::Runtime {
+    let schedule = move || {
+        let thread = std::fs::read_link("/proc/thread-self").expect("a thread");
+        let thread = thread.file_name().expect("its number").to_owned();
+        let priority = if policy == "--fifo" { "1" } else { "0" };
+        let set = Command::new("chrt").args([policy, "--pid", priority]).arg(thread).output();
+        if !set.is_ok_and(|set| set.status.success()) {
+            say(&format!("chrt {policy} is refused: times include those of the clients"));
+        }
+    };
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads)
+        .worker_threads(1)
+        .on_thread_start(schedule)
         .enable_all()
         .build()
         .expect("a runtime")
