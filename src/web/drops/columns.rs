@@ -10,8 +10,8 @@ use crate::index::filter::SortKey;
 use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::vocab::day::Day;
 use crate::vocab::named::named_enum;
+use crate::vocab::stage::Stage;
 use crate::web::components::date_text;
-use crate::web::drops::list::{due, state_of};
 use crate::web::form::{Fields, Form};
 use crate::web::next::local_path;
 
@@ -121,6 +121,35 @@ impl Column {
 
 fn day(day: Day, today: Day) -> Markup {
     html! { time datetime=(day) title=(day) { (date_text(day, today)) } }
+}
+
+/// The release date, with a disc that fills as the day comes near.
+fn due(release: Day, today: Day) -> Markup {
+    let ahead = release.days_since(today);
+    let class = match ahead {
+        ..=0 => "free".to_owned(),
+        1..=4 => format!("d{ahead}"),
+        _ => "later".to_owned(),
+    };
+    let says = match ahead {
+        1 => "tomorrow".to_owned(),
+        0 => "today".to_owned(),
+        2.. => format!("in {ahead} days"),
+        _ => format!("{} days ago", -ahead),
+    };
+    html! { time.due.(class) datetime=(release) title={ (release) ", " (says) ", expected" } { (date_text(release, today)) } }
+}
+
+/// The state of a name by the calendar, which no registry confirmed.
+fn state_of(place: Lifecycle, today: Day) -> Markup {
+    html! {
+        @match place.stage {
+            Stage::Redemption => span.stage.restorable title={ "The owner can restore it until " (place.pending_delete) } { "restorable" },
+            Stage::PendingDelete => span.stage.pending-delete { "pending delete" },
+            Stage::Catchable => span.stage.catchable title={ "Expected to be available since " (place.release) ", not verified" } { "expected free" },
+            Stage::Released => span.stage.released title={ "Left the zone on " (date_text(place.dropped, today)) } { "released" },
+        }
+    }
 }
 
 /// The form that chooses columns. Works without scripts.

@@ -10,8 +10,8 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::stage::Stage;
 use crate::web::components::{
-    self, ANONYMOUS_DEPTH, counted, date_text, grouped, log_in_for_more, name_linked, query,
-    stage_word, watch_star,
+    self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, name_linked, query, stage_word,
+    watch_star,
 };
 use crate::web::drops::state::{ROW_CHOICES, ROWS, State};
 use crate::web::drops::words::Chip;
@@ -266,35 +266,6 @@ fn score(dqs: Dqs) -> Markup {
         span.score {
             b { (points) }
             svg.rung viewBox="0 0 48 8" preserveAspectRatio="none" aria-hidden="true" { rect width=(full as u32 * 10 + part) height="8" {} }
-        }
-    }
-}
-
-/// The release date, with a disc that fills as the day comes near.
-pub fn due(release: Day, today: Day) -> Markup {
-    let ahead = release.days_since(today);
-    let class = match ahead {
-        ..=0 => "free".to_owned(),
-        1..=4 => format!("d{ahead}"),
-        _ => "later".to_owned(),
-    };
-    let says = match ahead {
-        1 => "tomorrow".to_owned(),
-        0 => "today".to_owned(),
-        2.. => format!("in {ahead} days"),
-        _ => format!("{} days ago", -ahead),
-    };
-    html! { time.due.(class) datetime=(release) title={ (release) ", " (says) ", expected" } { (date_text(release, today)) } }
-}
-
-/// The state of a name by the calendar, which no registry confirmed.
-pub fn state_of(place: Lifecycle, today: Day) -> Markup {
-    html! {
-        @match place.stage {
-            Stage::Redemption => span.stage.restorable title={ "The owner can restore it until " (place.pending_delete) } { "restorable" },
-            Stage::PendingDelete => span.stage.pending-delete { "pending delete" },
-            Stage::Catchable => span.stage.catchable title={ "Expected to be available since " (place.release) ", not verified" } { "expected free" },
-            Stage::Released => span.stage.released title={ "Left the zone on " (date_text(place.dropped, today)) } { "released" },
         }
     }
 }
