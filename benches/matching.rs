@@ -188,6 +188,7 @@ fn make(folder: &Path, names: &Names, new: usize, today: Day) -> anyhow::Result<
             format: "bench".to_owned(),
             observed_at: now,
             ingested_at: now,
+            origin: None,
         };
         let drops = Drops::new(SEED, day, mix);
         let seen = drops.observations(of_list.map(|at| names.get(at)));

@@ -30,6 +30,7 @@ pub fn build(
         format: "bench".to_owned(),
         observed_at: now,
         ingested_at: now,
+        origin: None,
     };
     corpus.ingest(&source, drops.observations(names).map(|seen| Ok(Row::Seen(seen))))?;
     let keep = generation::Keep::default();

@@ -20,6 +20,7 @@ use crate::intake::request::{Ingest, Lists, Request, Task};
 use crate::intake::run;
 use crate::scorer::{Scorer, Scratch, Spread};
 use crate::server::settings::ServerSettings;
+use crate::sources::settings::Settings;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::money::Usd;
@@ -65,8 +66,11 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
     // A demo may run beside a server that uses the metrics address.
     let telemetry = Telemetry { listen: None, ..config.telemetry.clone() };
     let server = ServerSettings { tls: None, ..config.server.clone() };
+    // Only the sample.
+    let sources = Settings { sources: Vec::new(), ..config.sources.clone() };
     let config = Config {
         outbound,
+        sources,
         web,
         server,
         telemetry,
@@ -93,6 +97,7 @@ fn ingest_sample(config: &Config, folder: &Path) -> anyhow::Result<Vec<(DomainNa
         lists: Lists::Files { files: vec![path], format: Some(Format::Native) },
         drop_date: None,
         observed_at: Some(config.clock.now()),
+        origin: None,
         rebuild: true,
     });
     let outcome = run::run(&Request { site: config.site(), task }, &());

@@ -28,8 +28,8 @@ pub struct IngestArgs {
     /// The lists; with --format zone-pair the older and the newer zone file
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Format of the lists: auto, native, names, pool, json, bardate, delimited, stamped, registered
-    /// or zone-pair
+    /// Format of the lists: auto, native, names, pool, json, bardate, delimited, stamped, registered,
+    /// released or zone-pair
     #[arg(long, default_value = "auto", value_parser = parse_format)]
     format: GivenFormat,
     /// The drop date of lists that carry none, YYYY-MM-DD
@@ -107,7 +107,7 @@ struct ListLine<'a> {
 pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     let lists = lists(args.files, args.format)?;
     let IngestArgs { drop_date, observed_at, no_rebuild, local, .. } = args;
-    let task = Ingest { lists, drop_date, observed_at, rebuild: !no_rebuild };
+    let task = Ingest { lists, drop_date, observed_at, origin: None, rebuild: !no_rebuild };
     let outcome = run_task(Task::Ingest(task), &local, config)?;
     let is_built = outcome.failure.as_ref().is_none_or(|failure| failure.step == Step::Ingest);
     if outcome.error().is_none() || outcome.added().next().is_some() && is_built {

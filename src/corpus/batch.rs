@@ -29,6 +29,7 @@ use crate::feeds::Sighting;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::{AtPath, FileError};
+use crate::vocab::origin::Origin;
 
 const MAGIC: &[u8; 8] = b"DDXBATCH";
 /// Raised when the layout changes. Older versions stay readable.
@@ -86,6 +87,9 @@ pub struct BatchMeta {
     pub names: u64,
     /// Version of the scorer that computed every [`Base`] in this file.
     pub scorer_version: u32,
+    /// Where the list was fetched from; `None` for a file that somebody brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// The lists of a compacted batch, in their order; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lists: Vec<BatchMeta>,

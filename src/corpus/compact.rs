@@ -140,6 +140,7 @@ mod tests {
             format: "test".to_owned(),
             observed_at: at,
             ingested_at: at,
+            origin: None,
         };
         let date = "2026-10-03".parse().expect("a date");
         let rows = (0..40).filter(|name| (name + number) % 3 != 0).map(|name| {

@@ -20,6 +20,7 @@ use crate::vocab::cell::without_formula;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;
+use crate::vocab::origin::Origin;
 
 /// A list with more than one bad row in this many is refused: it is not in the assumed format.
 const BAD_ROWS_ONE_IN: u64 = 10;
@@ -34,6 +35,8 @@ pub struct Source {
     pub format: String,
     pub observed_at: DateTime<Utc>,
     pub ingested_at: DateTime<Utc>,
+    /// Where the list was fetched from; `None` for a file that somebody brought.
+    pub origin: Option<Origin>,
 }
 
 /// The result of an ingest.
@@ -199,6 +202,7 @@ impl Corpus {
             rows,
             names,
             scorer_version: SCORER_VERSION,
+            origin: source.origin.clone(),
             lists: Vec::new(),
         };
         let file = draft.writer.finish(&meta).at(&draft.path)?;

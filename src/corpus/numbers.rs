@@ -82,6 +82,7 @@ mod tests {
             format: "test".to_owned(),
             observed_at: now,
             ingested_at: now,
+            origin: None,
         };
         let name = DomainName::parse(name).expect("a name");
         let sighting = Sighting::Known { registered: true };

@@ -27,6 +27,8 @@ named_enum! {
         Stamped = "stamped",
         /// Newly registered names, one per line: each undoes an earlier drop.
         Registered = "registered",
+        /// Names that the registry has released, one per line: .cl.
+        Released = "released",
         /// Two zone files of one zone, whose difference is the drops.
         ZonePair = "zone-pair",
     }
@@ -66,7 +68,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "`csv` is not a list format; the formats are native, names, pool, json, bardate, \
-             delimited, stamped, registered, zone-pair"
+             delimited, stamped, registered, released, zone-pair"
         );
     }
 }

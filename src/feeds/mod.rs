@@ -315,6 +315,12 @@ fn rows(shape: Shape, input: Input, given: Given, names: &FileNames) -> Result<R
             let on = given.drop_date.or(names.date()).unwrap_or(given.observed_on());
             Box::new(LineRows::new(input, given.all(Sighting::Registered { on })))
         }
+        Shape::Released => {
+            let date = given.drop_date.or(names.date()).unwrap_or(given.observed_on());
+            let release = Some(date);
+            let sighting = Sighting::Dropped { date, release, registered_again: false };
+            Box::new(LineRows::new(input, given.all(sighting)))
+        }
     })
 }
 

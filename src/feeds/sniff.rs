@@ -25,6 +25,7 @@ pub(super) enum Shape {
     Bardate,
     Names,
     Registered,
+    Released,
 }
 
 impl Shape {
@@ -38,6 +39,7 @@ impl Shape {
             Shape::Bardate => Format::Bardate,
             Shape::Names => Format::Names,
             Shape::Registered => Format::Registered,
+            Shape::Released => Format::Released,
         }
     }
 }
@@ -156,6 +158,7 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
         ),
         Format::Names => rows(Shape::Names, names::fits, "one name per line"),
         Format::Registered => rows(Shape::Registered, names::fits, "one name per line"),
+        Format::Released => rows(Shape::Released, names::fits, "one name per line"),
         Format::ZonePair => Err(FeedProblem::ZoneFile),
     }
 }

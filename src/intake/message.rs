@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Raised when the shape of a request, a command or an outcome changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Message<T> {
@@ -46,9 +46,9 @@ mod tests {
         let outcome: Outcome = decode(&line).expect("decodes");
         assert!(outcome.lists.is_empty() && outcome.error().is_none());
         let text = String::from_utf8(line).expect("JSON");
-        let newer = text.replacen("\"version\":1", "\"version\":2", 1);
+        let newer = text.replacen("\"version\":2", "\"version\":3", 1);
         let err = decode::<Outcome>(newer.as_bytes()).expect_err("another version");
-        assert!(err.to_string().contains("message version 2, expected 1"), "{err}");
+        assert!(err.to_string().contains("message version 3, expected 2"), "{err}");
         assert!(decode::<Outcome>(b"done\n").is_err());
     }
 }

@@ -12,6 +12,7 @@ use crate::feeds::Format;
 use crate::index::generation::build::Keep;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
+use crate::vocab::origin::Origin;
 use crate::vocab::suffixes::SuffixList;
 
 /// One piece of work and the installation it is for.
@@ -75,6 +76,8 @@ pub struct Ingest {
     pub drop_date: Option<Day>,
     /// When the lists were observed; `None` takes the list's own time stamp, else now.
     pub observed_at: Option<DateTime<Utc>>,
+    /// Where the lists were fetched from.
+    pub origin: Option<Origin>,
     /// Whether a generation is built when the corpus holds lists that no generation does.
     pub rebuild: bool,
 }

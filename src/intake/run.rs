@@ -198,6 +198,7 @@ impl<'a> Work<'a> {
             format,
             observed_at: feed.observed_at(),
             ingested_at: now,
+            origin: ingest.origin.clone(),
         };
         let progress = self.progress(path, feed.bytes_read())?;
         let ingested = corpus.ingest(&source, feed.inspect(|_| progress()))?;
@@ -234,6 +235,7 @@ impl<'a> Work<'a> {
             format: Format::ZonePair.to_string(),
             observed_at: ingest.observed_at.unwrap_or_else(|| day.start()),
             ingested_at: self.site.clock.now(),
+            origin: ingest.origin.clone(),
         };
         let first = self.progress(older, before.bytes_read())?;
         let second = self.progress(newer, after.bytes_read())?;

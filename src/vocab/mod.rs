@@ -22,6 +22,7 @@ pub mod name;
 pub mod named;
 pub mod net;
 pub mod observation;
+pub mod origin;
 pub mod plan;
 pub mod query;
 pub mod rdap;

@@ -262,6 +262,19 @@ fn the_it_list_is_released_on_the_day_in_its_name() {
 }
 
 #[test]
+fn released_names() {
+    let list = "mesaclara.cl\n# none\nquiet_harbor.cl\n";
+    let bad = "3 bad-character quiet_harbor.cl";
+    for (name, options, day) in [
+        ("Eliminados.do", &asked(Format::Released), "2026-11-21"),
+        ("released-2026-10-03.txt", &asked(Format::Released), "2026-10-03"),
+    ] {
+        let good = format!("mesaclara.cl dropped {day} free {day}");
+        check(name, list, options, Format::Released, &[&good, bad]);
+    }
+}
+
+#[test]
 fn newly_registered_names() {
     let list = "brightmesa.com\n# none\nquiet_harbor.net\n";
     let bad = "3 bad-character quiet_harbor.net";
@@ -582,6 +595,7 @@ fn a_file_of_another_format_than_requested_is_refused() {
         (Format::Names, NATIVE),
         (Format::Names, json),
         (Format::Registered, json),
+        (Format::Released, json),
         (Format::Pool, "a.com\nb.com\n"),
         (Format::Bardate, "a.com\nb.com\n"),
         (Format::Stamped, "a.com\nb.com\n"),
