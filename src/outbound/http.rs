@@ -1,4 +1,4 @@
-//! HTTP client for all calls to the outside, with a bounded response.
+//! HTTP client for all calls to the outside, with a bounded response, or one that arrives in pieces.
 //!
 //! Each request uses a new connection to an address that [`Guard`] checked, with TLS for the host name.
 //! Redirects, proxies, cookies, compression and connection pools are absent on purpose: each could
@@ -41,7 +41,8 @@ const IDLE_BODY_MAX: Duration = Duration::from_secs(1);
 const HEAD_MAX: usize = 16 * 1024;
 /// Maximum header lines of a response.
 const HEADERS_MAX: usize = 100;
-const AGENT: &str = concat!("dropdex/", env!("CARGO_PKG_VERSION"));
+/// `User-Agent` of requests that bring none.
+pub const AGENT: &str = concat!("dropdex/", env!("CARGO_PKG_VERSION"));
 
 /// HTTP client behind a guard. Cheap to clone.
 #[derive(Clone)]
@@ -50,7 +51,7 @@ pub struct Client {
     tls: TlsConnector,
 }
 
-/// A request. The client adds `Host` and `User-Agent`. There is no `Debug`, because URLs and headers
+/// A request. The client adds `Host`, and `User-Agent` if it is absent. There is no `Debug`, because URLs and headers
 /// may hold secrets.
 pub struct Request {
     pub method: Method,
@@ -74,6 +75,16 @@ pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
+}
+
+/// A response whose body arrives piece by piece.
+pub struct Stream {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    body: Incoming,
+    /// The connection ends when these are dropped.
+    _sender: http1::SendRequest<Full<Bytes>>,
+    _driver: Driver,
 }
 
 /// Reason for a failed call. Reveals nothing of the request except its host.
@@ -137,16 +148,39 @@ impl Client {
         timeout(CALL_MAX, self.call(request, body)).await.unwrap_or(Err(whole))
     }
 
+    /// Sends a request and returns the response as soon as its head is there. Does not follow
+    /// redirects.
+    ///
+    /// # Errors
+    /// There is no response in time.
+    pub async fn open(&self, request: Request) -> Result<Stream, CallError> {
+        let head = CallError::Timeout("the response head");
+        timeout(CALL_MAX, self.start(request)).await.unwrap_or(Err(head))
+    }
+
     async fn call(&self, request: Request, body: Body) -> Result<Answer, CallError> {
+        let Stream { status, headers, body: stream, _sender, _driver } =
+            self.start(request).await?;
+        let body = match body {
+            Body::Whole(most) => read(stream, most, true).await?,
+            Body::Glance(most) => {
+                let glance = timeout(IDLE_BODY_MAX, read(stream, most, false)).await;
+                glance.ok().and_then(Result::ok).unwrap_or_default()
+            }
+        };
+        Ok(Answer { status, headers, body })
+    }
+
+    async fn start(&self, request: Request) -> Result<Stream, CallError> {
         let vetted = self.guard.vet(&request.url).await.map_err(CallError::from_guard)?;
         let stream = self.connect(&vetted.addresses).await?;
         if request.url.scheme() == "http" {
-            return exchange(stream, request, body).await;
+            return exchange(stream, request).await;
         }
         let name = server_name(&request.url)?;
         let handshake = timeout(TLS_MAX, self.tls.connect(name, stream)).await;
         let stream = handshake.map_err(|_| CallError::ConnectTimeout("the TLS handshake"))?;
-        exchange(stream.map_err(CallError::Tls)?, request, body).await
+        exchange(stream.map_err(CallError::Tls)?, request).await
     }
 
     /// Connects to the first of `addresses` that accepts.
@@ -182,6 +216,28 @@ impl Client {
     }
 }
 
+impl Stream {
+    /// The next piece of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// Nothing arrives for `idle`, or the connection breaks before the end of the body.
+    pub async fn piece(&mut self, idle: Duration) -> Result<Option<Bytes>, CallError> {
+        loop {
+            let silent = CallError::Timeout("the next bytes of the body");
+            let frame = timeout(idle, self.body.frame()).await.map_err(|_| silent)?;
+            let Some(frame) = frame else { return Ok(None) };
+            if let Ok(data) = frame.map_err(CallError::Http)?.into_data() {
+                return Ok(Some(data));
+            }
+        }
+    }
+
+    /// `Retry-After`, as [`Answer::retry_after`].
+    pub fn retry_after(&self, now: DateTime<Utc>) -> Option<Duration> {
+        retry_after(&self.headers, now)
+    }
+}
+
 impl CallError {
     /// Whether there was no connection, so that the host fails for any request.
     pub fn is_unconnected(&self) -> bool {
@@ -205,13 +261,17 @@ impl CallError {
 impl Answer {
     /// `Retry-After` in seconds or as a date (RFC 9110 §10.2.3); `None` for a past date.
     pub fn retry_after(&self, now: DateTime<Utc>) -> Option<Duration> {
-        let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-        if let Ok(seconds) = text.parse::<u32>() {
-            return Some(Duration::from_secs(seconds.into()));
-        }
-        let until = DateTime::parse_from_rfc2822(text).ok()?;
-        (until.with_timezone(&Utc) - now).to_std().ok()
+        retry_after(&self.headers, now)
     }
+}
+
+fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Some(Duration::from_secs(seconds.into()));
+    }
+    let until = DateTime::parse_from_rfc2822(text).ok()?;
+    (until.with_timezone(&Utc) - now).to_std().ok()
 }
 
 fn add_roots(roots: &mut RootCertStore, path: &Path) -> anyhow::Result<()> {
@@ -247,8 +307,8 @@ impl Drop for Driver {
     }
 }
 
-/// Sends one request over a new connection and closes it after the response.
-async fn exchange<S>(stream: S, request: Request, body: Body) -> Result<Answer, CallError>
+/// Sends one request over a new connection.
+async fn exchange<S>(stream: S, request: Request) -> Result<Stream, CallError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -256,20 +316,14 @@ where
     builder.max_buf_size(HEAD_MAX).max_headers(HEADERS_MAX);
     let (mut sender, connection) =
         builder.handshake(TokioIo::new(stream)).await.map_err(CallError::Http)?;
-    let _driver = Driver(tokio::spawn(async move {
+    let driver = Driver(tokio::spawn(async move {
         // `send_request` reports the errors of the connection.
         let _ = connection.await;
     }));
     let answer = sender.send_request(prepare(request)?).await.map_err(CallError::Http)?;
-    let (head, stream) = answer.into_parts();
-    let body = match body {
-        Body::Whole(most) => read(stream, most, true).await?,
-        Body::Glance(most) => {
-            let glance = timeout(IDLE_BODY_MAX, read(stream, most, false)).await;
-            glance.ok().and_then(Result::ok).unwrap_or_default()
-        }
-    };
-    Ok(Answer { status: head.status, headers: head.headers, body })
+    let (head, body) = answer.into_parts();
+    let (status, headers) = (head.status, head.headers);
+    Ok(Stream { status, headers, body, _sender: sender, _driver: driver })
 }
 
 /// Builds the request in origin form with its standard headers.
@@ -283,7 +337,7 @@ fn prepare(request: Request) -> Result<hyper::Request<Full<Bytes>>, CallError> {
         .query()
         .map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
     headers.insert(HOST, HeaderValue::try_from(host).map_err(|_| bad("invalid host"))?);
-    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+    headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
     let mut sent = hyper::Request::new(Full::new(body));
     *sent.method_mut() = method;
     *sent.uri_mut() = target.parse().map_err(|_| bad("invalid path"))?;
