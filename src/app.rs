@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use axum::extract::Request;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
@@ -24,12 +24,15 @@ use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
 use crate::http::running_exports::RunningExports;
 use crate::http::{App, AppParts, ConfiguredChannels, allowance};
+use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
 use crate::index::generation::build;
 use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open::{self, Opened};
+use crate::intake;
 use crate::intake::inbox::Inbox;
 use crate::intake::queue::Queue;
+use crate::intake::request::{Rebuild, Request as IntakeRequest, Task};
 use crate::journal::fs::Disk;
 use crate::outbound::checks::Checks;
 use crate::outbound::dns::Dns;
@@ -39,6 +42,10 @@ use crate::outbound::http::Client;
 use crate::server::settings::{DrainTimes, ServerSettings};
 use crate::server::tls::Tls;
 use crate::server::{self, Server, slices, supervisor};
+use crate::sources::fetch::Fetcher;
+use crate::sources::run::Runner;
+use crate::sources::state::{Folder, View};
+use crate::sources::worker::Worker;
 use crate::telemetry::disk::MeteredFs;
 use crate::telemetry::listener::{Listener as MetricsListener, Sample};
 use crate::telemetry::process::Started;
@@ -78,7 +85,7 @@ pub fn serve(
     // Before the first counter is used.
     let metrics = listen.as_ref().map(|_| catalogue::install()).transpose()?;
     query::set_slow_threshold(*slow);
-    let Opened { index, fallback } = open::open_current(&config.index)?;
+    let Opened { index, fallback } = open_index(config)?;
     if let Some(problem) = &fallback {
         tracing::error!(
             error = %problem,
@@ -139,6 +146,7 @@ pub fn serve(
         node: config.node.clone(),
         started: Instant::now(),
         inbox: Arc::default(),
+        sources: Arc::default(),
         index_problem: Arc::new(Mutex::new(fallback.map(|problem| problem.to_string()))),
         draining: Arc::default(),
     });
@@ -157,6 +165,38 @@ pub fn serve(
         tracing::info!("stopped; the journal is flushed");
     }
     served.and(closed)
+}
+
+/// Opens the current generation. Builds the first one for an installation that fetches its lists, so that
+/// it can be served before they are there.
+fn open_index(config: &Config) -> anyhow::Result<Opened> {
+    match open::open_current(&config.index) {
+        Err(OpenError::Missing(_)) if fetches_lists(config)? => {
+            let task = Task::Rebuild(Rebuild { compact: false, only_if_behind: false });
+            let outcome = intake::run::run(&IntakeRequest { site: config.site(), task }, &());
+            if let Some(error) = outcome.error() {
+                bail!("cannot build the first index: {error}");
+            }
+            Ok(open::open_current(&config.index)?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// Whether any source is enabled.
+fn fetches_lists(config: &Config) -> anyhow::Result<bool> {
+    let views = Folder::new(&config.site().data).views(&config.sources)?;
+    Ok(views.iter().any(View::is_enabled))
+}
+
+/// The fetcher of sources.
+///
+/// # Errors
+/// A setting is invalid.
+pub fn fetcher(config: &Config) -> anyhow::Result<Fetcher> {
+    let rules = config.outbound.rules(&config.sources.allow);
+    let guard = Guard::new(rules, Dns::new(&config.outbound.dns)?);
+    Fetcher::new(&config.sources, guard, config.clock).context("[sources]")
 }
 
 /// Removes unfinished files of killed commands. Failures are logged and do not stop startup.
@@ -245,6 +285,7 @@ impl Bound {
 /// Samples the gauges for a scrape.
 fn sample(config: &Config, app: &App) -> Sample {
     let started = Started::now();
+    let (sources, clock) = (Arc::clone(&app.sources), config.clock);
     let gauges = Gauges {
         live: Arc::clone(&app.live),
         store: app.store.clone(),
@@ -254,6 +295,7 @@ fn sample(config: &Config, app: &App) -> Sample {
     Arc::new(move || {
         started.sample();
         gauges.sample();
+        sources.sample(clock);
     })
 }
 
@@ -312,13 +354,21 @@ impl Workers {
         tasks.spawn(admin.serve(backend, stop()));
         if config.inbox.enabled {
             let inbox = Inbox {
-                queue,
+                queue: queue.clone(),
                 period: config.inbox.period,
                 status: Arc::clone(&app.inbox),
                 clock: config.clock,
             };
             tasks.spawn(inbox.run(stop()));
         }
+        let runner = Runner {
+            fetcher: fetcher(config)?,
+            folder: Folder::new(&config.site().data),
+            clock: config.clock,
+            intake: queue,
+        };
+        let sources = Worker::new(runner, config.sources.clone(), Arc::clone(&app.sources));
+        tasks.spawn(sources.run(stop()));
         let published = Arc::new(Notify::new());
         let reload = Reload {
             index: config.index.clone(),

@@ -9,6 +9,7 @@ pub mod number;
 pub mod outbound;
 pub mod renamed;
 mod server;
+mod sources;
 pub mod telemetry;
 
 use std::collections::BTreeMap;
@@ -29,10 +30,12 @@ use crate::config::outbound::{
 };
 use crate::config::renamed::Renamed;
 use crate::config::server::ServerFile;
+use crate::config::sources::SourcesFile;
 use crate::config::telemetry::{LogFile, MetricsFile, Telemetry};
 use crate::intake::request::{Site, SuffixFile};
 use crate::outbound::settings::{Calls, Settings};
 use crate::server::settings::ServerSettings;
+use crate::sources::settings::Settings as Sources;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::limits::CATCH_DAYS_DEFAULT;
@@ -108,6 +111,7 @@ pub struct Config {
     pub index: PathBuf,
     pub index_life: IndexSettings,
     pub inbox: InboxSettings,
+    pub sources: Sources,
     pub clock: Clock,
     /// Replaces the compiled Public Suffix List; already in use.
     pub suffixes: Option<SuffixFile>,
@@ -162,6 +166,7 @@ struct File {
     data: Option<PathBuf>,
     index: IndexFile,
     inbox: InboxSettings,
+    sources: SourcesFile,
     today: Option<Day>,
     /// A relative path starts at the working directory.
     psl: Option<PathBuf>,
@@ -266,6 +271,7 @@ impl Config {
             index_life: file.index.settings(),
             index: given.index.or(file.index.folder).unwrap_or_else(|| "index".into()),
             inbox: file.inbox,
+            sources: file.sources.settings()?,
             clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
             listen: given.listen.or(file.listen).unwrap_or_default(),
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),

@@ -16,6 +16,7 @@ pub mod accounts;
 // The service.
 pub mod telemetry;
 pub mod outbound;
+pub mod sources;
 pub mod workers;
 pub mod http;
 pub mod web;

@@ -27,15 +27,36 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // Stands around the journal's disk; whoever counts something does it by the macros of `metrics`.
     ("telemetry", &["vocab", "journal"]),
     ("outbound", &["vocab"]),
+    // Fetches lists and hands them to the pipeline, as the inbox does.
+    ("sources", &["vocab", "feeds", "intake", "outbound"]),
     ("workers", &["vocab", "index", "intake", "accounts", "telemetry", "outbound"]),
     // Responses contain the signals of a score. The guard checks webhooks when they are added.
-    ("http", &["vocab", "scorer", "index", "intake", "accounts", "telemetry", "outbound"]),
+    (
+        "http",
+        &["vocab", "scorer", "index", "intake", "accounts", "telemetry", "outbound", "sources"],
+    ),
     // Pages show what the API answers, and the parts of a score.
-    ("web", &["vocab", "scorer", "index", "intake", "accounts", "telemetry", "outbound", "http"]),
+    (
+        "web",
+        &[
+            "vocab",
+            "scorer",
+            "index",
+            "intake",
+            "accounts",
+            "telemetry",
+            "outbound",
+            "sources",
+            "http",
+        ],
+    ),
     // Connections and deadlines: knows how to refuse, and nothing of what is asked for.
     ("server", &["vocab", "telemetry", "http"]),
     // A setting is parsed into what its reader takes.
-    ("config", &["vocab", "index", "intake", "telemetry", "outbound", "web", "server"]),
+    (
+        "config",
+        &["vocab", "feeds", "index", "intake", "telemetry", "outbound", "sources", "web", "server"],
+    ),
     (
         "app",
         &[
@@ -49,6 +70,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "accounts",
             "telemetry",
             "outbound",
+            "sources",
             "workers",
             "http",
             "web",
@@ -69,6 +91,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "accounts",
             "telemetry",
             "outbound",
+            "sources",
             "workers",
             "http",
             "web",

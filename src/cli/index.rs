@@ -49,7 +49,8 @@ fn generations(config: &Config) -> anyhow::Result<Vec<GenerationId>> {
     let generations = manifest::generations(&config.index)?;
     if generations.is_empty() {
         bail!(
-            "there is no index in {} yet; `dropdex ingest FILE` adds a list and builds one",
+            "there is no index in {} yet; `dropdex sources enable --all-free` and `dropdex serve` fetch lists, \
+             `dropdex ingest FILE` adds one of your own",
             config.index.display()
         );
     }

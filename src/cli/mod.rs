@@ -12,6 +12,7 @@ pub mod openapi;
 pub mod rebuild;
 pub mod score;
 pub mod serve;
+pub mod sources;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -30,7 +31,8 @@ use crate::vocab::secret::Secret;
 
 /// Self-hosted search for domain names that are leaving registration.
 ///
-/// Add drop lists with `ingest`, serve them with `serve`, or try it out with `demo`.
+/// Fetch public lists with `sources`, or add your own with `ingest`; serve them with `serve`, or try it
+/// out with `demo`.
 #[derive(Parser, Debug)]
 #[command(name = "dropdex", version, max_term_width = 100)]
 struct Cli {
@@ -64,6 +66,7 @@ struct Global {
 enum Command {
     Demo(demo::DemoArgs),
     Serve(serve::ServeArgs),
+    Sources(sources::SourcesArgs),
     Ingest(ingest::IngestArgs),
     Rebuild(rebuild::RebuildArgs),
     Index(index::IndexArgs),
@@ -161,6 +164,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Demo(args) => demo::run(args, &config),
         Command::Serve(_) => serve::run(&config),
+        Command::Sources(args) => sources::run(args, &config),
         Command::Ingest(args) => ingest::run(args, &config),
         Command::Rebuild(args) => rebuild::run(&args, &config),
         Command::Index(args) => index::run(args, &config),

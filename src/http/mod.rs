@@ -51,6 +51,7 @@ use crate::intake::inbox::InboxStatus;
 use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::checks::Checks;
 use crate::outbound::guard::Guard;
+use crate::sources::worker::SourcesStatus;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 
@@ -87,6 +88,8 @@ pub struct AppParts {
     pub started: Instant,
     /// Counts of the lists that arrived in the inbox.
     pub inbox: Arc<InboxStatus>,
+    /// The sources that the server fetches.
+    pub sources: Arc<SourcesStatus>,
     /// Why the served generation is not the one that `CURRENT` names; `None` if it is.
     pub index_problem: Arc<Mutex<Option<String>>>,
     /// Whether the server is shutting down, so that load balancers should stop routing to it.

@@ -67,8 +67,9 @@ impl GenerationError {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(
-        "there is no index in {0} yet; `dropdex ingest FILE` adds a list and builds one, \
-         `dropdex rebuild` builds one from the lists already ingested"
+        "there is no index in {0} yet; `dropdex sources enable --all-free` enables the public lists, \
+         which `dropdex serve` then fetches; `dropdex ingest FILE` adds a list of your own, and \
+         `dropdex rebuild` builds an index from the lists already ingested"
     )]
     Missing(PathBuf),
     #[error(

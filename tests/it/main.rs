@@ -38,6 +38,7 @@ mod scorer;
 mod secrets;
 mod server;
 mod soak;
+mod sources;
 mod ssrf;
 mod swaps;
 mod telemetry;

@@ -117,6 +117,7 @@ fn start() -> Service {
         node: "fuzz".to_owned(),
         started: Instant::now(),
         inbox: Arc::default(),
+        sources: Arc::default(),
         index_problem: Arc::new(Mutex::new(None)),
         draining: Arc::default(),
     });
@@ -143,6 +144,7 @@ fn index(folder: &std::path::Path, clock: Clock) -> dropdex::index::Index {
         format: "native".to_owned(),
         observed_at: now,
         ingested_at: now,
+        origin: None,
     };
     corpus.ingest(&source, feed).expect("the list is taken");
     let batches = corpus.batches().expect("one batch");

@@ -46,6 +46,10 @@ impl Seen {
 pub enum Reply {
     /// Status, header lines, body.
     Answer(u16, Vec<(&'static str, String)>, Vec<u8>),
+    /// 200, header lines and a body that is announced with more bytes: then the connection is closed.
+    Cut(Vec<(&'static str, String)>, Vec<u8>, usize),
+    /// As `Cut`, but the connection stays open and silent.
+    Stall(Vec<(&'static str, String)>, Vec<u8>, usize),
     /// 200 and a body that does not end.
     Endless,
     /// 200 and a header that does not end.
@@ -190,7 +194,15 @@ fn serve(mut stream: impl Read + Write, log: &Log, script: &Script) -> io::Resul
             }
             answer.push_str("Connection: close\r\n\r\n");
             stream.write_all(answer.as_bytes())?;
-            stream.write_all(&body)?;
+            if request.method != "HEAD" {
+                stream.write_all(&body)?;
+            }
+        }
+        Reply::Cut(headers, body, length) => announce(&mut stream, &headers, &body, length)?,
+        Reply::Stall(headers, body, length) => {
+            announce(&mut stream, &headers, &body, length)?;
+            let mut rest = [0; 1024];
+            while stream.read(&mut rest)? > 0 {}
         }
         Reply::Endless => {
             stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
@@ -206,6 +218,23 @@ fn serve(mut stream: impl Read + Write, log: &Log, script: &Script) -> io::Resul
         }
         Reply::Close => return Ok(()),
     }
+    stream.flush()
+}
+
+/// Sends the start of a response whose body is announced with `length` bytes.
+fn announce(
+    stream: &mut impl Write,
+    headers: &[(&str, String)],
+    body: &[u8],
+    length: usize,
+) -> io::Result<()> {
+    let mut head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body)?;
     stream.flush()
 }
 

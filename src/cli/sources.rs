@@ -1,0 +1,453 @@
+//! `dropdex sources`: lists that dropdex fetches by itself.
+
+use std::io::{IsTerminal, Write, stderr, stdin, stdout};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, bail};
+use chrono::{DateTime, Utc};
+use clap::{Args, Subcommand};
+use futures_util::future::join_all;
+use serde::Serialize;
+use tokio::runtime::Runtime;
+
+use crate::app;
+use crate::cli::admin_client::{Local, run_task};
+use crate::cli::{WrongUsage, print_json};
+use crate::config::Config;
+use crate::intake::outcome::{Outcome, one_line};
+use crate::intake::request::{Rebuild, Task};
+use crate::sources::presets::Class;
+use crate::sources::run::{Checked, Intake, Report, RunOutcome, Runner, check};
+use crate::sources::settings::Source;
+use crate::sources::state::{Choice, Folder, View};
+
+/// Fetch published lists: show, enable, disable, fetch and check sources
+///
+/// A running server fetches the enabled sources by their schedules.
+#[derive(Args, Debug)]
+pub struct SourcesArgs {
+    #[command(subcommand)]
+    command: SourcesCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum SourcesCommand {
+    /// List all sources with their terms, last fetch, rows and next run
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Enable sources; shows their terms, and asks where they restrict the use
+    Enable {
+        /// Names of sources
+        #[arg(value_name = "NAME", required_unless_present = "all_free")]
+        names: Vec<String>,
+        /// All public lists of registries, which need no account
+        #[arg(long)]
+        all_free: bool,
+        /// Accept the terms without being asked
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Disable sources; lists that were ingested stay
+    Disable {
+        /// Names of sources
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+    },
+    /// Fetch sources now and ingest what is new, then build and activate a new index
+    ///
+    /// A source that waits for you after a refusal is tried again.
+    Fetch {
+        /// Names of enabled sources [default: all enabled ones]
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        /// Print one line of JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        local: Local,
+    },
+    /// Try sources without keeping anything: is the list there, in the right format, with how many rows
+    Check {
+        /// Names of sources [default: all enabled ones, else all that need no account]
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The message to print before exit 1.
+pub fn run(args: SourcesArgs, config: &Config) -> anyhow::Result<()> {
+    let folder = Folder::new(&config.site().data);
+    match args.command {
+        SourcesCommand::List { json } => list(config, &folder, json),
+        SourcesCommand::Enable { names, all_free, yes } => {
+            enable(config, &folder, &names, all_free, yes)
+        }
+        SourcesCommand::Disable { names } => disable(config, &folder, &names),
+        SourcesCommand::Fetch { names, json, local } => fetch(config, &folder, &names, json, local),
+        SourcesCommand::Check { names, json } => check_all(config, &folder, &names, json),
+    }
+}
+
+/// The sources with these names, in their order.
+fn named(views: Vec<View>, names: &[String]) -> anyhow::Result<Vec<View>> {
+    let known = |name: &&String| !views.iter().any(|view| view.source.name == **name);
+    if let Some(name) = names.iter().find(known) {
+        bail!("there is no source `{name}`; `dropdex sources list` shows all");
+    }
+    let is_named = |view: &View| names.contains(&view.source.name);
+    Ok(views.into_iter().filter(is_named).collect())
+}
+
+/// A source in JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    name: &'a str,
+    about: &'a str,
+    class: &'static str,
+    enabled: bool,
+    /// `off`, `waiting`, `ok`, `failing`, `late` or `stopped`.
+    status: &'static str,
+    /// Whether the settings file decides if it is enabled.
+    fixed: bool,
+    urls: Vec<&'a str>,
+    schedule: String,
+    terms: &'a str,
+    licence: Option<&'a str>,
+    internal_use_only: bool,
+    last_success: Option<DateTime<Utc>>,
+    last_list: Option<DateTime<Utc>>,
+    rows: u64,
+    rejected: u64,
+    next_run: Option<DateTime<Utc>>,
+    late_seconds: i64,
+    problem: Option<&'a str>,
+    problem_since: Option<DateTime<Utc>>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(view: &'a View, now: DateTime<Utc>) -> Listed<'a> {
+        let (source, state) = (&view.source, &view.state);
+        Listed {
+            name: &source.name,
+            about: &source.about,
+            class: class_word(source.class),
+            enabled: view.is_enabled(),
+            status: view.standing(now).as_str(),
+            fixed: source.enabled.is_some(),
+            urls: source.addresses.iter().map(|address| address.as_str()).collect(),
+            schedule: source.schedule.to_string(),
+            terms: &source.terms.text,
+            licence: source.terms.licence.as_deref(),
+            internal_use_only: source.terms.internal,
+            last_success: state.last_success,
+            last_list: state.last_list,
+            rows: state.rows,
+            rejected: state.rejected,
+            next_run: view.next_run(now),
+            late_seconds: view.late_by(now).map_or(0, |late| late.num_seconds()),
+            problem: state.problem.as_ref().map(|problem| problem.text.as_str()),
+            problem_since: state.problem.as_ref().map(|problem| problem.since),
+        }
+    }
+}
+
+fn class_word(class: Class) -> &'static str {
+    match class {
+        Class::Free => "free",
+        Class::Market => "market",
+        Class::Own => "own",
+    }
+}
+
+fn list(config: &Config, folder: &Folder, json: bool) -> anyhow::Result<()> {
+    let (views, now) = (folder.views(&config.sources)?, config.clock.now());
+    if json {
+        let listed: Vec<Listed<'_>> = views.iter().map(|view| Listed::new(view, now)).collect();
+        return print_json(&listed);
+    }
+    let mut out = stdout().lock();
+    for (class, heading) in [
+        (Class::Free, "Public lists of registries, which need no account"),
+        (Class::Market, "Lists of markets, off until you accept their terms"),
+        (Class::Own, "Own sources"),
+    ] {
+        let mut views = views.iter().filter(|view| view.source.class == class).peekable();
+        if views.peek().is_some() {
+            writeln!(out, "{heading}")?;
+        }
+        for view in views {
+            print_view(&mut out, view, now)?;
+        }
+    }
+    if !views.iter().any(View::is_enabled) {
+        writeln!(
+            out,
+            "No source is enabled. Enable the public ones: dropdex sources enable --all-free"
+        )?;
+    }
+    Ok(())
+}
+
+fn print_view(out: &mut impl Write, view: &View, now: DateTime<Utc>) -> anyhow::Result<()> {
+    let (source, state) = (&view.source, &view.state);
+    writeln!(out, "  {:<12} {:<7}  {}", source.name, view.standing(now), source.about)?;
+    let pad = " ".repeat(24);
+    writeln!(out, "{pad}{}", terms(source))?;
+    let time = |at: Option<DateTime<Utc>>| {
+        at.map_or("never".to_owned(), |at| at.format("%Y-%m-%d %H:%M UTC").to_string())
+    };
+    if view.is_enabled() || state.last_list.is_some() {
+        let next = view.next_run(now).map_or("none".to_owned(), |next| time(Some(next)));
+        let (schedule, rows) = (source.schedule, state.rows);
+        writeln!(
+            out,
+            "{pad}last list {}, {rows} rows; last checked {}; next {next} ({schedule})",
+            time(state.last_list),
+            time(state.last_success)
+        )?;
+    }
+    if let Some(problem) = &state.problem {
+        writeln!(out, "{pad}FAILED since {}: {}", time(Some(problem.since)), problem.text)?;
+    }
+    Ok(())
+}
+
+/// The terms on one line.
+fn terms(source: &Source) -> String {
+    let licence = source.terms.licence.as_ref().map(|licence| format!(" Licence: {licence}."));
+    let internal = if source.terms.internal { " Internal use only." } else { "" };
+    format!("{}{}{internal}", source.terms.text, licence.unwrap_or_default())
+}
+
+fn enable(
+    config: &Config,
+    folder: &Folder,
+    names: &[String],
+    all_free: bool,
+    yes: bool,
+) -> anyhow::Result<()> {
+    let all = folder.views(&config.sources)?;
+    let free = all.iter().filter(|view| all_free && view.source.class == Class::Free);
+    let free = free.map(|view| view.source.name.clone()).collect::<Vec<_>>();
+    let views = named(all, &[names, free.as_slice()].concat())?;
+    for view in &views {
+        let Source { name, enabled, .. } = &view.source;
+        if *enabled == Some(false) && names.contains(name) {
+            bail!(
+                "{name} is disabled in the settings file; change [sources.{name}] `enabled` there"
+            );
+        }
+    }
+    for view in &views {
+        writeln!(stderr(), "{:<12} {}", view.source.name, terms(&view.source))?;
+    }
+    let asks = views.iter().any(|view| view.source.class == Class::Market);
+    if asks && !yes && !is_accepted()? {
+        bail!("nothing was enabled");
+    }
+    let mut choices = folder.choices()?;
+    let at = config.clock.now();
+    for view in &views {
+        let name = view.source.name.clone();
+        if !view.is_enabled() {
+            choices.insert(name.clone(), Choice { enabled: true, at });
+        }
+        // Whoever enables a source again has dealt with its last problem.
+        if let Some(_lease) = folder.lease(&name)? {
+            let mut state = folder.state(&name);
+            state.make_due();
+            folder.set_state(&name, &state)?;
+        }
+    }
+    folder.set_choices(&choices)?;
+    let names: Vec<&str> = views.iter().map(|view| view.source.name.as_str()).collect();
+    writeln!(stdout(), "enabled {}", names.join(", "))?;
+    writeln!(stderr(), "a running server fetches them now; start one with `dropdex serve`")?;
+    Ok(())
+}
+
+/// Asks on the terminal.
+fn is_accepted() -> anyhow::Result<bool> {
+    if !stdin().is_terminal() {
+        let why = "these terms must be accepted: read them, then run the command with --yes";
+        return Err(WrongUsage(why).into());
+    }
+    write!(stderr(), "Do you accept these terms? [y/N] ")?;
+    let mut answer = String::new();
+    stdin().read_line(&mut answer).context("standard input")?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn disable(config: &Config, folder: &Folder, names: &[String]) -> anyhow::Result<()> {
+    let views = named(folder.views(&config.sources)?, names)?;
+    let mut choices = folder.choices()?;
+    for view in &views {
+        let Source { name, enabled, .. } = &view.source;
+        if *enabled == Some(true) {
+            bail!(
+                "{name} is enabled in the settings file; set [sources.{name}] `enabled = false` there"
+            );
+        }
+        choices.insert(name.clone(), Choice { enabled: false, at: config.clock.now() });
+    }
+    folder.set_choices(&choices)?;
+    writeln!(stdout(), "disabled {}", names.join(", "))?;
+    Ok(())
+}
+
+/// Runs tasks in the server, or else in this process, one at a time.
+struct Here(Arc<Mutex<(Local, Config)>>);
+
+impl Intake for Here {
+    async fn run_task(&self, task: Task) -> anyhow::Result<Outcome> {
+        let here = Arc::clone(&self.0);
+        let run = move || {
+            let here = here.lock().unwrap_or_else(PoisonError::into_inner);
+            run_task(task, &here.0, &here.1)
+        };
+        tokio::task::spawn_blocking(run).await?
+    }
+}
+
+/// The outcome of `fetch` in JSON.
+#[derive(Serialize)]
+struct Fetches<'a> {
+    sources: &'a [Report],
+    /// The new generation; null when none was built.
+    generation: Option<String>,
+}
+
+fn fetch(
+    config: &Config,
+    folder: &Folder,
+    names: &[String],
+    json: bool,
+    local: Local,
+) -> anyhow::Result<()> {
+    let mut views = folder.views(&config.sources)?;
+    if names.is_empty() {
+        views.retain(View::is_enabled);
+    } else {
+        views = named(views, names)?;
+    }
+    if let Some(off) = views.iter().find(|view| !view.is_enabled()) {
+        let name = &off.source.name;
+        bail!("{name} is not enabled; run `dropdex sources enable {name}`");
+    }
+    if views.is_empty() {
+        bail!("no source is enabled; run `dropdex sources enable --all-free`");
+    }
+    let runner = Runner {
+        fetcher: app::fetcher(config)?,
+        folder: folder.clone(),
+        clock: config.clock,
+        intake: Here(Arc::new(Mutex::new((local, config.clone())))),
+    };
+    let (reports, generation) = Runtime::new()?.block_on(async {
+        let runs = views.iter().map(|view| runner.run(&view.source));
+        let reports = join_all(runs).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut generation = None;
+        if reports.iter().any(|report| report.lists > 0) {
+            let rebuild = Task::Rebuild(Rebuild { compact: false, only_if_behind: true });
+            let outcome = runner.intake.run_task(rebuild).await?;
+            if let Some(error) = outcome.error() {
+                bail!("the lists were ingested, but the index was not rebuilt: {error}");
+            }
+            generation = outcome.generation.map(|manifest| manifest.generation.to_string());
+        }
+        anyhow::Ok((reports, generation))
+    })?;
+    if json {
+        print_json(&Fetches { sources: &reports, generation })?;
+    } else {
+        reports.iter().try_for_each(print_report)?;
+    }
+    let failed = reports.iter().filter(|report| report.error.is_some()).count();
+    if failed > 0 {
+        bail!("{failed} of {} sources failed", reports.len());
+    }
+    Ok(())
+}
+
+fn print_report(report: &Report) -> anyhow::Result<()> {
+    let Report { source, outcome, rows, rejected, error, .. } = report;
+    let text = match outcome {
+        RunOutcome::Added => format!("added {rows} rows, rejected {rejected}"),
+        RunOutcome::Unchanged => "nothing new".to_owned(),
+        RunOutcome::Early => "not published yet".to_owned(),
+        RunOutcome::Busy => "being fetched by the server".to_owned(),
+        RunOutcome::Failed => format!("FAILED: {}", error.as_deref().unwrap_or_default()),
+    };
+    writeln!(stdout(), "{source:<12} {text}")?;
+    Ok(())
+}
+
+/// The result of `check` in JSON.
+#[derive(Serialize)]
+struct CheckLine<'a> {
+    source: &'a str,
+    ok: bool,
+    lists: &'a [Checked],
+    error: Option<String>,
+}
+
+fn check_all(config: &Config, folder: &Folder, names: &[String], json: bool) -> anyhow::Result<()> {
+    let views = folder.views(&config.sources)?;
+    let is_any_on = views.iter().any(View::is_enabled);
+    let default = |view: &View| match is_any_on {
+        true => view.is_enabled(),
+        false => view.source.class == Class::Free,
+    };
+    let views = if names.is_empty() {
+        views.into_iter().filter(default).collect()
+    } else {
+        named(views, names)?
+    };
+    let fetcher = app::fetcher(config)?;
+    let checks = views.iter().map(|view| check(&fetcher, &view.source, config.clock));
+    let checked = Runtime::new()?.block_on(join_all(checks));
+    let mut lines = Vec::new();
+    for (view, checked) in views.iter().zip(&checked) {
+        let error = checked.as_ref().err().map(|err| one_line(err.as_ref()));
+        let lists = checked.as_deref().unwrap_or_default();
+        lines.push(CheckLine { source: &view.source.name, ok: error.is_none(), lists, error });
+    }
+    if json {
+        print_json(&lines)?;
+    } else {
+        lines.iter().try_for_each(print_check)?;
+    }
+    let failed = lines.iter().filter(|line| !line.ok).count();
+    if failed > 0 {
+        bail!("{failed} of {} sources failed", lines.len());
+    }
+    Ok(())
+}
+
+fn print_check(line: &CheckLine<'_>) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    let name = line.source;
+    if let Some(error) = &line.error {
+        writeln!(out, "{name:<12} FAILED: {error}")?;
+    }
+    for Checked { url, format, bytes, rows, rejected, .. } in line.lists {
+        match format {
+            Some(format) => writeln!(
+                out,
+                "{name:<12} ok: {format}, {rows} rows, {rejected} rejected, {bytes} bytes, {url}"
+            )?,
+            None => writeln!(out, "{name:<12} not published yet: {url}")?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,616 @@
+//! Downloads of lists: conditional requests, resumed downloads, bounds, and errors in words that an
+//! operator can act on.
+//!
+//! A host gets one request at a time. A download is written to `download.part`, synced, checked and
+//! renamed. Waits are bounded between two pieces of a body, not in all, since zone files take hours.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, TimeDelta, Utc};
+use hyper::body::Bytes;
+use hyper::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderName, HeaderValue,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE, USER_AGENT,
+};
+use hyper::{Method, StatusCode};
+use serde::Deserialize;
+use tokio::sync::OwnedMutexGuard;
+use url::Url;
+
+use crate::feeds;
+use crate::outbound::guard::Guard;
+use crate::outbound::http::{AGENT, CallError, Client, Request, Stream};
+use crate::sources::presets::{Flow, Packing};
+use crate::sources::settings::{Contact, Settings, Source, shown};
+use crate::sources::state::{Held, Partial, Retry, State};
+use crate::vocab::clock::Clock;
+
+const PART: &str = "download.part";
+/// Redirects that are followed.
+const REDIRECTS_MAX: usize = 5;
+/// Maximum bytes of a checksum file or of a response with a link.
+const SMALL_MAX: usize = 64 << 10;
+/// Maximum bytes of an ETag or date that is sent back.
+const TAG_BYTES_MAX: usize = 256;
+/// Pause after 429 without `Retry-After`.
+const PAUSE_DEFAULT: TimeDelta = TimeDelta::minutes(5);
+/// Maximum characters of a file name.
+const FILE_NAME_MAX: usize = 100;
+
+/// Downloads lists. Clones share the order of requests to a host.
+#[derive(Clone)]
+pub struct Fetcher {
+    client: Client,
+    agent: HeaderValue,
+    idle: Duration,
+    clock: Clock,
+    hosts: Arc<Hosts>,
+}
+
+/// The result of a fetch.
+#[derive(Debug)]
+pub enum Fetched {
+    New(Download),
+    /// The list is the one that was ingested last.
+    Unchanged,
+    /// The list is not published yet.
+    Early,
+}
+
+/// A complete download.
+#[derive(Debug)]
+pub struct Download {
+    /// The file, named as the address is.
+    pub path: PathBuf,
+    /// What to remember once it is ingested.
+    pub held: Held,
+}
+
+/// Why a list was not fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error("the address cannot be called: {0}; private addresses need an entry in sources.allow")]
+    Refused(CallError),
+    #[error("the connection failed: {0}")]
+    Call(#[from] CallError),
+    #[error(
+        "the server wants a login (401); correct username and password_file in the settings, then run \
+         `dropdex sources fetch`"
+    )]
+    Unauthorized,
+    #[error(
+        "the server refuses access (403): it may block this address, or want an account; clear it up \
+         with the publisher, then run `dropdex sources fetch`"
+    )]
+    Forbidden,
+    #[error(
+        "the publisher has new terms ({0}); accept them on its site, then run `dropdex sources fetch`"
+    )]
+    NewTerms(u16),
+    #[error("there is no list at {0} ({1}); if it has moved, set `url` in the settings")]
+    Missing(String, u16),
+    #[error("the server has had too many requests (429) and is left alone until {0}")]
+    TooMany(String, TimeDelta),
+    #[error("the server is out of order ({0})")]
+    Server(u16, Option<TimeDelta>),
+    #[error("the server responded with status {0}, which is not expected here")]
+    Status(u16),
+    #[error("the server sent a web page instead of the list, perhaps for maintenance")]
+    WebPage,
+    #[error("the list is empty")]
+    Empty,
+    #[error("the file is not packed with {0} as it should be")]
+    NotPacked(&'static str),
+    #[error(
+        "the file has {0} bytes or more, above the limit of {1}; raise `max_mib` in the settings"
+    )]
+    TooLarge(u64, u64),
+    #[error("the download ended after {0} of {1} bytes")]
+    Short(u64, u64),
+    #[error("the server resumed the download in the wrong place")]
+    BadRange,
+    #[error("the file does not match its checksum: SHA-256 is {found}, published is {expected}")]
+    Checksum { found: String, expected: String },
+    #[error("more than {REDIRECTS_MAX} redirects, or one that leads nowhere")]
+    Redirects,
+    #[error("the response has no link to the list: {0}")]
+    NoLink(String),
+    #[error("the download cannot be stored: {0}")]
+    Io(#[from] io::Error),
+    #[error("the password cannot be read: {0}")]
+    Password(io::Error),
+}
+
+impl FetchError {
+    /// When to try again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            FetchError::Refused(_)
+            | FetchError::Unauthorized
+            | FetchError::Forbidden
+            | FetchError::NewTerms(_)
+            | FetchError::Password(_) => Retry::OnRequest,
+            FetchError::Missing(..)
+            | FetchError::Status(_)
+            | FetchError::TooLarge(..)
+            | FetchError::Redirects
+            | FetchError::NoLink(_) => Retry::NextRun,
+            FetchError::TooMany(_, pause) | FetchError::Server(_, Some(pause)) => {
+                Retry::After(*pause)
+            }
+            FetchError::Call(_)
+            | FetchError::Server(_, None)
+            | FetchError::WebPage
+            | FetchError::Empty
+            | FetchError::NotPacked(_)
+            | FetchError::Short(..)
+            | FetchError::BadRange
+            | FetchError::Checksum { .. }
+            | FetchError::Io(_) => Retry::Soon,
+        }
+    }
+}
+
+/// The turns of requests to each host, and until when it wants none.
+#[derive(Default)]
+struct Hosts(Mutex<HashMap<String, Arc<tokio::sync::Mutex<DateTime<Utc>>>>>);
+
+impl Hosts {
+    async fn turn(&self, url: &Url) -> OwnedMutexGuard<DateTime<Utc>> {
+        let key = url.authority().to_owned();
+        let turn = {
+            let mut hosts = self.0.lock().expect("no code panics holding this lock");
+            let turn = hosts.entry(key);
+            Arc::clone(turn.or_insert_with(|| Arc::new(DateTime::UNIX_EPOCH.into())))
+        };
+        turn.lock_owned().await
+    }
+}
+
+/// A response; no other request is sent to its host until it is dropped.
+struct Response {
+    stream: Stream,
+    url: Url,
+    turn: OwnedMutexGuard<DateTime<Utc>>,
+}
+
+/// A request without body.
+struct Ask<'a> {
+    method: Method,
+    url: &'a Url,
+    headers: HeaderMap,
+}
+
+impl Fetcher {
+    /// A fetcher behind `guard`.
+    ///
+    /// # Errors
+    /// The file of certificates cannot be read.
+    pub fn new(settings: &Settings, guard: Guard, clock: Clock) -> anyhow::Result<Fetcher> {
+        let contact = settings.contact.as_ref().map(Contact::as_str);
+        let agent = contact.map_or(AGENT.to_owned(), |contact| format!("{AGENT} (+{contact})"));
+        Ok(Fetcher {
+            client: Client::new(guard, settings.ca_file.as_deref())?,
+            agent: HeaderValue::try_from(agent)?,
+            idle: settings.idle,
+            clock,
+            hosts: Arc::default(),
+        })
+    }
+
+    /// Downloads the list at `url` into `folder`, unless it is the one in `state`. Notes in `state` how
+    /// to resume a download that is cut.
+    ///
+    /// # Errors
+    /// There is no list, or it is damaged.
+    pub async fn fetch(
+        &self,
+        source: &Source,
+        url: &Url,
+        state: &mut State,
+        folder: &Path,
+    ) -> Result<Fetched, FetchError> {
+        let fetched = self.fetch_new(source, url, state, folder).await;
+        match fetched {
+            Err(FetchError::Missing(..)) if source.may_be_early => Ok(Fetched::Early),
+            fetched => fetched,
+        }
+    }
+
+    async fn fetch_new(
+        &self,
+        source: &Source,
+        url: &Url,
+        state: &mut State,
+        folder: &Path,
+    ) -> Result<Fetched, FetchError> {
+        let held = state.held.get(url.as_str()).cloned();
+        if source.head_first
+            && let Some(held) = &held
+            && self.is_same(source, url, held).await?
+        {
+            return Ok(Fetched::Unchanged);
+        }
+        let expected = if source.checksum { self.checksum(source, url).await? } else { None };
+        if let (Some(expected), Some(held)) = (&expected, &held)
+            && *expected == held.sha256
+        {
+            return Ok(Fetched::Unchanged);
+        }
+        let target = match source.flow {
+            Flow::Link(host) => self.link(source, url, host).await?,
+            Flow::Direct | Flow::Pages => url.clone(),
+        };
+        let Some(mut new) = self.download(source, url, &target, &held, state, folder).await? else {
+            return Ok(Fetched::Unchanged);
+        };
+        let (packing, now) = (source.packing, self.clock.now());
+        let (part, path) = (folder.join(PART), folder.join(file_name(&target)));
+        let file = path.clone();
+        let checked = tokio::task::spawn_blocking(move || finish(&part, &file, packing, expected));
+        new.sha256 = checked.await.map_err(io::Error::other)??;
+        new.at = now;
+        if held.is_some_and(|held| held.sha256 == new.sha256) {
+            fs::remove_file(&path)?;
+            state.held.insert(url.as_str().to_owned(), new);
+            return Ok(Fetched::Unchanged);
+        }
+        Ok(Fetched::New(Download { path, held: new }))
+    }
+
+    /// Whether the server's HEAD response has the validators of the list that was ingested.
+    async fn is_same(&self, source: &Source, url: &Url, held: &Held) -> Result<bool, FetchError> {
+        let headers = HeaderMap::new();
+        let response = self.ask(source, Ask { method: Method::HEAD, url, headers }).await;
+        let response = match response {
+            // The server may know only GET.
+            Err(FetchError::Status(405) | FetchError::Server(501, _)) => return Ok(false),
+            response => response?,
+        };
+        let same = |name, held: &Option<String>| {
+            held.is_some() && header(&response.stream.headers, name) == *held
+        };
+        Ok(same(ETAG, &held.etag) || same(LAST_MODIFIED, &held.last_modified))
+    }
+
+    /// The SHA-256 beside the list; `None` if there is none.
+    async fn checksum(&self, source: &Source, url: &Url) -> Result<Option<String>, FetchError> {
+        let mut beside = url.clone();
+        beside.set_path(&format!("{}.sha256", url.path()));
+        let text = match self.small(source, &beside).await {
+            Err(FetchError::Missing(..)) => return Ok(None),
+            text => text?,
+        };
+        let word = text
+            .split_ascii_whitespace()
+            .find(|word| word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        Ok(word.map(str::to_ascii_lowercase))
+    }
+
+    /// Asks for the signed link to a list.
+    async fn link(&self, source: &Source, url: &Url, host: &str) -> Result<Url, FetchError> {
+        /// The link is a string in one version and a member in another.
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum LinkResult {
+            Text(String),
+            #[serde(rename_all = "camelCase")]
+            File {
+                file_url: String,
+            },
+        }
+        #[derive(Deserialize)]
+        struct Linked {
+            result: LinkResult,
+        }
+        let text = self.small(source, url).await?;
+        let linked: Linked =
+            serde_json::from_str(&text).map_err(|err| FetchError::NoLink(err.to_string()))?;
+        let (LinkResult::Text(link) | LinkResult::File { file_url: link }) = linked.result;
+        let link = Url::parse(&link).map_err(|err| FetchError::NoLink(err.to_string()))?;
+        if link.host_str() != Some(host) && link.authority() != url.authority() {
+            let other = link.host_str().unwrap_or_default();
+            return Err(FetchError::NoLink(format!("it leads to {other} instead of {host}")));
+        }
+        Ok(link)
+    }
+
+    /// A short response as text.
+    async fn small(&self, source: &Source, url: &Url) -> Result<String, FetchError> {
+        let headers = HeaderMap::new();
+        let mut response = self.ask(source, Ask { method: Method::GET, url, headers }).await?;
+        let mut bytes = Vec::new();
+        while let Some(piece) = response.stream.piece(self.idle).await? {
+            if bytes.len() + piece.len() > SMALL_MAX {
+                return Err(FetchError::TooLarge(
+                    (bytes.len() + piece.len()) as u64,
+                    SMALL_MAX as u64,
+                ));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Downloads to `download.part`; `None` if nothing changed.
+    async fn download(
+        &self,
+        source: &Source,
+        url: &Url,
+        target: &Url,
+        held: &Option<Held>,
+        state: &mut State,
+        folder: &Path,
+    ) -> Result<Option<Held>, FetchError> {
+        let part = folder.join(PART);
+        let partial = state.partial.take().filter(|partial| partial.url == url.as_str());
+        let have = fs::metadata(&part).map_or(0, |facts| facts.len());
+        let resumed = partial.filter(|_| have > 0);
+        let mut headers = HeaderMap::new();
+        if let Some(partial) = &resumed {
+            put(&mut headers, RANGE, &format!("bytes={have}-"));
+            put(&mut headers, IF_RANGE, &partial.validator);
+        } else if let Some(held) = held {
+            held.etag.iter().for_each(|tag| put(&mut headers, IF_NONE_MATCH, tag));
+            held.last_modified.iter().for_each(|date| put(&mut headers, IF_MODIFIED_SINCE, date));
+        }
+        let response = self.ask(source, Ask { method: Method::GET, url: target, headers }).await;
+        let mut response = match response {
+            Err(FetchError::Status(416)) => {
+                fs::remove_file(&part)?;
+                return Err(FetchError::BadRange);
+            }
+            response => response?,
+        };
+        let stream = &mut response.stream;
+        let length = header(&stream.headers, CONTENT_LENGTH).and_then(|text| text.parse().ok());
+        let (from, total): (u64, Option<u64>) = match stream.status {
+            StatusCode::NOT_MODIFIED => return Ok(None),
+            StatusCode::PARTIAL_CONTENT => {
+                let range = header(&stream.headers, CONTENT_RANGE);
+                match range.as_deref().and_then(parse_range) {
+                    Some((from, total)) if from == have && resumed.is_some() => (have, total),
+                    _ => {
+                        fs::remove_file(&part)?;
+                        return Err(FetchError::BadRange);
+                    }
+                }
+            }
+            _ => (0, length),
+        };
+        if total.is_some_and(|total| total > source.max_bytes) {
+            return Err(FetchError::TooLarge(total.unwrap_or(0), source.max_bytes));
+        }
+        let etag = header(&stream.headers, ETAG);
+        let last_modified = header(&stream.headers, LAST_MODIFIED);
+        let strong = etag.clone().filter(|tag| !tag.starts_with("W/"));
+        let validator = strong.or_else(|| last_modified.clone());
+        let mut file = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .append(from > 0)
+            .truncate(from == 0)
+            .open(&part)?;
+        let read = receive(stream, &mut file, from, source.max_bytes, self.idle).await;
+        let read = read.and_then(|bytes| match total {
+            Some(total) if bytes != total => Err(FetchError::Short(bytes, total)),
+            _ => Ok(bytes),
+        });
+        if let Err(FetchError::Call(_) | FetchError::Short(..)) = &read {
+            let partial = |validator| Partial { url: url.as_str().to_owned(), validator };
+            state.partial = validator.map(partial);
+        } else if read.is_err() {
+            fs::remove_file(&part)?;
+        }
+        Ok(Some(Held { etag, last_modified, bytes: read?, ..Held::default() }))
+    }
+
+    /// Sends a request and follows redirects. A status that is neither success nor 304 is an error.
+    async fn ask(&self, source: &Source, ask: Ask<'_>) -> Result<Response, FetchError> {
+        let mut url = ask.url.clone();
+        for _ in 0..=REDIRECTS_MAX {
+            let response = self.ask_once(source, &ask, &url).await?;
+            let status = response.stream.status;
+            if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
+                return self.judge(response);
+            }
+            let location = header(&response.stream.headers, LOCATION);
+            let next = location.and_then(|location| url.join(&location).ok());
+            url = next.ok_or(FetchError::Redirects)?;
+        }
+        Err(FetchError::Redirects)
+    }
+
+    async fn ask_once(
+        &self,
+        source: &Source,
+        ask: &Ask<'_>,
+        url: &Url,
+    ) -> Result<Response, FetchError> {
+        let mut headers = ask.headers.clone();
+        headers.insert(USER_AGENT, self.agent.clone());
+        // Never to another host.
+        let is_own = source
+            .addresses
+            .iter()
+            .any(|address| address.on(self.clock.today()).origin() == url.origin());
+        if let Some(login) = source.login.as_ref().filter(|_| is_own) {
+            let password = login.password.read().map_err(FetchError::Password)?;
+            let pair = STANDARD.encode(format!("{}:{}", login.username, password.reveal()));
+            put(&mut headers, AUTHORIZATION, &format!("Basic {pair}"));
+        }
+        let turn = self.hosts.turn(url).await;
+        let now = self.clock.now();
+        if *turn > now {
+            return Err(too_many(*turn, now));
+        }
+        let (method, body) = (ask.method.clone(), Bytes::new());
+        let request = Request { method, url: url.clone(), headers, body };
+        let stream = self.client.open(request).await.map_err(|err| match err {
+            CallError::Refused(_) | CallError::WrongPeer { .. } | CallError::BadRequest(_) => {
+                FetchError::Refused(err)
+            }
+            err => FetchError::Call(err),
+        })?;
+        Ok(Response { stream, url: url.clone(), turn })
+    }
+
+    fn judge(&self, mut response: Response) -> Result<Response, FetchError> {
+        let now = self.clock.now();
+        let status = response.stream.status;
+        let asked = response.stream.retry_after(now);
+        let asked = asked.and_then(|pause| TimeDelta::from_std(pause).ok());
+        Err(match status.as_u16() {
+            200 | 206 | 304 => return Ok(response),
+            401 => FetchError::Unauthorized,
+            403 => FetchError::Forbidden,
+            409 | 428 => FetchError::NewTerms(status.as_u16()),
+            404 | 410 => FetchError::Missing(shown(&response.url), status.as_u16()),
+            429 => {
+                *response.turn = now + asked.unwrap_or(PAUSE_DEFAULT).min(TimeDelta::days(1));
+                too_many(*response.turn, now)
+            }
+            500..600 => FetchError::Server(status.as_u16(), asked),
+            _ => FetchError::Status(status.as_u16()),
+        })
+    }
+}
+
+fn too_many(until: DateTime<Utc>, now: DateTime<Utc>) -> FetchError {
+    FetchError::TooMany(until.format("%Y-%m-%d %H:%M UTC").to_string(), until - now)
+}
+
+/// Appends the body to a file. Returns the size of the file.
+async fn receive(
+    stream: &mut Stream,
+    file: &mut File,
+    from: u64,
+    max: u64,
+    idle: Duration,
+) -> Result<u64, FetchError> {
+    let mut bytes = from;
+    while let Some(piece) = stream.piece(idle).await? {
+        bytes += piece.len() as u64;
+        if bytes > max {
+            return Err(FetchError::TooLarge(bytes, max));
+        }
+        file.write_all(&piece)?;
+    }
+    Ok(bytes)
+}
+
+/// Syncs and checks a download, and gives it its name. Returns its SHA-256. A bad download is removed.
+fn finish(
+    part: &Path,
+    path: &Path,
+    packing: Packing,
+    expected: Option<String>,
+) -> Result<String, FetchError> {
+    let checked = || {
+        let mut file = File::open(part)?;
+        file.sync_all()?;
+        let mut start = Vec::new();
+        (&mut file).take(512).read_to_end(&mut start)?;
+        check_start(&start, packing)?;
+        let found = hex::encode(feeds::file_sha256(part)?);
+        match expected.filter(|expected| *expected != found) {
+            Some(expected) => Err(FetchError::Checksum { found, expected }),
+            None => Ok(found),
+        }
+    };
+    let found = checked().inspect_err(|_| drop(fs::remove_file(part)))?;
+    fs::rename(part, path)?;
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()?;
+    Ok(found)
+}
+
+/// Tells lists from what servers send in their place.
+fn check_start(start: &[u8], packing: Packing) -> Result<(), FetchError> {
+    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    match (text.first(), packing) {
+        (None, _) => Err(FetchError::Empty),
+        (Some(b'<'), _) => Err(FetchError::WebPage),
+        (_, Packing::Gzip) if !start.starts_with(b"\x1f\x8b") => Err(FetchError::NotPacked("gzip")),
+        (_, Packing::Zip) if !start.starts_with(b"PK") => Err(FetchError::NotPacked("zip")),
+        _ => Ok(()),
+    }
+}
+
+fn header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let text = headers.get(name)?.to_str().ok()?;
+    (text.len() <= TAG_BYTES_MAX || text.starts_with("http")).then(|| text.to_owned())
+}
+
+fn put(headers: &mut HeaderMap, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        headers.insert(name, value);
+    }
+}
+
+/// `bytes 100-199/200`: where the body starts, and how long the whole is.
+fn parse_range(text: &str) -> Option<(u64, Option<u64>)> {
+    let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let (from, _) = range.split_once('-')?;
+    Some((from.parse().ok()?, total.parse().ok()))
+}
+
+/// The last part of a path as a file name: a list may have its date in it.
+fn file_name(url: &Url) -> String {
+    let last = url.path().rsplit('/').next().unwrap_or_default();
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let name: String = last.chars().filter(is_plain).take(FILE_NAME_MAX).collect();
+    let name = name.trim_start_matches('.');
+    if name.is_empty() || name == PART { "list".to_owned() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_servers_send_in_place_of_a_list_is_told() {
+        let told = |start: &[u8], packing| match check_start(start, packing) {
+            Ok(()) => "list".to_owned(),
+            Err(err) => err.to_string(),
+        };
+        assert_eq!(told(b"a.pl\n", Packing::Any), "list");
+        assert_eq!(told(b"\x1f\x8b\x08", Packing::Gzip), "list");
+        assert_eq!(told(b"PK\x03\x04", Packing::Zip), "list");
+        for page in [&b"<!DOCTYPE html>"[..], b"\xef\xbb\xbf\r\n <html>", b"<?xml"] {
+            assert!(told(page, Packing::Any).contains("web page"));
+            assert!(told(page, Packing::Gzip).contains("web page"));
+        }
+        assert!(told(b" \r\n", Packing::Any).contains("empty"));
+        assert!(told(b"a.uk\n", Packing::Gzip).contains("gzip"));
+        assert!(told(b"\x1f\x8b\x08", Packing::Zip).contains("zip"));
+    }
+
+    #[test]
+    fn file_names_cannot_leave_their_folder() {
+        for (url, name) in [
+            ("https://a.example/files/2026112309.txt?k=1", "2026112309.txt"),
+            ("https://a.example/", "list"),
+            ("https://a.example/..%2f..%2fetc", "2f..2fetc"),
+            ("https://a.example/.hidden", "hidden"),
+            ("https://a.example/download.part", "list"),
+        ] {
+            assert_eq!(file_name(&Url::parse(url).expect("a URL")), name, "{url}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_parsed() {
+        assert_eq!(parse_range("bytes 100-199/200"), Some((100, Some(200))));
+        assert_eq!(parse_range("bytes 5-9/*"), Some((5, None)));
+        for text in ["", "bytes */200", "lines 1-2/3", "bytes x-9/10"] {
+            assert_eq!(parse_range(text), None, "{text}");
+        }
+    }
+}

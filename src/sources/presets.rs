@@ -1,0 +1,243 @@
+//! The known sources, with addresses, times and terms as their publishers state them
+//! (`data/docs/sources.md`).
+
+use crate::feeds::Format;
+use crate::sources::schedule::Schedule;
+
+/// Class of a source, which decides how it is switched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A public list of a registry: needs no account, part of `--all-free`.
+    Free,
+    /// A list of a market without a documented interface: off until its terms are accepted.
+    Market,
+    /// The operator's own source.
+    Own,
+}
+
+/// Terms of a publisher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// One sentence.
+    pub text: String,
+    /// SPDX identifier or name of a licence, if there is one.
+    pub licence: Option<String>,
+    /// Whether they allow internal use only.
+    pub internal: bool,
+}
+
+/// Packing of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    Any,
+    Gzip,
+    Zip,
+}
+
+/// Way from an address to its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The address is the list.
+    Direct,
+    /// The address returns JSON with a signed link to the list, on the host of the address or this one.
+    Link(&'static str),
+    /// JSON in pages; `nextPage` says whether there is another.
+    Pages,
+}
+
+/// A known source.
+#[derive(Debug)]
+pub struct Preset {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub class: Class,
+    /// Each may have `{date}`, the day as YYYYMMDD.
+    pub urls: &'static [&'static str],
+    /// First and last day of addresses with `{date}`, counted from today.
+    pub days: (i32, i32),
+    pub flow: Flow,
+    pub format: Format,
+    pub packing: Packing,
+    pub schedule: Schedule,
+    /// Whether the publisher asks for a HEAD request before a download.
+    pub head_first: bool,
+    /// Whether the list has its SHA-256 beside it, at the address with `.sha256`.
+    pub checksum: bool,
+    /// Whether 404 means that the list is not published yet.
+    pub may_be_early: bool,
+    /// Maximum MiB of a download.
+    pub max_mib: u32,
+    pub terms: &'static str,
+    pub internal: bool,
+}
+
+const PLAIN: Preset = Preset {
+    name: "",
+    about: "",
+    class: Class::Free,
+    urls: &[],
+    days: (0, 0),
+    flow: Flow::Direct,
+    format: Format::Names,
+    packing: Packing::Any,
+    schedule: Schedule::daily(6, 0),
+    head_first: false,
+    checksum: false,
+    may_be_early: false,
+    max_mib: 256,
+    terms: NO_TERMS,
+    internal: false,
+};
+
+const NO_TERMS: &str = "Public list of the registry; no licence was found beside it.";
+const NO_CONTRACT: &str = "The market documents no interface for programs; read its terms of use \
+                           before you switch it on.";
+
+/// All presets, those without an account first.
+pub static PRESETS: &[Preset] = &[
+    Preset {
+        name: "uk-nominet",
+        about: "Nominet: .uk names and their release times, 65 days ahead",
+        urls: &["https://droplists.nominet.uk/current/uk.csv.gz"],
+        format: Format::Delimited,
+        packing: Packing::Gzip,
+        schedule: Schedule::daily(3, 40),
+        head_first: true,
+        checksum: true,
+        terms: "Nominet: open and available to the public to enable the re-sale of names.",
+        ..PLAIN
+    },
+    Preset {
+        name: "se-bardate",
+        about: "Internetstiftelsen: .se names and their release days",
+        urls: &["https://data.internetstiftelsen.se/bardate_domains.json"],
+        format: Format::Json,
+        schedule: Schedule::daily(4, 30),
+        ..PLAIN
+    },
+    Preset {
+        name: "nu-bardate",
+        about: "Internetstiftelsen: .nu names and their release days",
+        urls: &["https://data.internetstiftelsen.se/bardate_domains_nu.json"],
+        format: Format::Json,
+        schedule: Schedule::daily(4, 30),
+        ..PLAIN
+    },
+    Preset {
+        name: "pl-deleted",
+        about: "NASK: .pl names deleted today",
+        urls: &["https://www.dns.pl/deleted_domains.txt"],
+        format: Format::Stamped,
+        schedule: Schedule::daily(7, 40),
+        ..PLAIN
+    },
+    Preset {
+        name: "mx-deleted",
+        about: "Registry .MX: .mx names deleted today",
+        urls: &["https://www.registry.mx/report/domain_deleted_list.csv"],
+        format: Format::Stamped,
+        schedule: Schedule::daily(9, 40),
+        ..PLAIN
+    },
+    Preset {
+        name: "cl-deleted",
+        about: "NIC Chile: .cl names deleted in the last day",
+        urls: &["https://www.nic.cl/registry/Eliminados.do?t=1d&f=txt"],
+        format: Format::Released,
+        schedule: Schedule::daily(5, 30),
+        ..PLAIN
+    },
+    Preset {
+        name: "it-droptime",
+        about: "Registro .it: .it names released today and in the next two days",
+        urls: &[
+            "https://www.nic.it/droptime/files/{date}09.txt",
+            "https://www.nic.it/droptime/files/{date}16.txt",
+        ],
+        days: (0, 2),
+        schedule: Schedule::hours(6),
+        may_be_early: true,
+        ..PLAIN
+    },
+    Preset {
+        name: "au-expired",
+        about: "Identity Digital: .au names that expired, with their purge times",
+        urls: &["https://identitydigital.au/domain-drop-lists/expired"],
+        format: Format::Delimited,
+        schedule: Schedule::daily(1, 15),
+        ..PLAIN
+    },
+    Preset {
+        name: "au-deleted",
+        about: "Identity Digital: .au names that were deleted, with their purge times",
+        urls: &["https://identitydigital.au/domain-drop-lists/deleted"],
+        format: Format::Delimited,
+        schedule: Schedule::daily(1, 20),
+        ..PLAIN
+    },
+    Preset {
+        name: "dropcatch",
+        about: "DropCatch: names in pending delete, about 130,000 a day",
+        class: Class::Market,
+        urls: &[
+            "https://client.dropcatch.com/GetFileUrl?FileType=csv&RequestType=Dropping&BackorderDay=AllDays",
+        ],
+        flow: Flow::Link("dropcatch-downloads.s3.amazonaws.com"),
+        format: Format::Delimited,
+        packing: Packing::Zip,
+        schedule: Schedule::daily(12, 0),
+        terms: NO_CONTRACT,
+        ..PLAIN
+    },
+    Preset {
+        name: "godaddy",
+        about: "GoDaddy: expiring auctions, about 590,000",
+        class: Class::Market,
+        urls: &["https://inventory.auctions.godaddy.com/all_expiring_auctions.json.zip"],
+        format: Format::Json,
+        packing: Packing::Zip,
+        schedule: Schedule::daily(15, 0),
+        terms: "For internal use only; the terms of the API forbid to share the data.",
+        internal: true,
+        ..PLAIN
+    },
+    Preset {
+        name: "namecheap",
+        about: "Namecheap Market: auctions, about 1.2 million",
+        class: Class::Market,
+        urls: &[
+            "https://nc-aftermarket-www-production.s3.amazonaws.com/reports/Namecheap_Market_Sales.csv",
+        ],
+        format: Format::Delimited,
+        schedule: Schedule::daily(10, 0),
+        max_mib: 1024,
+        terms: NO_CONTRACT,
+        ..PLAIN
+    },
+    Preset {
+        name: "sedo",
+        about: "Sedo: auctions of expiring names",
+        class: Class::Market,
+        urls: &["https://sedo.com/fileadmin/documents/resources/expiring_domain_auctions.csv"],
+        format: Format::Delimited,
+        schedule: Schedule::daily(8, 0),
+        terms: NO_CONTRACT,
+        ..PLAIN
+    },
+    Preset {
+        name: "parkio",
+        about: "Park.io: .io names in pending delete",
+        class: Class::Market,
+        urls: &["https://park.io/domains/index/io.json?limit=1000"],
+        flow: Flow::Pages,
+        format: Format::Json,
+        schedule: Schedule::daily(9, 0),
+        terms: NO_CONTRACT,
+        ..PLAIN
+    },
+];
+
+/// The preset of this name.
+pub fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}

@@ -1,0 +1,373 @@
+//! One run of a source: fetch its lists, hand each new one to `intake`, remember the outcome.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::feeds::{Feed, ReadOptions, Row};
+use crate::intake::outcome::{ListOutcome, Outcome, one_line};
+use crate::intake::queue::Queue;
+use crate::intake::request::{Ingest, Lists, Task};
+use crate::sources::fetch::{Download, FetchError, Fetched, Fetcher};
+use crate::sources::presets::Flow;
+use crate::sources::settings::{Source, shown};
+use crate::sources::state::{Folder, Retry, State};
+use crate::vocab::clock::Clock;
+
+const REFUSED: &str = "refused";
+/// Pages of a list that are followed.
+const PAGES_MAX: u32 = 100;
+
+/// Runs a task of the pipeline, in a server or a command.
+pub trait Intake: Send + Sync {
+    /// Runs the task.
+    ///
+    /// # Errors
+    /// It did not run. A failure of the work is part of the outcome.
+    fn run_task(&self, task: Task) -> impl Future<Output = anyhow::Result<Outcome>> + Send;
+}
+
+impl Intake for Queue {
+    async fn run_task(&self, task: Task) -> anyhow::Result<Outcome> {
+        Ok(self.run(task).await?)
+    }
+}
+
+/// Runs sources.
+pub struct Runner<I> {
+    pub fetcher: Fetcher,
+    pub folder: Folder,
+    pub clock: Clock,
+    pub intake: I,
+}
+
+/// The outcome of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// The corpus has at least one new list.
+    Added,
+    /// All lists are as before.
+    Unchanged,
+    /// No list is published yet.
+    Early,
+    /// Another process fetches the source.
+    Busy,
+    Failed,
+}
+
+impl RunOutcome {
+    /// The word of metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunOutcome::Added => "added",
+            RunOutcome::Unchanged => "unchanged",
+            RunOutcome::Early => "early",
+            RunOutcome::Busy => "busy",
+            RunOutcome::Failed => "failed",
+        }
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    pub source: String,
+    pub outcome: RunOutcome,
+    /// Lists that were added, and their rows.
+    pub lists: u32,
+    pub rows: u64,
+    pub rejected: u64,
+    pub error: Option<String>,
+    pub next_run: Option<DateTime<Utc>>,
+}
+
+/// Why an address gave no list.
+struct Failed {
+    text: String,
+    retry: Retry,
+}
+
+impl From<FetchError> for Failed {
+    fn from(err: FetchError) -> Failed {
+        Failed { text: err.to_string(), retry: err.retry() }
+    }
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(err: anyhow::Error) -> Failed {
+        Failed { text: one_line(err.as_ref()), retry: Retry::Soon }
+    }
+}
+
+impl<I: Intake> Runner<I> {
+    /// Fetches all lists of a source and ingests the new ones, without a rebuild. The failure of one
+    /// list does not stop the others.
+    ///
+    /// # Errors
+    /// The folder of the source cannot be used.
+    pub async fn run(&self, source: &Source) -> anyhow::Result<Report> {
+        let mut report = Report {
+            source: source.name.clone(),
+            outcome: RunOutcome::Busy,
+            lists: 0,
+            rows: 0,
+            rejected: 0,
+            error: None,
+            next_run: None,
+        };
+        let Some(lease) = self.folder.lease(&source.name)? else { return Ok(report) };
+        let mut state = self.folder.state(&source.name);
+        let mut urls = VecDeque::from(source.urls(self.clock.today()));
+        let (mut failed, mut early) = (None::<Failed>, 0);
+        let all = urls.len();
+        while let Some(url) = urls.pop_front() {
+            if source.is_dated() && state.held.contains_key(url.as_str()) {
+                continue;
+            }
+            match self.take(source, &url, &mut state, &lease.folder, &mut report).await {
+                Ok(Taken::Done { next_page }) => urls.extend(next_page),
+                Ok(Taken::Early) => early += 1,
+                Err(err) => {
+                    failed.get_or_insert(err);
+                }
+            }
+        }
+        let (now, jitter) = (self.clock.now(), fastrand::f64());
+        report.outcome = match failed {
+            Some(Failed { text, retry }) => {
+                state.failed(source, text.clone(), retry, now, jitter);
+                report.error = Some(text);
+                RunOutcome::Failed
+            }
+            None => {
+                state.succeeded(source, now, jitter);
+                match report.lists {
+                    0 if early == all => RunOutcome::Early,
+                    0 => RunOutcome::Unchanged,
+                    _ => RunOutcome::Added,
+                }
+            }
+        };
+        if report.lists > 0 {
+            (state.last_list, state.rows, state.rejected) =
+                (Some(now), report.rows, report.rejected);
+        }
+        report.next_run = state.next_run;
+        self.folder.set_state(&source.name, &state)?;
+        report.log();
+        Ok(report)
+    }
+
+    /// Fetches and ingests one list.
+    async fn take(
+        &self,
+        source: &Source,
+        url: &Url,
+        state: &mut State,
+        folder: &Path,
+        report: &mut Report,
+    ) -> Result<Taken, Failed> {
+        let Download { path, held } = match self.fetcher.fetch(source, url, state, folder).await? {
+            Fetched::New(download) => download,
+            Fetched::Unchanged => return Ok(Taken::Done { next_page: None }),
+            Fetched::Early => return Ok(Taken::Early),
+        };
+        let next_page = match source.flow {
+            Flow::Pages => next_page(url, &path),
+            Flow::Direct | Flow::Link(_) => None,
+        };
+        let ingested = self.ingest(source, url, &path).await;
+        // Whatever happens, the next run downloads what it needs.
+        let put_away = match &ingested {
+            Ok(ListOutcome::Refused { .. }) => keep_refused(&path),
+            _ => fs::remove_file(&path),
+        };
+        put_away.with_context(|| path.display().to_string())?;
+        match ingested? {
+            ListOutcome::Refused { reason } => {
+                let text = format!(
+                    "the list was refused, and is kept in {}: {reason}",
+                    folder.join(REFUSED).display()
+                );
+                return Err(Failed { text, retry: Retry::Soon });
+            }
+            ListOutcome::Added { ingested, .. } => {
+                report.lists += 1;
+                report.rows += ingested.accepted;
+                report.rejected += ingested.rejected.values().sum::<u64>();
+            }
+            ListOutcome::AlreadyHeld { .. } => {}
+        }
+        state.held.insert(url.as_str().to_owned(), held);
+        Ok(Taken::Done { next_page })
+    }
+
+    async fn ingest(&self, source: &Source, url: &Url, path: &Path) -> anyhow::Result<ListOutcome> {
+        let task = Ingest {
+            lists: Lists::Files { files: vec![path.to_owned()], format: source.format },
+            drop_date: None,
+            observed_at: None,
+            origin: Some(source.origin(url)),
+            rebuild: false,
+        };
+        let Outcome { mut lists, failure, .. } = self.intake.run_task(Task::Ingest(task)).await?;
+        match (failure, lists.pop()) {
+            (Some(failure), _) => Err(anyhow!(failure.message)),
+            (None, Some(list)) => Ok(list.outcome),
+            (None, None) => Err(anyhow!("the outcome has no list")),
+        }
+    }
+}
+
+/// What became of an address.
+enum Taken {
+    Done { next_page: Option<Url> },
+    Early,
+}
+
+/// Counts the runs of a source.
+pub fn runs_total(source: &str, outcome: RunOutcome) -> metrics::Counter {
+    let (source, outcome) = (source.to_owned(), outcome.as_str());
+    metrics::counter!("dropdex_source_runs_total", "source" => source, "outcome" => outcome)
+}
+
+impl Report {
+    fn log(&self) {
+        let Report { source, outcome, lists, rows, rejected, error, next_run } = self;
+        let next = next_run.map(|next| next.to_rfc3339()).unwrap_or_default();
+        match (outcome, error) {
+            (RunOutcome::Failed, Some(error)) => {
+                tracing::warn!(source, error, next, "a source was not fetched");
+            }
+            (RunOutcome::Added, _) => {
+                tracing::info!(source, lists, rows, rejected, "a source has new lists");
+            }
+            _ => tracing::debug!(source, outcome = outcome.as_str(), "a source has nothing new"),
+        }
+        runs_total(source, *outcome).increment(1);
+    }
+}
+
+/// Keeps a refused list for the operator, in place of the one before.
+fn keep_refused(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new(".")).join(REFUSED);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    fs::rename(path, folder.join(path.file_name().unwrap_or_default()))
+}
+
+/// The address of the page after the one in the file: `io.json` is followed by `io/page:2.json`.
+fn next_page(url: &Url, path: &Path) -> Option<Url> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Page {
+        page: u32,
+        next_page: serde_json::Value,
+    }
+    let Page { page, next_page } = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let is_last = matches!(next_page, serde_json::Value::Null | serde_json::Value::Bool(false));
+    if is_last || page >= PAGES_MAX {
+        return None;
+    }
+    let first = url.path().strip_suffix(".json")?;
+    let first = first.rsplit_once("/page:").map_or(first, |(first, _)| first);
+    let mut next = url.clone();
+    next.set_path(&format!("{first}/page:{}.json", page + 1));
+    Some(next)
+}
+
+/// What a dry run found at an address.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Checked {
+    pub url: String,
+    /// `None` when the list is not published yet.
+    pub format: Option<String>,
+    pub bytes: u64,
+    pub rows: u64,
+    pub rejected: u64,
+    pub last_modified: Option<String>,
+}
+
+/// Downloads the lists of a source, reads them to the end, and keeps nothing.
+///
+/// # Errors
+/// A list cannot be fetched or read.
+pub async fn check(
+    fetcher: &Fetcher,
+    source: &Source,
+    clock: Clock,
+) -> anyhow::Result<Vec<Checked>> {
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let mut checked = Vec::new();
+    for url in source.urls(clock.today()) {
+        let fetched = fetcher.fetch(source, &url, &mut State::default(), folder.path()).await?;
+        let Fetched::New(Download { path, held }) = fetched else {
+            let (format, last_modified) = (None, None);
+            let url = shown(&url);
+            checked.push(Checked { url, format, bytes: 0, rows: 0, rejected: 0, last_modified });
+            continue;
+        };
+        let (format, now) = (source.format, clock.now());
+        let read =
+            move || count(path, ReadOptions { format, drop_date: None, observed_at: None, now });
+        let (format, rows, rejected) = tokio::task::spawn_blocking(read).await??;
+        checked.push(Checked {
+            url: shown(&url),
+            format: Some(format),
+            bytes: held.bytes,
+            rows,
+            rejected,
+            last_modified: held.last_modified,
+        });
+    }
+    Ok(checked)
+}
+
+/// Format, rows and rejected rows of a list.
+fn count(path: PathBuf, options: ReadOptions) -> anyhow::Result<(String, u64, u64)> {
+    let feed = Feed::open(&path, &options)?;
+    let format = feed.format().to_string();
+    let (mut rows, mut rejected) = (0, 0);
+    for row in feed {
+        match row? {
+            Row::Seen(_) => rows += 1,
+            Row::Rejected(_) => rejected += 1,
+        }
+    }
+    Ok((format, rows, rejected))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_followed_to_the_last() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("io.json");
+        let next = |url: &str, text: &str| {
+            fs::write(&path, text).expect("written");
+            let url = Url::parse(url).expect("a URL");
+            next_page(&url, &path).map(String::from)
+        };
+        let first = "https://park.io/domains/index/io.json?limit=1000";
+        let second = "https://park.io/domains/index/io/page:2.json?limit=1000";
+        let third = "https://park.io/domains/index/io/page:3.json?limit=1000";
+        assert_eq!(next(first, r#"{"page":1,"nextPage":true}"#).as_deref(), Some(second));
+        assert_eq!(next(second, r#"{"page":2,"nextPage":3}"#).as_deref(), Some(third));
+        for last in [r#"{"page":3,"nextPage":false}"#, r#"{"page":3,"nextPage":null}"#, "[]", "<"] {
+            assert_eq!(next(third, last), None, "{last}");
+        }
+        assert_eq!(next(third, r#"{"page":100,"nextPage":true}"#), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! Parsed settings of sources. `config` builds them from `[sources]` and the presets.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use url::Url;
+
+use crate::feeds::Format;
+use crate::outbound::settings::SecretSource;
+use crate::sources::presets::{Class, Flow, Packing, Preset, Terms};
+use crate::sources::schedule::Schedule;
+use crate::vocab::day::Day;
+use crate::vocab::net::AllowList;
+use crate::vocab::origin::Origin;
+
+/// Maximum bytes of an address.
+const ADDRESS_MAX: usize = 2_048;
+/// Placeholder of the day.
+const DATE: &str = "{date}";
+/// Maximum characters of a contact.
+const CONTACT_MAX: usize = 200;
+
+/// All settings of sources.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who is behind the requests, for the `User-Agent`.
+    pub contact: Option<Contact>,
+    /// Addresses outside the public Internet that may be called.
+    pub allow: AllowList,
+    /// PEM file of certificates to trust besides the public roots.
+    pub ca_file: Option<PathBuf>,
+    /// Maximum wait for the next bytes of a download.
+    pub idle: Duration,
+    /// The presets in their order, then the operator's own sources.
+    pub sources: Vec<Source>,
+}
+
+/// A source: a list at one or more addresses.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Lower-case letters, digits and hyphens.
+    pub name: String,
+    pub about: String,
+    pub class: Class,
+    pub addresses: Vec<Address>,
+    /// First and last day of dated addresses, counted from today.
+    pub days: (i32, i32),
+    pub flow: Flow,
+    /// `None` recognises the format.
+    pub format: Option<Format>,
+    pub packing: Packing,
+    pub schedule: Schedule,
+    pub head_first: bool,
+    pub checksum: bool,
+    pub may_be_early: bool,
+    pub max_bytes: u64,
+    pub terms: Terms,
+    /// Basic authentication at the host of the address.
+    pub login: Option<Login>,
+    /// What the settings file says; `None` leaves the choice to `dropdex sources enable`.
+    pub enabled: Option<bool>,
+}
+
+/// User name and password at a source.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub username: String,
+    pub password: SecretSource,
+}
+
+impl From<&Preset> for Source {
+    fn from(preset: &Preset) -> Source {
+        let address = |url: &&str| Address((*url).to_owned());
+        Source {
+            name: preset.name.to_owned(),
+            about: preset.about.to_owned(),
+            class: preset.class,
+            addresses: preset.urls.iter().map(address).collect(),
+            days: preset.days,
+            flow: preset.flow,
+            format: Some(preset.format),
+            packing: preset.packing,
+            schedule: preset.schedule,
+            head_first: preset.head_first,
+            checksum: preset.checksum,
+            may_be_early: preset.may_be_early,
+            max_bytes: u64::from(preset.max_mib) << 20,
+            terms: Terms {
+                text: preset.terms.to_owned(),
+                licence: None,
+                internal: preset.internal,
+            },
+            login: None,
+            enabled: None,
+        }
+    }
+}
+
+impl Source {
+    /// The addresses of today's lists.
+    pub fn urls(&self, today: Day) -> Vec<Url> {
+        let days = || (self.days.0..=self.days.1).map(|days| today.plus(days));
+        let urls = self.addresses.iter().flat_map(|address| match address.is_dated() {
+            true => days().map(|day| address.on(day)).collect(),
+            false => vec![address.on(today)],
+        });
+        urls.collect()
+    }
+
+    /// Whether each list has an address of its own, so that one that was ingested is not fetched again.
+    pub fn is_dated(&self) -> bool {
+        self.addresses.iter().all(Address::is_dated)
+    }
+
+    /// The origin of a list from `url`.
+    pub fn origin(&self, url: &Url) -> Origin {
+        Origin {
+            source: self.name.clone(),
+            url: shown(url),
+            terms: self.terms.text.clone(),
+            licence: self.terms.licence.clone(),
+            internal: self.terms.internal,
+        }
+    }
+}
+
+/// A URL for logs and messages: without the query, which may hold a key.
+pub fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.into()
+}
+
+/// An http or https address of a list, possibly with the day of the list in it. Invariant: a URL on
+/// every day, without user or fragment.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Address(String);
+
+impl Address {
+    /// Whether the address has a day in it.
+    pub fn is_dated(&self) -> bool {
+        self.0.contains(DATE)
+    }
+
+    /// The address of the list of `day`.
+    pub fn on(&self, day: Day) -> Url {
+        let text = self.0.replace(DATE, &day.date().format("%Y%m%d").to_string());
+        Url::parse(&text).expect("a URL on every day")
+    }
+
+    /// The text with its placeholder.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Address, String> {
+        let sample = text.replace(DATE, "20260101");
+        let url = Url::parse(&sample).map_err(|err| format!("`{text}` is not a URL: {err}"))?;
+        let is_bare = url.username().is_empty() && url.password().is_none();
+        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+            return Err(format!("`{text}` must start with https:// or http:// and a host"));
+        }
+        if !is_bare || url.fragment().is_some() || text.len() > ADDRESS_MAX {
+            return Err(format!(
+                "`{text}` must have no user, no password and no fragment, and at most {ADDRESS_MAX} bytes"
+            ));
+        }
+        if sample.contains(['{', '}']) {
+            return Err(format!("`{text}`: the only placeholder is {DATE}"));
+        }
+        Ok(Address(text))
+    }
+}
+
+/// A URL or e-mail address in the `User-Agent`, at which publishers reach the operator.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Contact(String);
+
+impl Contact {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Contact {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Contact, String> {
+        let is_plain = |c: char| c.is_ascii_graphic() && !"()\\\"".contains(c);
+        if !text.is_empty() && text.len() <= CONTACT_MAX && text.chars().all(is_plain) {
+            Ok(Contact(text))
+        } else {
+            Err(format!(
+                "`{text}` is not a contact such as https://example.com/about or ops@example.com"
+            ))
+        }
+    }
+}

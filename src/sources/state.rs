@@ -1,0 +1,465 @@
+//! What is known about sources, in `sources/` of the data folder: `enabled.json` has the choices of
+//! `dropdex sources enable`, and `NAME/state.json` what a source's last runs found.
+//!
+//! `NAME/lock` is held while a source is fetched, so that a command and a server do not fetch it at the
+//! same time. `NAME/` also holds an unfinished download, and `NAME/refused/` the last list that was refused.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::sources::settings::{Settings, Source};
+use crate::vocab::named::named_enum;
+
+const FOLDER: &str = "sources";
+const CHOICES: &str = "enabled.json";
+const STATE: &str = "state.json";
+const LOCK: &str = "lock";
+/// Addresses that a state remembers: more than a month of two lists a day.
+const HELD_MAX: usize = 80;
+/// Pauses before the second, third and fourth try, after failures that may pass.
+const RETRY_SECONDS: [i64; 3] = [15, 60, 300];
+/// Shortest and longest pause that a server may ask for.
+const PAUSE_MIN: TimeDelta = TimeDelta::seconds(15);
+const PAUSE_MAX: TimeDelta = TimeDelta::hours(24);
+
+/// The choice of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    pub enabled: bool,
+    /// When it was made; for a source with terms, when they were accepted.
+    pub at: DateTime<Utc>,
+}
+
+/// The choices, by name of source.
+pub type Choices = BTreeMap<String, Choice>;
+
+/// A list that was ingested: validators for conditional requests, and its hash.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+    pub bytes: u64,
+    /// SHA-256 of the file in hex.
+    pub sha256: String,
+    pub at: DateTime<Utc>,
+}
+
+/// A download that was cut, to be resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partial {
+    pub url: String,
+    /// The strong ETag or the date that the rest must have.
+    pub validator: String,
+}
+
+/// Why the last run failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// In words an operator can act on.
+    pub text: String,
+    /// First of the failures in a row.
+    pub since: DateTime<Utc>,
+    /// Quick retries used.
+    pub tries: u32,
+    /// Whether no retry happens until an operator acts.
+    pub waits: bool,
+}
+
+/// When a failure is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// Three times within minutes, then at the next run.
+    Soon,
+    /// When the server allows it.
+    After(TimeDelta),
+    /// At the next run of the schedule.
+    NextRun,
+    /// When the operator asks for it.
+    OnRequest,
+}
+
+/// What is known about a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// Addresses in the settings at the last run. Others are due at once.
+    pub addresses: Vec<String>,
+    /// The last ingested list of each address.
+    pub held: BTreeMap<String, Held>,
+    pub partial: Option<Partial>,
+    /// When a run last reached the source and found no fault.
+    pub last_success: Option<DateTime<Utc>>,
+    /// When a list was last ingested, and its rows.
+    pub last_list: Option<DateTime<Utc>>,
+    pub rows: u64,
+    pub rejected: u64,
+    pub problem: Option<Problem>,
+    /// `None` is due at once.
+    pub next_run: Option<DateTime<Utc>>,
+}
+
+impl State {
+    /// Whether the source is to be fetched.
+    pub fn is_due(&self, source: &Source, now: DateTime<Utc>) -> bool {
+        if self.addresses != addresses(source) {
+            return true;
+        }
+        let waits = self.problem.as_ref().is_some_and(|problem| problem.waits);
+        // A run in the far future was planned by another clock.
+        let is_due = |next: DateTime<Utc>| {
+            next <= now || next > now + source.schedule.interval() + PAUSE_MAX
+        };
+        !waits && self.next_run.is_none_or(is_due)
+    }
+
+    /// Notes a run without a fault. `jitter` is from 0 to 1.
+    pub fn succeeded(&mut self, source: &Source, now: DateTime<Utc>, jitter: f64) {
+        self.addresses = addresses(source);
+        self.last_success = Some(now);
+        self.problem = None;
+        self.next_run = Some(next_run(source, now, jitter));
+        // Each day brings new addresses.
+        while source.is_dated() && self.held.len() > HELD_MAX {
+            let oldest = self.held.iter().min_by_key(|(_, held)| held.at);
+            if let Some(url) = oldest.map(|(url, _)| url.clone()) {
+                self.held.remove(&url);
+            }
+        }
+    }
+
+    /// Notes a failed run and plans the next. `jitter` is from 0 to 1.
+    pub fn failed(
+        &mut self,
+        source: &Source,
+        text: String,
+        retry: Retry,
+        now: DateTime<Utc>,
+        jitter: f64,
+    ) {
+        self.addresses = addresses(source);
+        let (since, tries) =
+            self.problem.as_ref().map_or((now, 0), |problem| (problem.since, problem.tries));
+        let scheduled = next_run(source, now, jitter);
+        let pause = |pause: TimeDelta| now + scaled(pause, 1.0 + jitter / 4.0);
+        let (next, tries) = match retry {
+            Retry::Soon => match RETRY_SECONDS.get(tries as usize) {
+                Some(&seconds) => (pause(TimeDelta::seconds(seconds)).min(scheduled), tries + 1),
+                None => (scheduled, 0),
+            },
+            Retry::After(asked) => (pause(asked.clamp(PAUSE_MIN, PAUSE_MAX)), tries),
+            Retry::NextRun | Retry::OnRequest => (scheduled, 0),
+        };
+        self.next_run = Some(next);
+        self.problem = Some(Problem { text, since, tries, waits: retry == Retry::OnRequest });
+    }
+
+    /// Makes the source due, whatever its last run was.
+    pub fn make_due(&mut self) {
+        self.next_run = None;
+        self.problem = None;
+    }
+}
+
+fn addresses(source: &Source) -> Vec<String> {
+    source.addresses.iter().map(|address| address.as_str().to_owned()).collect()
+}
+
+fn scaled(span: TimeDelta, factor: f64) -> TimeDelta {
+    TimeDelta::milliseconds((span.num_milliseconds() as f64 * factor) as i64)
+}
+
+fn next_run(source: &Source, now: DateTime<Utc>, jitter: f64) -> DateTime<Utc> {
+    source.schedule.next_after(now) + scaled(source.schedule.jitter_max(), jitter)
+}
+
+/// The folder `sources/` of a data folder.
+#[derive(Clone, Debug)]
+pub struct Folder(PathBuf);
+
+/// A source that this process fetches; the lock is released when this is dropped.
+#[derive(Debug)]
+pub struct Lease {
+    /// The folder of the source.
+    pub folder: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// The folder in the data folder `data`. Nothing is created.
+    pub fn new(data: &Path) -> Folder {
+        Folder(data.join(FOLDER))
+    }
+
+    /// The choices of the operator.
+    ///
+    /// # Errors
+    /// The file cannot be read or is damaged.
+    pub fn choices(&self) -> anyhow::Result<Choices> {
+        let path = self.0.join(CHOICES);
+        let text = format!("{}: damaged; remove it and enable the sources again", path.display());
+        Ok(read(&path).context(text)?.unwrap_or_default())
+    }
+
+    /// Replaces the choices.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn set_choices(&self, choices: &Choices) -> anyhow::Result<()> {
+        write(&self.0, CHOICES, choices)
+    }
+
+    /// The state of a source. A damaged one is logged and begins anew: that costs one download.
+    pub fn state(&self, name: &str) -> State {
+        let path = self.0.join(name).join(STATE);
+        read(&path).unwrap_or_else(|err| {
+            let error = format!("{err:#}");
+            tracing::warn!(path = %path.display(), error, "the state of a source is damaged; starting anew");
+            None
+        }).unwrap_or_default()
+    }
+
+    /// Replaces the state of a source.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn set_state(&self, name: &str, state: &State) -> anyhow::Result<()> {
+        write(&self.0.join(name), STATE, state)
+    }
+
+    /// Takes a source for fetching; `None` while another process fetches it.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    pub fn lease(&self, name: &str) -> anyhow::Result<Option<Lease>> {
+        let folder = self.0.join(name);
+        let locked = || {
+            fs::create_dir_all(&folder)?;
+            let lock = File::create(folder.join(LOCK))?;
+            match lock.try_lock() {
+                Ok(()) => Ok(Some(Lease { folder: folder.clone(), _lock: lock })),
+                Err(TryLockError::WouldBlock) => Ok(None),
+                Err(TryLockError::Error(err)) => Err(err),
+            }
+        };
+        locked().with_context(|| format!("cannot use {}", folder.display()))
+    }
+
+    /// All sources with their states.
+    ///
+    /// # Errors
+    /// As [`Folder::choices`].
+    pub fn views(&self, settings: &Settings) -> anyhow::Result<Vec<View>> {
+        let choices = self.choices()?;
+        let view = |source: &Source| View {
+            choice: choices.get(&source.name).copied(),
+            state: self.state(&source.name),
+            source: source.clone(),
+        };
+        Ok(settings.sources.iter().map(view).collect())
+    }
+}
+
+named_enum! {
+    /// How a source does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Standing {
+        Off = "off",
+        /// Never fetched yet.
+        Waiting = "waiting",
+        Ok = "ok",
+        /// The last run failed, and is retried.
+        Failing = "failing",
+        /// Without a success for two intervals of its schedule.
+        Late = "late",
+        /// Refused: an operator has to act.
+        Stopped = "stopped",
+    }
+}
+
+/// A source, the operator's choice, and its state.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub source: Source,
+    pub choice: Option<Choice>,
+    pub state: State,
+}
+
+impl View {
+    /// Whether the source is fetched: the settings file decides, else the choice.
+    pub fn is_enabled(&self) -> bool {
+        self.source.enabled.unwrap_or(self.choice.is_some_and(|choice| choice.enabled))
+    }
+
+    /// How the source does.
+    pub fn standing(&self, now: DateTime<Utc>) -> Standing {
+        match &self.state.problem {
+            _ if !self.is_enabled() => Standing::Off,
+            Some(problem) if problem.waits => Standing::Stopped,
+            _ if self.late_by(now).is_some() => Standing::Late,
+            Some(_) => Standing::Failing,
+            None if self.state.last_success.is_none() => Standing::Waiting,
+            None => Standing::Ok,
+        }
+    }
+
+    /// The next run; `None` when the source is off or waits for an operator.
+    pub fn next_run(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let waits = self.state.problem.as_ref().is_some_and(|problem| problem.waits);
+        let is_on = self.is_enabled() && !waits;
+        is_on.then(|| self.state.next_run.map_or(now, |next| next.max(now)))
+    }
+
+    /// How long the source is overdue: without a success for two intervals of its schedule, counted
+    /// from the last one, or else from when it was enabled. `None` when it is on time or off.
+    pub fn late_by(&self, now: DateTime<Utc>) -> Option<TimeDelta> {
+        let since = self.choice.map(|choice| choice.at);
+        let since = self.state.problem.as_ref().map(|problem| problem.since).or(since);
+        let last = self.state.last_success.or(since)?;
+        let late = now - last - self.source.schedule.interval() * 2;
+        (self.is_enabled() && late > TimeDelta::zero()).then_some(late)
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Option<T>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(err) => bail!(err),
+    }
+}
+
+/// Replaces a file atomically.
+fn write(folder: &Path, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_vec_pretty(value)?;
+    let replace = || {
+        fs::create_dir_all(folder)?;
+        let mut draft = NamedTempFile::new_in(folder)?;
+        draft.write_all(&text)?;
+        draft.as_file().sync_all()?;
+        draft.persist(folder.join(name))?;
+        File::open(folder)?.sync_all()
+    };
+    replace().with_context(|| format!("cannot write {}", folder.join(name).display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::presets;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().expect("a time")
+    }
+
+    fn uk() -> Source {
+        Source::from(presets::find("uk-nominet").expect("a preset"))
+    }
+
+    fn next(state: &State) -> String {
+        state.next_run.expect("planned").format("%d %H:%M:%S").to_string()
+    }
+
+    #[test]
+    fn failures_that_may_pass_are_retried_three_times_then_by_schedule() {
+        let (source, mut state) = (uk(), State::default());
+        let mut now = at("2026-11-23T10:00:00Z");
+        assert!(state.is_due(&source, now), "never fetched");
+        let mut runs = Vec::new();
+        for _ in 0..5 {
+            state.failed(&source, "503".to_owned(), Retry::Soon, now, 0.0);
+            assert!(!state.is_due(&source, now));
+            runs.push(next(&state));
+            now = state.next_run.expect("planned");
+            assert!(state.is_due(&source, now));
+        }
+        let expected = ["23 10:00:15", "23 10:01:15", "23 10:06:15", "24 03:40:00", "24 03:40:15"];
+        assert_eq!(runs, expected);
+        assert_eq!(state.problem.as_ref().expect("one").since, at("2026-11-23T10:00:00Z"));
+        state.succeeded(&source, now, 0.5);
+        assert_eq!((next(&state).as_str(), &state.problem), ("25 03:45:00", &None));
+    }
+
+    #[test]
+    fn refusals_wait_for_the_operator_or_a_new_address() {
+        let (mut source, mut state) = (uk(), State::default());
+        let now = at("2026-11-23T10:00:00Z");
+        state.failed(&source, "403".to_owned(), Retry::OnRequest, now, 0.0);
+        assert!(!state.is_due(&source, now + TimeDelta::days(30)));
+        source.addresses = vec!["https://a.example/uk".to_owned().try_into().expect("a URL")];
+        assert!(state.is_due(&source, now), "the settings name another address");
+        state.failed(&source, "403".to_owned(), Retry::OnRequest, now, 0.0);
+        state.make_due();
+        assert!(state.is_due(&source, now));
+    }
+
+    #[test]
+    fn a_pause_that_the_server_asks_for_is_kept_within_a_day() {
+        let (source, mut state) = (uk(), State::default());
+        let now = at("2026-11-23T10:00:00Z");
+        state.failed(&source, "429".to_owned(), Retry::After(TimeDelta::minutes(7)), now, 0.0);
+        assert_eq!(next(&state), "23 10:07:00");
+        state.failed(&source, "429".to_owned(), Retry::After(TimeDelta::days(900)), now, 0.0);
+        assert_eq!(next(&state), "24 10:00:00");
+        state.failed(&source, "404".to_owned(), Retry::NextRun, now, 0.0);
+        assert_eq!(next(&state), "24 03:40:00");
+    }
+
+    #[test]
+    fn a_source_is_late_after_two_intervals_of_its_schedule() {
+        let now = at("2026-11-23T10:00:00Z");
+        let choice = Choice { enabled: true, at: now };
+        let mut view = View { source: uk(), choice: Some(choice), state: State::default() };
+        assert_eq!(view.late_by(now + TimeDelta::days(2)), None);
+        assert_eq!(view.late_by(now + TimeDelta::hours(49)), Some(TimeDelta::hours(1)));
+        view.state.succeeded(&view.source.clone(), now + TimeDelta::days(1), 0.0);
+        assert_eq!(view.late_by(now + TimeDelta::days(3)), None);
+        assert_eq!(view.late_by(now + TimeDelta::days(4)), Some(TimeDelta::days(1)));
+        view.choice = Some(Choice { enabled: false, at: now });
+        assert_eq!(view.late_by(now + TimeDelta::days(4)), None);
+    }
+
+    #[test]
+    fn the_standing_of_a_source_follows_its_runs() {
+        let now = at("2026-11-23T10:00:00Z");
+        let source = uk();
+        let mut view = View { source: source.clone(), choice: None, state: State::default() };
+        assert_eq!(view.standing(now), Standing::Off);
+        view.choice = Some(Choice { enabled: true, at: now });
+        assert_eq!(view.standing(now), Standing::Waiting);
+        view.state.failed(&source, "503".to_owned(), Retry::Soon, now, 0.0);
+        assert_eq!(view.standing(now), Standing::Failing);
+        assert_eq!(view.standing(now + TimeDelta::days(3)), Standing::Late);
+        view.state.failed(&source, "403".to_owned(), Retry::OnRequest, now, 0.0);
+        assert_eq!((view.standing(now), view.next_run(now)), (Standing::Stopped, None));
+        view.state.succeeded(&source, now, 0.0);
+        assert_eq!(view.standing(now), Standing::Ok);
+    }
+
+    #[test]
+    fn one_process_fetches_a_source_at_a_time_and_states_survive() {
+        let data = tempfile::tempdir().expect("a folder");
+        let folder = Folder::new(data.path());
+        assert_eq!((folder.choices().expect("none"), folder.state("a")), Default::default());
+        let lease = folder.lease("a").expect("works").expect("free");
+        assert!(folder.lease("a").expect("works").is_none());
+        drop(lease);
+        assert!(folder.lease("a").expect("works").is_some());
+        let state = State { rows: 7, ..State::default() };
+        folder.set_state("a", &state).expect("written");
+        assert_eq!(folder.state("a"), state);
+        fs::write(data.path().join("sources/a/state.json"), "{").expect("written");
+        assert_eq!(folder.state("a"), State::default());
+        fs::write(data.path().join("sources/enabled.json"), "{").expect("written");
+        let damaged = format!("{:#}", folder.choices().expect_err("damaged"));
+        assert!(damaged.contains("enable the sources again"), "{damaged}");
+    }
+}

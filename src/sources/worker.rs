@@ -1,0 +1,177 @@
+//! The worker of a server that fetches sources by schedule, and builds one generation for the lists of a
+//! round.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use metrics::gauge;
+use tokio::task::{Id, JoinSet};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::intake::queue::Queue;
+use crate::intake::request::{Rebuild, Task};
+use crate::sources::run::{Report, RunOutcome, Runner, runs_total};
+use crate::sources::settings::{Settings, Source};
+use crate::sources::state::View;
+use crate::vocab::clock::Clock;
+
+/// Time between two looks at what is due.
+const PERIOD: Duration = Duration::from_secs(2);
+/// New lists wait this long for the sources that still run, so that one index is built for all.
+const GATHER_MAX: Duration = Duration::from_secs(60);
+/// Pause after a failed rebuild or an unusable folder.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// The worker.
+pub struct Worker {
+    runner: Arc<Runner<Queue>>,
+    settings: Settings,
+    status: Arc<SourcesStatus>,
+    /// Whether the choice of sources could not be read at the last look.
+    is_unreadable: AtomicBool,
+}
+
+/// The sources as the worker last saw them, shared with the pages that show them.
+#[derive(Debug, Default)]
+pub struct SourcesStatus(Mutex<Arc<[View]>>);
+
+impl SourcesStatus {
+    /// All sources. Empty before the worker's first look.
+    pub fn views(&self) -> Arc<[View]> {
+        Arc::clone(&self.lock())
+    }
+
+    /// Sets the gauges of all sources.
+    pub fn sample(&self, clock: Clock) {
+        let now = clock.now();
+        for view in self.views().iter() {
+            let name = || view.source.name.clone();
+            let late = view.late_by(now).map_or(0, |late| late.num_seconds());
+            gauge!("dropdex_source_late_seconds", "source" => name()).set(late as f64);
+            let failing = view.state.problem.is_some();
+            gauge!("dropdex_source_failing", "source" => name()).set(f64::from(u8::from(failing)));
+            gauge!("dropdex_source_rows", "source" => name()).set(view.state.rows as f64);
+            let at = view.state.last_success.map_or(0, |at| at.timestamp());
+            gauge!("dropdex_source_success_timestamp_seconds", "source" => name()).set(at as f64);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<[View]>> {
+        self.0.lock().expect("no code panics holding this lock")
+    }
+}
+
+/// Runs in progress.
+type Runs = JoinSet<anyhow::Result<Report>>;
+
+impl Worker {
+    /// A worker that reports to `status`, which it fills at once.
+    pub fn new(runner: Runner<Queue>, settings: Settings, status: Arc<SourcesStatus>) -> Worker {
+        // Registers the counters at 0 so that `rate()` sees the first increment.
+        for source in &settings.sources {
+            for outcome in [RunOutcome::Added, RunOutcome::Failed] {
+                runs_total(&source.name, outcome).increment(0);
+            }
+        }
+        let is_unreadable = AtomicBool::new(false);
+        let worker = Worker { runner: Arc::new(runner), settings, status, is_unreadable };
+        worker.look();
+        worker
+    }
+
+    /// Fetches what is due until `stop` is done. Runs in progress are then cut; nothing is half done.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        let work = self.work();
+        tokio::select! {
+            biased;
+            () = &mut stop => {}
+            () = work => {}
+        }
+    }
+
+    async fn work(&self) {
+        let mut ticks = interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut runs, mut running) = (Runs::new(), HashMap::<Id, String>::new());
+        // A server that was killed may have left lists that no generation holds.
+        let mut behind_since = self.look().iter().any(View::is_enabled).then(Instant::now);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                Some(done) = runs.join_next_with_id() => {
+                    let id = done.as_ref().map_or_else(|err| err.id(), |(id, _)| *id);
+                    running.remove(&id);
+                    if done.is_ok_and(|(_, report)| is_added(report)) {
+                        behind_since.get_or_insert_with(Instant::now);
+                    }
+                }
+            }
+            let now = self.runner.clock.now();
+            for view in self.look().iter().filter(|view| view.is_enabled()) {
+                let source = &view.source;
+                let is_running = running.values().any(|name| *name == source.name);
+                if !is_running && view.state.is_due(source, now) {
+                    let run = self.start(source.clone());
+                    running.insert(runs.spawn(run).id(), source.name.clone());
+                }
+            }
+            let is_time = |since: Instant| runs.is_empty() || since.elapsed() > GATHER_MAX;
+            if behind_since.is_some_and(is_time) {
+                behind_since = None;
+                if let Err(err) = self.rebuild().await {
+                    tracing::warn!(error = format!("{err:#}"), "fetched lists wait for a rebuild");
+                    behind_since = Some(Instant::now());
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn start(&self, source: Source) -> impl Future<Output = anyhow::Result<Report>> + use<> {
+        let runner = Arc::clone(&self.runner);
+        async move {
+            let report = runner.run(&source).await;
+            if let Err(err) = &report {
+                tracing::warn!(
+                    source = source.name,
+                    error = format!("{err:#}"),
+                    "a source was not fetched"
+                );
+                // Its state could not be written, so it stays due.
+                tokio::time::sleep(PAUSE).await;
+            } else if report.as_ref().is_ok_and(|report| report.outcome == RunOutcome::Busy) {
+                tokio::time::sleep(PERIOD).await;
+            }
+            report
+        }
+    }
+
+    /// Reads choices and states. Unreadable choices are logged, and those before stay in use.
+    fn look(&self) -> Arc<[View]> {
+        match self.runner.folder.views(&self.settings) {
+            Ok(views) => {
+                *self.status.lock() = views.into();
+                self.is_unreadable.store(false, Ordering::Relaxed);
+            }
+            Err(err) if !self.is_unreadable.swap(true, Ordering::Relaxed) => {
+                tracing::warn!(error = format!("{err:#}"), "the choice of sources is unreadable");
+            }
+            Err(_) => {}
+        }
+        self.status.views()
+    }
+
+    async fn rebuild(&self) -> anyhow::Result<()> {
+        let task = Rebuild { compact: false, only_if_behind: true };
+        let outcome = self.runner.intake.run(Task::Rebuild(task)).await?;
+        outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
+    }
+}
+
+fn is_added(report: anyhow::Result<Report>) -> bool {
+    report.is_ok_and(|report| report.lists > 0)
+}

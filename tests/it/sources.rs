@@ -1,0 +1,631 @@
+//! Lists that dropdex fetches by itself: every preset against a stand-in of its publisher, every way in
+//! which a server fails, and the way from nothing to a ranked list.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Cursor, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use dropdex::corpus::batch::BatchMeta;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::common::receiver::{Receiver, Reply, Seen};
+use crate::common::{Finished, Site, gzip, wait};
+
+const DAY: &str = "2026-11-23";
+/// Deadline of a list that a server fetches; it takes seconds, on a busy machine a minute.
+const ARRIVAL_MAX: Duration = Duration::from_secs(90);
+
+/// The list of a preset in its documented shape, packed as its publisher does.
+fn fixture(name: &str, quality: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sources");
+    let text = fs::read(path.join(format!("{name}.{quality}"))).expect(name);
+    match name {
+        "uk-nominet" => gzip(&text),
+        "dropcatch" => zip("drops.csv", &text),
+        "godaddy" => zip("all_expiring_auctions.json", &text),
+        "sedo" => {
+            let text = String::from_utf8(text).expect("UTF-8");
+            let units = text.encode_utf16().flat_map(u16::to_le_bytes);
+            [0xff, 0xfe].into_iter().chain(units).collect()
+        }
+        _ => text,
+    }
+}
+
+fn zip(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    archive.start_file(name, zip::write::SimpleFileOptions::default()).expect("memory");
+    archive.write_all(bytes).expect("memory");
+    archive.finish().expect("memory").into_inner()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+/// A publisher: path and query of each preset's address on a server of its own, and rows of the good list.
+const PRESETS: [(&str, &str, u64); 14] = [
+    ("uk-nominet", "/current/uk.csv.gz", 3),
+    ("se-bardate", "/bardate_domains.json", 2),
+    ("nu-bardate", "/bardate_domains_nu.json", 1),
+    ("pl-deleted", "/deleted_domains.txt", 2),
+    ("mx-deleted", "/report/domain_deleted_list.csv", 2),
+    ("cl-deleted", "/registry/Eliminados.do?t=1d&f=txt", 2),
+    ("it-droptime", "/droptime/files/{date}09.txt", 2),
+    ("au-expired", "/domain-drop-lists/expired", 2),
+    ("au-deleted", "/domain-drop-lists/deleted", 1),
+    ("dropcatch", "/GetFileUrl?FileType=csv", 2),
+    ("godaddy", "/all_expiring_auctions.json.zip", 2),
+    ("namecheap", "/reports/Namecheap_Market_Sales.csv", 2),
+    ("sedo", "/fileadmin/expiring_domain_auctions.csv", 1),
+    ("parkio", "/domains/index/io.json?limit=1000", 2),
+];
+/// The presets of `--all-free`.
+const FREE: usize = 9;
+
+/// A server of all publishers. Their lists have an ETag, and 304 answers who knows it.
+fn publishers(quality: &'static str) -> Receiver {
+    Receiver::http(move |_, request| {
+        let target = &request.target;
+        if target.ends_with(".sha256") {
+            let sum = sha256(&fixture("uk-nominet", quality));
+            return Reply::Answer(200, Vec::new(), format!("{sum}  uk.csv.gz\n").into_bytes());
+        }
+        if target.starts_with("/GetFileUrl") {
+            let link = format!("http://{}/signed/drops.zip?sig=1", request.header("host"));
+            let body = format!("{{\"success\":true,\"result\":{{\"fileUrl\":\"{link}\"}}}}");
+            return Reply::Answer(200, Vec::new(), body.into_bytes());
+        }
+        let found = PRESETS.iter().find(|(_, path, _)| target == path).map(|(name, ..)| *name);
+        let name = match found {
+            Some(name) => name,
+            None if target.starts_with("/signed/") => "dropcatch",
+            // Published for tomorrow; the day after is not there yet.
+            None if target == "/droptime/files/2026112409.txt" => "it-droptime",
+            None => return Reply::status(404),
+        };
+        serve_list(request, fixture(name, quality))
+    })
+}
+
+fn serve_list(request: &Seen, body: Vec<u8>) -> Reply {
+    let tag = format!("\"{}\"", &sha256(&body)[..16]);
+    let headers = vec![("ETag", tag.clone())];
+    if request.header("if-none-match") == tag {
+        return Reply::Answer(304, headers, Vec::new());
+    }
+    Reply::Answer(200, headers, body)
+}
+
+/// The settings of an installation whose presets have their addresses at `server`.
+fn settings(site: &Site, server: &Receiver) -> String {
+    let mut toml = sources_section(server);
+    for (name, path, _) in PRESETS {
+        toml += &format!("[sources.{name}]\nurl = \"{}\"\n", server.url(path));
+    }
+    site.settings(&toml)
+}
+
+fn sources_section(server: &Receiver) -> String {
+    format!(
+        "[sources]\ncontact = \"ops@example.com\"\nallow = [\"{}\"]\nidle_seconds = 1\n",
+        server.address()
+    )
+}
+
+/// An installation with one source, `lists`, at this path of a server.
+fn one_source(server: &Receiver, path: &str, more: &str) -> (Site, String) {
+    let site = Site::new();
+    let section = sources_section(server);
+    let toml = format!("{section}[sources.lists]\nurl = \"{}\"\n{more}", server.url(path));
+    let settings = site.settings(&toml);
+    (site, settings)
+}
+
+fn run(site: &Site, settings: &str, args: &[&str]) -> Finished {
+    site.run(&[&["--today", DAY, "--config", settings, "sources"], args].concat())
+}
+
+/// Fetches and returns the report of the first source, and when it was asked for.
+fn fetch(site: &Site, settings: &str, name: &str) -> Value {
+    let finished = run(site, settings, &["fetch", name, "--json"]);
+    let Ok(printed) = serde_json::from_str::<Value>(&finished.stdout) else { panic!("{finished}") };
+    assert_eq!(finished.code == Some(0), printed["sources"][0]["error"].is_null(), "{finished}");
+    printed["sources"][0].clone()
+}
+
+fn listed(site: &Site, settings: &str, name: &str) -> Value {
+    let finished = run(site, settings, &["list", "--json"]);
+    let all: Vec<Value> = serde_json::from_str(&finished.stdout).expect("a JSON array");
+    all.into_iter().find(|source| source["name"] == name).expect("it is listed")
+}
+
+/// Fails to fetch `lists`, with an error that has these words. Returns what the list then says.
+#[track_caller]
+fn fails(site: &Site, settings: &str, words: &[&str]) -> Value {
+    let report = fetch(site, settings, "lists");
+    assert_eq!(report["outcome"], "failed", "{report}");
+    let error = report["error"].as_str().expect("an error").to_owned();
+    for word in words {
+        assert!(error.contains(word), "no `{word}` in `{error}`");
+    }
+    let listed = listed(site, settings, "lists");
+    assert_eq!(listed["problem"], Value::from(error));
+    listed
+}
+
+/// Seconds until the next run.
+fn pause(listed: &Value) -> i64 {
+    let next = listed["nextRun"].as_str().expect("a next run");
+    let now = dropdex::vocab::clock::Clock::pinned_to(DAY.parse().expect("a day")).now();
+    (next.parse::<DateTime<Utc>>().expect("a time") - now).num_seconds()
+}
+
+/// What the batches of the corpus say of their lists.
+fn batches(site: &Site) -> Vec<BatchMeta> {
+    let folder = site.data().join("corpus");
+    // A corpus without lists may have no folder.
+    let mut paths: Vec<_> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "ddb"))
+        .collect();
+    paths.sort();
+    paths.iter().map(|path| BatchMeta::peek(path).expect("a batch")).collect()
+}
+
+#[test]
+fn every_preset_reads_its_documented_list_and_refuses_a_broken_one() {
+    for (quality, is_good) in [("good", true), ("broken", false)] {
+        let (site, server) = (Site::new(), publishers(quality));
+        let settings = settings(&site, &server);
+        let names: Vec<&str> = PRESETS.iter().map(|(name, ..)| *name).collect();
+        let finished = run(&site, &settings, &[&["check", "--json"], names.as_slice()].concat());
+        assert_eq!(finished.code, Some(if is_good { 0 } else { 1 }), "{finished}");
+        let checked: Vec<Value> = serde_json::from_str(&finished.stdout).expect("a JSON array");
+        assert_eq!(checked.len(), PRESETS.len());
+        for ((name, _, rows), checked) in PRESETS.iter().zip(&checked) {
+            assert_eq!(checked["source"], *name);
+            // What is wrong with rows shows in their counts, and in the refusal of a fetch.
+            let bad = checked["lists"].as_array().into_iter().flatten();
+            let bad = bad.filter(|list| list["rejected"].as_u64() > Some(0) || list["rows"] == 0);
+            let is_refused = checked["ok"] == false || bad.count() > 0;
+            let is_early = *name == "it-droptime";
+            if is_good {
+                let list = &checked["lists"].as_array().expect("lists")[usize::from(is_early)];
+                assert_eq!(
+                    (&list["rows"], &list["rejected"]),
+                    (&(*rows).into(), &0.into()),
+                    "{checked}"
+                );
+            } else {
+                assert!(is_refused, "{checked}");
+            }
+        }
+        assert!(!site.data().join("sources").exists(), "nothing is kept");
+        assert!(server.seen().iter().all(|seen| {
+            seen.header("user-agent").starts_with("dropdex/")
+                && seen.header("user-agent").ends_with("(+ops@example.com)")
+        }));
+    }
+}
+
+#[test]
+fn broken_lists_are_refused_and_change_nothing() {
+    let (site, server) = (Site::new(), publishers("broken"));
+    let settings = settings(&site, &server);
+    let names: Vec<&str> = PRESETS.iter().map(|(name, ..)| *name).collect();
+    let enabled = run(&site, &settings, &[&["enable", "--yes"], names.as_slice()].concat());
+    assert_eq!(enabled.code, Some(0), "{enabled}");
+    let finished = run(&site, &settings, &["fetch", "--json"]);
+    finished.assert_failed(1, &["14 of 14 sources failed"]);
+    let printed: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    assert!(printed["generation"].is_null());
+    for report in printed["sources"].as_array().expect("an array") {
+        let error = report["error"].as_str().expect("an error");
+        assert!(error.contains("refused, and is kept in"), "{report}");
+        let kept = site.data().join("sources").join(report["source"].as_str().expect("a name"));
+        assert_eq!(fs::read_dir(kept.join("refused")).expect("kept").count(), 1, "{report}");
+    }
+    assert_eq!(batches(&site), []);
+}
+
+#[test]
+fn one_command_leads_from_nothing_to_a_ranked_list() {
+    let (site, server) = (Site::new(), publishers("good"));
+    let key = site.account("owner@example.com", "api");
+    let settings = settings(&site, &server);
+    let empty = site.run(&["--config", &settings, "serve", "--listen", "127.0.0.1:0"]);
+    empty.assert_failed(1, &["dropdex sources enable --all-free"]);
+
+    let enabled = run(&site, &settings, &["enable", "--all-free"]);
+    assert_eq!(enabled.code, Some(0), "{enabled}");
+    assert!(enabled.stderr.contains("open and available to the public"), "{enabled}");
+    let server_of_us = site.serve_with(&["--today", DAY, "--config", &settings]);
+    let mut client = server_of_us.client_with(&key);
+    let names = wait::until_ok(ARRIVAL_MAX, || {
+        let drops = client.get("/api/v1/drops?limit=100").json();
+        let rows = drops["drops"].as_array().cloned().unwrap_or_default();
+        let names: BTreeMap<String, u64> = rows
+            .iter()
+            .map(|row| {
+                (
+                    row["name"].as_str().unwrap_or_default().to_owned(),
+                    row["dqs"].as_u64().unwrap_or(0),
+                )
+            })
+            .collect();
+        // All lists of all publishers are there.
+        if names.len() == 17 { Ok((names, rows)) } else { Err(format!("{drops}")) }
+    });
+    let (names, rows) = names;
+    for name in ["brightmesa.co.uk", "exempel.se", "exempel.nu", "brightmesa.pl", "ejemplo.com.mx"]
+    {
+        assert!(names.contains_key(name), "{name}: {names:?}");
+    }
+    for name in ["mesaclara.cl", "mesachiara.it", "brightmesa.net.au", "silverpine.com.au"] {
+        assert!(names.contains_key(name), "{name}: {names:?}");
+    }
+    let scores: Vec<u64> = rows.iter().map(|row| row["dqs"].as_u64().unwrap_or(0)).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "best first: {scores:?}");
+    // The batches know where their lists are from.
+    let origins = batches(&site).into_iter().flat_map(|batch| batch.lists().to_vec());
+    let origins: Vec<_> = origins.map(|list| list.origin.expect("an origin")).collect();
+    let uk = origins.iter().find(|origin| origin.source == "uk-nominet").expect("one");
+    assert_eq!(uk.url, server.url("/current/uk.csv.gz"));
+    assert!(uk.terms.contains("open and available") && !uk.internal);
+    let cl = origins.iter().find(|origin| origin.source == "cl-deleted").expect("one");
+    assert_eq!(cl.url, server.url("/registry/Eliminados.do"), "without its query");
+    let on = PRESETS.iter().filter(|(name, ..)| listed(&site, &settings, name)["enabled"] == true);
+    assert_eq!(on.count(), FREE, "markets stay off");
+    drop(server_of_us);
+}
+
+#[test]
+fn markets_are_enabled_when_their_terms_are_accepted() {
+    let (site, server) = (Site::new(), publishers("good"));
+    let settings = settings(&site, &server);
+    run(&site, &settings, &["enable", "godaddy"]).assert_failed(2, &["--yes"]);
+    run(&site, &settings, &["fetch", "godaddy"]).assert_failed(1, &["sources enable godaddy"]);
+    run(&site, &settings, &["enable", "go-daddy"]).assert_failed(1, &["no source `go-daddy`"]);
+    let enabled = run(&site, &settings, &["enable", "godaddy", "dropcatch", "--yes"]);
+    assert!(enabled.stderr.contains("internal use only"), "{enabled}");
+    assert_eq!(fetch(&site, &settings, "godaddy")["rows"], 2);
+    assert_eq!(fetch(&site, &settings, "dropcatch")["rows"], 2);
+    assert!(batches(&site)[0].origin.as_ref().expect("an origin").internal);
+    assert_eq!(run(&site, &settings, &["disable", "godaddy"]).code, Some(0));
+    assert_eq!(listed(&site, &settings, "godaddy")["enabled"], false);
+    run(&site, &settings, &["fetch", "godaddy"]).assert_failed(1, &["not enabled"]);
+}
+
+#[test]
+fn an_unchanged_list_is_not_downloaded_again() {
+    let (site, server) = (Site::new(), publishers("good"));
+    let settings = settings(&site, &server);
+    run(&site, &settings, &["enable", "uk-nominet", "se-bardate"]);
+    for name in ["uk-nominet", "se-bardate"] {
+        assert_eq!(fetch(&site, &settings, name)["outcome"], "added");
+        assert_eq!(fetch(&site, &settings, name)["outcome"], "unchanged");
+    }
+    let asked: Vec<String> =
+        server.seen().iter().map(|seen| format!("{} {}", seen.method, seen.target)).collect();
+    let (uk, se) = ("/current/uk.csv.gz", "/bardate_domains.json");
+    let expected = [
+        format!("GET {uk}.sha256"),
+        format!("GET {uk}"),
+        format!("HEAD {uk}"),
+        format!("GET {se}"),
+        format!("GET {se}"),
+    ];
+    assert_eq!(asked, expected);
+    assert!(server.seen()[4].header("if-none-match").starts_with('"'));
+    let listed = listed(&site, &settings, "uk-nominet");
+    assert_eq!((&listed["rows"], &listed["problem"]), (&3.into(), &Value::Null));
+}
+
+#[test]
+fn the_same_bytes_without_validators_are_no_work() {
+    let server =
+        Receiver::http(|_, _| Reply::Answer(200, Vec::new(), fixture("pl-deleted", "good")));
+    let (site, settings) = one_source(&server, "/pl.txt", "");
+    assert_eq!(fetch(&site, &settings, "lists")["outcome"], "added");
+    assert_eq!(fetch(&site, &settings, "lists")["outcome"], "unchanged");
+    assert_eq!(batches(&site).len(), 1);
+}
+
+#[test]
+fn a_wrong_checksum_is_refused_and_a_right_one_saves_the_download() {
+    let good = fixture("uk-nominet", "good");
+    let sum = sha256(&good);
+    let server = Receiver::http(move |before, seen| match (before, seen.target.as_str()) {
+        (0, _) => Reply::Answer(200, Vec::new(), format!("{}\n", "0".repeat(64)).into_bytes()),
+        (_, "/uk.csv.gz.sha256") => Reply::Answer(200, Vec::new(), sum.clone().into_bytes()),
+        // Without validators.
+        _ => Reply::Answer(200, Vec::new(), good.clone()),
+    });
+    let site = Site::new();
+    let toml = format!(
+        "{}[sources.uk-nominet]\nenabled = true\nurl = \"{}\"\n",
+        sources_section(&server),
+        server.url("/uk.csv.gz")
+    );
+    let settings = site.settings(&toml);
+    let report = fetch(&site, &settings, "uk-nominet");
+    assert!(report["error"].as_str().is_some_and(|text| text.contains("checksum")), "{report}");
+    assert!(pause(&listed(&site, &settings, "uk-nominet")) <= 20, "retried soon");
+    assert_eq!(fetch(&site, &settings, "uk-nominet")["outcome"], "added");
+    let before = server.seen().len();
+    assert_eq!(fetch(&site, &settings, "uk-nominet")["outcome"], "unchanged");
+    let asked: Vec<String> =
+        server.seen()[before..].iter().map(|seen| seen.target.clone()).collect();
+    assert_eq!(asked, ["/uk.csv.gz", "/uk.csv.gz.sha256"], "HEAD, then the checksum");
+}
+
+#[test]
+fn statuses_are_retried_as_they_deserve() {
+    for (status, headers, words, next) in [
+        (401, vec![], "login (401)", None),
+        (403, vec![], "refuses access (403)", None),
+        (409, vec![], "accept them on its site", None),
+        (428, vec![], "accept them on its site", None),
+        (404, vec![], "set `url`", Some(3_600..90_000)),
+        (418, vec![], "status 418", Some(3_600..90_000)),
+        (429, vec![("Retry-After", "120".to_owned())], "(429)", Some(100..160)),
+        (429, vec![], "(429)", Some(280..400)),
+        (500, vec![], "out of order (500)", Some(10..20)),
+        (503, vec![("Retry-After", "600".to_owned())], "(503)", Some(580..760)),
+    ] {
+        let server = Receiver::http(move |before, _| match before {
+            0 => Reply::Answer(status, headers.clone(), b"<html>".to_vec()),
+            _ => Reply::Answer(200, Vec::new(), fixture("pl-deleted", "good")),
+        });
+        // The schedule is hours away at any time of day.
+        let (site, settings) = one_source(&server, "/pl.txt", "schedule = \"every 24h\"\n");
+        let listed = fails(&site, &settings, &[words]);
+        match next {
+            Some(range) => assert!(range.contains(&pause(&listed)), "{status}: {listed}"),
+            None => {
+                assert!(listed["nextRun"].is_null(), "{status} waits for the operator: {listed}")
+            }
+        }
+        assert_eq!(server.seen().len(), 1, "{status}: no retry within a run");
+        // The operator acted.
+        assert_eq!(fetch(&site, &settings, "lists")["outcome"], "added", "{status}");
+    }
+}
+
+#[test]
+fn what_is_no_list_is_told() {
+    let page = b"<!DOCTYPE html><title>Maintenance</title>".to_vec();
+    let big = vec![b'a'; 2 << 20];
+    for (body, words) in [
+        (page, "web page"),
+        (b" \r\n".to_vec(), "empty"),
+        (big, "raise `max_mib`"),
+        (b"no list at all\n".to_vec(), "refused, and is kept"),
+        (gzip(&fixture("pl-deleted", "good"))[..40].to_vec(), "damaged or cut short"),
+    ] {
+        let server = Receiver::http(move |before, _| match before {
+            0 => Reply::Answer(200, vec![("ETag", "\"1\"".to_owned())], body.clone()),
+            _ => Reply::Answer(
+                200,
+                vec![("ETag", "\"1\"".to_owned())],
+                fixture("pl-deleted", "good"),
+            ),
+        });
+        let (site, settings) = one_source(&server, "/pl", "format = \"stamped\"\nmax_mib = 1\n");
+        fails(&site, &settings, &[words]);
+        assert_eq!(batches(&site), [], "{words}");
+        assert_eq!(fetch(&site, &settings, "lists")["outcome"], "added", "{words}");
+        assert_eq!(server.seen()[1].header("if-none-match"), "", "a bad list is not remembered");
+    }
+    let server = Receiver::http(|_, _| Reply::Endless);
+    let (site, settings) = one_source(&server, "/x", "max_mib = 1\n");
+    fails(&site, &settings, &["raise `max_mib`"]);
+}
+
+#[test]
+fn a_list_that_must_be_packed_is_packed() {
+    let server = Receiver::http(|_, seen| match seen.target.as_str() {
+        "/uk.csv.gz" => Reply::Answer(200, Vec::new(), b"roid,domain,drop_time\n".to_vec()),
+        _ => Reply::status(404),
+    });
+    let site = Site::new();
+    let url = server.url("/uk.csv.gz");
+    let section = sources_section(&server);
+    let settings =
+        site.settings(&format!("{section}[sources.uk-nominet]\nenabled = true\nurl = \"{url}\"\n"));
+    let report = fetch(&site, &settings, "uk-nominet");
+    assert!(report["error"].as_str().is_some_and(|text| text.contains("gzip")), "{report}");
+}
+
+#[test]
+fn a_cut_download_is_resumed_if_the_list_is_the_same() {
+    let good = fixture("pl-deleted", "good");
+    let half = good.len() / 2;
+    let tag = vec![("ETag", "\"a\"".to_owned())];
+    for is_resumable in [true, false] {
+        let (whole, tag) = (good.clone(), tag.clone());
+        let server = Receiver::http(move |before, seen| {
+            if before == 0 {
+                return Reply::Cut(tag.clone(), whole[..half].to_vec(), whole.len());
+            }
+            assert_eq!(seen.header("range"), format!("bytes={half}-"));
+            assert_eq!(seen.header("if-range"), "\"a\"");
+            if !is_resumable {
+                return Reply::Answer(200, tag.clone(), whole.clone());
+            }
+            let range = format!("bytes {half}-{}/{}", whole.len() - 1, whole.len());
+            let headers = [tag.clone(), vec![("Content-Range", range)]].concat();
+            Reply::Answer(206, headers, whole[half..].to_vec())
+        });
+        let (site, settings) = one_source(&server, "/pl.txt", "");
+        let listed = fails(&site, &settings, &["connection failed"]);
+        assert!((10..20).contains(&pause(&listed)), "{listed}");
+        let report = fetch(&site, &settings, "lists");
+        assert_eq!((&report["outcome"], &report["rows"]), (&"added".into(), &2.into()), "{report}");
+        assert_eq!(batches(&site)[0].source_sha256, sha256(&good));
+    }
+}
+
+#[test]
+fn a_download_resumed_in_the_wrong_place_starts_anew() {
+    let good = fixture("pl-deleted", "good");
+    let server = Receiver::http(move |before, seen| match before {
+        0 => Reply::Cut(vec![("ETag", "\"a\"".to_owned())], good[..9].to_vec(), good.len()),
+        1 => Reply::Answer(
+            206,
+            vec![("Content-Range", format!("bytes 5-{}/{}", good.len() - 1, good.len()))],
+            good[5..].to_vec(),
+        ),
+        _ => {
+            assert_eq!(seen.header("range"), "");
+            Reply::Answer(200, Vec::new(), good.clone())
+        }
+    });
+    let (site, settings) = one_source(&server, "/pl.txt", "");
+    fails(&site, &settings, &["connection failed"]);
+    fails(&site, &settings, &["wrong place"]);
+    assert_eq!(fetch(&site, &settings, "lists")["outcome"], "added");
+}
+
+#[test]
+fn a_silent_server_is_given_up_after_the_idle_time() {
+    let server = Receiver::http(|_, _| Reply::Stall(Vec::new(), b"2026-11-23".to_vec(), 9_000));
+    let (site, settings) = one_source(&server, "/pl.txt", "");
+    fails(&site, &settings, &["timed out", "next bytes"]);
+}
+
+#[test]
+fn redirects_are_followed_but_never_with_the_password_or_into_a_private_network() {
+    let elsewhere = Receiver::http(|_, seen| {
+        assert_eq!(seen.header("authorization"), "");
+        Reply::Answer(200, Vec::new(), fixture("pl-deleted", "good"))
+    });
+    let there = elsewhere.url("/moved.txt");
+    let server = Receiver::http(move |_, seen| match seen.target.as_str() {
+        "/pl.txt" => {
+            assert_eq!(seen.header("authorization"), "Basic bWU6aHVudGVyNDI=");
+            Reply::Answer(302, vec![("Location", there.clone())], Vec::new())
+        }
+        "/private" => {
+            Reply::Answer(301, vec![("Location", "https://10.0.0.1/".to_owned())], Vec::new())
+        }
+        _ => Reply::Answer(307, vec![("Location", "/loop".to_owned())], Vec::new()),
+    });
+    let site = Site::new();
+    let secret = site.write("secret", "hunter42\n");
+    let settings = |path: &str| {
+        site.settings(&format!(
+            "[sources]\nallow = [\"{}\", \"{}\"]\n[sources.lists]\nurl = \"{}\"\nusername = \"me\"\n\
+             password_file = \"{}\"\n",
+            server.address(),
+            elsewhere.address(),
+            server.url(path),
+            secret.display()
+        ))
+    };
+    fails(&site, &settings("/private"), &["10.0.0.1", "sources.allow"]);
+    fails(&site, &settings("/loop"), &["redirects"]);
+    let settings = settings("/pl.txt");
+    let finished = run(&site, &settings, &["fetch", "--json"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert!(!format!("{finished}").contains("hunter42"));
+}
+
+#[test]
+fn a_host_that_wants_a_pause_is_not_asked_for_the_next_list() {
+    let server = Receiver::http(|_, _| {
+        Reply::Answer(429, vec![("Retry-After", "60".to_owned())], Vec::new())
+    });
+    let site = Site::new();
+    let settings = settings(&site, &server);
+    run(&site, &settings, &["enable", "se-bardate", "nu-bardate"]);
+    let finished = run(&site, &settings, &["fetch"]);
+    finished.assert_failed(1, &["2 of 2 sources failed"]);
+    assert_eq!(server.seen().len(), 1, "{finished}");
+}
+
+#[test]
+fn the_failure_of_one_source_or_list_does_not_stop_the_others() {
+    let server = Receiver::http(|_, seen| match seen.target.as_str() {
+        "/deleted_domains.txt" => Reply::Close,
+        "/droptime/files/2026112309.txt" => Reply::status(500),
+        "/droptime/files/2026112409.txt" => {
+            Reply::Answer(200, Vec::new(), fixture("it-droptime", "good"))
+        }
+        "/report/domain_deleted_list.csv" => {
+            Reply::Answer(200, Vec::new(), fixture("mx-deleted", "good"))
+        }
+        _ => Reply::status(404),
+    });
+    let site = Site::new();
+    let settings = settings(&site, &server);
+    run(&site, &settings, &["enable", "pl-deleted", "mx-deleted", "it-droptime"]);
+    let finished = run(&site, &settings, &["fetch", "--json"]);
+    finished.assert_failed(1, &["2 of 3"]);
+    let printed: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    assert!(printed["generation"].is_string(), "what arrived is indexed: {printed}");
+    let rows: Vec<&Value> =
+        printed["sources"].as_array().expect("three").iter().map(|it| &it["rows"]).collect();
+    assert_eq!(rows, [0, 2, 2], "{printed}");
+    // A dated list that was ingested is not asked for again.
+    let before = server.seen().len();
+    fetch(&site, &settings, "it-droptime");
+    let asked: Vec<String> =
+        server.seen()[before..].iter().map(|seen| seen.target.clone()).collect();
+    assert_eq!(asked, ["/droptime/files/2026112309.txt", "/droptime/files/2026112509.txt"]);
+}
+
+#[test]
+fn lists_that_are_not_published_yet_are_no_failure() {
+    let server = Receiver::http(|_, _| Reply::status(404));
+    let site = Site::new();
+    let settings = settings(&site, &server);
+    run(&site, &settings, &["enable", "it-droptime"]);
+    assert_eq!(fetch(&site, &settings, "it-droptime")["outcome"], "early");
+    assert_eq!(listed(&site, &settings, "it-droptime")["problem"], Value::Null);
+}
+
+#[test]
+fn a_link_to_another_host_is_not_followed() {
+    let server = Receiver::http(|_, _| {
+        Reply::Answer(
+            200,
+            Vec::new(),
+            b"{\"result\":\"https://evil.example.com/drops.zip\"}".to_vec(),
+        )
+    });
+    let site = Site::new();
+    let settings = settings(&site, &server);
+    run(&site, &settings, &["enable", "dropcatch", "--yes"]);
+    let report = fetch(&site, &settings, "dropcatch");
+    let error = report["error"].as_str().expect("an error");
+    assert!(error.contains("evil.example.com instead of dropcatch-downloads"), "{error}");
+}
+
+#[test]
+fn the_settings_file_decides_before_the_command() {
+    let server = publishers("good");
+    let site = Site::new();
+    let toml = |enabled: bool| {
+        let url = server.url("/deleted_domains.txt");
+        let section = sources_section(&server);
+        format!("{section}[sources.pl-deleted]\nenabled = {enabled}\nurl = \"{url}\"\n")
+    };
+    let off = site.settings(&toml(false));
+    run(&site, &off, &["enable", "pl-deleted"]).assert_failed(1, &["settings file"]);
+    let on = site.settings(&toml(true));
+    run(&site, &on, &["disable", "pl-deleted"]).assert_failed(1, &["settings file"]);
+    let server_of_us = site.serve_with(&["--today", DAY, "--config", &on]);
+    let state = site.data().join("sources/pl-deleted/state.json");
+    wait::until(ARRIVAL_MAX, "the list is fetched", || {
+        fs::read_to_string(&state).is_ok_and(|text| text.contains("\"rows\": 2"))
+    });
+    drop(server_of_us);
+}
