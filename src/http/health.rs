@@ -13,8 +13,11 @@ use utoipa::ToSchema;
 use crate::http::App;
 use crate::http::allowance::Now;
 use crate::http::etag::{self, Tag};
+use crate::http::response::Timestamp;
+use crate::sources::state::View;
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
+use crate::vocab::time::UnixMs;
 
 /// Age of the data.
 struct Freshness {
@@ -116,17 +119,55 @@ pub struct IngestResponse {
     #[schema(required)]
     hours_old: Option<i64>,
     stale_after_hours: i64,
+    /// The sources that the server fetches.
+    sources: Vec<SourceResponse>,
+}
+
+/// A list that the server fetches by itself.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = IngestSource)]
+struct SourceResponse {
+    name: String,
+    /// `waiting` before the first run, `ok`, `failing` while it is retried, `late` without a success for
+    /// two of its intervals, or `stopped` until the operator acts.
+    status: &'static str,
+    /// When the source last had no fault.
+    #[schema(value_type = Option<String>, format = DateTime, required)]
+    last_success: Option<Timestamp>,
+    /// Rows of its last ingested lists.
+    rows: u64,
+    /// `null` when the source is stopped.
+    #[schema(value_type = Option<String>, format = DateTime, required)]
+    next_run: Option<Timestamp>,
+}
+
+impl SourceResponse {
+    fn new(view: &View, now: DateTime<Utc>) -> SourceResponse {
+        let stamp = |at| Timestamp(UnixMs::from_instant(at));
+        SourceResponse {
+            name: view.source.name.clone(),
+            status: view.standing(now).as_str(),
+            last_success: view.state.last_success.map(stamp),
+            rows: view.state.rows,
+            next_run: view.next_run(now).map(stamp),
+        }
+    }
 }
 
 /// `GET /api/ready/ingest`: 503 when the newest list is more than 48 hours old.
 pub async fn ready_ingest(State(app): State<App>) -> impl IntoResponse {
-    let fresh = Freshness::at(&app, app.clock.now());
+    let now = app.clock.now();
+    let fresh = Freshness::at(&app, now);
+    let views = app.sources.views();
+    let sources = views.iter().filter(|view| view.is_enabled());
     let status = if fresh.stale() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
     let body = IngestResponse {
         status: fresh.status(),
         latest_drop_date: fresh.latest_drop_date,
         hours_old: fresh.age.map(|age| age.num_hours()),
         stale_after_hours: STALE_AFTER_HOURS,
+        sources: sources.map(|view| SourceResponse::new(view, now)).collect(),
     };
     (status, Json(body))
 }

@@ -17,6 +17,7 @@ use crate::http::error::ApiError;
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::intake::inbox::InboxCounts;
+use crate::sources::state::{Standing, View};
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
 use crate::vocab::time::UnixMs;
@@ -134,7 +135,9 @@ impl<'a> Service<'a> {
             "The newest index is invalid, so the previous one is served. See the log for the reason."
         });
         let stale = match self.age {
-            None => Some("No list has been ingested yet. Run dropdex ingest to add the first one."),
+            None => Some(
+                "No list has been ingested yet. Run dropdex sources enable --all-free to fetch the public ones, or dropdex ingest to add your own.",
+            ),
             Some(_) if self.is_stale() => {
                 Some("The newest list is more than two days old. Ingest a newer list.")
             }
@@ -143,9 +146,14 @@ impl<'a> Service<'a> {
         let inbox = self.inbox.problem.as_ref().map(|_| {
             "Lists in the inbox cannot be ingested. They are retried automatically; see the log for the reason."
         });
+        let is_bad =
+            |view: &View| matches!(view.standing(self.now), Standing::Late | Standing::Stopped);
+        let sources = self.app.sources.views().iter().any(is_bad).then_some(
+            "A source of lists needs attention. Run dropdex sources list to see the reason.",
+        );
         let late = late(self.queues, self.now)
             .then_some("Alert deliveries are late. Receivers may not be responding.");
-        [journal, index, stale, inbox, late].into_iter().flatten().collect()
+        [journal, index, stale, inbox, sources, late].into_iter().flatten().collect()
     }
 }
 
@@ -170,8 +178,65 @@ fn main(service: &Service<'_>, totals: &Totals) -> Markup {
             (queues_panel(service))
             (service_panel(service))
         }
+        (sources_table(service))
         (lists_table(&totals.lists))
     }
+}
+
+/// The sources that are enabled. The reasons of problems may have paths in them, so only the owner of the
+/// machine sees them here.
+fn sources_table(service: &Service<'_>) -> Markup {
+    let views = service.app.sources.views();
+    let mut views = views.iter().filter(|view| view.is_enabled()).peekable();
+    if views.peek().is_none() {
+        return html! {};
+    }
+    let time = |at: Option<DateTime<Utc>>| at.map_or_else(none_yet, time_of);
+    html! {
+        section aria-labelledby="sources" {
+            div.head { h2 #sources { "Sources" } }
+            div.table.sources tabindex="0" role="region" aria-label="Table of sources" {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "Source" }
+                            th scope="col" { "Status" }
+                            th scope="col" { "Last list" }
+                            th.number scope="col" { "Rows" }
+                            th scope="col" { "Next run" }
+                        }
+                    }
+                    tbody {
+                        @for view in views {
+                            tr {
+                                th scope="row" { (view.source.name) }
+                                td {
+                                    (standing(view.standing(service.now)))
+                                    @if let Some(problem) = &view.state.problem {
+                                        " "
+                                        @if service.app.single_user { (problem.text) }
+                                        @else { "since " (time_of(problem.since)) }
+                                    }
+                                }
+                                td { (time(view.state.last_list)) }
+                                td.number { (grouped(view.state.rows)) }
+                                td { (view.next_run(service.now).map_or_else(|| html! { span.soft { "none" } }, time_of)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn standing(standing: Standing) -> Markup {
+    let class = match standing {
+        Standing::Ok => "good",
+        Standing::Off | Standing::Waiting | Standing::Failing => "warn",
+        Standing::Late | Standing::Stopped => "bad",
+    };
+    html! { span.badge.(class) { (standing.as_str()) } }
 }
 
 fn data_panel(service: &Service<'_>) -> Markup {
@@ -289,7 +354,10 @@ fn lists_table(lists: &[(Day, u32)]) -> Markup {
                 }
             }
             @if lists.is_empty() {
-                p.panel.empty { "No lists yet. Add one with " code { "dropdex ingest" } "." }
+                p.panel.empty {
+                    "No lists yet. Fetch the public ones with " code { "dropdex sources enable --all-free" }
+                    ", or add your own with " code { "dropdex ingest" } "."
+                }
             } @else {
                 div.table.lists tabindex="0" role="region" aria-label="Table of ingested lists" {
                     table {
