@@ -171,8 +171,9 @@ impl Run {
         let Some((at, which)) = self.some_session() else { return };
         let (store, everywhere) = (self.store(), self.rng.chance(20));
         let token = self.model[at].people.sessions[which].token.clone();
-        let caller = store.person(&token, self.now).map(|person| person.caller);
-        match caller.filter(|_| everywhere) {
+        // Asked for only then: it notes a use, and that drops sessions which are over.
+        let person = everywhere.then(|| store.person(&token, self.now)).flatten();
+        match person.map(|person| person.caller) {
             Some(caller) => {
                 self.runtime.block_on(store.log_out_everywhere(&caller)).expect("written");
                 self.model[at].people.sessions.clear();
@@ -242,9 +243,9 @@ impl Run {
             .sessions
             .iter()
             .rev()
-            .map(|it| (it.began.instant(), it.seen.instant()))
+            .map(|it| (it.began.instant(), it.seen.instant(), it.life))
             .collect();
-        let kept: Vec<_> = people.sessions.iter().map(|it| (it.began, it.seen)).collect();
+        let kept: Vec<_> = people.sessions.iter().map(|it| (it.began, it.seen, it.life)).collect();
         assert_eq!(found, kept);
         assert_eq!(profile.is_verified, people.unverified.is_none());
         assert_eq!(profile.telegram_chat, people.chat);
