@@ -9,7 +9,7 @@ use chrono::{DateTime, SecondsFormat};
 use dropdex::scorer::{Coverage, Scorer, Scratch, Spread, StoredScore};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
-use regex::RegexBuilder;
+use regex::Regex;
 use serde_json::{Value, json};
 
 /// An observation of a name in a list.
@@ -209,7 +209,8 @@ pub struct Filter {
     pub kinds: Vec<String>,
     pub uncapped: bool,
     pub pattern: Option<String>,
-    pub regex: Option<String>,
+    /// As sent, and compiled.
+    pub regex: Option<(String, Regex)>,
     /// The label and the distance.
     pub like: Option<(String, usize)>,
 }
@@ -246,12 +247,7 @@ impl Filter {
         self.pattern
             .as_ref()
             .is_none_or(|pattern| has_shape(&chars(pattern), &chars(&compared(pattern))))
-            && self.regex.as_ref().is_none_or(|regex| {
-                let built = RegexBuilder::new(&regex.replace(r"\d", "[0-9]"))
-                    .case_insensitive(true)
-                    .build();
-                built.expect("a regular expression").is_match(&compared(regex))
-            })
+            && self.regex.as_ref().is_none_or(|(sent, regex)| regex.is_match(&compared(sent)))
             && self
                 .like
                 .as_ref()

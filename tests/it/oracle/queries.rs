@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use dropdex::vocab::name::DomainName;
 use icu_normalizer::DecomposingNormalizerBorrowed;
+use regex::RegexBuilder;
 
 use super::corpus::{some_upper_case, spelling};
 use super::model::{
@@ -338,7 +339,9 @@ fn shape(rng: &mut Rng, model: &Model, kind: usize, filter: &mut Filter, sent: &
         2 if filter.regex.is_none() => {
             let regex = regex(rng, &label);
             sent.push(("regex", regex.clone()));
-            filter.regex = Some(regex);
+            let mut meant = RegexBuilder::new(&regex.replace(r"\d", "[0-9]"));
+            let compiled = meant.case_insensitive(true).build();
+            filter.regex = Some((regex, compiled.expect("a regular expression")));
         }
         3 if filter.like.is_none() && (3..=30).contains(&label.len()) => {
             let mut like = label;
