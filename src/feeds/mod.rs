@@ -37,7 +37,7 @@ use sha2::{Digest, Sha256};
 pub use self::error::{FeedError, FeedProblem};
 pub use self::format::{Format, FormatError};
 pub use self::rejects::{REJECT_TEXT_CHARS_MAX, Reject, RejectReason};
-pub use self::zone::zone_day;
+pub use self::zone::{RecordKind, ZoneRecords, zone_day};
 
 use self::container::{HEAD_BYTES, Input};
 use self::head::Head;
@@ -143,8 +143,7 @@ impl Feed {
     }
 
     fn start_zone(path: &Path) -> Result<(String, Feed), FeedProblem> {
-        let text = container::open(path)?;
-        let apex = zone::apex(&String::from_utf8_lossy(&text.head)).ok_or(FeedProblem::NoApex)?;
+        let (apex, text) = zone::open_text(path)?;
         let rows = LineRows::new(text.input, zone::Delegations::new(&apex));
         let feed = Feed {
             path: path.to_owned(),
@@ -191,6 +190,16 @@ impl Iterator for Feed {
             }
         }
     }
+}
+
+/// Opens a zone file, packed or not. Returns its apex in lower case and without a trailing dot, and its
+/// text.
+///
+/// # Errors
+/// The file cannot be read, or [`FeedProblem::NoApex`].
+pub fn open_zone_text(path: &Path) -> Result<(String, Box<dyn Read + Send>), FeedError> {
+    let opened = zone::open_text(path).map_err(|problem| FeedError::new(path, problem));
+    opened.map(|(apex, text)| (apex, text.input))
 }
 
 /// SHA-256 of a file's raw bytes, which identifies a list.

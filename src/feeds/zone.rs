@@ -7,6 +7,7 @@ use std::path::Path;
 
 use chrono::DateTime;
 
+use super::container::{self, Text};
 use super::dates;
 use super::error::{FeedError, FeedProblem};
 use super::lines::{Parsed, RowParser};
@@ -20,7 +21,7 @@ use crate::vocab::name::{DomainName, NameError};
 /// Records of the apex, glue, DNSSEC, deeper delegations and public suffixes below the apex (`co.uk`
 /// in uk) are skipped. Consecutive NS records of a name give one row; separate ones give several.
 pub(super) struct Delegations {
-    records: Records,
+    records: ZoneRecords,
     apex: String,
     /// The last owner of NS records.
     last_owner: String,
@@ -28,15 +29,15 @@ pub(super) struct Delegations {
 
 impl Delegations {
     pub(super) fn new(apex: &str) -> Delegations {
-        let records = Records { origin: Some(apex.to_owned()), ..Records::default() };
-        Delegations { records, apex: apex.to_owned(), last_owner: String::new() }
+        let (records, last_owner) = (ZoneRecords::below(apex), String::new());
+        Delegations { records, apex: apex.to_owned(), last_owner }
     }
 }
 
 impl RowParser for Delegations {
     fn parse(&mut self, row: &str) -> Parsed {
         match self.records.read(row) {
-            Ok(Kind::Ns) if self.records.owner != self.last_owner => {
+            Ok(RecordKind::Ns) if self.records.owner != self.last_owner => {
                 self.last_owner.clone_from(&self.records.owner);
                 let name = delegated(&self.last_owner, &self.apex)?;
                 let sighting = Sighting::Known { registered: true };
@@ -73,6 +74,13 @@ fn delegated(owner: &str, apex: &str) -> Option<Result<DomainName, RejectReason>
     }
 }
 
+/// Opens a zone file and finds its apex.
+pub(super) fn open_text(path: &Path) -> Result<(String, Text), FeedProblem> {
+    let text = container::open(path)?;
+    let apex = apex(&String::from_utf8_lossy(&text.head)).ok_or(FeedProblem::NoApex)?;
+    Ok((apex, text))
+}
+
 /// Owner of the first SOA record, or else the first $ORIGIN, if it is a valid zone name in ASCII.
 /// Names are compared with it, so it must be canonical.
 pub(super) fn apex(head: &str) -> Option<String> {
@@ -83,11 +91,11 @@ pub(super) fn apex(head: &str) -> Option<String> {
 }
 
 fn claimed_apex(head: &str) -> Option<String> {
-    let mut records = Records::default();
+    let mut records = ZoneRecords::default();
     let mut first_origin = None;
     for line in head.lines() {
         let kind = records.read(line);
-        if matches!(kind, Ok(Kind::Soa)) && !records.owner.is_empty() {
+        if matches!(kind, Ok(RecordKind::Soa)) && !records.owner.is_empty() {
             return Some(records.owner);
         }
         first_origin = first_origin.or_else(|| records.origin.clone());
@@ -116,8 +124,9 @@ pub(super) fn looks_like<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool {
 const RECORD_TYPES: [&str; 10] =
     ["SOA", "NS", "A", "AAAA", "DS", "DNSKEY", "RRSIG", "NSEC", "NSEC3", "TXT"];
 
+/// Type of a record, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub enum RecordKind {
     Soa,
     Ns,
     Other,
@@ -127,7 +136,7 @@ enum Kind {
 
 /// State that earlier lines of a zone file set for later ones.
 #[derive(Default)]
-struct Records {
+pub struct ZoneRecords {
     /// Origin of relative names in lower case, without a trailing dot.
     origin: Option<String>,
     /// Absolute owner of the last record in lower case, without a trailing dot.
@@ -135,13 +144,31 @@ struct Records {
     open_parentheses: u32,
 }
 
-impl Records {
-    /// Reads a line and sets [`Records::owner`] to the owner of its record.
-    fn read(&mut self, line: &str) -> Result<Kind, RejectReason> {
-        let continued = self.open_parentheses > 0;
+impl ZoneRecords {
+    /// State at the start of a zone file without `$ORIGIN`.
+    pub fn below(apex: &str) -> ZoneRecords {
+        ZoneRecords { origin: Some(apex.to_owned()), ..ZoneRecords::default() }
+    }
+
+    /// Absolute owner of the last record in lower case, without a trailing dot.
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Whether the last record goes on in the next line.
+    pub fn is_open(&self) -> bool {
+        self.open_parentheses > 0
+    }
+
+    /// Reads a line and sets [`ZoneRecords::owner`] to the owner of its record.
+    ///
+    /// # Errors
+    /// The line is no record, or a directive that is not supported.
+    pub fn read(&mut self, line: &str) -> Result<RecordKind, RejectReason> {
+        let continued = self.is_open();
         let record = self.without_comment(line);
         if continued || record.trim().is_empty() {
-            return Ok(Kind::None);
+            return Ok(RecordKind::None);
         }
         let mut tokens = record.split_ascii_whitespace();
         if record.starts_with('$') {
@@ -153,9 +180,9 @@ impl Records {
         }
         let kind = tokens.find(|token| !is_ttl(token) && !is_class(token));
         match kind {
-            Some(kind) if kind.eq_ignore_ascii_case("NS") => Ok(Kind::Ns),
-            Some(kind) if kind.eq_ignore_ascii_case("SOA") => Ok(Kind::Soa),
-            Some(kind) if is_type(kind) => Ok(Kind::Other),
+            Some(kind) if kind.eq_ignore_ascii_case("NS") => Ok(RecordKind::Ns),
+            Some(kind) if kind.eq_ignore_ascii_case("SOA") => Ok(RecordKind::Soa),
+            Some(kind) if is_type(kind) => Ok(RecordKind::Other),
             _ => Err(RejectReason::BadRecord),
         }
     }
@@ -163,16 +190,16 @@ impl Records {
     fn directive<'a>(
         &mut self,
         mut tokens: impl Iterator<Item = &'a str>,
-    ) -> Result<Kind, RejectReason> {
+    ) -> Result<RecordKind, RejectReason> {
         let is = |word: &str, known: &str| word.eq_ignore_ascii_case(known);
         match (tokens.next(), tokens.next()) {
             (Some(word), Some(name)) if is(word, "$ORIGIN") => {
                 let mut origin = String::new();
                 absolute(name, self.origin.as_deref().or(Some("")), &mut origin)?;
                 self.origin = Some(origin);
-                Ok(Kind::None)
+                Ok(RecordKind::None)
             }
-            (Some(word), Some(_)) if is(word, "$TTL") => Ok(Kind::None),
+            (Some(word), Some(_)) if is(word, "$TTL") => Ok(RecordKind::None),
             _ => Err(RejectReason::ZoneDirective),
         }
     }
@@ -237,21 +264,21 @@ mod tests {
 
     #[test]
     fn records_are_read_in_every_spelling() {
-        let mut records = Records::default();
+        let mut records = ZoneRecords::default();
         for (line, kind, owner) in [
-            ("; a comment", Kind::None, ""),
-            ("$ORIGIN COM.", Kind::None, ""),
-            ("$TTL 900", Kind::None, ""),
-            ("@ IN SOA a.gtld. nstld. ( 1 ; serial", Kind::Soa, "com"),
-            ("   900 )", Kind::None, "com"),
-            ("EXAMPLE NS NS1.EXAMPLE", Kind::Ns, "example.com"),
-            ("\tNS NS2.EXAMPLE", Kind::Ns, "example.com"),
-            ("ns1.example 172800 IN A 192.0.2.1", Kind::Other, "ns1.example.com"),
-            ("other.com. in 1h30m ns ns1.example.", Kind::Ns, "other.com"),
-            ("third.com.\t10800\tin\tns\tns1.x.", Kind::Ns, "third.com"),
-            ("third.com. TXT \"; ( no comment\" \"a\"", Kind::Other, "third.com"),
-            ("fourth NS ns1 ; NS", Kind::Ns, "fourth.com"),
-            ("", Kind::None, "fourth.com"),
+            ("; a comment", RecordKind::None, ""),
+            ("$ORIGIN COM.", RecordKind::None, ""),
+            ("$TTL 900", RecordKind::None, ""),
+            ("@ IN SOA a.gtld. nstld. ( 1 ; serial", RecordKind::Soa, "com"),
+            ("   900 )", RecordKind::None, "com"),
+            ("EXAMPLE NS NS1.EXAMPLE", RecordKind::Ns, "example.com"),
+            ("\tNS NS2.EXAMPLE", RecordKind::Ns, "example.com"),
+            ("ns1.example 172800 IN A 192.0.2.1", RecordKind::Other, "ns1.example.com"),
+            ("other.com. in 1h30m ns ns1.example.", RecordKind::Ns, "other.com"),
+            ("third.com.\t10800\tin\tns\tns1.x.", RecordKind::Ns, "third.com"),
+            ("third.com. TXT \"; ( no comment\" \"a\"", RecordKind::Other, "third.com"),
+            ("fourth NS ns1 ; NS", RecordKind::Ns, "fourth.com"),
+            ("", RecordKind::None, "fourth.com"),
         ] {
             assert_eq!(records.read(line), Ok(kind), "{line}");
             assert_eq!(records.owner, owner, "{line}");
