@@ -6,6 +6,7 @@
 pub mod vocab;
 // From a list to a query result.
 pub mod feeds;
+pub mod zones;
 pub mod scorer;
 pub mod corpus;
 pub mod index;

@@ -15,11 +15,13 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("vocab", &[]),
     ("feeds", &["vocab"]),
+    // A zone, day after day: lists of drops that `feeds` reads.
+    ("zones", &["vocab", "feeds"]),
     ("scorer", &["vocab"]),
     ("corpus", &["vocab", "feeds", "scorer"]),
     ("index", &["vocab", "scorer", "corpus"]),
     // Lists in, corpus and generation out: the commands, the admin socket and the inbox call it.
-    ("intake", &["vocab", "feeds", "corpus", "index"]),
+    ("intake", &["vocab", "feeds", "zones", "corpus", "index"]),
     // Knows bytes, no events: so it can be tested to the last bit.
     ("journal", &[]),
     // Never the index: facts about names cross as arguments.

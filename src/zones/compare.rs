@@ -1,0 +1,275 @@
+//! Compares two days of a zone in one pass over sorted files; memory does not grow with the zone.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{AtPath, ZoneError};
+use super::names::{NamesReader, NamesWriter};
+use crate::vocab::day::Day;
+use crate::vocab::name::DomainName;
+use crate::vocab::stage::Periods;
+
+/// Consecutive zone files without a name after which it has dropped.
+const ABSENT_FILES: u8 = 3;
+/// Days after which a name has dropped that left with very many others.
+const ABSENT_DAYS_MASS: i32 = 14;
+/// Days for which a dropped name is remembered, so that its return is told. Longer than any registry
+/// keeps a deleted name.
+const REMEMBERED_DAYS: i32 = 120;
+/// Bytes of a [`Missing`] in its file.
+pub const MISSING_BYTES: usize = 6;
+
+/// What is known of a name that is not in the zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Missing {
+    /// The day of the first zone file without it.
+    since: Day,
+    /// Zone files without it, up to 255.
+    files: u8,
+    /// It left on a day on which very many did.
+    with_many: bool,
+    /// It was listed as dropped.
+    is_listed: bool,
+}
+
+impl Missing {
+    fn from_bytes(bytes: [u8; MISSING_BYTES]) -> Option<Missing> {
+        let [low, high, files, with_many, is_listed, _] = bytes;
+        Some(Missing {
+            since: Day::from_raw(u16::from_le_bytes([low, high]))?,
+            files,
+            with_many: with_many == 1,
+            is_listed: is_listed == 1,
+        })
+    }
+
+    fn bytes(self) -> [u8; MISSING_BYTES] {
+        let [low, high] = self.since.raw().to_le_bytes();
+        [low, high, self.files, self.with_many.into(), self.is_listed.into(), 0]
+    }
+
+    fn has_dropped(&self, day: Day) -> bool {
+        if self.with_many {
+            day.days_since(self.since) >= ABSENT_DAYS_MASS
+        } else {
+            self.files >= ABSENT_FILES
+        }
+    }
+}
+
+/// Names of a zone that lists carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keep {
+    /// Names that dropped.
+    #[default]
+    Drops,
+    /// New names too, as names that exist: they count as other TLDs of a label, and are found by search.
+    All,
+}
+
+/// How two days of a zone differ, in names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Changes {
+    /// In the zone before, and no longer.
+    pub left: u64,
+    /// In the zone now, and not before.
+    pub came: u64,
+}
+
+/// What the comparison found, in names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    pub changes: Changes,
+    /// Listed as dropped.
+    pub dropped: u64,
+    /// Were listed as dropped and came back before the registry could have released them.
+    pub restored: u64,
+    /// Were listed as dropped, and came back after that.
+    pub registered_again: u64,
+    /// Missing, and not listed.
+    pub waiting: u64,
+}
+
+/// The files of a comparison.
+pub struct Paths<'a> {
+    pub before: &'a Path,
+    pub now: &'a Path,
+    pub missing_before: &'a Path,
+    pub missing_now: &'a Path,
+}
+
+/// The day of a comparison, and how to take it.
+pub struct OnDay<'a> {
+    pub apex: &'a str,
+    pub day: Day,
+    /// Very many names left or came.
+    pub is_mass: bool,
+    pub keep: Keep,
+}
+
+/// Counts the names that left and came.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn changes(before: &Path, now: &Path) -> Result<Changes, ZoneError> {
+    let (mut before, mut now) = (NamesReader::<0>::open(before)?, NamesReader::<0>::open(now)?);
+    let mut changes = Changes::default();
+    loop {
+        let order = match (before.name(), now.name()) {
+            (None, None) => return Ok(changes),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some((one, _)), Some((other, _))) => one.cmp(other),
+        };
+        if order.is_le() {
+            before.next()?;
+            changes.left += u64::from(order.is_lt());
+        }
+        if order.is_ge() {
+            now.next()?;
+            changes.came += u64::from(order.is_gt());
+        }
+    }
+}
+
+/// Writes who is missing now, and adds to `list` who dropped and who came back.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn apply(paths: &Paths<'_>, on: &OnDay<'_>, list: &mut DropList) -> Result<Found, ZoneError> {
+    let mut before = NamesReader::<0>::open(paths.before)?;
+    let mut now = NamesReader::<0>::open(paths.now)?;
+    let mut missing = NamesReader::<MISSING_BYTES>::open(paths.missing_before)?;
+    let mut still_missing = NamesWriter::create(paths.missing_now)?;
+    let (mut found, mut owner) = (Found::default(), Vec::new());
+    let periods = Periods::for_tld(on.apex);
+    loop {
+        let (was, is) = (before.name().map(|it| it.0), now.name().map(|it| it.0));
+        let gone = missing.name().map(|it| it.0);
+        let Some(least) = [was, is, gone].into_iter().flatten().min() else { break };
+        owner.clear();
+        owner.extend_from_slice(least);
+        let (was, is) = (was == Some(&owner), is == Some(&owner));
+        let is_missing = gone == Some(&owner);
+        let known = match missing.name() {
+            Some((_, bytes)) if is_missing => {
+                let path = paths.missing_before.to_owned();
+                let damaged = ZoneError::Damaged { path, what: "a day" };
+                Some(Missing::from_bytes(bytes).ok_or(damaged)?)
+            }
+            _ => None,
+        };
+        match (is, known) {
+            (true, Some(known)) => {
+                found.changes.came += u64::from(!was);
+                if known.is_listed {
+                    list.came_back(&owner, known.since)?;
+                    if on.day < periods.effective_release(known.since, None) {
+                        found.restored += 1;
+                    } else {
+                        found.registered_again += 1;
+                    }
+                }
+            }
+            (true, None) if !was => {
+                found.changes.came += 1;
+                if on.keep == Keep::All {
+                    list.exists(&owner)?;
+                }
+            }
+            (true, None) => {}
+            (false, known) => {
+                found.changes.left += u64::from(was);
+                let mut known = match known {
+                    Some(known) => Missing { files: known.files.saturating_add(1), ..known },
+                    None => {
+                        let with_many = on.is_mass;
+                        Missing { since: on.day, files: 1, with_many, is_listed: false }
+                    }
+                };
+                if !known.is_listed && known.has_dropped(on.day) {
+                    list.dropped(&owner, known.since)?;
+                    found.dropped += 1;
+                    known.is_listed = true;
+                }
+                found.waiting += u64::from(!known.is_listed);
+                if !known.is_listed || on.day.days_since(known.since) < REMEMBERED_DAYS {
+                    still_missing.push(&owner, known.bytes())?;
+                }
+            }
+        }
+        if was {
+            before.next()?;
+        }
+        if is {
+            now.next()?;
+        }
+        if is_missing {
+            missing.next()?;
+        }
+    }
+    still_missing.finish()?;
+    Ok(found)
+}
+
+/// Writes an empty file of missing names.
+///
+/// # Errors
+/// A write fails.
+pub fn nothing_missing(path: &Path) -> Result<(), ZoneError> {
+    NamesWriter::<MISSING_BYTES>::create(path)?.finish()?;
+    Ok(())
+}
+
+/// A list in dropdex's own format (`data/docs/sources.md`).
+pub struct DropList {
+    file: csv::Writer<std::fs::File>,
+    path: std::path::PathBuf,
+    apex: String,
+    rows: u64,
+}
+
+impl DropList {
+    /// # Errors
+    /// The file cannot be created.
+    pub fn create(path: &Path, apex: &str) -> Result<DropList, ZoneError> {
+        let mut file = csv::Writer::from_writer(std::fs::File::create(path).at(path)?);
+        let header = ["domain", "drop_date", "status", "registered_again"];
+        file.write_record(header).map_err(std::io::Error::from).at(path)?;
+        Ok(DropList { file, path: path.to_owned(), apex: apex.to_owned(), rows: 0 })
+    }
+
+    fn dropped(&mut self, owner: &[u8], on: Day) -> Result<(), ZoneError> {
+        self.row(owner, [&on.to_string(), "", "false"])
+    }
+
+    fn came_back(&mut self, owner: &[u8], dropped: Day) -> Result<(), ZoneError> {
+        self.row(owner, [&dropped.to_string(), "", "true"])
+    }
+
+    fn exists(&mut self, owner: &[u8]) -> Result<(), ZoneError> {
+        self.row(owner, ["", "registered", "false"])
+    }
+
+    /// Adds a row, unless nobody could register the name: deeper delegations, public suffixes.
+    fn row(&mut self, owner: &[u8], rest: [&str; 3]) -> Result<(), ZoneError> {
+        let name = format!("{}{}", String::from_utf8_lossy(owner), self.apex);
+        let Ok(name) = DomainName::parse(&name) else { return Ok(()) };
+        self.rows += 1;
+        let row = std::iter::once(name.as_str()).chain(rest);
+        self.file.write_record(row).map_err(std::io::Error::from).at(&self.path)
+    }
+
+    /// Waits for the disk. Returns the number of rows.
+    ///
+    /// # Errors
+    /// A write fails.
+    pub fn finish(mut self) -> Result<u64, ZoneError> {
+        self.file.flush().at(&self.path)?;
+        self.file.get_ref().sync_all().at(&self.path)?;
+        Ok(self.rows)
+    }
+}

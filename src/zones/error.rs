@@ -1,0 +1,62 @@
+//! Errors of zone files and of what is kept of them, with what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::feeds::FeedError;
+
+/// A zone file that cannot be taken. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ZoneError {
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    #[error("the zone file is damaged or cut short ({0}); fetch it again")]
+    Unpack(io::Error),
+    #[error(
+        "the zone file is cut short: the SOA record at its start is not repeated at its end; fetch it again"
+    )]
+    NoEnd,
+    #[error("a line of the zone file is longer than 1 MiB: this is no zone file")]
+    LongLine,
+    #[error("the zone file holds bytes that are no text")]
+    NotText,
+    #[error(
+        "more than 100 lines are no records, the last one `{0}`: this is no zone file, or another version of the format"
+    )]
+    BadLine(String),
+    #[error(
+        "a file of the zone `{found}`, but `{expected}` is kept here; give each zone a folder of its own"
+    )]
+    OtherZone { found: String, expected: String },
+    #[error(
+        "the zone file has serial number {found}, and {held} was taken before; the server is behind, try again later"
+    )]
+    OldSerial { found: u32, held: u32 },
+    #[error("a zone file of {found} was taken already; the next one counts from the day after")]
+    SameDay { found: crate::vocab::day::Day },
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error(
+        "{}: damaged ({what}); delete the folder to start over with the next zone file: drops of the days \
+         before it are then not found", path.display()
+    )]
+    Damaged { path: PathBuf, what: &'static str },
+}
+
+impl ZoneError {
+    /// Whether the zone file is at fault, and not what is kept of the zone.
+    pub fn is_of_the_file(&self) -> bool {
+        !matches!(self, ZoneError::File { .. } | ZoneError::Damaged { .. })
+    }
+}
+
+/// Adds the path to errors of files.
+pub(super) trait AtPath<T> {
+    fn at(self, path: &std::path::Path) -> Result<T, ZoneError>;
+}
+
+impl<T> AtPath<T> for io::Result<T> {
+    fn at(self, path: &std::path::Path) -> Result<T, ZoneError> {
+        self.map_err(|source| ZoneError::File { path: path.to_owned(), source })
+    }
+}

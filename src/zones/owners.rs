@@ -1,0 +1,248 @@
+//! Reads the owners of delegations from a zone file, at the speed of unpacking.
+//!
+//! Published zone files have a record a line, whole names, and the records of an owner together. Such
+//! lines are read as bytes here. [`ZoneRecords`] reads the others: comments, directives, parentheses,
+//! relative names.
+
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use memchr::{memchr, memchr2};
+
+use super::error::ZoneError;
+use crate::feeds::{self, RecordKind, ZoneRecords};
+
+/// Bytes read at once. A longer line is no record.
+const READ_BYTES: usize = 1 << 20;
+/// Bytes of an owner at most (RFC 1035 §2.3.4).
+pub const OWNER_BYTES_MAX: usize = 253;
+/// Lines that are no record, at most: a tool's warning may stand in a file, other text may not.
+const BAD_LINES_MAX: u32 = 100;
+
+/// Owners of NS records below the apex, in the order of the file.
+///
+/// An owner is without the apex and with the dot before it: `example.` in com. Two owners then compare
+/// like their whole names in a file that is sorted by bytes, where `a-b.com.` precedes `a.com.`.
+pub struct Owners {
+    lines: Lines,
+    parser: Parser,
+}
+
+struct Lines {
+    input: Box<dyn Read + Send>,
+    buffer: Vec<u8>,
+    /// What of the buffer is not read yet.
+    unread: Range<usize>,
+    is_at_end: bool,
+}
+
+struct Parser {
+    apex: String,
+    /// `.com.`
+    end: Vec<u8>,
+    /// The first field of the last line that delegated, as the file has it.
+    last: Vec<u8>,
+    owner: Vec<u8>,
+    records: ZoneRecords,
+    bad_lines: u32,
+    soa: Soa,
+}
+
+/// The record that opens a zone and is repeated at its end.
+#[derive(Default)]
+struct Soa {
+    first: Option<Vec<String>>,
+    /// Fields read so far of a record that goes on.
+    open: Option<Vec<String>>,
+    /// The last record of the file was the first again.
+    is_closed: bool,
+}
+
+impl Owners {
+    /// Opens a zone file, packed or not.
+    ///
+    /// # Errors
+    /// The file cannot be read, or names no zone.
+    pub fn open(path: &Path) -> Result<Owners, ZoneError> {
+        let (apex, input) = feeds::open_zone_text(path)?;
+        let buffer = vec![0; READ_BYTES];
+        Ok(Owners {
+            lines: Lines { input, buffer, unread: 0..0, is_at_end: false },
+            parser: Parser {
+                end: format!(".{apex}.").into_bytes(),
+                records: ZoneRecords::below(&apex),
+                apex,
+                last: Vec::new(),
+                owner: Vec::new(),
+                bad_lines: 0,
+                soa: Soa::default(),
+            },
+        })
+    }
+
+    /// Name of the zone, in lower case and without a dot at the end.
+    pub fn apex(&self) -> &str {
+        &self.parser.apex
+    }
+
+    /// The next owner; `None` at the end of the file. An owner whose records do not stand together comes
+    /// several times.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds text that is no zone.
+    pub fn next(&mut self) -> Result<Option<&[u8]>, ZoneError> {
+        while let Some(line) = self.lines.next()? {
+            if self.parser.read(line.trim_ascii_end())? {
+                return Ok(Some(&self.parser.owner));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Serial number of the zone, once all owners are read.
+    ///
+    /// # Errors
+    /// [`ZoneError::NoEnd`] when the first record of the zone is not repeated at its end.
+    pub fn serial(&self) -> Result<u32, ZoneError> {
+        let Soa { first, is_closed, .. } = &self.parser.soa;
+        let serial = first.as_ref().and_then(|fields| fields.get(2)?.parse().ok());
+        serial.filter(|_| *is_closed).ok_or(ZoneError::NoEnd)
+    }
+}
+
+impl Lines {
+    /// The next line, without its end.
+    fn next(&mut self) -> Result<Option<&[u8]>, ZoneError> {
+        let mut searched = 0;
+        loop {
+            let Range { start, end } = self.unread;
+            if let Some(at) = memchr(b'\n', &self.buffer[start + searched..end]) {
+                let end = start + searched + at;
+                self.unread.start = end + 1;
+                return Ok(Some(&self.buffer[start..end]));
+            }
+            if self.is_at_end {
+                self.unread.start = end;
+                return Ok((start < end).then(|| &self.buffer[start..end]));
+            }
+            searched = end - start;
+            self.fill()?;
+        }
+    }
+
+    /// Reads more behind what is unread.
+    fn fill(&mut self) -> Result<(), ZoneError> {
+        self.buffer.copy_within(self.unread.clone(), 0);
+        self.unread = 0..self.unread.len();
+        if self.unread.end == self.buffer.len() {
+            return Err(ZoneError::LongLine);
+        }
+        let got = loop {
+            match self.input.read(&mut self.buffer[self.unread.end..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                other => break other.map_err(ZoneError::Unpack)?,
+            }
+        };
+        self.unread.end += got;
+        self.is_at_end = got == 0;
+        Ok(())
+    }
+}
+
+impl Parser {
+    /// Reads a line; true when it delegates an owner other than the one before.
+    fn read(&mut self, line: &[u8]) -> Result<bool, ZoneError> {
+        let Some(end) = memchr2(b' ', b'\t', line) else { return self.read_slowly(line) };
+        let (name, rest) = line.split_at(end);
+        if name == self.last && !self.records.is_open() {
+            self.soa.is_closed = false;
+            return Ok(false);
+        }
+        let is_whole = name.ends_with(b".") && !matches!(name[0], b';' | b'$' | b'@' | b'"' | b'(');
+        match kind(rest) {
+            Some(b"NS" | b"ns") if is_whole && !self.records.is_open() => {
+                self.soa.is_closed = false;
+                self.last.clear();
+                self.last.extend_from_slice(name);
+                self.owner.clear();
+                self.owner.extend_from_slice(name);
+                self.owner.make_ascii_lowercase();
+                Ok(self.is_below())
+            }
+            _ => self.read_slowly(line),
+        }
+    }
+
+    /// Reads a line of any spelling.
+    fn read_slowly(&mut self, line: &[u8]) -> Result<bool, ZoneError> {
+        let text = std::str::from_utf8(line).map_err(|_| ZoneError::NotText)?;
+        let goes_on = self.records.is_open();
+        match self.records.read(text) {
+            Ok(RecordKind::Ns) => {
+                self.soa.is_closed = false;
+                self.owner.clear();
+                self.owner.extend_from_slice(self.records.owner().as_bytes());
+                self.owner.push(b'.');
+                // The next line may have no owner, and then goes on with this one.
+                let is_new = self.owner != self.last;
+                self.last.clone_from(&self.owner);
+                return Ok(is_new && self.is_below());
+            }
+            Ok(RecordKind::Soa) => self.soa.begin(text),
+            Ok(RecordKind::Other) => self.soa.is_closed = false,
+            Ok(RecordKind::None) if goes_on => self.soa.go_on(text),
+            Ok(RecordKind::None) => {}
+            Err(_) if self.bad_lines == BAD_LINES_MAX => {
+                return Err(ZoneError::BadLine(text.chars().take(80).collect()));
+            }
+            Err(_) => self.bad_lines += 1,
+        }
+        if !self.records.is_open() {
+            self.soa.finish();
+        }
+        Ok(false)
+    }
+
+    /// Cuts the apex off the owner; false for the apex itself and for names elsewhere.
+    fn is_below(&mut self) -> bool {
+        let Some(label) = self.owner.strip_suffix(&self.end[..]) else { return false };
+        let length = label.len();
+        self.owner.truncate(length + 1);
+        (1..OWNER_BYTES_MAX).contains(&length)
+    }
+}
+
+/// Type of a record whose fields after the owner are the usual ones: a TTL in seconds and the class IN.
+fn kind(rest: &[u8]) -> Option<&[u8]> {
+    let mut fields = rest.split(|byte| matches!(byte, b' ' | b'\t')).filter(|it| !it.is_empty());
+    fields.find(|field| !field.iter().all(u8::is_ascii_digit) && !field.eq_ignore_ascii_case(b"IN"))
+}
+
+impl Soa {
+    fn begin(&mut self, text: &str) {
+        let is_kind = |field: &str| field.eq_ignore_ascii_case("SOA");
+        self.open = Some(fields(text).skip_while(|field| !is_kind(field)).skip(1).collect());
+    }
+
+    fn go_on(&mut self, text: &str) {
+        if let Some(open) = &mut self.open {
+            open.extend(fields(text));
+        }
+    }
+
+    fn finish(&mut self) {
+        let Some(read) = self.open.take() else { return };
+        match &self.first {
+            None => self.first = Some(read),
+            Some(first) => self.is_closed = *first == read,
+        }
+    }
+}
+
+/// Fields of a line without comment and parentheses, in lower case.
+fn fields(text: &str) -> impl Iterator<Item = String> {
+    let record = text.split(';').next().unwrap_or_default();
+    let fields = record.split(|char: char| char.is_ascii_whitespace() || "()".contains(char));
+    fields.filter(|field| !field.is_empty()).map(str::to_ascii_lowercase)
+}

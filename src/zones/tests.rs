@@ -1,0 +1,346 @@
+//! Weeks of a zone are played, and what is listed is compared with what happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::vocab::day::Day;
+
+fn day(number: i32) -> Day {
+    "2026-01-01".parse::<Day>().expect("a day").plus(number)
+}
+
+/// A zone file as registries publish it.
+fn zone_text(apex: &str, serial: u32, names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let soa = format!(
+        "{apex}.\t900\tin\tsoa\ta.nic.{apex}. host.nic.{apex}. {serial} 1800 900 604800 86400\n"
+    );
+    let mut text = format!("{soa}{apex}.\t172800\tin\tns\ta.nic.{apex}.\n");
+    let mut owners: Vec<String> =
+        names.into_iter().map(|name| format!("{}.{apex}.", name.as_ref())).collect();
+    owners.sort_unstable();
+    for (at, owner) in owners.iter().enumerate() {
+        let _ = writeln!(text, "{owner}\t172800\tin\tns\tns1.host{}.net.", at % 7);
+        let _ = writeln!(text, "{owner}\t172800\tin\tns\tns2.host{}.net.", at % 7);
+        if at % 5 == 0 {
+            let _ = writeln!(text, "{owner}\t86400\tin\tds\t12345 13 2 0123456789abcdef");
+            let _ = writeln!(text, "ns1.{owner}\t172800\tin\ta\t192.0.2.1");
+        }
+    }
+    text + &soa
+}
+
+struct Folder {
+    folder: tempfile::TempDir,
+}
+
+impl Folder {
+    fn new() -> Folder {
+        Folder { folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    fn write(&self, text: &str) -> PathBuf {
+        let path = self.folder.path().join("zone.txt");
+        fs::write(&path, text).expect("written");
+        path
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("kept")
+    }
+
+    fn tracker(&self) -> Tracker {
+        Tracker::open(&self.state()).expect("sound")
+    }
+
+    fn take(&self, serial: u32, on: Day, names: &[&str]) -> Result<Outcome, ZoneError> {
+        let path = self.write(&zone_text("com", serial, names));
+        self.tracker().take(&path, on, Keep::Drops)
+    }
+}
+
+fn owners(text: &str) -> Result<(Vec<String>, u32), ZoneError> {
+    let folder = Folder::new();
+    let mut owners = owners::Owners::open(&folder.write(text))?;
+    let mut found = Vec::new();
+    while let Some(owner) = owners.next()? {
+        found.push(String::from_utf8(owner.to_vec()).expect("ASCII"));
+    }
+    Ok((found, owners.serial()?))
+}
+
+#[test]
+fn owners_are_read_in_every_spelling() {
+    let soa = "com. 900 in soa a.gtld. nstld. 7 1800 900 604800 86400\n";
+    let text = format!(
+        "; a comment\n{soa}com. 172800 in ns a.gtld.\na-b.com. 172800 in ns ns1.x.\n\
+         a-b.com. 172800 in ns ns2.x.\na.com.\t\t172800\tIN\tNS\tns1.x.\n;; expected opt record\n\
+         a.com. 86400 in ds 1 13 2 00\nB.COM. 1h30m IN NS ns1.x.\nb.com. 900 in txt \"; (\"\n\
+         ns1.c.com. 900 in a 192.0.2.1\nother.net. 900 in ns ns1.x.\nd 900 in ns ns1.x.\n\
+         \t900 in ns ns2.x.\nx.y.com. 900 in ns ns1.x.\r\n{soa}"
+    );
+    let (found, serial) = owners(&text).expect("a zone");
+    assert_eq!(found, ["a-b.", "a.", "b.", "d.", "x.y."]);
+    assert_eq!(serial, 7);
+    let many_lines = "$ORIGIN com.\n@ SOA a. b. ( 9 ; serial\n 2 3\n 4 5 )\na NS ns1\n@ SOA a. b. (\n 9 2 3 4 5 )\n";
+    assert_eq!(owners(many_lines).expect("a zone"), (vec!["a.".to_owned()], 9));
+}
+
+#[test]
+fn half_a_zone_is_refused() {
+    let whole = zone_text("com", 7, ["a", "b", "c"]);
+    owners(&whole).expect("a zone");
+    let end = whole.trim_end().rfind('\n').expect("many lines");
+    for (cut, what) in [(&whole[..=end], "no end"), (&whole[..end / 2], "cut in the middle")] {
+        assert!(matches!(owners(cut), Err(ZoneError::NoEnd)), "{what}");
+    }
+    let other_end = whole.clone() + "com. 900 in soa a. b. 8 1 1 1 1\n";
+    assert!(matches!(owners(&other_end), Err(ZoneError::NoEnd)), "another zone's end");
+    let after_end = whole.clone() + "z.com. 900 in ns ns1.x.\n";
+    assert!(matches!(owners(&after_end), Err(ZoneError::NoEnd)), "records after the end");
+    let page = whole + &"<p>The service is down for maintenance.</p>\n".repeat(200);
+    assert!(owners(&page).is_err(), "text that is no zone");
+}
+
+#[test]
+fn names_in_any_order_are_sorted() {
+    let folder = Folder::new();
+    let mut names: Vec<String> =
+        (0..5_000).map(|at| format!("name{}", at * 7_919 % 10_007)).collect();
+    names.push("a-b".into());
+    names.push("a".into());
+    let soa = "com. 900 in soa a. b. 7 1 1 1 1\n";
+    let lines: String =
+        names.iter().map(|name| format!("{name}.com. 900 in ns ns1.x.\n")).collect();
+    let (sorted, shuffled) = (folder.state().join("sorted"), folder.state().join("shuffled"));
+    fs::create_dir_all(folder.state()).expect("created");
+    let first =
+        snapshot::take(&folder.write(&zone_text("com", 7, &names)), &sorted, &folder.state());
+    let other =
+        snapshot::take(&folder.write(&format!("{soa}{lines}{soa}")), &shuffled, &folder.state());
+    assert_eq!(first.expect("taken"), other.expect("taken"));
+    assert_eq!(fs::read(sorted).expect("readable"), fs::read(shuffled).expect("readable"));
+}
+
+#[test]
+fn a_zone_file_must_be_newer_and_of_the_same_zone() {
+    let folder = Folder::new();
+    assert_eq!(folder.take(10, day(1), &["a", "b"]).expect("first"), Outcome::First { names: 2 });
+    assert_eq!(folder.take(10, day(2), &["a", "b"]).expect("the same"), Outcome::Unchanged);
+    let old = folder.take(9, day(2), &["a"]).expect_err("older");
+    assert_eq!(
+        old.to_string(),
+        "the zone file has serial number 9, and 10 was taken before; the server is behind, try again later"
+    );
+    assert!(matches!(folder.take(11, day(1), &["a"]), Err(ZoneError::SameDay { .. })));
+    let path = folder.write(&zone_text("net", 11, ["a"]));
+    let other = folder.tracker().take(&path, day(2), Keep::Drops);
+    assert!(matches!(other, Err(ZoneError::OtherZone { .. })));
+    assert!(matches!(folder.take(11, day(2), &["a", "b"]), Ok(Outcome::Applied(_))));
+    // The number wraps around.
+    for (serial, on) in [(u32::MAX / 2, 3), (u32::MAX - 5, 4), (3, 5)] {
+        folder.take(serial, day(on), &["a", "b"]).expect("newer");
+    }
+}
+
+/// Names of a zone by day, with everything that went wrong on the way.
+struct Play {
+    /// By name: the days on which it is in the zone.
+    present: BTreeMap<String, BTreeSet<i32>>,
+    /// By name: the first day without it.
+    dropped: BTreeMap<String, i32>,
+}
+
+const DAYS: i32 = 40;
+const NAMES: usize = 4_000;
+/// Days whose file lacks a third of the names.
+const HALF_ZONES: [i32; 2] = [12, 25];
+/// A day without a file, one with an older serial number, one with a file that was cut.
+const NO_FILE: i32 = 8;
+const OLD_FILE: i32 = 17;
+const CUT_FILE: i32 = 21;
+/// The day on which a registrar's names leave for good.
+const MASS_EXIT: i32 = 19;
+
+impl Play {
+    fn new(seed: u64) -> Play {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut play = Play { present: BTreeMap::new(), dropped: BTreeMap::new() };
+        for at in 0..NAMES {
+            let name = format!("{}{at}", ["a-", "b", "b-", "z"][at % 4]);
+            let mut days: BTreeSet<i32> = (0..DAYS).collect();
+            match rng.u8(0..100) {
+                // Drops for good.
+                0..5 => {
+                    let left = rng.i32(1..DAYS);
+                    days.retain(|&on| on < left);
+                    play.dropped.insert(name.clone(), left);
+                }
+                // Is away for up to two files, and is renewed.
+                5..9 => {
+                    let left = rng.i32(1..DAYS - 3);
+                    let back = left + rng.i32(1..3);
+                    days.retain(|&on| on < left || on >= back);
+                }
+                // The registrar's names.
+                9..27 => {
+                    days.retain(|&on| on < MASS_EXIT);
+                    play.dropped.insert(name.clone(), MASS_EXIT);
+                }
+                // Is new.
+                27..30 => {
+                    let first = rng.i32(1..DAYS);
+                    days.retain(|&on| on >= first);
+                }
+                _ => {}
+            }
+            play.present.insert(name, days);
+        }
+        play
+    }
+
+    /// The zone file of a day, and its serial number.
+    fn file(&self, on: i32) -> Option<String> {
+        let names =
+            || self.present.iter().filter(|(_, days)| days.contains(&on)).map(|(name, _)| name);
+        let serial = 100 + on as u32;
+        match on {
+            NO_FILE => None,
+            OLD_FILE => Some(zone_text("com", serial - 3, names())),
+            CUT_FILE => {
+                let mut text = zone_text("com", serial, names());
+                text.truncate(text.len() / 3 * 2);
+                Some(text)
+            }
+            on if HALF_ZONES.contains(&on) => Some(zone_text("com", serial, names().step_by(3))),
+            _ => Some(zone_text("com", serial, names())),
+        }
+    }
+
+    /// The first day on or after `on` with a file that can be taken and says what is so.
+    fn seen(on: i32) -> i32 {
+        let is_bad =
+            |on: &i32| [NO_FILE, OLD_FILE, CUT_FILE].contains(on) || HALF_ZONES.contains(on);
+        (on..).find(|on| !is_bad(on)).expect("days go on")
+    }
+}
+
+/// Rows of lists: the name, its drop date, whether it is registered again.
+fn rows(tracker: &mut Tracker) -> Vec<(String, Day, bool)> {
+    let mut rows = Vec::new();
+    for list in tracker.lists() {
+        let text = fs::read_to_string(&list.path).expect("readable");
+        for row in text.lines().skip(1) {
+            let cells: Vec<&str> = row.split(',').collect();
+            let name = cells[0].strip_suffix(".com").expect("of the zone").to_owned();
+            rows.push((name, cells[1].parse().expect("a day"), cells[3] == "true"));
+        }
+        tracker.ingested(&list).expect("removed");
+    }
+    rows
+}
+
+#[test]
+fn forty_days_give_every_drop_on_its_day_and_no_other() {
+    for seed in 0..3 {
+        let (play, folder) = (Play::new(seed), Folder::new());
+        let (mut listed, mut held) = (BTreeMap::new(), Vec::new());
+        for on in 0..DAYS {
+            let Some(text) = play.file(on) else { continue };
+            let path = folder.write(&text);
+            match folder.tracker().take(&path, day(on), Keep::Drops) {
+                Ok(Outcome::Held { .. }) => held.push(on),
+                Ok(_) => {}
+                Err(ZoneError::OldSerial { .. }) => assert_eq!(on, OLD_FILE),
+                Err(ZoneError::NoEnd) => assert_eq!(on, CUT_FILE),
+                Err(error) => panic!("day {on}: {error}"),
+            }
+            for (name, dropped, is_again) in rows(&mut folder.tracker()) {
+                assert!(!is_again, "{name} never came back");
+                assert_eq!(listed.insert(name, (dropped, on)), None, "listed once");
+            }
+        }
+        assert_eq!(
+            held,
+            [12, MASS_EXIT, MASS_EXIT + 1, 25],
+            "mass exits wait: a smaller zone for three files"
+        );
+        for (name, (dropped, _)) in &listed {
+            let left = play.dropped.get(name).copied();
+            assert_eq!(left.map(|left| day(Play::seen(left))), Some(*dropped), "{name}");
+        }
+        for (name, &left) in &play.dropped {
+            let first = Play::seen(left);
+            // Two more files, and those that are held or bad on the way; two weeks after a mass exit.
+            let is_due = if first == MASS_EXIT { first + 14 < DAYS } else { first + 8 < DAYS };
+            assert!(!is_due || listed.contains_key(name), "seed {seed}: {name} left on day {left}");
+        }
+        assert!(listed.len() > 500, "the play has drops");
+    }
+}
+
+#[test]
+fn names_that_come_back_are_told() {
+    let folder = Folder::new();
+    let all = ["early", "late", "stays"];
+    folder.take(1, day(0), &all).expect("first");
+    for on in 1..=4 {
+        folder.take(1 + on as u32, day(on), &["stays"]).expect("taken");
+    }
+    let mut tracker = folder.tracker();
+    assert_eq!(
+        rows(&mut tracker),
+        [("early".to_owned(), day(1), false), ("late".to_owned(), day(1), false)]
+    );
+    let Outcome::Applied(applied) = folder.take(20, day(20), &["early", "stays"]).expect("taken")
+    else {
+        panic!("few changes");
+    };
+    assert_eq!((applied.restored, applied.registered_again, applied.changes.came), (1, 0, 1));
+    // 35 days after the first day without it a .com is released.
+    let Outcome::Applied(applied) = folder.take(36, day(36), &all).expect("taken") else {
+        panic!("few changes");
+    };
+    assert_eq!((applied.restored, applied.registered_again), (0, 1));
+    let back = [("early".to_owned(), day(1), true), ("late".to_owned(), day(1), true)];
+    assert_eq!(rows(&mut folder.tracker()), back);
+}
+
+#[test]
+fn new_names_are_listed_when_they_are_wanted() {
+    let folder = Folder::new();
+    folder.take(1, day(0), &["a"]).expect("first");
+    let path = folder.write(&zone_text("com", 2, ["a", "b"]));
+    folder.tracker().take(&path, day(1), Keep::All).expect("taken");
+    let list = folder.tracker().lists().remove(0);
+    assert_eq!(
+        fs::read_to_string(list.path).expect("readable"),
+        "domain,drop_date,status,registered_again\nb.com,,registered,false\n"
+    );
+}
+
+/// All files of a folder and their content.
+fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries =
+        fs::read_dir(folder).expect("readable").map(|entry| entry.expect("readable").path());
+    entries.map(|path| (path.clone(), fs::read(&path).expect("readable"))).collect()
+}
+
+#[test]
+fn files_of_a_process_that_ended_are_removed_and_nothing_else() {
+    let folder = Folder::new();
+    folder.take(1, day(0), &["a", "b"]).expect("first");
+    folder.take(2, day(1), &["a"]).expect("taken");
+    let before = content(&folder.state());
+    for name in ["names-3", "missing-3-2026-01-03", "com-3.csv", ".tmpabc"] {
+        fs::write(folder.state().join(name), "half").expect("written");
+    }
+    folder.tracker();
+    assert_eq!(content(&folder.state()), before);
+    let bad = folder.write("com. 900 in soa a. b. 3 1 1 1 1\na.com. 900 in ns x.\n");
+    folder.tracker().take(&bad, day(2), Keep::Drops).expect_err("cut");
+    folder.tracker();
+    assert_eq!(content(&folder.state()), before);
+}

@@ -1,0 +1,385 @@
+//! What is kept of a zone, and what a new zone file means.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::compare::{self, Changes, DropList, Found, Keep, OnDay, Paths};
+use super::error::{AtPath, ZoneError};
+use super::snapshot;
+use crate::vocab::day::Day;
+
+const STATE: &str = "state.json";
+/// Days whose changes say what is usual.
+const USUAL_DAYS: usize = 28;
+/// More changes than this times the usual number are very many.
+const MANY_TIMES: u64 = 4;
+/// As is a share of the zone, in names, and this number at least.
+const MANY_SHARE: u64 = 200;
+const MANY_LEAST: u64 = 500;
+/// A zone that has less than this percentage of the names before is doubted for longer.
+const WHOLE_PERCENT: u64 = 98;
+/// Names that a small zone may lose in a day all the same.
+const LOST_LEAST: u64 = 50;
+/// Zone files in a row with very many changes after which they are believed.
+const AGREEING: usize = 2;
+/// The same for a zone that lost much of its names: half a zone was published for two days in a row.
+const AGREEING_SMALLER: usize = 3;
+
+/// A zone in a folder. One process at a time may use it.
+#[derive(Debug)]
+pub struct Tracker {
+    folder: PathBuf,
+    state: State,
+}
+
+/// The file that says which other files are in use: replaced as a whole.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct State {
+    apex: String,
+    /// Of the latest files; each change of the state has a number of its own.
+    number: u64,
+    last: Option<Kept>,
+    /// Zone files with very many changes, oldest first, until enough agree or one does not.
+    held: Vec<Kept>,
+    missing: String,
+    /// Changes of the latest days that were believed, oldest first.
+    usual: Vec<Changes>,
+    /// Lists that were written and not yet taken away, oldest first.
+    lists: Vec<Written>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Kept {
+    file: String,
+    day: Day,
+    serial: u32,
+    names: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Written {
+    file: String,
+    day: Day,
+}
+
+/// A list of drops, in dropdex's own format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List {
+    pub path: PathBuf,
+    /// The day of the zone file that proved them.
+    pub day: Day,
+}
+
+/// What became of a zone file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is the first one, with so many names: drops are found from the next one on.
+    First {
+        names: u64,
+    },
+    /// The zone has not changed since the last file.
+    Unchanged,
+    /// Very many names left or came: nothing is concluded until `files_needed` files in a row say so.
+    Held {
+        changes: Changes,
+        files: usize,
+        files_needed: usize,
+    },
+    Applied(Applied),
+}
+
+/// Conclusions of a zone file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Names in the zone.
+    pub names: u64,
+    pub changes: Changes,
+    /// Names listed as dropped.
+    pub dropped: u64,
+    /// Listed as dropped before, and back before the registry could have released them.
+    pub restored: u64,
+    /// Listed as dropped before, and back after that.
+    pub registered_again: u64,
+    /// Names that are missing and not listed yet.
+    pub waiting: u64,
+    /// The day of a file that was held and is now believed.
+    pub believed: Option<Day>,
+    /// The day of a file that was held and is now dismissed.
+    pub dismissed: Option<Day>,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::First { names } => {
+                write!(f, "{names} names; drops are found from the next file on")
+            }
+            Outcome::Unchanged => f.write_str("unchanged since the last file"),
+            Outcome::Held { changes: Changes { left, came }, files, files_needed } => write!(
+                f,
+                "{left} names left and {came} came, many more than usual; believed when \
+                 {files_needed} files in a row say so, and this is number {files}"
+            ),
+            Outcome::Applied(applied) => write!(f, "{applied}"),
+        }
+    }
+}
+
+impl fmt::Display for Applied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Applied { names, changes: Changes { left, came }, dropped, waiting, .. } = self;
+        write!(
+            f,
+            "{names} names, {left} left, {came} came; {dropped} dropped, {} are back, {waiting} wait",
+            self.restored + self.registered_again
+        )?;
+        if let Some(day) = self.believed {
+            write!(f, "; the file of {day} is believed now")?;
+        }
+        if let Some(day) = self.dismissed {
+            write!(f, "; the file of {day} is dismissed")?;
+        }
+        Ok(())
+    }
+}
+
+impl Tracker {
+    /// Opens the folder of a zone, which is created if there is none.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or is damaged.
+    pub fn open(folder: &Path) -> Result<Tracker, ZoneError> {
+        fs::create_dir_all(folder).at(folder)?;
+        let path = folder.join(STATE);
+        let state = match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| ZoneError::Damaged {
+                path: path.clone(),
+                what: "it is no state of a zone",
+            })?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => State::default(),
+            Err(error) => return Err(error).at(&path),
+        };
+        let tracker = Tracker { folder: folder.to_owned(), state };
+        tracker.tidy()?;
+        Ok(tracker)
+    }
+
+    /// Takes the zone file of a day. A drop that it proves gets the day of the first file without the
+    /// name. Nothing has changed when this fails.
+    ///
+    /// # Errors
+    /// The file is not whole, of another zone, or not newer than the last one; or a disk operation fails.
+    pub fn take(&mut self, zone: &Path, day: Day, keep: Keep) -> Result<Outcome, ZoneError> {
+        let mut next = self.state.clone();
+        next.number += 1;
+        let file = format!("names-{}", next.number);
+        let taken = snapshot::take(zone, &self.folder.join(&file), &self.folder)?;
+        let snapshot::Snapshot { apex, serial, names } = taken;
+        if self.state.last.is_some() && apex != self.state.apex {
+            return Err(ZoneError::OtherZone { found: apex, expected: self.state.apex.clone() });
+        }
+        next.apex = apex;
+        let now = Kept { file, day, serial, names };
+        let outcome = self.judge(&mut next, now, keep)?;
+        if outcome != Outcome::Unchanged {
+            self.commit(next)?;
+        }
+        self.tidy()?;
+        Ok(outcome)
+    }
+
+    /// Lists that wait to be ingested, oldest first, and how to say that one was: [`Tracker::ingested`].
+    /// A list may be ingested twice if the process ends between the two; its content is the same.
+    pub fn lists(&self) -> Vec<List> {
+        let list = |list: &Written| List { path: self.folder.join(&list.file), day: list.day };
+        self.state.lists.iter().map(list).collect()
+    }
+
+    /// Removes a list.
+    ///
+    /// # Errors
+    /// A disk operation fails.
+    pub fn ingested(&mut self, list: &List) -> Result<(), ZoneError> {
+        let mut next = self.state.clone();
+        next.lists.retain(|written| self.folder.join(&written.file) != list.path);
+        self.commit(next)?;
+        self.tidy()
+    }
+
+    /// The latest zone file, believed or not.
+    fn latest(&self) -> Option<&Kept> {
+        self.state.held.last().or(self.state.last.as_ref())
+    }
+
+    /// Serial number of the latest zone file. A server that has this one has nothing new.
+    pub fn latest_serial(&self) -> Option<u32> {
+        self.latest().map(|latest| latest.serial)
+    }
+
+    fn judge(&self, next: &mut State, now: Kept, keep: Keep) -> Result<Outcome, ZoneError> {
+        let (Some(last), Some(latest)) = (next.last.clone(), self.latest()) else {
+            next.missing = format!("missing-{}", next.number);
+            compare::nothing_missing(&self.folder.join(&next.missing))?;
+            let names = now.names;
+            next.last = Some(now);
+            return Ok(Outcome::First { names });
+        };
+        if now.serial == latest.serial {
+            return Ok(Outcome::Unchanged);
+        }
+        // Serial numbers wrap around (RFC 1982 §3.2).
+        if now.serial.wrapping_sub(latest.serial) > u32::MAX / 2 {
+            return Err(ZoneError::OldSerial { found: now.serial, held: latest.serial });
+        }
+        if now.day <= latest.day {
+            return Err(ZoneError::SameDay { found: latest.day });
+        }
+        let path = |kept: &Kept| self.folder.join(&kept.file);
+        let changes = compare::changes(&path(&last), &path(&now))?;
+        let mut applied = Applied::default();
+        if self.is_mass(&last, &now, changes) {
+            next.held.push(now);
+            let is_smaller = next.held.iter().any(|held| is_smaller(&last, held));
+            let files_needed = if is_smaller { AGREEING_SMALLER } else { AGREEING };
+            let files = next.held.len();
+            if files < files_needed {
+                return Ok(Outcome::Held { changes, files, files_needed });
+            }
+            let mut list = self.list(next)?;
+            for now in std::mem::take(&mut next.held) {
+                let is_mass = match &next.last {
+                    _ if applied.believed.is_none() => true,
+                    Some(last) => {
+                        let since = compare::changes(&path(last), &path(&now))?;
+                        self.is_mass(last, &now, since)
+                    }
+                    None => false,
+                };
+                applied.believed = applied.believed.or(Some(now.day));
+                self.apply(next, now, (is_mass, keep), &mut list, &mut applied)?;
+            }
+            self.finish(next, list)?;
+        } else {
+            applied.dismissed = std::mem::take(&mut next.held).first().map(|held| held.day);
+            let mut list = self.list(next)?;
+            self.apply(next, now, (false, keep), &mut list, &mut applied)?;
+            self.finish(next, list)?;
+            next.usual.push(changes);
+            let excess = next.usual.len().saturating_sub(USUAL_DAYS);
+            next.usual.drain(..excess);
+        }
+        Ok(Outcome::Applied(applied))
+    }
+
+    /// Whether very many names left or came.
+    fn is_mass(&self, last: &Kept, now: &Kept, changes: Changes) -> bool {
+        let usual = |of: fn(&Changes) -> u64| {
+            let mut counts: Vec<u64> = self.state.usual.iter().map(of).collect();
+            counts.sort_unstable();
+            counts.get(counts.len() / 2).copied().unwrap_or(0)
+        };
+        let limit = |usual: u64| (MANY_TIMES * usual).max(last.names / MANY_SHARE).max(MANY_LEAST);
+        changes.left > limit(usual(|it| it.left))
+            || changes.came > limit(usual(|it| it.came))
+            || is_smaller(last, now)
+    }
+
+    fn list(&self, next: &State) -> Result<DropList, ZoneError> {
+        DropList::create(&self.folder.join(list_name(next)), &next.apex)
+    }
+
+    /// Compares `now` with the last zone file, and makes it the last one.
+    fn apply(
+        &self,
+        next: &mut State,
+        now: Kept,
+        (is_mass, keep): (bool, Keep),
+        list: &mut DropList,
+        applied: &mut Applied,
+    ) -> Result<(), ZoneError> {
+        let Some(last) = next.last.take() else { return Ok(()) };
+        let missing = format!("missing-{}-{}", next.number, now.day);
+        let path = |file: &str| self.folder.join(file);
+        let paths = Paths {
+            before: &path(&last.file),
+            now: &path(&now.file),
+            missing_before: &path(&next.missing),
+            missing_now: &path(&missing),
+        };
+        let on = OnDay { apex: &next.apex, day: now.day, is_mass, keep };
+        let Found { changes, dropped, restored, registered_again, waiting } =
+            compare::apply(&paths, &on, list)?;
+        applied.changes.left += changes.left;
+        applied.changes.came += changes.came;
+        applied.dropped += dropped;
+        applied.restored += restored;
+        applied.registered_again += registered_again;
+        (applied.waiting, applied.names) = (waiting, now.names);
+        next.missing = missing;
+        next.last = Some(now);
+        Ok(())
+    }
+
+    /// Keeps a list that has rows.
+    fn finish(&self, next: &mut State, list: DropList) -> Result<(), ZoneError> {
+        if list.finish()? > 0 {
+            let day = next.last.as_ref().map_or(Day::MIN, |last| last.day);
+            next.lists.push(Written { file: list_name(next), day });
+        }
+        Ok(())
+    }
+
+    /// Makes a state the one that counts, once its files are on disk.
+    fn commit(&mut self, next: State) -> Result<(), ZoneError> {
+        let path = self.folder.join(STATE);
+        let write = || -> std::io::Result<()> {
+            let mut draft = tempfile::NamedTempFile::new_in(&self.folder)?;
+            serde_json::to_writer_pretty(&mut draft, &next)?;
+            draft.flush()?;
+            draft.as_file().sync_all()?;
+            // New files are in the folder before a state names them.
+            File::open(&self.folder)?.sync_all()?;
+            draft.persist(&path)?;
+            File::open(&self.folder)?.sync_all()
+        };
+        write().at(&path)?;
+        self.state = next;
+        Ok(())
+    }
+
+    /// Removes files that the state does not name: those before it, and those of a process that ended.
+    fn tidy(&self) -> Result<(), ZoneError> {
+        let State { last, held, missing, lists, .. } = &self.state;
+        let kept = last.iter().chain(held).map(|kept| &kept.file);
+        let lists = lists.iter().map(|list| &list.file);
+        let named: Vec<&str> =
+            kept.chain([missing]).chain(lists).map(String::as_str).chain([STATE]).collect();
+        for entry in fs::read_dir(&self.folder).at(&self.folder)? {
+            let entry = entry.at(&self.folder)?;
+            let path = entry.path();
+            if named.iter().any(|name| *name == entry.file_name()) {
+                continue;
+            }
+            if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }
+                .at(&path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a zone file has much less than the one before.
+fn is_smaller(last: &Kept, now: &Kept) -> bool {
+    now.names * 100 < last.names * WHOLE_PERCENT && now.names + LOST_LEAST < last.names
+}
+
+/// Name of the list of a state.
+fn list_name(state: &State) -> String {
+    format!("{}-{}.csv", state.apex, state.number)
+}
