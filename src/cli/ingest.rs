@@ -88,7 +88,7 @@ struct Summary<'a> {
 struct ListLine<'a> {
     file: &'a str,
     format: &'a str,
-    /// `added` or `already held`.
+    /// `added`, `already held`, or `compared` for a zone file.
     outcome: &'static str,
     accepted: u64,
     rejected: BTreeMap<&'a str, u64>,
@@ -165,6 +165,12 @@ impl<'a> ListLine<'a> {
                 names: ingested.names,
                 batch: Some(&ingested.batch),
                 rejects_file: ingested.rejects_file.as_deref(),
+            }),
+            ListOutcome::Compared { .. } => Some(ListLine {
+                file,
+                format: Format::Zone.as_str(),
+                outcome: "compared",
+                ..ListLine::default()
             }),
             ListOutcome::AlreadyHeld { format } => {
                 Some(ListLine { file, format, outcome: "already held", ..ListLine::default() })

@@ -31,6 +31,8 @@ named_enum! {
         Released = "released",
         /// Two zone files of one zone, whose difference is the drops.
         ZonePair = "zone-pair",
+        /// The zone file of a day, compared with those of the days before.
+        Zone = "zone",
     }
 }
 
@@ -68,7 +70,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "`csv` is not a list format; the formats are native, names, pool, json, bardate, \
-             delimited, stamped, registered, released, zone-pair"
+             delimited, stamped, registered, released, zone-pair, zone"
         );
     }
 }

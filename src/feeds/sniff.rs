@@ -159,6 +159,6 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
         Format::Names => rows(Shape::Names, names::fits, "one name per line"),
         Format::Registered => rows(Shape::Registered, names::fits, "one name per line"),
         Format::Released => rows(Shape::Released, names::fits, "one name per line"),
-        Format::ZonePair => Err(FeedProblem::ZoneFile),
+        Format::ZonePair | Format::Zone => Err(FeedProblem::ZoneFile),
     }
 }

@@ -188,7 +188,7 @@ impl Inbox {
             }
         };
         failures.remove(path);
-        if !may_be_behind && !matches!(outcome, ListOutcome::Added { .. }) {
+        if !may_be_behind && !outcome.has_added() {
             fs::remove_file(&marker).with_context(|| format!("{}", marker.display()))?;
         }
         let file = path.file_name().unwrap_or_default().display();
@@ -205,6 +205,9 @@ impl Inbox {
                 tracing::warn!(%file, reason, "a list in the inbox is refused");
             }
             ListOutcome::Added { .. } => tracing::info!(%file, "a list in the inbox is added"),
+            ListOutcome::Compared { zone, lists } => {
+                tracing::info!(%file, zone, lists, "a zone file in the inbox is compared");
+            }
             ListOutcome::AlreadyHeld { .. } => {
                 tracing::info!(%file, "a list in the inbox was ingested before");
             }
@@ -234,7 +237,9 @@ impl Inbox {
     fn count(&self, outcome: &ListOutcome) {
         let mut counts = self.status.lock();
         let (count, word) = match outcome {
-            ListOutcome::Added { .. } => (&mut counts.added, OUTCOMES[0]),
+            ListOutcome::Added { .. } | ListOutcome::Compared { .. } => {
+                (&mut counts.added, OUTCOMES[0])
+            }
             ListOutcome::AlreadyHeld { .. } => (&mut counts.already_held, OUTCOMES[1]),
             ListOutcome::Refused { .. } => (&mut counts.refused, OUTCOMES[2]),
         };

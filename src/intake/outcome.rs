@@ -36,6 +36,9 @@ pub struct ListReport {
 pub enum ListOutcome {
     /// The corpus has a new batch.
     Added { format: String, ingested: Ingested },
+    /// A zone file, compared with those of the days before; the lists that it led to are outcomes of
+    /// their own, before this one.
+    Compared { zone: String, lists: u32 },
     /// The corpus already held this list; nothing changed.
     AlreadyHeld { format: String },
     /// The file is not a usable list, and never will be; nothing changed.
@@ -58,6 +61,17 @@ pub struct Failure {
 pub enum Step {
     Ingest,
     Rebuild,
+}
+
+impl ListOutcome {
+    /// Whether the corpus has new batches.
+    pub fn has_added(&self) -> bool {
+        match self {
+            ListOutcome::Added { .. } => true,
+            ListOutcome::Compared { lists, .. } => *lists > 0,
+            ListOutcome::AlreadyHeld { .. } | ListOutcome::Refused { .. } => false,
+        }
+    }
 }
 
 impl Outcome {

@@ -13,13 +13,18 @@ use sha2::{Digest, Sha256};
 
 use crate::corpus::ingest::{IngestError, Ingested, Source};
 use crate::corpus::{Corpus, CorpusError};
-use crate::feeds::{self, Feed, FeedError, Format, ReadOptions};
+use crate::feeds::{self, Feed, FeedError, FeedProblem, Format, ReadOptions};
 use crate::index::error::BuildError;
 use crate::index::generation::build;
 use crate::index::storage::manifest::{self, GenerationId, Manifest};
 use crate::intake::compact::compact_if_many;
 use crate::intake::outcome::{Failure, ListOutcome, ListReport, Outcome, Step, one_line};
 use crate::intake::request::{Ingest, Lists, Rebuild, Request, Site, Task};
+use crate::vocab::day::Day;
+use crate::zones::{self, Keep, Tracker, ZoneError};
+
+/// Folder in the data folder with what is kept of each zone.
+const ZONES: &str = "zones";
 
 /// Follows the work while it runs, for a terminal.
 pub trait Observer {
@@ -59,6 +64,7 @@ struct Changed;
 fn is_refusal(err: &anyhow::Error) -> bool {
     err.chain().any(|cause| {
         cause.is::<FeedError>()
+            || cause.downcast_ref().is_some_and(ZoneError::is_of_the_file)
             || matches!(
                 cause.downcast_ref(),
                 Some(
@@ -185,7 +191,13 @@ impl<'a> Work<'a> {
         }
         let now = self.site.clock.now();
         let Ingest { drop_date, observed_at, .. } = *ingest;
-        let feed = Feed::open(path, &ReadOptions { format, drop_date, observed_at, now })?;
+        let options = ReadOptions { format, drop_date, observed_at, now };
+        let feed = match Feed::open(path, &options) {
+            Err(FeedError { problem: FeedProblem::ZoneFile, .. }) => {
+                return self.add_zone(corpus, ingest, path);
+            }
+            feed => feed?,
+        };
         // The batch would carry the hash of another file.
         if version(path)? != hashed {
             return Err(Changed.into());
@@ -203,6 +215,43 @@ impl<'a> Work<'a> {
         let progress = self.progress(path, feed.bytes_read())?;
         let ingested = corpus.ingest(&source, feed.inspect(|_| progress()))?;
         Ok(self.added(source, ingested))
+    }
+
+    /// Compares a zone file with those of the days before, and adds the lists of drops that follow.
+    fn add_zone(
+        &mut self,
+        corpus: &Corpus,
+        ingest: &Ingest,
+        path: &Path,
+    ) -> anyhow::Result<ListOutcome> {
+        let (zone, _) = feeds::open_zone_text(path)?;
+        let observed_on = || Day::nearest(ingest.observed_at.unwrap_or(self.site.clock.now()));
+        let day = feeds::zone_day(path, ingest.drop_date).unwrap_or_else(|_| observed_on());
+        let mut tracker = Tracker::open(&self.site.data.join(ZONES).join(&zone))?;
+        // Lists of an ingest that ended before they were added.
+        let waited = self.add_drops(corpus, ingest, &mut tracker)?;
+        let outcome = tracker.take(path, day, Keep::Drops)?;
+        self.note(format!("{}: zone {zone} on {day}: {outcome}", path.display()));
+        let lists = waited + self.add_drops(corpus, ingest, &mut tracker)?;
+        Ok(ListOutcome::Compared { zone, lists })
+    }
+
+    /// Adds the lists that a zone's comparisons have written.
+    fn add_drops(
+        &mut self,
+        corpus: &Corpus,
+        ingest: &Ingest,
+        tracker: &mut Tracker,
+    ) -> anyhow::Result<u32> {
+        let lists: Vec<zones::List> = tracker.lists();
+        for list in &lists {
+            let observed_at = Some(list.day.start());
+            let ingest = Ingest { observed_at, drop_date: None, ..ingest.clone() };
+            let added = self.add_file(corpus, &ingest, Some(Format::Native), &list.path)?;
+            self.outcome.lists.push(ListReport { file: file_name(&list.path), outcome: added });
+            tracker.ingested(list)?;
+        }
+        Ok(lists.len() as u32)
     }
 
     fn add_zone_pair(

@@ -203,6 +203,7 @@ impl<I: Intake> Runner<I> {
                 report.rows += ingested.accepted;
                 report.rejected += ingested.rejected.values().sum::<u64>();
             }
+            ListOutcome::Compared { lists, .. } => report.lists += lists,
             ListOutcome::AlreadyHeld { .. } => {}
         }
         state.held.insert(url.as_str().to_owned(), held);
