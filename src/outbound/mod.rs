@@ -12,6 +12,7 @@ pub mod http;
 pub mod rdap;
 pub mod settings;
 pub mod telegram;
+pub mod transfer;
 pub mod webhook;
 
 use std::fmt;

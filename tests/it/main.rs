@@ -46,3 +46,4 @@ mod tenants;
 mod texts;
 mod two_processes;
 mod verify;
+mod zones;

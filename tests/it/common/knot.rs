@@ -13,6 +13,8 @@ use super::{tools, wait};
 
 /// The zone; its names exist nowhere else.
 pub const ZONE: &str = "zone.dropdex-tests.com";
+/// The key of [`Knot::start_transferable`].
+pub const KEY: &str = "transfers.dropdex-tests.com.";
 /// Deadline of the first response.
 const START_MAX: Duration = Duration::from_secs(60);
 
@@ -34,12 +36,27 @@ impl Knot {
 
     /// Starts a server for another zone, named with its final dot; `.` covers all names.
     pub fn start_zone(zone: &str, records: &str) -> Knot {
+        Knot::start_with(zone, records, "")
+    }
+
+    /// Starts a server that transfers its zone to anybody, or to who has the key [`KEY`] with this secret
+    /// (base64, HMAC-SHA-512).
+    pub fn start_transferable(zone: &str, records: &str, secret: Option<&str>) -> Knot {
+        let key = secret.map(|secret| {
+            format!("key:\n  - id: {KEY}\n    algorithm: hmac-sha512\n    secret: {secret}\n")
+        });
+        let by = if secret.is_some() { format!("key: {KEY}") } else { "address: 127.0.0.1".into() };
+        let acl = format!("acl:\n  - id: transfers\n    {by}\n    action: [transfer, query]\n");
+        Knot::start_with(zone, records, &(key.unwrap_or_default() + &acl))
+    }
+
+    fn start_with(zone: &str, records: &str, access: &str) -> Knot {
         let knotd = tools::knotd();
         let folder = tempfile::Builder::new().prefix("dropdex-knot-").tempdir();
         let folder = folder.expect("a temporary folder can be made");
         let address = free_port();
         write_zone(folder.path(), zone, records, 1);
-        fs::write(folder.path().join("knot.conf"), config(folder.path(), zone, address))
+        fs::write(folder.path().join("knot.conf"), config(folder.path(), zone, address, access))
             .expect("settings can be written");
         let child = Command::new(knotd)
             .arg("-c")
@@ -112,16 +129,17 @@ fn free_port() -> SocketAddr {
     panic!("no port is free for UDP and TCP");
 }
 
-fn config(folder: &Path, zone: &str, address: SocketAddr) -> String {
+fn config(folder: &Path, zone: &str, address: SocketAddr, access: &str) -> String {
     let folder = folder.display();
+    let acl = if access.is_empty() { "" } else { "    acl: transfers\n" };
     format!(
         "server:\n  rundir: \"{folder}\"\n  listen: {}@{}\n  udp-workers: 1\n  tcp-workers: 1\n  \
          background-workers: 1\n\
          log:\n  - target: stderr\n    any: info\n\
          control:\n  listen: \"{folder}/knot.sock\"\n\
          database:\n  storage: \"{folder}/db\"\n\
-         zone:\n  - domain: {zone}\n    file: \"{folder}/zone\"\n    zonefile-sync: -1\n    \
-         zonefile-load: whole\n    journal-content: none\n",
+         {access}zone:\n  - domain: {zone}\n    file: \"{folder}/zone\"\n    zonefile-sync: -1\n    \
+         zonefile-load: whole\n    journal-content: none\n{acl}",
         address.ip(),
         address.port()
     )

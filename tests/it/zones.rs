@@ -1,0 +1,195 @@
+//! Zone files, day after day, through the commands and the inbox; and with kills in between.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use base64::Engine;
+use dropdex::outbound::transfer::{Transfer, TransferError, TransferKey};
+
+use crate::common::knot::{KEY, Knot};
+use crate::common::rng::Rng;
+use crate::common::runs::{figure, say, seed};
+use crate::common::{Site, gzip};
+
+const FIRST: &str = "2026-03-01";
+
+fn day(number: i32) -> String {
+    FIRST.parse::<dropdex::vocab::day::Day>().expect("a day").plus(number).to_string()
+}
+
+/// Writes the zone file of a day, packed as registries publish it.
+fn zone(site: &Site, on: i32, names: &[String]) -> PathBuf {
+    let soa =
+        format!("com. 900 in soa a.nic.com. host.nic.com. {} 1800 900 604800 86400\n", 100 + on);
+    let mut owners: Vec<String> = names.iter().map(|name| format!("{name}.com.")).collect();
+    owners.sort_unstable();
+    let mut text = soa.clone();
+    for owner in owners {
+        let _ = write!(
+            text,
+            "{owner}\t172800\tin\tns\tns1.host.net.\n{owner}\t172800\tin\tns\tns2.host.net.\n"
+        );
+    }
+    site.write(&format!("com-{}.txt.gz", day(on)), gzip((text + &soa).as_bytes()))
+}
+
+fn names(count: usize, gone: &[usize]) -> Vec<String> {
+    (0..count).filter(|at| !gone.contains(at)).map(|at| format!("zoned{at:04}")).collect()
+}
+
+fn ingest(site: &Site, path: &std::path::Path) -> String {
+    site.ok(&["ingest", "--local", path.to_str().expect("UTF-8")])
+}
+
+#[test]
+fn zone_files_of_a_few_days_become_drops() {
+    let site = Site::new();
+    ingest(&site, &zone(&site, 0, &names(200, &[])));
+    for on in 1..=3 {
+        // Number 7 is renewed on the third day.
+        let gone: &[usize] = if on < 3 { &[5, 6, 7] } else { &[5, 6] };
+        let printed = ingest(&site, &zone(&site, on, &names(200, gone)));
+        assert!(printed.contains("\"compared\""), "{printed}");
+    }
+    let server = site.serve(&day(3));
+    let key = site.account("zones@example.com", "api");
+    let mut client = server.client_with(&key);
+    let list = client.get("/api/v1/drops?view=all").json();
+    let rows = list["drops"].as_array().expect("rows");
+    let found: Vec<_> =
+        rows.iter().map(|row| (row["name"].as_str(), row["dropDate"].as_str())).collect();
+    let dropped = day(1);
+    assert_eq!(
+        found,
+        [(Some("zoned0005.com"), Some(&*dropped)), (Some("zoned0006.com"), Some(&*dropped))]
+    );
+}
+
+#[test]
+fn a_zone_file_that_cannot_be_taken_changes_nothing() {
+    let site = Site::new();
+    ingest(&site, &zone(&site, 0, &names(20, &[])));
+    let older = zone(&site, -5, &names(20, &[1]));
+    let refused = site.run(&["ingest", "--local", older.to_str().expect("UTF-8")]);
+    refused.assert_failed(1, &["serial number 95", "100 was taken before"]);
+    let whole = std::fs::read(zone(&site, 1, &names(20, &[1]))).expect("readable");
+    let cut = site.write("com-2026-03-02.txt.gz", &whole[..whole.len() - 30]);
+    site.run(&["ingest", "--local", cut.to_str().expect("UTF-8")])
+        .assert_failed(1, &["fetch the file again"]);
+    let printed = ingest(&site, &zone(&site, 1, &names(20, &[])));
+    assert!(printed.contains("\"compared\""), "{printed}");
+}
+
+/// Ingests are killed at any moment and tried again: what is held in the end is the same.
+#[test]
+fn kills_leave_the_same_drops() {
+    const DAYS: i32 = 10;
+    let mut rng = Rng::new(seed());
+    let mut days = vec![names(1_500, &[])];
+    let mut gone: Vec<usize> = Vec::new();
+    for _ in 1..DAYS {
+        gone.extend((0..20).map(|_| rng.below(1_500)));
+        let back = rng.below(gone.len());
+        gone.swap_remove(back);
+        days.push(names(1_500, &gone));
+    }
+    let (calm, killed) = (Site::new(), Site::new());
+    let (mut kills, wanted) = (0, figure(20, 100));
+    for (on, names) in (0..).zip(&days) {
+        ingest(&calm, &zone(&calm, on, names));
+        let path = zone(&killed, on, names);
+        let args = ["ingest", "--local", path.to_str().expect("UTF-8")];
+        let tries = wanted.div_ceil(DAYS as usize);
+        for _ in 0..tries {
+            let mut child = killed.command(&args).spawn().expect("it starts");
+            std::thread::sleep(Duration::from_micros(rng.below(150_000) as u64));
+            if child.try_wait().expect("a child").is_none() {
+                child.kill().expect("killed");
+                kills += 1;
+            }
+            child.wait().expect("ended");
+        }
+        ingest(&killed, &path);
+    }
+    say(&format!("{kills} kills"));
+    let drops = |site: &Site| site.ok(&["export", "drops", "--view", "all", "--today", &day(DAYS)]);
+    assert_eq!(drops(&killed), drops(&calm));
+    assert!(drops(&calm).lines().count() > 100);
+    assert!(kills * 3 > wanted, "most tries are killed: {kills}");
+}
+
+const SECRET: &[u8] = b"a secret that client and server share, of sixty-four bytes here.";
+
+/// Transfers the zone `ee` of a server; returns its serial number and the text.
+fn transferred(server: &str, key: Option<TransferKey>) -> Result<(u32, String), TransferError> {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let serial = Transfer::connect(server, "ee", key.clone()).await?.serial().await?;
+        let mut text = Vec::new();
+        Transfer::connect(server, "ee", key).await?.run(&mut text).await?;
+        Ok((serial, String::from_utf8(text).expect("ASCII")))
+    })
+}
+
+/// Records of a zone that takes many messages.
+fn delegations(count: usize) -> String {
+    let mut text = String::new();
+    for at in 0..count {
+        let _ = writeln!(
+            text,
+            "deleg{at:05} NS ns1.host\ndeleg{at:05} NS ns2.host.net.\nns1.deleg{at:05} A 192.0.2.1"
+        );
+    }
+    text + "ns1.host A 192.0.2.7\n"
+}
+
+#[test]
+fn zones_are_transferred_and_compared() {
+    let mut knot = Knot::start_transferable("ee.", &delegations(3_000), None);
+    let server = knot.address().to_string();
+    let site = Site::new();
+    for on in 0..=3 {
+        let (serial, text) = transferred(&server, None).expect("transferred");
+        assert_eq!(serial, on + 1);
+        let path = site.write(&format!("ee-{}.zone", day(on as i32)), text);
+        ingest(&site, &path);
+        knot.replace(&delegations(2_990));
+    }
+    let list = site.ok(&["export", "drops", "--view", "all", "--today", &day(4)]);
+    let rows: Vec<&str> = list.lines().skip(1).collect();
+    assert_eq!(rows.len(), 10, "{list}");
+    assert!(rows.iter().all(|row| row.starts_with("deleg0299")), "{list}");
+}
+
+#[test]
+fn signed_transfers_need_the_key() {
+    let secret = base64::engine::general_purpose::STANDARD.encode(SECRET);
+    let knot = Knot::start_transferable("ee.", &delegations(2_000), Some(&secret));
+    let server = knot.address().to_string();
+    let key = |secret: &[u8]| TransferKey::new(KEY, "hmac-sha512", secret.to_vec()).expect("a key");
+    let (_, text) = transferred(&server, Some(key(SECRET))).expect("transferred");
+    assert_eq!(text.lines().filter(|line| line.contains("deleg01234")).count(), 2);
+    assert!(matches!(transferred(&server, None), Err(TransferError::Refused(_))));
+    assert!(matches!(transferred(&server, Some(key(b"another secret"))), Err(TransferError::Key)));
+    let words = TransferKey::new(KEY, "hmac-md5", Vec::new()).err().expect("refused");
+    assert!(words.contains("hmac-sha512"), "{words}");
+}
+
+/// A server that closes in the middle, or says nothing, gives an error and no zone file.
+#[test]
+fn a_transfer_that_ends_early_is_an_error() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let server = listener.local_addr().expect("an address").to_string();
+    let answers = std::thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let _ = std::io::Read::read(&mut stream, &mut [0; 512]);
+            let _ = std::io::Write::write_all(&mut stream, &[0, 40, 0, 1, 0x84]);
+        }
+    });
+    assert!(matches!(transferred(&server, None), Err(TransferError::Ended(_))));
+    drop(std::net::TcpStream::connect(&server));
+    answers.join().expect("served");
+    assert!(matches!(transferred(&server, None), Err(TransferError::Connect { .. })));
+}
