@@ -71,6 +71,10 @@ random_id! {
     /// Id of an alert rule. Invariant: 1 to [`ID_MAX`].
     RuleId
 }
+random_id! {
+    /// Id of a saved search. Invariant: 1 to [`ID_MAX`].
+    SearchId
+}
 
 /// Id of a delivery: 16 random bytes drawn when its match is recorded, kept over retries and
 /// restarts. Written as 32 hex digits in JSON, in `webhook-id` (after `msg_`) and in `Message-ID`.

@@ -118,6 +118,10 @@ pub const WATCH_NOTE_CHARS_MAX: usize = 2_000;
 pub const TAGS_MAX: usize = 10;
 /// Maximum characters of a tag.
 pub const TAG_CHARS_MAX: usize = 30;
+/// Maximum saved searches of an account: a page counts the names of each.
+pub const SEARCHES_MAX: u32 = 100;
+/// Largest `releaseWithinDays`.
+pub const RELEASE_WITHIN_DAYS_MAX: u16 = 366;
 /// Maximum hidden names of an account: each takes memory permanently.
 pub const HIDDEN_MAX: u32 = 10_000;
 
