@@ -391,9 +391,9 @@ impl<'a> Params<'a> {
             drop: DropConditions {
                 dropped: self.days(("dropped_from", "dropped_to"), today)?,
                 release: self.days(("release_from", "release_to"), today)?,
-                release_within: None,
                 min_drops: min_drops.unwrap_or(0) as u8,
                 listed_since,
+                after_batch: None,
             },
         };
         Ok(filter.with_matchers(self.matchers()?))

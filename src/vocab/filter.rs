@@ -57,7 +57,7 @@ named_enum! {
 parse_named!(CapsFilter);
 
 /// Conditions on names. The default lets every name pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Filter {
     /// One of these TLDs, normalised by [`crate::vocab::query::fold_tld`]; empty means all.
     pub tlds: Vec<CompactString>,
@@ -128,7 +128,7 @@ impl Filter {
 
 /// Conditions on the label of a name, without regard to case. A text that begins with `xn--` is
 /// compared with the A-label, any other with the Unicode form.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LabelFilter {
     /// The label contains one of these; empty means any label. Likewise below.
     pub contains: Vec<Substring>,
@@ -167,7 +167,7 @@ impl LabelFilter {
 }
 
 /// Conditions on what the scorer reads in a label.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReadingFilter {
     /// Number of words, counted up to [`WORDS_MAX`]; 0 for a label that is not made of words.
     pub min_words: u8,
@@ -192,22 +192,22 @@ impl Default for ReadingFilter {
 }
 
 /// Conditions on the latest drop of a name. A name that never dropped passes none of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DropConditions {
     /// Drop date.
     pub dropped: DayRange,
     /// Effective release.
     pub release: DayRange,
-    /// The effective release is today or at most so many days later.
-    pub release_within: Option<u16>,
     /// Minimum number of drops; 0 and 1 are the same for names that dropped.
     pub min_drops: u8,
     /// The first list with the drop was observed at or after this instant.
     pub listed_since: Option<UnixMs>,
+    /// The first list with the drop is newer than this batch.
+    pub after_batch: Option<u64>,
 }
 
 /// Days from one to another, both included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DayRange {
     /// `None` is unbounded.
     pub from: Option<Day>,
@@ -215,25 +215,13 @@ pub struct DayRange {
 }
 
 impl DayRange {
-    /// Returns the days in both ranges.
-    #[must_use]
-    pub fn and(self, other: DayRange) -> DayRange {
-        let to = [self.to, other.to].into_iter().flatten().min();
-        DayRange { from: self.from.max(other.from), to }
+    /// Returns true if a day is included.
+    pub fn contains(self, day: Day) -> bool {
+        self.from.is_none_or(|from| from <= day) && self.to.is_none_or(|to| day <= to)
     }
 
     /// Returns true if every day is included.
     pub fn is_open(self) -> bool {
         self == DayRange::default()
-    }
-}
-
-impl DropConditions {
-    /// Returns the range of effective releases on `today`.
-    pub fn releases(&self, today: Day) -> DayRange {
-        let within = self
-            .release_within
-            .map(|days| DayRange { from: Some(today), to: Some(today.plus(days.into())) });
-        self.release.and(within.unwrap_or_default())
     }
 }

@@ -24,7 +24,7 @@ pub enum QueryError {
 pub struct NamePrefix(String);
 
 /// A part of a name, normalised as [`NamePrefix`] is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Substring(String);
 

@@ -133,22 +133,18 @@ pub struct DropChecks<'a> {
 }
 
 impl<'a> DropChecks<'a> {
-    /// Resolves a filter for a day.
-    pub fn new(
-        columns: DropColumns<'a>,
-        filter: &Filter,
-        tlds: &Tlds,
-        today: Day,
-    ) -> DropChecks<'a> {
-        let listed_since = filter.drop.listed_since;
+    /// Resolves a filter.
+    pub fn new(columns: DropColumns<'a>, filter: &Filter, tlds: &Tlds) -> DropChecks<'a> {
+        let (since, after) = (filter.drop.listed_since, filter.drop.after_batch);
+        let is_open = since.is_none() && after.is_none();
         let test = |of: &DayColumn, days| raw_range(days).map(|range| of.test(range));
         DropChecks {
             columns,
             name: NameChecks::new(filter, tlds),
             properties: PropertyTests::new(filter, columns.properties),
             dropped: test(columns.drop_dates, filter.drop.dropped),
-            release: test(columns.releases, filter.drop.releases(today)),
-            lists: listed_since.map(|since| columns.first_batches.observed_since(since)),
+            release: test(columns.releases, filter.drop.release),
+            lists: (!is_open).then(|| columns.first_batches.newer_than(since, after)),
         }
     }
 

@@ -366,7 +366,7 @@ impl DropsByRank {
             self.trigrams.seeker(text.as_str(), names, &self.tld_docs, wanted.as_deref())
         });
         let candidates = required.collect::<io::Result<Vec<_>>>()?;
-        let checks = DropChecks::new(self.columns(records), &filter.common, tlds, day.today());
+        let checks = DropChecks::new(self.columns(records), &filter.common, tlds);
         Ok(Walk {
             docs: self.docs_above(filter.common.max_dqs)..self.docs_from(filter.common.min_dqs),
             stages: day.docs_in(filter.view),

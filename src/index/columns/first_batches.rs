@@ -120,9 +120,13 @@ impl FirstBatches {
         self.observed[number as usize - 1]
     }
 
-    /// Returns for each batch, by its number minus one, whether it was observed at or after `since`.
-    pub fn observed_since(&self, since: UnixMs) -> Vec<bool> {
-        self.observed.iter().map(|&at| at >= since).collect()
+    /// Returns for each batch, by its number minus one, whether it was observed at or after `since`
+    /// and has a number above `after`.
+    pub fn newer_than(&self, since: Option<UnixMs>, after: Option<u64>) -> Vec<bool> {
+        let is_newer = |(number, at): (u64, &UnixMs)| {
+            since.is_none_or(|since| *at >= since) && after.is_none_or(|after| number > after)
+        };
+        (1..).zip(&self.observed).map(is_newer).collect()
     }
 
     /// Returns for each batch, by its number minus one, whether it was observed at this instant.

@@ -131,7 +131,7 @@ impl DropFilter {
             Facet::Length => (common.min_len, common.max_len) = (open.min_len, open.max_len),
             Facet::Dqs => (common.min_dqs, common.max_dqs) = (open.min_dqs, open.max_dqs),
             Facet::Release => {
-                (common.drop.release, common.drop.release_within) = (DayRange::default(), None);
+                common.drop.release = DayRange::default();
             }
             Facet::Language => common.reading.languages = Vec::new(),
             Facet::Kind => common.reading.kinds = Vec::new(),

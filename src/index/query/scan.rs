@@ -53,7 +53,7 @@ impl Index {
             name,
             drop: of_drops.then(|| {
                 let columns = self.drops_by_rank.columns(&self.records);
-                DropChecks::new(columns, &filter.common, &self.tlds, day.as_of.today)
+                DropChecks::new(columns, &filter.common, &self.tlds)
             }),
             codes: view.map(View::code_mask),
             listed: (of_drops && self.drops_by_name.places(matches.names.clone()).len() >= WIDE)
