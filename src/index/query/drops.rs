@@ -8,7 +8,9 @@ use std::sync::Arc;
 use crate::index::columns::slices::ones;
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, RowPosition, Sort, View};
-use crate::index::query::index::{DayIndex, Index, RowBuffers, with_row_buffers};
+use crate::index::query::index::{
+    COUNTS_MAX, CountKey, DayIndex, Index, RowBuffers, with_row_buffers,
+};
 use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::scorer::{Restored, Scorer};
 use crate::vocab::budget;
@@ -120,6 +122,33 @@ impl Index {
         let Index { drops_by_rank, tlds, records, .. } = self;
         let counted = drops_by_rank.page(filter, &day.stages, tlds, records, 0, 0, &mut Vec::new());
         counted.map_err(|source| self.query_error(source))
+    }
+
+    /// [`Index::count_drops`], kept under `key` for the day. `filter` is made when the count is not
+    /// known.
+    ///
+    /// # Errors
+    /// Those of `filter`, and [`QueryError`].
+    pub fn kept_count<E: From<QueryError>>(
+        &self,
+        key: CountKey,
+        as_of: AsOf,
+        filter: impl FnOnce() -> Result<DropFilter, E>,
+    ) -> Result<u32, E> {
+        let day = self.day(as_of);
+        if let Some(count) = day.counts().get(&key) {
+            return Ok(*count);
+        }
+        let count = self.count_drops(&filter()?, as_of)?;
+        // A walk that was stopped gives no number.
+        if !budget::spent() {
+            let mut counts = day.counts();
+            if counts.len() >= COUNTS_MAX {
+                counts.clear();
+            }
+            counts.insert(key, count);
+        }
+        Ok(count)
     }
 
     /// Returns the docs of the drops list that pass `filter`, as a bitmap.

@@ -2,9 +2,10 @@
 //! modules of the folder answer queries from them.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
+use rustc_hash::FxHashMap;
 
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::day::DayStages;
@@ -61,10 +62,17 @@ pub(in crate::index) struct DayIndex {
     facets: [FacetCounts; View::EVERY.len()],
     /// Computed when a page first needs it.
     pub(in crate::index) summary: OnceLock<DaySummary>,
+    /// See [`Index::kept_count`].
+    counts: Mutex<FxHashMap<CountKey, u32>>,
 }
 
 /// Values of each facet, in the order of [`Facet::ALL`].
 pub(super) type FacetCounts = [OnceLock<Vec<FacetValue>>; Facet::ALL.len()];
+
+/// Key of a count that is kept for a day: digests of the query and of what narrows it.
+pub type CountKey = (u64, u64);
+/// Maximum counts that are kept. When there are more, all are dropped: they are cheap to compute.
+pub(super) const COUNTS_MAX: usize = 1 << 14;
 
 /// Columns of one name.
 #[derive(Clone, Copy)]
@@ -253,12 +261,17 @@ impl DayIndex {
             tld_texts: Default::default(),
             facets: Default::default(),
             summary: OnceLock::new(),
+            counts: Mutex::default(),
         }
     }
 
     /// Returns the counts of a view without filters; `None` for several stages.
     pub(super) fn facets(&self, view: View) -> Option<&FacetCounts> {
         view.place().map(|place| &self.facets[place])
+    }
+
+    pub(super) fn counts(&self) -> MutexGuard<'_, FxHashMap<CountKey, u32>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
