@@ -215,6 +215,7 @@ fn rule(account: AccountId) -> Event {
         active: true,
         created_at: at(0),
         secrets: Vec::new(),
+        search: None,
     };
     Event::RuleAdded { account, rule: Box::new(rule) }
 }

@@ -87,8 +87,12 @@ pub fn growth(data: &UserData, events: &[Event]) -> i64 {
             details.bytes() as i64 - data.watch_details(name).map_or(0, |it| it.bytes()) as i64
         }
         Event::NamesHidden { names, .. } => names.iter().map(hidden_bytes).sum::<u64>() as i64,
+        // With the details that the next event sets.
         Event::RuleAdded { rule, .. } | Event::RuleChanged { rule, .. } => {
             rule.bytes() as i64 - data.rules.get(rule.id).map_or(0, Rule::bytes) as i64
+        }
+        Event::SearchSaved { search, .. } => {
+            search.bytes() as i64 - data.searches.get(search.id).map_or(0, |it| it.bytes()) as i64
         }
         Event::WatchAdded { watch, .. } => watch_bytes(&watch.name) as i64,
         Event::VoteSet { name, vote: Some(_), .. } if data.vote(name).is_none() => {

@@ -74,6 +74,7 @@ pub enum Field {
     Tags,
     AlertRule,
     RuleName,
+    SearchName,
     FilterTlds,
     FilterTld(usize),
     FilterMaxLength,

@@ -54,5 +54,6 @@ pub fn rule() -> Rule {
         active: true,
         created_at: at(4),
         secrets: Vec::new(),
+        search: None,
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | one file per resource: requests as meant, the decision on them, `Store` methods | `claims`, `watches`, `votes`, `rules`, `matches`, `deliveries`, `verification`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | `claims`, `watches`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `verification`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
 //! | the durable store: decide, append, apply; snapshots | `store` |
 //! | changes as the journal stores them | `event` |
 //! | stored data and its collections | `data`, and values such as `email` and `keys` |
@@ -37,6 +37,7 @@ mod password;
 mod profile;
 mod quota;
 mod rules;
+mod searches;
 mod sessions;
 mod store;
 #[cfg(test)]
@@ -58,6 +59,7 @@ pub use data::deliveries::{
     Problem, StatusClass, SwitchedOff,
 };
 pub use data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
+pub use data::searches::SavedSearch;
 pub use data::watches::{WatchDetails, WatchEntry};
 pub use deliveries::PendingDelivery;
 pub use email::Email;
@@ -69,6 +71,7 @@ pub use password::{Password, PasswordError, PasswordHash, PasswordSeal};
 pub use profile::{Profile, VerificationLink};
 pub use quota::Allowance;
 pub use rules::{ChangedRule, NewRule, RulePatch};
+pub use searches::{NewSearch, SearchPatch};
 pub use sessions::{PasswordChange, Person};
 pub use store::metrics::Queues;
 pub use store::snapshotter::SnapshotError;

@@ -12,7 +12,7 @@ use super::error::{Field, WriteError};
 use super::event::Event;
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
-use crate::vocab::ids::RuleId;
+use crate::vocab::ids::{RuleId, SearchId};
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, RULE_CHANNELS_MAX, RULE_NAME_CHARS_MAX, RULE_TLDS_MAX, RULES_MAX,
 };
@@ -34,6 +34,8 @@ pub struct NewRule {
     pub name: String,
     pub filter: RuleFilter,
     pub channels: Vec<Channel>,
+    /// The saved search that the filter comes from.
+    pub search: Option<SearchId>,
 }
 
 /// A change of a rule; `None` leaves a field as it is. Fields are limited as in [`Rule`].
@@ -119,9 +121,10 @@ fn add(
         channels: new.channels,
         active: true,
         created_at: now,
+        search: new.search,
     };
     let event = Event::RuleAdded { account: account.id, rule: Box::new(rule.clone()) };
-    Ok(Decided::new([event], rule))
+    Ok(Decided::new([event].into_iter().chain(details_set(account, &rule)), rule))
 }
 
 fn change(
@@ -137,6 +140,10 @@ fn change(
     }
     if let Some(filter) = patch.filter {
         check_filter(&filter)?;
+        // A filter of its own is no longer that of the search.
+        if filter != rule.filter {
+            rule.search = None;
+        }
         rule.filter = filter;
     }
     let has_new_channels = patch.channels.is_some();
@@ -159,8 +166,9 @@ fn change(
     let new_secrets = rule.secrets.iter().filter(is_new).cloned().collect();
     let mut events = Vec::new();
     if rule != *before {
-        let rule = Box::new(rule.clone());
-        events.push(Event::RuleChanged { account: account.id, rule });
+        let changed = Box::new(rule.clone());
+        events.push(Event::RuleChanged { account: account.id, rule: changed });
+        events.extend(details_set(account, &rule));
     }
     // A change of the channels switches all of them on.
     let is_any_off = account.data.outbox.get(id).is_some_and(|outbox| !outbox.off.is_empty());
@@ -168,6 +176,17 @@ fn change(
         events.push(Event::ChannelsSwitchedOn { account: account.id, rule: id });
     }
     Ok(Decided { events, value: ChangedRule { rule, new_secrets } })
+}
+
+/// The event with what that of a rule does not hold; `None` if there is nothing.
+fn details_set(account: &Account, rule: &Rule) -> Option<Event> {
+    let (more, search) = (rule.filter.more.clone(), rule.search);
+    (!more.is_empty() || search.is_some()).then_some(Event::RuleDetailsSet {
+        account: account.id,
+        rule: rule.id,
+        more,
+        search,
+    })
 }
 
 fn name(text: String) -> Result<CompactString, WriteError> {

@@ -191,6 +191,7 @@ fn fill(
             ..RuleFilter::default()
         },
         channels: vec![Channel::Email],
+        search: None,
     };
     let (watches, claims) = (watches.collect::<Vec<_>>(), claims.collect::<Vec<_>>());
     let post = || Post { now, idempotency: None };

@@ -136,7 +136,7 @@ fn member(field: Field) -> Cow<'static, str> {
         Field::Note => "note",
         Field::Tags => "tags",
         Field::AlertRule => "alertRuleId",
-        Field::RuleName => "name",
+        Field::RuleName | Field::SearchName => "name",
         Field::FilterTlds => "filter.tlds",
         Field::FilterTld(at) => return format!("filter.tlds[{at}]").into(),
         Field::FilterMaxLength => "filter.maxLength",

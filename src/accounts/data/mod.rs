@@ -12,6 +12,7 @@ pub mod deliveries;
 pub mod hidden;
 pub mod responses;
 pub mod rules;
+pub mod searches;
 pub mod sorted;
 pub mod votes;
 pub mod watches;
@@ -20,13 +21,14 @@ use std::sync::Arc;
 
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{ClaimId, DeliveryId, RuleId};
+use crate::vocab::ids::{ClaimId, DeliveryId, RuleId, SearchId};
 use crate::vocab::name::DomainName;
 use claims::{Claim, Claims};
 use deliveries::{Delivery, Outbox, SwitchedOff};
 use hidden::Hidden;
 use responses::Responses;
 use rules::{Channel, Rule, Rules};
+use searches::{SavedSearch, Searches};
 use votes::Votes;
 use watches::{WatchDetails, WatchEntry, Watches};
 
@@ -40,13 +42,14 @@ pub struct UserData {
     pub(super) responses: Responses,
     pub(super) outbox: Outbox,
     pub(super) hidden: Hidden,
+    pub(super) searches: Searches,
     /// The latest UTC day with test messages, and their number.
     pub(super) tests: Option<(Day, u32)>,
 }
 
 impl UserData {
-    /// Approximate memory of all rows: claims, watchlist, rules, votes, hidden names and kept
-    /// responses. Depends on the rows alone, however they got there.
+    /// Approximate memory of all rows: claims, watchlist, rules, votes, hidden names, saved
+    /// searches and kept responses. Depends on the rows alone, however they got there.
     pub fn bytes(&self) -> u64 {
         self.claims.bytes()
             + self.watches.bytes()
@@ -54,6 +57,7 @@ impl UserData {
             + self.votes.bytes()
             + self.responses.bytes()
             + self.hidden.bytes()
+            + self.searches.bytes()
     }
 
     /// Claims, newest `reported_at` first, then id descending.
@@ -129,6 +133,21 @@ impl UserData {
     /// The rule with this id.
     pub fn rule(&self, id: RuleId) -> Option<&Rule> {
         self.rules.get(id)
+    }
+
+    /// Number of saved searches.
+    pub fn search_count(&self) -> usize {
+        self.searches.len()
+    }
+
+    /// Saved searches, newest first.
+    pub fn searches(&self) -> impl Iterator<Item = &Arc<SavedSearch>> {
+        self.searches.iter().rev()
+    }
+
+    /// The saved search with this id.
+    pub fn search(&self, id: SearchId) -> Option<&Arc<SavedSearch>> {
+        self.searches.get(id)
     }
 
     /// The account's own vote on a name.

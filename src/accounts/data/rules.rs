@@ -6,8 +6,9 @@ use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::sorted::Sorted;
+use crate::vocab::conditions::Conditions;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::ids::RuleId;
+use crate::vocab::ids::{RuleId, SearchId};
 use crate::vocab::query::Substring;
 use crate::vocab::secret::Secret;
 use crate::vocab::stage::Stage;
@@ -23,9 +24,50 @@ pub struct RuleFilter {
     pub min_dqs: Option<Dqs>,
     /// Maximum length of the label in characters, 1 to 63.
     pub max_length: Option<u8>,
+    /// A part of the whole name.
     pub contains: Option<Substring>,
     pub stages: Vec<Stage>,
+    /// All other conditions. Stored in a record of its own, since rules of older versions have none.
+    #[serde(skip)]
+    pub more: Conditions,
 }
+
+impl RuleFilter {
+    /// Splits validated conditions.
+    pub fn new(conditions: &Conditions) -> RuleFilter {
+        let number = |name| conditions.get(name).parse().ok();
+        let items = |name| conditions.get(name).split(',').filter(|item| !item.is_empty());
+        let contains = Some(conditions.get("q")).filter(|text| !text.is_empty());
+        let others = conditions.pairs().filter(|(name, _)| !OWN.contains(name));
+        RuleFilter {
+            tlds: items("tld").map(CompactString::from).collect(),
+            min_dqs: number("min_dqs").and_then(Dqs::new),
+            max_length: number("max_len"),
+            contains: contains.map(|text| Substring::from_stored(text.to_owned())),
+            stages: items("stage").filter_map(|stage| stage.parse().ok()).collect(),
+            more: Conditions::new(others),
+        }
+    }
+
+    /// All conditions.
+    pub fn conditions(&self) -> Conditions {
+        let number = |number: Option<u8>| number.map(|it| it.to_string()).unwrap_or_default();
+        let stages: Vec<_> = self.stages.iter().map(|stage| stage.as_str()).collect();
+        let contains = self.contains.as_ref().map_or("", Substring::as_str);
+        let values = [
+            self.tlds.join(","),
+            number(self.min_dqs.map(Dqs::points)),
+            number(self.max_length),
+            contains.to_owned(),
+            stages.join(","),
+        ];
+        let own = OWN.into_iter().zip(values.iter().map(String::as_str));
+        Conditions::new(own.chain(self.more.pairs()))
+    }
+}
+
+/// Parameters of the conditions that have a field.
+const OWN: [&str; 5] = ["tld", "min_dqs", "max_len", "q", "stage"];
 
 /// A destination of alerts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +93,9 @@ pub struct Rule {
     pub created_at: UnixMs,
     /// One for each webhook channel, in their order.
     pub secrets: Vec<WebhookSecret>,
+    /// The saved search that it was made from. Stored as [`RuleFilter::more`] is.
+    #[serde(skip)]
+    pub search: Option<SearchId>,
 }
 
 /// The key that signs the messages of a webhook.
@@ -75,7 +120,7 @@ impl Rule {
             Channel::Telegram { chat_id } => chat_id.len(),
         };
         let channels: usize = self.channels.iter().map(channel).sum();
-        RULE_BYTES + (self.name.len() + tlds + channels) as u64
+        RULE_BYTES + (self.name.len() + tlds + channels) as u64 + self.filter.more.bytes()
     }
 }
 
@@ -124,6 +169,14 @@ impl Rules {
         self.remove(rule.id);
         self.bytes += rule.bytes();
         self.by_age.insert((rule.created_at, rule.id), Arc::new(rule));
+    }
+
+    /// Sets what is stored apart from a rule.
+    pub fn set_details(&mut self, id: RuleId, more: Conditions, search: Option<SearchId>) {
+        if let Some(mut rule) = self.get(id).cloned() {
+            (rule.filter.more, rule.search) = (more, search);
+            self.put(rule);
+        }
     }
 
     pub fn remove(&mut self, id: RuleId) {

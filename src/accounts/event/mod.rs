@@ -18,6 +18,7 @@ use super::data::claims::{Claim, Trade};
 use super::data::deliveries::{AttemptOutcome, MatchedName, SwitchedOff};
 use super::data::responses::KeptResponse;
 use super::data::rules::{Channel, Rule};
+use super::data::searches::SavedSearch;
 use super::data::watches::{WatchDetails, WatchEntry};
 use super::email::Email;
 use super::keys::StoredKey;
@@ -25,8 +26,9 @@ use super::password::PasswordHash;
 use super::token::TokenDigest;
 use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
 use crate::vocab::claim::Vote;
+use crate::vocab::conditions::Conditions;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, UnsubscribeToken};
+use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, SearchId, UnsubscribeToken};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::Observation;
 use crate::vocab::plan::Plan;
@@ -263,6 +265,29 @@ pub enum Event {
     SessionKept {
         account: AccountId,
         digest: TokenDigest,
+    },
+    /// Conditions of a rule that its own event does not hold, and the search it was made from. Follows
+    /// the event that adds or changes the rule.
+    RuleDetailsSet {
+        account: AccountId,
+        rule: RuleId,
+        more: Conditions,
+        search: Option<SearchId>,
+    },
+    /// A search was saved or changed.
+    SearchSaved {
+        account: AccountId,
+        search: Box<SavedSearch>,
+    },
+    SearchRemoved {
+        account: AccountId,
+        search: SearchId,
+    },
+    /// The owner opened a saved search while this batch was the newest.
+    SearchSeen {
+        account: AccountId,
+        search: SearchId,
+        batch: u64,
     },
 }
 

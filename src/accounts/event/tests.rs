@@ -62,6 +62,7 @@ fn rule() -> Rule {
             max_length: Some(6),
             contains: Substring::parse("solar").ok(),
             stages: Stage::ALL.to_vec(),
+            ..RuleFilter::default()
         },
         channels: vec![
             Channel::Email,
@@ -71,6 +72,7 @@ fn rule() -> Rule {
         active: true,
         created_at: at(3),
         secrets: vec![WebhookSecret { url, secret: Secret::new("whsec_AAAA".into()) }],
+        search: None,
     }
 }
 
@@ -403,11 +405,51 @@ fn the_bytes_of_kept_sessions_never_change() {
     assert_eq!(ours, format!("16 26000000{}{digest}", "0700000000000000"));
 }
 
+/// Events about the details of rules, and saved searches.
+fn searches() -> impl Iterator<Item = (String, Transaction)> {
+    let (account, id) = (AccountId(0x0102), SearchId::new(9).expect("an id"));
+    let conditions = Conditions::new([("starts", "get,\"a,b\""), ("min_len", "3")]);
+    let search = SavedSearch {
+        id,
+        name: "Über 3".into(),
+        conditions: conditions.clone(),
+        created_at: at(3),
+        seen: 41,
+    };
+    let details = |more, search| {
+        let rule = rule().id;
+        Event::RuleDetailsSet { account, rule, more, search }
+    };
+    let all = [
+        ("details", details(conditions, Some(id))),
+        ("no details", details(Conditions::default(), None)),
+        ("search", Event::SearchSaved { account, search: Box::new(search) }),
+        ("search, removed", Event::SearchRemoved { account, search: id }),
+        ("search, seen", Event::SearchSeen { account, search: id, batch: 42 }),
+    ];
+    all.into_iter().map(|(name, event)| (name.to_owned(), Transaction(vec![event])))
+}
+
+#[test]
+fn the_bytes_of_searches_never_change() {
+    let ours: String = searches()
+        .map(|(name, transaction)| {
+            let (kind, payload) = transaction.encode();
+            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+        })
+        .collect();
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v7.hex"));
+}
+
+/// The transactions of all versions.
+fn every() -> impl Iterator<Item = (String, Transaction)> {
+    let older = everything().into_iter().chain(newest()).chain(sessions());
+    older.chain(notes()).chain([kept_session()]).chain(searches())
+}
+
 #[test]
 fn transactions_round_trip() {
-    let all = everything().into_iter().chain(newest()).chain(sessions()).chain(notes());
-    let all = all.chain([kept_session()]);
-    for (name, transaction) in all {
+    for (name, transaction) in every() {
         let (kind, payload) = transaction.encode();
         assert!(Transaction::decode(kind, &payload).expect(&name) == transaction, "{name}");
     }
@@ -415,9 +457,7 @@ fn transactions_round_trip() {
 
 #[test]
 fn malformed_events_are_errors() {
-    for (name, transaction) in
-        everything().into_iter().chain(newest()).chain(sessions()).chain(notes())
-    {
+    for (name, transaction) in every() {
         let (kind, bytes) = transaction.encode();
         for len in 0..bytes.len() {
             assert!(Transaction::decode(kind, &bytes[..len]).is_err(), "{name} cut at {len}");
@@ -437,9 +477,7 @@ fn malformed_events_are_errors() {
 /// error or another event, never a panic.
 #[test]
 fn hostile_bytes_do_not_panic() {
-    for (name, transaction) in
-        everything().into_iter().chain(newest()).chain(sessions()).chain(notes())
-    {
+    for (name, transaction) in every() {
         let (kind, bytes) = transaction.encode();
         for at in 0..bytes.len() {
             for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {

@@ -22,13 +22,15 @@ use crate::accounts::data::deliveries::{
 };
 use crate::accounts::data::responses::KeptResponse;
 use crate::accounts::data::rules::{Channel, Rule};
+use crate::accounts::data::searches::SavedSearch;
 use crate::accounts::data::watches::{WatchDetails, WatchEntry};
 use crate::accounts::event::{EventError, Transaction, codec};
 use crate::accounts::token::TokenDigest;
 use crate::journal::{CHUNK_BYTES_MAX, Position, Record, Replay, ReplayResult};
 use crate::vocab::claim::Vote;
+use crate::vocab::conditions::Conditions;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, UnsubscribeToken};
+use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, SearchId, UnsubscribeToken};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{FormerState, Observation};
 use crate::vocab::time::UnixMs;
@@ -89,6 +91,10 @@ enum Item {
     Owner(AccountId),
     /// Which of the sessions before are kept.
     KeptSessions(Vec<TokenDigest>),
+    /// Further conditions and the saved search of the rules that have some, in the order of the rules.
+    RuleDetails(Vec<(RuleId, Conditions, Option<SearchId>)>),
+    /// Oldest first.
+    Searches(Vec<SavedSearch>),
 }
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
@@ -183,6 +189,11 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         let traded = data.claims.by_id().filter(has_trade);
         self.rows(traded.map(|claim| (claim.id, claim.trade.clone())), Item::ClaimTrades)?;
         self.rows(data.rules.newest_first().cloned(), Item::Rules)?;
+        let has_details = |rule: &&Rule| !rule.filter.more.is_empty() || rule.search.is_some();
+        let detailed = data.rules.newest_first().filter(has_details);
+        let details = detailed.map(|rule| (rule.id, rule.filter.more.clone(), rule.search));
+        self.rows(details, Item::RuleDetails)?;
+        self.rows(data.searches.iter().map(|search| SavedSearch::clone(search)), Item::Searches)?;
         self.rows(data.votes.iter().map(|(name, vote)| (name.clone(), *vote)), Item::Votes)?;
         self.rows(data.responses.iter().cloned(), Item::Responses)?;
         if let Some((day, count)) = data.tests {
@@ -414,6 +425,12 @@ fn add_item(
             rows.into_iter().for_each(|(id, trade)| data.claims.set_trade(id, trade));
         }
         Item::Rules(rows) => rows.into_iter().for_each(|row| data.rules.put(row)),
+        Item::RuleDetails(rows) => {
+            for (rule, more, search) in rows {
+                data.rules.set_details(rule, more, search);
+            }
+        }
+        Item::Searches(rows) => rows.into_iter().for_each(|row| data.searches.put(row)),
         Item::Votes(rows) => {
             for (name, vote) in &rows {
                 data.votes.set(name, Some(*vote));

@@ -221,6 +221,19 @@ impl State {
                 self.put_rule(account, *rule);
             }
             Event::RuleRemoved { account, rule } => self.remove_rule(account, rule),
+            Event::RuleDetailsSet { account, rule, more, search } => {
+                self.change_data(account, |data| data.rules.set_details(rule, more, search));
+            }
+            Event::SearchSaved { account, search } => self.change_data(account, |data| {
+                data.responses.expire(search.created_at);
+                data.searches.put(*search);
+            }),
+            Event::SearchRemoved { account, search } => {
+                self.change_data(account, |data| data.searches.remove(search));
+            }
+            Event::SearchSeen { account, search, batch } => {
+                self.change_data(account, |data| data.searches.see(search, batch));
+            }
             Event::VoteSet { account, name, vote } => self.set_vote(account, &name, vote),
             Event::ReplyKept { account, reply } => self.change_data(account, |data| {
                 data.responses.expire(reply.at);
@@ -440,7 +453,9 @@ impl State {
         }
     }
 
-    fn put_rule(&mut self, account: AccountId, rule: Rule) {
+    fn put_rule(&mut self, account: AccountId, mut rule: Rule) {
+        // Replay reads the event without them; another event follows that sets them.
+        (rule.filter.more, rule.search) = Default::default();
         let (id, channels) = (rule.id, rule.channels.clone());
         let mut has_outbox = false;
         self.change_data(account, |data| {

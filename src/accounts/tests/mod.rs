@@ -58,7 +58,12 @@ fn attempted(domain: &str) -> NewClaim {
 }
 
 fn by_email(text: &str) -> NewRule {
-    NewRule { name: text.to_owned(), filter: RuleFilter::default(), channels: vec![Channel::Email] }
+    NewRule {
+        name: text.to_owned(),
+        filter: RuleFilter::default(),
+        channels: vec![Channel::Email],
+        search: None,
+    }
 }
 
 fn webhook(text: &str) -> Channel {

@@ -327,6 +327,7 @@ fn parse_rule(request: RuleRequest, rules: &HostRules) -> Result<NewRule, ApiErr
         name: required(request.name, "name")?,
         filter: parse_filter(required(request.filter, "filter")?)?,
         channels: parse_channels(required(request.channels, "channels")?, rules)?,
+        search: None,
     })
 }
 
@@ -353,7 +354,7 @@ pub fn preview_filter(request: PreviewRequest, rules: &HostRules) -> Result<Rule
 
 /// The filter as a query to the index.
 pub fn rule_query(filter: &RuleFilter) -> RuleQuery {
-    let RuleFilter { tlds, min_dqs, max_length, contains, stages } = filter;
+    let RuleFilter { tlds, min_dqs, max_length, contains, stages, .. } = filter;
     RuleQuery::new(tlds.clone(), *min_dqs, *max_length, contains.clone(), stages)
 }
 
@@ -368,6 +369,7 @@ fn parse_filter(Object(request): Object<RuleFilterRequest>) -> Result<RuleFilter
         max_length: integer_within(request.max_length, 1, LABEL_CHARS_MAX, "filter.maxLength")?,
         contains: request.contains.map(substring).transpose()?,
         stages: parse_stages(request.stages.unwrap_or_default())?,
+        ..RuleFilter::default()
     })
 }
 

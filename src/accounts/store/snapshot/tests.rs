@@ -256,6 +256,23 @@ fn the_bytes_of_notes_never_change() {
 }
 
 #[test]
+fn the_bytes_of_searches_never_change() {
+    let (id, conditions) = (SearchId::new(9).expect("an id"), Conditions::new([("starts", "get")]));
+    let mut full = (*account(8, Vec::new(), Vec::new())).clone();
+    let data = Arc::make_mut(&mut full.data);
+    data.rules.set_details(rule().id, conditions.clone(), Some(id));
+    let (name, created_at, seen) = ("Mine".into(), at(3), 41);
+    data.searches.put(SavedSearch { id, name, conditions, created_at, seen });
+    let state = frozen(vec![Arc::new(full)]);
+    let ours = chunks(&state).iter().map(hex::encode).collect::<String>();
+    let golden = include_str!("../../../../tests/golden/accounts-snapshot-v5.hex");
+    assert!(ours.contains(&golden.replace('\n', "")), "{ours}");
+    let read = load(&chunks(&state)).expect("read").freeze();
+    assert_eq!(read.accounts.values().next().expect("one").data.search_count(), 1);
+    assert_eq!(digest(&read), digest(&state));
+}
+
+#[test]
 fn sessions_and_links_of_a_snapshot_are_found() {
     let state = load(&chunks(&entered())).expect("read");
     for (read, written) in state.freeze().accounts.values().zip(entered().accounts.values()) {

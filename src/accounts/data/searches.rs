@@ -1,0 +1,76 @@
+//! The saved searches of one account.
+
+use std::sync::Arc;
+
+use compact_str::CompactString;
+use serde::{Deserialize, Serialize};
+
+use crate::vocab::conditions::Conditions;
+use crate::vocab::ids::SearchId;
+use crate::vocab::time::UnixMs;
+
+/// A search under a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedSearch {
+    pub id: SearchId,
+    /// 1 to 100 characters on one line.
+    pub name: CompactString,
+    /// The filters, and the order as `sort` and `order`.
+    pub conditions: Conditions,
+    pub created_at: UnixMs,
+    /// The newest batch when the owner last opened it.
+    pub seen: u64,
+}
+
+/// Approximate memory of a search besides its texts.
+const SEARCH_BYTES: u64 = 256;
+
+impl SavedSearch {
+    /// Approximate memory of the search.
+    pub fn bytes(&self) -> u64 {
+        SEARCH_BYTES + self.name.len() as u64 + self.conditions.bytes()
+    }
+}
+
+/// All saved searches of an account, at most 100, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Searches(Vec<Arc<SavedSearch>>);
+
+impl Searches {
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Approximate memory of all searches.
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|search| search.bytes()).sum()
+    }
+
+    pub fn get(&self, id: SearchId) -> Option<&Arc<SavedSearch>> {
+        self.0.iter().find(|search| search.id == id)
+    }
+
+    /// Oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<SavedSearch>> {
+        self.0.iter()
+    }
+
+    /// Adds a search, or replaces the one with its id.
+    pub fn put(&mut self, search: SavedSearch) {
+        match self.0.iter_mut().find(|known| known.id == search.id) {
+            Some(known) => *known = Arc::new(search),
+            None => self.0.push(Arc::new(search)),
+        }
+    }
+
+    /// Notes that the owner saw all lists up to this batch.
+    pub fn see(&mut self, id: SearchId, batch: u64) {
+        if let Some(search) = self.0.iter_mut().find(|search| search.id == id) {
+            Arc::make_mut(search).seen = batch;
+        }
+    }
+
+    pub fn remove(&mut self, id: SearchId) {
+        self.0.retain(|search| search.id != id);
+    }
+}
