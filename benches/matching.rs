@@ -28,6 +28,7 @@ use dropdex::index::rules::{DueRule, RuleMatches};
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::dqs::Dqs;
+use dropdex::vocab::filter::DayRange;
 use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
 use dropdex::vocab::name::{DomainName, to_unicode};
 use dropdex::vocab::query::Substring;
@@ -239,7 +240,8 @@ fn draw_rule(names: &Names, today: Day, rng: &mut Rng) -> Drawn {
     let query = RuleQuery { common, contains, stages: StageSet::from_stages(&stages) };
     let created = today.plus(-(rng.below(400) as i32));
     let base = Watermark { batch: 1, day: today.plus(-1) };
-    Drawn { rule: DueRule { query, created, base }, stages }
+    let releases_then = DayRange::default();
+    Drawn { rule: DueRule { query, created, base, releases_then }, stages }
 }
 
 /// Names in the drop list that pass a rule, new or not.
@@ -271,7 +273,8 @@ fn ask_peer(
         stages: StageSet::from_stages(&Stage::ALL),
     };
     let base = Watermark { batch: 1, day: as_of.today };
-    let all = DueRule { query: all, created: as_of.today, base };
+    let releases_then = DayRange::default();
+    let all = DueRule { query: all, created: as_of.today, base, releases_then };
     let new = index.matches(&[all], usize::MAX, as_of).remove(0);
     for doc in new.best {
         let drop = index.listed_drop(doc, as_of);

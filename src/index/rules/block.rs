@@ -2,7 +2,9 @@
 
 use rayon::prelude::*;
 
+use crate::index::columns::checks::DropChecks;
 use crate::index::columns::day::DayStages;
+use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tld_docs::{TldDocs, mark_docs};
 use crate::index::rules::needles::Occurrences;
 use crate::index::rules::news::News;
@@ -18,8 +20,11 @@ const MANY_SHARE: usize = 16;
 pub struct Block<'a> {
     docs: &'a [u32],
     news: News,
+    records: &'a ScoreRecords,
     /// Bitmaps by number of the length.
     lengths: Vec<Vec<u64>>,
+    /// Bitmaps by number of the condition.
+    columns: Vec<Vec<u64>>,
     tlds: TldDocs,
     found: Occurrences,
     /// Bitmaps of frequent texts, by number of the text.
@@ -28,10 +33,11 @@ pub struct Block<'a> {
 
 impl<'a> Block<'a> {
     /// Computes all conditions of all rules.
-    pub fn new(plan: &Plan<'_>, docs: &'a [u32], day: &DayStages) -> Block<'a> {
+    pub fn new(plan: &Plan<'a>, docs: &'a [u32], day: &DayStages) -> Block<'a> {
         let listed = &plan.index.drops_by_rank;
         let lengths: Vec<u8> = docs.iter().map(|&doc| listed.length(doc)).collect();
         let no_longer = |&most: &u8| bits_of(docs.len(), |at| lengths[at] <= most);
+        let passing = |checks: &DropChecks<'_>| bits_of(docs.len(), |at| checks.passes(docs[at]));
         let tlds: Vec<u16> = docs.iter().map(|&doc| listed.tlds()[doc as usize]).collect();
         let found = plan.needles.find(plan.index, docs);
         let many = |text| {
@@ -45,7 +51,9 @@ impl<'a> Block<'a> {
         Block {
             docs,
             news: News::new(plan, docs, day),
+            records: &plan.index.records,
             lengths: plan.lengths.par_iter().map(no_longer).collect(),
+            columns: plan.columns.par_iter().map(passing).collect(),
             tlds: TldDocs::new(&tlds, plan.index.tlds.len()),
             many: (0..found.texts()).into_par_iter().map(many).collect(),
             found,
@@ -73,25 +81,32 @@ impl<'a> Block<'a> {
         if let Some(length) = rule.length {
             keep(passing, &self.lengths[length]);
         }
+        rule.columns.iter().for_each(|&column| keep(passing, &self.columns[column]));
         if let Some(tlds) = &rule.tlds {
             // Docs beyond the words are left out.
             self.tlds.members(tlds.iter().copied()).mark(0, scratch);
             keep(passing, scratch);
         }
-        match rule.needle.map(|text| (&self.many[text], self.found.places(text))) {
-            None => add_bits(self.docs, passing, best_max, found),
-            Some((Some(bits), _)) => {
-                keep(passing, bits);
-                add_bits(self.docs, passing, best_max, found);
-            }
+        let reads = |doc: u32| {
+            rule.text.as_ref().is_none_or(|text| text.passes(self.records.get(doc).label))
+        };
+        let needle = rule.needle.map(|text| (&self.many[text], self.found.places(text)));
+        if let Some((Some(bits), _)) = needle {
+            keep(passing, bits);
+        }
+        match needle {
             Some((None, holding)) => {
                 let holding = &holding[..holding.partition_point(|&at| (at as usize) < places)];
                 let passes =
                     |&&at: &&u32| passing[at as usize / WORD] >> (at as usize % WORD) & 1 == 1;
-                for &at in holding.iter().filter(passes) {
-                    add(self.docs[at as usize], best_max, found);
-                }
+                let docs = holding.iter().filter(passes).map(|&at| self.docs[at as usize]);
+                docs.filter(|&doc| reads(doc)).for_each(|doc| add(doc, best_max, found));
             }
+            _ if rule.text.is_some() => {
+                let docs = places_of(passing).map(|at| self.docs[at]);
+                docs.filter(|&doc| reads(doc)).for_each(|doc| add(doc, best_max, found));
+            }
+            _ => add_bits(self.docs, passing, best_max, found),
         }
     }
 }
@@ -107,6 +122,15 @@ fn bits_of(len: usize, is_set: impl Fn(usize) -> bool) -> Vec<u64> {
 
 fn keep(words: &mut [u64], others: &[u64]) {
     words.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
+}
+
+/// Returns the places whose bits are set.
+fn places_of(words: &[u64]) -> impl Iterator<Item = usize> {
+    words.iter().enumerate().flat_map(|(at, &word)| {
+        let next = |left: &u64| Some(left & (left - 1)).filter(|left| *left != 0);
+        let lefts = std::iter::successors(Some(word).filter(|word| *word != 0), next);
+        lefts.map(move |left| at * WORD + left.trailing_zeros() as usize)
+    })
 }
 
 /// Adds the docs at the places whose bits are set.

@@ -14,17 +14,22 @@ mod news;
 #[cfg(test)]
 mod tests;
 
+use std::mem;
+
 use indexmap::IndexSet;
 use rayon::prelude::*;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
+use crate::index::columns::checks::DropChecks;
 use crate::index::columns::day::DayStages;
+use crate::index::columns::label::TextTest;
 use crate::index::filter::{AsOf, RuleQuery, StageSet, View, stage_code_in};
 use crate::index::query::index::Index;
 use crate::index::rules::block::Block;
 use crate::index::rules::needles::Needles;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::filter::{DayRange, Filter, LabelFilter};
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
@@ -44,6 +49,8 @@ pub struct DueRule {
     pub created: Day,
     /// Point up to which it was matched before.
     pub base: Watermark,
+    /// Its range of effective releases on the day of `base`: a relative range moves with the day.
+    pub releases_then: DayRange,
 }
 
 /// Matches of a rule.
@@ -72,7 +79,8 @@ impl Index {
     /// A name fires if it is on the drops list, in one of the rule's stages and passes its other
     /// conditions; and if the first batch with its drop is newer than the rule's base, or if it
     /// changed stage after the base's day and was in none of the rule's stages before, from the day
-    /// it was known and the rule existed up to the base's day.
+    /// it was known and the rule existed up to the base's day; or if its release entered the range of
+    /// the rule after the base's day.
     pub fn matches(&self, rules: &[DueRule], best_max: usize, as_of: AsOf) -> Vec<RuleMatches> {
         self.matches_by(BLOCK_DOCS, rules, best_max, as_of)
     }
@@ -126,6 +134,8 @@ struct Plan<'a> {
     fresh: Vec<NewsCriteria>,
     /// Distinct maximum lengths, by number.
     lengths: Vec<u8>,
+    /// Distinct conditions on other columns, by number.
+    columns: Vec<DropChecks<'a>>,
     needles: Needles,
 }
 
@@ -138,6 +148,10 @@ struct PlannedRule {
     length: Option<usize>,
     tlds: Option<Vec<u16>>,
     needle: Option<usize>,
+    /// Conditions on other columns.
+    columns: Vec<usize>,
+    /// Condition on the text of the label, which is read last.
+    text: Option<TextTest>,
 }
 
 /// Criteria by which a name is new to a rule, apart from its other conditions.
@@ -146,6 +160,8 @@ struct NewsCriteria {
     stages: StageSet,
     created: Day,
     base: Watermark,
+    /// Ranges of effective releases now and on the base's day, if they differ.
+    releases: Option<(DayRange, DayRange)>,
 }
 
 /// Distinct values by number.
@@ -155,24 +171,37 @@ impl<'a> Plan<'a> {
     fn new(index: &'a Index, rules: &[DueRule], as_of: AsOf) -> Plan<'a> {
         let (mut fresh, mut lengths, mut needles) =
             (Interner::default(), Interner::default(), Interner::default());
+        let mut columns = Interner::default();
         let planned = rules.iter().map(|rule| {
             let RuleQuery { common, contains, stages } = &rule.query;
-            let DueRule { created, base, .. } = *rule;
+            let DueRule { created, base, releases_then, .. } = *rule;
+            let releases_now = common.drop.release;
+            let releases = (releases_now != releases_then).then_some((releases_now, releases_then));
             PlannedRule {
                 fresh: fresh
-                    .insert_full(NewsCriteria { stages: *stages, created, base }.settled())
+                    .insert_full(
+                        NewsCriteria { stages: *stages, created, base, releases }.settled(),
+                    )
                     .0,
                 docs: index.drops_by_rank.docs_from(common.min_dqs),
                 length: (common.max_len < LABEL_CHARS_MAX)
                     .then(|| lengths.insert_full(common.max_len).0),
                 tlds: index.tlds.numbers(&common.tlds),
                 needle: contains.as_ref().map(|text| needles.insert_full(text.as_str()).0),
+                columns: column_parts(common)
+                    .into_iter()
+                    .map(|part| columns.insert_full(part).0)
+                    .collect(),
+                text: TextTest::new(&common.label),
             }
         });
         let rules = planned.collect();
         let needles = Needles::new(needles);
         let (fresh, lengths) = (Vec::from_iter(fresh), Vec::from_iter(lengths));
-        Plan { index, as_of, rules, fresh, lengths, needles }
+        let of = index.drops_by_rank.columns(&index.records);
+        let checks = |part: &Filter| DropChecks::new(of, part, &index.tlds);
+        let columns = columns.iter().map(checks).collect();
+        Plan { index, as_of, rules, fresh, lengths, columns, needles }
     }
 
     /// Returns the docs that may be new to any rule, in rank order.
@@ -185,10 +214,13 @@ impl<'a> Plan<'a> {
         let stages = self.fresh.iter().fold(0, |all, fresh| all | fresh.stages.bits());
         let docs = self.rules.iter().map(|rule| rule.docs).max().unwrap_or(0);
         let first_batches = self.index.drops_by_rank.first_batches();
+        let windows: FxHashSet<_> = self.fresh.iter().filter_map(|fresh| fresh.releases).collect();
         let may_fire = |&doc: &u32| {
             let code = day.by_doc()[doc as usize] & View::All.code_mask();
             code & stages != 0
-                && (u64::from(first_batches.number(doc)) > oldest || self.code(doc, since) < code)
+                && (u64::from(first_batches.number(doc)) > oldest
+                    || self.code(doc, since) < code
+                    || windows.iter().any(|&window| self.has_entered(doc, window)))
         };
         let pieces: Vec<Vec<u32>> = (0..docs.div_ceil(DOCS_PER_PIECE))
             .into_par_iter()
@@ -196,6 +228,12 @@ impl<'a> Plan<'a> {
             .map(|docs| docs.filter(may_fire).collect())
             .collect();
         pieces.concat()
+    }
+
+    /// Returns true if the release of a doc is in the first range and not in the second.
+    fn has_entered(&self, doc: u32, (now, then): (DayRange, DayRange)) -> bool {
+        let release = Day::from_raw(self.index.drops_by_rank.releases()[doc as usize]);
+        release.is_some_and(|release| now.contains(release) && !then.contains(release))
     }
 
     /// Returns the code of the stage of a doc on `day`.
@@ -206,6 +244,29 @@ impl<'a> Plan<'a> {
         let pending = tlds.pending_days(listed.tlds()[at]);
         stage_code_in(left, pending, self.as_of.catch_days.into())
     }
+}
+
+/// Returns the conditions that have no bitmaps of their own in a [`Plan`] and read no text, one by one,
+/// so that rules share them.
+fn column_parts(common: &Filter) -> Vec<Filter> {
+    let open = Filter::default();
+    let LabelFilter { digits, hyphens, idn, .. } = common.label;
+    let mut rest = Filter {
+        tlds: Vec::new(),
+        min_dqs: open.min_dqs,
+        max_len: open.max_len,
+        label: LabelFilter { digits, hyphens, idn, ..LabelFilter::default() },
+        ..common.clone()
+    };
+    let mut parts = vec![
+        Filter { not_tlds: mem::take(&mut rest.not_tlds), ..open.clone() },
+        Filter { label: mem::take(&mut rest.label), ..open.clone() },
+        Filter { reading: mem::take(&mut rest.reading), ..open.clone() },
+        Filter { drop: mem::take(&mut rest.drop), ..open.clone() },
+        rest,
+    ];
+    parts.retain(|part| *part != open);
+    parts
 }
 
 impl NewsCriteria {

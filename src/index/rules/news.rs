@@ -54,15 +54,27 @@ impl News {
         let since: Vec<Since> =
             bases.into_par_iter().map(|base| Since::new(plan, base, docs, day)).collect();
         let mut ways = Interner::default();
-        let places =
-            plan.fresh.iter().zip(of_fresh).map(|(&NewsCriteria { stages, created, .. }, base)| {
-                ways.insert_full((base, stages.bits(), created.max(since[base].redemption_until))).0
-            });
+        let places = plan.fresh.iter().zip(of_fresh).map(
+            |(&NewsCriteria { stages, created, releases, .. }, base)| {
+                let created = created.max(since[base].redemption_until);
+                ways.insert_full((base, stages.bits(), created, releases)).0
+            },
+        );
         let places = places.collect();
         let catch_days = plan.as_of.catch_days.into();
         let bits = Vec::from_iter(ways)
             .into_par_iter()
-            .map(|(base, stages, created)| since[base].bits(stages, created, catch_days))
+            .map(|(base, stages, created, releases)| {
+                let mut bits = since[base].bits(stages, created, catch_days);
+                if let Some(window) = releases {
+                    let in_stages = |doc: u32| day.by_doc()[doc as usize] & stages != 0;
+                    for (place, &doc) in docs.iter().enumerate() {
+                        let is_news = in_stages(doc) && plan.has_entered(doc, window);
+                        bits[place / WORD] |= u64::from(is_news) << (place % WORD);
+                    }
+                }
+                bits
+            })
             .collect();
         News { places, bits }
     }

@@ -10,10 +10,11 @@ use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
 use crate::feeds::Sighting;
 use crate::index::columns::fixtures::TestTables;
 use crate::index::columns::idn::alias_of;
-use crate::index::filter::Filter;
 use crate::index::generation::build::{Keep, rebuild};
 use crate::index::generation::open::open_current;
 use crate::scorer::{Scorer, Scratch};
+use crate::vocab::filter::Digits;
+use crate::vocab::name::to_unicode;
 use crate::vocab::query::Substring;
 use crate::vocab::stage::Periods;
 
@@ -172,8 +173,15 @@ impl ExpectedDrop {
             self.name.as_str().contains(text.as_str())
                 || self.alias.as_ref().is_some_and(|alias| alias.contains(text.as_str()))
         };
-        self.dqs >= common.min_dqs
-            && self.name.length() <= common.max_len
+        let label = to_unicode(self.name.label());
+        let LabelFilter { starts, not_ends, digits, .. } = &common.label;
+        (common.min_dqs..=common.max_dqs).contains(&self.dqs)
+            && (common.min_len..=common.max_len).contains(&self.name.length())
+            && !common.not_tlds.iter().any(|tld| tld == self.name.tld())
+            && common.drop.release.contains(self.release)
+            && digits.is_none_or(|_| !label.contains(|char: char| char.is_ascii_digit()))
+            && (starts.is_empty() || starts.iter().any(|text| label.starts_with(text.as_str())))
+            && !not_ends.iter().any(|text| label.ends_with(text.as_str()))
             && (common.tlds.is_empty() || common.tlds.iter().any(|tld| tld == self.name.tld()))
             && contains.as_ref().is_none_or(holds)
     }
@@ -186,7 +194,9 @@ impl ExpectedDrop {
         if !wanted(&now) || !self.passes(&rule.query) {
             return false;
         }
-        if self.first_batch > rule.base.batch {
+        let has_entered = rule.query.common.drop.release != rule.releases_then
+            && !rule.releases_then.contains(self.release);
+        if self.first_batch > rule.base.batch || has_entered {
             return true;
         }
         let last = stage(rule.base.day);
@@ -220,6 +230,23 @@ fn query(made: &mut TestTables, listed: &[ExpectedDrop]) -> RuleQuery {
     if made.below(3) == 0 {
         let tlds = ["com", "co.uk", "com.br", "xn--p1ai", "nosuch", "museum", "de", "se"];
         common.tlds = (0..=made.below(4)).map(|_| tlds[made.below(tlds.len())].into()).collect();
+    }
+    if made.below(5) == 0 {
+        (common.max_dqs, common.min_len) = (Dqs::clamped(made.below(102) as i32), 4);
+    }
+    if made.below(5) == 0 {
+        common.not_tlds = vec!["com".into(), "museum".into()];
+    }
+    if made.below(5) == 0 {
+        common.label.digits = Some(Digits::None);
+    }
+    if made.below(5) == 0 {
+        let texts = ["a", "s", "mü"].map(|text| Substring::parse(text).expect("a text"));
+        (common.label.starts, common.label.not_ends) = (texts.to_vec(), texts[..2].to_vec());
+    }
+    if made.below(4) == 0 {
+        let from = near(made, 40);
+        common.drop.release = DayRange { from: Some(from), to: Some(from.plus(20)) };
     }
     let contains = if made.below(2) == 0 { text(made, listed) } else { None };
     let bits = made.below(16);
@@ -306,10 +333,22 @@ fn what_fires_is_what_a_scan_finds() {
             // Rules share what they were matched against, but for some.
             let shared = base(&mut made, corpus.batches);
             let rules: Vec<DueRule> = (0..[0, 1, 60][turn % 3])
-                .map(|_| DueRule {
-                    query: query(&mut made, &corpus.listed),
-                    created: near(&mut made, 70),
-                    base: if made.below(4) == 0 { base(&mut made, corpus.batches) } else { shared },
+                .map(|_| {
+                    let query = query(&mut made, &corpus.listed);
+                    // A range that moves was elsewhere some days ago.
+                    let (DayRange { from, to }, days) =
+                        (query.common.drop.release, made.below(9) as i32);
+                    let earlier = |day: Option<Day>| day.map(|day| day.plus(-days));
+                    DueRule {
+                        releases_then: DayRange { from: earlier(from), to: earlier(to) },
+                        query,
+                        created: near(&mut made, 70),
+                        base: if made.below(4) == 0 {
+                            base(&mut made, corpus.batches)
+                        } else {
+                            shared
+                        },
+                    }
                 })
                 .collect();
             let block_docs =
@@ -337,7 +376,12 @@ fn a_name_fires_once_whatever_the_days() {
     for _ in 0..40 {
         let query = query(&mut made, &corpus.listed);
         let created = near(&mut made, 5);
-        let rule = |base| DueRule { query: query.clone(), created, base };
+        let rule = |base| DueRule {
+            query: query.clone(),
+            created,
+            base,
+            releases_then: query.common.drop.release,
+        };
         let before = Watermark { batch: 0, day: created };
         let (mut base, mut today) = (before, created);
         let (mut fired, mut in_stages) = (Vec::<u32>::new(), Vec::new());

@@ -19,6 +19,7 @@ use crate::index::generation::live::LiveIndex;
 use crate::index::rules::{DueRule, ListedDrop, RuleMatches};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::clock::Clock;
+use crate::vocab::filter::DayRange;
 use crate::vocab::limits::MESSAGE_NAMES_MAX;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
@@ -168,7 +169,7 @@ fn due(rule: &MatchableRule) -> DueRule {
         filter.contains.clone(),
         &filter.stages,
     );
-    DueRule { query, created: rule.created_day, base: rule.base }
+    DueRule { query, created: rule.created_day, base: rule.base, releases_then: DayRange::default() }
 }
 
 fn matched_name(ListedDrop { name, dqs, drop_date, release, stage }: ListedDrop) -> MatchedName {
