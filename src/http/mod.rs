@@ -13,6 +13,7 @@ pub mod drops;
 pub mod error;
 pub mod etag;
 pub mod export;
+pub mod filter;
 pub mod health;
 pub mod hidden;
 pub mod label;

@@ -548,7 +548,7 @@ fn too_many(name: &'static str, most: usize) -> ApiError {
 
 /// Splits a list at its commas. An item may be quoted with `"`, and a quote in it is doubled. White
 /// space around items and empty items are ignored.
-fn items(list: &str) -> impl Iterator<Item = Result<Cow<'_, str>, &'static str>> {
+pub fn items(list: &str) -> impl Iterator<Item = Result<Cow<'_, str>, &'static str>> {
     let mut rest = list;
     let next = move || {
         rest = rest.trim_start_matches([',', ' ']);
