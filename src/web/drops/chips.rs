@@ -23,7 +23,7 @@ pub fn bar(shown: &Shown<'_>) -> Markup {
                 @for (name, value) in state.with(&[("offset", "")]).parameters() {
                     input type="hidden" name=(name) value=(value);
                 }
-                @for chip in words::chips(state, shown.today) {
+                @for chip in words::chips(state, Some(shown.today)) {
                     (removable(state, &chip))
                 }
             }

@@ -6,8 +6,8 @@ mod chips;
 mod columns;
 mod list;
 mod side;
-mod state;
-mod words;
+pub mod state;
+pub mod words;
 
 use axum::Router;
 use axum::extract::{RawQuery, State as WebState};
@@ -297,7 +297,7 @@ fn ways_out(
     as_of: AsOf,
 ) -> Result<Vec<(words::Chip, u32)>, ApiError> {
     let mut ways = Vec::new();
-    for chip in words::chips(state, as_of.today) {
+    for chip in words::chips(state, Some(as_of.today)) {
         let without = chips::without(state, &chip).listed();
         let count = index.count_drops(&without.filter(as_of.today)?, as_of)?;
         if count > 0 {

@@ -11,6 +11,7 @@ use crate::index::filter::DropFilter;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::query::fold_tld;
+use crate::vocab::stage::Stage;
 use crate::web::components::query;
 use crate::web::form::Fields;
 
@@ -77,6 +78,15 @@ impl State {
         })
     }
 
+    /// The state of parameters, each at most once.
+    pub fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> State {
+        let pairs: Vec<_> = pairs.collect();
+        State::from_values(|name| {
+            let value = pairs.iter().find(|(set, _)| *set == name);
+            value.map_or("", |(_, value)| *value).to_owned()
+        })
+    }
+
     fn from_values(value_of: impl Fn(&'static str) -> String) -> State {
         let value = |&name: &&'static str| {
             let value = value_of(name);
@@ -130,6 +140,18 @@ impl State {
     pub fn unfiltered(&self) -> State {
         let none: Vec<_> = self.filters().map(|(name, _)| (name, "")).collect();
         self.with(&none)
+    }
+
+    /// What a rule or a saved search keeps: filters without a view, an order or a page.
+    #[must_use]
+    pub fn conditions(&self) -> State {
+        let none = ["view", "sort", "order", "limit", "offset"].map(|name| (name, ""));
+        let kept = self.with(&none);
+        match (self.get("stage"), self.get("view")) {
+            ("", "all") => kept.with(&[("stage", &Stage::NAMES.join(","))]),
+            ("", "today") => kept.with(&[("dropped_from", "today"), ("dropped_to", "today")]),
+            _ => kept,
+        }
     }
 
     /// Whether a filter is set.
@@ -187,6 +209,11 @@ impl State {
         let size = self.get("limit").parse().unwrap_or(ROWS);
         let offset = query::offset(page.saturating_sub(1).saturating_mul(size));
         self.with(&[("offset", &offset)])
+    }
+
+    /// URL of this state with the names that the viewer hid.
+    pub fn path_with_hidden(&self) -> String {
+        self.path_at("/", &[("hidden", "show")])
     }
 
     /// URL of the page at `offset`.

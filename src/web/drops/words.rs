@@ -144,16 +144,18 @@ pub struct Chip {
     pub parameters: Vec<&'static str>,
 }
 
-/// The filters of a page, in words. Days are told as of `today`.
-pub fn chips(state: &State, today: Day) -> Vec<Chip> {
+/// Filters in words. With `today`, relative days are shown as dates.
+pub fn chips(state: &State, today: Option<Day>) -> Vec<Chip> {
     let mut chips = Vec::new();
     for range in &RANGES {
         let (low, high) = (state.get(range.low), state.get(range.high));
         if low.is_empty() && high.is_empty() {
             continue;
         }
-        let told = |text: &str| match (range.of, Day::parse_from(text, today)) {
-            (Of::Days, Ok(day)) => date_text(day, today),
+        let told = |text: &str| match (range.of, today) {
+            (Of::Days, Some(today)) => {
+                Day::parse_from(text, today).map_or(text.to_owned(), |day| date_text(day, today))
+            }
             _ => text.to_owned(),
         };
         let value = match (low, high) {
@@ -193,6 +195,15 @@ pub fn chips(state: &State, today: Day) -> Vec<Chip> {
         parameters: vec![name],
     }));
     chips
+}
+
+/// Filters in words: `TLD com, no digits`.
+pub fn described(state: &State) -> String {
+    let words = chips(state, None).into_iter().map(|Chip { word, value, .. }| match &*word {
+        "" => value,
+        word => format!("{word} {value}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Adds what the query bar says to the filters.
@@ -389,7 +400,7 @@ mod tests {
     fn chips_read_as_words() {
         let today: Day = "2026-11-22".parse().expect("a day");
         let told = |query: &str| {
-            let chips = chips(&state(query), today).into_iter();
+            let chips = chips(&state(query), Some(today)).into_iter();
             chips.map(|chip| format!("{} {}", chip.word, chip.value).trim().to_owned()).collect()
         };
         for (query, words) in [
@@ -405,6 +416,6 @@ mod tests {
             let chips: Vec<String> = told(query);
             assert_eq!(chips, [words], "{query}");
         }
-        assert_eq!(chips(&state("view=all&sort=length"), today), []);
+        assert_eq!(chips(&state("view=all&sort=length"), Some(today)), []);
     }
 }
