@@ -30,6 +30,7 @@ pub mod response;
 pub mod rows;
 pub mod running_exports;
 pub mod search;
+pub mod searches;
 pub mod session;
 pub mod suggest;
 pub mod tlds;

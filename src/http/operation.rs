@@ -148,6 +148,7 @@ named_enum! {
     pub enum Group {
         Names = "Names",
         Watchlist = "Watchlist",
+        Searches = "Searches",
         Alerts = "Alerts",
         Portfolio = "Portfolio",
         Exports = "Exports",
@@ -160,6 +161,7 @@ impl Group {
         match self {
             Group::Names => "Ranked drops, search, dossiers, votes and appraisals.",
             Group::Watchlist => "The names you watch, with their stage and what the registry says.",
+            Group::Searches => "Filters that you keep under a name, with what is new in each.",
             Group::Alerts => "Rules that send a message when matching names drop.",
             Group::Portfolio => "Your backorder claims and what became of them.",
             Group::Exports => "The same lists as CSV files.",

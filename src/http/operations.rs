@@ -21,7 +21,7 @@ use crate::http::operation::{
 use crate::http::response::Deleted;
 use crate::http::{
     App, alerts, appraise, batch, domain, drops, error, export, health, hidden, label, openapi,
-    portfolio, search, suggest, tlds, unsubscribe, watchlist,
+    portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
 };
 use crate::index::filter::{Facet, SortKey};
 use crate::vocab::filter::{CapsFilter, Digits, Hyphens, Idn};
@@ -252,6 +252,7 @@ const WATCHED_NAME: Parameter = needed(
 );
 const CLAIM_ID: Parameter = in_path("id", ParameterKind::Id, "Claim id.");
 const RULE_ID: Parameter = in_path("id", ParameterKind::Id, "Alert rule id.");
+const SEARCH_ID: Parameter = in_path("id", ParameterKind::Id, "Saved search id.");
 const DELIVERY_ID: Parameter =
     in_path("delivery", ParameterKind::Text { chars_max: 64 }, "Delivery id.");
 // Every link gets the same response, so no value is invalid.
@@ -516,6 +517,28 @@ pub const OPERATIONS: &[Operation] = &[
         .description("An external name gives its quota back.")
         .parameters(&[WATCHED_NAME])
         .responses(&[json::<watchlist::RemovedWatch>(200, "The name was removed from the list."), NOT_FOUND]),
+    Operation::get("/api/v1/searches", |of| get(guarded(of, searches::list_searches)))
+        .named(Group::Searches, "listSearches", "List your saved searches")
+        .description("Newest first, each with the number of names that match now.")
+        .parameters(&[OWNED_LIMIT, offset(ENTRIES_OFFSET_MAX)])
+        .responses(&[json::<searches::SearchList<'_>>(200, "A page of your saved searches.")]),
+    Operation::post("/api/v1/searches", |of| post(guarded(of, searches::add_search)))
+        .named(Group::Searches, "addSearch", "Save a search")
+        .description("Up to 100 an account. Relative days, such as `tomorrow` and `+3d`, move with the day.")
+        .parameters(&[IDEMPOTENCY])
+        .body::<searches::SearchRequest>()
+        .responses(&[json::<searches::AddedSearch<'_>>(201, "The saved search."), PLAN_LIMIT, KEY_REUSED]),
+    Operation::patch("/api/v1/searches/{id}", |of| patch(guarded(of, searches::change_search)))
+        .named(Group::Searches, "changeSearch", "Change a saved search")
+        .description("Absent members are unchanged; `filter` is replaced as a whole. `seen` marks its names as seen.")
+        .parameters(&[SEARCH_ID])
+        .body::<searches::SearchPatchRequest>()
+        .responses(&[json::<searches::OneSearch<'_>>(200, "The changed search."), PLAN_LIMIT, NOT_FOUND]),
+    Operation::delete("/api/v1/searches/{id}", |of| delete(guarded(of, searches::remove_search)))
+        .named(Group::Searches, "removeSearch", "Delete a saved search")
+        .description("Alert rules that were made from it stay.")
+        .parameters(&[SEARCH_ID])
+        .responses(&[json::<Deleted>(200, "The search was deleted."), NOT_FOUND]),
     Operation::get("/api/v1/alerts", |of| get(guarded(of, alerts::list_alerts)))
         .named(Group::Alerts, "listAlerts", "List your alert rules")
         .description("Newest first.")
@@ -524,7 +547,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::post("/api/v1/alerts", |of| post(guarded(of, alerts::add_alert)))
         .named(Group::Alerts, "addAlert", "Add an alert rule")
         .description(
-            "The rule is active at once. Only this response contains the signing secrets of its webhooks.",
+            "The rule is active at once. `searchId` copies the filter of a saved search. Only this response contains the signing secrets of its webhooks.",
         )
         .parameters(&[IDEMPOTENCY])
         .body::<alerts::RuleRequest>()

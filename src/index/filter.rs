@@ -1,6 +1,7 @@
 //! Queries after parsing: in range and ready to run.
 
 use compact_str::CompactString;
+use utoipa::ToSchema;
 
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -141,7 +142,8 @@ impl RuleQuery {
 
 named_enum! {
     /// What the drops list is sorted by. Names that are equal in it are in rank order.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
+    #[schema(rename_all = "lowercase")]
     pub enum SortKey {
         #[default]
         Dqs = "dqs",

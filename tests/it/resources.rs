@@ -8,6 +8,7 @@ mod contract;
 mod deliveries;
 mod export;
 mod portfolio;
+mod searches;
 mod watchlist;
 
 use serde_json::{Map, Value, json};

@@ -1,0 +1,331 @@
+//! `/api/v1/searches`: the caller's saved searches.
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::accounts::{Answered, Caller, NewSearch, Post, SavedSearch, SearchPatch};
+use crate::http::allowance::Now;
+use crate::http::body::{JsonBody, Patch, PostBody, required};
+use crate::http::cursor::QueryDigest;
+use crate::http::error::ApiError;
+use crate::http::filter::{FilterRequest, FilterResponse, drops};
+use crate::http::params::{Limits, Params, path_id};
+use crate::http::response::{self, Deleted, Timestamp};
+use crate::http::{App, work};
+use crate::index::Index;
+use crate::index::filter::{AsOf, Sort, SortKey};
+use crate::vocab::conditions::Conditions;
+use crate::vocab::ids::SearchId;
+use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
+use crate::vocab::named::{named_enum, parse_named};
+
+const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
+/// Collection path; a search lives at `PATH/{id}`.
+const PATH: &str = "/api/v1/searches";
+/// Parameters of the order, which the conditions of a search hold beside the filters.
+const ORDER: [&str; 2] = ["sort", "order"];
+
+named_enum! {
+    /// Direction of an order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
+    #[schema(rename_all = "lowercase")]
+    pub enum Order {
+        Asc = "asc",
+        Desc = "desc",
+    }
+}
+parse_named!(Order);
+
+/// A saved search.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = SavedSearch)]
+struct SearchResponse<'a> {
+    #[schema(value_type = u64)]
+    id: SearchId,
+    name: &'a str,
+    filter: FilterResponse,
+    #[schema(value_type = SortKey)]
+    sort: &'a str,
+    #[schema(value_type = Order)]
+    order: &'a str,
+    /// Names that match now.
+    total: u32,
+    /// Those of them that came with a list after the search was last opened.
+    new_since_seen: u32,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+}
+
+impl<'a> SearchResponse<'a> {
+    fn new(search: &'a SavedSearch, counts: Counts) -> SearchResponse<'a> {
+        let set = |name| Some(search.conditions.get(name)).filter(|value| !value.is_empty());
+        let key = set("sort").and_then(|sort| sort.parse().ok()).unwrap_or(SortKey::Dqs);
+        let natural = if Sort::natural(key).descending { Order::Desc } else { Order::Asc };
+        SearchResponse {
+            id: search.id,
+            name: &search.name,
+            filter: FilterResponse(split(&search.conditions).0),
+            sort: key.as_str(),
+            order: set("order").unwrap_or(natural.as_str()),
+            total: counts.total,
+            new_since_seen: counts.new,
+            created_at: Timestamp(search.created_at),
+        }
+    }
+}
+
+/// A new saved search.
+#[derive(Serialize, ToSchema)]
+pub struct AddedSearch<'a> {
+    #[schema(value_type = u64)]
+    id: SearchId,
+    search: SearchResponse<'a>,
+}
+
+/// A saved search.
+#[derive(Serialize, ToSchema)]
+pub struct OneSearch<'a> {
+    search: SearchResponse<'a>,
+}
+
+/// A page of saved searches, newest first.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SavedSearches)]
+pub struct SearchList<'a> {
+    #[schema(value_type = u32)]
+    count: usize,
+    limit: u32,
+    offset: u32,
+    searches: Vec<SearchResponse<'a>>,
+}
+
+/// A search to save.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = SearchBody, example = json!({
+    "name": "Tomorrow's .com", "filter": {"tlds": ["com"], "releaseFrom": "tomorrow", "releaseTo": "tomorrow"}
+}))]
+pub struct SearchRequest {
+    #[schema(value_type = String, min_length = 1, max_length = 100)]
+    pub name: Option<String>,
+    #[schema(value_type = FilterRequest)]
+    pub filter: Option<FilterRequest>,
+    #[schema(value_type = Option<SortKey>)]
+    pub sort: Option<String>,
+    /// By default the natural order of `sort`.
+    #[schema(value_type = Option<Order>)]
+    pub order: Option<String>,
+}
+
+/// Changes to a saved search. Absent members are unchanged; a new `sort` has its natural order.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = SearchPatchBody, example = json!({"seen": true}))]
+pub struct SearchPatchRequest {
+    #[serde(default)]
+    #[schema(value_type = String, min_length = 1, max_length = 100)]
+    pub name: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = FilterRequest)]
+    pub filter: Patch<FilterRequest>,
+    #[serde(default)]
+    #[schema(value_type = SortKey)]
+    pub sort: Patch<String>,
+    #[serde(default)]
+    #[schema(value_type = Order)]
+    pub order: Patch<String>,
+    /// `true`: no name is new until the next list.
+    #[serde(default)]
+    #[schema(value_type = bool)]
+    pub seen: Patch<bool>,
+}
+
+/// Names of a saved search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub total: u32,
+    /// Names of lists that the owner has not seen.
+    pub new: u32,
+}
+
+impl Counts {
+    /// Counts the names of a search, unless that was done today with this generation.
+    ///
+    /// # Errors
+    /// 500 for a stored condition that this version does not accept.
+    pub fn new(index: &Index, search: &SavedSearch, as_of: AsOf) -> Result<Counts, ApiError> {
+        let total = count(index, &search.conditions, None, as_of)?;
+        let is_seen = search.seen >= index.manifest().batches;
+        let new =
+            if is_seen { 0 } else { count(index, &search.conditions, Some(search.seen), as_of)? };
+        Ok(Counts { total, new })
+    }
+}
+
+fn count(
+    index: &Index,
+    conditions: &Conditions,
+    after_batch: Option<u64>,
+    as_of: AsOf,
+) -> Result<u32, ApiError> {
+    let filters = split(conditions).0;
+    let pairs: Vec<_> = filters.pairs().collect();
+    let key = (QueryDigest::new(pairs.clone()).number(), after_batch.map_or(0, |batch| batch + 1));
+    index.kept_count(key, as_of, || {
+        let mut filter = drops(&pairs, as_of.today).map_err(|err| {
+            ApiError::Internal(anyhow::anyhow!("a stored search is no longer valid: {err:?}"))
+        })?;
+        filter.common.drop.after_batch = after_batch;
+        Ok(filter)
+    })
+}
+
+/// Filters, and the parameters of the order.
+pub fn split(conditions: &Conditions) -> (Conditions, Conditions) {
+    let (order, filters): (Vec<_>, Vec<_>) =
+        conditions.pairs().partition(|(name, _)| ORDER.contains(name));
+    (Conditions::new(filters), Conditions::new(order))
+}
+
+/// Parses an order.
+fn order(sort: Option<String>, order: Option<String>) -> Result<Conditions, ApiError> {
+    let key: Option<SortKey> = sort
+        .map(|sort| sort.parse().map_err(|err| ApiError::parameter("sort", err)))
+        .transpose()?;
+    let order: Option<Order> = order
+        .map(|order| order.parse().map_err(|err| ApiError::parameter("order", err)))
+        .transpose()?;
+    let key = key.map(|key| ("sort", key.as_str()));
+    Ok(Conditions::new(key.into_iter().chain(order.map(|order| ("order", order.as_str())))))
+}
+
+fn joined(filters: &Conditions, order: &Conditions) -> Conditions {
+    Conditions::new(filters.pairs().chain(order.pairs()))
+}
+
+/// `GET /api/v1/searches`: the caller's saved searches, newest first.
+pub async fn list_searches(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Extension(now): Extension<Now>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let page = Params::new(query.as_deref()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
+    let owned = app.store.user_data(&caller);
+    let (index, as_of) = (app.live.current(), app.as_of(now));
+    let body = work::scan(move || {
+        let rows = page.rows(owned.searches());
+        let response =
+            |search| Ok(SearchResponse::new(search, Counts::new(&index, search, as_of)?));
+        let searches = rows.map(|search| response(search)).collect::<Result<Vec<_>, ApiError>>()?;
+        let (count, limit, offset) = (searches.len(), page.limit, page.offset);
+        work::json_bytes(&SearchList { count, limit, offset, searches })
+    });
+    Ok(work::json_response(body.await?))
+}
+
+/// `POST /api/v1/searches`: saves a search.
+pub async fn add_search(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    PostBody { body, post }: PostBody<SearchRequest>,
+) -> Result<Response, ApiError> {
+    let answered = add(&app, &caller, body, post).await?;
+    Ok(response::added(answered, PATH, |search| search.id.get()))
+}
+
+/// Saves a search. The reply has the JSON of the API.
+///
+/// # Errors
+/// The same as the endpoint.
+pub async fn add(
+    app: &App,
+    caller: &Caller,
+    request: SearchRequest,
+    post: Post,
+) -> Result<Answered<SavedSearch>, ApiError> {
+    let (index, as_of) = (app.live.current(), app.as_of(Now(post.now)));
+    let seen = index.manifest().batches;
+    let (search, total) = work::scan(move || {
+        let name = required(request.name, "name")?;
+        let filters = required(request.filter, "filter")?.parse(as_of.today)?;
+        let conditions = joined(&filters, &order(request.sort, request.order)?);
+        let total = count(&index, &conditions, None, as_of)?;
+        Ok((NewSearch { name, conditions, seen }, total))
+    })
+    .await?;
+    let draft = app.store.add_search(caller, search, post).await?;
+    let reply = |search: &SavedSearch| {
+        let search_response = SearchResponse::new(search, Counts { total, new: 0 });
+        let added = AddedSearch { id: search.id, search: search_response };
+        response::reply(StatusCode::CREATED, &added)
+    };
+    Ok(draft.respond(reply).await?)
+}
+
+/// `PATCH /api/v1/searches/{id}`: changes the given members.
+pub async fn change_search(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Extension(now): Extension<Now>,
+    id: Result<Path<String>, PathRejection>,
+    JsonBody(body): JsonBody<SearchPatchRequest>,
+) -> Result<Response, ApiError> {
+    let id = path_id(id, SearchId::parse)?;
+    let before = app.store.user_data(&caller).search(id).cloned().ok_or(ApiError::NotFound)?;
+    let (index, as_of) = (app.live.current(), app.as_of(now));
+    let newest = index.manifest().batches;
+    let parse = move || parse_patch(body, &before, newest, as_of);
+    let search = app.store.change_search(&caller, id, work::scan(parse).await?).await?;
+    let body = work::scan(move || {
+        let counts = Counts::new(&index, &search, as_of)?;
+        work::json_bytes(&OneSearch { search: SearchResponse::new(&search, counts) })
+    });
+    Ok(work::json_response(body.await?).into_response())
+}
+
+fn parse_patch(
+    request: SearchPatchRequest,
+    before: &SavedSearch,
+    newest: u64,
+    as_of: AsOf,
+) -> Result<SearchPatch, ApiError> {
+    let filter = request.filter.try_map(|filter| filter.parse(as_of.today))?.not_null("filter")?;
+    let (sort, direction) = (request.sort.not_null("sort")?, request.order.not_null("order")?);
+    let (filters_before, order_before) = split(&before.conditions);
+    let is_changed = filter.is_some() || sort.is_some() || direction.is_some();
+    let order = match (&sort, &direction) {
+        (None, None) => order_before,
+        (Some(_), _) => order(sort, direction)?,
+        (None, Some(_)) => {
+            let kept = Some(order_before.get("sort")).filter(|sort| !sort.is_empty());
+            order(kept.map(str::to_owned), direction)?
+        }
+    };
+    let seen = request.seen.not_null("seen")?;
+    if seen == Some(false) {
+        return Err(ApiError::parameter("seen", "must be true"));
+    }
+    Ok(SearchPatch {
+        name: request.name.not_null("name")?,
+        conditions: is_changed.then(|| joined(&filter.unwrap_or(filters_before), &order)),
+        seen: seen.map(|_| newest),
+    })
+}
+
+/// `DELETE /api/v1/searches/{id}`: deletes a saved search.
+pub async fn remove_search(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Json<Deleted>, ApiError> {
+    let id = path_id(id, SearchId::parse)?;
+    app.store.remove_search(&caller, id).await?;
+    Ok(Json(Deleted::new(id.get())))
+}
