@@ -22,6 +22,7 @@ use crate::accounts::{Store, StoreOptions};
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
+use crate::http::alerts::rule_query;
 use crate::http::running_exports::RunningExports;
 use crate::http::{App, AppParts, ConfiguredChannels, allowance};
 use crate::index::error::OpenError;
@@ -387,6 +388,7 @@ impl Workers {
             store: app.store.clone(),
             clock: config.clock,
             catch_days: config.catch_days,
+            resolve: |filter, today| rule_query(filter, today).ok(),
             published,
         };
         // Before requests are served: a new rule applies to every list from then on.

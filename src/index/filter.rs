@@ -1,10 +1,8 @@
 //! Queries after parsing: in range and ready to run.
 
-use compact_str::CompactString;
 use utoipa::ToSchema;
 
 use crate::vocab::day::Day;
-use crate::vocab::dqs::Dqs;
 pub use crate::vocab::filter::Filter;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::query::{NamePrefix, Substring};
@@ -117,27 +115,6 @@ pub struct RuleQuery {
     pub common: Filter,
     pub contains: Option<Substring>,
     pub stages: StageSet,
-}
-
-impl RuleQuery {
-    /// Creates the conditions; `None` and empty lists do not filter, except for stages: see
-    /// [`StageSet::from_stages`].
-    pub fn new(
-        tlds: Vec<CompactString>,
-        min_dqs: Option<Dqs>,
-        max_length: Option<u8>,
-        contains: Option<Substring>,
-        stages: &[Stage],
-    ) -> RuleQuery {
-        let open = Filter::default();
-        let common = Filter {
-            tlds,
-            min_dqs: min_dqs.unwrap_or(open.min_dqs),
-            max_len: max_length.unwrap_or(open.max_len),
-            ..open
-        };
-        RuleQuery { common, contains, stages: StageSet::from_stages(stages) }
-    }
 }
 
 named_enum! {

@@ -62,6 +62,11 @@ impl Fields {
         self.0.push((name.to_owned(), value.into()));
     }
 
+    /// Keeps the fields whose name passes.
+    pub fn retain(&mut self, passes: impl Fn(&str) -> bool) {
+        self.0.retain(|(name, _)| passes(name));
+    }
+
     /// Replaces each value by the result for its name and itself.
     pub fn map(mut self, tidy: impl Fn(&str, &str) -> String) -> Fields {
         self.0.iter_mut().for_each(|(name, value)| *value = tidy(name, value));

@@ -199,6 +199,36 @@ fn a_rule_fires_when_a_name_enters_its_stages() {
 }
 
 #[test]
+fn every_condition_narrows_a_rule() {
+    let mut world = World::new();
+    let texts = world.rule(json!({"starts": ["tea"], "notEnds": ["shop"], "notTlds": ["net"]}));
+    let shape = world.rule(json!({"pattern": "CVV*", "digits": "none", "contains": "pot"}));
+    let regex = world.rule(json!({"regex": "^tea(pot|cup)s?$", "minLength": 6}));
+    // Released 35 days after its drop: a name enters the range as days go by, and fires then.
+    let soon =
+        world.rule(json!({"releaseWithinDays": 3, "stages": ["pending-delete", "catchable"]}));
+    world.match_lists(&[&[
+        ("teapot.com", "2026-03-15"),
+        ("teashop.com", "2026-03-15"),
+        ("teacup.net", "2026-03-15"),
+        ("teapot2.com", "2026-03-15"),
+        ("sooner.com", "2026-02-12"),
+    ]]);
+    assert_eq!(
+        (world.told(texts), world.told(shape), world.told(regex)),
+        (vec![2], vec![1], vec![2])
+    );
+    assert_eq!(world.told(soon), [] as [u64; 0], "released on 19 March");
+    world.turn_to("2026-03-17");
+    world.match_lists(&[&[("other.de", "2026-03-16")]]);
+    assert_eq!(world.told(soon), [1]);
+    world.turn_to("2026-03-18");
+    world.match_lists(&[&[("another.de", "2026-03-16")]]);
+    assert_eq!(world.told(soon), [1], "once");
+    world.stop();
+}
+
+#[test]
 fn lists_are_matched_however_they_come() {
     let mut world = World::new();
     let both = world.rule(json!({"tlds": ["com", "net"]}));

@@ -86,6 +86,7 @@ fn answers_are_as_the_document_has_them() {
     read_names(&mut all, &mut owner);
     claims(&mut all, &mut owner);
     watches(&mut all, &mut owner);
+    searches(&mut all, &mut owner);
     rules(&mut all, &mut owner);
     for export in ["drops", "watchlist", "portfolio"] {
         let path = format!("/api/export/{export}");
@@ -247,6 +248,27 @@ fn watches(all: &mut Answers, owner: &mut Client) {
     }
     for target in [format!("{path}?domain=solar.com"), format!("{path}?domain=solar.com")] {
         all.send(owner, "DELETE", (path, &target), &json!({}));
+    }
+}
+
+fn searches(all: &mut Answers, owner: &mut Client) {
+    let (path, one) = ("/api/v1/searches", "/api/v1/searches/{id}");
+    let filter =
+        json!({"starts": ["sol"], "contains": ["o"], "minDqs": 1, "stages": ["redemption"]});
+    let search = json!({"name": "solar", "filter": filter, "sort": "release", "order": "desc"});
+    let id = all.send(owner, "POST", (path, path), &search)["id"].clone();
+    all.send(owner, "POST", (path, path), &json!({"name": "solar"}));
+    all.get(owner, path, path);
+    let target = format!("{path}/{id}");
+    all.send(owner, "PATCH", (one, &target), &json!({"seen": true, "filter": {}}));
+    all.send(owner, "PATCH", (one, &format!("{path}/1")), &json!({"name": "a"}));
+    let alerts = "/api/v1/alerts";
+    let rule = json!({"name": "from it", "searchId": id, "channels": [{"type": "email"}]});
+    let rule = all.send(owner, "POST", (alerts, alerts), &rule)["id"].to_string();
+    let alert = ("/api/v1/alerts/{id}", &*format!("{alerts}/{rule}"));
+    all.send(owner, "DELETE", alert, &json!({}));
+    for _ in 0..2 {
+        all.send(owner, "DELETE", (one, &target), &json!({}));
     }
 }
 

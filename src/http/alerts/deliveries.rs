@@ -159,7 +159,9 @@ pub async fn test(
     let filter = app.store.user_data(caller).rule(id).ok_or(ApiError::NotFound)?.filter.clone();
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let cost_us = index.preview_cost_us(as_of);
-    let (names, total) = work::run(cost_us, move || samples(&filter, &index, as_of)).await?;
+    let scans = !filter.more.is_empty();
+    let work = move || samples(&filter, &index, as_of);
+    let (names, total) = work::run_or_scan(scans, cost_us, work).await?;
     let draft = app.store.queue_test(caller, id, &names, total, post).await?;
     let reply = |deliveries: &Vec<Delivery>| {
         let deliveries = deliveries.iter().map(DeliveryResponse::new).collect();
@@ -208,7 +210,7 @@ fn samples(
     index: &Arc<Index>,
     as_of: AsOf,
 ) -> Result<(Vec<MatchedName>, u32), ApiError> {
-    let preview = index.preview(&rule_query(filter), as_of)?;
+    let preview = index.preview(&rule_query(filter, as_of.today)?, as_of)?;
     Ok((matched_samples(&preview, index, as_of), preview.today))
 }
 

@@ -8,7 +8,6 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use compact_str::CompactString;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -17,20 +16,19 @@ use crate::accounts::{
     Answered, Caller, ChangedRule, Channel, NewRule, OffReason, Post, Rule, RuleFilter, RulePatch,
     SwitchedOff, UserData, WebhookSecret,
 };
+use crate::http::allowance::Now;
 use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody, required};
 use crate::http::error::ApiError;
+use crate::http::filter::{self, FilterRequest, FilterResponse};
 use crate::http::params::{Limits, Params, path_id};
 use crate::http::response::{self, Deleted, Timestamp};
+use crate::http::searches::split;
 use crate::http::{App, ConfiguredChannels, work};
-use crate::index::filter::RuleQuery;
+use crate::index::filter::{Filter, RuleQuery, StageSet};
 use crate::outbound::guard::{Guard, GuardError};
-use crate::vocab::dqs::Dqs;
-use crate::vocab::ids::RuleId;
-use crate::vocab::limits::{
-    ENTRIES_OFFSET_MAX, LABEL_CHARS_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, RULE_TLDS_MAX,
-};
-use crate::vocab::query::{Substring, fold_tld, is_suffix};
-use crate::vocab::stage::Stage;
+use crate::vocab::day::Day;
+use crate::vocab::ids::{RuleId, SearchId};
+use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
 use crate::vocab::url::{HostRules, WebhookUrl};
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
@@ -47,34 +45,15 @@ struct RuleResponse<'a> {
     #[schema(value_type = u64)]
     id: RuleId,
     name: &'a str,
-    filter: RuleFilterResponse<'a>,
+    filter: FilterResponse,
+    /// The saved search that the filter was copied from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>, nullable = false)]
+    search_id: Option<SearchId>,
     channels: Vec<ChannelResponse<'a>>,
     active: bool,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-}
-
-/// Conditions of a rule. An absent member does not filter.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = AlertFilter)]
-struct RuleFilterResponse<'a> {
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(value_type = Vec<String>, max_items = 100)]
-    tlds: &'a [CompactString],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = u8, minimum = 0, maximum = 100)]
-    min_dqs: Option<Dqs>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = u8, minimum = 1, maximum = 63)]
-    max_length: Option<u8>,
-    /// Substring of the name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String)]
-    contains: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(value_type = Vec<Stage>)]
-    stages: &'a [Stage],
 }
 
 /// A channel that messages go to.
@@ -127,17 +106,11 @@ impl<'a> RuleResponse<'a> {
         rule: &'a Rule,
         switched_off: impl Fn(&Channel) -> Option<SwitchedOff>,
     ) -> RuleResponse<'a> {
-        let filter = &rule.filter;
         RuleResponse {
             id: rule.id,
             name: &rule.name,
-            filter: RuleFilterResponse {
-                tlds: &filter.tlds,
-                min_dqs: filter.min_dqs,
-                max_length: filter.max_length,
-                contains: filter.contains.as_ref().map(Substring::as_str),
-                stages: &filter.stages,
-            },
+            filter: FilterResponse(rule.filter.conditions()),
+            search_id: rule.search,
             channels: rule
                 .channels
                 .iter()
@@ -240,8 +213,12 @@ pub struct RuleList<'a> {
 pub struct RuleRequest {
     #[schema(value_type = String, min_length = 1, max_length = 100)]
     pub name: Option<String>,
-    #[schema(value_type = RuleFilterRequest)]
-    pub filter: Option<Object<RuleFilterRequest>>,
+    /// Required without `searchId`.
+    #[schema(nullable = false)]
+    pub filter: Option<FilterRequest>,
+    /// A saved search whose filter is copied, in place of `filter`.
+    #[schema(value_type = Option<u64>, nullable = false, minimum = 1)]
+    pub search_id: Option<JsonInteger>,
     #[schema(value_type = Vec<ChannelRequest>, min_items = 1, max_items = 5)]
     pub channels: Option<Vec<Object<ChannelRequest>>>,
 }
@@ -255,8 +232,8 @@ pub struct RulePatchRequest {
     #[schema(value_type = String, min_length = 1, max_length = 100)]
     pub name: Patch<String>,
     #[serde(default)]
-    #[schema(value_type = RuleFilterRequest)]
-    pub filter: Patch<Object<RuleFilterRequest>>,
+    #[schema(value_type = FilterRequest)]
+    pub filter: Patch<FilterRequest>,
     #[serde(default)]
     #[schema(value_type = Vec<ChannelRequest>, min_items = 1, max_items = 5)]
     pub channels: Patch<Vec<Object<ChannelRequest>>>,
@@ -271,34 +248,11 @@ pub struct RulePatchRequest {
 #[schema(as = PreviewBody, example = json!({"filter": {"tlds": ["de"], "maxLength": 5}}))]
 pub struct PreviewRequest {
     pub name: Option<String>,
-    #[schema(value_type = RuleFilterRequest)]
-    pub filter: Option<Object<RuleFilterRequest>>,
+    #[schema(value_type = FilterRequest)]
+    pub filter: Option<FilterRequest>,
     #[schema(value_type = Option<Vec<ChannelRequest>>)]
     pub channels: Option<Vec<Object<ChannelRequest>>>,
 }
-
-/// Conditions of a rule. A member that is absent or `null` does not filter.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[schema(as = AlertFilterBody)]
-pub struct RuleFilterRequest {
-    #[schema(max_items = 100)]
-    pub tlds: Option<Vec<TldRequest>>,
-    #[schema(value_type = Option<u8>, minimum = 0, maximum = 100)]
-    pub min_dqs: Option<JsonInteger>,
-    #[schema(value_type = Option<u8>, minimum = 1, maximum = 63)]
-    pub max_length: Option<JsonInteger>,
-    /// Substring of the name, 1 to 63 characters.
-    #[schema(format = "name-part", min_length = 1, max_length = 63)]
-    pub contains: Option<String>,
-    #[schema(value_type = Option<Vec<Stage>>)]
-    pub stages: Option<Vec<String>>,
-}
-
-/// A public suffix, in any case, with or without a leading dot.
-#[derive(Debug, Deserialize, ToSchema)]
-#[schema(as = Tld, format = "tld", min_length = 1, max_length = 254)]
-pub struct TldRequest(pub String);
 
 /// A channel. `url` belongs to a webhook, `chatId` to Telegram.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -322,20 +276,40 @@ pub enum ChatIdRequest {
     Number(i64),
 }
 
-fn parse_rule(request: RuleRequest, rules: &HostRules) -> Result<NewRule, ApiError> {
-    Ok(NewRule {
-        name: required(request.name, "name")?,
-        filter: parse_filter(required(request.filter, "filter")?)?,
-        channels: parse_channels(required(request.channels, "channels")?, rules)?,
-        search: None,
-    })
+fn parse_rule(
+    request: RuleRequest,
+    owned: &UserData,
+    rules: &HostRules,
+    today: Day,
+) -> Result<NewRule, ApiError> {
+    let name = required(request.name, "name")?;
+    let (filter, search) = match request.search_id {
+        Some(_) if request.filter.is_some() => {
+            return Err(ApiError::parameter("searchId", "must not be given with filter"));
+        }
+        Some(JsonInteger(id)) => {
+            let search = u64::try_from(id).ok().and_then(SearchId::new);
+            let search = search.and_then(|id| owned.search(id)).ok_or_else(|| {
+                ApiError::parameter("searchId", "must be one of your saved searches")
+            })?;
+            (RuleFilter::new(&split(&search.conditions).0), Some(search.id))
+        }
+        None => (parse_filter(required(request.filter, "filter")?, today)?, None),
+    };
+    let channels = parse_channels(required(request.channels, "channels")?, rules)?;
+    Ok(NewRule { name, filter, channels, search })
 }
 
-fn parse_patch(request: RulePatchRequest, rules: &HostRules) -> Result<RulePatch, ApiError> {
+fn parse_patch(
+    request: RulePatchRequest,
+    rules: &HostRules,
+    today: Day,
+) -> Result<RulePatch, ApiError> {
     let channels = request.channels.try_map(|channels| parse_channels(channels, rules))?;
+    let filter = request.filter.try_map(|filter| parse_filter(filter, today))?;
     Ok(RulePatch {
         name: request.name.not_null("name")?,
-        filter: request.filter.try_map(parse_filter)?.not_null("filter")?,
+        filter: filter.not_null("filter")?,
         channels: channels.not_null("channels")?,
         active: request.active.not_null("active")?,
     })
@@ -345,77 +319,40 @@ fn parse_patch(request: RulePatchRequest, rules: &HostRules) -> Result<RulePatch
 ///
 /// # Errors
 /// 400 for the first invalid member, channels included.
-pub fn preview_filter(request: PreviewRequest, rules: &HostRules) -> Result<RuleFilter, ApiError> {
+pub fn preview_filter(
+    request: PreviewRequest,
+    rules: &HostRules,
+    today: Day,
+) -> Result<RuleFilter, ApiError> {
     if let Some(channels) = request.channels {
         parse_channels(channels, rules)?;
     }
-    parse_filter(required(request.filter, "filter")?)
+    parse_filter(required(request.filter, "filter")?, today)
 }
 
-/// The filter as a query to the index.
-pub fn rule_query(filter: &RuleFilter) -> RuleQuery {
-    let RuleFilter { tlds, min_dqs, max_length, contains, stages, .. } = filter;
-    RuleQuery::new(tlds.clone(), *min_dqs, *max_length, contains.clone(), stages)
+fn parse_filter(request: FilterRequest, today: Day) -> Result<RuleFilter, ApiError> {
+    Ok(RuleFilter::new(&request.parse(today)?))
 }
 
-fn parse_filter(Object(request): Object<RuleFilterRequest>) -> Result<RuleFilter, ApiError> {
-    let substring = |text: String| {
-        Substring::parse(&text).map_err(|err| ApiError::parameter("filter.contains", err))
+/// The filter as a query to the index, on a day.
+///
+/// # Errors
+/// A stored condition that this version does not accept.
+pub fn rule_query(filter: &RuleFilter, today: Day) -> Result<RuleQuery, ApiError> {
+    let RuleFilter { tlds, min_dqs, max_length, contains, stages, more } = filter;
+    // Most rules have no other conditions, and nothing is parsed.
+    let others = match more.is_empty() {
+        true => Filter::default(),
+        false => filter::drops(&more.pairs().collect::<Vec<_>>(), today)?.common,
     };
-    let min_dqs = integer_within(request.min_dqs, 0, Dqs::MAX.points(), "filter.minDqs")?;
-    Ok(RuleFilter {
-        tlds: parse_tlds(request.tlds.unwrap_or_default())?,
-        min_dqs: min_dqs.and_then(Dqs::new),
-        max_length: integer_within(request.max_length, 1, LABEL_CHARS_MAX, "filter.maxLength")?,
-        contains: request.contains.map(substring).transpose()?,
-        stages: parse_stages(request.stages.unwrap_or_default())?,
-        ..RuleFilter::default()
-    })
-}
-
-fn integer_within(
-    number: Option<JsonInteger>,
-    least: u8,
-    most: u8,
-    name: &'static str,
-) -> Result<Option<u8>, ApiError> {
-    let Some(JsonInteger(number)) = number else { return Ok(None) };
-    let fits = u8::try_from(number).ok().filter(|number| (least..=most).contains(number));
-    let wrong = || ApiError::parameter(name, format!("must be an integer from {least} to {most}"));
-    fits.map(Some).ok_or_else(wrong)
-}
-
-/// TLDs in their folded form, without duplicates.
-fn parse_tlds(sent: Vec<TldRequest>) -> Result<Vec<CompactString>, ApiError> {
-    if sent.len() > RULE_TLDS_MAX {
-        let what = format!("must have at most {RULE_TLDS_MAX} items");
-        return Err(ApiError::parameter("filter.tlds", what));
-    }
-    let mut tlds = Vec::with_capacity(sent.len());
-    for (at, TldRequest(text)) in sent.iter().enumerate() {
-        // An unknown suffix is valid and matches nothing yet; a malformed one is an error.
-        let tld = fold_tld(text).filter(|tld| is_suffix(tld)).ok_or_else(|| {
-            let what = "must be a public suffix, such as com or co.uk";
-            ApiError::parameter(format!("filter.tlds[{at}]"), what)
-        })?;
-        if !tlds.contains(&tld) {
-            tlds.push(tld);
-        }
-    }
-    Ok(tlds)
-}
-
-/// Stages, without duplicates.
-fn parse_stages(sent: Vec<String>) -> Result<Vec<Stage>, ApiError> {
-    let mut stages = Vec::new();
-    for (at, text) in sent.iter().enumerate() {
-        let stage =
-            text.parse().map_err(|err| ApiError::parameter(format!("filter.stages[{at}]"), err))?;
-        if !stages.contains(&stage) {
-            stages.push(stage);
-        }
-    }
-    Ok(stages)
+    let common = Filter {
+        tlds: tlds.clone(),
+        min_dqs: min_dqs.unwrap_or(others.min_dqs),
+        max_len: max_length.map_or(others.max_len, |most| most.min(others.max_len)),
+        ..others
+    };
+    let (contains, stages) = (contains.clone(), StageSet::from_stages(stages));
+    Ok(RuleQuery { common, contains, stages })
 }
 
 fn parse_channels(
@@ -527,7 +464,11 @@ pub async fn add(
     request: RuleRequest,
     post: Post,
 ) -> Result<Answered<Rule>, ApiError> {
-    let rule = parse_rule(request, app.guard.rules())?;
+    let (of_app, owned) = (app.clone(), app.store.user_data(caller));
+    let today = app.as_of(Now(post.now)).today;
+    let compiles = request.filter.as_ref().is_some_and(FilterRequest::compiles);
+    let parse = move || parse_rule(request, &owned, of_app.guard.rules(), today);
+    let rule = work::run_or_scan(compiles, 0, parse).await?;
     check_configured(app.channels, &rule.channels)?;
     check_webhooks(&app.guard, &rule.channels).await?;
     let draft = app.store.add_rule(caller, rule, post).await?;
@@ -567,7 +508,10 @@ pub async fn change(
     id: RuleId,
     request: RulePatchRequest,
 ) -> Result<ChangedRule, ApiError> {
-    let patch = parse_patch(request, app.guard.rules())?;
+    let (of_app, today) = (app.clone(), app.clock.today());
+    let compiles = matches!(&request.filter, Patch::Value(filter) if filter.compiles());
+    let parse = move || parse_patch(request, of_app.guard.rules(), today);
+    let patch = work::run_or_scan(compiles, 0, parse).await?;
     let channels = patch.channels.as_deref().unwrap_or_default();
     check_configured(app.channels, channels)?;
     check_webhooks(&app.guard, channels).await?;

@@ -11,6 +11,7 @@ use super::{PreviewRequest, preview_filter, rule_query};
 use crate::http::allowance::Now;
 use crate::http::body::PostBody;
 use crate::http::error::ApiError;
+use crate::http::filter::FilterRequest;
 use crate::http::rows::{DROP_JSON_BYTES, push_samples};
 use crate::http::{App, work};
 use crate::index::query::preview::Preview;
@@ -58,10 +59,12 @@ pub async fn preview_alert(
     Extension(now): Extension<Now>,
     PostBody { body, .. }: PostBody<PreviewRequest>,
 ) -> Result<Response, ApiError> {
-    let filter = preview_filter(body, app.guard.rules())?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
-    let body = work::run(index.preview_cost_us(as_of), move || {
-        work::json_bytes(&PreviewResponse::new(&index.preview(&rule_query(&filter), as_of)?)?)
+    let scans = body.filter.as_ref().is_some_and(FilterRequest::reads_labels);
+    let body = work::run_or_scan(scans, index.preview_cost_us(as_of), move || {
+        let filter = preview_filter(body, app.guard.rules(), as_of.today)?;
+        let query = rule_query(&filter, as_of.today)?;
+        work::json_bytes(&PreviewResponse::new(&index.preview(&query, as_of)?)?)
     });
     Ok(work::json_response(body.await?))
 }

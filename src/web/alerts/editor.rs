@@ -3,13 +3,15 @@
 use maud::{Markup, html};
 
 use super::EditorPage;
-use super::form::{chat_field, webhook_field};
+use super::form::{OWN_FIELDS, chat_field, webhook_field};
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, RULE_CHANNELS_MAX, RULE_NAME_CHARS_MAX, RULE_TLDS_MAX, SUBSTRING_CHARS_MAX,
 };
 use crate::vocab::plan::Plan;
 use crate::vocab::stage::Stage;
 use crate::web::components::stage_word;
+use crate::web::drops::state::State;
+use crate::web::drops::words;
 use crate::web::error::sentence_case;
 use crate::web::field::{Field, FormError, Input};
 use crate::web::layout::{NavItem, Page};
@@ -94,13 +96,14 @@ impl Editor<'_> {
         html! {
             fieldset.group {
                 legend { "Names" }
-                (self.field("tlds", "TLDs").help(&tlds_help).input(form.text("tlds"), Input { placeholder: Some("com, net, co.uk"), ..text }))
+                (self.field("tld", "TLDs").help(&tlds_help).input(&form.shown("tld"), Input { placeholder: Some("com, net, co.uk"), ..text }))
                 div.pair {
                     (self.field("min_dqs", "Minimum score").help("DQS, 0 to 100.").input(form.text("min_dqs"), number((0, 100))))
-                    (self.field("max_length", "Maximum length").help("Characters before the first dot.").input(form.text("max_length"), number((1, u32::from(LABEL_CHARS_MAX)))))
+                    (self.field("max_len", "Maximum length").help("Characters before the first dot.").input(form.text("max_len"), number((1, u32::from(LABEL_CHARS_MAX)))))
                 }
-                (self.field("contains", "Contains").help("Text anywhere in the name.").input(form.text("contains"), Input { longest: Some(SUBSTRING_CHARS_MAX), ..text }))
+                (self.field("q", "Contains").help("Text anywhere in the name.").input(form.text("q"), Input { longest: Some(SUBSTRING_CHARS_MAX), ..text }))
                 (self.stages())
+                (self.others())
             }
         }
     }
@@ -122,6 +125,35 @@ impl Editor<'_> {
                 p.help { "Select none for all stages except released." }
                 @if let Some(error) = error { p.error { (error) } }
             }
+        }
+    }
+
+    /// The other filters as chips, and the query bar that adds some. A chip that is not checked is not
+    /// sent.
+    fn others(&self) -> Markup {
+        let state = self.page.form.state();
+        let is_other = |(name, _): &(&str, &str)| !OWN_FIELDS.contains(name);
+        let others: Vec<_> = state.parameters().filter(is_other).collect();
+        let help = "Such as starts:my, -hyphens or len:4-8, in the words of the list of drops.";
+        html! {
+            @if !others.is_empty() {
+                fieldset.field {
+                    legend { "More filters" }
+                    div.chips {
+                        @for pair @ (name, value) in others {
+                            @for chip in words::chips(&State::from_pairs([pair].into_iter()), None) {
+                                label.chip {
+                                    input type="checkbox" name=(name) value=(value) checked;
+                                    span { (chip.word) " " (chip.value) }
+                                }
+                            }
+                        }
+                    }
+                    p.help { "Uncheck a filter to remove it." }
+                }
+            }
+            (self.field("add", "Add filters").help(help).input(self.page.form.text("add"), Input { placeholder: Some("starts:my -hyphens"), ..Input::TEXT }))
+            @if self.page.form.is_on("search") { input type="hidden" name="search" value=(self.page.form.text("search")); }
         }
     }
 

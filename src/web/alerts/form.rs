@@ -1,18 +1,29 @@
-//! The rule form, converted to the request types of the API, which validate it.
+//! The rule form, converted to the request types of the API, which validate it. Its filter has the fields
+//! and the values of the drops page, so that a link can carry it from there.
 
-use crate::accounts::{Channel, Rule};
-use crate::http::alerts::{
-    ChannelRequest, ChatIdRequest, RuleFilterRequest, RulePatchRequest, RuleRequest, TldRequest,
-};
+use std::sync::Arc;
+
+use crate::accounts::{Channel, Rule, SavedSearch, UserData};
+use crate::http::alerts::{ChannelRequest, ChatIdRequest, RulePatchRequest, RuleRequest};
 use crate::http::body::{JsonInteger, Object, Patch};
-use crate::vocab::dqs::Dqs;
+use crate::http::error::ApiError;
+use crate::http::filter::{FilterRequest, parameter_of};
+use crate::vocab::ids::SearchId;
 use crate::vocab::name::to_unicode;
-use crate::vocab::query::Substring;
+use crate::web::drops::state::State;
+use crate::web::drops::words;
 use crate::web::form::Fields;
 
 /// A rule form as sent, by the names of its fields. Values are trimmed, but not validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuleForm(Fields);
+pub struct RuleForm {
+    fields: Fields,
+    /// Why the text of the query bar was not understood.
+    problem: Option<String>,
+}
+
+/// Filters with a field of their own. The others are chips.
+pub const OWN_FIELDS: [&str; 5] = ["tld", "min_dqs", "max_len", "q", "stage"];
 
 /// Default channels of a new rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,20 +44,38 @@ pub fn chat_field(at: usize) -> String {
 }
 
 impl RuleForm {
-    /// A submitted form.
+    /// A submitted form. What the query bar says becomes part of the filter.
     pub fn new(fields: Fields) -> RuleForm {
-        RuleForm(fields.map(|_, value| value.trim().to_owned()))
+        let fields = fields.map(|name, value| match name {
+            "tld" | "not_tld" => value.split(separates).collect::<Vec<_>>().join(","),
+            _ => value.trim().to_owned(),
+        });
+        let mut form = RuleForm { fields, problem: None };
+        match words::add(&form.state(), form.text("add")) {
+            Ok(state) if form.is_on("add") => form.set_filter(&state),
+            Ok(_) => {}
+            Err(why) => form.problem = Some(why),
+        }
+        form
     }
 
-    /// A new form filled from a link. Without channels in the link, the defaults apply.
-    pub fn from_link(fields: Fields, usual: ChannelDefaults) -> RuleForm {
+    /// A new form filled from a link, which may name a saved search. Without channels in the link, the
+    /// defaults apply.
+    pub fn from_link(fields: Fields, usual: ChannelDefaults, owned: &UserData) -> RuleForm {
         let mut form = RuleForm::new(fields);
+        let search = SearchId::parse(form.text("search")).and_then(|id| owned.search(id));
+        if let Some(search) = search {
+            form.set_filter(&State::from_pairs(search.conditions.pairs()).conditions());
+            if !form.is_on("name") {
+                form.fields.push("name", &*search.name);
+            }
+        }
         if form.channels().is_empty() {
             if usual.email {
-                form.0.push("email", "on");
+                form.fields.push("email", "on");
             }
             if let Some(chat) = usual.chat {
-                form.0.push("chat", chat);
+                form.fields.push("chat", chat);
             }
         }
         form
@@ -54,34 +83,70 @@ impl RuleForm {
 
     /// The form of an existing rule.
     pub fn for_rule(rule: &Rule) -> RuleForm {
-        let number = |number: Option<u8>| number.map(|it| it.to_string()).unwrap_or_default();
-        let filter = &rule.filter;
-        let tlds: Vec<_> = filter.tlds.iter().map(|tld| to_unicode(tld)).collect();
-        let mut fields = Fields::default();
-        fields.push("name", &*rule.name);
-        fields.push("tlds", tlds.join(", "));
-        fields.push("min_dqs", number(filter.min_dqs.map(Dqs::points)));
-        fields.push("max_length", number(filter.max_length));
-        fields.push("contains", filter.contains.as_ref().map_or("", Substring::as_str));
-        filter.stages.iter().for_each(|stage| fields.push("stage", stage.as_str()));
+        let mut form = RuleForm { fields: Fields::default(), problem: None };
+        form.fields.push("name", &*rule.name);
+        form.set_filter(&State::from_pairs(rule.filter.conditions().pairs()));
+        if let Some(search) = rule.search {
+            form.fields.push("search", search.to_string());
+        }
         for channel in &rule.channels {
             match channel {
-                Channel::Email => fields.push("email", "on"),
-                Channel::Webhook { url } => fields.push("webhook", url.as_str()),
-                Channel::Telegram { chat_id } => fields.push("chat", chat_id),
+                Channel::Email => form.fields.push("email", "on"),
+                Channel::Webhook { url } => form.fields.push("webhook", url.as_str()),
+                Channel::Telegram { chat_id } => form.fields.push("chat", chat_id),
             }
         }
-        RuleForm::new(fields)
+        form
+    }
+
+    /// The filter, as a state of the drops page.
+    pub fn state(&self) -> State {
+        State::of(&self.fields).conditions()
+    }
+
+    /// Replaces the filter.
+    fn set_filter(&mut self, state: &State) {
+        let kept = |name: &str| name != "add" && !State::has(name);
+        self.fields.retain(kept);
+        for (name, value) in state.parameters() {
+            match name {
+                "stage" => value.split(',').for_each(|stage| self.fields.push(name, stage)),
+                _ => self.fields.push(name, value),
+            }
+        }
+    }
+
+    /// The value of a field of [`OWN_FIELDS`], as the form shows it.
+    pub fn shown(&self, field: &str) -> String {
+        match field {
+            "tld" => {
+                let tlds = self.text(field).split(',').filter(|tld| !tld.is_empty());
+                let tlds = tlds.map(|tld| to_unicode(tld.trim_start_matches('.')));
+                tlds.collect::<Vec<_>>().join(", ")
+            }
+            _ => self.text(field).to_owned(),
+        }
+    }
+
+    /// Checks that the text of the query bar was understood.
+    ///
+    /// # Errors
+    /// 400 if it was not.
+    pub fn check(&self) -> Result<(), ApiError> {
+        match &self.problem {
+            None => Ok(()),
+            Some(why) => Err(ApiError::parameter("filter.add", why)),
+        }
     }
 
     /// First value of a field.
     pub fn text(&self, field: &str) -> &str {
-        self.0.text(field)
+        self.fields.text(field)
     }
 
     /// Values of a field, without empty lines.
     pub fn filled(&self, field: &str) -> Vec<&str> {
-        self.0.filled(field)
+        self.fields.filled(field)
     }
 
     /// The channels with the ids of their fields, in the order of the API's list.
@@ -105,11 +170,18 @@ impl RuleForm {
         !self.text(field).is_empty()
     }
 
-    /// Request that creates the rule.
-    pub fn request(&self) -> RuleRequest {
+    /// Request that creates the rule. It names the saved search that the form was filled from, unless
+    /// the filter was changed.
+    pub fn request(&self, owned: &UserData) -> RuleRequest {
+        let search = SearchId::parse(self.text("search")).and_then(|id| owned.search(id));
+        let is_same = |search: &&Arc<SavedSearch>| {
+            State::from_pairs(search.conditions.pairs()).conditions() == self.state()
+        };
+        let search = search.filter(is_same).map(|search| JsonInteger(search.id.get() as i64));
         RuleRequest {
             name: Some(self.text("name").to_owned()),
-            filter: Some(self.filter_request()),
+            filter: search.is_none().then(|| self.filter_request()),
+            search_id: search,
             channels: Some(self.channel_requests()),
         }
     }
@@ -134,17 +206,19 @@ impl RuleForm {
 
     /// Field id of a property of the API, such as `channels[1].url`.
     pub fn field_of(&self, property: &str) -> Option<String> {
-        let simple = |field: &str| Some(field.to_owned());
-        match property {
-            "name" => simple("name"),
-            "filter.minDqs" => simple("min_dqs"),
-            "filter.maxLength" => simple("max_length"),
-            "filter.contains" => simple("contains"),
-            _ if property.starts_with("filter.tlds") => simple("tlds"),
-            _ if property.starts_with("filter.stages") => simple("stages"),
-            _ if property.starts_with("channels") => Some(self.channel_field(property)),
-            _ => None,
+        if property == "name" {
+            return Some("name".to_owned());
         }
+        if property.starts_with("channels") {
+            return Some(self.channel_field(property));
+        }
+        let member = property.strip_prefix("filter.")?.split('[').next()?;
+        Some(match parameter_of(member) {
+            Some("stage") => "stages".to_owned(),
+            Some("contains") if self.is_on("q") => "q".to_owned(),
+            Some(parameter) if OWN_FIELDS.contains(&parameter) => parameter.to_owned(),
+            _ => "add".to_owned(),
+        })
     }
 
     /// Field id of `channels[1]…`, or of the group for other properties.
@@ -156,16 +230,9 @@ impl RuleForm {
     }
 
     /// Conditions of the form.
-    pub fn filter_request(&self) -> Object<RuleFilterRequest> {
-        let separates = |char: char| char.is_whitespace() || ",;".contains(char);
-        let tlds = self.text("tlds").split(separates).filter(|tld| !tld.is_empty());
-        Object(RuleFilterRequest {
-            tlds: Some(tlds.map(|tld| TldRequest(tld.to_owned())).collect()),
-            min_dqs: integer(self.text("min_dqs")),
-            max_length: integer(self.text("max_length")),
-            contains: self.is_on("contains").then(|| self.text("contains").to_owned()),
-            stages: Some(self.filled("stage").into_iter().map(str::to_owned).collect()),
-        })
+    pub fn filter_request(&self) -> FilterRequest {
+        let state = self.state();
+        FilterRequest::from_pairs(state.parameters())
     }
 
     fn channel_requests(&self) -> Vec<Object<ChannelRequest>> {
@@ -173,10 +240,9 @@ impl RuleForm {
     }
 }
 
-/// Parses an integer; an empty text is `None`. A text that is not a number becomes an out-of-range value,
-/// so the API reports the allowed range.
-fn integer(text: &str) -> Option<JsonInteger> {
-    (!text.is_empty()).then(|| JsonInteger(text.parse().unwrap_or(i64::MAX)))
+/// Whether a character separates TLDs.
+fn separates(char: char) -> bool {
+    char.is_whitespace() || ",;".contains(char)
 }
 
 #[cfg(test)]
@@ -192,7 +258,10 @@ mod tests {
         let form = form("webhook=&webhook=+https://a.example/+&chat=&email=on&stage=catchable");
         assert_eq!(form.filled("webhook"), ["https://a.example/"]);
         assert!(form.is_on("email") && form.filled("chat").is_empty());
-        assert_eq!(form.request().channels.map(|channels| channels.len()), Some(2));
+        assert_eq!(
+            form.request(&UserData::default()).channels.map(|channels| channels.len()),
+            Some(2)
+        );
         assert_eq!(form.filled("stage"), ["catchable"]);
     }
 
@@ -201,7 +270,9 @@ mod tests {
         let form = form("email=on&webhook=a&webhook=b&chat=c");
         for (member, field) in [
             ("name", "name"),
-            ("filter.tlds[3]", "tlds"),
+            ("filter.tlds[3]", "tld"),
+            ("filter.starts[0]", "add"),
+            ("filter.stages[1]", "stages"),
             ("filter.minDqs", "min_dqs"),
             ("channels", "channels"),
             ("channels[0]", "email"),
@@ -215,18 +286,23 @@ mod tests {
     }
 
     #[test]
-    fn invalid_numbers_are_out_of_range() {
-        assert_eq!(integer(""), None);
-        assert_eq!(integer("60"), Some(JsonInteger(60)));
-        assert_eq!(integer("sixty"), Some(JsonInteger(i64::MAX)));
+    fn the_query_bar_adds_to_the_filter() {
+        let form = form("tld=com&starts=get&add=.net+len:4-8+-digits");
+        assert_eq!(form.shown("tld"), "com, net");
+        let state = form.state();
+        let set = ["starts", "min_len", "max_len", "digits"].map(|name| state.get(name));
+        assert_eq!(set, ["get", "4", "8", "none"]);
+        assert!(form.check().is_ok() && !form.is_on("add"));
+        let unknown = RuleForm::new(Fields::from_query(Some("add=colour:red")));
+        assert!(unknown.check().is_err() && unknown.text("add") == "colour:red");
     }
 
     #[test]
     fn a_link_without_channels_gets_the_defaults() {
-        let fields = Fields::from_query(Some("tlds=com&min_dqs=70"));
+        let fields = Fields::from_query(Some("tld=com&min_dqs=70"));
         let usual = ChannelDefaults { email: true, chat: Some("42".to_owned()) };
-        let form = RuleForm::from_link(fields, usual);
+        let form = RuleForm::from_link(fields, usual, &UserData::default());
         assert!(form.is_on("email"));
-        assert_eq!((form.text("tlds"), form.filled("chat")), ("com", vec!["42"]));
+        assert_eq!((form.text("tld"), form.filled("chat")), ("com", vec!["42"]));
     }
 }

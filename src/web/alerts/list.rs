@@ -125,7 +125,7 @@ fn item(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Markup {
                 p { (standing.badge()) }
             }
             @if let Some(hint) = standing.hint() { p.hint { (hint) } }
-            p { (words::filter(&rule.filter)) "." }
+            p { (words::filter(&rule.filter)) ". " (search(rule, owned)) }
             (channels(rule, owned, plan))
             @if last.is_empty() {
                 p.soft { "No messages sent yet." }
@@ -138,6 +138,12 @@ fn item(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Markup {
             }
         }
     }
+}
+
+/// The saved search that a rule was made from, if there is still one.
+pub fn search(rule: &Rule, owned: &UserData) -> Markup {
+    let search = rule.search.and_then(|id| owned.search(id));
+    html! { @if let Some(search) = search { "From the search " a href={ "/searches/" (search.id) } { (search.name) } ". " } }
 }
 
 /// Renders the channels of a rule and why one is unused.

@@ -182,7 +182,8 @@ async fn new_rule(State(web): State<Web>, member: LoggedIn, RawQuery(query): Raw
             .and_then(|profile| profile.telegram_chat)
             .filter(|_| member.caller.plan != Plan::Free && configured.telegram),
     };
-    let form = RuleForm::from_link(Fields::from_query(query.as_deref()), defaults);
+    let owned = web.user_data(&member);
+    let form = RuleForm::from_link(Fields::from_query(query.as_deref()), defaults, &owned);
     EditorPage::for_new(web, member, form).page().await
 }
 
@@ -194,7 +195,12 @@ async fn add(
 ) -> Result<Response, PageError> {
     let post = idempotent_post(&fields, member.viewer.now);
     let form = RuleForm::new(fields);
-    let answered = match alerts::add(&web.app, &member.caller, form.request(), post).await {
+    let request = form.check().map(|()| form.request(&web.user_data(&member)));
+    let added = match request {
+        Ok(request) => alerts::add(&web.app, &member.caller, request, post).await,
+        Err(err) => Err(err),
+    };
+    let answered = match added {
         Ok(answered) => answered,
         Err(err) => return Ok(EditorPage::for_new(web, member, form).rejected(err).await),
     };
@@ -239,8 +245,14 @@ async fn show_rule(page: EditorPage, headers: HeaderMap) -> Response {
 async fn save(page: EditorPage, Form(fields): LargeForm<Fields>) -> Result<Response, PageError> {
     let page = EditorPage { form: RuleForm::new(fields), ..page };
     let rule = page.rule()?;
-    let patch = page.form.patch(rule);
-    match alerts::change(&page.web.app, &page.member.caller, rule.id, patch).await {
+    let changed = match page.form.check() {
+        Ok(()) => {
+            let patch = page.form.patch(rule);
+            alerts::change(&page.web.app, &page.member.caller, rule.id, patch).await
+        }
+        Err(err) => Err(err),
+    };
+    match changed {
         Ok(ChangedRule { new_secrets, .. }) => {
             Ok(saved(&page.member, rule.id, &new_secrets, SAVED))
         }

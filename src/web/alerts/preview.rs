@@ -34,11 +34,15 @@ pub struct Preview {
 /// # Errors
 /// The first invalid value of the filter.
 pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, ApiError> {
-    let draft = PreviewRequest { name: None, filter: Some(form.filter_request()), channels: None };
-    let filter = preview_filter(draft, web.app.guard.rules())?;
+    form.check()?;
+    let filter = Some(form.filter_request());
+    let draft = PreviewRequest { name: None, filter, channels: None };
     let (index, as_of) = (web.app.live.current(), web.app.as_of(now));
-    work::run(index.preview_cost_us(as_of), move || {
-        let preview = index.preview(&rule_query(&filter), as_of)?;
+    let (app, cost_us) = (web.app.clone(), index.preview_cost_us(as_of));
+    let scans = form.state().reads_labels();
+    work::run_or_scan(scans, cost_us, move || {
+        let filter = preview_filter(draft, app.guard.rules(), as_of.today)?;
+        let preview = index.preview(&rule_query(&filter, as_of.today)?, as_of)?;
         let samples = matched_samples(&preview, &index, as_of);
         let (matches, per_day) = (preview.today, preview.per_day);
         Ok(Preview { matches, today: as_of.today, per_day, samples })
@@ -65,12 +69,16 @@ pub fn show(preview: Result<Preview, ApiError>, show_error: bool) -> (StatusCode
 /// Error text with the label of its field.
 fn field_message(err: &ApiError) -> Option<String> {
     let ApiError::BadParameter { name, what, .. } = err else { return None };
+    let member = name.strip_prefix("filter.")?;
     let label = match RuleForm::new(Fields::default()).field_of(name)?.as_str() {
-        "tlds" => "TLDs",
+        "tld" => "TLDs",
         "min_dqs" => "Minimum score",
-        "max_length" => "Maximum length",
-        "contains" => "Contains",
-        _ => "Stages",
+        "max_len" => "Maximum length",
+        "q" => "Contains",
+        "stages" => "Stages",
+        // What the query bar did not understand is a sentence.
+        _ if member == "add" => return Some(what.clone()),
+        _ => member,
     };
     Some(sentence(&format!("{label}: {what}")))
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::editor::{Editor, PATH};
-use super::list::{Standing, channels, status};
+use super::list::{Standing, channels, search, status};
 use super::{EditorPage, NOTICES, words};
 use crate::accounts::{Delivery, MatchedName, MessageKind, Rule, UserData, WebhookSecret};
 use crate::http::allowance::Now;
@@ -57,7 +57,7 @@ pub fn show(
                 (notice::shown(&NOTICES, query))
                 @for error in action_error.into_iter().chain(editor.error) { (error.shown()) }
                 @if let Some(hint) = standing.hint() { p.hint { (hint) } }
-                p.lead { (words::filter(&rule.filter)) ". " span.soft { "Added " (day(rule.created_at)) "." } }
+                p.lead { (words::filter(&rule.filter)) ". " (search(rule, owned)) span.soft { "Added " (day(rule.created_at)) "." } }
                 (channels(rule, owned, plan))
                 (deliveries(rule, owned, member.viewer.now))
                 h2 #edit { "Edit rule" }

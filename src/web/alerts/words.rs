@@ -5,6 +5,8 @@ use crate::vocab::name::to_unicode;
 use crate::vocab::query::Substring;
 use crate::vocab::stage::Stage;
 use crate::web::components::stage_word;
+use crate::web::drops::state::State;
+use crate::web::drops::words::described;
 
 /// Maximum TLDs listed by name. Others are counted.
 const TLDS_NAMED_MAX: usize = 6;
@@ -25,7 +27,13 @@ pub fn filter(filter: &RuleFilter) -> String {
         (!filter.stages.is_empty()).then(|| format!("that are {}", stages(&filter.stages))),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { "All names".to_owned() } else { format!("Names {}", parts.join(", ")) }
+    let others = described(&State::from_pairs(filter.more.pairs()));
+    match (parts.is_empty(), others.is_empty()) {
+        (true, true) => "All names".to_owned(),
+        (true, false) => format!("Names: {others}"),
+        (false, true) => format!("Names {}", parts.join(", ")),
+        (false, false) => format!("Names {}; {others}", parts.join(", ")),
+    }
 }
 
 fn tlds(filter: &RuleFilter) -> String {
@@ -101,6 +109,7 @@ pub fn problem(problem: Problem) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocab::conditions::Conditions;
     use crate::vocab::dqs::Dqs;
 
     #[test]
@@ -112,11 +121,12 @@ mod tests {
             max_length: Some(8),
             contains: Substring::parse("SHOP").ok(),
             stages: vec![Stage::PendingDelete, Stage::Catchable],
+            more: Conditions::new([("min_len", "4"), ("digits", "none")]),
         };
         assert_eq!(
             filter(&some),
             "Names in .com, .рф or .de, with a score of 60 or more, of at most 8 characters, that contain \
-             “shop”, that are pending delete or catchable"
+             “shop”, that are pending delete or catchable; length ≥ 4, no digits"
         );
         let many = RuleFilter { tlds: vec!["com".into(); 9], ..RuleFilter::default() };
         assert!(filter(&many).ends_with(".com or 3 more TLDs"));

@@ -17,17 +17,17 @@ fn rules_can_be_created_changed_paused_and_deleted() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "free");
     ann.get("/alerts").assert_says(200, "Create alert");
-    let page = ann.get("/alerts/new?tlds=com&min_dqs=70");
+    let page = ann.get("/alerts/new?tld=com&min_dqs=70");
     assert!(
         page.text.contains("value=\"com\"") && page.text.contains("value=\"70\""),
         "{}",
         page.text
     );
     let filter = [
-        ("tlds", ".COM de,рф"),
+        ("tld", ".COM de,рф"),
         ("min_dqs", "10"),
-        ("max_length", "12"),
-        ("contains", "SHOP"),
+        ("max_len", "12"),
+        ("q", "SHOP"),
         ("stage", "catchable"),
         ("stage", "pending-delete"),
         ("email", "on"),
@@ -67,7 +67,7 @@ fn plan_limits_apply_to_forms() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "free");
     let first = ann.add_rule("first", &[("email", "on")]);
-    let page = ann.post("/alerts/new", &[("name", "second"), ("contains", "tea"), ("email", "on")]);
+    let page = ann.post("/alerts/new", &[("name", "second"), ("q", "tea"), ("email", "on")]);
     page.assert_says(403, "The free plan allows 1 active alert rules, and all are used.");
     assert!(
         page.text.contains("value=\"second\"") && page.text.contains("value=\"tea\""),
@@ -117,17 +117,17 @@ fn forms_and_the_api_return_the_same_errors() {
     let mut ann = world.person("ann@example.com", "api");
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
     let id = ann.add_rule("there", &[("email", "on")]);
-    let (long, many) = ("x".repeat(101), vec!["com"; 101]);
+    let (long, many) = ("x".repeat(101), (0..101).map(|at| format!("t{at}")).collect::<Vec<_>>());
     let webhook = |url: &str| json!([{"type": "webhook", "url": url}]);
     let email = json!([{"type": "email"}]);
     let cases: [(&str, &str, String, &str, Value); 15] = [
         ("name", "name", " ".into(), "name", json!("")),
         ("name", "name", long.clone(), "name", json!(long)),
-        ("tlds", "tlds", many.join(" "), "filter", json!({"tlds": many})),
+        ("tld", "tld", many.join(" "), "filter", json!({"tlds": many})),
         ("min_dqs", "min_dqs", "101".into(), "filter", json!({"minDqs": 101})),
         ("min_dqs", "min_dqs", "sixty".into(), "filter", json!({"minDqs": 9999})),
-        ("max_length", "max_length", "0".into(), "filter", json!({"maxLength": 0})),
-        ("contains", "contains", "x".repeat(64), "filter", json!({"contains": "x".repeat(64)})),
+        ("max_len", "max_len", "0".into(), "filter", json!({"maxLength": 0})),
+        ("q", "q", "x".repeat(64), "filter", json!({"contains": "x".repeat(64)})),
         (
             "webhook",
             "webhook-0",
@@ -221,20 +221,12 @@ fn forms_and_the_api_return_the_same_errors() {
 fn html_in_every_field_stays_text() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "api");
-    let id = ann.add_rule(HTML, &[("contains", HTML), ("email", "on")]);
+    let id = ann.add_rule(HTML, &[("q", HTML), ("email", "on")]);
     ann.post(&format!("/alerts/{id}/test"), &[])
         .assert_goes_to(&format!("/alerts/{id}?notice=tested"));
     let bad: Vec<_> = [
-        "name",
-        "tlds",
-        "min_dqs",
-        "max_length",
-        "contains",
-        "stage",
-        "webhook",
-        "chat",
-        "once",
-        "rule",
+        "name", "tld", "min_dqs", "max_len", "q", "contains", "starts", "add", "stage", "webhook",
+        "chat", "once", "rule",
     ]
     .into_iter()
     .map(|name| (name, HTML))
@@ -263,14 +255,14 @@ fn the_preview_matches_the_api() {
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
     for (fields, filter, now) in [
         (vec![], json!({}), 6),
-        (vec![("tlds", "com")], json!({"tlds": ["com"]}), 4),
+        (vec![("tld", "com")], json!({"tlds": ["com"]}), 4),
         (
             vec![("stage", "released"), ("stage", "catchable")],
             json!({"stages": ["released", "catchable"]}),
             2,
         ),
-        (vec![("contains", "nothing-like-it")], json!({"contains": "nothing-like-it"}), 0),
-        (vec![("max_length", "5"), ("webhook", "not yet an ad")], json!({"maxLength": 5}), 2),
+        (vec![("q", "nothing-like-it")], json!({"contains": "nothing-like-it"}), 0),
+        (vec![("max_len", "5"), ("webhook", "not yet an ad")], json!({"maxLength": 5}), 2),
     ] {
         let body = api.send("POST", "/api/v1/alerts/preview", &json!({"filter": filter})).json();
         assert_eq!(body["today"], json!(now), "{filter}");
@@ -295,7 +287,7 @@ fn the_preview_matches_the_api() {
     ann.post_by_script("/alerts/preview", &[("min_dqs", "200")])
         .assert_says(400, "Minimum score: must be an integer from 0 to 100.");
     let id = ann.add_rule("there", &[("email", "on")]);
-    let page = ann.post("/alerts/preview", &[("rule", &id), ("name", "changed"), ("tlds", "net")]);
+    let page = ann.post("/alerts/preview", &[("rule", &id), ("name", "changed"), ("tld", "net")]);
     page.assert_says(200, "1 name matches today");
     assert!(
         page.text.contains(&format!("action=\"/alerts/{id}\""))

@@ -206,9 +206,9 @@ fn errors_name_their_member() {
         ("filter", json!([]), "filter: invalid type: sequence, expected an object"),
         (
             "filter",
-            json!({"minLength": 1}),
-            "filter.minLength: unknown field `minLength`, expected one of `tlds`, `minDqs`, \
-             `maxLength`, `contains`, `stages`",
+            json!({"minLenght": 1}),
+            "filter.minLenght: unknown field `minLenght`, expected one of `tlds`, `notTlds`, `minDqs`, \
+             `maxDqs`, `minLength`, `maxLength`, `contains`, `q`, `starts`, `ends`, `notContains`, `n…",
         ),
         ("filter", json!({"minDqs": 101}), "filter.minDqs: must be an integer from 0 to 100"),
         ("filter", json!({"minDqs": -1}), "filter.minDqs: must be an integer from 0 to 100"),
