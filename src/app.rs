@@ -120,14 +120,15 @@ pub fn serve(
     let dns = Dns::new(&config.outbound.dns)?;
     let registry = Registry::open(&config.data, &config.outbound.rdap, config.clock)?;
     let guard = Guard::new(config.outbound.webhook_rules(), dns.clone());
+    let live = Arc::new(LiveIndex::new(Arc::new(index)));
     let deliver = Deliver {
         store: store.clone(),
-        senders: Senders::new(&config.outbound, guard.clone(), &dns)?,
+        senders: Senders::new(&config.outbound, guard.clone(), &dns, Arc::clone(&live))?,
         schedule: Schedule::new(config.outbound.webhooks.retry.clone()),
         clock: config.clock,
     };
     let app = App::new(AppParts {
-        live: Arc::new(LiveIndex::new(Arc::new(index))),
+        live,
         store: store.clone(),
         channels: ConfiguredChannels {
             email: config.outbound.smtp.is_some(),

@@ -13,7 +13,7 @@ use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 
 /// Maximum names in a mail; the API lists all.
-const MAIL_NAMES_MAX: usize = 100;
+pub const MAIL_NAMES_MAX: usize = 100;
 /// Maximum names in a chat message: one screen.
 const CHAT_NAMES_MAX: usize = 40;
 
@@ -37,6 +37,10 @@ pub struct AlertName {
     pub available_on: Day,
     #[serde(serialize_with = "word")]
     pub stage: Stage,
+    /// Why it has its score, as one line. Mails alone have it: a webhook is the same in every attempt,
+    /// while scores may change.
+    #[serde(skip)]
+    pub reason: Option<String>,
 }
 
 /// A message about the matches of one rule in one list.
@@ -139,6 +143,9 @@ impl Alert {
         let mut text = format!("{}\n\n", self.headline());
         for name in self.names.iter().take(MAIL_NAMES_MAX) {
             writeln!(text, "{}", Line(name)).expect("writing to a string succeeds");
+            if let Some(reason) = &name.reason {
+                writeln!(text, "  {reason}").expect("writing to a string succeeds");
+            }
             if let Some(home) = links.home {
                 writeln!(text, "  {home}/domain/{}", name.domain)
                     .expect("writing to a string succeeds");
@@ -159,6 +166,7 @@ impl Alert {
 
     /// HTML of a mail.
     pub fn mail_html(&self, links: Links<'_>) -> String {
+        let small = |reason: &str| format!("<br><small>{}</small>", Escaped(reason));
         let mut rows = String::new();
         for name in self.names.iter().take(MAIL_NAMES_MAX) {
             let domain = Escaped(name.domain.as_str());
@@ -168,8 +176,11 @@ impl Alert {
             };
             writeln!(
                 rows,
-                "<tr><td>{linked}</td><td align=\"right\">{}</td><td>{}</td><td>{}</td></tr>",
-                name.dqs, name.stage, name.available_on
+                "<tr><td>{linked}{}</td><td align=\"right\">{}</td><td>{}</td><td>{}</td></tr>",
+                name.reason.as_deref().map(small).unwrap_or_default(),
+                name.dqs,
+                name.stage,
+                name.available_on
             )
             .expect("writing to a string succeeds");
         }
@@ -254,6 +265,7 @@ mod tests {
             drop_date: "2026-03-01".parse().expect("a day"),
             available_on: "2026-04-05".parse().expect("a day"),
             stage: Stage::Redemption,
+            reason: Some(format!("<Two words {at}>")),
         };
         Alert {
             kind: Kind::Match,
@@ -331,7 +343,10 @@ mod tests {
         assert!(many.mail_text(links).contains("https://d.example/unsubscribe/00ff"));
         let links = Links { home: Some("https://d.example"), unsubscribe: None };
         let text = alert(1, 1).mail_text(links);
-        assert!(text.contains("\n  https://d.example/domain/name0.com\n"), "{text}");
+        let lines = "\n  <Two words 0>\n  https://d.example/domain/name0.com\n";
+        assert!(text.contains(lines), "{text}");
+        let html = alert(1, 1).mail_html(links);
+        assert!(html.contains("</a><br><small>&lt;Two words 0&gt;</small></td>"), "{html}");
         assert!(text.contains("Edit this rule: https://d.example/alerts/42"), "{text}");
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::index::filter::AsOf;
-use crate::index::query::index::{Index, NameRow, RowDrop, with_row_buffers};
+use crate::index::query::index::{Index, NameRow, RowBuffers, RowDrop, with_row_buffers};
 use crate::index::query::rows::Status;
 use crate::scorer::{Scored, Scorer, Signals};
 use crate::vocab::day::Day;
@@ -75,6 +75,16 @@ impl Index {
             stage: row.drop.filter(|drop| !drop.registered_again).map(stage),
             registered_again: row.drop.is_some_and(|drop| drop.registered_again),
         })
+    }
+
+    /// Returns the sentence that explains the score of a name; `None` if it never dropped.
+    pub fn explanation(&self, name: &DomainName) -> Option<String> {
+        let (_, row) = self.find_row(name)?;
+        let known = self.known(row.drop?.doc, row.tld);
+        let explain = |buffers: &mut RowBuffers| {
+            Scorer::shared().explain(known, &mut buffers.scratch).to_owned()
+        };
+        Some(with_row_buffers(explain))
     }
 
     /// Returns true if the corpus contains `name`.

@@ -1,10 +1,13 @@
 //! Sends one delivery through its channel.
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use chrono::{DateTime, Utc};
 
 use crate::accounts::{Channel, MatchedName, Message, MessageKind, PendingDelivery};
-use crate::outbound::alert::{Alert, AlertName, Kind, Links};
+use crate::index::generation::live::LiveIndex;
+use crate::outbound::alert::{Alert, AlertName, Kind, Links, MAIL_NAMES_MAX};
 use crate::outbound::dns::Dns;
 use crate::outbound::email::{Mail, Mailer};
 use crate::outbound::guard::Guard;
@@ -24,6 +27,8 @@ pub struct Senders {
     bot: Option<Bot>,
     /// The public URL of this server.
     home: Option<String>,
+    /// Explains the scores of names in mails.
+    live: Arc<LiveIndex>,
 }
 
 impl Senders {
@@ -31,7 +36,12 @@ impl Senders {
     ///
     /// # Errors
     /// A file that the settings name is unreadable or invalid.
-    pub fn new(settings: &Settings, guard: Guard, dns: &Dns) -> anyhow::Result<Senders> {
+    pub fn new(
+        settings: &Settings,
+        guard: Guard,
+        dns: &Dns,
+        live: Arc<LiveIndex>,
+    ) -> anyhow::Result<Senders> {
         let webhooks = Client::new(guard, settings.webhooks.ca_file.as_deref());
         let mailer = settings.smtp.as_ref().map(Mailer::new).transpose()?;
         let bot = settings.telegram.as_ref().map(|telegram| {
@@ -44,6 +54,7 @@ impl Senders {
             mailer,
             bot: bot.transpose()?,
             home: settings.public_url.as_ref().map(|url| url.as_str().to_owned()),
+            live,
         })
     }
 
@@ -56,7 +67,7 @@ impl Senders {
         pending: PendingDelivery,
         now: DateTime<Utc>,
     ) -> Result<(), SendError> {
-        let alert = alert(&pending);
+        let mut alert = alert(&pending);
         match &*pending.delivery.channel {
             Channel::Webhook { url } => {
                 let secret = pending.secret.as_ref().ok_or_else(|| not_configured("its secret"))?;
@@ -67,6 +78,10 @@ impl Senders {
             }
             Channel::Email => {
                 let mailer = self.mailer.as_ref().ok_or_else(|| not_configured("smtp.host"))?;
+                let index = self.live.current();
+                for name in alert.names.iter_mut().take(MAIL_NAMES_MAX) {
+                    name.reason = index.explanation(&name.domain);
+                }
                 self.mail(mailer, &pending, &alert).await
             }
             Channel::Telegram { chat_id } => {
@@ -157,5 +172,6 @@ fn alert_name(name: &MatchedName) -> AlertName {
         drop_date: *drop_date,
         available_on: *release,
         stage: *stage,
+        reason: None,
     }
 }
