@@ -30,6 +30,23 @@ impl Store {
         .await
     }
 
+    /// Shows names again. Those that are not hidden are ignored.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`].
+    pub async fn unhide_all(
+        &self,
+        caller: &Caller,
+        mut names: Vec<DomainName>,
+    ) -> Result<(), WriteError> {
+        self.write(caller, |account, _| {
+            names.retain(|name| account.data.hidden.holds(name));
+            let event = Event::NamesShown { account: account.id, names: names.clone() };
+            Ok(Decided::new((!names.is_empty()).then_some(event), ()))
+        })
+        .await
+    }
+
     /// Shows a hidden name again.
     ///
     /// # Errors

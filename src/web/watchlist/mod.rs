@@ -63,6 +63,8 @@ pub fn routes() -> Router<Web> {
         .route("/watchlist/entry", post(save_one))
         .route("/watch", post(watch))
         .route("/unwatch", post(unwatch))
+        .route("/hide", post(hide))
+        .route("/unhide", post(unhide))
 }
 
 /// A page of a watchlist.
@@ -231,7 +233,10 @@ async fn watch(
     headers: HeaderMap,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
-    let names = fields.all("domain").map(|text| Ok((parse_name(text)?, WatchPatch::default())));
+    let text = fields.text("tags").trim();
+    let tags = (!text.is_empty()).then(|| parse_tags(text)).transpose()?.map(Tags::Add);
+    let patch = WatchPatch { tags, ..WatchPatch::default() };
+    let names = fields.all("domain").map(|text| Ok((parse_name(text)?, patch.clone())));
     let names = names.collect::<Result<Vec<_>, PageError>>()?;
     let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
     // Those that there was room for are on the list.
@@ -253,6 +258,30 @@ async fn unwatch(
     if removed > 0 && next(&fields) == PATH && wanted(&headers) == Wanted::Page {
         return Ok(REMOVED.at(PATH).into_response());
     }
+    Ok(done(&headers, &fields))
+}
+
+/// `POST /hide`: leaves the selected names out of lists.
+async fn hide(
+    State(web): State<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Response, PageError> {
+    let names = fields.all("domain").map(parse_name).collect::<Result<Vec<_>, _>>()?;
+    web.app.store.hide(&member.caller, names).await.map_err(ApiError::from)?;
+    Ok(done(&headers, &fields))
+}
+
+/// `POST /unhide`: shows the selected names in lists again.
+async fn unhide(
+    State(web): State<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Response, PageError> {
+    let names = fields.all("domain").map(parse_name).collect::<Result<Vec<_>, _>>()?;
+    web.app.store.unhide_all(&member.caller, names).await.map_err(ApiError::from)?;
     Ok(done(&headers, &fields))
 }
 
