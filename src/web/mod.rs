@@ -28,6 +28,7 @@ mod peer;
 pub mod portfolio;
 pub mod reference;
 pub mod search;
+pub mod searches;
 pub mod settings;
 pub mod status;
 mod throttle;
@@ -110,6 +111,7 @@ pub fn router(web: Web) -> Router {
     let pages = Router::new()
         .merge(drops::routes())
         .merge(search::routes())
+        .merge(searches::routes())
         .merge(dossier::routes())
         .merge(overview::routes())
         .merge(account::routes())

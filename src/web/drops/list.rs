@@ -40,7 +40,8 @@ pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
                     Listing::Rows { offset, total, .. } if *total > 0 => (beyond(shown, *offset, *total)),
                     _ => (empty(shown, found)),
                 }
-                (bulk(state))
+                (hidden(shown))
+                (bulk(shown))
             }
         }
     }
@@ -88,19 +89,13 @@ fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
         Listing::Digest(_) => found.tabs[0],
         Listing::Rows { total, .. } => *total,
     };
-    let stages = state.get("stage");
-    let rule = [
-        ("tlds", state.get("tld")),
-        ("min_dqs", state.get("min_dqs")),
-        ("max_length", state.get("max_len")),
-        ("contains", state.get("contains")),
-        ("stage", stages),
-    ];
+    let rule = state.conditions();
+    let rule: Vec<_> = rule.parameters().collect();
     html! {
         p.tools {
             a.only-phone href="#filters" { "Filters" }
             @if state.is_filtered() { a.clear href=(state.unfiltered().path()) data-load { "Clear filters" } }
-            a href=(query::with(&rule, "/alerts/new")) { "Alert me" }
+            a href=(query::with(&rule, "/alerts/new")) { "Alert me about these" }
             @if total > 0 {
                 @if shown.exports {
                     a href=(listed.csv()) download {
@@ -234,17 +229,31 @@ fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
 fn rows(shown: &Shown<'_>, page: &DropsPage<'_>) -> Markup {
     let next = shown.state.path();
     let mut rows = Vec::with_capacity(page.count() as usize);
-    page.for_each_placed(|drop, place| rows.push(row(shown, drop, place, &next)));
+    page.for_each_placed(|drop, place| {
+        let is_hidden = shown.hides(drop.name);
+        if is_hidden {
+            shown.hidden.left_out.update(|count| count + 1);
+        }
+        if !is_hidden || shown.hidden.are_shown {
+            rows.push(row(shown, drop, place, is_hidden, &next));
+        }
+    });
     html! { @for row in &rows { (row) } }
 }
 
-fn row(shown: &Shown<'_>, drop: &DropRow<'_>, place: Lifecycle, next: &str) -> Markup {
+fn row(
+    shown: &Shown<'_>,
+    drop: &DropRow<'_>,
+    place: Lifecycle,
+    is_hidden: bool,
+    next: &str,
+) -> Markup {
     let name = drop.name;
     html! {
         tr data-name=(name) {
             td.sel { input type="checkbox" form="bulk" name="domain" value=(name) aria-label={ "Select " (name) }; }
             td.star { (watch_star(shown.owned, name, drop.tld, next)) }
-            th.name scope="row" { (name_linked(name, drop.tld)) }
+            th.name scope="row" { (name_linked(name, drop.tld)) @if is_hidden { " " span.badge { "hidden" } } }
             td.dqs { (score(drop.dqs)) }
             @for column in &shown.columns { (column.cell(drop, place, shown.today)) }
         }
@@ -271,14 +280,32 @@ fn score(dqs: Dqs) -> Markup {
 }
 
 /// The form for selected names. It appears when a name is selected.
-fn bulk(state: &State) -> Markup {
+fn bulk(shown: &Shown<'_>) -> Markup {
     html! {
         form #bulk.bulk method="post" action="/watch" aria-label="Selected names" {
-            input type="hidden" name="next" value=(state.path());
+            input type="hidden" name="next" value=(shown.state.path());
             span.picked role="status" { "Selected names" }
             button type="submit" { "Watch" }
+            @if shown.owned.is_some() {
+                label { "Tags " input type="text" name="tags" maxlength="400" autocomplete="off" autocapitalize="none" placeholder="flip, garden"; }
+                button type="submit" { "Tag" }
+                @if shown.hidden.are_shown { button type="submit" formaction="/unhide" { "Unhide" } }
+                @else { button type="submit" formaction="/hide" { "Hide" } }
+            }
             button.needs-js #copy type="button" { "Copy" }
             button.needs-js #clear type="reset" { "Clear" }
+        }
+    }
+}
+
+/// How many rows of the page are hidden. Rendered after the rows, which count them.
+fn hidden(shown: &Shown<'_>) -> Markup {
+    let path = shown.state.path();
+    html! {
+        @match (shown.hidden.left_out.get(), shown.hidden.are_shown) {
+            (0, _) => {},
+            (count, true) => p.foot.soft { (grouped(count.into())) " hidden on this page, shown. " a href=(path) data-load { "Leave out" } },
+            (count, false) => p.foot.soft { (grouped(count.into())) " hidden on this page. " a href=(shown.state.path_with_hidden()) data-load { "Show" } },
         }
     }
 }

@@ -5,9 +5,12 @@
 mod chips;
 mod columns;
 mod list;
+pub mod saved;
 mod side;
 pub mod state;
 pub mod words;
+
+use std::cell::Cell;
 
 use axum::Router;
 use axum::extract::{RawQuery, State as WebState};
@@ -28,6 +31,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::filter::DayRange;
 use crate::vocab::limits::DROPS_OFFSET_MAX;
+use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
 use crate::web::Web;
 use crate::web::components::{self, watch_form};
@@ -37,6 +41,7 @@ use crate::web::fragment::{self, Wanted};
 use crate::web::layout::{NavItem, Page, shrunk};
 use crate::web::viewer::Viewer;
 use columns::Column;
+use saved::Counted;
 use state::{DAYS_AHEAD, State};
 
 /// Names of each day of the digest.
@@ -94,7 +99,21 @@ async fn list_drops(
             (status, problem) = (StatusCode::BAD_REQUEST, Some(why));
         }
         let (today, owned) = (as_of.today, owned.as_deref());
-        let shown = Shown { state: &state, problem, text, exports, depth, owned, today, columns };
+        let saved = owned.map(|owned| saved::counted(owned, &index, as_of)).unwrap_or_default();
+        let hidden =
+            HiddenRows { are_shown: sent.text("hidden") == "show", left_out: Cell::new(0) };
+        let shown = Shown {
+            state: &state,
+            problem,
+            text,
+            exports,
+            depth,
+            owned,
+            saved,
+            hidden,
+            today,
+            columns,
+        };
         let frame = html! {
             div.frame #frame data-path=(state.path()) {
                 (side::show(&shown, found.as_ref()))
@@ -142,6 +161,25 @@ struct Shown<'a> {
     columns: Vec<Column>,
     /// Watches, rules and claims of the viewer; `None` if not logged in.
     owned: Option<&'a UserData>,
+    /// The viewer's saved searches.
+    saved: Vec<Counted>,
+    hidden: HiddenRows,
+}
+
+/// Rows that the viewer hid.
+struct HiddenRows {
+    /// They are shown nevertheless.
+    are_shown: bool,
+    /// Rows of this page that were left out so far.
+    left_out: Cell<u32>,
+}
+
+impl Shown<'_> {
+    /// Whether the viewer hid a name.
+    fn hides(&self, name: &str) -> bool {
+        let owned = self.owned.filter(|owned| owned.hidden_count() > 0);
+        owned.is_some_and(|owned| DomainName::parse(name).is_ok_and(|name| owned.hides(&name)))
+    }
 }
 
 /// Results of the index for a page.

@@ -7,9 +7,9 @@ use crate::index::query::rows::FacetValue;
 use crate::vocab::day::Day;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::name::to_unicode;
-use crate::web::components::grouped;
+use crate::web::components::{grouped, query};
 use crate::web::drops::state::State;
-use crate::web::drops::{Found, Shown};
+use crate::web::drops::{Found, Shown, saved};
 
 /// Values of a facet that are shown.
 const VALUES: usize = 10;
@@ -30,6 +30,7 @@ pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
     html! {
         aside.side #filters aria-label="Filters" {
             a.done href="#list" { "Show the list" }
+            (searches(shown))
             @if let Some(found) = found {
                 @for (facet, values) in &found.facets {
                     @match facet {
@@ -44,6 +45,32 @@ pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
             }
             (section(state, "Letters", &["digits", "hyphens", "idn", "caps"], letters(state)))
             (more(shown))
+        }
+    }
+}
+
+/// Saved searches with their totals, and the form that saves this one.
+fn searches(shown: &Shown<'_>) -> Markup {
+    let path = shown.state.path();
+    html! {
+        section.saved {
+            h2 { "Saved searches" @if !shown.saved.is_empty() { a href=(saved::PATH) aria-label="Manage saved searches" { "Manage" } } }
+            @if !shown.saved.is_empty() {
+                ul {
+                    @for (search, counts) in &shown.saved {
+                        @let is_here = saved::list_of(search).path() == path;
+                        li {
+                            a href={ (saved::PATH) "/" (search.id) } aria-current=[is_here.then_some("true")] {
+                                span.w { (search.name) } " "
+                                @if let Some(counts) = counts { span.c { (grouped(counts.total.into())) } }
+                            }
+                            (saved::new_names(search, *counts))
+                        }
+                    }
+                }
+            }
+            @if shown.owned.is_some() { (saved::save_form(shown.state)) }
+            @else { p { a href=(query::with(&[("next", &path)], "/login")) { "Log in to save this search" } } }
         }
     }
 }

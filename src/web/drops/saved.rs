@@ -1,0 +1,82 @@
+//! Saved searches in the sidebar: their totals, what is new, and the form that saves the list.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use maud::{Markup, html};
+
+use crate::accounts::{SavedSearch, UserData};
+use crate::http::searches::Counts;
+use crate::index::Index;
+use crate::index::filter::AsOf;
+use crate::vocab::limits::RULE_NAME_CHARS_MAX;
+use crate::web::components::grouped;
+use crate::web::drops::state::State;
+use crate::web::drops::words::described;
+use crate::web::owned::idempotency_field;
+
+/// Path of the saved searches.
+pub const PATH: &str = "/searches";
+
+/// Time that a page spends on counting the names of its searches. Counts are kept, so the next page
+/// goes on with the rest.
+const COUNT_TIME: Duration = Duration::from_millis(30);
+
+/// A saved search and its counts; `None` if there was no time to count.
+pub type Counted = (Arc<SavedSearch>, Option<Counts>);
+
+/// The saved searches of an account, newest first.
+pub fn counted(owned: &UserData, index: &Index, as_of: AsOf) -> Vec<Counted> {
+    let begun = Instant::now();
+    let count = |search: &Arc<SavedSearch>| {
+        let in_time = begun.elapsed() < COUNT_TIME;
+        let counts = in_time.then(|| Counts::new(index, search, as_of));
+        let counts = counts.transpose().inspect_err(|err| {
+            tracing::error!(search = search.id.get(), error = ?err, "cannot count a saved search");
+        });
+        (Arc::clone(search), counts.ok().flatten())
+    };
+    owned.searches().map(count).collect()
+}
+
+/// The list that a search opens.
+pub fn list_of(search: &SavedSearch) -> State {
+    let state = State::from_pairs(search.conditions.pairs());
+    let places = ["stage", "release_from", "release_to", "dropped_from", "dropped_to"];
+    // Without a place, the page would show what drops soon.
+    match places.iter().all(|place| state.get(place).is_empty()) {
+        true => state.with(&[("view", "active")]),
+        false => state,
+    }
+}
+
+/// The number of new names, as a link to them.
+pub fn new_names(search: &SavedSearch, counts: Option<Counts>) -> Markup {
+    let new = counts.map_or(0, |counts| counts.new);
+    html! {
+        @if new > 0 {
+            a.new href={ (PATH) "/" (search.id) "?new=1" } aria-label={ (grouped(new.into())) " new in " (search.name) } {
+                (grouped(new.into())) " new"
+            }
+        }
+    }
+}
+
+/// The form that saves the filters of a list.
+pub fn save_form(state: &State) -> Markup {
+    let listed = state.listed();
+    let name: String = described(&listed.conditions()).chars().take(RULE_NAME_CHARS_MAX).collect();
+    html! {
+        details.save {
+            summary { "Save this search" }
+            form method="post" action=(PATH) {
+                @for (name, value) in listed.with(&[("limit", "")]).parameters() {
+                    input type="hidden" name=(name) value=(value);
+                }
+                (idempotency_field())
+                label { "Name" input type="text" name="name" value=(name) maxlength=(RULE_NAME_CHARS_MAX) required autocomplete="off"; }
+                button type="submit" { "Save search" }
+            }
+        }
+    }
+}

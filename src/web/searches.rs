@@ -1,0 +1,194 @@
+//! `/searches`: saved searches. Opening one leads to the list of drops and marks its names as seen.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{FromRequestParts, RawQuery, State as WebState};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use maud::{Markup, html};
+
+use crate::accounts::{SavedSearch, SearchPatch};
+use crate::http::error::ApiError;
+use crate::http::filter::FilterRequest;
+use crate::http::response::added_id;
+use crate::http::searches::{self, Counts, SearchRequest, split};
+use crate::http::work;
+use crate::vocab::ids::SearchId;
+use crate::vocab::limits::{RULE_NAME_CHARS_MAX, SEARCHES_MAX};
+use crate::web::Web;
+use crate::web::components::Column::{Hidden, Number, Text};
+use crate::web::components::{self, Column, grouped};
+use crate::web::drops::saved::{PATH, counted, list_of, new_names};
+use crate::web::drops::state::State;
+use crate::web::drops::words::described;
+use crate::web::error::PageError;
+use crate::web::form::{Fields, Form};
+use crate::web::layout::{NavItem, Page};
+use crate::web::logged_in::LoggedIn;
+use crate::web::notice::{self, Notice};
+use crate::web::owned::{Deletion, STYLES, idempotent_post, path_param};
+
+const RENAMED: Notice = Notice::new("renamed", "Search renamed.");
+const REMOVED: Notice = Notice::new("removed", "Search deleted.");
+const NOTICES: [Notice; 2] = [RENAMED, REMOVED];
+
+const COLUMNS: [Column<'_>; 6] = [
+    Text("Search"),
+    Text("Filters"),
+    Number("Names"),
+    Number("New"),
+    Text("Name"),
+    Hidden("Actions"),
+];
+
+/// Routes of saved searches.
+pub fn routes() -> Router<Web> {
+    Router::new()
+        .route(PATH, get(show).post(add))
+        .route("/searches/{id}", get(open).post(rename))
+        .route("/searches/{id}/delete", get(confirm_delete).post(remove))
+}
+
+/// The search in the path.
+struct Found {
+    web: Web,
+    member: LoggedIn,
+    search: Arc<SavedSearch>,
+}
+
+impl FromRequestParts<Web> for Found {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Found, PageError> {
+        let member = LoggedIn::from_request_parts(parts, web).await?;
+        let id = path_param(parts, "id", SearchId::parse).await?;
+        let search = web.user_data(&member).search(id).cloned().ok_or(ApiError::NotFound)?;
+        Ok(Found { web: web.clone(), member, search })
+    }
+}
+
+/// `GET /searches`: all saved searches.
+async fn show(
+    WebState(web): WebState<Web>,
+    member: LoggedIn,
+    RawQuery(query): RawQuery,
+) -> Result<Markup, PageError> {
+    let (owned, index) = (web.user_data(&member), web.app.live.current());
+    let as_of = web.app.as_of(member.viewer.now);
+    let all = work::run(u32::MAX, move || Ok(counted(&owned, &index, as_of))).await?;
+    Ok(Page::new("Saved searches", "Filters that you keep under a name, with what is new in each.")
+        .at(NavItem::Drops)
+        .styles(STYLES)
+        .show(
+            Some(&member.viewer),
+            html! {
+                div.head { h1 { "Saved searches" } }
+                (notice::shown(&NOTICES, query.as_deref()))
+                @if all.is_empty() {
+                    div.panel.empty {
+                        h2 { "Keep a search that you run again" }
+                        p { "Set filters on the list of drops, then choose “Save this search”. You see what is new in it on each visit." }
+                        p { a.button href="/" { "Go to the list" } }
+                    }
+                } @else {
+                    p.soft.lead { (all.len()) " of " (SEARCHES_MAX) " searches." }
+                    (components::table("Table of saved searches", "cards", &COLUMNS, html! {
+                        tbody { @for (search, counts) in &all { (row(search, *counts)) } }
+                    }))
+                }
+            },
+        ))
+}
+
+fn row(search: &SavedSearch, counts: Option<Counts>) -> Markup {
+    let path = format!("{PATH}/{}", search.id);
+    let filters = described(&State::from_pairs(split(&search.conditions).0.pairs()));
+    let field = format!("name-{}", search.id);
+    html! {
+        tr {
+            th scope="row" data-label="Search" { a href=(path) { (search.name) } }
+            td.wide data-label="Filters" { @if filters.is_empty() { "All names" } @else { (filters) } }
+            td.number data-label="Names" { @if let Some(counts) = counts { (grouped(counts.total.into())) } }
+            td.number data-label="New" { (new_names(search, counts)) }
+            td.wide data-label="Name" {
+                form.inline method="post" action=(path) {
+                    label.hidden for=(field) { "New name of " (search.name) }
+                    input id=(field) type="text" name="name" value=(search.name) maxlength=(RULE_NAME_CHARS_MAX) required autocomplete="off";
+                    " " button.quiet.small type="submit" { "Rename" }
+                }
+            }
+            td.wide {
+                a.button.quiet.small href={ "/alerts/new?search=" (search.id) } aria-label={ "Alert me about " (search.name) } { "Alert me" }
+                " " a.button.quiet.small href={ (path) "/delete" } aria-label={ "Delete " (search.name) } { "Delete" }
+            }
+        }
+    }
+}
+
+/// `POST /searches`: saves the filters of a list.
+async fn add(
+    WebState(web): WebState<Web>,
+    member: LoggedIn,
+    Form(fields): Form<Fields>,
+) -> Result<Redirect, PageError> {
+    let state = State::of(&fields);
+    let set = |name| Some(state.get(name).to_owned()).filter(|value| !value.is_empty());
+    let request = SearchRequest {
+        name: Some(fields.text("name").trim().to_owned()),
+        filter: Some(FilterRequest::from_pairs(state.conditions().parameters())),
+        sort: set("sort"),
+        order: set("order"),
+    };
+    let post = idempotent_post(&fields, member.viewer.now);
+    let answered = searches::add(&web.app, &member.caller, request, post).await?;
+    let id = added_id(&answered, |search| search.id.get()).ok_or(ApiError::NotFound)?;
+    Ok(Redirect::to(&format!("{PATH}/{id}")))
+}
+
+/// `GET /searches/{id}`: marks the search as seen and opens its list, with `?new=1` the newest first.
+async fn open(found: Found, RawQuery(query): RawQuery) -> Result<Response, PageError> {
+    let Found { web, member, search } = found;
+    let newest = web.app.live.current().manifest().batches;
+    if newest > search.seen {
+        let patch = SearchPatch { seen: Some(newest), ..SearchPatch::default() };
+        // The list opens also when nothing can be written.
+        if let Err(err) = web.app.store.change_search(&member.caller, search.id, patch).await {
+            tracing::warn!(error = %err, "cannot mark a saved search as seen");
+        }
+    }
+    let state = list_of(&search);
+    let is_new = !Fields::from_query(query.as_deref()).text("new").is_empty();
+    let state = if is_new { state.with(&[("sort", "listed"), ("order", "")]) } else { state };
+    Ok(Redirect::to(&state.path()).into_response())
+}
+
+/// `POST /searches/{id}`: renames a search.
+async fn rename(found: Found, Form(fields): Form<Fields>) -> Result<Redirect, PageError> {
+    let Found { web, member, search } = found;
+    let name = Some(fields.text("name").trim().to_owned());
+    let patch = SearchPatch { name, ..SearchPatch::default() };
+    let changed = web.app.store.change_search(&member.caller, search.id, patch).await;
+    changed.map_err(ApiError::from)?;
+    Ok(RENAMED.at(PATH))
+}
+
+/// `GET /searches/{id}/delete`.
+async fn confirm_delete(found: Found) -> Markup {
+    let deletion = Deletion {
+        item: NavItem::Drops,
+        noun: "search",
+        path: &format!("{PATH}/{}", found.search.id),
+        description: html! { p { b { (found.search.name) } } },
+        consequence: "Alert rules that were made from it stay.",
+    };
+    deletion.page(&found.member)
+}
+
+/// `POST /searches/{id}/delete`.
+async fn remove(found: Found) -> Result<Redirect, PageError> {
+    let Found { web, member, search } = found;
+    web.app.store.remove_search(&member.caller, search.id).await.map_err(ApiError::from)?;
+    Ok(REMOVED.at(PATH))
+}
