@@ -18,13 +18,14 @@ use std::path::Path;
 use chrono::{DateTime, Duration, TimeZone, Utc};
 use dropdex::accounts::{
     Answered, Caller, Channel, Claim, ClaimPatch, CommandError, Email, Idempotency, IdempotencyKey,
-    NewClaim, NewRule, Outcome, Post, Reply, Rule, RuleFilter, RulePatch, Store, StoreOptions,
-    Watch, WatchEntry, WatchPatch, WebhookSecret, WriteError,
+    NewClaim, NewRule, NewSearch, Outcome, Post, Reply, Rule, RuleFilter, RulePatch, SavedSearch,
+    SearchPatch, Store, StoreOptions, Watch, WatchEntry, WatchPatch, WebhookSecret, WriteError,
 };
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
+use dropdex::vocab::conditions::Conditions;
 use dropdex::vocab::day::Day;
-use dropdex::vocab::ids::{ClaimId, RuleId};
+use dropdex::vocab::ids::{ClaimId, RuleId, SearchId};
 use dropdex::vocab::money::Usd;
 use dropdex::vocab::name::DomainName;
 use dropdex::vocab::plan::{Plan, Plans};
@@ -74,6 +75,8 @@ struct Account {
     watches: Vec<ModelWatch>,
     rules: Vec<ModelRule>,
     votes: Vec<(String, Vote)>,
+    /// Id, name, text and newest batch seen.
+    searches: Vec<(u64, String, String, u64)>,
     replies: Vec<ModelReply>,
     /// By rule.
     outboxes: BTreeMap<u64, ModelOutbox>,
@@ -110,6 +113,7 @@ struct ModelRule {
     id: u64,
     name: String,
     max_length: Option<u8>,
+    starts: String,
     channels: Vec<Channel>,
     active: bool,
     created_at: i64,
@@ -231,6 +235,7 @@ fn model_rule(rule: &Rule) -> ModelRule {
         id: rule.id.get(),
         name: rule.name.to_string(),
         max_length: rule.filter.max_length,
+        starts: rule.filter.more.get("starts").to_owned(),
         channels: rule.channels.clone(),
         active: rule.active,
         created_at: ms(rule.created_at),
@@ -260,6 +265,7 @@ impl Account {
             watches,
             rules,
             votes,
+            searches: Vec::new(),
             replies,
             outboxes: BTreeMap::new(),
             tests: None,
@@ -331,7 +337,7 @@ impl Run {
     }
 
     fn step(&mut self) {
-        match self.rng.below(160) {
+        match self.rng.below(170) {
             140..=141 => self.set_password(),
             142 => self.sign_up(),
             143..=146 => self.log_in(),
@@ -340,6 +346,7 @@ impl Run {
             155..=156 => self.ask_link(),
             157..=158 => self.verify(),
             159 => self.set_chat(),
+            160..=169 => self.searches(),
             100..=111 => self.list(),
             112..=119 => self.try_some(),
             120..=124 => self.test_message(),
@@ -753,8 +760,10 @@ impl Run {
         let due = self.model[at].due(key.as_ref(), self.now);
         let (text, channels) = (format!("rule {}", self.rng.below(100)), self.channels());
         let max_length = self.rng.maybe(30, |rng| 1 + rng.below(63) as u8);
-        let filter = RuleFilter { max_length, ..RuleFilter::default() };
-        let new = NewRule { name: text.clone(), filter, channels: channels.clone() };
+        let starts = self.rng.maybe(50, |rng| format!("s{}", rng.below(9))).unwrap_or_default();
+        let more = Conditions::new([("starts", starts.as_str())]);
+        let filter = RuleFilter { max_length, more, ..RuleFilter::default() };
+        let new = NewRule { name: text.clone(), filter, channels: channels.clone(), search: None };
         let mut told = None;
         let shape = |rule: &Rule| {
             told = Some(model_rule(rule));
@@ -792,6 +801,7 @@ impl Run {
             id: told.id,
             name: text,
             max_length,
+            starts,
             channels,
             active: true,
             created_at: now.timestamp_millis(),
@@ -801,6 +811,53 @@ impl Run {
         assert!(account.rules.iter().all(|rule| rule.id != told.id), "a new id");
         account.rules.push(told);
         account.keep(key, now, &result.expect("added").reply);
+        self.compare(at);
+    }
+
+    /// Saves, changes or deletes a search.
+    fn searches(&mut self) {
+        let Some((at, caller)) = self.someone() else { return };
+        let (store, post) = (self.store(), self.post(None));
+        let (name, text) =
+            (format!("search {}", self.rng.below(100)), format!("s{}", self.rng.below(9)));
+        let (conditions, seen) =
+            (Conditions::new([("starts", text.as_str())]), self.rng.below(9) as u64);
+        let known = self.model[at].searches.len();
+        if known == 0 || self.rng.chance(40) {
+            let search = NewSearch { name: name.clone(), conditions, seen };
+            let shape = |it: &SavedSearch| Reply { status: 201, body: it.id.to_string().into() };
+            let added = self.runtime.block_on(async {
+                store.add_search(&caller, search, post).await?.respond(shape).await
+            });
+            let Ok(added) = added else {
+                assert_eq!(known, 100, "{:?}", added.err());
+                return;
+            };
+            let id = String::from_utf8_lossy(&added.reply.body).parse().expect("an id");
+            self.model[at].searches.push((id, name, text, seen));
+            return self.compare(at);
+        }
+        let place = self.rng.below(known);
+        let id = SearchId::new(self.model[at].searches[place].0).expect("an id");
+        if self.rng.chance(30) {
+            self.runtime.block_on(store.remove_search(&caller, id)).expect("it is there");
+            self.model[at].searches.remove(place);
+            return self.compare(at);
+        }
+        let patch = SearchPatch {
+            name: self.rng.chance(50).then(|| name.clone()),
+            conditions: self.rng.chance(50).then_some(conditions),
+            seen: self.rng.chance(50).then_some(seen),
+        };
+        let kept = &mut self.model[at].searches[place];
+        if patch.name.is_some() {
+            kept.1 = name;
+        }
+        if patch.conditions.is_some() {
+            kept.2 = text;
+        }
+        kept.3 = kept.3.max(patch.seen.unwrap_or(0));
+        self.runtime.block_on(store.change_search(&caller, id, patch)).expect("it is there");
         self.compare(at);
     }
 
@@ -971,6 +1028,11 @@ impl Run {
         let mut rules = account.rules.clone();
         rules.sort_by_key(|rule| std::cmp::Reverse((rule.created_at, rule.id)));
         assert_eq!(owned.rules().map(model_rule).collect::<Vec<_>>(), rules);
+        let searches = owned.searches().map(|it| {
+            let text = it.conditions.get("starts").to_owned();
+            (it.id.get(), it.name.to_string(), text, it.seen)
+        });
+        assert!(searches.eq(account.searches.iter().rev().cloned()));
         self.compare_outbox(at, &owned);
         for claim in &claims {
             let found = ClaimId::new(claim.id).and_then(|id| owned.claim(id));

@@ -6,6 +6,7 @@ mod dossier;
 mod limits;
 mod person;
 mod portfolio;
+mod searches;
 mod watchlist;
 
 use std::path::PathBuf;
@@ -62,7 +63,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 18] = [
+const FORMS: [(&str, &str); 23] = [
     ("/watchlist/notes", "domain=solar.com&tags=flip"),
     ("/watchlist/entry", "domain=solar.com&tags=flip"),
     ("/domain/solar.com/check", ""),
@@ -77,18 +78,25 @@ const FORMS: [(&str, &str); 18] = [
     ("/alerts/{rule}/pause", ""),
     ("/alerts/{rule}/resume", ""),
     ("/alerts/{rule}/deliveries/00112233445566778899aabbccddeeff/retry", ""),
+    ("/hide", "domain=a.com"),
+    ("/unhide", "domain=a.com"),
+    ("/searches", "name=a&tld=com"),
+    ("/searches/{search}", "name=changed"),
+    ("/searches/{search}/delete", ""),
     ("/portfolio/new", "domain=a.com&status=lost"),
     ("/portfolio/{claim}", "status=lost"),
     ("/portfolio/{claim}/delete", ""),
     ("/alerts/{rule}/nowhere", ""),
 ];
 /// Every page of user data.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 10] = [
     "/watchlist",
     "/alerts",
     "/alerts/new",
     "/alerts/{rule}",
     "/alerts/{rule}/delete",
+    "/searches",
+    "/searches/{search}/delete",
     "/portfolio",
     "/portfolio/{claim}",
     "/portfolio/{claim}/delete",
@@ -100,7 +108,11 @@ fn owner(world: &World) -> (Person, impl Fn(&str) -> String + use<>) {
     owner.post("/watch", &[("domain", "solar.com")]).assert_goes_to("/");
     let rule = owner.add_rule("mine", &[("email", "on")]);
     let claim = owner.add_claim("solar.com", &[("status", "attempted")]);
-    (owner, move |path: &str| path.replace("{rule}", &rule).replace("{claim}", &claim))
+    let search = owner.add_search("mine", &[("tld", "com")]);
+    (owner, move |path: &str| {
+        let path = path.replace("{rule}", &rule).replace("{search}", &search);
+        path.replace("{claim}", &claim)
+    })
 }
 
 #[test]

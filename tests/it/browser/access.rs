@@ -28,11 +28,12 @@ pub const OPEN: [(&str, &str); 16] = [
 ];
 
 /// Pages of a user with rules, names and claims.
-pub const OWN: [(&str, &str); 12] = [
+pub const OWN: [(&str, &str); 13] = [
     ("dossier-watched", "/domain/harborlight.com"),
     ("watchlist-tag", "/watchlist?tag=none-has-it"),
     ("signed-in-drops", "/?stage=catchable"),
     ("watchlist", "/watchlist"),
+    ("searches", "/searches"),
     ("alerts", "/alerts"),
     ("alert-new", "/alerts/new"),
     ("portfolio", "/portfolio"),
@@ -79,11 +80,18 @@ pub fn fill(world: &World, key: &str, hook: &str) -> String {
             "maxBidUsd": 420, "venue": "DropCatch",
         }),
     );
+    for name in ["Short harbors", "Donaudampfschifffahrtsgesellschaft tomorrow"] {
+        let filter = json!({"tlds": ["com"], "releaseFrom": "tomorrow", "releaseTo": "+3d"});
+        post("/api/v1/searches", json!({"name": name, "filter": filter}));
+    }
     let rule = post(
         "/api/v1/alerts",
         json!({
             "name": "Short harbors",
-            "filter": {"tlds": ["com", "net"], "minDqs": 60, "maxLength": 12, "contains": "harbor"},
+            "filter": {
+                "tlds": ["com", "net"], "minDqs": 60, "maxLength": 12, "contains": "harbor",
+                "hyphens": "none", "ends": ["light", "bor"],
+            },
             "channels": [{"type": "email"}, {"type": "webhook", "url": hook}],
         }),
     );
@@ -164,6 +172,11 @@ fn pages_are_read_and_forms_work_without_scripts() {
     browser.main().button("Create alert").follow();
     browser.heading("Harbors").wait();
 
+    browser.look(Look::DESKTOP);
+    browser.open("/?view=active&tld=com");
+    browser.main().at("//summary[.='Save this search']").click();
+    browser.main().button("Save search").follow();
+    browser.main().at("//aside//a[contains(., 'TLD com')]").wait();
     browser.open("/portfolio/new?domain=oldharbor.com");
     browser.field("Your bid (USD)").fill("12");
     browser.main().button("Add claim").follow();

@@ -167,6 +167,57 @@ fn the_best_of_tomorrow_are_found_selected_and_watched() {
 }
 
 #[test]
+fn a_search_is_saved_shows_new_names_and_becomes_an_alert() {
+    let world = World::new();
+    let browser = world.member("ann@example.com", "pro");
+    browser.open("/?view=active&tld=com");
+    browser.main().at("//summary[.='Save this search']").click();
+    browser.main().field("Name").fill("Dotcoms");
+    browser.main().button("Save search").follow();
+    browser.is_at("/?view=active&tld=com");
+    browser.main().at("//aside//a[@aria-current='true'][contains(., 'Dotcoms')]").wait();
+    assert_eq!(browser.main().text("new").count(), 0);
+
+    world.ingest("news.csv", &["brandnewname.com", "anothernewname.com", "newname.net"]);
+    browser.until("the new names are counted", || {
+        browser.open("/");
+        Ok(browser.link("2 new in Dotcoms").is_shown().then_some(()))
+    });
+    browser.link("2 new in Dotcoms").follow();
+    browser.is_at("/?view=active&tld=com&sort=listed");
+    let mut newest = names(&browser)[..2].to_vec();
+    newest.sort_unstable();
+    assert_eq!(newest, ["anothernewname.com", "brandnewname.com"]);
+    assert_eq!(browser.link("2 new in Dotcoms").count(), 0);
+
+    // Selected names are tagged, and hidden.
+    browser.field("Select brandnewname.com").click();
+    browser.field("Tags").fill("flip");
+    browser.main().button("Tag").follow();
+    browser.main().row("brandnewname.com").button("Watching brandnewname.com: stop").wait();
+    browser.field("Select anothernewname.com").click();
+    browser.main().button("Hide").follow();
+    browser.text("1 hidden on this page").wait();
+    assert!(!names(&browser).contains(&"anothernewname.com".to_owned()));
+    browser.main().link("Show").click();
+    browser.main().row("anothernewname.com").text("hidden").wait();
+
+    browser.link("Manage saved searches").follow();
+    browser.heading("Saved searches").wait();
+    browser.link("Alert me about Dotcoms").follow();
+    assert_eq!(browser.field("TLDs").property("value"), "com");
+    assert_eq!(browser.field("Name").property("value"), "Dotcoms");
+    browser.field("Add filters").fill("starts:brand -digits");
+    browser.main().at("//*[@id='preview']").text("brandnewname.com").wait();
+    browser.main().button("Create alert").follow();
+    browser.text("no digits, starts with brand").wait();
+    // The filters are chips now; one is unchecked and gone.
+    browser.main().at("//label[normalize-space(.)='no digits']").click();
+    browser.main().button("Save").follow();
+    browser.text("Names in .com; starts with brand").wait();
+}
+
+#[test]
 fn type_ahead_suggests_names() {
     let world = World::new();
     let browser = Browser::new(&world.server);

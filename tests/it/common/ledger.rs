@@ -29,17 +29,31 @@ pub enum Act {
     AddRule { body: Value },
     ChangeRule { id: u64, body: Value },
     RemoveRule { id: u64 },
+    AddSearch { body: Value },
+    ChangeSearch { id: u64, body: Value },
+    RemoveSearch { id: u64 },
     Vote { name: String, vote: Option<&'static str> },
 }
 
 impl Act {
     fn method(&self) -> &'static str {
         match self {
-            Act::AddClaim { .. } | Act::AddWatch { .. } | Act::AddRule { .. } => "POST",
-            Act::ChangeClaim { .. } | Act::ChangeRule { .. } => "PATCH",
-            Act::RemoveClaim { .. } | Act::RemoveWatch { .. } | Act::RemoveRule { .. } => "DELETE",
+            _ if self.adds() => "POST",
+            Act::ChangeClaim { .. } | Act::ChangeRule { .. } | Act::ChangeSearch { .. } => "PATCH",
             Act::Vote { .. } => "PUT",
+            _ => "DELETE",
         }
+    }
+
+    /// Whether it is a POST, which may have an idempotency key.
+    pub fn adds(&self) -> bool {
+        matches!(
+            self,
+            Act::AddClaim { .. }
+                | Act::AddWatch { .. }
+                | Act::AddRule { .. }
+                | Act::AddSearch { .. }
+        )
     }
 
     fn target(&self) -> String {
@@ -54,6 +68,10 @@ impl Act {
             }
             Act::AddRule { .. } => "/api/v1/alerts".into(),
             Act::ChangeRule { id, .. } | Act::RemoveRule { id } => format!("/api/v1/alerts/{id}"),
+            Act::AddSearch { .. } => "/api/v1/searches".into(),
+            Act::ChangeSearch { id, .. } | Act::RemoveSearch { id } => {
+                format!("/api/v1/searches/{id}")
+            }
             Act::Vote { name, .. } => format!("/api/v1/domain/{}/feedback", escape(name)),
         }
     }
@@ -63,10 +81,15 @@ impl Act {
             Act::AddClaim { body }
             | Act::ChangeClaim { body, .. }
             | Act::AddRule { body }
-            | Act::ChangeRule { body, .. } => Some(body.clone()),
+            | Act::ChangeRule { body, .. }
+            | Act::AddSearch { body }
+            | Act::ChangeSearch { body, .. } => Some(body.clone()),
             Act::AddWatch { name } => Some(json!({ "domainName": name })),
             Act::Vote { vote, .. } => Some(json!({ "vote": vote })),
-            Act::RemoveClaim { .. } | Act::RemoveWatch { .. } | Act::RemoveRule { .. } => None,
+            Act::RemoveClaim { .. }
+            | Act::RemoveWatch { .. }
+            | Act::RemoveRule { .. }
+            | Act::RemoveSearch { .. } => None,
         }
     }
 }
@@ -119,6 +142,7 @@ pub struct Ledger {
     pub claims: BTreeMap<u64, Value>,
     pub watches: BTreeMap<String, Value>,
     pub rules: BTreeMap<u64, Value>,
+    pub searches: BTreeMap<u64, Value>,
     /// Names with a vote.
     pub votes: BTreeMap<String, &'static str>,
     /// Requests without a response.
@@ -178,6 +202,16 @@ impl Ledger {
                 assert_holds(sent, &rule, &says);
                 assert!(self.rules.insert(id, rule).is_none(), "{says}: told before");
             }
+            Act::AddSearch { body: sent } => {
+                let (id, search) = added(status, &body, "search", &says);
+                assert_holds(sent, &search, &says);
+                assert!(self.searches.insert(id, search).is_none(), "{says}: told before");
+            }
+            Act::ChangeSearch { id, body: sent } => {
+                assert_eq!(status, 200, "{says}");
+                assert_holds(&changed_search(&self.searches[id], sent), &body["search"], &says);
+                self.searches.insert(*id, body["search"].clone());
+            }
             Act::ChangeClaim { id, body: sent } => {
                 assert_eq!(status, 200, "{says}");
                 assert_holds(&changed_claim(&self.claims[id], sent), &body["claim"], &says);
@@ -188,10 +222,11 @@ impl Ledger {
                 assert_holds(&changed(&self.rules[id], sent), &body["alert"], &says);
                 self.rules.insert(*id, body["alert"].clone());
             }
-            Act::RemoveClaim { id } | Act::RemoveRule { id } => {
+            Act::RemoveClaim { id } | Act::RemoveRule { id } | Act::RemoveSearch { id } => {
                 assert_eq!((status, &body), (200, &json!({ "id": id, "deleted": true })), "{says}");
                 let of_kind = match &ask.act {
                     Act::RemoveClaim { .. } => &mut self.claims,
+                    Act::RemoveSearch { .. } => &mut self.searches,
                     _ => &mut self.rules,
                 };
                 of_kind.remove(id);
@@ -253,6 +288,16 @@ impl Ledger {
                     }
                 }
             }
+            Act::AddSearch { body } => {
+                match only(&shown.searches, |search| search["name"] == body["name"], &says) {
+                    None => Fate::Undone,
+                    Some((id, search)) => {
+                        assert_holds(body, &search, &says);
+                        self.searches.insert(id, search.clone());
+                        Fate::Made(search)
+                    }
+                }
+            }
             Act::AddWatch { name } if self.watches.contains_key(name) => Fate::Unknown,
             Act::AddWatch { name } => match shown.watches.get(name) {
                 None => Fate::Undone,
@@ -294,6 +339,13 @@ impl Ledger {
             Act::RemoveRule { id } => {
                 take_over(&mut self.rules, *id, &shown.rules, None, says);
             }
+            Act::ChangeSearch { id, body } => {
+                let changed = |kept: &Value| changed_search(kept, body);
+                take_over(&mut self.searches, *id, &shown.searches, Some(&changed), says);
+            }
+            Act::RemoveSearch { id } => {
+                take_over(&mut self.searches, *id, &shown.searches, None, says);
+            }
             Act::RemoveWatch { name } if !shown.watches.contains_key(name) => {
                 self.watches.remove(name);
             }
@@ -318,6 +370,7 @@ impl Ledger {
                 let told = match &ask.act {
                     Act::AddClaim { .. } => &body["claim"],
                     Act::AddRule { .. } => &body["alert"],
+                    Act::AddSearch { .. } => &body["search"],
                     _ => &body,
                 };
                 assert_same(&made, told, &format!("{ask:?}, again"));
@@ -341,6 +394,7 @@ pub struct Shown {
     pub claims: BTreeMap<u64, Value>,
     pub watches: BTreeMap<String, Value>,
     pub rules: BTreeMap<u64, Value>,
+    pub searches: BTreeMap<u64, Value>,
     /// The watchlist's `summary`.
     pub summary: Value,
 }
@@ -351,6 +405,7 @@ impl Shown {
     pub fn read(client: &mut Client) -> Shown {
         let claims = read_all(client, "/api/v1/portfolio", "claims").0;
         let rules = read_all(client, "/api/v1/alerts", "alerts").0;
+        let searches = read_all(client, "/api/v1/searches", "searches").0;
         let (watches, head) = read_all(client, "/api/v1/watchlist", "watchlist");
         assert_newest_first(&claims, "reportedAt");
         assert_newest_first(&rules, "createdAt");
@@ -360,6 +415,7 @@ impl Shown {
         Shown {
             claims: by_id(claims),
             rules: by_id(rules),
+            searches: by_id(searches),
             watches: by(watches, |entry| text_of(&entry["domain"])),
             summary,
         }
@@ -379,6 +435,8 @@ pub fn check(client: &mut Client, ledgers: &mut [&mut Ledger]) {
     assert_same_objects(&claims.collect(), &shown.claims, "claims");
     let rules = ledgers.iter().flat_map(|ledger| ledger.rules.clone());
     assert_same_objects(&rules.collect(), &shown.rules, "rules");
+    let searches = ledgers.iter().flat_map(|ledger| ledger.searches.clone());
+    assert_same_objects(&searches.collect(), &shown.searches, "searches");
     let watches = ledgers.iter().flat_map(|ledger| ledger.watches.clone());
     assert_same_objects(&watches.collect(), &shown.watches, "watchlist");
 }
@@ -500,6 +558,16 @@ fn changed_claim(kept: &Value, sent: &Value) -> Value {
         members.remove("soldAt");
     }
     claim
+}
+
+/// A search as it must be after a PATCH of `sent`, without what the index decides.
+fn changed_search(kept: &Value, sent: &Value) -> Value {
+    let mut search = changed(kept, sent);
+    let members = search.as_object_mut().expect("searches are objects");
+    for name in ["seen", "total", "newSinceSeen"] {
+        members.remove(name);
+    }
+    search
 }
 
 /// Returns `kept` with the members of `sent` replaced.

@@ -122,12 +122,11 @@ impl Writer {
         let act = match self.rng.below(10) {
             0..3 => self.on_claims(),
             3..6 => self.on_watches(),
-            6..8 => self.on_rules(),
+            6 => self.on_rules(),
+            7 => self.on_searches(),
             _ => self.vote(),
         };
-        let is_post =
-            matches!(act, Act::AddClaim { .. } | Act::AddWatch { .. } | Act::AddRule { .. });
-        let key = (is_post && self.rng.chance(50)).then(|| self.invent("key-"));
+        let key = (act.adds() && self.rng.chance(50)).then(|| self.invent("key-"));
         Ask { act, key }
     }
 
@@ -150,6 +149,26 @@ impl Writer {
                 Act::ChangeRule { id, body: self.rule_change() }
             }
             Choice::Remove(at) => Act::RemoveRule { id: nth(&self.ledger.rules, at) },
+        }
+    }
+
+    fn on_searches(&mut self) -> Act {
+        match self.pick(self.ledger.searches.len()) {
+            // An account may have 100.
+            Choice::Add if self.ledger.searches.len() < 8 => Act::AddSearch {
+                body: json!({ "name": self.invent("search "), "filter": self.filter(), "sort": "release" }),
+            },
+            Choice::Add => Act::RemoveSearch { id: nth(&self.ledger.searches, 0) },
+            Choice::Change(at) => {
+                let id = nth(&self.ledger.searches, at);
+                let body = match self.rng.below(3) {
+                    0 => json!({ "filter": self.filter() }),
+                    1 => json!({ "name": self.invent("search ") }),
+                    _ => json!({ "order": "desc", "seen": true }),
+                };
+                Act::ChangeSearch { id, body }
+            }
+            Choice::Remove(at) => Act::RemoveSearch { id: nth(&self.ledger.searches, at) },
         }
     }
 
@@ -235,11 +254,21 @@ impl Writer {
     }
 
     fn filter(&mut self) -> Value {
-        json!({
+        let mut filter = json!({
             "tlds": ["com", "co.uk"],
             "minDqs": self.rng.below(101),
-            "maxLength": 1 + self.rng.below(63),
-        })
+            "maxLength": 3 + self.rng.below(61),
+        });
+        // Some conditions are stored in records of their own.
+        if self.rng.chance(50) {
+            filter["starts"] = json!(["get", "a,\"b\""]);
+            filter["minLength"] = json!(3);
+        }
+        if self.rng.chance(30) {
+            filter["pattern"] = json!("CVC*");
+            filter["releaseWithinDays"] = json!(self.rng.below(30));
+        }
+        filter
     }
 
     /// Whole cents, without trailing zeros.

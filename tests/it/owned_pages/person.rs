@@ -115,6 +115,15 @@ impl Person {
         id.unwrap_or_else(|| panic!("{location}")).to_owned()
     }
 
+    /// Saves a search and returns its id.
+    #[track_caller]
+    pub fn add_search(&mut self, name: &str, fields: &[(&str, &str)]) -> String {
+        let fields = [&[("name", name)], fields].concat();
+        let page = self.post("/searches", &fields);
+        let location = page.location.clone().unwrap_or_else(|| panic!("{}", page.visible()));
+        location.strip_prefix("/searches/").unwrap_or_else(|| panic!("{location}")).to_owned()
+    }
+
     /// Adds a claim and returns its id.
     #[track_caller]
     pub fn add_claim(&mut self, domain: &str, fields: &[(&str, &str)]) -> String {

@@ -1,0 +1,145 @@
+//! Saved searches on the drops page and at `/searches`, hidden names, and tags of selected names.
+
+use std::time::Duration;
+
+use super::World;
+use crate::common::wait;
+
+#[test]
+fn a_saved_search_shows_what_is_new_once() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "pro");
+    ann.get("/?view=active&tld=com").assert_says(200, "Save this search");
+    let fields = [("view", "active"), ("tld", "com"), ("sort", "length"), ("limit", "50")];
+    let id = ann.add_search("Short .com", &fields);
+    let opened = ann.get(&format!("/searches/{id}"));
+    opened.assert_goes_to("/?view=active&tld=com&sort=length");
+    let list = ann.get("/?view=active&tld=com&sort=length");
+    list.assert_says(200, "Short .com 4");
+    assert!(list.text.contains(&format!("href=\"/searches/{id}\" aria-current=\"true\"")));
+
+    let rows = "domain,drop_date\nbrandnew.com,2026-03-14\nother.net,2026-03-14\n";
+    world.site.ingest(&world.site.write("next.csv", rows), "2026-03-16T00:00:00Z");
+    wait::until_ok(Duration::from_secs(60), || {
+        let page = ann.get("/").visible();
+        if page.contains("Short .com 5 1 new") { Ok(()) } else { Err(page) }
+    });
+    ann.get("/searches").assert_says(200, "TLD com");
+    // The new ones first, and then none is new.
+    ann.get(&format!("/searches/{id}?new=1")).assert_goes_to("/?view=active&tld=com&sort=listed");
+    ann.get("/").assert_lacks("1 new");
+
+    ann.post(&format!("/searches/{id}"), &[("name", "Renamed")])
+        .assert_goes_to("/searches?notice=renamed");
+    ann.post(&format!("/searches/{id}"), &[("name", " ")]).assert_says(400, "1 to 100 characters");
+    ann.get(&format!("/searches/{id}/delete")).assert_says(200, "Renamed");
+    ann.post(&format!("/searches/{id}/delete"), &[]).assert_goes_to("/searches?notice=removed");
+    ann.get("/searches").assert_says(200, "Keep a search that you run again");
+}
+
+#[test]
+fn what_a_page_shows_is_what_its_search_keeps() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "pro");
+    for (sent, opened) in [
+        (
+            vec![("view", "all"), ("digits", "none")],
+            "/?stage=redemption%2Cpending-delete%2Ccatchable%2Creleased&digits=none",
+        ),
+        (vec![("view", "today")], "/?dropped_from=today&dropped_to=today"),
+        (
+            vec![("release_from", "tomorrow"), ("release_to", "+7d")],
+            "/?release_from=tomorrow&release_to=%2B7d",
+        ),
+        (vec![("starts", "a,\"b,c\""), ("q", "e")], "/?view=active&q=e&starts=a%2C%22b%2Cc%22"),
+    ] {
+        let id = ann.add_search("one", &sent);
+        let page = ann.get(&format!("/searches/{id}"));
+        assert_eq!(page.location.as_deref().map(params), Some(params(opened)), "{sent:?}");
+    }
+    ann.post("/searches", &[("name", "a"), ("min_dqs", "101")])
+        .assert_says(400, "must be an integer from 0 to 100");
+}
+
+/// The parameters of a path, in any order.
+fn params(path: &str) -> Vec<&str> {
+    let mut params: Vec<_> = path.trim_start_matches("/?").split('&').collect();
+    params.sort_unstable();
+    params
+}
+
+#[test]
+fn an_alert_takes_the_filters_of_a_search_or_a_list() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "pro");
+    let search = ann.add_search("Teas", &[("starts", "tea"), ("max_len", "9"), ("tld", "com,net")]);
+    let form = ann.get(&format!("/alerts/new?search={search}"));
+    for part in [
+        "name=\"name\" type=\"text\" value=\"Teas\"",
+        "name=\"tld\" type=\"text\" value=\"com, net\"",
+        "name=\"max_len\" type=\"number\" value=\"9\"",
+        "type=\"checkbox\" name=\"starts\" value=\"tea\" checked",
+    ] {
+        assert!(form.text.contains(part), "no {part}: {}", form.text);
+    }
+    let fields = [
+        ("search", search.as_str()),
+        ("tld", "com, net"),
+        ("max_len", "9"),
+        ("starts", "tea"),
+        ("email", "on"),
+    ];
+    let rule = ann.add_rule("Teas", &fields);
+    ann.get("/alerts").assert_says(
+        200,
+        "Names in .com or .net, of at most 9 characters; starts with tea. From the search Teas.",
+    );
+    // Another filter is no longer that of the search; the query bar adds to it.
+    let changed =
+        [("name", "Teas"), ("starts", "tea"), ("add", "-digits len:4-8"), ("email", "on")];
+    ann.post(&format!("/alerts/{rule}"), &changed)
+        .assert_goes_to(&format!("/alerts/{rule}?notice=saved"));
+    let page = ann.get(&format!("/alerts/{rule}"));
+    page.assert_says(200, "of at most 8 characters; length ≥ 4, no digits, starts with tea.");
+    page.assert_lacks("From the search");
+    let bad = [("name", "Teas"), ("add", "colour:red"), ("email", "on")];
+    ann.post(&format!("/alerts/{rule}"), &bad).assert_says(400, "“colour” is no filter.");
+    ann.post_by_script("/alerts/preview", &[("add", "len:4-")])
+        .assert_says(200, "6 names match today");
+    ann.post_by_script("/alerts/preview", &[("regex", "(")])
+        .assert_says(400, "Regex: at character 1: unclosed group.");
+    // The list leads there with its filters.
+    ann.get("/?tld=com&min_len=4&sort=length").assert_says(200, "Alert me about these");
+    let link = ann.get("/?view=all&tld=com&min_len=4&sort=length").text;
+    assert!(link.contains("/alerts/new?stage=redemption%2Cpending-delete%2Ccatchable%2Creleased&amp;tld=com&amp;min_len=4\""));
+}
+
+#[test]
+fn selected_names_are_tagged_and_hidden() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "pro");
+    let next = ("next", "/?view=all");
+    ann.post(
+        "/watch",
+        &[next, ("domain", "solar.com"), ("domain", "fresh.com"), ("tags", "flip, garden")],
+    )
+    .assert_goes_to("/?view=all");
+    ann.get("/watchlist?tag=garden").assert_says(200, "solar");
+    ann.post("/hide", &[next, ("domain", "solar.com"), ("domain", "released.com")])
+        .assert_goes_to("/?view=all");
+    let list = ann.get("/?view=all");
+    list.assert_says(200, "2 hidden on this page. Show");
+    list.assert_lacks("data-name=\"solar.com\"");
+    assert!(list.text.contains("data-name=\"fresh.com\""));
+    let all = ann.get("/?view=all&hidden=show");
+    assert!(
+        all.text.contains("data-name=\"solar.com\"") && all.text.contains("formaction=\"/unhide\"")
+    );
+    ann.post("/unhide", &[next, ("domain", "solar.com"), ("domain", "fresh.com")])
+        .assert_goes_to("/?view=all");
+    ann.get("/?view=all").assert_says(200, "1 hidden on this page. Show");
+    ann.post("/hide", &[next, ("domain", "no name")]).assert_says(400, "");
+    // Others see the whole list.
+    let mut bob = world.person("bob@example.com", "free");
+    bob.get("/?view=all").assert_lacks("hidden on this page");
+}
