@@ -256,7 +256,7 @@ impl Config {
         );
         let psl = file.psl.map(|path| std::path::absolute(&path).unwrap_or(path));
         let suffixes = psl.map(|path| SuffixFile::install(&path)).transpose();
-        let GivenSecrets { smtp_password, telegram_token } = given.secrets;
+        let GivenSecrets { smtp_password, telegram_token, czds_password } = given.secrets;
         let outbound = Settings {
             public_url: file.public_url,
             smtp: file.smtp.map(|section| section.settings(smtp_password)).transpose()?,
@@ -271,7 +271,7 @@ impl Config {
             index_life: file.index.settings(),
             index: given.index.or(file.index.folder).unwrap_or_else(|| "index".into()),
             inbox: file.inbox,
-            sources: file.sources.settings()?,
+            sources: file.sources.settings(czds_password)?,
             clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
             listen: given.listen.or(file.listen).unwrap_or_default(),
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),

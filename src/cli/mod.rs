@@ -151,6 +151,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let secrets = GivenSecrets {
         smtp_password: secret_from_env("DROPDEX_SMTP_PASSWORD"),
         telegram_token: secret_from_env("DROPDEX_TELEGRAM_TOKEN"),
+        czds_password: secret_from_env("DROPDEX_CZDS_PASSWORD"),
     };
     let mut given =
         Given { data, index, config, today, listen: None, drain_delay: None, log_json, secrets };

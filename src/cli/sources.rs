@@ -165,6 +165,7 @@ fn class_word(class: Class) -> &'static str {
     match class {
         Class::Free => "free",
         Class::Market => "market",
+        Class::Account => "account",
         Class::Own => "own",
     }
 }
@@ -179,6 +180,7 @@ fn list(config: &Config, folder: &Folder, json: bool) -> anyhow::Result<()> {
     for (class, heading) in [
         (Class::Free, "Public lists of registries, which need no account"),
         (Class::Market, "Lists of markets, off until you accept their terms"),
+        (Class::Account, "Sources that need an account"),
         (Class::Own, "Own sources"),
     ] {
         let mut views = views.iter().filter(|view| view.source.class == class).peekable();
@@ -248,10 +250,17 @@ fn enable(
             );
         }
     }
+    let needs_login =
+        |view: &&View| view.source.class == Class::Account && view.source.login.is_none();
+    if let Some(View { source: Source { name, .. }, .. }) = views.iter().find(needs_login) {
+        bail!(
+            "{name} needs an account: set username and password_file in [sources.{name}] of the settings file"
+        );
+    }
     for view in &views {
         writeln!(stderr(), "{:<12} {}", view.source.name, terms(&view.source))?;
     }
-    let asks = views.iter().any(|view| view.source.class == Class::Market);
+    let asks = views.iter().any(|view| matches!(view.source.class, Class::Market | Class::Account));
     if asks && !yes && !is_accepted()? {
         bail!("nothing was enabled");
     }
@@ -446,6 +455,7 @@ fn print_check(line: &CheckLine<'_>) -> anyhow::Result<()> {
                 out,
                 "{name:<12} ok: {format}, {rows} rows, {rejected} rejected, {bytes} bytes, {url}"
             )?,
+            None if name == "czds" => writeln!(out, "{name:<12} ok: {url}")?,
             None => writeln!(out, "{name:<12} not published yet: {url}")?,
         }
     }

@@ -33,6 +33,7 @@ const DNS_PORT: u16 = 53;
 pub struct GivenSecrets {
     pub smtp_password: Option<Secret>,
     pub telegram_token: Option<Secret>,
+    pub czds_password: Option<Secret>,
 }
 
 /// The section `[smtp]`.
@@ -270,6 +271,7 @@ mod tests {
         let secrets = GivenSecrets {
             smtp_password: Some(Secret::new("given".into())),
             telegram_token: Some(Secret::new("2:given".into())),
+            ..GivenSecrets::default()
         };
         let text = "[smtp]\nhost = \"h.example\"\nusername = \"u\"\nfrom = \"a@h.example\"\n\
                     [telegram]\ntoken = \"1:file\"\n";

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use chrono::TimeDelta;
 use serde::Deserialize;
 
 use crate::config::number::Bounded;
@@ -13,7 +14,9 @@ use crate::outbound::settings::SecretSource;
 use crate::sources::presets::{Class, Flow, PRESETS, Packing, Terms};
 use crate::sources::schedule::Schedule;
 use crate::sources::settings::{Address, Contact, Login, Settings, Source};
+use crate::vocab::day::Day;
 use crate::vocab::net::AllowList;
+use crate::vocab::query::is_label;
 use crate::vocab::secret::Secret;
 
 const IDLE_SECONDS_DEFAULT: u32 = 60;
@@ -32,6 +35,7 @@ pub(super) struct SourcesFile {
     allow: AllowList,
     ca_file: Option<PathBuf>,
     idle_seconds: Option<Bounded<1, IDLE_SECONDS_MAX>>,
+    export_internal: bool,
     #[serde(flatten)]
     sources: BTreeMap<String, SourceFile>,
 }
@@ -48,6 +52,8 @@ struct SourceFile {
     password: Option<Secret>,
     password_file: Option<PathBuf>,
     max_mib: Option<Bounded<1, MIB_MAX>>,
+    login_url: Option<String>,
+    zones: Option<Vec<String>>,
     terms: Option<String>,
     licence: Option<String>,
     internal: Option<bool>,
@@ -62,11 +68,21 @@ enum Urls {
 }
 
 impl SourcesFile {
-    pub(super) fn settings(self) -> anyhow::Result<Settings> {
-        let SourcesFile { contact, allow, ca_file, idle_seconds, sources: mut tables } = self;
+    pub(super) fn settings(self, czds_password: Option<Secret>) -> anyhow::Result<Settings> {
+        let SourcesFile {
+            contact,
+            allow,
+            ca_file,
+            idle_seconds,
+            export_internal,
+            sources: mut tables,
+        } = self;
         let mut sources: Vec<Source> = PRESETS.iter().map(Source::from).collect();
         for source in &mut sources {
-            if let Some(table) = tables.remove(&source.name) {
+            if let Some(mut table) = tables.remove(&source.name) {
+                if source.flow == Flow::Czds && czds_password.is_some() {
+                    (table.password, table.password_file) = (czds_password.clone(), None);
+                }
                 let name = format!("sources.{}", source.name);
                 table.apply(source).context(name)?;
             }
@@ -76,7 +92,8 @@ impl SourcesFile {
             sources.push(own);
         }
         let idle = idle_seconds.map_or(IDLE_SECONDS_DEFAULT.into(), Bounded::get);
-        Ok(Settings { contact, allow, ca_file, idle: Duration::from_secs(idle), sources })
+        let idle = Duration::from_secs(idle);
+        Ok(Settings { contact, allow, ca_file, idle, export_internal, sources })
     }
 }
 
@@ -110,9 +127,12 @@ impl SourceFile {
             head_first: false,
             checksum: false,
             may_be_early: false,
+            pause: TimeDelta::zero(),
             max_bytes: u64::from(MIB_DEFAULT) << 20,
             terms: Terms { text: "Own source.".to_owned(), licence: None, internal: false },
             login: None,
+            login_url: None,
+            zones: Vec::new(),
             enabled: Some(true),
         };
         self.apply(&mut source)?;
@@ -134,6 +154,20 @@ impl SourceFile {
             let urls = urls.into_iter().map(Address::try_from).collect::<Result<Vec<_>, _>>();
             source.addresses = urls.map_err(anyhow::Error::msg).context("url")?;
         }
+        if self.login_url.is_some() || self.zones.is_some() {
+            ensure!(source.flow == Flow::Czds, "login_url and zones are settings of czds");
+        }
+        if let Some(url) = self.login_url {
+            let address =
+                Address::try_from(url).map_err(anyhow::Error::msg).context("login_url")?;
+            source.login_url = Some(address.on(Day::MIN));
+        }
+        for zone in self.zones.into_iter().flatten() {
+            let zone = zone.trim_matches('.').to_ascii_lowercase();
+            let is_name = zone.split('.').all(is_label);
+            ensure!(is_name, "zones: `{zone}` is not a TLD such as com or xn--p1ai");
+            source.zones.push(zone);
+        }
         if let Some(format) = self.format {
             let format: Format = format.parse().context("format")?;
             ensure!(format != Format::ZonePair, "format: a zone pair is two files");
@@ -147,7 +181,9 @@ impl SourceFile {
         source.login = match (self.username, password) {
             (Some(username), Some(password)) => Some(Login { username, password }),
             (None, None) => None,
-            (Some(_), None) => bail!("username needs password_file"),
+            (Some(_), None) => {
+                bail!("username needs password_file, or for czds DROPDEX_CZDS_PASSWORD")
+            }
             (None, Some(_)) => bail!("the password needs username"),
         };
         source.enabled = self.enabled.or(source.enabled);
@@ -240,6 +276,9 @@ mod tests {
             ("[sources.mine]\nurl = \"https://a.example/\"\nschedule = \"hourly\"", "hourly"),
             ("[sources.mine]\nurl = \"https://a.example/\"\nusername = \"u\"", "password_file"),
             ("[sources.sedo]\nenable = true", "enable"),
+            ("[sources.sedo]\nzones = [\"com\"]", "czds"),
+            ("[sources.czds]\nzones = [\"c om\"]", "c om"),
+            ("[sources.czds]\nlogin_url = \"account\"", "login_url"),
             ("[sources]\ncontact = \"a b\"", "a b"),
             ("[sources]\nidle_seconds = 0", "idle_seconds"),
         ] {

@@ -31,6 +31,8 @@ use crate::sources::presets::{Flow, Packing};
 use crate::sources::settings::{Contact, Settings, Source, shown};
 use crate::sources::state::{Held, Partial, Retry, State};
 use crate::vocab::clock::Clock;
+use crate::vocab::day::Day;
+use crate::vocab::secret::Secret;
 
 const PART: &str = "download.part";
 /// Redirects that are followed.
@@ -52,6 +54,8 @@ pub struct Fetcher {
     idle: Duration,
     clock: Clock,
     hosts: Arc<Hosts>,
+    /// The token of the last log-in; empty without one.
+    bearer: Arc<Mutex<Secret>>,
 }
 
 /// The result of a fetch.
@@ -181,11 +185,19 @@ struct Response {
     turn: OwnedMutexGuard<DateTime<Utc>>,
 }
 
-/// A request without body.
-struct Ask<'a> {
-    method: Method,
-    url: &'a Url,
-    headers: HeaderMap,
+/// A request.
+pub(super) struct Ask<'a> {
+    pub(super) method: Method,
+    pub(super) url: &'a Url,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl<'a> Ask<'a> {
+    /// A GET request.
+    pub(super) fn get(url: &'a Url) -> Ask<'a> {
+        Ask { method: Method::GET, url, headers: HeaderMap::new(), body: Bytes::new() }
+    }
 }
 
 impl Fetcher {
@@ -202,7 +214,23 @@ impl Fetcher {
             idle: settings.idle,
             clock,
             hosts: Arc::default(),
+            bearer: Arc::default(),
         })
+    }
+
+    /// The current time.
+    pub(super) fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
+    /// The current day.
+    pub(super) fn today(&self) -> Day {
+        self.clock.today()
+    }
+
+    /// Uses this token from now on; none if it is empty.
+    pub(super) fn set_bearer(&self, token: Secret) {
+        *self.bearer.lock().expect("no code panics holding this lock") = token;
     }
 
     /// Downloads the list at `url` into `folder`, unless it is the one in `state`. Notes in `state` how
@@ -232,6 +260,9 @@ impl Fetcher {
         folder: &Path,
     ) -> Result<Fetched, FetchError> {
         let held = state.held.get(url.as_str()).cloned();
+        if held.as_ref().is_some_and(|held| self.clock.now() < held.at + source.pause) {
+            return Ok(Fetched::Unchanged);
+        }
         if source.head_first
             && let Some(held) = &held
             && self.is_same(source, url, held).await?
@@ -246,7 +277,7 @@ impl Fetcher {
         }
         let target = match source.flow {
             Flow::Link(host) => self.link(source, url, host).await?,
-            Flow::Direct | Flow::Pages => url.clone(),
+            Flow::Direct | Flow::Pages | Flow::Czds => url.clone(),
         };
         let Some(mut new) = self.download(source, url, &target, &held, state, folder).await? else {
             return Ok(Fetched::Unchanged);
@@ -267,8 +298,7 @@ impl Fetcher {
 
     /// Whether the server's HEAD response has the validators of the list that was ingested.
     async fn is_same(&self, source: &Source, url: &Url, held: &Held) -> Result<bool, FetchError> {
-        let headers = HeaderMap::new();
-        let response = self.ask(source, Ask { method: Method::HEAD, url, headers }).await;
+        let response = self.ask(source, Ask { method: Method::HEAD, ..Ask::get(url) }).await;
         let response = match response {
             // The server may know only GET.
             Err(FetchError::Status(405) | FetchError::Server(501, _)) => return Ok(false),
@@ -284,7 +314,7 @@ impl Fetcher {
     async fn checksum(&self, source: &Source, url: &Url) -> Result<Option<String>, FetchError> {
         let mut beside = url.clone();
         beside.set_path(&format!("{}.sha256", url.path()));
-        let text = match self.small(source, &beside).await {
+        let text = match self.text(source, Ask::get(&beside), SMALL_MAX).await {
             Err(FetchError::Missing(..)) => return Ok(None),
             text => text?,
         };
@@ -310,7 +340,7 @@ impl Fetcher {
         struct Linked {
             result: LinkResult,
         }
-        let text = self.small(source, url).await?;
+        let text = self.text(source, Ask::get(url), SMALL_MAX).await?;
         let linked: Linked =
             serde_json::from_str(&text).map_err(|err| FetchError::NoLink(err.to_string()))?;
         let (LinkResult::Text(link) | LinkResult::File { file_url: link }) = linked.result;
@@ -322,17 +352,19 @@ impl Fetcher {
         Ok(link)
     }
 
-    /// A short response as text.
-    async fn small(&self, source: &Source, url: &Url) -> Result<String, FetchError> {
-        let headers = HeaderMap::new();
-        let mut response = self.ask(source, Ask { method: Method::GET, url, headers }).await?;
+    /// A response of at most `max` bytes as text.
+    pub(super) async fn text(
+        &self,
+        source: &Source,
+        ask: Ask<'_>,
+        max: usize,
+    ) -> Result<String, FetchError> {
+        let mut response = self.ask(source, ask).await?;
         let mut bytes = Vec::new();
         while let Some(piece) = response.stream.piece(self.idle).await? {
-            if bytes.len() + piece.len() > SMALL_MAX {
-                return Err(FetchError::TooLarge(
-                    (bytes.len() + piece.len()) as u64,
-                    SMALL_MAX as u64,
-                ));
+            let length = bytes.len() + piece.len();
+            if length > max {
+                return Err(FetchError::TooLarge(length as u64, max as u64));
             }
             bytes.extend_from_slice(&piece);
         }
@@ -361,7 +393,7 @@ impl Fetcher {
             held.etag.iter().for_each(|tag| put(&mut headers, IF_NONE_MATCH, tag));
             held.last_modified.iter().for_each(|date| put(&mut headers, IF_MODIFIED_SINCE, date));
         }
-        let response = self.ask(source, Ask { method: Method::GET, url: target, headers }).await;
+        let response = self.ask(source, Ask { headers, ..Ask::get(target) }).await;
         let mut response = match response {
             Err(FetchError::Status(416)) => {
                 fs::remove_file(&part)?;
@@ -421,6 +453,10 @@ impl Fetcher {
             if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
                 return self.judge(response);
             }
+            // A log-in is not sent on.
+            if ask.method == Method::POST {
+                return Err(FetchError::Redirects);
+            }
             let location = header(&response.stream.headers, LOCATION);
             let next = location.and_then(|location| url.join(&location).ok());
             url = next.ok_or(FetchError::Redirects)?;
@@ -441,7 +477,12 @@ impl Fetcher {
             .addresses
             .iter()
             .any(|address| address.on(self.clock.today()).origin() == url.origin());
-        if let Some(login) = source.login.as_ref().filter(|_| is_own) {
+        if source.flow == Flow::Czds {
+            let bearer = self.bearer.lock().expect("no code panics holding this lock").clone();
+            if !bearer.reveal().is_empty() && source.may_have_token(url) {
+                put(&mut headers, AUTHORIZATION, &format!("Bearer {}", bearer.reveal()));
+            }
+        } else if let Some(login) = source.login.as_ref().filter(|_| is_own) {
             let password = login.password.read().map_err(FetchError::Password)?;
             let pair = STANDARD.encode(format!("{}:{}", login.username, password.reveal()));
             put(&mut headers, AUTHORIZATION, &format!("Basic {pair}"));
@@ -451,7 +492,7 @@ impl Fetcher {
         if *turn > now {
             return Err(too_many(*turn, now));
         }
-        let (method, body) = (ask.method.clone(), Bytes::new());
+        let (method, body) = (ask.method.clone(), ask.body.clone());
         let request = Request { method, url: url.clone(), headers, body };
         let stream = self.client.open(request).await.map_err(|err| match err {
             CallError::Refused(_) | CallError::WrongPeer { .. } | CallError::BadRequest(_) => {

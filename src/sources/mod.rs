@@ -5,6 +5,7 @@
 //! file to `intake` as an inbox file is, and stores the outcome in [`state`]. [`worker::Worker`] does so by
 //! schedule in a server, `dropdex sources fetch` on demand.
 
+pub mod czds;
 pub mod fetch;
 pub mod presets;
 pub mod run;

@@ -11,6 +11,8 @@ pub enum Class {
     Free,
     /// A list of a market without a documented interface: off until its terms are accepted.
     Market,
+    /// Needs an account of the publisher.
+    Account,
     /// The operator's own source.
     Own,
 }
@@ -43,6 +45,8 @@ pub enum Flow {
     Link(&'static str),
     /// JSON in pages; `nextPage` says whether there is another.
     Pages,
+    /// The address lists links to zone files, for who is logged in ([`crate::sources::czds`]).
+    Czds,
 }
 
 /// A known source.
@@ -65,6 +69,8 @@ pub struct Preset {
     pub checksum: bool,
     /// Whether 404 means that the list is not published yet.
     pub may_be_early: bool,
+    /// Minimum hours between two downloads of a list.
+    pub hours_between: u32,
     /// Maximum MiB of a download.
     pub max_mib: u32,
     pub terms: &'static str,
@@ -84,6 +90,7 @@ const PLAIN: Preset = Preset {
     head_first: false,
     checksum: false,
     may_be_early: false,
+    hours_between: 0,
     max_mib: 256,
     terms: NO_TERMS,
     internal: false,
@@ -235,7 +242,29 @@ pub static PRESETS: &[Preset] = &[
         terms: NO_CONTRACT,
         ..PLAIN
     },
+    Preset {
+        name: "czds",
+        about: "ICANN: zone files of the TLDs that your account is approved for",
+        class: Class::Account,
+        urls: &["https://czds-api.icann.org/czds/downloads/links"],
+        flow: Flow::Czds,
+        format: Format::Zone,
+        packing: Packing::Gzip,
+        // A daily time could come a minute before the 24 hours are over.
+        schedule: Schedule::hours(3),
+        head_first: true,
+        hours_between: 24,
+        max_mib: 25 << 10,
+        terms: "Terms of the registries (ICANN's Registry Agreement, Specification 4): any lawful purpose, \
+                one download of a zone a day; no disclosure of the data, no mass mail, no mass queries \
+                to registries.",
+        internal: true,
+        ..PLAIN
+    },
 ];
+
+/// Where `czds` logs in.
+pub const CZDS_LOGIN_URL: &str = "https://account-api.icann.org/api/authenticate";
 
 /// The preset of this name.
 pub fn find(name: &str) -> Option<&'static Preset> {

@@ -5,14 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::feeds::{Feed, ReadOptions, Row};
-use crate::intake::outcome::{ListOutcome, Outcome, one_line};
+use crate::intake::outcome::{ListOutcome, ListReport, Outcome, one_line};
 use crate::intake::queue::Queue;
 use crate::intake::request::{Ingest, Lists, Task};
+use crate::sources::czds;
 use crate::sources::fetch::{Download, FetchError, Fetched, Fetcher};
 use crate::sources::presets::Flow;
 use crate::sources::settings::{Source, shown};
@@ -92,17 +93,37 @@ pub struct Report {
 struct Failed {
     text: String,
     retry: Retry,
+    is_unauthorized: bool,
+}
+
+impl Failed {
+    fn new(text: String, retry: Retry) -> Failed {
+        Failed { text, retry, is_unauthorized: false }
+    }
+
+    /// Whether the other zones would fail as well: a pause, new terms or a refused login. An account
+    /// may lack a single zone.
+    fn concerns_all(&self) -> bool {
+        matches!(self.retry, Retry::After(_) | Retry::OnRequest)
+    }
+
+    /// Names the zone.
+    fn about(self, zone: Option<String>) -> Failed {
+        let Some(zone) = zone else { return self };
+        Failed { text: format!("{zone}: {}", self.text), ..self }
+    }
 }
 
 impl From<FetchError> for Failed {
     fn from(err: FetchError) -> Failed {
-        Failed { text: err.to_string(), retry: err.retry() }
+        let is_unauthorized = matches!(err, FetchError::Unauthorized);
+        Failed { is_unauthorized, ..Failed::new(err.to_string(), err.retry()) }
     }
 }
 
 impl From<anyhow::Error> for Failed {
     fn from(err: anyhow::Error) -> Failed {
-        Failed { text: one_line(err.as_ref()), retry: Retry::Soon }
+        Failed::new(one_line(err.as_ref()), Retry::Soon)
     }
 }
 
@@ -124,9 +145,20 @@ impl<I: Intake> Runner<I> {
         };
         let Some(lease) = self.folder.lease(&source.name)? else { return Ok(report) };
         let mut state = self.folder.state(&source.name);
-        let mut urls = VecDeque::from(source.urls(self.clock.today()));
         let (mut failed, mut early) = (None::<Failed>, 0);
+        let urls = match source.flow {
+            Flow::Czds => czds::zone_links(&self.fetcher, source, &lease.folder).await,
+            _ => Ok(source.urls(self.clock.today())),
+        };
+        let mut urls = urls.map_or_else(
+            |err| {
+                failed = Some(err.into());
+                VecDeque::new()
+            },
+            VecDeque::from,
+        );
         let all = urls.len();
+        let mut may_log_in = source.flow == Flow::Czds;
         while let Some(url) = urls.pop_front() {
             if source.is_dated() && state.held.contains_key(url.as_str()) {
                 continue;
@@ -134,14 +166,31 @@ impl<I: Intake> Runner<I> {
             match self.take(source, &url, &mut state, &lease.folder, &mut report).await {
                 Ok(Taken::Done { next_page }) => urls.extend(next_page),
                 Ok(Taken::Early) => early += 1,
+                // The token ended during the run.
+                Err(err) if err.is_unauthorized && may_log_in => {
+                    may_log_in = false;
+                    match czds::log_in(&self.fetcher, source, &lease.folder).await {
+                        Ok(()) => urls.push_front(url),
+                        Err(err) => {
+                            failed = Some(err.into());
+                            break;
+                        }
+                    }
+                }
                 Err(err) => {
+                    let is_final = source.flow == Flow::Czds && err.concerns_all();
+                    let err = err.about(czds::zone_of(&url).filter(|_| source.flow == Flow::Czds));
+                    if is_final {
+                        failed = Some(err);
+                        break;
+                    }
                     failed.get_or_insert(err);
                 }
             }
         }
         let (now, jitter) = (self.clock.now(), fastrand::f64());
         report.outcome = match failed {
-            Some(Failed { text, retry }) => {
+            Some(Failed { text, retry, .. }) => {
                 state.failed(source, text.clone(), retry, now, jitter);
                 report.error = Some(text);
                 RunOutcome::Failed
@@ -161,7 +210,6 @@ impl<I: Intake> Runner<I> {
         }
         report.next_run = state.next_run;
         self.folder.set_state(&source.name, &state)?;
-        report.log();
         Ok(report)
     }
 
@@ -174,43 +222,66 @@ impl<I: Intake> Runner<I> {
         folder: &Path,
         report: &mut Report,
     ) -> Result<Taken, Failed> {
-        let Download { path, held } = match self.fetcher.fetch(source, url, state, folder).await? {
+        let fetched = match self.fetcher.fetch(source, url, state, folder).await {
+            // One zone of many is not approved, or not any more.
+            Err(FetchError::Forbidden) if source.flow == Flow::Czds => {
+                let text = "access to the zone is not approved, or has expired (403); request it on the \
+                            portal";
+                return Err(Failed::new(text.to_owned(), Retry::NextRun));
+            }
+            fetched => fetched?,
+        };
+        let Download { path, held } = match fetched {
             Fetched::New(download) => download,
             Fetched::Unchanged => return Ok(Taken::Done { next_page: None }),
             Fetched::Early => return Ok(Taken::Early),
         };
         let next_page = match source.flow {
             Flow::Pages => next_page(url, &path),
-            Flow::Direct | Flow::Link(_) => None,
+            Flow::Direct | Flow::Link(_) | Flow::Czds => None,
         };
         let ingested = self.ingest(source, url, &path).await;
+        let refused = ingested.as_ref().ok().and_then(|lists| {
+            lists.iter().find_map(|list| match &list.outcome {
+                ListOutcome::Refused { reason } => Some(reason.clone()),
+                _ => None,
+            })
+        });
         // Whatever happens, the next run downloads what it needs.
-        let put_away = match &ingested {
-            Ok(ListOutcome::Refused { .. }) => keep_refused(&path),
-            _ => fs::remove_file(&path),
+        let put_away = match &refused {
+            Some(_) => keep_refused(&path),
+            None => fs::remove_file(&path),
         };
         put_away.with_context(|| path.display().to_string())?;
-        match ingested? {
-            ListOutcome::Refused { reason } => {
-                let text = format!(
-                    "the list was refused, and is kept in {}: {reason}",
-                    folder.join(REFUSED).display()
-                );
-                return Err(Failed { text, retry: Retry::Soon });
+        if let Some(reason) = refused {
+            let kept = folder.join(REFUSED);
+            let text = format!("the list was refused, and is kept in {}: {reason}", kept.display());
+            // A zone may be downloaded once in 24 hours, whatever it was good for.
+            let is_limited = source.pause > TimeDelta::zero();
+            if is_limited {
+                state.held.insert(url.as_str().to_owned(), held);
             }
-            ListOutcome::Added { ingested, .. } => {
+            let retry = if is_limited { Retry::NextRun } else { Retry::Soon };
+            return Err(Failed::new(text, retry));
+        }
+        // A comparison of zone files may lead to several lists, each with its outcome, or to none.
+        for list in ingested? {
+            if let ListOutcome::Added { ingested, .. } = list.outcome {
                 report.lists += 1;
                 report.rows += ingested.accepted;
                 report.rejected += ingested.rejected.values().sum::<u64>();
             }
-            ListOutcome::Compared { lists, .. } => report.lists += lists,
-            ListOutcome::AlreadyHeld { .. } => {}
         }
         state.held.insert(url.as_str().to_owned(), held);
         Ok(Taken::Done { next_page })
     }
 
-    async fn ingest(&self, source: &Source, url: &Url, path: &Path) -> anyhow::Result<ListOutcome> {
+    async fn ingest(
+        &self,
+        source: &Source,
+        url: &Url,
+        path: &Path,
+    ) -> anyhow::Result<Vec<ListReport>> {
         let task = Ingest {
             lists: Lists::Files { files: vec![path.to_owned()], format: source.format },
             drop_date: None,
@@ -218,12 +289,8 @@ impl<I: Intake> Runner<I> {
             origin: Some(source.origin(url)),
             rebuild: false,
         };
-        let Outcome { mut lists, failure, .. } = self.intake.run_task(Task::Ingest(task)).await?;
-        match (failure, lists.pop()) {
-            (Some(failure), _) => Err(anyhow!(failure.message)),
-            (None, Some(list)) => Ok(list.outcome),
-            (None, None) => Err(anyhow!("the outcome has no list")),
-        }
+        let Outcome { lists, failure, .. } = self.intake.run_task(Task::Ingest(task)).await?;
+        failure.map_or(Ok(lists), |failure| Err(anyhow!(failure.message)))
     }
 }
 
@@ -240,7 +307,8 @@ pub fn runs_total(source: &str, outcome: RunOutcome) -> metrics::Counter {
 }
 
 impl Report {
-    fn log(&self) {
+    /// Logs and counts the run of a server.
+    pub fn record(&self) {
         let Report { source, outcome, lists, rows, rejected, error, next_run } = self;
         let next = next_run.map(|next| next.to_rfc3339()).unwrap_or_default();
         match (outcome, error) {
@@ -287,11 +355,11 @@ fn next_page(url: &Url, path: &Path) -> Option<Url> {
 }
 
 /// What a dry run found at an address.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checked {
     pub url: String,
-    /// `None` when the list is not published yet.
+    /// `None` when the list was not read: it is not published yet, or a zone file.
     pub format: Option<String>,
     pub bytes: u64,
     pub rows: u64,
@@ -310,12 +378,19 @@ pub async fn check(
 ) -> anyhow::Result<Vec<Checked>> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let mut checked = Vec::new();
-    for url in source.urls(clock.today()) {
+    let urls = match source.flow {
+        Flow::Czds => czds::zone_links(fetcher, source, folder.path()).await?,
+        _ => source.urls(clock.today()),
+    };
+    if source.flow == Flow::Czds {
+        // The access is what is to be checked; the zones are gigabytes.
+        let listed = |url: &Url| Checked { url: shown(url), ..Checked::default() };
+        return Ok(urls.iter().map(listed).collect());
+    }
+    for url in urls {
         let fetched = fetcher.fetch(source, &url, &mut State::default(), folder.path()).await?;
         let Fetched::New(Download { path, held }) = fetched else {
-            let (format, last_modified) = (None, None);
-            let url = shown(&url);
-            checked.push(Checked { url, format, bytes: 0, rows: 0, rejected: 0, last_modified });
+            checked.push(Checked { url: shown(&url), ..Checked::default() });
             continue;
         };
         let (format, now) = (source.format, clock.now());

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use serde::Deserialize;
 use url::Url;
 
 use crate::feeds::Format;
 use crate::outbound::settings::SecretSource;
-use crate::sources::presets::{Class, Flow, Packing, Preset, Terms};
+use crate::sources::presets::{CZDS_LOGIN_URL, Class, Flow, Packing, Preset, Terms};
 use crate::sources::schedule::Schedule;
 use crate::vocab::day::Day;
 use crate::vocab::net::AllowList;
@@ -32,6 +33,8 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// Maximum wait for the next bytes of a download.
     pub idle: Duration,
+    /// Whether exports hold drops of lists for internal use only.
+    pub export_internal: bool,
     /// The presets in their order, then the operator's own sources.
     pub sources: Vec<Source>,
 }
@@ -54,10 +57,16 @@ pub struct Source {
     pub head_first: bool,
     pub checksum: bool,
     pub may_be_early: bool,
+    /// Minimum time between two downloads of a list.
+    pub pause: TimeDelta,
     pub max_bytes: u64,
     pub terms: Terms,
-    /// Basic authentication at the host of the address.
+    /// Basic authentication at the host of the address, or the log-in at `login_url`.
     pub login: Option<Login>,
+    /// Where [`Flow::Czds`] logs in.
+    pub login_url: Option<Url>,
+    /// The zones to download; empty for all.
+    pub zones: Vec<String>,
     /// What the settings file says; `None` leaves the choice to `dropdex sources enable`.
     pub enabled: Option<bool>,
 }
@@ -85,6 +94,7 @@ impl From<&Preset> for Source {
             head_first: preset.head_first,
             checksum: preset.checksum,
             may_be_early: preset.may_be_early,
+            pause: TimeDelta::hours(preset.hours_between.into()),
             max_bytes: u64::from(preset.max_mib) << 20,
             terms: Terms {
                 text: preset.terms.to_owned(),
@@ -92,6 +102,9 @@ impl From<&Preset> for Source {
                 internal: preset.internal,
             },
             login: None,
+            login_url: (preset.flow == Flow::Czds)
+                .then(|| Url::parse(CZDS_LOGIN_URL).expect("a built-in address is valid")),
+            zones: Vec::new(),
             enabled: None,
         }
     }
@@ -111,6 +124,14 @@ impl Source {
     /// Whether each list has an address of its own, so that one that was ingested is not fetched again.
     pub fn is_dated(&self) -> bool {
         self.addresses.iter().all(Address::is_dated)
+    }
+
+    /// Whether the token of a log-in may be sent there.
+    pub fn may_have_token(&self, url: &Url) -> bool {
+        let is_icann = |host: &str| host.ends_with(".icann.org");
+        let is_own = |address: &Address| address.on(Day::MIN).origin() == url.origin();
+        url.scheme() == "https" && url.host_str().is_some_and(is_icann)
+            || self.addresses.iter().any(is_own)
     }
 
     /// The origin of a list from `url`.

@@ -337,8 +337,8 @@ fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Option<T>> {
     }
 }
 
-/// Replaces a file atomically.
-fn write(folder: &Path, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
+/// Replaces a file atomically; only its owner can read it.
+pub(super) fn write(folder: &Path, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_vec_pretty(value)?;
     let replace = || {
         fs::create_dir_all(folder)?;

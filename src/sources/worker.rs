@@ -135,6 +135,7 @@ impl Worker {
         let runner = Arc::clone(&self.runner);
         async move {
             let report = runner.run(&source).await;
+            report.iter().for_each(Report::record);
             if let Err(err) = &report {
                 tracing::warn!(
                     source = source.name,

@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Cursor, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -301,6 +304,41 @@ fn markets_are_enabled_when_their_terms_are_accepted() {
     assert_eq!(run(&site, &settings, &["disable", "godaddy"]).code, Some(0));
     assert_eq!(listed(&site, &settings, "godaddy")["enabled"], false);
     run(&site, &settings, &["fetch", "godaddy"]).assert_failed(1, &["not enabled"]);
+}
+
+#[test]
+fn lists_for_internal_use_are_left_out_of_exports() {
+    let (site, server) = (Site::new(), publishers("good"));
+    let key = site.account("owner@example.com", "api");
+    let settings = settings(&site, &server);
+    run(&site, &settings, &["enable", "godaddy", "dropcatch", "namecheap", "--yes"]);
+    // BrightMesa.com is on all three lists; the first to name a drop counts.
+    for name in ["dropcatch", "godaddy", "namecheap"] {
+        assert_eq!(fetch(&site, &settings, name)["rows"], 2);
+    }
+    let exported = |args: &[&str]| {
+        let args = [&["--today", DAY, "--config", &settings, "export", "drops"], args].concat();
+        let lines: Vec<String> = site.ok(&args).lines().skip(1).map(str::to_owned).collect();
+        lines.iter().map(|line| line.split(',').next().unwrap_or_default().to_owned()).collect()
+    };
+    let mut all: Vec<String> = exported(&[]);
+    all.sort();
+    assert_eq!(all, ["brightmesa.com", "quietharbor.net", "quietharbor.org"]);
+    let pages: Vec<String> = (0..4)
+        .flat_map(|offset| exported(&["--limit", "1", "--offset", &offset.to_string()]))
+        .collect();
+    assert_eq!(pages.len(), 3, "pages have no holes: {pages:?}");
+
+    let server_of_us = site.serve_with(&["--today", DAY, "--config", &settings]);
+    let mut client = server_of_us.client_with(&key);
+    assert_eq!(client.get("/api/v1/drops").json()["total"], 4);
+    assert!(!client.get("/api/export/drops").text().contains("silverpine.net"));
+    drop((client, server_of_us));
+    let open = fs::read_to_string(&settings).expect("settings");
+    let open = site.settings(&open.replace("[sources]\n", "[sources]\nexport_internal = true\n"));
+    assert!(
+        site.ok(&["--today", DAY, "--config", &open, "export", "drops"]).contains("silverpine.net")
+    );
 }
 
 #[test]
@@ -628,4 +666,301 @@ fn the_settings_file_decides_before_the_command() {
         fs::read_to_string(&state).is_ok_and(|text| text.contains("\"rows\": 2"))
     });
     drop(server_of_us);
+}
+
+/// An imitation of CZDS: a log-in with tokens that last an hour, links, and zone files of which one is
+/// refused.
+fn czds(state: &'static CzdsState) -> Receiver {
+    Receiver::http(move |_, seen| {
+        let host = seen.header("host");
+        let token = format!("Bearer {}", token(state.logins.load(Ordering::SeqCst)));
+        match seen.target.as_str() {
+            "/api/authenticate" => {
+                let sent: Value = serde_json::from_slice(&seen.body).expect("JSON");
+                assert_eq!(seen.header("content-type"), "application/json");
+                if sent["password"] != "hunter42" {
+                    return Reply::status(401);
+                }
+                let count = state.logins.fetch_add(1, Ordering::SeqCst) + 1;
+                let body = serde_json::json!({ "accessToken": token_text(count) });
+                Reply::Answer(200, Vec::new(), body.to_string().into_bytes())
+            }
+            _ if seen.header("authorization") != token => Reply::status(401),
+            "/czds/downloads/links" => {
+                let links: Vec<String> = ["app", "com", "net"]
+                    .map(|zone| format!("http://{host}/czds/downloads/{zone}.zone"))
+                    .to_vec();
+                Reply::Answer(200, Vec::new(), serde_json::to_vec(&links).expect("JSON"))
+            }
+            "/czds/downloads/net.zone" => Reply::status(403),
+            _ => match state.status.load(Ordering::SeqCst) {
+                200 => {
+                    let day = state.day.load(Ordering::SeqCst);
+                    let date = format!("Mon, {day} Nov 2026 02:00:00 GMT");
+                    let zone = zone(&seen.target, day);
+                    Reply::Answer(200, vec![("Last-Modified", date)], zone)
+                }
+                status => Reply::status(u16::try_from(status).expect("a status")),
+            },
+        }
+    })
+}
+
+#[derive(Default)]
+struct CzdsState {
+    logins: AtomicUsize,
+    status: AtomicUsize,
+    day: AtomicUsize,
+}
+
+/// A JSON Web Token that ends on the second of December.
+fn token_text(count: usize) -> String {
+    use base64::Engine;
+    let claims = format!("{{\"exp\":1796169600,\"count\":{count}}}");
+    format!("e30.{}.x", base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(claims))
+}
+
+fn token(count: usize) -> String {
+    if count == 0 { "none".to_owned() } else { token_text(count) }
+}
+
+/// A zone file as registries publish it, with the same SOA record at its start and end.
+fn zone(target: &str, day: usize) -> Vec<u8> {
+    let apex =
+        target.rsplit('/').next().and_then(|file| file.strip_suffix(".zone")).expect("a zone");
+    let soa = format!("{apex}.\t900\tin\tsoa\ta.{apex}. b.{apex}. {day} 1 2 3 4\n");
+    let names: String =
+        (0..50).map(|at| format!("name{at}.{apex}.\t900\tin\tns\tns.example.net.\n")).collect();
+    gzip(format!("{soa}{names}{soa}").as_bytes())
+}
+
+/// An installation with a CZDS account.
+fn with_czds(server: &Receiver, password: &str, more: &str) -> (Site, String) {
+    let site = Site::new();
+    let secret = site.write("secret", password);
+    let settings = site.settings(&format!(
+        "{}[sources.czds]\nenabled = true\nurl = \"{}\"\nlogin_url = \"{}\"\nusername = \"me\"\n\
+         password_file = \"{}\"\n{more}",
+        sources_section(server),
+        server.url("/czds/downloads/links"),
+        server.url("/api/authenticate"),
+        secret.display(),
+    ));
+    (site, settings)
+}
+
+fn asked(server: &Receiver, from: usize) -> Vec<String> {
+    let seen = server.seen();
+    seen[from..].iter().map(|seen| format!("{} {}", seen.method, seen.target)).collect()
+}
+
+#[test]
+fn czds_logs_in_once_and_downloads_a_zone_once_in_24_hours() {
+    static STATE: CzdsState = CzdsState {
+        logins: AtomicUsize::new(0),
+        status: AtomicUsize::new(200),
+        day: AtomicUsize::new(23),
+    };
+    let server = czds(&STATE);
+    let (site, settings) = with_czds(&server, "hunter42", "zones = [\"com\"]\n");
+    assert_eq!(fetch(&site, &settings, "czds")["error"], Value::Null);
+    let (log_in, links, com) = (
+        "POST /api/authenticate".to_owned(),
+        "GET /czds/downloads/links".to_owned(),
+        "GET /czds/downloads/com.zone".to_owned(),
+    );
+    assert_eq!(asked(&server, 0), [log_in.clone(), links.clone(), com.clone()]);
+    let token = site.data().join("sources/czds/token.json");
+    assert_eq!(fs::metadata(token).expect("kept").permissions().mode() & 0o777, 0o600);
+
+    // Newer, but within 24 hours.
+    STATE.day.store(24, Ordering::SeqCst);
+    assert_eq!(fetch(&site, &settings, "czds")["outcome"], "unchanged");
+    assert_eq!(asked(&server, 3), std::slice::from_ref(&links), "the token is used again");
+
+    // Two days later, with a token that the service has withdrawn.
+    STATE.logins.fetch_add(1, Ordering::SeqCst);
+    let later = ["--today", "2026-11-25", "--config", &settings, "sources", "fetch", "czds"];
+    assert_eq!(site.run(&later).code, Some(0));
+    let head = "HEAD /czds/downloads/com.zone".to_owned();
+    assert_eq!(asked(&server, 4), [links.clone(), log_in, links.clone(), head.clone(), com]);
+    let later = ["--today", "2026-11-27", "--config", &settings, "sources", "fetch", "czds"];
+    assert_eq!(site.run(&later).code, Some(0));
+    assert_eq!(asked(&server, 9), [links, head], "Last-Modified has not moved");
+}
+
+#[test]
+fn czds_errors_are_told_in_words() {
+    static STATE: CzdsState = CzdsState {
+        logins: AtomicUsize::new(0),
+        status: AtomicUsize::new(200),
+        day: AtomicUsize::new(23),
+    };
+    let server = czds(&STATE);
+    let (site, settings) = with_czds(&server, "wrong", "");
+    let report = fetch(&site, &settings, "czds");
+    assert!(
+        report["error"].as_str().is_some_and(|text| text.contains("password_file")),
+        "{report}"
+    );
+    assert!(listed(&site, &settings, "czds")["nextRun"].is_null(), "no second try");
+    assert_eq!(asked(&server, 0), ["POST /api/authenticate"]);
+
+    // A zone that is not approved does not stop the others.
+    let (site, settings) = with_czds(&server, "hunter42", "");
+    let report = fetch(&site, &settings, "czds");
+    let error = report["error"].as_str().expect("an error");
+    assert!(error.contains("net: access to the zone is not approved"), "{error}");
+    assert!(pause(&listed(&site, &settings, "czds")) > 3_600);
+    let held = fs::read_to_string(site.data().join("sources/czds/state.json")).expect("a state");
+    assert!(held.contains("app.zone") && held.contains("com.zone") && !held.contains("net.zone"));
+
+    for (status, words, is_retried) in [
+        (409, "new terms (409); accept them", false),
+        (428, "new terms (428); accept them", false),
+        (429, "too many requests", true),
+        (500, "out of order (500)", true),
+        (404, "there is no list", true),
+    ] {
+        STATE.status.store(status, Ordering::SeqCst);
+        let (site, settings) = with_czds(&server, "hunter42", "zones = [\"com\", \"app\"]\n");
+        let report = fetch(&site, &settings, "czds");
+        assert!(report["error"].as_str().is_some_and(|text| text.contains(words)), "{report}");
+        assert_eq!(listed(&site, &settings, "czds")["nextRun"].is_string(), is_retried, "{status}");
+    }
+    let (site, settings) = with_czds(&server, "hunter42", "zones = [\"org\"]\n");
+    let report = fetch(&site, &settings, "czds");
+    assert!(
+        report["error"].as_str().is_some_and(|text| text.contains("request access")),
+        "{report}"
+    );
+    let bare = site.settings("[sources.uk-nominet]\nenabled = true\n");
+    run(&site, &bare, &["enable", "czds", "--yes"])
+        .assert_failed(1, &["username", "[sources.czds]"]);
+}
+
+#[test]
+fn the_token_of_czds_goes_to_no_other_host() {
+    let other = Receiver::http(|_, _| Reply::status(200));
+    let link = other.url("/czds/downloads/com.zone");
+    let server = Receiver::http(move |_, seen| match seen.target.as_str() {
+        "/api/authenticate" => {
+            let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
+            Reply::Answer(200, Vec::new(), body.into_bytes())
+        }
+        _ => Reply::Answer(200, Vec::new(), serde_json::to_vec(&[&link]).expect("JSON")),
+    });
+    let (site, settings) = with_czds(&server, "hunter42", "");
+    let report = fetch(&site, &settings, "czds");
+    assert!(
+        report["error"].as_str().is_some_and(|text| text.contains("leads to 127.0.0.1")),
+        "{report}"
+    );
+    assert_eq!(other.seen().len(), 0);
+    // Nor is the password sent on.
+    let redirecting = Receiver::http(move |_, _| {
+        Reply::Answer(307, vec![("Location", other.url("/login"))], Vec::new())
+    });
+    let (site, settings) = with_czds(&redirecting, "hunter42", "");
+    let report = fetch(&site, &settings, "czds");
+    assert!(report["error"].as_str().is_some_and(|text| text.contains("redirects")), "{report}");
+}
+
+#[test]
+fn the_status_page_and_readiness_show_each_source() {
+    let server = Receiver::http(|_, seen| match seen.target.as_str() {
+        "/deleted_domains.txt" => Reply::Answer(200, Vec::new(), fixture("pl-deleted", "good")),
+        _ => Reply::status(403),
+    });
+    let site = Site::new();
+    let settings = settings(&site, &server);
+    let with_metrics = fs::read_to_string(&settings).expect("settings");
+    let settings = site.settings(&format!("{with_metrics}[metrics]\nlisten = \"127.0.0.1:0\"\n"));
+    run(&site, &settings, &["enable", "pl-deleted", "mx-deleted"]);
+    let server_of_us = site.serve_with(&["--today", DAY, "--config", &settings]);
+    let mut client = server_of_us.client();
+    let sources = wait::until_ok(ARRIVAL_MAX, || {
+        let ready = client.get("/api/ready/ingest").json();
+        let is_done = ready["sources"].as_array().is_some_and(|all| {
+            all.len() == 2 && all.iter().all(|source| source["status"] != "waiting")
+        });
+        if is_done { Ok(ready["sources"].clone()) } else { Err(ready.to_string()) }
+    });
+    assert_eq!((&sources[0]["name"], &sources[0]["status"]), (&"pl-deleted".into(), &"ok".into()));
+    assert_eq!(sources[0]["rows"], 2);
+    assert!(sources[0]["lastSuccess"].is_string() && sources[0]["nextRun"].is_string());
+    assert_eq!(
+        (&sources[1]["name"], &sources[1]["status"]),
+        (&"mx-deleted".into(), &"stopped".into())
+    );
+    assert!(sources[1]["lastSuccess"].is_null() && sources[1]["nextRun"].is_null());
+
+    let page = client.get("/status").text().to_owned();
+    for text in
+        ["pl-deleted", "mx-deleted", "refuses access (403)", "A source of lists needs attention"]
+    {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    let scrape = server_of_us.metrics().get("/metrics").text().to_owned();
+    for line in [
+        "dropdex_source_rows{source=\"pl-deleted\"} 2",
+        "dropdex_source_failing{source=\"mx-deleted\"} 1",
+        "dropdex_source_failing{source=\"pl-deleted\"} 0",
+        "dropdex_source_late_seconds{source=\"mx-deleted\"} 0",
+        "dropdex_source_runs_total{source=\"pl-deleted\",outcome=\"added\"} 1",
+        "dropdex_source_runs_total{source=\"mx-deleted\",outcome=\"failed\"} 1",
+    ] {
+        assert!(scrape.contains(line), "{line}");
+    }
+    // The operator acts while the server runs.
+    assert_eq!(run(&site, &settings, &["disable", "mx-deleted"]).code, Some(0));
+    wait::until_ok(ARRIVAL_MAX, || {
+        let page = client.get("/status").text().to_owned();
+        if page.contains("mx-deleted") { Err(page) } else { Ok(()) }
+    });
+}
+
+#[test]
+fn a_server_tries_again_by_itself() {
+    let server = Receiver::http(|before, _| match before {
+        0 => Reply::Cut(vec![("ETag", "\"a\"".to_owned())], b"2026".to_vec(), 99),
+        _ => Reply::Answer(200, Vec::new(), fixture("pl-deleted", "good")),
+    });
+    let (site, settings) = one_source(&server, "/pl.txt", "");
+    let server_of_us = site.serve_with(&["--today", DAY, "--config", &settings]);
+    wait::until(ARRIVAL_MAX, "the list is fetched", || {
+        listed(&site, &settings, "lists")["rows"] == 2
+    });
+    assert_eq!(server.seen()[1].header("range"), "bytes=4-", "it resumed the download");
+    assert!(server_of_us.log().contains("a source was not fetched"));
+    drop(server_of_us);
+}
+
+#[test]
+fn killed_servers_lose_and_repeat_nothing() {
+    let (site, server) = (Site::new(), publishers("good"));
+    let key = site.account("owner@example.com", "api");
+    let settings = settings(&site, &server);
+    assert_eq!(run(&site, &settings, &["enable", "--all-free"]).code, Some(0));
+    for at in 0..8 {
+        let doomed = site.serve_with(&["--today", DAY, "--config", &settings]);
+        thread::sleep(Duration::from_millis(at * 90));
+        doomed.kill();
+    }
+    let server_of_us = site.serve_with(&["--today", DAY, "--config", &settings]);
+    let mut client = server_of_us.client_with(&key);
+    wait::until_ok(ARRIVAL_MAX, || {
+        let drops = client.get("/api/v1/drops?limit=1").json();
+        if drops["total"] == 17 { Ok(()) } else { Err(drops.to_string()) }
+    });
+    wait::until(ARRIVAL_MAX, "all sources are done", || {
+        let ready = client.get("/api/ready/ingest").json();
+        ready["sources"].as_array().is_some_and(|all| all.iter().all(|it| it["status"] == "ok"))
+    });
+    let lists: Vec<BatchMeta> =
+        batches(&site).into_iter().flat_map(|batch| batch.lists().to_vec()).collect();
+    let mut hashes: Vec<&str> = lists.iter().map(|list| list.source_sha256.as_str()).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!((lists.len(), hashes.len()), (FREE, FREE), "each list once");
 }

@@ -1,0 +1,191 @@
+//! ICANN's Centralized Zone Data Service (API specification 1.0.9): log in, list the zones of the
+//! account, and download those that changed.
+//!
+//! A token is kept in the folder of the source until shortly before it expires, since the service allows
+//! eight log-ins in five minutes. It is only sent to `*.icann.org` and to the host of the configured
+//! address. Links are used as the service gives them.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta, Utc};
+use hyper::Method;
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::sources::fetch::{Ask, FetchError, Fetcher};
+use crate::sources::settings::Source;
+use crate::sources::state;
+use crate::vocab::secret::Secret;
+
+const TOKEN: &str = "token.json";
+/// Time before its end at which a token is not used any more.
+const RENEWED_BEFORE: TimeDelta = TimeDelta::seconds(30);
+/// Life of a token that does not say when it ends.
+const LIFE_DEFAULT: TimeDelta = TimeDelta::hours(1);
+/// Maximum bytes of the list of links: several times that of all zones.
+const LINKS_MAX: usize = 4 << 20;
+
+/// A token as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Token {
+    token: Secret,
+    expires: DateTime<Utc>,
+}
+
+/// Logs in, unless the token in `folder` is still good, and returns the links to the zone files that the
+/// account may download.
+///
+/// # Errors
+/// The service refuses, or responds with something else.
+pub async fn zone_links(
+    fetcher: &Fetcher,
+    source: &Source,
+    folder: &Path,
+) -> Result<Vec<Url>, FetchError> {
+    use_token(fetcher, source, folder).await?;
+    let links = match links(fetcher, source).await {
+        // The token was withdrawn.
+        Err(FetchError::Unauthorized) => {
+            log_in(fetcher, source, folder).await?;
+            links(fetcher, source).await?
+        }
+        links => links?,
+    };
+    let is_wanted = |url: &Url| {
+        let zone = zone_of(url).unwrap_or_default();
+        source.zones.is_empty() || source.zones.contains(&zone)
+    };
+    let mut links: Vec<Url> = links.into_iter().filter(is_wanted).collect();
+    if links.is_empty() {
+        let why = "the account may download none of the wanted zones; request access on the portal";
+        return Err(FetchError::NoLink(why.to_owned()));
+    }
+    fastrand::shuffle(&mut links);
+    Ok(links)
+}
+
+/// The zone of a link such as `https://czds-download-api.icann.org/czds/downloads/com.zone`.
+pub fn zone_of(url: &Url) -> Option<String> {
+    let zone = url.path().rsplit('/').next()?.strip_suffix(".zone")?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    (!zone.is_empty() && zone.bytes().all(is_plain)).then(|| zone.to_ascii_lowercase())
+}
+
+async fn links(fetcher: &Fetcher, source: &Source) -> Result<Vec<Url>, FetchError> {
+    let no_link = |err: &dyn std::fmt::Display| FetchError::NoLink(err.to_string());
+    let mut found = Vec::new();
+    for address in &source.addresses {
+        let url = address.on(fetcher.today());
+        let text = fetcher.text(source, Ask::get(&url), LINKS_MAX).await?;
+        if text.trim_start().starts_with('<') {
+            return Err(FetchError::WebPage);
+        }
+        let links: Vec<String> = serde_json::from_str(&text).map_err(|err| no_link(&err))?;
+        for link in links {
+            let link = Url::parse(&link).map_err(|err| no_link(&err))?;
+            if !source.may_have_token(&link) || zone_of(&link).is_none() {
+                let host = link.host_str().unwrap_or_default();
+                return Err(no_link(&format!("it leads to {host}, or to no zone")));
+            }
+            found.push(link);
+        }
+    }
+    Ok(found)
+}
+
+/// Uses the token in `folder`, or logs in.
+async fn use_token(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result<(), FetchError> {
+    let kept = fs::read(folder.join(TOKEN)).ok();
+    let kept = kept.and_then(|bytes| serde_json::from_slice::<Token>(&bytes).ok());
+    match kept {
+        Some(Token { token, expires }) if expires - RENEWED_BEFORE > fetcher.now() => {
+            fetcher.set_bearer(token);
+            Ok(())
+        }
+        _ => log_in(fetcher, source, folder).await,
+    }
+}
+
+/// Logs in and keeps the token.
+///
+/// # Errors
+/// The service refuses the login.
+pub async fn log_in(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result<(), FetchError> {
+    /// The login, as sent.
+    #[derive(Serialize)]
+    struct Request<'a> {
+        username: &'a str,
+        password: &'a str,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Response {
+        access_token: Secret,
+    }
+    let (Some(login), Some(url)) = (&source.login, &source.login_url) else {
+        return Err(FetchError::Unauthorized);
+    };
+    let password = login.password.read().map_err(FetchError::Password)?;
+    let request = Request { username: &login.username, password: password.reveal() };
+    let body = serde_json::to_vec(&request).map_err(std::io::Error::from)?;
+    let json = HeaderValue::from_static("application/json");
+    let headers = HeaderMap::from_iter([(ACCEPT, json.clone()), (CONTENT_TYPE, json)]);
+    let ask = Ask { method: Method::POST, url, headers, body: Bytes::from(body) };
+    fetcher.set_bearer(Secret::default());
+    let text = match fetcher.text(source, ask, LINKS_MAX).await {
+        // Malformed, which a login with strange characters may be.
+        Err(FetchError::Status(400)) => return Err(FetchError::Unauthorized),
+        text => text?,
+    };
+    if text.trim_start().starts_with('<') {
+        return Err(FetchError::WebPage);
+    }
+    let response: Response = serde_json::from_str(&text)
+        .map_err(|_| FetchError::NoLink("the log-in returned no token".to_owned()))?;
+    let token = response.access_token;
+    let expires = expiry(token.reveal()).unwrap_or(fetcher.now() + LIFE_DEFAULT);
+    fetcher.set_bearer(token.clone());
+    state::write(folder, TOKEN, &Token { token, expires }).map_err(std::io::Error::other)?;
+    Ok(())
+}
+
+/// `exp` of a JSON Web Token, which is not verified: the service does that.
+fn expiry(token: &str) -> Option<DateTime<Utc>> {
+    #[derive(Deserialize)]
+    struct Claims {
+        exp: i64,
+    }
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?.trim_end_matches('=')).ok()?;
+    DateTime::from_timestamp(serde_json::from_slice::<Claims>(&claims).ok()?.exp, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_token_is_read_from_it() {
+        let claims = URL_SAFE_NO_PAD.encode(br#"{"sub":"a","exp":1795435200}"#);
+        let at = expiry(&format!("e30.{claims}.x")).expect("it says");
+        assert_eq!(at.to_rfc3339(), "2026-11-23T12:00:00+00:00");
+        for bad in ["", "a.b.c", "e30.e30.x", "e30"] {
+            assert_eq!(expiry(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn links_name_their_zone() {
+        let zone = |url: &str| zone_of(&Url::parse(url).expect("a URL"));
+        let base = "https://czds-download-api.icann.org/czds/downloads";
+        assert_eq!(zone(&format!("{base}/com.zone")).as_deref(), Some("com"));
+        assert_eq!(zone(&format!("{base}/XN--P1AI.zone")).as_deref(), Some("xn--p1ai"));
+        for bad in ["com", ".zone", "com.zone/", "a%2fb.zone"] {
+            assert_eq!(zone(&format!("{base}/{bad}")), None, "{bad}");
+        }
+    }
+}
