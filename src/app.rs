@@ -145,6 +145,7 @@ pub fn serve(
         checks: config.outbound.rdap.enabled.then(Arc::default),
         catch_days: config.catch_days,
         exports: RunningExports::new(config.server.deadlines.write_stall),
+        exports_internal: config.sources.export_internal,
         node: config.node.clone(),
         started: Instant::now(),
         inbox: Arc::default(),

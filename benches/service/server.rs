@@ -76,6 +76,7 @@ impl Service {
             node: "bench".to_owned(),
             started: Instant::now(),
             inbox: Arc::default(),
+            exports_internal: false,
             sources: Arc::default(),
             index_problem: Arc::new(Mutex::new(None)),
             draining: Arc::default(),

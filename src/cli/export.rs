@@ -118,7 +118,11 @@ pub fn run(args: ExportArgs, config: &Config) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     let mut buffer = header.as_bytes().to_vec();
     let mut written: io::Result<()> = Ok(());
-    index.shape_drops(&index.drop_places(&filter, as_of)?, as_of, |_, row| {
+    let places = match config.sources.export_internal {
+        true => index.drop_places(&filter, as_of),
+        false => index.exported_places(&filter, as_of),
+    }?;
+    index.shape_drops(&places, as_of, |_, row| {
         line(row, &mut buffer);
         if buffer.len() >= WRITE_BYTES && written.is_ok() {
             written = out.write_all(&buffer);

@@ -112,8 +112,12 @@ pub async fn export_drops(
     let served = Arc::clone(&index);
     // Positions of rows, four bytes each; rows are written as the client reads.
     let scans = filter.common.label.has_text();
+    let exports_internal = app.exports_internal;
     let places = work::run_or_scan(scans, u32::MAX, move || {
-        let places = searched.drop_places(&filter, as_of)?;
+        let places = match exports_internal {
+            true => searched.drop_places(&filter, as_of),
+            false => searched.exported_places(&filter, as_of),
+        }?;
         timer.finish(places.len(), &filter);
         Ok(places)
     });

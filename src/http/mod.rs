@@ -85,6 +85,8 @@ pub struct AppParts {
     pub catch_days: u16,
     /// CSV exports in progress.
     pub exports: Arc<RunningExports>,
+    /// Whether exports hold drops of lists for internal use only.
+    pub exports_internal: bool,
     /// Name of this instance.
     pub node: String,
     pub started: Instant,

@@ -159,6 +159,7 @@ pub fn round_trip(
         fst: String::new(),
         corpus: String::new(),
         batches: 0,
+        internal_lists: Vec::new(),
         newest_observed_at: None,
         suffixes: None,
         coverage: Coverage::NONE,

@@ -273,6 +273,7 @@ fn describe(
             names_left_out: table.left_out,
         }),
         coverage: table.coverage,
+        internal_lists: internal_lists(batches),
         newest_observed_at: batches.iter().map(|batch| batch.meta().observed_at).max(),
         names: table.len(),
         dropped: table.dropped(),
@@ -281,6 +282,15 @@ fn describe(
         tlds: table.tlds.names().to_vec(),
         files: draft.sums(),
     }
+}
+
+/// The numbers of the lists whose terms allow internal use only.
+fn internal_lists(batches: &[Batch]) -> Vec<u32> {
+    let lists = (1..).zip(batches.iter().flat_map(Batch::lists));
+    let internal = lists
+        .filter(|(_, list)| list.origin.as_ref().is_some_and(|origin| origin.internal))
+        .map(|(number, _)| number);
+    internal.collect()
 }
 
 /// Sample of names of a table to look up in the new generation.

@@ -185,6 +185,27 @@ impl Index {
         Ok(self.drops(filter, as_of)?.docs)
     }
 
+    /// As [`Index::drop_places`], without the drops that a list for internal use only reported first.
+    ///
+    /// # Errors
+    /// As [`Index::drop_places`].
+    pub fn exported_places(
+        &self,
+        filter: &DropFilter,
+        as_of: AsOf,
+    ) -> Result<Vec<u32>, QueryError> {
+        let internal = &self.manifest.internal_lists;
+        if internal.is_empty() {
+            return self.drop_places(filter, as_of);
+        }
+        let DropFilter { limit, offset, .. } = *filter;
+        let all = DropFilter { limit: u32::MAX, offset: 0, ..filter.clone() };
+        let first_batches = self.drops_by_rank.first_batches();
+        let docs = self.drop_places(&all, as_of)?.into_iter();
+        let docs = docs.filter(|&doc| internal.binary_search(&first_batches.number(doc)).is_err());
+        Ok(docs.skip(offset as usize).take(limit as usize).collect())
+    }
+
     /// Calls `visit` with docs that [`Index::drop_places`] of this generation returned, and the row
     /// of each on a day.
     pub fn shape_drops(

@@ -93,6 +93,9 @@ pub struct Manifest {
     /// How much of the market the corpus holds, on which scores depend.
     #[serde(default)]
     pub coverage: Coverage,
+    /// Numbers of the lists whose terms allow internal use only, ascending from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub internal_lists: Vec<u32>,
     /// Observation time of the newest list.
     pub newest_observed_at: Option<DateTime<Utc>>,
     /// Total number of names.

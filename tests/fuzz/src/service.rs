@@ -117,6 +117,7 @@ fn start() -> Service {
         node: "fuzz".to_owned(),
         started: Instant::now(),
         inbox: Arc::default(),
+        exports_internal: false,
         sources: Arc::default(),
         index_problem: Arc::new(Mutex::new(None)),
         draining: Arc::default(),
