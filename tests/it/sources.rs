@@ -729,8 +729,10 @@ fn zone(target: &str, day: usize) -> Vec<u8> {
     let apex =
         target.rsplit('/').next().and_then(|file| file.strip_suffix(".zone")).expect("a zone");
     let soa = format!("{apex}.\t900\tin\tsoa\ta.{apex}. b.{apex}. {day} 1 2 3 4\n");
-    let names: String =
-        (0..50).map(|at| format!("name{at}.{apex}.\t900\tin\tns\tns.example.net.\n")).collect();
+    // One name leaves on the 24th.
+    let names = (0..50).filter(|at| day < 24 || *at != 7);
+    let names = names.map(|at| format!("name{at}.{apex}.\t900\tin\tns\tns.example.net.\n"));
+    let names: String = names.collect();
     gzip(format!("{soa}{names}{soa}").as_bytes())
 }
 
@@ -787,6 +789,36 @@ fn czds_logs_in_once_and_downloads_a_zone_once_in_24_hours() {
     let later = ["--today", "2026-11-27", "--config", &settings, "sources", "fetch", "czds"];
     assert_eq!(site.run(&later).code, Some(0));
     assert_eq!(asked(&server, 9), [links, head], "Last-Modified has not moved");
+}
+
+#[test]
+fn drops_are_found_in_the_zone_files_of_czds() {
+    static STATE: CzdsState = CzdsState {
+        logins: AtomicUsize::new(0),
+        status: AtomicUsize::new(200),
+        day: AtomicUsize::new(23),
+    };
+    let server = czds(&STATE);
+    let (site, settings) = with_czds(&server, "hunter42", "zones = [\"com\"]\n");
+    for day in 23..=26 {
+        STATE.day.store(day, Ordering::SeqCst);
+        let today = format!("2026-11-{day}");
+        let args = ["--today", &today, "--config", &settings, "sources", "fetch", "czds", "--json"];
+        let finished = site.run(&args);
+        let report: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+        let rows = u64::from(day == 26);
+        assert_eq!(report["sources"][0]["rows"], rows, "the third file without it: {finished}");
+    }
+    let [batch] = &batches(&site)[..] else { panic!("one list of drops") };
+    let origin = batch.origin.as_ref().expect("an origin");
+    assert_eq!((origin.source.as_str(), origin.internal), ("czds", true));
+    let exported = |settings: &str| {
+        site.ok(&["--today", "2026-11-26", "--config", settings, "export", "drops"])
+    };
+    assert!(!exported(&settings).contains("name7.com"));
+    let open = fs::read_to_string(&settings).expect("settings");
+    let open = site.settings(&open.replace("[sources]\n", "[sources]\nexport_internal = true\n"));
+    assert!(exported(&open).contains("name7.com,com"), "{}", exported(&open));
 }
 
 #[test]
