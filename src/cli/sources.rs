@@ -1,5 +1,6 @@
 //! `dropdex sources`: lists that dropdex fetches by itself.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +20,7 @@ use crate::intake::request::{Rebuild, Task};
 use crate::sources::presets::Class;
 use crate::sources::run::{Checked, Intake, Report, RunOutcome, Runner, check};
 use crate::sources::settings::Source;
-use crate::sources::state::{Choice, Folder, View};
+use crate::sources::state::{Approval, Choice, Folder, View};
 
 /// Fetch published lists: show, enable, disable, fetch and check sources
 ///
@@ -130,6 +131,8 @@ struct Listed<'a> {
     rejected: u64,
     next_run: Option<DateTime<Utc>>,
     late_seconds: i64,
+    #[serde(skip_serializing_if = "<[Approval]>::is_empty")]
+    approvals: &'a [Approval],
     problem: Option<&'a str>,
     problem_since: Option<DateTime<Utc>>,
 }
@@ -155,6 +158,7 @@ impl<'a> Listed<'a> {
             rejected: state.rejected,
             next_run: view.next_run(now),
             late_seconds: view.late_by(now).map_or(0, |late| late.num_seconds()),
+            approvals: &state.approvals,
             problem: state.problem.as_ref().map(|problem| problem.text.as_str()),
             problem_since: state.problem.as_ref().map(|problem| problem.since),
         }
@@ -218,10 +222,29 @@ fn print_view(out: &mut impl Write, view: &View, now: DateTime<Utc>) -> anyhow::
             time(state.last_success)
         )?;
     }
+    if !state.approvals.is_empty() {
+        writeln!(out, "{pad}{}", approvals(view))?;
+    }
     if let Some(problem) = &state.problem {
         writeln!(out, "{pad}FAILED since {}: {}", time(Some(problem.since)), problem.text)?;
     }
     Ok(())
+}
+
+/// How many zones have which status, and when the access to the wanted ones ends.
+fn approvals(view: &View) -> String {
+    let mut statuses = BTreeMap::<&str, u32>::new();
+    for approval in &view.state.approvals {
+        *statuses.entry(&approval.status).or_default() += 1;
+    }
+    let counts = statuses.iter().map(|(status, count)| format!("{count} {status}"));
+    let wanted = view.state.approvals.iter().filter(|it| view.source.zones.contains(&it.zone));
+    let wanted = wanted.map(|Approval { zone, status, expires }| {
+        let expires = expires.as_ref().map(|expires| format!(" until {expires}"));
+        format!("{zone}: {status}{}", expires.unwrap_or_default())
+    });
+    let lines = [counts.collect::<Vec<_>>().join(", "), wanted.collect::<Vec<_>>().join(", ")];
+    format!("zones: {}", lines.join("; ").trim_end_matches("; "))
 }
 
 /// The terms on one line.

@@ -19,14 +19,18 @@ use url::Url;
 
 use crate::sources::fetch::{Ask, FetchError, Fetcher};
 use crate::sources::settings::Source;
-use crate::sources::state;
+use crate::sources::state::{self, Approval};
 use crate::vocab::secret::Secret;
 
-const TOKEN: &str = "token.json";
+pub(super) const TOKEN: &str = "token.json";
 /// Time before its end at which a token is not used any more.
 const RENEWED_BEFORE: TimeDelta = TimeDelta::seconds(30);
 /// Life of a token that does not say when it ends.
 const LIFE_DEFAULT: TimeDelta = TimeDelta::hours(1);
+/// The report of requests, on the host of the links.
+const REPORT: &str = "/czds/requests/report";
+/// Maximum characters of a cell of the report.
+const CELL_MAX: usize = 70;
 /// Maximum bytes of the list of links: several times that of all zones.
 const LINKS_MAX: usize = 4 << 20;
 
@@ -67,6 +71,34 @@ pub async fn zone_links(
     }
     fastrand::shuffle(&mut links);
     Ok(links)
+}
+
+/// The zones that the account has requested, with their approvals. The service does not document this
+/// report: without it, a run goes on.
+pub async fn approvals(fetcher: &Fetcher, source: &Source) -> Option<Vec<Approval>> {
+    let url = source.addresses.first()?.on(fetcher.today()).join(REPORT).ok()?;
+    let report = fetcher.text(source, Ask::get(&url), LINKS_MAX).await;
+    let report = report.inspect_err(|err| tracing::debug!(error = %err, "CZDS gives no report"));
+    parse_report(&report.ok()?)
+}
+
+/// Reads `Email,TLD name,Status,Last Updated,Reason,Expire Date`; `None` without the first columns.
+fn parse_report(text: &str) -> Option<Vec<Approval>> {
+    let mut report = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+    let header = report.headers().ok()?.clone();
+    let column =
+        |word: &str| header.iter().position(|name| name.to_ascii_lowercase().starts_with(word));
+    let (zone, status, expires) = (column("tld")?, column("status")?, column("expire"));
+    let text = |cell: &str| cell.chars().filter(|c| !c.is_control()).take(CELL_MAX).collect();
+    let rows = report.records().map_while(Result::ok).filter_map(|row| {
+        let expires = expires.and_then(|at| row.get(at)).filter(|cell| !cell.is_empty());
+        Some(Approval {
+            zone: text(row.get(zone)?),
+            status: text(row.get(status)?),
+            expires: expires.map(text),
+        })
+    });
+    Some(rows.collect())
 }
 
 /// The zone of a link such as `https://czds-download-api.icann.org/czds/downloads/com.zone`.
@@ -176,6 +208,23 @@ mod tests {
         for bad in ["", "a.b.c", "e30.e30.x", "e30"] {
             assert_eq!(expiry(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn the_report_of_requests_is_read_by_its_header() {
+        let text = "Email,TLD name,Status,Last Updated,Reason,Expire Date\n\
+                    me@a.example,com,Approved,2026-09-01,\"a, b\",2027-01-04\n\
+                    me@a.example,app,Pending,2026-09-01,,\n";
+        let approval = |zone: &str, status: &str, expires: Option<&str>| Approval {
+            zone: zone.to_owned(),
+            status: status.to_owned(),
+            expires: expires.map(str::to_owned),
+        };
+        let expected =
+            vec![approval("com", "Approved", Some("2027-01-04")), approval("app", "Pending", None)];
+        assert_eq!(parse_report(text), Some(expected));
+        assert_eq!(parse_report("<!DOCTYPE html>\n"), None);
+        assert_eq!(parse_report(""), None);
     }
 
     #[test]

@@ -34,7 +34,7 @@ use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::secret::Secret;
 
-const PART: &str = "download.part";
+pub(super) const PART: &str = "download.part";
 /// Redirects that are followed.
 const REDIRECTS_MAX: usize = 5;
 /// Maximum bytes of a checksum file or of a response with a link.

@@ -13,13 +13,15 @@ use crate::feeds::{Feed, ReadOptions, Row};
 use crate::intake::outcome::{ListOutcome, ListReport, Outcome, one_line};
 use crate::intake::queue::Queue;
 use crate::intake::request::{Ingest, Lists, Task};
-use crate::sources::czds;
 use crate::sources::fetch::{Download, FetchError, Fetched, Fetcher};
 use crate::sources::presets::Flow;
 use crate::sources::settings::{Source, shown};
 use crate::sources::state::{Folder, Retry, State};
+use crate::sources::{czds, fetch, state};
 use crate::vocab::clock::Clock;
 
+/// Files in the folder of a source that stay from run to run.
+const KEPT: [&str; 4] = [state::STATE, state::LOCK, fetch::PART, czds::TOKEN];
 const REFUSED: &str = "refused";
 /// Pages of a list that are followed.
 const PAGES_MAX: u32 = 100;
@@ -144,6 +146,7 @@ impl<I: Intake> Runner<I> {
             next_run: None,
         };
         let Some(lease) = self.folder.lease(&source.name)? else { return Ok(report) };
+        tidy(&lease.folder).with_context(|| lease.folder.display().to_string())?;
         let mut state = self.folder.state(&source.name);
         let (mut failed, mut early) = (None::<Failed>, 0);
         let urls = match source.flow {
@@ -158,6 +161,12 @@ impl<I: Intake> Runner<I> {
             VecDeque::from,
         );
         let all = urls.len();
+        if source.flow == Flow::Czds
+            && failed.is_none()
+            && let Some(approvals) = czds::approvals(&self.fetcher, source).await
+        {
+            state.approvals = approvals;
+        }
         let mut may_log_in = source.flow == Flow::Czds;
         while let Some(url) = urls.pop_front() {
             if source.is_dated() && state.held.contains_key(url.as_str()) {
@@ -322,6 +331,18 @@ impl Report {
         }
         runs_total(source, *outcome).increment(1);
     }
+}
+
+/// Removes what a process left behind that was killed: downloads that wait for their ingest, and drafts.
+fn tidy(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if entry.file_type()?.is_file() && !KEPT.iter().any(|kept| name == *kept) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Keeps a refused list for the operator, in place of the one before.

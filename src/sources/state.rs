@@ -20,8 +20,8 @@ use crate::vocab::named::named_enum;
 
 const FOLDER: &str = "sources";
 const CHOICES: &str = "enabled.json";
-const STATE: &str = "state.json";
-const LOCK: &str = "lock";
+pub(super) const STATE: &str = "state.json";
+pub(super) const LOCK: &str = "lock";
 /// Addresses that a state remembers: more than a month of two lists a day.
 const HELD_MAX: usize = 80;
 /// Pauses before the second, third and fourth try, after failures that may pass.
@@ -50,6 +50,16 @@ pub struct Held {
     /// SHA-256 of the file in hex.
     pub sha256: String,
     pub at: DateTime<Utc>,
+}
+
+/// A zone that the account has requested at CZDS.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    pub zone: String,
+    /// In the words of the service: `Approved`, `Pending`, `Expired`.
+    pub status: String,
+    /// When the access ends, as the service writes it.
+    pub expires: Option<String>,
 }
 
 /// A download that was cut, to be resumed.
@@ -96,6 +106,9 @@ pub struct State {
     /// The last ingested list of each address.
     pub held: BTreeMap<String, Held>,
     pub partial: Option<Partial>,
+    /// Zones of CZDS; empty for other sources.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<Approval>,
     /// When a run last reached the source and found no fault.
     pub last_success: Option<DateTime<Utc>>,
     /// When a list was last ingested, and its rows.

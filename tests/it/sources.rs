@@ -692,6 +692,11 @@ fn czds(state: &'static CzdsState) -> Receiver {
                     .to_vec();
                 Reply::Answer(200, Vec::new(), serde_json::to_vec(&links).expect("JSON"))
             }
+            "/czds/requests/report" => {
+                let report = "Email,TLD name,Status,Last Updated,Reason,Expire Date\n\
+                              me,com,Approved,,,2027-01-04\nme,app,Approved,,,\nme,xyz,Pending,,,\n";
+                Reply::Answer(200, Vec::new(), report.as_bytes().to_vec())
+            }
             "/czds/downloads/net.zone" => Reply::status(403),
             _ => match state.status.load(Ordering::SeqCst) {
                 200 => {
@@ -766,29 +771,42 @@ fn czds_logs_in_once_and_downloads_a_zone_once_in_24_hours() {
     let server = czds(&STATE);
     let (site, settings) = with_czds(&server, "hunter42", "zones = [\"com\"]\n");
     assert_eq!(fetch(&site, &settings, "czds")["error"], Value::Null);
-    let (log_in, links, com) = (
+    let (log_in, links, report, com) = (
         "POST /api/authenticate".to_owned(),
         "GET /czds/downloads/links".to_owned(),
+        "GET /czds/requests/report".to_owned(),
         "GET /czds/downloads/com.zone".to_owned(),
     );
-    assert_eq!(asked(&server, 0), [log_in.clone(), links.clone(), com.clone()]);
+    assert_eq!(asked(&server, 0), [&log_in, &links, &report, &com].map(String::clone));
+    let shown = run(&site, &settings, &["list"]).stdout;
+    assert!(
+        shown.contains("zones: 2 Approved, 1 Pending; com: Approved until 2027-01-04"),
+        "{shown}"
+    );
     let token = site.data().join("sources/czds/token.json");
     assert_eq!(fs::metadata(token).expect("kept").permissions().mode() & 0o777, 0o600);
 
     // Newer, but within 24 hours.
     STATE.day.store(24, Ordering::SeqCst);
     assert_eq!(fetch(&site, &settings, "czds")["outcome"], "unchanged");
-    assert_eq!(asked(&server, 3), std::slice::from_ref(&links), "the token is used again");
+    assert_eq!(asked(&server, 4), [&links, &report].map(String::clone), "the token is used again");
 
     // Two days later, with a token that the service has withdrawn.
     STATE.logins.fetch_add(1, Ordering::SeqCst);
     let later = ["--today", "2026-11-25", "--config", &settings, "sources", "fetch", "czds"];
     assert_eq!(site.run(&later).code, Some(0));
     let head = "HEAD /czds/downloads/com.zone".to_owned();
-    assert_eq!(asked(&server, 4), [links.clone(), log_in, links.clone(), head.clone(), com]);
+    assert_eq!(
+        asked(&server, 6),
+        [&links, &log_in, &links, &report, &head, &com].map(String::clone)
+    );
     let later = ["--today", "2026-11-27", "--config", &settings, "sources", "fetch", "czds"];
     assert_eq!(site.run(&later).code, Some(0));
-    assert_eq!(asked(&server, 9), [links, head], "Last-Modified has not moved");
+    assert_eq!(
+        asked(&server, 12),
+        [&links, &report, &head].map(String::clone),
+        "Last-Modified has not moved"
+    );
 }
 
 #[test]
@@ -995,4 +1013,11 @@ fn killed_servers_lose_and_repeat_nothing() {
     hashes.sort_unstable();
     hashes.dedup();
     assert_eq!((lists.len(), hashes.len()), (FREE, FREE), "each list once");
+    for source in fs::read_dir(site.data().join("sources")).expect("a folder") {
+        let path = source.expect("an entry").path();
+        if path.is_dir() {
+            let files = fs::read_dir(&path).expect("a folder").count();
+            assert_eq!(files, 2, "{}: state and lock", path.display());
+        }
+    }
 }
