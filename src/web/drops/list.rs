@@ -89,7 +89,7 @@ fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
         Listing::Digest(_) => found.tabs[0],
         Listing::Rows { total, .. } => *total,
     };
-    let rule = state.conditions();
+    let rule = state.conditions().moving(shown.today);
     let rule: Vec<_> = rule.parameters().collect();
     html! {
         p.tools {

@@ -9,6 +9,7 @@ use crate::accounts::{SavedSearch, UserData};
 use crate::http::searches::Counts;
 use crate::index::Index;
 use crate::index::filter::AsOf;
+use crate::vocab::day::Day;
 use crate::vocab::limits::RULE_NAME_CHARS_MAX;
 use crate::web::components::grouped;
 use crate::web::drops::state::State;
@@ -62,9 +63,9 @@ pub fn new_names(search: &SavedSearch, counts: Option<Counts>) -> Markup {
     }
 }
 
-/// The form that saves the filters of a list.
-pub fn save_form(state: &State) -> Markup {
-    let listed = state.listed();
+/// The form that saves the filters of a list. A list of tomorrow is saved as that, not as a date.
+pub fn save_form(state: &State, today: Day) -> Markup {
+    let listed = state.listed().moving(today);
     let name: String = described(&listed.conditions()).chars().take(RULE_NAME_CHARS_MAX).collect();
     html! {
         details.save {

@@ -69,7 +69,7 @@ fn searches(shown: &Shown<'_>) -> Markup {
                     }
                 }
             }
-            @if shown.owned.is_some() { (saved::save_form(shown.state)) }
+            @if shown.owned.is_some() { (saved::save_form(shown.state, shown.today)) }
             @else { p { a href=(query::with(&[("next", &path)], "/login")) { "Log in to save this search" } } }
         }
     }

@@ -154,6 +154,24 @@ impl State {
         }
     }
 
+    /// The state with today and tomorrow as words, which move with the day, for a range that has no
+    /// other days.
+    #[must_use]
+    pub fn moving(&self, today: Day) -> State {
+        let word = |name: &str| match self.get(name).parse::<Day>().ok()?.days_since(today) {
+            0 => Some("today"),
+            1 => Some("tomorrow"),
+            _ => None,
+        };
+        let ranges = [("release_from", "release_to"), ("dropped_from", "dropped_to")];
+        let moved = ranges.into_iter().filter_map(|(from, to)| {
+            let (first, last) = word(from).zip(word(to))?;
+            Some([(from, first), (to, last)])
+        });
+        let offset = ("offset", self.get("offset"));
+        self.with(&moved.flatten().chain([offset]).collect::<Vec<_>>())
+    }
+
     /// Whether a filter is set.
     pub fn is_filtered(&self) -> bool {
         self.filters().next().is_some()
@@ -253,6 +271,28 @@ mod tests {
 
     fn state(query: &str) -> State {
         State::of(&Fields::from_query(Some(query)))
+    }
+
+    #[test]
+    fn days_move_if_the_whole_range_does() {
+        let today: Day = "2026-11-22".parse().expect("a day");
+        for (sent, moved) in [
+            (
+                "release_from=2026-11-23&release_to=2026-11-23",
+                "release_from=tomorrow&release_to=tomorrow",
+            ),
+            (
+                "release_from=2026-11-23&release_to=2026-11-30",
+                "release_from=2026-11-23&release_to=2026-11-30",
+            ),
+            (
+                "dropped_from=2026-11-22&dropped_to=2026-11-22",
+                "dropped_from=today&dropped_to=today",
+            ),
+            ("tld=com&release_from=%2B3d", "tld=com&release_from=%2B3d"),
+        ] {
+            assert_eq!(state(sent).moving(today).path(), format!("/?{moved}"));
+        }
     }
 
     #[test]
