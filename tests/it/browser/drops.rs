@@ -132,15 +132,23 @@ fn the_drop_list_works_by_keyboard() {
 }
 
 #[test]
-fn the_best_of_tomorrow_are_found_selected_and_watched() {
+fn the_best_of_tomorrow_are_found_saved_and_watched() {
     let world = World::new();
-    let tomorrow = ["quietmeadow.com", "paperlantern.com", "harbor9.com", "oakledger.net"];
-    let rows: String =
-        tomorrow.iter().map(|name| format!("{name},2026-10-17,2026-11-21\n")).collect();
-    let list = world.site.write("soon.csv", format!("domain,drop_date,release_date\n{rows}"));
-    world.site.ingest(&list, "2026-11-20T07:00:00Z");
-    let browser = world.member("ann@example.com", "free");
+    let soon = |file: &str, names: &[String], observed_at: &str| {
+        let rows: String =
+            names.iter().map(|name| format!("{name},2026-10-17,2026-11-21\n")).collect();
+        let list = world.site.write(file, format!("domain,drop_date,release_date\n{rows}"));
+        world.site.ingest(&list, observed_at);
+    };
+    let mut tomorrow = vec!["harbor9.com".to_owned(), "oakledger.net".to_owned()];
+    for first in ["quiet", "paper", "harbor", "silver", "garden"] {
+        let second = ["meadow", "lantern", "ledger", "bridge", "market"];
+        tomorrow.extend(second.map(|second| format!("{first}{second}.com")));
+    }
+    soon("soon.csv", &tomorrow, "2026-11-20T07:00:00Z");
+    let browser = world.member("ann@example.com", "pro");
     browser.open("/");
+    // Three actions.
     let day = browser
         .main()
         .at("//nav[@aria-label='Release days']//a[starts-with(normalize-space(.), 'Tomorrow')]");
@@ -149,21 +157,42 @@ fn the_best_of_tomorrow_are_found_selected_and_watched() {
     browser.main().at("//aside//a[starts-with(normalize-space(.), '.com')]").click();
     browser.main().at("//aside//a[normalize-space(.)='No digits']").click();
     browser.text("no digits").wait();
-    let found = names(&browser);
-    assert!(found.iter().any(|name| name == "quietmeadow.com"), "{found:?}");
-    assert!(
-        !found.iter().any(|name| name == "harbor9.com" || name == "oakledger.net"),
-        "{found:?}"
-    );
-    browser.field("Select all names on this page").click();
-    browser.text(&format!("{} selected", found.len())).wait();
-    browser.main().button("Clear").click();
-    browser.field("Select quietmeadow.com").click();
-    browser.field("Select paperlantern.com").click();
-    browser.text("2 selected").wait();
-    browser.main().button("Watch").follow();
-    browser.main().row("quietmeadow.com").button("Watching quietmeadow.com: stop").wait();
-    browser.main().row("paperlantern.com").button("Watching paperlantern.com: stop").wait();
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let query = "tld=com&digits=none&release_from=tomorrow&release_to=tomorrow&limit=8";
+    let best = api.get(&format!("/api/v1/drops?{query}")).json();
+    let best = best["drops"].as_array().expect("a list").iter();
+    let best: Vec<_> = best.filter_map(|row| row["name"].as_str()).map(str::to_owned).collect();
+    assert_eq!((best.len(), &names(&browser)[..8]), (8, &best[..]));
+
+    // The search is that of tomorrow, on every day.
+    browser.main().at("//summary[.='Save this search']").click();
+    browser.main().field("Name").fill("Best of tomorrow");
+    browser.main().button("Save search").follow();
+    browser.main().at("//aside//a[@aria-current='true'][contains(., 'Best of tomorrow')]").wait();
+    assert!(browser.place().contains("release_from=tomorrow"), "{}", browser.place());
+    let new = ["openorchard.com", "calmriver.com", "brightcabin.com"].map(str::to_owned);
+    soon("next.csv", &new, "2026-11-20T08:00:00Z");
+    browser.until("the new names are counted", || {
+        browser.open("/");
+        Ok(browser.link("3 new in Best of tomorrow").is_shown().then_some(()))
+    });
+    browser.link("3 new in Best of tomorrow").follow();
+    let mut first = names(&browser)[..3].to_vec();
+    first.sort_unstable();
+    assert_eq!(first, ["brightcabin.com", "calmriver.com", "openorchard.com"]);
+
+    // Twenty are selected by keyboard, and watched with a tag.
+    for _ in 0..20 {
+        browser.press("j");
+        browser.press("x");
+    }
+    browser.text("20 selected").wait();
+    browser.field("Tags").fill("tomorrow");
+    browser.main().button("Tag").follow();
+    browser.main().row("calmriver.com").button("Watching calmriver.com: stop").wait();
+    browser.open("/watchlist?tag=tomorrow");
+    browser.main().link("calmriver.com").wait();
+    assert_eq!(browser.main().at("//tbody/tr[td[contains(@class, 'check')]]").count(), 20);
 }
 
 #[test]
