@@ -3,31 +3,41 @@
 use std::cmp::Reverse;
 use std::io::{Read, Write, stdout};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use flate2::read::GzDecoder;
+use tokio::runtime;
 
 use crate::accounts::{
-    Channel, Email, NewClaim, NewRule, Password, Post, Reply, RuleFilter, Store, Tags, Watch,
-    WatchPatch,
+    AttemptOutcome, Channel, Email, NewClaim, NewRule, NewSearch, Password, PendingDelivery, Post,
+    Reply, RuleFilter, Store, Tags, Watch, WatchPatch,
 };
 use crate::app;
 use crate::config::telemetry::Telemetry;
 use crate::config::{Config, ListenAddress};
 use crate::feeds::Format;
+use crate::http::alerts::rule_query;
+use crate::index::generation::live::LiveIndex;
+use crate::index::generation::open::open_current;
 use crate::intake::request::{Ingest, Lists, Request, Task};
 use crate::intake::run;
 use crate::scorer::{Scorer, Scratch, Spread};
 use crate::server::settings::ServerSettings;
 use crate::sources::settings::Settings;
 use crate::vocab::claim::ClaimStatus;
+use crate::vocab::conditions::Conditions;
 use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
 use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
 use crate::vocab::secret::Secret;
+use crate::vocab::time::UnixMs;
 use crate::web::WebSettings;
+use crate::workers::notify::matching::Matching;
 
 /// The sample list, embedded in the binary.
 const SAMPLE: &[u8] = include_bytes!("../../data/sample/sample.csv.gz");
@@ -79,36 +89,76 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
         listen,
         ..config.clone()
     };
-    let sample = ingest_sample(&config, folder.path())?;
-    app::serve(&config, |address, store| {
-        let account = make_account(store)?;
-        fill(store, &account.key, &sample, &config)?;
+    let account = prepare(&config, folder.path())?;
+    app::serve(&config, |address, _| {
         app::print_ready(address)?;
         print_welcome(address, &account)
     })
 }
 
-/// Ingests the sample. Returns its names with their drop dates, best score first.
-fn ingest_sample(config: &Config, folder: &Path) -> anyhow::Result<Vec<(DomainName, Day)>> {
-    let list = move_dates(SAMPLE, config.clock.today()).context("the bundled sample")?;
+/// Ingests the sample as two lists. In between, the demo account gets what it owns, so that its rules
+/// match names of the second list.
+fn prepare(config: &Config, folder: &Path) -> anyhow::Result<Account> {
+    let now = config.clock.now();
+    let [earlier, newest] =
+        move_dates(SAMPLE, config.clock.today()).context("the bundled sample")?;
+    ingest(config, folder, &earlier, now - TimeDelta::days(1))?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
+    runtime.block_on(matching(config, &store)?.begin());
+    let account = make_account(&store)?;
+    let mut sample = [short_names(&earlier)?, short_names(&newest)?].concat();
+    sample.sort_by_key(|(dqs, ..)| *dqs);
+    runtime.block_on(fill(&store, &account.key, &sample, config))?;
+    ingest(config, folder, &newest, now)?;
+    runtime.block_on(async {
+        matching(config, &store)?.match_live().await?;
+        // The sample's messages go nowhere.
+        let sent = store.pending_deliveries().into_iter().map(|pending| {
+            let PendingDelivery { account, rule, delivery, .. } = pending;
+            (account, rule.id, delivery.id, AttemptOutcome::Delivered)
+        });
+        anyhow::Ok(store.settle(sent.collect(), UnixMs::from_instant(now)).await?)
+    })?;
+    store.close()?;
+    Ok(account)
+}
+
+/// Ingests a list that was observed at `at`.
+fn ingest(config: &Config, folder: &Path, list: &[u8], at: DateTime<Utc>) -> anyhow::Result<()> {
     let path = folder.join("sample.csv");
-    std::fs::write(&path, &list).with_context(|| format!("cannot write {}", path.display()))?;
+    std::fs::write(&path, list).with_context(|| format!("cannot write {}", path.display()))?;
     let task = Task::Ingest(Ingest {
         lists: Lists::Files { files: vec![path], format: Some(Format::Native) },
         drop_date: None,
-        observed_at: Some(config.clock.now()),
+        observed_at: Some(at),
         origin: None,
         rebuild: true,
     });
     let outcome = run::run(&Request { site: config.site(), task }, &());
-    if let Some(error) = outcome.error() {
-        bail!(error.to_owned());
+    match outcome.error() {
+        Some(error) => bail!(error.to_owned()),
+        None => Ok(()),
     }
-    best_names(&list)
 }
 
-/// The .com names of a list, best score first.
-fn best_names(list: &[u8]) -> anyhow::Result<Vec<(DomainName, Day)>> {
+/// The matching worker, for the index of the demo as it is now.
+fn matching(config: &Config, store: &Store) -> anyhow::Result<Matching> {
+    Ok(Matching {
+        live: Arc::new(LiveIndex::new(Arc::new(open_current(&config.index)?.index))),
+        store: store.clone(),
+        clock: config.clock,
+        catch_days: config.catch_days,
+        resolve: |filter, today| rule_query(filter, today).ok(),
+        published: Arc::default(),
+    })
+}
+
+/// A name of the sample with its drop date. The best score comes first.
+type SampleName = (Reverse<Dqs>, DomainName, Day);
+
+/// The short .com names of a list.
+fn short_names(list: &[u8]) -> anyhow::Result<Vec<SampleName>> {
     let mut reader = csv::Reader::from_reader(list);
     let header = reader.headers()?.clone();
     let place = |name: &str| header.iter().position(|column| column == name);
@@ -125,27 +175,27 @@ fn best_names(list: &[u8]) -> anyhow::Result<Vec<(DomainName, Day)>> {
             names.push((Reverse(dqs), name, dropped));
         }
     }
-    names.sort();
-    Ok(names.into_iter().map(|(_, name, dropped)| (name, dropped)).collect())
+    Ok(names)
 }
 
 /// Venues, tags and bids of the demo's watchlist and claims.
 const VENUES: [&str; 3] = ["DropCatch", "Dynadot", "NameJet"];
 const TAGS: [&str; 3] = ["flip", "keep", "brand"];
 
-/// Gives the demo account a watchlist, an alert rule and a portfolio, so that every page shows its use.
-fn fill(
+/// Gives the demo account a watchlist, a saved search with its alert rule, and a portfolio, so that every
+/// page shows its use.
+async fn fill(
     store: &Store,
     key: &str,
-    sample: &[(DomainName, Day)],
+    sample: &[SampleName],
     config: &Config,
 ) -> anyhow::Result<()> {
     let caller = store.authenticate(key).context("the demo account has a key")?;
     let (now, today) = (config.clock.now(), config.clock.today());
     let usd = |dollars: usize| Usd::from_cents(dollars as u64 * 100);
     let age = |dropped: Day| today.days_since(dropped);
-    let dropping = sample.iter().filter(|(_, dropped)| (0..=40).contains(&age(*dropped)));
-    let watches = dropping.take(14).enumerate().map(|(at, (name, _))| Watch {
+    let dropping = sample.iter().filter(|(.., dropped)| (0..=40).contains(&age(*dropped)));
+    let watches = dropping.take(14).enumerate().map(|(at, (_, name, _))| Watch {
         name: name.clone(),
         in_corpus: true,
         registered_again: false,
@@ -157,8 +207,8 @@ fn fill(
             venue: (at % 4 != 3).then(|| Some(VENUES[at % 3].into())),
         },
     });
-    let gone = sample.iter().filter(|(_, dropped)| age(*dropped) > 45).take(12).enumerate();
-    let claims = gone.map(|(at, (name, _))| {
+    let gone = sample.iter().filter(|(.., dropped)| age(*dropped) > 45).take(12).enumerate();
+    let claims = gone.map(|(at, (_, name, _))| {
         let status = match at % 6 {
             0 | 4 => ClaimStatus::Sold,
             1 => ClaimStatus::Caught,
@@ -183,31 +233,34 @@ fn fill(
             renewal: usd(12),
         }
     });
-    let rule = NewRule {
+    let conditions = Conditions::new([("tld", "com"), ("max_len", "8"), ("digits", "none")]);
+    let search = NewSearch {
         name: "Short .com names".into(),
-        filter: RuleFilter {
-            tlds: vec!["com".into()],
-            max_length: Some(8),
-            ..RuleFilter::default()
-        },
-        channels: vec![Channel::Email],
-        search: None,
+        conditions: conditions.clone(),
+        // Of the lists, the owner saw the first.
+        seen: 1,
     };
     let (watches, claims) = (watches.collect::<Vec<_>>(), claims.collect::<Vec<_>>());
     let post = || Post { now, idempotency: None };
     let reply = || Reply { status: 201, body: Vec::new() };
-    tokio::runtime::Handle::current().block_on(async {
-        store.add_watches(&caller, watches, now).await?;
-        for claim in claims {
-            store.add_claim(&caller, claim, post()).await?.respond(|_| reply()).await?;
-        }
-        store.add_rule(&caller, rule, post()).await?.respond(|_| reply()).await?;
-        Ok(())
-    })
+    store.add_watches(&caller, watches, now).await?;
+    for claim in claims {
+        store.add_claim(&caller, claim, post()).await?.respond(|_| reply()).await?;
+    }
+    store.add_search(&caller, search, post()).await?.respond(|_| reply()).await?;
+    let rule = NewRule {
+        name: "Short .com names".into(),
+        filter: RuleFilter::new(&conditions),
+        channels: vec![Channel::Email],
+        search: store.user_data(&caller).searches().next().map(|search| search.id),
+    };
+    store.add_rule(&caller, rule, post()).await?.respond(|_| reply()).await?;
+    Ok(())
 }
 
-/// Moves the dates of the sample so that its newest drop is on `today`.
-fn move_dates(gzipped: &[u8], today: Day) -> anyhow::Result<Vec<u8>> {
+/// Moves the dates of the sample so that its newest drop is on `today`. Returns two lists: all earlier
+/// drops, and those of `today`.
+fn move_dates(gzipped: &[u8], today: Day) -> anyhow::Result<[Vec<u8>; 2]> {
     let mut text = Vec::new();
     GzDecoder::new(gzipped).read_to_end(&mut text)?;
     let mut reader = csv::Reader::from_reader(text.as_slice());
@@ -218,16 +271,21 @@ fn move_dates(gzipped: &[u8], today: Day) -> anyhow::Result<Vec<u8>> {
     let rows = reader.records().collect::<Result<Vec<_>, _>>()?;
     let newest = rows.iter().filter_map(|row| row.get(drop_date)?.parse::<Day>().ok()).max();
     let days = newest.map_or(0, |newest| today.days_since(newest));
-    let mut writer = csv::Writer::from_writer(Vec::with_capacity(text.len()));
-    writer.write_record(&header)?;
+    let mut lists = [const { Vec::new() }; 2].map(csv::Writer::from_writer);
+    for list in &mut lists {
+        list.write_record(&header)?;
+    }
     for row in &rows {
+        let dropped = row.get(drop_date).and_then(|text| text.parse::<Day>().ok());
+        let is_newest = dropped.is_some() && dropped == newest;
         let moved = row.iter().enumerate().map(|(column, cell)| match cell.parse::<Day>() {
             Ok(day) if dates.contains(&column) => day.plus(days).to_string(),
             _ => cell.to_owned(),
         });
-        writer.write_record(moved)?;
+        lists[usize::from(is_newest)].write_record(moved)?;
     }
-    Ok(writer.into_inner().map_err(|err| err.into_error())?)
+    let [earlier, newest] = lists.map(csv::Writer::into_inner);
+    Ok([earlier.map_err(|err| err.into_error())?, newest.map_err(|err| err.into_error())?])
 }
 
 /// Credentials of the demo account.
@@ -272,11 +330,16 @@ mod tests {
     #[test]
     fn the_newest_drop_of_the_sample_moves_to_today() {
         let today: Day = "2031-05-04".parse().expect("a date");
-        let moved = move_dates(SAMPLE, today).expect("the sample is whole");
-        let mut reader = csv::Reader::from_reader(moved.as_slice());
-        let dates: Vec<Day> =
-            reader.records().filter_map(|row| row.expect("a row").get(1)?.parse().ok()).collect();
-        assert_eq!(dates.iter().max(), Some(&today));
-        assert!(dates.len() > 30_000);
+        let lists = move_dates(SAMPLE, today).expect("the sample is whole");
+        let [earlier, newest] = lists.map(|list| {
+            let mut reader = csv::Reader::from_reader(list.as_slice());
+            let dates: Vec<Day> = reader
+                .records()
+                .filter_map(|row| row.expect("a row").get(1)?.parse().ok())
+                .collect();
+            dates
+        });
+        assert!(earlier.iter().all(|day| *day < today) && earlier.len() > 30_000);
+        assert!(newest.iter().all(|day| *day == today) && newest.len() > 500);
     }
 }

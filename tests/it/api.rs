@@ -832,6 +832,14 @@ fn the_demo_serves_the_sample_with_the_printed_key() {
     assert_eq!((drops.status, drops.json()["count"].clone()), (200, json!(5)), "{}", drops.text());
     let claim = json!({"domain": "example.com", "status": "attempted"});
     assert_eq!(client.send("POST", "/api/v1/portfolio", &claim).status, 201);
+    // Its rule comes from a saved search, and matched the second of two lists.
+    let search = client.get("/api/v1/searches").json()["searches"][0].take();
+    assert!(search["newSinceSeen"].as_u64().is_some_and(|new| new > 0), "{search}");
+    let rule = client.get("/api/v1/alerts").json()["alerts"][0].take();
+    assert_eq!(rule["searchId"], search["id"]);
+    let sent = client.get(&format!("/api/v1/alerts/{}/deliveries", rule["id"])).json();
+    let sent = &sent["deliveries"][0];
+    assert_eq!((&sent["status"], &sent["names"]), (&json!("delivered"), &search["newSinceSeen"]));
     server.stop();
 }
 

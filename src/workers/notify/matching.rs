@@ -42,7 +42,7 @@ pub struct Matching {
 
 /// Why a generation was not matched. It is tried again.
 #[derive(Debug, thiserror::Error)]
-enum MatchError {
+pub enum MatchError {
     #[error("matching panicked: {0}")]
     Panic(#[from] JoinError),
     #[error(transparent)]
@@ -88,7 +88,10 @@ impl Matching {
     }
 
     /// Matches the current generation, unless that is done.
-    async fn match_live(&self) -> Result<(), MatchError> {
+    ///
+    /// # Errors
+    /// [`MatchError`]: call it again.
+    pub async fn match_live(&self) -> Result<(), MatchError> {
         let index = self.live.current();
         let today = self.clock.today();
         let through = Watermark { batch: index.manifest().batches, day: today };
